@@ -34,7 +34,7 @@ class _Part(BaseModel):
 class ImageSource(_Part):
     """A picture beside the file."""
 
-    media_type: Literal["image/png", "image/jpeg"] = "image/png"
+    media_type: Literal["image/png", "image/jpeg"]
     path: str
 
 
@@ -193,7 +193,8 @@ def _with_screen(text: str, screenshot: str | None) -> str | tuple[ContentPart, 
 
 
 def _image(screenshot: str) -> ContentPart:
-    return ContentPart(type="image", source=ImageSource(path=f"{IMAGES}/{Path(screenshot).name}"))
+    kind: Literal["image/png", "image/jpeg"] = "image/png" if screenshot.endswith(".png") else "image/jpeg"
+    return ContentPart(type="image", source=ImageSource(media_type=kind, path=f"{IMAGES}/{Path(screenshot).name}"))
 
 
 def _step(each: Trajectory, place: int, images: bool) -> Step:

@@ -150,8 +150,8 @@ class _Content:
             return [*said, {"type": "text", "text": f"[{path}]"}]
         try:
             screenshot = self._shown(path, size)
-        except ScreenshotError as error:
-            return [*said, {"type": "text", "text": f"[{path}: {error}]"}]
+        except ScreenshotError:  # its message may name a folder of this machine
+            return [*said, {"type": "text", "text": f"[{path} cannot be read]"}]
         name = screenshot.sha256[:32]
         self.attachments[name] = f"data:image/{screenshot.format};base64,{screenshot.base64.decode()}"
         return [*said, {"type": "image", "image": _ATTACHED + name}]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import re
+import shutil
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -15,6 +17,7 @@ import yaml
 
 from guieval.errors import EngineError, UsageError
 from guieval.models import Request
+from guieval.online.trajectory import SCREENS, TRAJECTORIES
 from guieval.reports.exchange.atif import Document
 from guieval.reports.exchange.exported import Exported, exported
 from guieval.reports.exchange.formats import format_named
@@ -162,6 +165,22 @@ def test_trajectories(online: Path, tmp_path: Path, images: bool) -> None:
     assert bool(named) == images and all((tmp_path / name).is_file() for name in named)
 
 
+def test_trajectories_name_the_type_of_a_screenshot(online: Path, tmp_path: Path) -> None:
+    run = Path(shutil.copytree(online, tmp_path / "run"))
+    first = min((run / SCREENS).iterdir())
+    first.rename(first.with_suffix(".jpg"))
+    for name in (TRAJECTORIES, "steps.jsonl"):
+        lines = [json.loads(line.replace(first.name, f"{first.stem}.jpg")) for line in (run / name).read_text().splitlines()]
+        without_sum = [{field: value for field, value in line.items() if field != "crc32"} for line in lines]
+        (run / name).write_text("".join(json.dumps(line) + "\n" for line in without_sum))
+    format_named("atif").write(exported(run), tmp_path / "out", images=True)
+    sources = re.findall(
+        r'"media_type": "image/(\w+)",\s*"path": "images/\w+\.(\w+)"',
+        "".join(path.read_text() for path in (tmp_path / "out").glob("*.json")),
+    )
+    assert set(sources) == {("png", "png"), ("jpeg", "jpg")}
+
+
 def test_trajectories_are_of_online_runs(offline: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="ATIF holds trajectories of online runs"):
         format_named("atif").write(exported(offline), tmp_path)
@@ -216,6 +235,16 @@ def test_a_log_of_inspect_names_steps_that_failed(tmp_path: Path) -> None:
     assert (results["total_samples"], results["completed_samples"]) == (len(ACTIONS), len(ACTIONS) - 1)
     errors = {each["id"]: each["error"] for each in log["summaries.json"] if each["error"]}
     assert list(errors) == ["scripted/e0#1"] and "the server is gone" in errors["scripted/e0#1"]
+
+
+def test_a_log_of_inspect_names_no_folder(online: Path, tmp_path: Path, guieval: CommandLine) -> None:
+    run = Path(shutil.copytree(online, tmp_path / "run"))
+    for screen in sorted((run / SCREENS).iterdir())[:3]:
+        screen.unlink()
+    assert guieval("export-results", run, "--format", "inspect", "--images", "--out", tmp_path / "out").code == 0
+    written = json.dumps(unpacked(next((tmp_path / "out").glob("*.eval"))))
+    assert written.count("cannot be read]") >= 3 and written.count("data:image/png;base64") >= 1
+    assert str(tmp_path) not in written and str(online) not in written
 
 
 def test_the_command_writes_and_refuses(offline: Path, tmp_path: Path, guieval: CommandLine) -> None:
