@@ -131,6 +131,7 @@ class Trajectories:
         except OSError as error:
             raise JournalError(f"cannot write to {str(self._path)!r}: {error.strerror}") from None
         self._guard = threading.Lock()
+        self._full = False
         self._end = 0
         for offset, size, step in _lines(self._path):
             self._end = offset + size
@@ -185,8 +186,11 @@ class Trajectories:
         line = step.model_dump_json(exclude_none=True).encode() + b"\n"
         try:
             with self._guard:
+                if self._full:  # the run is ending, and another line could be torn by its end
+                    raise OSError(0, "the disk is full")
                 written = os.write(self._file, line)
                 if written < len(line):
+                    self._full = True
                     os.ftruncate(self._file, self._end)
                     raise OSError(0, "the disk is full")
                 self._note(step, self._end)
