@@ -161,6 +161,9 @@ def test_scrolls_are_arrows_of_the_fingers_path(tab: Opened, plain: Path) -> Non
 def test_links_lead_to_a_step_and_back(tab: Opened, plain: Path) -> None:
     from playwright.sync_api import expect
 
+    page = tab.go(plain, "#e2/1")
+    expect(page.locator(".where h2")).to_contain_text("Step 1")
+    expect(page.locator("[role=alert]")).to_have_count(0)
     page = tab.go(plain, "#e2/1/ui-s1-sop")
     expect(page.locator(".where h2")).to_contain_text("Step 1")
     expect(page.locator(".episode-name")).to_have_text("e2")

@@ -108,7 +108,11 @@ def stored_section(directory: Path) -> dict[str, Any] | None:
 def figures_section(run: JudgedRun) -> dict[str, Any]:
     """The headline figures, the five verdicts, and the table with all of them."""
     table = run_table([run.figures.run])
-    notes = [*run.figures.notes, *warning_lines([run.figures.run]), f"Protocol: {run.figures.protocol}. {run.figures.steps}"]
+    notes = [
+        *run.figures.notes,
+        *warning_lines([run.figures.run]),
+        f"Protocol: {run.figures.protocol}. Steps: {run.figures.steps}.",
+    ]
     return {
         **_headline(run.figures.run, table),
         "tables": shown(table),

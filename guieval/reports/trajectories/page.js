@@ -163,11 +163,9 @@ function linkTo(number, set = new URLSearchParams()) {
 }
 
 /** The address says what is shown. */
-const shown = () => linkTo(Math.max(0, current), new URLSearchParams(large < 0 ? "" : { large }));
-const address = () => location.replace(shown());
+const address = () => history.replaceState(null, "", linkTo(Math.max(0, current), new URLSearchParams(large < 0 ? "" : { large })));
 
 function follow() {
-  if (current >= 0 && location.hash === shown()) return;
   const [number, options = ""] = location.hash.slice(1).split("?");
   const set = new URLSearchParams(options);
   for (const name of ["ended", "search"]) $(name).value = set.get(name) ?? "";

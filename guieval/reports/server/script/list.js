@@ -76,8 +76,7 @@ async function listPage(main) {
     const parts = new URLSearchParams(selects.filter((node) => node.value).map((node) => [node.dataset.name, node.value]));
     if (search.value) parts.set("q", search.value);
     if (chosen.size) parts.set("compare", [...chosen].join("."));
-    const state = parts.size ? `#${parts}` : "#";
-    if (state !== (location.hash || "#")) location.replace(state);
+    history.replaceState(null, "", `#${parts}`);
   };
   const follow = () => {
     const parts = new URLSearchParams(location.hash.slice(1));

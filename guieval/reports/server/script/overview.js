@@ -74,7 +74,7 @@ function verdictBar(verdicts, planned) {
     part.style.flexGrow = String(each.count);
     strip.append(part);
   }
-  const words = (each) => [el("i", { class: `key v${VERDICTS.indexOf(each.name)}`, "aria-hidden": "true" }), ` ${each.name}: ${number(each.count)} (${percent(each.count, planned)})`];
+  const words = (each) => [el("i", { class: `key v${VERDICTS.indexOf(each.name)}`, "aria-hidden": "true" }), `${each.name}: ${number(each.count)} (${percent(each.count, planned)})`];
   return el("div", {}, strip, el("ul", { class: "legend" }, verdicts.map((each) => el("li", {}, link(each.link, words(each))))));
 }
 

@@ -4,27 +4,25 @@ const encode = (text) => encodeURIComponent(text.toWellFormed?.() ?? text.replac
 const linkTo = (row, protocol = state.protocol) =>
   `#${encode(index.labels[episodeOf[row]])}/${index.steps[row]}/${encode(index.protocols[protocol].name)}${query()}`;
 
-/** Show a step and say so in the address; the event that follows finds it shown already. */
+/** Show a step and say so in the address; history's methods cause no event, which could come late and undo a later choice. */
 function go(row, { protocol = state.protocol, replace = false } = {}) {
   if (row !== state.row) state.sample = [];
   const link = linkTo(row, protocol);
-  if (replace) location.replace(link);
-  else if (link !== location.hash) location.hash = link;
+  if (replace) history.replaceState(null, "", link);
+  else if (link !== location.hash) history.pushState(null, "", link);
   openStep(row, protocol);
 }
 
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return "";
+  }
+}
+
 function readLink() {
-  const [episode, step, protocol] = location.hash
-    .slice(1)
-    .split("?")[0]
-    .split("/")
-    .map((part) => {
-      try {
-        return decodeURIComponent(part);
-      } catch {
-        return "";
-      }
-    });
+  const [episode, step, protocol] = location.hash.slice(1).split("?")[0].split("/").map(decoded);
   const at = names.get(episode) ?? -1;
   if (at < 0) return null;
   const named = index.protocols.findIndex((each) => each.name === protocol);
@@ -42,15 +40,12 @@ function followLink() {
   const [row, protocol] = readLink() ?? [listed[0] ?? 0, state.protocol];
   const sample = (given.get("sample") ?? "").split(".").map((each) => Math.min(Math.max(Number.parseInt(each) || 0, 0), 63));
   const zoom = given.get("zoom") === "2" ? 2 : 1;
-  const same = row === state.row && protocol === state.protocol;
-  const before = query();
   setMarksAndFolds(given);
-  if (same && query() === before && zoom === state.zoom && sample.every((each, run) => each === (state.sample[run] ?? 0))) return;
   state.zoom = zoom;
   state.sample = sample.some(Boolean) ? sample : [];
-  const strange = path && linkTo(row, protocol).split("?")[0] !== `#${path}`;
-  if (strange) say("The link names nothing in this report; this is what comes nearest.");
-  location.replace(linkTo(row, protocol));
+  const named = `${decoded(linkTo(row, protocol).split("?")[0])}/`.startsWith(`#${decoded(path)}/`); // a link may end with a step
+  if (path && !named) say("The link names nothing in this report; this is what comes nearest.");
+  history.replaceState(null, "", linkTo(row, protocol));
   openStep(row, protocol);
 }
 
@@ -64,8 +59,7 @@ function setMarksAndFolds(given) {
 
 /** The address says which filters are set, what is enlarged, drawn and open. */
 function followFilters() {
-  const link = linkTo(state.row);
-  if (link !== location.hash) location.replace(link);
+  history.replaceState(null, "", linkTo(state.row));
 }
 
 /** The next row that matches, forwards or backwards; from a row that itself need not match. */
