@@ -295,6 +295,8 @@ def _trajectory_row(each: Trajectory) -> dict[str, Any]:
             "progress": str(score.progress),
             "reason": score.reason,
             "side_effects": json.dumps(list(score.side_effects)),
+            "benchmark": each.key.benchmark,
+            "subset": each.key.subset,
             "episode_id": each.key.episode_id,
             "repetition": str(each.repetition),
         },

@@ -18,7 +18,8 @@ BENCHMARK = "webarena-verified"
 STATUSES = ("success", "partial_match", "failure", "error", "missing")
 
 
-def _outcome(success: bool) -> Unsupported:
+def task_outcome(success: bool) -> Unsupported:
+    """The outcome of a task as an answer; the label is ``task_outcome(True)``, and every protocol demands equality."""
     return Unsupported(name="task outcome", arguments={"success": success})
 
 
@@ -38,7 +39,7 @@ def _read(row: Row) -> Predicted | None:
         return Predicted(*key, failed=row.text("reason") or "the evaluator failed", task=task)
     if status != "success" and row.value("object") is False:
         return Predicted(*key, reason="the response is no JSON object", task=task)
-    return Predicted(*key, _outcome(status == "success"), task=task)
+    return Predicted(*key, task_outcome(status == "success"), task=task)
 
 
 def _task(row: Row) -> StepTaskModel:
@@ -51,7 +52,7 @@ def _task(row: Row) -> StepTaskModel:
         instruction=row.text("intent"),
         screenshot="none",
         screenshot_size=(1, 1),
-        action=_outcome(True),
+        action=task_outcome(True),
         groups={"sites": ", ".join(map(str, row.items("sites"))), "task type": row.text("task_type")},
         extras={name: row.text(name) for name in ("webarena_verified", "data", "evaluator")},
     )

@@ -15,13 +15,13 @@ from zipfile import ZipFile
 import pytest
 import yaml
 
-from guieval.errors import EngineError, UsageError
+from guieval.errors import DataError, EngineError, UsageError
 from guieval.models import Request
 from guieval.online.trajectory import SCREENS, TRAJECTORIES
 from guieval.reports.exchange.atif import Document
 from guieval.reports.exchange.exported import Exported, exported
 from guieval.reports.exchange.formats import format_named
-from guieval.reports.opened import OpenedRun
+from guieval.reports.opened import OpenedOnlineRun, OpenedRun
 from guieval.scoring.predictions import detect_format, read_predictions
 from tests.command_line import CommandLine
 from tests.reports.scripted_runs import made_run
@@ -115,6 +115,34 @@ def test_exported_answers_are_read_back(offline: Path, tmp_path: Path) -> None:
     steps = {step.task.key: step.record.sample for step in run.walk() if step.record is not None}
     assert {row.key: row.action for row in read.rows} == {tuple(key): sample.action for key, sample in steps.items()}
     assert {row.key: row.raw for row in read.rows} == {tuple(key): sample.raw_response for key, sample in steps.items()}
+
+
+def test_exported_outcomes_give_the_same_success_rate(online: Path, tmp_path: Path, guieval: CommandLine) -> None:
+    run = exported(online)
+    _, rows = format_named("every-eval-ever").write(run, tmp_path)
+    assert isinstance(run.run, OpenedOnlineRun)
+    success = run.run.figures().success
+    assert (success.count, success.n) == (3, 8) and success.interval is not None
+    (figure,) = json.loads(guieval("score", rows, "--json").out)["protocols"][0]["figures"]
+    assert (figure["name"], figure["value"], figure["n"]) == ("success rate", 3 / 8, 8)
+    assert (figure["interval"]["low"], figure["interval"]["high"]) == (success.interval.low, success.interval.high)
+
+
+def test_damaged_outcomes_are_named(online: Path, tmp_path: Path) -> None:
+    _, path = format_named("every-eval-ever").write(exported(online), tmp_path)
+    first = lines(path)[0]
+    for part, changed, words in (
+        ("evaluation", {"is_correct": 1}, "field evaluation, field is_correct: expected true or false, got 1"),
+        ("metadata", {"repetition": "-1"}, "field metadata, field repetition: expected a whole number as text, got '-1'"),
+        ("metadata", {"repetition": "1"}, "expected one repetition of a task; `guieval import atif` reads runs with several"),
+        ("metadata", {"benchmark": None}, "field metadata, field benchmark"),
+    ):
+        path.write_text(json.dumps(first | {part: first[part] | changed}) + "\n", encoding="utf-8")
+        with pytest.raises(DataError, match=re.escape(words)):
+            read_predictions(path)
+    path.write_text(json.dumps(first | {"interaction_type": "multi_turn"}) + "\n", encoding="utf-8")
+    with pytest.raises(DataError, match="expected single_turn or agentic"):
+        read_predictions(path)
 
 
 def test_an_evaluation_result_of_the_hub(offline: Path, tmp_path: Path) -> None:
