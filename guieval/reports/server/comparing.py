@@ -29,11 +29,11 @@ _SECOND = re.compile(r"^B(?=: )|(?<=in )B(?= alone)")
 _HEADS = {"B": "{}", "B - A": "{} - A"}
 
 
-def differences_section(first: Path, second: Path, letters: str) -> dict[str, Any]:
-    """The figures of two runs and how sure their differences are, on the steps that they share."""
+def differences_section(first: Path, second: Path, letter: str) -> dict[str, Any]:
+    """The figures of two runs and how sure their differences are, on the steps that they share; ``letter`` is the second's."""
     found = compare_runs(first, second, anyway=True)
-    tables = [each for table in compare_tables(found) for each in shown(_lettered(table, letters[1]))]
-    lines = [_SECOND.sub(letters[1], clean(line)) for line in (*headings(found), *footnotes(found))]
+    tables = [each for table in compare_tables(found) for each in shown(_lettered(table, letter))]
+    lines = [_SECOND.sub(letter, clean(line)) for line in (*headings(found), *footnotes(found))]
     return {"tables": tables, "notes": lines}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from guieval.errors import UsageError
@@ -112,11 +113,13 @@ class RunPages:
         if section == "patterns":
             judged = [self._library.kept("judged", name, overview.judged_run) for name in names]
             return comparing.patterns_section(directories, judged)
-        place = section.removeprefix("against-")
-        if not place.isdecimal() or not 0 < int(place) < len(names):
+        places = {f"against-{place}": place for place in range(1, len(names))}
+        if section not in places:
             raise UsageError(f"a comparison has no section {section[:40]!r}")
-        letters = comparing.LETTERS[0] + comparing.LETTERS[int(place)]
-        return comparing.differences_section(directories[0], directories[int(place)], letters)
+        place = places[section]
+        letter, second = comparing.LETTERS[place], directories[place]
+        make = partial(comparing.differences_section, second=second, letter=letter)
+        return self._library.kept(f"{letter} against A", names[0], make, [names[place]])
 
     def _step_file(self, names: Sequence[str], file: Sequence[str], *, every: bool) -> Answer | None:
         if file == ["app.js"]:

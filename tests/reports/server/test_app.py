@@ -155,7 +155,7 @@ def test_stored_figures_are_shown_at_once_while_they_are_those_of_the_journal(ap
     assert part(app, head)["stored"] is None
 
 
-def test_who_was_right_where(app: ViewerApp) -> None:
+def test_who_was_right_where(app: ViewerApp, runs: Path) -> None:
     names = ids(app)
     both = f"/runs/{names['a']},{names['b']}"
     who = part(app, f"{both}/data/patterns")["tables"][0]
@@ -165,6 +165,9 @@ def test_who_was_right_where(app: ViewerApp) -> None:
     assert "1 are exact in A alone" not in str(difference) and "1 in B alone" in str(difference)
     index = value_in(ask(app, f"{both}/steps/data/index.js").text)
     assert [column[0] for column in index["ends"]] == ["015", "005"]
+    write_run(runs / "b", [record(task(step=1), at(0, 0))])  # the later record of a step counts
+    assert "0 in B alone" in str(part(app, f"{both}/data/against-1"))
+    assert ask(app, f"{both}/data/against-2").status_code == ask(app, f"{both}/data/against-0").status_code == 404
 
 
 def test_steps_come_in_parts_and_screenshots_when_they_are_asked_for(app: ViewerApp, runs: Path) -> None:
