@@ -18,7 +18,7 @@ browser:
 # A user's script in a folder of its own: from inside the checkout, type checkers find the checkout's guieval.
 OUTSIDE = user=$$(mktemp -d) && cp tests/user_project/*.py $$user && cd $$user
 
-.PHONY: browser demo docs test check wheel types resolve image test-formats test-vllm test-train test-learning test-verl kills fuzz clean
+.PHONY: browser demo docs test check wheel types resolve image test-formats test-vllm test-train test-learning test-verl test-pages kills fuzz clean
 
 $(VENV)/.demo: pyproject.toml setup.py
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'guieval needs Python 3.11 or newer')"
@@ -51,7 +51,7 @@ check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n auto --dist loadfile || $(BIN)/python -m pytest --last-failed --last-failed-no-failures none
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder || $(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 # The wheel, built from the source distribution, alone in a clean environment and used from an empty directory: nothing may lean on the
 # checkout. Then a user's script against its types.
@@ -114,6 +114,10 @@ kills: $(VENV)/.dev
 	GUIEVAL_KILLS=100 $(BIN)/python -m pytest -q tests/running/resume/test_resume.py -k kills
 	GUIEVAL_KILLS=20 $(BIN)/python -m pytest -q tests/online/test_runs.py tests/faults/test_environments.py -k kill
 	GUIEVAL_POWER_LOSSES=20 $(BIN)/python -m pytest -q tests/faults/test_disks.py -k power
+
+# Every page of MiniWoB++ in place of one in seven, and all that its expert does: some ten minutes.
+test-pages: $(VENV)/.dev
+	$(BIN)/python -m pytest -m slow tests/online
 
 # Hostile material at every boundary, 100,000 cases each from a seed that is printed: an hour or two on two cores.
 # FUZZ='replies --cases 1000 --seed 7' runs what it says; one case that failed is repeated by the command printed with it.

@@ -25,6 +25,18 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell starts its b
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+FIRST = ("running/cluster", "faults", "docs", "online", "project", "cli", "engines/vllm", "running", "browser", "journal")
+"""Folders of long tests: run first, they do not keep one worker busy after the others have ended."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files of :data:`FIRST`; the order within a file stays."""
+
+    def rank(item: pytest.Item) -> int:
+        folder = item.path.relative_to(REPOSITORY / "tests").as_posix()
+        return next((place for place, name in enumerate(FIRST) if folder.startswith(f"{name}/")), len(FIRST))
+
+    items.sort(key=rank)
 
 
 @pytest.fixture(scope="session")

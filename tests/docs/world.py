@@ -32,6 +32,7 @@ FEWER = {
     "rollout": ["--limit", "1", "--samples", "2"],
     "mix": ["--limit", "1", "--levels", "2", "--means", "1"],
     "run": ["--limit", "2"],
+    "campaign": ["--set", "limit=2"],
 }
 """What makes a command small enough for a test."""
 

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import psutil
 import pytest
@@ -51,11 +51,18 @@ def task(name: str) -> EnvironmentTask:
     return EnvironmentTask(name, 20)
 
 
-def test_every_page_starts_and_is_judged() -> None:
+def slowly(*values: object) -> list[Any]:
+    """Parameters that only `pytest -m slow` takes."""
+    return [pytest.param(value, marks=pytest.mark.slow) for value in values]
+
+
+@pytest.mark.parametrize("every", [7, *slowly(1)])
+def test_every_page_starts_and_is_judged(every: int) -> None:
+    """One page in seven; `pytest -m slow tests/online` takes all."""
     environment = MiniWoB(scale=1)
 
     async def work(device: ABCDevice) -> None:
-        for page in environment.tasks():
+        for page in environment.tasks()[::every]:
             seen = await device.reset(page, seed=3)
             assert seen.goal and not seen.over and seen.size == (160, 210) and seen.text is None, page.id
             assert Image.open(BytesIO(seen.screenshot)).size == (160, 210)
@@ -66,7 +73,7 @@ def test_every_page_starts_and_is_judged() -> None:
     on_page(environment, work)
 
 
-@pytest.mark.parametrize("name", ["click-button", "book-flight", "enter-date", "use-slider", "email-inbox"])
+@pytest.mark.parametrize("name", ["click-button", "book-flight", *slowly("enter-date", "use-slider", "email-inbox")])
 def test_a_seed_reproduces_a_page_bit_by_bit(name: str) -> None:
     async def seen(device: ABCDevice) -> list[bytes]:
         shots = []
@@ -131,7 +138,7 @@ def test_actions_after_the_end_or_a_stop_do_nothing() -> None:
     on_page(MiniWoB(), work)
 
 
-@pytest.mark.parametrize("name", ["chase-circle", "moving-items"])
+@pytest.mark.parametrize("name", ["chase-circle", *slowly("moving-items")])
 def test_moving_parts_are_at_the_same_places_however_long_a_page_loads(name: str) -> None:
     async def work(device: ABCDevice) -> list[bytes]:
         screens = [await device.reset(task(name), 3)]

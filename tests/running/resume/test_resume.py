@@ -19,7 +19,7 @@ from guieval.registry import load_benchmark
 from guieval.testing.mock_server import MockServer, MockSettings
 
 MODEL = "qwen2.5-vl-7b"
-KILLS = int(os.environ.get("GUIEVAL_KILLS", "10"))
+KILLS = int(os.environ.get("GUIEVAL_KILLS", "6"))
 """Moments at which the run is killed; ``make kills`` takes 100, in every mode."""
 MANY = KILLS > 10
 OPTIONS = {"episodes": KILLS if MANY else 30, "seed": 5}
