@@ -81,6 +81,7 @@ class Opened:
 def chromium() -> Iterator[Browser]:
     """A browser for one module's tests: while it lives, Playwright's event loop keeps this thread from running another."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    sync_api.expect.set_options(timeout=15_000)  # other tests may keep the processors busy
     with sync_api.sync_playwright() as playwright:
         try:
             path = find_chromium(playwright.chromium.executable_path)

@@ -102,6 +102,18 @@ def test_filters_change_what_is_listed(tab: Opened, plain: Path) -> None:
     count(page, "No step matches")
 
 
+def test_a_report_without_its_index_says_so(chromium: Browser, tmp_path: Path) -> None:
+    from playwright.sync_api import expect
+
+    report(tmp_path, [record(task(length=1), Stop())])
+    (tmp_path / "report" / "data" / "index.js").unlink()
+    for one in opened(chromium):
+        one.page.goto((tmp_path / "report" / "index.html").as_uri())
+        expect(one.page.locator("#count")).to_contain_text("the file data/index.js is missing")
+        assert len(one.errors) == 2 and all("ERR_FILE_NOT_FOUND" in each for each in one.errors)
+        one.errors.clear()
+
+
 def test_search_looks_into_instructions_and_replies(tab: Opened, plain: Path) -> None:
     page = tab.go(plain)
     page.fill("[name=query]", "ENVELOPE tap")

@@ -37,6 +37,9 @@ const arrive = (name, value) => {
   waiting.get(name)?.(value);
   waiting.delete(name);
 };
+document.querySelector('script[src="data/index.js"]').addEventListener("error", () => {
+  $("count").textContent = "The steps cannot be shown: the file data/index.js is missing.";
+});
 window.guieval = Object.freeze({
   index: (_, value) => start(value),
   chunk: (number, value) => arrive(`steps${number}`, value),
