@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import psutil
 import pytest
 
 from guieval.cli import main
@@ -160,10 +161,18 @@ def most_memory(process: subprocess.Popen[str]) -> int:
     """Wait until a program has ended; the most memory that it was seen to hold, in bytes."""
     most = 0
     while process.poll() is None:
-        status = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
-        most = max([most, *(int(kilobytes) * 1024 for kilobytes in re.findall(r"VmHWM:\s*(\d+) kB", status))])
+        with contextlib.suppress(psutil.Error, OSError):  # it may have ended
+            most = max(most, _memory(process.pid))
         time.sleep(0.01)
     return most
+
+
+def _memory(pid: int) -> int:
+    """The most memory that a process has held; on other systems than Linux, what it holds now."""
+    if sys.platform != "linux":
+        return psutil.Process(pid).memory_info().rss
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return max((int(kilobytes) * 1024 for kilobytes in re.findall(r"VmHWM:\s*(\d+) kB", status)), default=0)
 
 
 def journal_lines(directory: Path) -> int:
