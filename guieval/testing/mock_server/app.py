@@ -411,15 +411,19 @@ def _reset(transport: asyncio.Transport) -> None:
     transport.abort()
 
 
+_CORK: int = getattr(socket, "TCP_CORK", 4)
+"""Holds back what is written; on macOS it is TCP_NOPUSH, which Python does not name."""
+
+
 async def _send_twice(exchange: _Exchange, body: bytes) -> None:
     transport = exchange.transport
     connection = None if transport is None else transport.get_extra_info("socket")
     if transport is None or connection is None:
         raise RuntimeError("an answer can be sent twice over a connection only")
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+    connection.setsockopt(socket.IPPROTO_TCP, _CORK, 1)
     await exchange.answer(200, body)
     transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
+    connection.setsockopt(socket.IPPROTO_TCP, _CORK, 0)
 
 
 def _with_absurd_numbers(body: bytes) -> bytes:
