@@ -177,8 +177,9 @@ def test_an_overview_leads_to_the_steps_behind_a_figure(view: Opened, served: Se
     page.locator("#failures a").click()
     expect(page.locator(".where h2")).to_contain_text("Step 3")
     page.go_back()
-    page.locator("#protocols button").click()
+    page.locator("#protocols button").press("Enter")
     expect(page.locator("#protocols tbody th").first).to_have_text("guievalkit")
+    expect(page.locator("#protocols")).to_be_focused()
     page.reload()
     expect(page.locator("#protocols tbody th").first).to_have_text("guievalkit")
     expect(page.locator("#protocols button")).to_have_count(0)
@@ -258,7 +259,8 @@ def test_notes_are_kept(view: Opened, served: Served) -> None:
     page.keyboard.press("Tab")
     expect(page.locator(".own [role=status]")).to_have_text("Saved")
     page.get_by_role("link", name="Runs").click()
-    page.get_by_role("button", name="Show runs with tag draft").click()
+    page.get_by_role("button", name="Show runs with tag draft").press("Enter")
+    expect(page.get_by_label("Filter by tag")).to_be_focused()
     expect(page.locator("#runs tbody tr")).to_have_count(1)
 
 

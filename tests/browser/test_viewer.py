@@ -213,6 +213,30 @@ def test_keys_walk_through_what_is_listed(tab: Opened, plain: Path) -> None:
     expect(page.locator("#help")).to_be_hidden()
 
 
+def test_the_focus_stays_where_a_key_was_pressed(tab: Opened, plain: Path, tmp_path: Path) -> None:
+    from playwright.sync_api import expect
+
+    page = tab.go(plain)
+    for _ in range(2):
+        page.get_by_role("button", name="Next step").press("Enter")
+    expect(page.locator(".where h2")).to_contain_text("Step 2")
+    expect(page.get_by_role("button", name="Next step")).to_be_focused()
+    page.get_by_role("button", name="Enlarge").press("Enter")
+    expect(page.get_by_role("button", name="Fit")).to_be_focused()
+    page.locator("#panel summary", has_text="Prompt").press("Enter")
+    page.keyboard.press("k")
+    expect(page.locator(".where h2")).to_contain_text("Step 1")
+    expect(page.locator("#panel summary", has_text="Prompt")).to_be_focused()
+    page = tab.go(plain, "#e2/2")
+    page.get_by_role("button", name="Next step").press("Enter")
+    expect(page.locator(".where h2")).to_contain_text("Step 3")  # the last one: there is no next step
+    expect(page.locator("#panel")).to_be_focused()
+    report(tmp_path, [record(task(length=1), at(500, 500), at(0, 0))])
+    page = tab.go(tmp_path / "report")
+    page.locator(".samples button").nth(1).press("Enter")
+    expect(page.locator(".samples [aria-pressed=true]")).to_be_focused()
+
+
 def background(page: Page) -> str:
     found: str = page.evaluate("getComputedStyle(document.body).backgroundColor")
     return found

@@ -42,7 +42,7 @@ async function listPage(main) {
     const name = run.state === "broken" ? foreign(run.name) : el("a", { href: `runs/${run.id}/` }, foreign(run.name));
     const headline = run.headline ? [percent(run.headline.value, 1), bar(Math.min(1, Math.max(0, run.headline.value)))] : "";
     const remarks = [run.note ? el("p", { class: "soft" }, foreign(run.note.slice(0, 200))) : null, run.problem ? el("p", { class: "soft" }, foreign(run.problem)) : null];
-    const tags = run.tags.map((tag) => el("button", { type: "button", class: "tag", "aria-label": `Show runs with tag ${tag}`, click: () => show({ tag }) }, foreign(tag)));
+    const tags = run.tags.map((tag) => el("button", { type: "button", class: "tag", "aria-label": `Show runs with tag ${tag}`, click: () => showTag(tag) }, foreign(tag)));
     return el(
       "tr",
       {},
@@ -56,9 +56,11 @@ async function listPage(main) {
       el("td", {}, tags),
     );
   };
-  const show = (set) => {
-    for (const node of selects) if (node.dataset.name in set) node.value = set[node.dataset.name];
+  const showTag = (tag) => {
+    const node = selects.find((each) => each.dataset.name === "tag");
+    node.value = tag;
     apply();
+    node.focus(); // the button that was pressed is gone
   };
   const apply = () => {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);

@@ -23,12 +23,13 @@ async function overviewPage(main) {
   main.append(el("nav", { "aria-label": "Pages of the run" }, ways), el("div", { class: "abouts" }, head.runs.map((run, at) => about(run, at, several))));
   for (const name of head.sections) {
     const title = TITLES[name] ?? `${"ABCDEFGH"[Number(name.split("-")[1])]} against A`;
-    const place = el("section", { class: "part", id: name, "aria-label": title }, el("h2", {}, title));
+    const place = el("section", { class: "part", id: name, tabindex: "-1", "aria-label": title }, el("h2", {}, title));
     main.append(place);
     if (name === "protocols") {
       const start = el("button", { type: "button" }, "Score the same answers under every protocol");
       start.addEventListener("click", () => {
         start.remove();
+        place.focus({ preventScroll: true }); // the button that was pressed is gone
         history.replaceState(null, "", `#${name}`); // a link to this section opens it
         return fetchPart(place, name);
       });

@@ -34,6 +34,18 @@ const strip = $("strip");
 const panel = $("panel");
 const legend = $("legend");
 
+/** Replaces what a node holds; the focus goes to what takes the place of the part that had it. */
+function refill(node, children) {
+  const parts = () => [...node.querySelectorAll("button, summary, textarea")];
+  const name = (part) => part.getAttribute("aria-label") ?? part.textContent;
+  const place = parts().indexOf(document.activeElement);
+  const had = place < 0 ? null : name(document.activeElement);
+  node.replaceChildren(...children);
+  if (had === null) return;
+  (parts().find((part) => name(part) === had) ?? parts()[place])?.focus({ preventScroll: true });
+  if (!node.contains(document.activeElement)) node.focus({ preventScroll: true }); // e.g. there is no next step
+}
+
 const badge = (code, more) =>
   el(
     "span",

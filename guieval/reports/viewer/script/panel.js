@@ -112,13 +112,11 @@ function renderPanel() {
       ),
       task.extras ? el("pre", { dir: "auto" }, task.extras) : null,
     );
-  panel.replaceChildren(
-    ...[heading, goal, unrecorded, labels?.length ? el("p", { class: "labels" }, labels) : null, expected, answers, judged, notesSection(), more].filter(
-      Boolean,
-    ),
-  );
+  const named = labels?.length ? el("p", { class: "labels" }, labels) : null;
+  refill(panel, [heading, goal, unrecorded, named, expected, answers, judged, notesSection(), more].filter(Boolean));
   for (const node of panel.querySelectorAll("[data-part]")) node.open = folds.get(node.dataset.part) ?? node.open;
-  panel.scrollTop = 0;
+  if (panel.dataset.row !== String(row)) panel.scrollTop = 0;
+  panel.dataset.row = String(row);
 }
 
 /** A part that somebody opens or closes stays so on further steps, and in the address. */

@@ -80,8 +80,7 @@ function draw(width, height) {
 
 function renderLegend() {
   const task = shown.task;
-  legend.replaceChildren();
-  if (!task) return;
+  if (!task) return legend.replaceChildren();
   const area = areaOf(task);
   const located = (action) => Boolean(action?.point);
   const entries = [
@@ -97,34 +96,31 @@ function renderLegend() {
       area && (area.radii.length > 0 || area.polygon || (area.boxes ?? task.boxes).length > 0),
     ],
   ];
-  for (const [name, sign, word, there] of entries) {
-    legend.append(
-      el(
-        "button",
-        {
-          type: "button",
-          class: `toggle ${name}`,
-          "aria-pressed": String(drawn[name]),
-          disabled: !there,
-          click: (event) => {
-            drawn[name] = !drawn[name];
-            event.currentTarget.setAttribute("aria-pressed", String(drawn[name]));
-            fit();
-            followFilters();
-          },
-        },
-        el("b", { "aria-hidden": "true" }, sign),
-        ` ${word}`,
-      ),
-    );
-  }
-  legend.append(
+  const toggles = entries.map(([name, sign, word, there]) =>
     el(
       "button",
-      { type: "button", class: "quiet", "aria-pressed": String(state.zoom > 1), "aria-keyshortcuts": "z", click: zoom },
-      state.zoom > 1 ? "Fit" : "Enlarge",
+      {
+        type: "button",
+        class: `toggle ${name}`,
+        "aria-pressed": String(drawn[name]),
+        disabled: !there,
+        click: (event) => {
+          drawn[name] = !drawn[name];
+          event.currentTarget.setAttribute("aria-pressed", String(drawn[name]));
+          fit();
+          followFilters();
+        },
+      },
+      el("b", { "aria-hidden": "true" }, sign),
+      ` ${word}`,
     ),
   );
+  const enlarge = el(
+    "button",
+    { type: "button", class: "quiet", "aria-pressed": String(state.zoom > 1), "aria-keyshortcuts": "z", click: zoom },
+    state.zoom > 1 ? "Fit" : "Enlarge",
+  );
+  refill(legend, [...toggles, enlarge]);
 }
 
 /** Twice as large about the reference, or where the prediction is, or the middle; and back. */
