@@ -417,7 +417,7 @@ class JudgeReward(Settings):
         )
 
     def of_steps(self, outcome: Outcome, readable: Sequence[bool], progress: Sequence[float]) -> list[float]:
-        """The parts of :meth:`of` by step, (n,): which replies were readable and, with ``every_step``, the progress after each."""
+        """The parts of :meth:`of` by step, (n,): which replies were readable and, with ``every_step``, progress after each."""
         parts = [0.0 if each else -self.unreadable for each in readable]
         if self.every_step:
             before = [0.0, *progress]
