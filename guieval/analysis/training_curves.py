@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from guieval.data.yaml_text import read_yaml
 from guieval.errors import UsageError
 
-SETTINGS, LOG, MOST_POINTS = "training.yaml", "log.jsonl", 40
+SETTINGS, LOG, EVALUATIONS, MOST_POINTS = "training.yaml", "log.jsonl", "evaluations.jsonl", 40
 _OF_A_SEED = ("seed", "out", "data", "report_to", "notes")
 
 
@@ -90,6 +90,14 @@ def training_curves(folders: Sequence[Path], labels: Sequence[str] | None = None
     return [_curves(label, members, level) for label, members in zip(named, groups.values(), strict=True)]
 
 
+def _evaluations(folder: Path) -> list[dict[str, Any]]:
+    """The lines of evaluations, which a sidecar may have made (``guieval evaluate-training``)."""
+    try:
+        return [json.loads(line) for line in (folder / EVALUATIONS).read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError):
+        return []
+
+
 def _read(folder: Path) -> _Training:
     try:
         settings = read_yaml((folder / SETTINGS).read_text(encoding="utf-8"))
@@ -107,6 +115,10 @@ def _read(folder: Path) -> _Training:
         for name, value in row.items():
             if isinstance(value, int | float) and name != "step":
                 found.setdefault(name, {})[row["step"]] = value  # of a resumed training, the later line
+    for row in _evaluations(folder):
+        for name, value in row.items():
+            if isinstance(value, int | float) and name != "step":
+                found.setdefault(f"eval/{name}", {})[row["step"]] = value
     supervised = isinstance(settings, dict) and settings.get("kind") == "sft"
     series = {
         shown.title: values

@@ -56,7 +56,7 @@ COMMANDS = {
     **{"help-config": "running.help_config", "train": "training.train", "new-adapter": "models.new_adapter"},
     **{"runs": "running.runs", "serve-environment": "running.serve_environment", "export-results": "results.export_results"},
     **{"push": "results.push", "thoughts": "training.thoughts", "power": "results.power", "campaign": "running.campaign"},
-    **{"export-training": "training.export_training"},
+    **{"export-training": "training.export_training", "evaluate-training": "training.evaluate_training"},
 }
 """The commands and their modules. A module holds a function of its own name, or a Typer application called ``app``; it is
 imported when its command is called, since all of them together take a second."""

@@ -164,8 +164,12 @@ class RolloutSettings(Settings):
 class Evaluation(Settings):
     """Evaluates held-out episodes at intervals; values that are not given are the training's."""
 
-    every: int = Field(ge=1, description="optimiser steps between two evaluations; one is made before the first step too")
+    every: int = Field(1, ge=1, description="optimiser steps between two evaluations; one is made before the first step too")
     at_start: bool = Field(True, description="whether the weights are evaluated before the first step")
+    sidecar: bool = Field(
+        False,
+        description="leave it to `guieval evaluate-training OUT`, which evaluates checkpoints in a process of its own",
+    )
     mode: str | None = Field(None, description="mode of the evaluation; sop when not given, and online in kind online")
     split: str | None = Field(None, description="split, or all; test where the data has one, when not given")
     bench: str | None = None
@@ -306,6 +310,12 @@ class TrainingConfig(AdapterSettings, DataSettings):
             raise ValueError(f"trainer.{taken[0]} is {_SET_ELSEWHERE[taken[0]]}")
         if self.batch is not None and (taken := sorted(_FROM_BATCH & self.trainer.keys())):
             raise ValueError(f"trainer.{taken[0]} is given together with batch, which decides it: remove one of them")
+        return self
+
+    @model_validator(mode="after")
+    def _evaluates_at_times(self) -> TrainingConfig:
+        if self.evaluation is not None and not self.evaluation.sidecar and "every" not in self.evaluation.model_fields_set:
+            raise ValueError("evaluation.every is not given: set the optimiser steps between two evaluations")
         return self
 
     @model_validator(mode="after")

@@ -51,7 +51,7 @@ class Evaluator:
         if isinstance(benchmark, EnvironmentTasks):  # a round waits for every task in flight, so each must have its device
             at_once = min(at_once, benchmark.environment.most_devices or at_once)
         parts = Parts(benchmark, model, Answering(engine, at_once))
-        self._run = resolve(_run_config(config, evaluation, at_once), parts=parts)  # an unknown split is found now
+        self._run = resolve(run_config(config, evaluation, at_once), parts=parts)  # an unknown split is found now
 
     def evaluate(self, step: int, weights: Any, processor: Any) -> dict[str, float] | None:
         """Run the episodes with ``weights`` (a transformers model), append the figures to the file and return them.
@@ -211,9 +211,10 @@ def _mode(config: TrainingConfig, evaluation: Evaluation) -> str:
     return evaluation.mode or (ONLINE if isinstance(config, OnlineTraining) else "sop")
 
 
-def _run_config(config: TrainingConfig, evaluation: Evaluation, at_once: int) -> RunConfig:
+def run_config(config: TrainingConfig, evaluation: Evaluation, at_once: int) -> RunConfig:
+    """The evaluation as a run, without the weights; ``at_once`` is the number of environments of an online one."""
     values = {
-        **evaluation.model_dump(exclude={"every", "at_start", "data"}),
+        **evaluation.model_dump(exclude={"every", "at_start", "data", "sidecar"}),
         "mode": _mode(config, evaluation),
         "model": config.model,
         "adapter": config.adapter,

@@ -59,7 +59,7 @@ def train(config: TrainingConfig, *, resume: bool = False) -> Path:
     check_memory(parts)
     trainer = parts.trainer()
     trainer.add_callback(sharding_callback(trainer))
-    if config.evaluation is not None:
+    if config.evaluation is not None and not config.evaluation.sidecar:
         engine = lockstep_engine(trainer, parts.weights, config.seed)
         evaluator = Evaluator(config, config.evaluation, parts.model, engine)
         trainer.add_callback(evaluation_callback(evaluator, trainer, parts.weights))

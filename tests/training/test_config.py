@@ -105,7 +105,7 @@ def test_hypertrack_rl_is_section_2_2() -> None:
         ({"reward": {"nam": "ui-s1"}}, "unknown setting 'reward.nam' (did you mean 'name'?) in reward"),
         ({"lora": {"rr": 3}}, "unknown setting 'lora.rr' (did you mean 'r'?) in lora"),
         ({"evaluation": {"evry": 3}}, "unknown setting 'evaluation.evry' (did you mean 'every'?)"),
-        ({"evaluation": {}}, "setting 'evaluation.every' is required"),
+        ({"evaluation": {}}, "evaluation.every is not given: set the optimiser steps between two evaluations"),
         ({"dynamic_sampling": {"eta": -1}}, "setting 'dynamic_sampling.eta' is -1: "),
         ({"trainer": {"output_dir": "x"}}, "trainer.output_dir is given as out"),
         ({"dtype": "float16"}, "setting dtype is 'float16', with which only adapters (lora) can be trained"),

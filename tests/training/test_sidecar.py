@@ -1,0 +1,78 @@
+"""Checkpoints evaluated beside a training: the same figures as in it, none twice, and none left out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guieval.analysis.training_curves import training_curves
+from guieval.errors import UsageError
+from guieval.training.sidecar import evaluate_checkpoints
+from tests.command_line import CommandLine
+
+from .conftest import Configured
+
+EVALUATION: dict[str, Any] = {"bench_options": {"split": "test"}, "limit": 3}
+
+
+def rows(out: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (out / "evaluations.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def test_a_folder_without_a_training_is_a_sentence(guieval: CommandLine, tmp_path: Path) -> None:
+    assert "holds no training: expected training.yaml" in guieval.sentence("evaluate-training", tmp_path)
+
+
+def test_a_training_without_an_evaluation_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "training.yaml").write_text("{kind: sft, model: tiny-policy, bench: demo-icons}", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"has no evaluation settings: train with --set evaluation\.sidecar=true"):
+        list(evaluate_checkpoints(tmp_path))
+
+
+@pytest.mark.parametrize("kind", ["sft", "online"])
+def test_figures_are_those_of_an_evaluation_in_the_training(
+    kind: str, configured: Configured, tmp_path: Path, guieval: CommandLine
+) -> None:
+    pytest.importorskip("trl")
+    from guieval.training.session import train
+
+    trainer = {"max_steps": 2, "save_steps": 1}
+    within = configured(kind, out=str(tmp_path / "in"), trainer=trainer, evaluation={**EVALUATION, "every": 1})
+    beside = configured(kind, out=str(tmp_path / "beside"), trainer=trainer, evaluation={**EVALUATION, "sidecar": True})
+    train(within)
+    train(beside)
+    assert not (tmp_path / "beside" / "evaluations").exists()
+    done = guieval("evaluate-training", tmp_path / "beside")  # the lines before are the trainings'
+    assert done.code == 0 and [line.partition(":")[0] for line in done.out.splitlines()[-2:]] == ["step 1", "step 2"], done
+    expected = [row for row in rows(tmp_path / "in") if row["step"]]
+    assert rows(tmp_path / "beside") == expected
+    again = guieval("evaluate-training", tmp_path / "beside")
+    assert again.out == "every checkpoint is evaluated\n"
+    (curves,) = training_curves([tmp_path / "beside"])
+    title = "success, held-out (%)" if kind == "online" else "SOP score, held-out (%)"
+    assert [point.step for point in curves.curves[title]] == [1, 2]
+
+
+def test_it_follows_a_training_to_its_end(configured: Configured, tmp_path: Path) -> None:
+    pytest.importorskip("trl")
+    from guieval.training.session import train
+
+    config = configured("sft", trainer={"max_steps": 2, "save_steps": 1}, evaluation={**EVALUATION, "sidecar": True})
+    train(config)
+    out = Path(config.out)
+    later, end = out / "checkpoints" / "checkpoint-2", out / "final" / "complete"
+    later.rename(tmp_path / "later")
+    end.unlink()
+    waits: list[float] = []
+
+    def sleep(seconds: float) -> None:  # the training goes on meanwhile
+        waits.append(seconds)
+        if len(waits) == 2:
+            (tmp_path / "later").rename(later)
+            end.touch()
+
+    assert [step for step, _ in evaluate_checkpoints(out, follow=True, sleep=sleep)] == [1, 2]
+    assert len(waits) == 2
