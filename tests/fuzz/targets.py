@@ -11,9 +11,10 @@ from .prediction_files import PredictionFiles
 from .replies import Replies
 from .run_folders import RunFolders
 from .server_answers import ServerAnswers
+from .trajectories import Trajectories
 
 TARGETS: dict[str, type[Target]] = {
-    each.name: each for each in (Replies, Annotations, PredictionFiles, RunFolders, ServerAnswers)
+    each.name: each for each in (Replies, Annotations, PredictionFiles, RunFolders, ServerAnswers, Trajectories)
 }
 
 

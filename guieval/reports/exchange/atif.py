@@ -19,9 +19,12 @@ from guieval.errors import UsageError
 from guieval.reports.exchange.exported import Exported, slug
 from guieval.reports.opened import OpenedOnlineRun
 from guieval.reports.trajectories.reading import OnlineTrajectories, Trajectory, read_online
-from guieval.steps import StepRecord
+from guieval.steps import EpisodeKey, StepRecord
 
 ENDING = ".trajectory.json"
+RUN = "run"
+MOST_SAMPLES = 100_000
+"""Limit of a task's repetitions; a file with more is damaged."""
 IMAGES = "images"
 ELSEWHERE = {"key", "sample", "goal", "raw_response", "reasoning", "action", "batch", "usage"}
 """What of a recorded step has a place in the format; the rest of it is in ``extra``."""
@@ -117,6 +120,20 @@ class Document(_Part):
     extra: dict[str, Any]
 
 
+class RunPart(_Part):
+    """What a file's ``extra`` holds of its run: the task's place in the plan, the manifest, and the record of the outcome.
+
+    ``record`` has the sample of this repetition alone; it is ``None`` for a trajectory that was not finished.
+    """
+
+    key: EpisodeKey
+    repetition: int = Field(ge=0, le=MOST_SAMPLES)
+    place: int = Field(ge=0)
+    planned_tasks: int = Field(ge=1)
+    manifest: dict[str, Any]
+    record: StepRecord | None
+
+
 def write(run: Exported, folder: Path, *, images: bool = False) -> list[Path]:
     """Write a file for each trajectory that was begun, and with ``images`` its screenshots beside it.
 
@@ -126,7 +143,7 @@ def write(run: Exported, folder: Path, *, images: bool = False) -> list[Path]:
         raise UsageError(f"ATIF holds trajectories of online runs, and {str(run.source)!r} is in mode {run.manifest.mode.name}")
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for place, (each, record) in enumerate(_with_records(read_online(run.run.directory))):
+    for place, each, record in _with_records(read_online(run.run.directory)):
         if each.steps or record is not None:
             path = folder / f"{_file_name(each)}{ENDING}"
             document = _document(run, each, record, place, images)
@@ -137,14 +154,14 @@ def write(run: Exported, folder: Path, *, images: bool = False) -> list[Path]:
     return written
 
 
-def _with_records(trajectories: OnlineTrajectories) -> Iterator[tuple[Trajectory, StepRecord | None]]:
-    """Each repetition, and the record of its task with its sample alone, if it has one."""
-    for key in trajectories.run.planned.plan:
+def _with_records(trajectories: OnlineTrajectories) -> Iterator[tuple[int, Trajectory, StepRecord | None]]:
+    """The number of each task with each of its repetitions and the record with its sample alone, if it has one."""
+    for place, key in enumerate(trajectories.run.planned.plan):
         record = trajectories.run.read(key).get(0)
         samples = () if record is None else record.samples
         for each in trajectories.of(key):
             sample = samples[each.repetition : each.repetition + 1]
-            yield each, record.model_copy(update={"samples": sample}) if record is not None and sample else None
+            yield place, each, record.model_copy(update={"samples": sample}) if record is not None and sample else None
 
 
 def _file_name(each: Trajectory) -> str:
@@ -161,13 +178,14 @@ def _document(run: Exported, each: Trajectory, record: StepRecord | None, place:
     ]
     outcome = each.outcome
     judged: dict[str, Any] = {} if outcome is None else outcome.score.model_dump(mode="json")
-    again = {
-        "key": list(each.key),
-        "place": place,
-        "record": None if record is None else record.model_dump(mode="json"),
-        "manifest": run.manifest.to_json(),
-        "planned_tasks": len(run.run),
-    }
+    again = RunPart(
+        key=each.key,
+        repetition=each.repetition,
+        place=place,
+        planned_tasks=len(run.run),
+        manifest=run.manifest.to_json(),
+        record=record,
+    )
     return Document(
         session_id=run.uuid,
         trajectory_id=f"{each.key}/{each.repetition}",
@@ -183,7 +201,7 @@ def _document(run: Exported, each: Trajectory, record: StepRecord | None, place:
             "ended": each.ended,
             **judged,
             **run.details,
-            "run": again,
+            RUN: again.model_dump(mode="json"),
         },
     )
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,10 +13,11 @@ from pydantic import ValidationError
 
 from guieval.actions import action_from_json
 from guieval.errors import DataError, UsageError, first_problem
+from guieval.history.modes import ONLINE
 from guieval.journal import Journal
 from guieval.journal.run_files import Manifest
 from guieval.online.trajectory import SCREENS, TRAJECTORIES, TrajectoryStep, read_outcome
-from guieval.reports.exchange.atif import ELSEWHERE, ENDING, IMAGES, Document, Step
+from guieval.reports.exchange.atif import ELSEWHERE, ENDING, IMAGES, RUN, Document, RunPart, Step
 from guieval.steps import EpisodeKey, StepRecord
 
 
@@ -28,78 +31,102 @@ class ReadTrajectories(NamedTuple):
 
 
 class _Read(NamedTuple):
-    place: int
-    key: EpisodeKey
-    planned: int
-    run: str
-    manifest: Manifest
-    record: StepRecord | None
-    steps: tuple[TrajectoryStep, ...]
+    path: Path
+    document: Document
+    part: RunPart
+
+    @property
+    def order(self) -> tuple[int, bool, int]:
+        """The order of the run; what was not finished comes last in its task."""
+        return self.part.place, self.part.record is None, self.part.repetition
 
 
 def make_run(source: Path, out: Path) -> ReadTrajectories:
     """Write the run directory ``out`` from the trajectories in a folder.
 
-    Tasks of which there is no trajectory are not part of the run. Raises :class:`UsageError` for trajectories of another tool
-    or of several runs, and if ``out`` exists; :class:`DataError` naming file and field for a damaged file.
+    Tasks of which there is no trajectory are not part of the run, and the repetitions of a task are numbered anew without gaps.
+    Raises :class:`UsageError` for trajectories of another tool, of several runs or given twice, and if ``out`` exists;
+    :class:`DataError` naming file and field for a damaged file.
     """
     files = sorted(source.glob(f"*{ENDING}")) if source.is_dir() else [source]
     if not files:
         raise UsageError(f"the folder {str(source)!r} holds no trajectories: expected files *{ENDING}")
     if out.exists():
         raise UsageError(f"the directory {str(out)!r} exists; give another --out")
-    read = sorted((_read(path) for path in files), key=lambda each: each.place)
-    if len(runs := sorted({each.run for each in read})) > 1:
+    read = sorted(map(_read, files), key=lambda each: each.order)
+    if len(runs := sorted({each.document.session_id for each in read})) > 1:
         raise UsageError(f"{str(source)!r} holds trajectories of several runs ({', '.join(runs)}): put each run into a folder")
-    records = _records(read)
-    plan = {each.key: range(1) for each in read}
+    for (one, _, first), (other, _, second) in pairwise(read):
+        if (first.key, first.repetition) == (second.key, second.repetition):
+            raise UsageError(f"{one.name!r} and {other.name!r} hold the same repetition of the task {first.key}")
+    manifest = _manifest(read[0])
+    records, steps = _records(read), _steps(read)
+    plan = {each.part.key: range(1) for each in read}
     with Journal(out) as journal:
         types = {key: {0: record.task.action.type} for key, record in records.items()}
-        journal.start(read[0].manifest.to_json(), plan, types=types if types.keys() == plan.keys() else None)
+        journal.start(manifest.to_json(), plan, types=types if types.keys() == plan.keys() else None)
         for record in records.values():
             journal.append(record)
-    steps = [step for each in read for step in each.steps]
     with (out / TRAJECTORIES).open("wb") as stream:
         for step in steps:
             stream.write(step.model_dump_json(exclude_none=True).encode() + b"\n")
-    return ReadTrajectories(len(plan), len(read), read[0].planned, _copy_screens(source, out, steps, records))
-
-
-def _records(read: Sequence[_Read]) -> dict[EpisodeKey, StepRecord]:
-    """The record of each task, with the samples of its repetitions in order."""
-    records: dict[EpisodeKey, StepRecord] = {}
-    for each in read:
-        if each.record is not None:
-            first = records.get(each.key)
-            samples = (*(() if first is None else first.samples), *each.record.samples)
-            records[each.key] = each.record.model_copy(update={"samples": samples})
-    return records
+    return ReadTrajectories(len(plan), len(read), read[0].part.planned_tasks, _copy_screens(source, out, steps, records))
 
 
 def _read(path: Path) -> _Read:
     try:
         document = Document.model_validate_json(path.read_bytes())
+        if RUN not in document.extra:
+            raise UsageError(f"{str(path)!r} is not of guieval: its trajectory has no outcome that could be scored")
+        part = RunPart.model_validate(document.extra[RUN])
     except OSError as error:
         raise UsageError(f"{str(path)!r} cannot be read: {error.strerror}") from None
     except ValidationError as error:
-        problem = first_problem(error)
-        raise DataError(f"{path}, field {problem.field}: {problem.sentence}") from None
-    again = document.extra.get("run")
-    if not isinstance(again, dict):
-        raise UsageError(f"{str(path)!r} is not of guieval: its trajectory has no outcome that could be scored")
+        raise _damaged(path, error) from None
+    if part.record is not None and (part.record.task.episode_key != part.key or len(part.record.samples) != 1):
+        raise DataError(f"{path}, field extra.{RUN}.record: is not the record of one repetition of the task {part.key}")
+    return _Read(path, document, part)
+
+
+def _damaged(path: Path, error: ValidationError) -> DataError:
+    problem = first_problem(error)
+    return DataError(f"{path}, field {problem.field}: {problem.sentence}")
+
+
+def _manifest(read: _Read) -> Manifest:
     try:
-        key = EpisodeKey(*again["key"])
-        record = None if again["record"] is None else StepRecord.model_validate(again["record"])
-        manifest = Manifest.of(again["manifest"])
-        repetition, goal = int(document.extra["repetition"]), _text(document.steps[0])
-        steps = tuple(_step(step, key, repetition, goal) for step in document.steps[1:])
-        if record is not None and (record.task.episode_key != key or len(record.samples) != 1):
-            raise ValueError("the record is not of the trajectory's task")
-        return _Read(int(again["place"]), key, int(again["planned_tasks"]), document.session_id, manifest, record, steps)
+        manifest = Manifest.of(read.part.manifest)
     except ValidationError as error:
-        raise DataError(f"{path}, field extra: {first_problem(error).sentence}") from None
-    except (KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{path}, field extra: {error}") from None
+        raise _damaged(read.path, error) from None
+    if manifest.recorded_mode.name != ONLINE:
+        name = manifest.recorded_mode.name
+        raise DataError(f"{read.path}, field extra.{RUN}.manifest.mode.name: expected {ONLINE!r}, got {name!r:.80}")
+    return manifest
+
+
+def _records(read: Sequence[_Read]) -> dict[EpisodeKey, StepRecord]:
+    """The record of each task, with the samples of its repetitions in order."""
+    records: dict[EpisodeKey, StepRecord] = {}
+    for part in (each.part for each in read):
+        if part.record is not None:
+            samples = records[part.key].samples if part.key in records else ()
+            records[part.key] = part.record.model_copy(update={"samples": (*samples, *part.record.samples)})
+    return records
+
+
+def _steps(read: Sequence[_Read]) -> list[TrajectoryStep]:
+    """The steps of all trajectories in order."""
+    steps: list[TrajectoryStep] = []
+    counted: Counter[EpisodeKey] = Counter()
+    for path, document, part in read:
+        goal = _text(document.steps[0])
+        for step in document.steps[1:]:
+            try:
+                steps.append(_step(step, part.key, counted[part.key], goal))
+            except ValidationError as error:
+                raise _damaged(path, error) from None
+        counted[part.key] += 1
+    return steps
 
 
 def _text(step: Step) -> str:
@@ -112,7 +139,7 @@ def _step(step: Step, key: EpisodeKey, repetition: int, goal: str) -> Trajectory
     return TrajectoryStep.model_validate(
         {
             **extra,
-            "screenshot": f"{SCREENS}/{Path(extra['screenshot']).name}",
+            "screenshot": f"{SCREENS}/{Path(str(extra.get('screenshot'))).name}",
             "key": key,
             "sample": repetition,
             "goal": goal,

@@ -92,6 +92,23 @@ def test_a_part_of_the_tasks_can_be_imported(run: Path, tmp_path: Path, guieval:
     assert "--skip-damaged is not for atif" in refused
 
 
+def test_repetitions_are_numbered_without_gaps(run: Path, tmp_path: Path) -> None:
+    folder = trajectories(run, tmp_path / "atif")
+    (folder / f"{task_id(7)}-0.trajectory.json").unlink()
+    make_run(folder, tmp_path / "back")
+    (left,) = (each for each in read_online(tmp_path / "back") if each.key.episode_id == task_id(7))
+    second = shown(run).trajectory(task_id(7), 1).trajectory
+    assert left.repetition == 0 and left.outcome == second.outcome
+    assert [step.raw_response for step in left.steps] == [step.raw_response for step in second.steps]
+
+
+def test_a_trajectory_given_twice_is_refused(run: Path, tmp_path: Path) -> None:
+    folder = trajectories(run, tmp_path / "atif")
+    (folder / "copy.trajectory.json").write_bytes((folder / f"{task_id(7)}-1.trajectory.json").read_bytes())
+    with pytest.raises(UsageError, match="hold the same repetition of the task demo/s0-0007"):
+        make_run(folder, tmp_path / "back")
+
+
 def of_another_tool(values: dict[str, Any]) -> None:
     del values["extra"]["run"]
 
@@ -112,6 +129,10 @@ def of_another_task(values: dict[str, Any]) -> None:
     values["extra"]["run"]["key"] = ["demo", "", "s0-9999"]
 
 
+def of_another_mode(values: dict[str, Any]) -> None:
+    values["extra"]["run"]["manifest"]["mode"]["name"] = "sop"
+
+
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
@@ -119,7 +140,8 @@ def of_another_task(values: dict[str, Any]) -> None:
         (of_another_run, UsageError, "trajectories of several runs"),
         (without_a_step_message, DataError, r"s0-0000-0\.trajectory\.json, field steps\.1\.message"),
         (with_an_unknown_action, DataError, "'bash'"),
-        (of_another_task, DataError, "the record is not of the trajectory's task"),
+        (of_another_mode, DataError, r"field extra\.run\.manifest\.mode\.name: expected 'online', got 'sop'"),
+        (of_another_task, DataError, r"field extra\.run\.record: is not the record of one repetition of the task demo/s0-9999"),
     ],
 )
 def test_what_is_refused(
