@@ -18,10 +18,10 @@ from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import echo
 from guieval.data.doctor.counts import counted
 from guieval.data.plugin_options import check_options
-from guieval.errors import UsageError
+from guieval.errors import UsageError, nearest
 from guieval.journal import write_atomically
 from guieval.reports.exchange.atif_reading import make_run
-from guieval.scoring.predictions import Predictions, get_format, read_predictions
+from guieval.scoring.predictions import FORMATS, Predictions, read_predictions
 from guieval.scoring.predictions.webarena_verified import WEBARENA_VERIFIED
 from guieval.scoring.webarena_verified.judge import Judge
 from guieval.steps import StepTaskModel
@@ -51,7 +51,9 @@ def import_predictions(
         options.refuse({"bench": bench, "data": data, "set": override, "skip-damaged": skip_damaged}, f"is not for {ATIF}")
         _make_run(file, out)
         return
-    name = None if format == "auto" else get_format(format).name
+    if format not in (known := ("auto", ATIF, *FORMATS)):
+        raise UsageError(f"unknown format {format!r}{nearest(format, known)}; known: {', '.join(known)}")
+    name = None if format == "auto" else format
     if bench is not None and data is None:
         raise UsageError(f"--bench {bench} needs --data, its data folder")
     if out.resolve() == file.resolve():

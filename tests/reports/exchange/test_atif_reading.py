@@ -90,6 +90,7 @@ def test_a_part_of_the_tasks_can_be_imported(run: Path, tmp_path: Path, guieval:
     assert "exists; give another --out" in guieval.sentence("import", "atif", folder, "--out", tmp_path / "back")
     refused = guieval.sentence("import", "atif", folder, "--out", tmp_path / "new", "--skip-damaged")
     assert "--skip-damaged is not for atif" in refused
+    assert "did you mean 'atif'" in guieval.sentence("import", "atiff", folder, "--out", tmp_path / "new")
 
 
 def test_repetitions_are_numbered_without_gaps(run: Path, tmp_path: Path) -> None:
