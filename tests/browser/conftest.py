@@ -64,8 +64,8 @@ class Opened:
         dialog.dismiss()
 
     def note_failure(self, request: Request) -> None:
-        """Note a failed request, except one to a server that the next page cut short."""
-        if not (request.failure == "net::ERR_ABORTED" and request.url.startswith("http://127.0.0.1:")):
+        """Note a failed request, except one that the page itself, or the next one, cut short."""
+        if request.failure != "net::ERR_ABORTED":
             self.errors.append(f"failed: {request.url}: {request.failure}")
 
     def go(self, report: Path, fragment: str = "") -> Page:

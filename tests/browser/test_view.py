@@ -264,6 +264,19 @@ def test_notes_are_kept(view: Opened, served: Served) -> None:
     expect(page.locator("#runs tbody tr")).to_have_count(1)
 
 
+def test_screens_of_a_step_that_was_left_are_not_loaded_further(view: Opened, served: Served) -> None:
+    from playwright.sync_api import expect
+
+    page = steps(begun(view, served), served, "a")
+    held = f"images/{1:016x}"
+    page.route(f"**/{held}", lambda route: None)  # it takes for ever
+    with page.expect_request(f"**/{held}"):
+        page.keyboard.press("j")
+    with page.expect_event("requestfailed", lambda request: request.url.endswith(held)):
+        page.keyboard.press("j")
+    expect(page.locator(".where h2")).to_contain_text("Step 2")
+
+
 def test_trajectories_of_an_online_run(view: Opened, served: Served) -> None:
     from playwright.sync_api import expect
 

@@ -25,6 +25,7 @@ from guieval.reports.server.messages import HTML, Answer, Request, as_json, join
 from guieval.reports.server.overview import judged_run
 from guieval.reports.server.runs_pages import RunPages
 from guieval.reports.server.scripts import SCRIPTS, STYLES, app_page
+from guieval.scoring.score import stored_summary
 from guieval.steps import StepKey
 
 COOKIE = "guieval"
@@ -64,9 +65,10 @@ class ViewerApp:
         return made
 
     def prepare(self, name: str) -> None:
-        """Judge a run before its page is asked for; a run that cannot be read says so on its page."""
+        """Judge a run without stored figures before its page is asked for; one that cannot be read says so on its page."""
         with suppress(GuievalError):
-            if kind_of(self._library.directory(name)) == "run":
+            directory = self._library.directory(name)
+            if kind_of(directory) == "run" and stored_summary(directory) is None:
                 self._library.kept("judged", name, judged_run)
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:

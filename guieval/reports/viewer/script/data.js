@@ -26,6 +26,7 @@ function load(kind, number) {
       loaded[kind].delete(number);
       reject(new Error(`The file ${url} of this report is missing.`));
     });
+    script.fetchPriority = "high"; // before images
     script.src = policy.createScriptURL(url);
     document.head.append(script);
   });

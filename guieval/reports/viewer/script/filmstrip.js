@@ -13,6 +13,7 @@ async function renderStrip() {
     }
     if (state.row !== row) return;
     strip.dataset.shown = wanted;
+    stopLoading(strip);
     strip.replaceChildren();
     for (let each = first; each <= last; each++) {
       strip.append(frame(each, parts.get(Math.floor(each / index.chunk)).rows[each % index.chunk]));
@@ -62,6 +63,11 @@ function markStrip() {
         strip.scrollLeft = left - strip.clientWidth / 2;
     } else node.removeAttribute("aria-current");
   }
+}
+
+/** Images that are no longer shown would hold up those that are: a browser asks a server for six things at a time. */
+function stopLoading(node) {
+  for (const image of node.querySelectorAll("img")) image.removeAttribute("src");
 }
 
 const imagePath = (folder, name) => (/^[0-9a-f]{16}(\.(png|jpg|webp))?$/.test(name ?? "") ? `${folder}/${name}` : null);

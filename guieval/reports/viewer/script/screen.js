@@ -12,6 +12,7 @@ function renderScreen() {
       el("p", {}, task ? foreign(`No screenshot: ${shown.why}`) : "There is no record of this step, and the data folder does not have it either."),
     );
   screen.append(svg("svg", { id: "marks", class: "marks", "aria-hidden": "true" }));
+  stopLoading(canvas);
   canvas.replaceChildren(screen);
   renderLegend();
   fit();
