@@ -23,7 +23,7 @@ from guieval.reports.decision_tables import run_tables
 from guieval.reports.matrix_table import agreement_lines, glance_table, step_lines
 from guieval.reports.online_tables import online_tables
 from guieval.reports.opened.figures import Figures, score_figures
-from guieval.reports.score_tables import breakdown_cells, breakdown_table
+from guieval.reports.score_tables import breakdown_table
 from guieval.reports.server.shown_tables import clean, shown
 from guieval.reports.tables.table import Number, Table, columns, text
 from guieval.reports.trajectories.reading import OnlineTrajectories
@@ -41,6 +41,12 @@ SECTIONS = {
 MOST_REASONS, REASON_LENGTH, EXAMPLES = 12, 200, 5
 _CARDS = ("exact match", "type match", "success rate", "progress (episode mean)", "coverage", "PG", "TSR")
 _VIEWER_WORDS = {"infrastructure failure": "failed"}
+_ERROR_FILTERS = {
+    **{kind: {"kind": f"wrong {kind}"} for kind in ("type", "text", "app", "direction", "button")},
+    **{kind: {"verdict": kind} for kind in ("unparseable", "unsupported", "not run")},
+    "infrastructure": {"verdict": "failed"},
+}
+"""The step viewer's filters for kinds of errors; of points it has one filter for all kinds."""
 _UNREAD = ("unparseable", "unsupported", "infrastructure_failure")
 
 
@@ -138,17 +144,18 @@ def breakdowns_section(run: JudgedRun) -> dict[str, Any]:
     protocol, tables = run.figures.protocol, []
     for by in ("action-type", "error", "length", "step", *sorted(run.columns.groups)):
         try:
-            cells = breakdown_cells(run.columns, protocol, by)
+            table = breakdown_table(run.columns, protocol, by)
         except UsageError:
             continue
-        if len(cells) > 1 or (by == "error" and cells):
-            links = (
-                [_filter_link(reference=cell.labels[0]) for cell in cells]  # type: ignore[union-attr]
-                if by == "action-type"
-                else []
-            )
-            tables += shown(breakdown_table(run.columns, protocol, by), links)
+        if len(table.rows) > 1 or (by == "error" and table.rows):
+            tables += shown(table, [_row_link(by, text(row[0])) for row in table.rows])
     return {"tables": tables}
+
+
+def _row_link(by: str, name: str) -> str | None:
+    """The address of the steps behind a row of a breakdown, where the step viewer has such a filter."""
+    filters = {"action-type": {"reference": name}, "error": _ERROR_FILTERS.get(name)}.get(by)
+    return None if filters is None else _filter_link(**filters)
 
 
 def failures_section(failures: Failures, directory: Path) -> dict[str, Any]:

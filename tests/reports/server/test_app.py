@@ -140,6 +140,24 @@ def test_figures_are_those_of_the_run(app: ViewerApp, runs: Path) -> None:
     assert names[0] == "guievalkit" and "ui-s1-sop not written for demo" in names
 
 
+def test_kinds_of_errors_lead_to_their_steps(app: ViewerApp, runs: Path) -> None:
+    """Each filter of the step viewer lists as many steps as the row says."""
+    steps = [task(step=number, length=4) for number in range(4)]
+    answers = [record(steps[0], Stop()), record(steps[1], at(0, 0)), record(steps[2], None), record(steps[3], Stop())]
+    write_run(runs / "c", answers)
+    run = ids(app)["c"]
+    tables = part(app, f"/runs/{run}/data/breakdowns")["tables"]
+    (errors,) = [table for table in tables if table["title"].startswith("What goes wrong")]
+    found = {row[0]["text"]: (row[3]["text"], link) for row, link in zip(errors["rows"], errors["links"], strict=True)}
+    assert found == {
+        "type": ("2", "steps/#?kind=wrong+type"),
+        "far": ("1", None),
+        "unparseable": ("1", "steps/#?verdict=unparseable"),
+    }
+    index = value_in(ask(app, f"/runs/{run}/steps/data/index.js").text)
+    assert index["ends"] == [["2132"]]  # WRONG_TYPE, MISS, UNPARSEABLE, WRONG_TYPE
+
+
 def test_stored_figures_are_shown_at_once_while_they_are_those_of_the_journal(app: ViewerApp, runs: Path) -> None:
     head, section = (f"/runs/{ids(app)['a']}/data/{name}" for name in ("head", "figures"))
     assert part(app, head)["stored"] is None
