@@ -80,10 +80,16 @@ def test_two_processes_agree(configured: Configured) -> None:
 
 def test_screenshots_of_used_rows_are_removed(configured: Configured) -> None:
     config = configured("online", trainer={"max_steps": 2, "save_steps": 1})
-    train(config)
+    parts = Parts(config)
+    trainer = parts.trainer()
+    try:
+        trainer.train()
+    finally:
+        parts.stage.close()
     out = Path(config.out)
     last = len(list((out / "screens").iterdir()))
     assert 0 < last <= 4 * 4 * 8  # of the last batch alone
+    assert len(trainer._pictures._kept) <= last + 1  # and the blank one
     assert not list((out / "checkpoints").glob("*/screens"))  # no batch was in use when they were written
 
 

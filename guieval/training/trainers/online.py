@@ -160,6 +160,7 @@ class OnlineTrainer(GroupTrainer):
         if self.accelerator.is_main_process:
             shutil.rmtree(self._stage.screens, ignore_errors=True)
         self.accelerator.wait_for_everyone()
+        self._pictures.forget()  # the screenshots of new rollouts are others
         self._draw = 0
         return super()._generate_batch(inputs)
 

@@ -55,6 +55,11 @@ class Pictures:
             self._bytes -= oldest.nbytes
         return values, grid
 
+    def forget(self) -> None:
+        """Drop what is kept, where it will not be needed again."""
+        self._kept.clear()
+        self._bytes = 0
+
     def batch(self, rows: Sequence[Sequence[Picture]]) -> dict[str, Any]:
         """TRL's image fields of a micro-batch, empty if no row has a picture."""
         made = [self.patches(picture) for row in rows for picture in row]
