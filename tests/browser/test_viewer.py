@@ -207,6 +207,7 @@ def test_keys_walk_through_what_is_listed(tab: Opened, plain: Path) -> None:
     page.keyboard.press("Escape")
     page.keyboard.press("?")
     expect(page.locator("#help")).to_be_visible()
+    expect(page.locator("#help-title")).to_be_focused()  # or a small screen would show the end of the text first
     expect(page.locator("#help-body")).to_contain_text("ocr-baseline on demo, offline, run under guievalkit")
     expect(page.locator("#help-body .badge")).to_have_count(8)
     page.keyboard.press("Escape")

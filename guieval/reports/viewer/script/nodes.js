@@ -10,7 +10,7 @@ const ENDS = [
   { mark: "!", word: "no answer: a failure on the way", verdict: "failed" },
   { mark: "·", word: "not reached: the mode stopped before", verdict: "not reached" },
   { mark: "–", word: "never asked", verdict: "not run" },
-  { mark: " ", word: "not in that run's plan", verdict: "not planned" },
+  { mark: "\u00a0", word: "not in that run's plan", verdict: "not planned" },
 ];
 const [RIGHT, MISS, WRONG_TYPE] = [0, 1, 2];
 const NOT_REACHED = 6;
