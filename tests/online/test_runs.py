@@ -470,7 +470,7 @@ def test_the_command_prints_one_table(tmp_path: Path, agent: Path, guieval: Comm
     [
         (
             {"bench": "androidcontrol"},
-            "benchmark 'androidcontrol' has no environment; mode online is for androidworld, browsergym, demo, m",
+            "benchmark 'androidcontrol' has no environment; mode online is for androidworld, browsergym, demo, demo-icons, m",
         ),
         ({"bench": "demos"}, "unknown environment 'demos' (did you mean 'demo'?)"),
         ({"bench_options": {"episods": 3}}, "environment 'demo' has no option 'episods' (did you mean 'episodes'?)"),
