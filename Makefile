@@ -45,13 +45,14 @@ test: check wheel
 docs: $(VENV)/.dev
 	$(BIN)/python docs/site/build.py
 
-# Many tests start browsers, servers and clusters of their own. One that fails beside all the others is repeated alone, and decides then;
-# the first summary names it.
+# Many tests start browsers, servers and clusters of their own and wait for them, so there is one more worker than processors. A test
+# that fails beside all the others is repeated alone, and decides then; the first summary names it.
+WORKERS = $$($(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder || $(BIN)/python -m pytest --last-failed --last-failed-no-failures none
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder || $(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 # The wheel, built from the source distribution, alone in a clean environment and used from an empty directory: nothing may lean on the
 # checkout. Then a user's script against its types.
