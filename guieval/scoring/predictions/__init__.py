@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from guieval.actions import Unsupported, action_from_json
 from guieval.errors import DataError, UsageError, nearest
-from guieval.scoring.predictions import aitw, every_eval_ever, grounding, os_atlas
+from guieval.scoring.predictions import aitw, every_eval_ever, grounding, inspect_log, os_atlas
 from guieval.scoring.predictions.guicourse import GUICOURSE
 from guieval.scoring.predictions.predicted import Format, Predicted, Rows
 from guieval.scoring.predictions.rows import Row, open_rows
@@ -97,6 +97,7 @@ FORMATS: dict[str, Format] = {
         os_atlas.KAIROS,
         aitw.LZ_DONG,
         every_eval_ever.EVERY_EVAL_EVER,
+        inspect_log.INSPECT,
         WEBARENA_VERIFIED,
         UI_GENIE,
         GUICOURSE,

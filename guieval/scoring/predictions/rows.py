@@ -1,23 +1,25 @@
 """Opens a foreign predictions file as rows, and reads a row's fields so that errors name file, place and field.
 
 Three containers are in use: JSON lines, one JSON list, and one JSON object that holds the rows under ``details`` or
-``results``. Each may be packed with gzip. UI-Genie's results are several files (:mod:`.ui_genie_files`). What a field means,
-and in which frame it is, stays with each format.
+``results``. Each may be packed with gzip. A log of Inspect is a ZIP archive with a file for each row, and UI-Genie's results
+are several files (:mod:`.ui_genie_files`). What a field means, and in which frame it is, stays with each format.
 """
 
 from __future__ import annotations
 
 import codecs
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
+from zipfile import BadZipFile, ZipFile
 
 from pydantic import ValidationError
 from pydantic_core import from_json
 
 from guieval.data import typed_rows as rows
-from guieval.data.text_files import MARK, lines, open_text, rest
+from guieval.data.text_files import LONGEST_LINE, MARK, lines, open_text, rest
 from guieval.errors import DataError, first_problem
 from guieval.scoring.predictions.ui_genie_files import KEYS as UI_GENIE
 from guieval.scoring.predictions.ui_genie_files import step_rows
@@ -25,6 +27,8 @@ from guieval.steps import StepTaskModel
 
 KEYS = ("details", "results")
 """Under which of these keys a report that is one JSON object keeps its rows."""
+ZIP, SAMPLES = b"PK\x03\x04", "samples/"
+"""How a log of Inspect begins, and the folder of its samples."""
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -67,6 +71,9 @@ def open_rows(file: Path) -> Iterator[Row | DataError]:
             if first.startswith(UTF_16):
                 raise DataError(f"{file}: is written in UTF-16; expected UTF-8")
             stream.seek(0)
+            if first.startswith(ZIP):
+                yield from _archived(file, stream)
+                return
             whole = _whole(first)
             yield from _listed(file, rest(file, stream)) if whole else _lines(file, stream)
     except OSError as error:
@@ -107,6 +114,28 @@ def _lines(file: Path, stream: BinaryIO) -> Iterator[Row | DataError]:
             yield DataError(f"{where}: is not JSON ({error})")
         except DataError as error:
             yield error
+
+
+def _archived(file: Path, stream: BinaryIO) -> Iterator[Row | DataError]:
+    try:
+        with ZipFile(stream) as archive:
+            for entry in archive.infolist():
+                if not (entry.filename.startswith(SAMPLES) and entry.filename.endswith(".json")):
+                    continue
+                where = f"{file}, {entry.filename}"
+                with archive.open(entry) as packed:
+                    text = packed.read(LONGEST_LINE + 1)  # whatever size the archive states
+                if len(text) > LONGEST_LINE:
+                    yield DataError(f"{where}: unpacks to more than {LONGEST_LINE >> 20} MiB")
+                    continue
+                try:
+                    yield Row.of(from_json(text), where)
+                except ValueError as error:
+                    yield DataError(f"{where}: is not JSON ({error})")
+                except DataError as error:
+                    yield error
+    except (BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:  # the last two: unknown, encrypted
+        raise DataError(f"{file}: is a damaged ZIP archive ({error})") from None
 
 
 def _listed(file: Path, data: bytes) -> Iterator[Row | DataError]:

@@ -117,6 +117,40 @@ def test_exported_answers_are_read_back(offline: Path, tmp_path: Path) -> None:
     assert {row.key: row.raw for row in read.rows} == {tuple(key): sample.raw_response for key, sample in steps.items()}
 
 
+def test_a_log_of_inspect_is_read_back(offline: Path, tmp_path: Path) -> None:
+    run = exported(offline)
+    (log,) = format_named("inspect").write(run, tmp_path)
+    read = read_predictions(log)
+    assert detect_format(log).name == "inspect"
+    _, samples = format_named("every-eval-ever").write(run, tmp_path / "other")
+    assert read.rows == read_predictions(samples).rows and read.unanswered == read_predictions(samples).unanswered
+
+
+def test_damaged_logs_are_named(offline: Path, online: Path, tmp_path: Path) -> None:
+    (log,) = format_named("inspect").write(exported(offline), tmp_path)
+    with ZipFile(log) as archive:
+        name = next(each for each in archive.namelist() if each.startswith("samples/"))
+        sample = json.loads(archive.read(name))
+    for changed, words in (
+        ({"epoch": 2}, "field epoch: expected one answer to each step, got answer 2"),
+        ({"output": {"choices": []}}, "field output: expected a choice, got none"),
+        ({"metadata": {"benchmark": "demo"}}, "field metadata, field step_index: is missing"),
+        ({"scores": {"exact match": {"answer": "click"}}}, "field answer"),
+    ):
+        with ZipFile(tmp_path / "changed.eval", "w") as archive:
+            archive.writestr(name, json.dumps({**sample, **changed}))
+        with pytest.raises(DataError, match=re.escape(words)):
+            read_predictions(tmp_path / "changed.eval")
+    whole = log.read_bytes()
+    for damaged in (whole[: len(whole) // 2], whole[:4], whole.replace(b"samples/", b"sampels/")):
+        (tmp_path / "changed.eval").write_bytes(damaged)
+        with pytest.raises((DataError, UsageError)):
+            read_predictions(tmp_path / "changed.eval")
+    (log,) = format_named("inspect").write(exported(online), tmp_path / "online")
+    with pytest.raises(DataError, match="`guieval import atif` reads online runs"):
+        read_predictions(log)
+
+
 def test_exported_outcomes_give_the_same_success_rate(online: Path, tmp_path: Path, guieval: CommandLine) -> None:
     run = exported(online)
     _, rows = format_named("every-eval-ever").write(run, tmp_path)
