@@ -53,6 +53,7 @@ FIRST_ROWS = {
     "kairos": kairos_row(0, "WAIT", "WAIT"),
     "lz-dong": {"benchmark": "AITZ (aitz_test)", "ground_truth": labelled(), "source_parsed_prediction": None},
     "every-eval-ever": EVERY_EVAL_EVER,
+    "inspect": {"id": "aitz/general/17#2", "epoch": 1, "input": [], "messages": [], "metadata": {}},
     "guicourse": guicourse_row(""),
     "ui-genie": {"questionID": "13314_0", "type": "wait", "reply": "right"},
 }
