@@ -92,7 +92,7 @@ def test_weights_stand_for_points_that_come_again(case: tuple[Floats, Ints, floa
     assert np.array_equal(again, once[which])
 
 
-@settings(max_examples=2000)
+@settings(max_examples=500)
 @given(point_sets())
 def test_labels_equal_those_of_scikit_learn(case: tuple[Floats, Ints, float, int, Metric]) -> None:
     reference = pytest.importorskip("sklearn.cluster")
