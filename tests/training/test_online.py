@@ -107,4 +107,4 @@ def test_a_plan_needs_the_length_of_prompts(guieval: CommandLine) -> None:
     command = ["train", "online", "--config", "tiny-online", "--plan", "--processes", "1"]
     assert "the length of a prompt is not known: --set max_prompt_length=N" in guieval.sentence(*command)
     printed = guieval(*command, "--set", "max_prompt_length=400").out
-    assert "8 tasks x 8 = 64 rollouts" in printed and "3,000 tasks" in printed
+    assert "8 tasks x 8 = 64 rollouts" in printed and "8 tasks, 1 optimiser step" in printed
