@@ -42,9 +42,9 @@ FIGURES: tuple[Shown, ...] = (
     Shown("groups kept (%)", ("dynamic_sampling/kept_share",), share=True),
     Shown("tokens per reply", ("completions/mean_length",)),
     Shown("loss", ("loss",)),
-    Shown("SOP score, held-out (%)", ("eval/sop_score",), share=True),
-    Shown("exact match, held-out (%)", ("eval/exact_match",), share=True),
-    Shown("success, held-out (%)", ("eval/success",), share=True),
+    Shown("SOP score in evaluations (%)", ("eval/sop_score",), share=True),
+    Shown("exact match in evaluations (%)", ("eval/exact_match",), share=True),
+    Shown("success in evaluations (%)", ("eval/success",), share=True),
 )
 """What is drawn, in this order; the loss only of supervised trainings, whose loss says something."""
 

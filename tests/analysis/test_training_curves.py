@@ -56,8 +56,8 @@ def test_figures_are_found_by_their_names_in_the_log(tmp_path: Path) -> None:
         "KL": [(1, 0.1)],
         "groups kept (%)": [(1, 50.0)],
         "loss": [(1, 3.0)],
-        "SOP score, held-out (%)": [(2, 50.0)],
-        "exact match, held-out (%)": [(2, 75.0)],
+        "SOP score in evaluations (%)": [(2, 50.0)],
+        "exact match in evaluations (%)": [(2, 75.0)],
     }
 
 

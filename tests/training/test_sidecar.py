@@ -52,7 +52,7 @@ def test_figures_are_those_of_an_evaluation_in_the_training(
     again = guieval("evaluate-training", tmp_path / "beside")
     assert again.out == "every checkpoint is evaluated\n"
     (curves,) = training_curves([tmp_path / "beside"])
-    title = "success, held-out (%)" if kind == "online" else "SOP score, held-out (%)"
+    title = "success in evaluations (%)" if kind == "online" else "SOP score in evaluations (%)"
     assert [point.step for point in curves.curves[title]] == [1, 2]
 
 

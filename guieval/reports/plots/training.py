@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 _COLUMNS = {"column": 2, "two-column": 4}
 _HEIGHT = 1.45
+SHARES = frozenset(shown.title for shown in FIGURES if shown.share)
+BOUNDS = -3.0, 103.0
+"""Of an axis of per cent, with room for the line itself."""
 
 
 def training(series: Sequence[TrainingCurves], width: Width = "two-column") -> Figure:
@@ -36,11 +39,14 @@ def training(series: Sequence[TrainingCurves], width: Width = "two-column") -> F
                 (handles[each.label],) = axes.plot(
                     steps, [point.mean for point in points], color=look.colour, linestyle=look.line, marker=few
                 )
-                low, high = [point.low for point in points], [point.high for point in points]
-                axes.fill_between(steps, low, high, color=look.colour, alpha=0.18, linewidth=0)
+                lower, upper = [point.low for point in points], [point.high for point in points]
+                axes.fill_between(steps, lower, upper, color=look.colour, alpha=0.18, linewidth=0)
             axes.set_title(fill(title, 24), fontsize=7)
             label_axes(axes, "optimiser step" if title in titles[-columns:] else "", "")
             axes.set_xlim(0, 1.02 * last)
+            if title in SHARES:  # Student's interval over a few seeds may go beyond what a share can be
+                low, high = axes.get_ylim()
+                axes.set_ylim(max(low, BOUNDS[0]), min(high, BOUNDS[1]))
         for axes in grid[len(titles) :]:
             axes.set_axis_off()
         if len(series) > 1:
