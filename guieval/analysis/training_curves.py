@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
@@ -90,12 +91,19 @@ def training_curves(folders: Sequence[Path], labels: Sequence[str] | None = None
     return [_curves(label, members, level) for label, members in zip(named, groups.values(), strict=True)]
 
 
-def _evaluations(folder: Path) -> list[dict[str, Any]]:
-    """The lines of evaluations, which a sidecar may have made (``guieval evaluate-training``)."""
+def evaluations(folder: Path) -> list[dict[str, Any]]:
+    """The lines of a training's evaluations, in it or beside it; one that a kill has torn is left out."""
     try:
-        return [json.loads(line) for line in (folder / EVALUATIONS).read_text(encoding="utf-8").splitlines()]
-    except (OSError, ValueError):
+        lines = (folder / EVALUATIONS).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
         return []
+    found = []
+    for line in lines:
+        with suppress(ValueError):
+            row = json.loads(line)
+            if isinstance(row, dict) and isinstance(row.get("step"), int):
+                found.append(row)
+    return found
 
 
 def _read(folder: Path) -> _Training:
@@ -115,7 +123,7 @@ def _read(folder: Path) -> _Training:
         for name, value in row.items():
             if isinstance(value, int | float) and name != "step":
                 found.setdefault(name, {})[row["step"]] = value  # of a resumed training, the later line
-    for row in _evaluations(folder):
+    for row in evaluations(folder):
         for name, value in row.items():
             if isinstance(value, int | float) and name != "step":
                 found.setdefault(f"eval/{name}", {})[row["step"]] = value

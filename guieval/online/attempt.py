@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from contextlib import suppress
 from hashlib import sha256
 from itertools import takewhile
 from typing import Any, TypeVar
@@ -15,7 +16,7 @@ from typing import Any, TypeVar
 from guieval.actions import ExecutableAction, Stop, StopStatus, Unsupported, executable
 from guieval.errors import EnvironmentFailure, GuievalError
 from guieval.history import HistoryEntry
-from guieval.online.contract import Observation, Score
+from guieval.online.contract import ABCDevice, Observation, Score
 from guieval.online.trajectory import Ended, Outcome, TrajectoryStep
 from guieval.steps import Sample, StepTaskModel
 
@@ -23,6 +24,7 @@ MOST_ATTEMPTS = 3
 """Attempts at a task in one session, if its environment fails."""
 MOST_UNPARSEABLE = 3
 """Replies in a row without an action that end a task."""
+CLOSE_SECONDS = 15.0
 UNKNOWN = Unsupported(name="unknown")
 """The reference action of a step online: there is none."""
 
@@ -116,6 +118,12 @@ def screen_name(screenshot: bytes) -> str:
     """The name of an encoded screenshot's file, from its content."""
     kind = "png" if screenshot.startswith(b"\x89PNG") else "jpg"
     return f"{sha256(screenshot).hexdigest()[:32]}.{kind}"
+
+
+async def closed(device: ABCDevice) -> None:
+    """Close a device, whatever state it is in; it is left after :data:`CLOSE_SECONDS`."""
+    with suppress(Exception):
+        await asyncio.wait_for(asyncio.shield(device.close()), CLOSE_SECONDS)
 
 
 async def within(seconds: float, call: Awaitable[_Result], what: str) -> _Result:

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from guieval.actions import ExecutableAction
 from guieval.errors import EnvironmentFailure
 from guieval.online import ABCDevice, Observation
-from guieval.online.attempt import MOST_ATTEMPTS, Attempt, screen_name, within
+from guieval.online.attempt import MOST_ATTEMPTS, Attempt, closed, screen_name, within
 from guieval.online.tasks import EnvironmentTasks
 from guieval.online.trajectory import Outcome
 from guieval.steps import Sample, StepTaskModel
-
-CLOSE_SECONDS = 15.0
 
 
 class OnlineRollout:
@@ -98,7 +95,7 @@ class Stage:
         devices = [*self._used, *(device for free in self._free.values() for device in free)]
         self._used, self._free = set(), {}
         if devices:
-            self._runner.run(_closed(devices))
+            self._runner.run(_all_closed(devices))
         self._runner.close()
 
     async def _advance(self, rollouts: Sequence[OnlineRollout]) -> None:
@@ -114,7 +111,7 @@ class Stage:
                 rollout.failed(error)
                 if device is not None:
                     self._used.discard(device)
-                    await _closed([device])
+                    await closed(device)
         if rollout.over and rollout.device is not None:
             self._used.discard(rollout.device)
             self._free.setdefault(rollout.tasks.name, []).append(rollout.device)
@@ -153,7 +150,5 @@ class Stage:
         return file.name
 
 
-async def _closed(devices: Sequence[ABCDevice]) -> None:
-    for device in devices:
-        with suppress(Exception):  # whatever state it is in
-            await asyncio.wait_for(device.close(), CLOSE_SECONDS)
+async def _all_closed(devices: Sequence[ABCDevice]) -> None:
+    await asyncio.gather(*map(closed, devices))

@@ -442,7 +442,7 @@ class OnlineTraining(TrainingConfig):
     needs = "online"
 
     reward: JudgeReward = JudgeReward()
-    max_steps: int | None = Field(None, ge=1, description="most steps of a task; the environment's own when not given")
+    max_steps: int | None = Field(None, ge=1, le=1000, description="most steps of a task; the environment's own when not given")
     environments: int = Field(8, ge=1, le=1024, description="environments open at once in each process")
     environment_timeout: float = Field(
         120.0, gt=0, allow_inf_nan=False, description="seconds for one call of an environment before it counts as failed"

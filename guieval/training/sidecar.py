@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from guieval.analysis.training_curves import EVALUATIONS, SETTINGS, evaluations
 from guieval.data.yaml_text import read_yaml
 from guieval.errors import UsageError
 from guieval.history.modes import ONLINE
@@ -21,7 +22,7 @@ from guieval.running.api import run
 from guieval.running.config import RunConfig
 from guieval.training.checkpoints import COMPLETE, checkpoints
 from guieval.training.config import Evaluation, TrainingConfig, parse_config
-from guieval.training.evaluation import FILE, figures, judged, run_config
+from guieval.training.evaluation import figures, judged, run_config
 
 SECONDS = 30.0
 """Between two looks for new checkpoints."""
@@ -45,10 +46,10 @@ def evaluate_checkpoints(
     config, evaluation = _read(out)
     while True:
         ended = (out / "final" / COMPLETE).is_file()  # before the checkpoints are listed, so that the last one is among them
-        done = {row["step"] for row in _rows(out / FILE)}
+        done = {row["step"] for row in evaluations(out)}
         for step, folder in checkpoints(out).items():
             if step not in done and (row := _evaluated(config, evaluation, step, folder, settings or {}, data, progress)):
-                _add(out / FILE, {"step": step, **row})
+                _add(out, {"step": step, **row})
                 yield step, row
         if ended or not follow:
             return
@@ -57,11 +58,13 @@ def evaluate_checkpoints(
 
 def _read(out: Path) -> tuple[TrainingConfig, Evaluation]:
     try:
-        values = read_yaml((out / "training.yaml").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        values = None
+        values = read_yaml((out / SETTINGS).read_text(encoding="utf-8"))
+    except OSError:
+        raise UsageError(f"{str(out)!r} holds no training: expected {SETTINGS}, as `guieval train` writes") from None
+    except ValueError as error:
+        raise UsageError(f"{str(out / SETTINGS)!r} is damaged: {' '.join(str(error).split())[:300]}") from None
     if not isinstance(values, dict):
-        raise UsageError(f"{str(out)!r} holds no training: expected training.yaml, as `guieval train` writes")
+        raise UsageError(f"{str(out / SETTINGS)!r} is damaged: expected the settings of a training")
     config = parse_config({**values, "out": str(out)})
     if config.evaluation is None:
         raise UsageError(
@@ -95,13 +98,6 @@ def _evaluated(
     return judged(done.directory, done.outcome.plan) if done.config.mode == ONLINE else figures(done.summary)
 
 
-def _rows(file: Path) -> list[dict[str, Any]]:
-    try:
-        return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    except (OSError, ValueError):
-        return []
-
-
-def _add(file: Path, row: Mapping[str, Any]) -> None:
-    rows = sorted([*_rows(file), row], key=lambda each: int(each["step"]))
-    write_atomically(file, "".join(json.dumps(each) + "\n" for each in rows))
+def _add(out: Path, row: Mapping[str, Any]) -> None:
+    rows = sorted([*evaluations(out), row], key=lambda each: int(each["step"]))
+    write_atomically(out / EVALUATIONS, "".join(json.dumps(each) + "\n" for each in rows))

@@ -10,7 +10,7 @@ import pytest
 
 from guieval.analysis.training_curves import training_curves
 from guieval.errors import UsageError
-from guieval.training.sidecar import evaluate_checkpoints
+from guieval.training.sidecar import _add, evaluate_checkpoints
 from tests.command_line import CommandLine
 
 from .conftest import Configured
@@ -24,6 +24,18 @@ def rows(out: Path) -> list[dict[str, Any]]:
 
 def test_a_folder_without_a_training_is_a_sentence(guieval: CommandLine, tmp_path: Path) -> None:
     assert "holds no training: expected training.yaml" in guieval.sentence("evaluate-training", tmp_path)
+
+
+def test_damaged_settings_are_a_sentence(guieval: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "training.yaml").write_text("{kind: [", encoding="utf-8")
+    assert "training.yaml' is damaged: " in guieval.sentence("evaluate-training", tmp_path)
+
+
+def test_a_torn_line_costs_no_other(tmp_path: Path) -> None:
+    whole = ['{"step": 8, "pg": 0.5}', '{"step": 16, "pg": 0.6}']
+    (tmp_path / "evaluations.jsonl").write_text("\n".join([whole[1], '{"step": 24, "p', whole[0]]), encoding="utf-8")
+    _add(tmp_path, {"step": 12, "pg": 0.55})
+    assert [row["step"] for row in rows(tmp_path)] == [8, 12, 16]
 
 
 def test_a_training_without_an_evaluation_is_a_sentence(tmp_path: Path) -> None:

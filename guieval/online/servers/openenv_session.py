@@ -12,7 +12,6 @@ import json
 import random
 from base64 import b64encode
 from collections.abc import Awaitable, Mapping, Sequence
-from contextlib import suppress
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 from uuid import uuid4
 
@@ -20,11 +19,11 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from guieval.actions import DeviceAction, ExecutableAction, Stop, TableNineAction
 from guieval.errors import GuievalError, UsageError, first_problem, nearest
+from guieval.online.attempt import closed
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
 
 SPLIT = "all"
 """The only split of an environment's tasks."""
-CLOSE_SECONDS = 15.0
 
 ServedAction: TypeAlias = Annotated[TableNineAction | DeviceAction, Field(discriminator="type")]
 ACTION: TypeAdapter[ExecutableAction] = TypeAdapter(ServedAction)
@@ -144,8 +143,7 @@ class Session:
         """Close the device."""
         device, self._device = self._device, None
         if device is not None:
-            with suppress(Exception):  # whatever state it is in
-                await asyncio.wait_for(device.close(), CLOSE_SECONDS)
+            await closed(device)
 
     async def _reset(self, data: Mapping[str, Any]) -> dict[str, Any]:
         try:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -17,13 +16,11 @@ from guieval.errors import EnvironmentFailure
 from guieval.history import HistoryEntry
 from guieval.models.scored_reply import failed_sample
 from guieval.online import ABCDevice, Observation
-from guieval.online.attempt import MOST_ATTEMPTS, MOST_UNPARSEABLE, Attempt, carried_out, screen_name, within
+from guieval.online.attempt import MOST_ATTEMPTS, MOST_UNPARSEABLE, Attempt, carried_out, closed, screen_name, within
 from guieval.online.tasks import EnvironmentTasks
 from guieval.online.trajectory import Outcome, Trajectories, TrajectoryStep, outcome_action
 from guieval.running.runner.step import Asker
 from guieval.steps import Sample, StepError, StepRecord, StepTaskModel
-
-CLOSE_SECONDS = 15.0
 
 _Result = TypeVar("_Result")
 
@@ -103,8 +100,7 @@ class Actor:
             try:
                 return await self._play(device, task, number, attempt, recorded, models)
             finally:
-                with suppress(Exception):  # whatever state the device is in; its answer is known, or its failure on its way
-                    await asyncio.wait_for(asyncio.shield(device.close()), CLOSE_SECONDS)
+                await closed(device)  # its answer is known, or its failure on its way
 
     async def _play(
         self,

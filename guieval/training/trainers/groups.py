@@ -103,6 +103,10 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL has no types
         rollouts are a group. Returns the groups of all processes in that order.
         """
 
+    def _any(self, count: int) -> bool:
+        """Whether any process has work left; all must generate equally often."""
+        return bool(self.accelerator.gather(torch.tensor([count], device=self.accelerator.device)).sum() > 0)
+
     # The order of the tasks, and going on after an interruption
 
     def _get_train_sampler(self, dataset: Any = None) -> EpochSampler:

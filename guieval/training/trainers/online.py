@@ -16,7 +16,6 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import torch
 from accelerate.utils import gather_object
 
 from guieval.errors import UsageError
@@ -116,10 +115,6 @@ class OnlineTrainer(GroupTrainer):
             answers = self._answers([model.prepare_input(step, rollout.attempt.history) for rollout, step in shown])
             for (rollout, step), answer in zip(shown, answers, strict=True):
                 rollout.tell(read_reply(model, self._evaluator, step, answer.text), answer.row)
-
-    def _any(self, count: int) -> bool:
-        """Whether any process has work left; all must generate equally often."""
-        return bool(self.accelerator.gather(torch.tensor([count], device=self.accelerator.device)).sum() > 0)
 
     def _log(self, rollouts: Sequence[OnlineRollout], everywhere: Sequence[Trajectory | None]) -> None:
         rewards = [None if each is None else sum(each.rewards) for each in everywhere]

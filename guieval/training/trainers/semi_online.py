@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import torch
 from accelerate.utils import gather_object
 
 from guieval.errors import UsageError
@@ -98,10 +97,6 @@ class SemiOnlineTrainer(GroupTrainer):
         thoughts = [None] * len(waiting) if self._thoughts is None else self._thoughts([each.task for each in waiting])
         for rollout, thought in zip(waiting, thoughts, strict=True):
             rollout.patch(thought)
-
-    def _any(self, count: int) -> bool:
-        """Whether any process has work left; all must generate equally often."""
-        return bool(self.accelerator.gather(torch.tensor([count], device=self.accelerator.device)).sum() > 0)
 
     def _log(self, rollouts: Sequence[SemiOnlineRollout]) -> None:
         steps = [step for rollout in rollouts for step in rollout.steps]
