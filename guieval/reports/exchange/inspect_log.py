@@ -145,16 +145,16 @@ class _Content:
 
     def screen(self, text: str, path: str, size: tuple[int, int]) -> list[dict[str, str]]:
         """A text and a screenshot; without screenshots, its path."""
-        said = [{"type": "text", "text": text}] if text else []
+        words = [{"type": "text", "text": text}] if text else []
         if self._shown is None:
-            return [*said, {"type": "text", "text": f"[{path}]"}]
+            return [*words, {"type": "text", "text": f"[{path}]"}]
         try:
             screenshot = self._shown(path, size)
         except ScreenshotError:  # its message may name a folder of this machine
-            return [*said, {"type": "text", "text": f"[{path} cannot be read]"}]
+            return [*words, {"type": "text", "text": f"[{path} cannot be read]"}]
         name = screenshot.sha256[:32]
         self.attachments[name] = f"data:image/{screenshot.format};base64,{screenshot.base64.decode()}"
-        return [*said, {"type": "image", "image": _ATTACHED + name}]
+        return [*words, {"type": "image", "image": _ATTACHED + name}]
 
 
 def _step_sample(run: Exported, step: OpenedStep, place: int, content: _Content) -> dict[str, Any]:

@@ -153,7 +153,7 @@ def breakdowns_section(run: JudgedRun) -> dict[str, Any]:
 
 
 def _row_link(by: str, name: str) -> str | None:
-    """The address of the steps behind a row of a breakdown, where the step viewer has such a filter."""
+    """The address of the steps in a row of a breakdown, where the step viewer has such a filter."""
     filters = {"action-type": {"reference": name}, "error": _ERROR_FILTERS.get(name)}.get(by)
     return None if filters is None else _filter_link(**filters)
 
