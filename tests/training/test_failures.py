@@ -99,19 +99,19 @@ def test_a_lost_process_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert str(caught.value) == f"process 1 has lost another process of this training ({text})"
 
 
-def test_what_can_be_resumed_is_told(tmp_path: Path) -> None:
-    def sentence(error: Exception) -> str:
+def test_the_message_states_what_can_be_resumed(tmp_path: Path) -> None:
+    def hint(error: Exception) -> str:
         with pytest.raises((TrainingFailed, UsageError)) as caught, explained(tmp_path):
             raise error
         return str(caught.value)
 
-    assert sentence(MemoryError()).endswith(f"; no checkpoint was complete yet, so begin again after removing {str(tmp_path)!r}")
+    assert hint(MemoryError()).endswith(f"; no checkpoint was complete yet, so begin again after removing {str(tmp_path)!r}")
     for step in (9, 10):
         folder = tmp_path / "checkpoints" / f"checkpoint-{step}"
         folder.mkdir(parents=True)
         mark(folder)
-    assert sentence(MemoryError()).endswith("; checkpoint-10 is complete, and --resume continues from it")
-    assert sentence(UsageError("wrong")) == "wrong"
+    assert hint(MemoryError()).endswith("; checkpoint-10 is complete, and --resume continues from it")
+    assert hint(UsageError("wrong")) == "wrong"
 
 
 def test_too_little_memory_in_the_middle(configured: Configured) -> None:
@@ -237,15 +237,15 @@ def test_an_error_of_one_process_ends_the_others(launcher: str, fault: str, conf
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, cwd=REPOSITORY) as running:
         assert running.stderr is not None
-        sentence = ""
+        line_found = ""
         for line in running.stderr:
             if line.startswith("guieval: "):
-                sentence = line
+                line_found = line
                 break
         began = time.monotonic()
         rest = running.stderr.read()  # until the last process has ended
         assert running.wait() != 0
-    assert "too little memory" in sentence, rest[:6000]
+    assert "too little memory" in line_found, rest[:6000]
     assert time.monotonic() - began < 60
     assert (Path(config.out) / "checkpoints" / "checkpoint-1" / "rng_state_1.pth").is_file()  # there were two
     assert list(checkpoints(Path(config.out))) == [1]
