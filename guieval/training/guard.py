@@ -68,7 +68,7 @@ INTERNAL: dict[str, tuple[str, ...]] = {
 
 VERL_SUPPORTED = "verl>=0.9.1,<0.10"
 VERL_PACKAGES = ("torch", "transformers", "ray", "tensordict", "transfer_queue", "verl")
-VERL_METHODS = {
+VERL_METHODS: dict[str, dict[str, tuple[str, ...]]] = {
     "PPOTrainerSync": {
         "_build_replay_buffer": ("self",),
         "_compute_advantage": ("self", "batch", "metrics"),
@@ -79,6 +79,10 @@ VERL_METHODS = {
     "ReplayBuffer": {
         "sample": ("self", "global_steps", "partition_id", "batch_size"),
         "_dapo_filtered_keys": ("self", "partition_id"),
+    },
+    "ReplayBufferAsync": {
+        "sample": ("self", "global_steps", "partition_id", "batch_size"),
+        "_evict_terminal_groups": ("self", "global_steps", "partition_id", "eviction_reasons"),
     },
     "AgentLoopBase": {
         "run": ("self", "sampling_params", "kwargs"),
@@ -125,10 +129,10 @@ def require_verl() -> None:
     """:class:`UsageError` unless the extra is installed, and verl's classes have the methods that are relied on."""
     require_packages("training with verl", VERL_PACKAGES, "verl")
     from verl.experimental.agent_loop.agent_loop import AgentLoopBase
-    from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer
+    from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer, ReplayBufferAsync
     from verl.trainer.ppo.v1.trainer_sync import PPOTrainerSync
 
-    for kind in (PPOTrainerSync, ReplayBuffer, AgentLoopBase):
+    for kind in (PPOTrainerSync, ReplayBuffer, ReplayBufferAsync, AgentLoopBase):
         check_verl_class(kind)
     from guieval.training.verl.behaviour import BEHAVIOURS
 

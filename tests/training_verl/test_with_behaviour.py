@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from verl.experimental.agent_loop.agent_loop import AgentLoopBase
-from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer
+from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer, ReplayBufferAsync
 from verl.trainer.ppo.v1.trainer_base import PPOTrainer
 
 from guieval.errors import UsageError
@@ -56,6 +56,16 @@ def nothing_dropped(original: Callable[..., Any]) -> Callable[..., Any]:
         return stale, set(), failed, counts
 
     return reasons
+
+
+def uncounted(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Dropped groups are not told apart by the reason."""
+
+    def evict(self: Any, *given: Any) -> Any:
+        removed, stale, unfit, metrics = original(self, *given)
+        return removed, stale + unfit, 0, metrics
+
+    return evict
 
 
 def half(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -109,6 +119,7 @@ def unequal_in_a_reply(original: Callable[..., Any]) -> Callable[..., Any]:
         (AgentLoopBase, "_assert_mm_supported", nothing, "_assert_mm_supported no longer refuses images"),
         (ReplayBuffer, "_sync_metadata_from_transfer_queue", unsorted, "ReplayBuffer no longer keeps groups in finished_keys"),
         (ReplayBuffer, "_terminal_eviction_reasons", nothing_dropped, "ReplayBuffer.sample no longer replaces the groups"),
+        (ReplayBufferAsync, "_evict_terminal_groups", uncounted, "ReplayBufferAsync.sample no longer replaces each group"),
         (PPOTrainer, "_get_required_batch_multiple", half, "_get_required_batch_multiple no longer fills up to whole"),
         (PPOTrainer, "_update_actor", in_rows, "_update_actor no longer counts ppo_mini_batch_size in prompts"),
         (PPOTrainer, "_submit_batch_to_rollout", stores_rows, "no longer requests single prompts in the mode 'sync'"),

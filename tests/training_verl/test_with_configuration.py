@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from verl import DataProto
 from verl.trainer.ppo.reward import get_custom_reward_fn, resolve_reward_manager_cls
 from verl.trainer.ppo.utils import need_critic, need_reference_policy
+from verl.trainer.ppo.v1 import PPOTrainerColocateAsync, PPOTrainerSeparateAsync, get_trainer_cls
 from verl.utils.config import validate_config
 from verl.utils.tokenizer import hf_tokenizer
 
@@ -25,15 +26,16 @@ from guieval.rewards import open_scorer
 from guieval.training.data.examples import TrainingData
 from guieval.training.guard import check_verl_class, require_verl
 from guieval.training.verl.__main__ import app, config_folder
+from guieval.training.verl.sampler import AsyncSpreadReplayBuffer
 from guieval.training.verl.settings import read_settings
-from guieval.training.verl.trainer import GuiSemiOnlineTrainer
+from guieval.training.verl.trainer import GuiColocateAsyncTrainer, GuiSemiOnlineTrainer, GuiSeparateAsyncTrainer
 from tests.training_verl.conftest import Compose
 
 CONFIGURATIONS = sorted(file.stem for file in config_folder().glob("*.yaml"))
 
 
 def test_there_is_one_for_a_node_and_one_for_four() -> None:
-    assert CONFIGURATIONS == ["hypertrack-1x8", "hypertrack-4x8", "ui-s1-1x8", "ui-s1-4x8"]
+    assert CONFIGURATIONS == ["hypertrack-1x8", "hypertrack-4x8", "ui-s1-1x8", "ui-s1-4x8", "ui-s1-4x8-async"]
 
 
 @pytest.mark.filterwarnings("ignore:Disabled critic")
@@ -42,7 +44,11 @@ def test_verl_accepts_it(compose: Compose, name: str) -> None:
     config = compose(name)
     validate_config(config, need_reference_policy(config), need_critic(config))
     read_settings(config).open_adapter()
-    assert config.trainer.nnodes * config.trainer.n_gpus_per_node == {"1x8": 8, "4x8": 32}[name.rsplit("-", 1)[1]]
+    rollout = config.actor_rollout_ref.rollout
+    gpus = config.trainer.nnodes * config.trainer.n_gpus_per_node + rollout.nnodes * rollout.n_gpus_per_node
+    assert gpus == {"1x8": 8, "4x8": 32}[name.removesuffix("-async").rsplit("-", 1)[1]]
+    corrected = config.algorithm.rollout_correction
+    assert (corrected.rollout_is, corrected.rollout_is_threshold) == ("token", 2.0) and rollout.calculate_log_probs
 
 
 def test_table_9(compose: Compose) -> None:
@@ -56,6 +62,29 @@ def test_table_9(compose: Compose) -> None:
     assert (actor.optim.lr, actor.ppo_mini_batch_size, actor.ppo_micro_batch_size_per_gpu) == (1e-6, 32, 1)
     assert actor.use_kl_loss and actor.kl_loss_coef == 1e-4
     assert (config.trainer.n_gpus_per_node, config.trainer.nnodes) == (8, 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "kind", "overrides"),
+    [
+        ("ui-s1-1x8", "colocate_async", GuiColocateAsyncTrainer, ["trainer.v1.trainer_mode=guieval_colocate_async"]),
+        ("ui-s1-4x8-async", "separate_async", GuiSeparateAsyncTrainer, []),
+    ],
+)
+def test_rollouts_can_be_asynchronous(compose: Compose, name: str, mode: str, kind: Any, overrides: list[str]) -> None:
+    """The same updates of as many tasks as Table 9's, by verl's own asynchronous trainers."""
+    config = compose(name, *overrides)
+    assert get_trainer_cls(config.trainer.v1.trainer_mode) is kind
+    trainer = kind(config)
+    assert trainer.trainer_mode == mode and isinstance(trainer.replay_buffer, AsyncSpreadReplayBuffer)
+    tasks = config.data.train_batch_size // trainer.parameter_sync_step
+    updates = read_settings(config).mini_batches
+    assert updates is not None and trainer.parameter_sync_step * updates == 4 and tasks * trainer.parameter_sync_step == 32
+    assert trainer.on_step_end.__func__ is trainer_class(mode).on_step_end
+
+
+def trainer_class(mode: str) -> Any:
+    return {"colocate_async": PPOTrainerColocateAsync, "separate_async": PPOTrainerSeparateAsync}[mode]
 
 
 def test_hypertracks_numbers(compose: Compose) -> None:

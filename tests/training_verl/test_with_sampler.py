@@ -13,7 +13,7 @@ import transfer_queue as tq
 from guieval.rewards.advantages import AdvantageSettings
 from guieval.training.config import DynamicSampling
 from guieval.training.verl.records import RowRecord
-from guieval.training.verl.sampler import SpreadReplayBuffer
+from guieval.training.verl.sampler import AsyncSpreadReplayBuffer, SpreadReplayBuffer
 
 BATCH = 4
 FLAT, NEAR, WIDE = (0.5, 0.5), (0.5, 0.6), (1.0, 0.5)
@@ -165,3 +165,74 @@ def test_a_group_without_a_step_is_replaced_even_at_the_cap(make: Any) -> None:
     store.kv_clear(["task2_0_0", "task2_1_0"], "train")
     uids, _ = sampled(buffer)
     assert len(uids) == BATCH and "task2" not in uids
+
+
+@pytest.fixture
+def make_async(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Store, AsyncSpreadReplayBuffer]]:
+    """A buffer of a batch that already has a second batch in progress, as an asynchronous trainer begins."""
+
+    def made(groups: Callable[[int], Sequence[float]], **sampling: Any) -> tuple[Store, AsyncSpreadReplayBuffer]:
+        store = Store(groups)
+        for name in ("kv_list", "kv_batch_get", "kv_clear"):
+            monkeypatch.setattr(tq, name, getattr(store, name))
+        buffer = AsyncSpreadReplayBuffer(
+            sampling=DynamicSampling(**{"eta": 0.3, "most_draws": 3, **sampling}),
+            settings=AdvantageSettings(normalise="mean"),
+            batch_size=BATCH,
+            refill_fn=store.draw,
+            trainer_mode="colocate_async",
+            trainer_config={},
+            max_off_policy_threshold=2,
+            max_off_policy_strategy="drop",
+            sampler_kwargs={},
+            poll_interval=0.0,
+        )
+        store.draw(2 * BATCH)
+        return store, buffer
+
+    return made
+
+
+def test_asynchronous_groups_that_do_not_differ_are_replaced_one_by_one(make_async: Any) -> None:
+    store, buffer = make_async(lambda number: FLAT if number in (1, 4, 8) else WIDE)
+    uids, metrics = sampled(buffer)
+    assert len(uids) == BATCH and not uids & {"task1", "task4", "task8"}
+    assert store.asked == [2 * BATCH, 2, 1]  # task8 took the place of one of the first two
+    assert metrics["training/filter_groups/groups_drawn"] == BATCH + 3
+    assert metrics["training/filter_groups/kept_share"] == 1.0
+    assert sum("_" not in uid for uid in store.tags) == BATCH  # the rest waits for the next batch, nothing is discarded
+
+
+@pytest.mark.parametrize("most_draws", [1, 2, 5])
+def test_an_asynchronous_policy_that_never_differs_ends_at_the_cap_of_each_batch(make_async: Any, most_draws: int) -> None:
+    store, buffer = make_async(lambda number: FLAT, most_draws=most_draws)
+    for batch in range(1, 3):
+        uids, metrics = sampled(buffer)
+        assert len(uids) == BATCH
+        assert metrics["training/filter_groups/groups_drawn"] == most_draws * BATCH
+        assert metrics["training/filter_groups/kept_share"] == 0.0
+        assert store.count == (2 + batch * (most_draws - 1)) * BATCH
+        store.draw(BATCH)
+        store.count -= BATCH  # the trainer's own next batch
+
+
+def test_stale_groups_are_replaced_by_verl_and_do_not_count(make_async: Any) -> None:
+    store, buffer = make_async(lambda number: WIDE)
+    store.tags["task0"]["global_steps"] = -1
+    uids, metrics = sampled(buffer)
+    assert "task0" not in uids and len(uids) == BATCH and store.asked == [2 * BATCH, 1]
+    assert metrics["training/off_policy/evicted_samples"] == 1
+    assert metrics["training/filter_groups/groups_drawn"] == BATCH
+
+
+def test_the_number_that_could_be_sampled_is_asked_without_dropping(make_async: Any) -> None:
+    """A separate trainer asks for it to decide whether its GPUs should generate."""
+    store, buffer = make_async(lambda number: FLAT if number < 3 else WIDE)
+    assert buffer.get_sampleable_count(1, "train") == 2 * BATCH - 3
+    assert store.asked == [2 * BATCH] and sum("_" not in uid for uid in store.tags) == 2 * BATCH
+
+
+def test_asynchronous_validation_is_not_filtered(make_async: Any) -> None:
+    store, buffer = make_async(lambda number: FLAT)
+    uids, metrics = sampled(buffer, "val")
+    assert len(uids) == BATCH and store.asked == [2 * BATCH] and metrics == {}

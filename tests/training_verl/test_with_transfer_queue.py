@@ -27,7 +27,7 @@ from guieval.rewards.advantages import Trajectory, advantages
 from guieval.training.data.examples import TrainingData
 from guieval.training.verl.records import RowRecord
 from guieval.training.verl.rows import write_rows
-from guieval.training.verl.trainer import GuiSemiOnlineTrainer
+from guieval.training.verl.trainer import GuiColocateAsyncTrainer, GuiSemiOnline, GuiSemiOnlineTrainer
 from tests.conftest import REPOSITORY
 from tests.training_verl.conftest import Compose
 from tests.training_verl.scripted_server import HalfRight
@@ -62,10 +62,14 @@ class NotedUpdate:
         return {"metrics": {"mfu": [0.0], "loss": [0.0]}}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=[GuiSemiOnlineTrainer, GuiColocateAsyncTrainer], ids=lambda kind: kind.mode)
 def trainer(
-    compose: Compose, policy: Path, data: TrainingData, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[GuiSemiOnlineTrainer]:
+    request: pytest.FixtureRequest,
+    compose: Compose,
+    policy: Path,
+    data: TrainingData,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[GuiSemiOnline]:
     validation = tmp_path_factory.mktemp("validation")
     write_rows(data, validation, validation=True)
     checkpoints = f"trainer.default_local_dir={tmp_path_factory.mktemp('checkpoints')}"
@@ -83,7 +87,7 @@ def trainer(
         _temp_dir=os.environ.get("RAY_TMPDIR"),
     )
     tq.init(config.transfer_queue)
-    made = GuiSemiOnlineTrainer(config)
+    made = request.param(config)
     made._init_tokenizer()
     made._init_dataloader()
     episodes = [data.episode(number) for number in range(4)]
@@ -100,8 +104,8 @@ def trainer(
     ray.shutdown()
 
 
-def test_a_step_from_rows_to_advantages(trainer: GuiSemiOnlineTrainer, data: TrainingData) -> None:
-    assert trainer.trainer_mode == "sync"  # whatever else verl would take for asynchronous
+def test_a_step_from_rows_to_advantages(trainer: GuiSemiOnline, data: TrainingData) -> None:
+    assert trainer.trainer_mode == trainer.mode  # verl's own word for it
     metrics: dict[str, Any] = {}
     trainer.prepare_step()
     batch, drawn = trainer.replay_buffer.sample(global_steps=1, partition_id="train", batch_size=BATCH)
@@ -159,10 +163,10 @@ def test_a_step_from_rows_to_advantages(trainer: GuiSemiOnlineTrainer, data: Tra
     trainer._compute_metrics(batch, metrics, timing, global_steps=1, epoch=0)
     assert metrics["training/num_turns/max"] <= 2 * max(len(data.episode(number)) for number in range(4))
     tq.kv_clear(keys=batch.keys, partition_id="train")
-    assert OmegaConf.select(trainer.config, "trainer.v1.trainer_mode") == "sync"
+    assert OmegaConf.select(trainer.config, "trainer.v1.trainer_mode") == trainer.mode
 
 
-def _reward_is_watched(trainer: GuiSemiOnlineTrainer, records: list[RowRecord], metrics: dict[str, Any]) -> None:
+def _reward_is_watched(trainer: GuiSemiOnline, records: list[RowRecord], metrics: dict[str, Any]) -> None:
     """Reward beside the benchmark's exact match, in verl's figures and in the file from which a resumed training continues."""
     assert metrics["watch/reward"] == pytest.approx(fmean(record.reward for record in records))
     assert 0.0 < metrics["watch/exact_match"] < 1.0 and metrics["watch/malformed"] == 0.0 < metrics["watch/blind_policy"]
@@ -171,7 +175,7 @@ def _reward_is_watched(trainer: GuiSemiOnlineTrainer, records: list[RowRecord], 
     assert first == {"step": 1, **{name: value for name, value in metrics.items() if name.startswith("watch/")}}
 
 
-def _every_screenshot_has_its_tokens(trainer: GuiSemiOnlineTrainer, batch: Any) -> None:
+def _every_screenshot_has_its_tokens(trainer: GuiSemiOnline, batch: Any) -> None:
     """What is trained on shows the screenshots in the size that the prompt was written for, which was sent to the server."""
     found = tq.kv_batch_get(keys=batch.keys, partition_id="train", select_fields=["input_ids", "multi_modal_inputs"])
     place = trainer.tokenizer.convert_tokens_to_ids("<|image_pad|>")
@@ -183,7 +187,7 @@ def _every_screenshot_has_its_tokens(trainer: GuiSemiOnlineTrainer, batch: Any) 
     assert shown <= {1, 2} and 1 in shown  # history screenshots are trimmed
 
 
-def test_validation_gives_sop(trainer: GuiSemiOnlineTrainer, data: TrainingData) -> None:
+def test_validation_gives_sop(trainer: GuiSemiOnline, data: TrainingData) -> None:
     figures = {name: value for name, value in trainer._validate().items() if "guieval/demo-icons" in name}
     by_kind = {kind: [value for name, value in figures.items() if f"/{kind}/mean" in name] for kind in ("progress", "success")}
     for values in by_kind.values():

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+
+KEPT_BYTES = 1 << 30
+"""Memory for the outputs of a frozen vision tower in each process."""
 
 
 def autocast() -> Any:
@@ -65,3 +69,57 @@ def fast_on_cpu(model: Any) -> Iterator[Watched]:
     finally:
         del embedding.forward
         model.set_attn_implementation(before)
+
+
+@contextmanager
+def frozen_vision_once(model: Any, kept_bytes: int = KEPT_BYTES) -> Iterator[None]:
+    """Compute each picture once, if no weight of the vision tower is trained.
+
+    The rollouts of a group and their passes share pictures. Each is computed alone, so that its output does not depend on
+    what else is in the batch. Not for sharded weights, whose processes must call the tower equally often.
+    """
+    import torch
+    from xxhash import xxh3_128_digest
+
+    tower = model.model.visual
+    if any(weight.requires_grad for weight in tower.parameters()):
+        yield
+        return
+    compute = tower.forward
+    kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+    total = 0
+
+    def once(pixels: Any, grid_thw: Any, **named: Any) -> Any:
+        nonlocal total
+        outputs = []
+        for picture, grid in zip(pixels.split(grid_thw.prod(-1).tolist()), grid_thw, strict=True):
+            precision = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else picture.dtype
+            key = (xxh3_128_digest(picture.contiguous().view(torch.uint8).numpy()), *grid.tolist(), precision)
+            if key not in kept:
+                with torch.no_grad():
+                    kept[key] = compute(picture, grid_thw=grid[None], **named)
+                total += _bytes(kept[key])
+            kept.move_to_end(key)
+            outputs.append(kept[key])
+        while total > kept_bytes and len(kept) > 1:
+            total -= _bytes(kept.popitem(last=False)[1])
+        return type(outputs[0])(**{name: _joined([output[name] for output in outputs]) for name in outputs[0]})
+
+    tower.forward = once
+    try:
+        yield
+    finally:
+        del tower.forward
+
+
+def _bytes(output: Any) -> int:
+    return sum(tensor.nbytes for value in output.values() for tensor in (value if isinstance(value, list) else [value]))
+
+
+def _joined(values: list[Any]) -> Any:
+    """Tensors of several pictures as one, also inside lists (one tensor per layer)."""
+    import torch
+
+    if isinstance(values[0], list):
+        return [torch.cat(each) for each in zip(*values, strict=True)]
+    return torch.cat(values)

@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-from guieval.training.verl.settings import GROUP
-
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Train on several nodes with verl.")
 
 
@@ -90,7 +88,7 @@ def _check(folder: Path, config: str, overrides: list[str]) -> None:
     from omegaconf.errors import OmegaConfBaseException
 
     from guieval.training.verl.settings import read_settings
-    from guieval.training.verl.trainer import check_config
+    from guieval.training.verl.trainer import TRAINERS, check_config
 
     try:
         with initialize_config_dir(str(folder), version_base=None):
@@ -99,7 +97,7 @@ def _check(folder: Path, config: str, overrides: list[str]) -> None:
         return
     settings = read_settings(composed)
     settings.reward.open_scorer(settings.open_adapter(), composed.actor_rollout_ref.rollout.response_length)
-    if composed.trainer.v1.trainer_mode == GROUP:
+    if composed.trainer.v1.trainer_mode in TRAINERS:
         check_config(composed)
 
 

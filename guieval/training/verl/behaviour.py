@@ -19,7 +19,7 @@ from omegaconf import OmegaConf
 from tensordict import TensorDict
 from transfer_queue import KVBatchMeta
 from verl.experimental.agent_loop.agent_loop import AgentLoopBase
-from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer
+from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer, ReplayBufferAsync
 from verl.trainer.ppo.v1.trainer_sync import PPOTrainerSync
 from verl.utils.tokenizer.continuous_token import ContinuousTokenBuilder
 
@@ -113,10 +113,12 @@ def _stored(store: _Store) -> Iterator[None]:
             module.tq = queue
 
 
-class _DropsTheFirst(ReplayBuffer):  # type: ignore[misc]  # verl has no types
-    """Finds the first group unfit, as our buffer finds groups that do not differ, and notes verl's sets of groups."""
+class _First:
+    """Finds the first group unfit, as our buffers find groups that do not differ, and notes verl's sets of groups."""
 
-    def _dapo_filtered_keys(self, partition_id: str) -> tuple[set[str], Counter[float]]:
+    seen: dict[str, set[str]]
+
+    def _dapo_filtered_keys(self: Any, partition_id: str) -> tuple[set[str], Counter[float]]:
         self.seen = {
             "finished": set(self.finished_keys[partition_id]),
             "others": self.pending_keys[partition_id] | self.running_keys[partition_id] | self.failure_keys[partition_id],
@@ -126,9 +128,24 @@ class _DropsTheFirst(ReplayBuffer):  # type: ignore[misc]  # verl has no types
         return dropped, Counter(dict.fromkeys([1.0], len(dropped)))
 
 
-def _replaces_dropped_groups() -> bool:
+class _DropsTheFirst(_First, ReplayBuffer):  # type: ignore[misc]  # verl has no types
+    pass
+
+
+class _DropsTheFirstAsync(_First, ReplayBufferAsync):  # type: ignore[misc]
+    removed: tuple[set[str], int, int] = (set(), 0, 0)
+
+    def _evict_terminal_groups(self, global_steps: int, partition_id: str, eviction_reasons: Any) -> Any:
+        removed = super()._evict_terminal_groups(global_steps, partition_id, eviction_reasons)
+        if removed[0]:
+            self.removed = removed[:3]
+        return removed
+
+
+def _replaced(kind: Any, requested: list[int], **named: Any) -> Any:
+    """The buffer that gave a batch of two groups without the first, after such requests; ``None`` if it gave another one."""
     store = _Store()
-    buffer = _DropsTheFirst(
+    buffer = kind(
         trainer_mode="sync",
         trainer_config={},
         max_off_policy_threshold=1,
@@ -137,20 +154,29 @@ def _replaces_dropped_groups() -> bool:
         poll_interval=0.0,
         refill_fn=store.request,
         filter_groups_metric="guieval",
-        train_batch_size=2,
-        gen_batch_size=1,
+        **named,
     )
     store.request(2)
     with _stored(store):
         batch, metrics = buffer.sample(global_steps=1, partition_id="train", batch_size=2)
     groups = {key.split("_")[0] for key in batch.keys}
-    return (
-        store.requested == [2, 2]  # two for the one that was dropped
+    as_expected = (
+        store.requested == requested
         and len(groups) == 2
         and "task0" not in groups
         and all(len(key.split("_")) == 3 for key in batch.keys)
         and metrics["training/filter_groups/evicted_samples"] == 1
     )
+    return buffer if as_expected else None
+
+
+def _replaces_dropped_groups() -> bool:
+    return _replaced(_DropsTheFirst, [2, 2], train_batch_size=2, gen_batch_size=1) is not None  # two for the one dropped
+
+
+def _replaces_one_by_one() -> bool:
+    buffer = _replaced(_DropsTheFirstAsync, [2, 1])
+    return buffer is not None and buffer.removed == ({"task0"}, 0, 1)
 
 
 def _sorts_groups_by_status() -> bool:
@@ -257,6 +283,7 @@ BEHAVIOURS = (
     _of("AgentLoopBase._assert_mm_supported", "refuses images where there is no processor", _refuses_images),
     _of("ReplayBuffer", "keeps groups in finished_keys and rows in partitions", _sorts_groups_by_status),
     _of("ReplayBuffer.sample", "replaces the groups of _dapo_filtered_keys by refill_fn", _replaces_dropped_groups),
+    _of("ReplayBufferAsync.sample", "replaces each group of _dapo_filtered_keys by one", _replaces_one_by_one),
     _of("PPOTrainerSync._get_required_batch_multiple", "fills up to whole mini-batches", _fills_up_mini_batches),
     _of("PPOTrainerSync._update_actor", "counts ppo_mini_batch_size in prompts", _counts_mini_batches_in_prompts),
     _of("PPOTrainerSync._add_prompts_to_generate", "requests single prompts in the mode 'sync'", _requests_single_prompts),

@@ -1,6 +1,6 @@
-"""What verl loads in each of its processes, by the entry point ``verl.plugins``: loop and trainer register themselves."""
+"""What verl loads in each of its processes, by the entry point ``verl.plugins``: loop and trainers register themselves."""
 
 from guieval.training.verl.loop import GuiLoop
-from guieval.training.verl.trainer import GuiSemiOnlineTrainer
+from guieval.training.verl.trainer import GuiColocateAsyncTrainer, GuiSemiOnlineTrainer, GuiSeparateAsyncTrainer
 
-__all__ = ["GuiLoop", "GuiSemiOnlineTrainer"]
+__all__ = ["GuiColocateAsyncTrainer", "GuiLoop", "GuiSemiOnlineTrainer", "GuiSeparateAsyncTrainer"]

@@ -1,4 +1,4 @@
-"""verl's synchronous trainer with UI-S1's advantages: one per step, from all rollouts of its task.
+"""verl's trainers with UI-S1's advantages: one per step, from all rollouts of its task.
 
 verl's estimators use only a session's last output and copy its advantage to the other steps. So verl's stage is run, including
 its correction for stale rollouts, and the advantages that it wrote are then replaced.
@@ -17,21 +17,31 @@ import torch
 import transfer_queue as tq
 from omegaconf import DictConfig, open_dict
 from tensordict import TensorDict
-from verl.trainer.ppo.v1 import PPOTrainerSync, register_trainer
+from verl.trainer.ppo.v1 import (
+    PPOTrainer,
+    PPOTrainerColocateAsync,
+    PPOTrainerSeparateAsync,
+    PPOTrainerSync,
+    register_trainer,
+)
 
 from guieval.errors import UsageError
 from guieval.training.reward_watch import RewardWatch, Sum
 from guieval.training.verl.records import RowRecord, figures, row_advantages
-from guieval.training.verl.sampler import SpreadReplayBuffer, read_record
+from guieval.training.verl.sampler import AsyncSpreadReplayBuffer, SpreadReplayBuffer, read_record
 from guieval.training.verl.settings import GROUP, read_settings
 
 WATCHED = "watch.jsonl"
 """The file of the checks of the reward, in verl's folder of checkpoints (``trainer.default_local_dir``)."""
 
 
-@register_trainer(GROUP)
-class GuiSemiOnlineTrainer(PPOTrainerSync):  # type: ignore[misc]  # verl has no types
-    """``trainer.v1.trainer_mode: guieval``. Raises :class:`UsageError` for settings of verl that contradict the method."""
+class GuiSemiOnline(PPOTrainer):  # type: ignore[misc]  # verl has no types
+    """What the three trainers add to verl's, whose mode is ``mode``.
+
+    Raises :class:`UsageError` for settings of verl that contradict the method.
+    """
+
+    mode: str
 
     def __init__(self, config: DictConfig) -> None:
         self._settings = read_settings(config)
@@ -40,7 +50,7 @@ class GuiSemiOnlineTrainer(PPOTrainerSync):  # type: ignore[misc]  # verl has no
         self._watched: list[Mapping[str, Sum]] = []
         check_config(config)
         with open_dict(config):
-            config.trainer.v1.trainer_mode = "sync"  # verl treats any other word as asynchronous
+            config.trainer.v1.trainer_mode = self.mode  # verl compares it with its own words
             if self._settings.dynamic_sampling is not None:
                 config.data.gen_batch_size = 1  # further groups are drawn one by one
         super().__init__(config)
@@ -49,19 +59,24 @@ class GuiSemiOnlineTrainer(PPOTrainerSync):  # type: ignore[misc]  # verl has no
         sampling = self._settings.dynamic_sampling
         if sampling is None:
             return super()._build_replay_buffer()
-        given = self.config.trainer.v1.sampler
+        given, size = self.config.trainer.v1.sampler, self.config.data.train_batch_size
+        common = {
+            "sampling": sampling,
+            "settings": self._advantages,
+            "trainer_mode": self.trainer_mode,
+            "trainer_config": self.config.trainer.v1.get(self.trainer_mode, {}),
+            "max_off_policy_threshold": given.max_off_policy_threshold,
+            "max_off_policy_strategy": given.max_off_policy_strategy,
+            "sampler_kwargs": given.sampler_kwargs,
+            "refill_fn": self._add_prompts_to_generate,
+        }
+        if self.mode != "sync":
+            return AsyncSpreadReplayBuffer(batch_size=size // self.parameter_sync_step, **common)
         return SpreadReplayBuffer(
-            sampling=sampling,
-            settings=self._advantages,
-            trainer_mode=self.trainer_mode,
-            trainer_config=self.config.trainer.v1.get(self.trainer_mode, {}),
-            max_off_policy_threshold=given.max_off_policy_threshold,
-            max_off_policy_strategy=given.max_off_policy_strategy,
-            sampler_kwargs=given.sampler_kwargs,
-            refill_fn=self._add_prompts_to_generate,
-            train_batch_size=self.config.data.train_batch_size,
+            train_batch_size=size,
             max_inflight_gen_batches=self.config.algorithm.filter_groups.max_inflight_gen_batches,
             sync_refill_failed_groups=bool(given.get("sync_refill_failed_groups", False)),
+            **common,
         )
 
     def _compute_advantage(self, batch: Any, metrics: dict[str, Any]) -> Any:
@@ -93,8 +108,8 @@ class GuiSemiOnlineTrainer(PPOTrainerSync):  # type: ignore[misc]  # verl has no
             self._watch = RewardWatch(settings, scorer, {record.protocol: record.protocol for record in records})
             self._watch.remember(file, self.global_steps - 1)
         self._watched += [{name: Sum(*value) for name, value in record.watched.items()} for record in records]
-        if self.global_steps % settings.every:
-            return {}
+        if self.global_steps % settings.every or self.local_trigger_step + 1 < self.parameter_sync_step:
+            return {}  # a separate trainer has several updates per step
         found, warned = self._watch.check(self.global_steps, self._watched)
         self._watched = []
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -121,6 +136,31 @@ class GuiSemiOnlineTrainer(PPOTrainerSync):  # type: ignore[misc]  # verl has no
             return super()._update_actor(batch, metrics)
         finally:
             actor.ppo_mini_batch_size = before
+
+
+@register_trainer(GROUP)
+class GuiSemiOnlineTrainer(GuiSemiOnline, PPOTrainerSync):  # type: ignore[misc]  # verl has no types
+    """``trainer.v1.trainer_mode: guieval``: rollouts and updates of the weights take turns."""
+
+    mode = "sync"
+
+
+@register_trainer(f"{GROUP}_colocate_async")
+class GuiColocateAsyncTrainer(GuiSemiOnline, PPOTrainerColocateAsync):  # type: ignore[misc]
+    """``trainer.v1.trainer_mode: guieval_colocate_async``: on the same GPUs, but unfinished rollouts go on with new weights."""
+
+    mode = "colocate_async"
+
+
+@register_trainer(f"{GROUP}_separate_async")
+class GuiSeparateAsyncTrainer(GuiSemiOnline, PPOTrainerSeparateAsync):  # type: ignore[misc]
+    """``trainer.v1.trainer_mode: guieval_separate_async``: rollouts run on GPUs of their own while the weights are updated."""
+
+    mode = "separate_async"
+
+
+TRAINERS = (GROUP, f"{GROUP}_colocate_async", f"{GROUP}_separate_async")
+"""Values of ``trainer.v1.trainer_mode`` that are guieval's."""
 
 
 def check_config(config: DictConfig) -> None:
