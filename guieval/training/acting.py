@@ -65,59 +65,56 @@ class OnlineRollout:
         if self._attempts >= MOST_ATTEMPTS:
             self.failure = str(error)
 
+    def cut(self) -> None:
+        """End the attempt after the steps so far (at least one), without an answer to :attr:`shown`; the judge is asked now."""
+        self.attempt.most = self.attempt.steps
+        self.shown, self.carried = None, []
+
     @property
     def over(self) -> bool:
         """Whether there is nothing more to do."""
         return self.outcome is not None or self.failure is not None
 
 
-class Stage:
-    """Devices for rollouts, which are used again for further ones, and an event loop to act on them.
+class Devices:
+    """Devices of environments for rollouts, which are used again for further ones.
 
-    Screenshots are written to ``screens``. ``seconds`` bounds every call of an environment. With ``every_step`` the judge is
-    asked after every step.
+    ``seconds`` bounds every call of an environment. With ``every_step`` the judge is asked after every step.
     """
 
-    def __init__(self, screens: Path, seconds: float, *, every_step: bool = False) -> None:
-        self.screens = screens
+    def __init__(self, seconds: float, *, every_step: bool = False) -> None:
         self._seconds = seconds
         self._every_step = every_step
-        self._runner = asyncio.Runner()
         self._free: dict[str, list[ABCDevice]] = {}
         self._used: set[ABCDevice] = set()
 
-    def advance(self, rollouts: Sequence[OnlineRollout]) -> None:
-        """Act until each rollout is over or has a step to be answered."""
-        self._runner.run(self._advance(rollouts))
-
-    def close(self) -> None:
-        """Close all devices; may be called more than once."""
-        devices = [*self._used, *(device for free in self._free.values() for device in free)]
-        self._used, self._free = set(), {}
-        if devices:
-            self._runner.run(_all_closed(devices))
-        self._runner.close()
-
-    async def _advance(self, rollouts: Sequence[OnlineRollout]) -> None:
-        self.screens.mkdir(parents=True, exist_ok=True)
-        await asyncio.gather(*map(self._until_shown, rollouts))
-
-    async def _until_shown(self, rollout: OnlineRollout) -> None:
+    async def advance(self, rollout: OnlineRollout, screens: Path) -> None:
+        """Act until the rollout is over or has a step to be answered, with its screenshot in the folder ``screens``."""
         while not rollout.over and rollout.shown is None:
             try:
-                await self._next(rollout)
+                await self._next(rollout, screens)
             except EnvironmentFailure as error:
-                device = rollout.device
+                await self.drop(rollout)
                 rollout.failed(error)
-                if device is not None:
-                    self._used.discard(device)
-                    await closed(device)
         if rollout.over and rollout.device is not None:
             self._used.discard(rollout.device)
             self._free.setdefault(rollout.tasks.name, []).append(rollout.device)
             rollout.device = None
 
-    async def _next(self, rollout: OnlineRollout) -> None:
+    async def drop(self, rollout: OnlineRollout) -> None:
+        """Close the device of a rollout that does not go on, if it has one."""
+        if (device := rollout.device) is not None:
+            rollout.device = None
+            self._used.discard(device)
+            await closed(device)
+
+    async def close(self) -> None:
+        """Close all devices; may be called more than once."""
+        devices = [*self._used, *(device for free in self._free.values() for device in free)]
+        self._used, self._free = set(), {}
+        await asyncio.gather(*map(closed, devices))
+
+    async def _next(self, rollout: OnlineRollout, screens: Path) -> None:
         """Begin the task, or carry out the last reply; then show the next step, or let the environment judge."""
         attempt = rollout.attempt
         if rollout.device is None or rollout.observation is None:
@@ -135,7 +132,7 @@ class Stage:
                 if over:
                     rollout.outcome = attempt.outcome(score, rollout.observation)
                     return
-        rollout.shown = attempt.shown(rollout.observation, self._kept(rollout.observation.screenshot))
+        rollout.shown = attempt.shown(rollout.observation, _kept(rollout.observation.screenshot, screens))
 
     async def _device(self, rollout: OnlineRollout) -> ABCDevice:
         free = self._free.get(rollout.tasks.name)
@@ -143,12 +140,34 @@ class Stage:
         self._used.add(device)
         return device
 
-    def _kept(self, screenshot: bytes) -> str:
-        file = self.screens / screen_name(screenshot)
-        if not file.exists():
-            file.write_bytes(screenshot)
-        return file.name
+
+class Stage:
+    """:class:`Devices` for many rollouts at once, with an event loop of its own. Screenshots are written to ``screens``."""
+
+    def __init__(self, screens: Path, seconds: float, *, every_step: bool = False) -> None:
+        self.screens = screens
+        self._devices = Devices(seconds, every_step=every_step)
+        self._runner = asyncio.Runner()
+        self._closed = False
+
+    def advance(self, rollouts: Sequence[OnlineRollout]) -> None:
+        """Act until each rollout is over or has a step to be answered."""
+        self._runner.run(self._advance(rollouts))
+
+    def close(self) -> None:
+        """Close all devices; may be called more than once."""
+        if not self._closed:
+            self._closed = True
+            self._runner.run(self._devices.close())
+            self._runner.close()
+
+    async def _advance(self, rollouts: Sequence[OnlineRollout]) -> None:
+        self.screens.mkdir(parents=True, exist_ok=True)
+        await asyncio.gather(*(self._devices.advance(rollout, self.screens) for rollout in rollouts))
 
 
-async def _all_closed(devices: Sequence[ABCDevice]) -> None:
-    await asyncio.gather(*map(closed, devices))
+def _kept(screenshot: bytes, screens: Path) -> str:
+    file = screens / screen_name(screenshot)
+    if not file.exists():
+        file.write_bytes(screenshot)
+    return file.name

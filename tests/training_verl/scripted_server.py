@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -69,3 +69,21 @@ class HalfRight:
         if task.instruction in self._never or self._dice.random() < 0.5:
             return WRONG
         return load_model("qwen2.5-vl-7b-ui-s1").render(task, task.action, "seen")
+
+
+class Chance:
+    """A policy that gives the right first reply to each goal of ``right`` at every other time, by a seed."""
+
+    def __init__(self, tokenizer: Path, right: Mapping[str, str]) -> None:
+        self._tokenizer, self._right = tokenizer, dict(right)
+        self._dice = random.Random(1)
+
+    async def generate(self, request_id: str, *, prompt_ids: Sequence[int], **others: Any) -> Any:
+        from verl.utils.tokenizer import hf_tokenizer
+
+        server = ScriptedServer(hf_tokenizer(str(self._tokenizer)), self._say)
+        return await server.generate(request_id, prompt_ids=prompt_ids, **others)
+
+    def _say(self, number: int, prompt: str) -> str:
+        right = next(reply for goal, reply in self._right.items() if goal in prompt)
+        return right if self._dice.random() < 0.5 else WRONG

@@ -35,7 +35,7 @@ CONFIGURATIONS = sorted(file.stem for file in config_folder().glob("*.yaml"))
 
 
 def test_there_is_one_for_a_node_and_one_for_four() -> None:
-    assert CONFIGURATIONS == ["hypertrack-1x8", "hypertrack-4x8", "ui-s1-1x8", "ui-s1-4x8", "ui-s1-4x8-async"]
+    assert CONFIGURATIONS == ["hypertrack-1x8", "hypertrack-4x8", "online-1x8", "ui-s1-1x8", "ui-s1-4x8", "ui-s1-4x8-async"]
 
 
 @pytest.mark.filterwarnings("ignore:Disabled critic")

@@ -16,7 +16,7 @@ from guieval.errors import EngineError, UsageError
 from guieval.registry import build_model, load_model, model_config
 from guieval.steps import Episode
 from guieval.training.data.examples import TrainingData
-from guieval.training.verl.loop import GuiLoop
+from guieval.training.verl.loop import GuiLoop, PolicyLoop
 from guieval.training.verl.records import RowRecord
 from guieval.training.verl.rows import write_rows
 from tests.training.thought_server import Server
@@ -42,11 +42,19 @@ def right(episode: Episode, step: int, model: str = "qwen2.5-vl-7b-ui-s1") -> st
     return load_model(model).render(task, task.action, f"thought of step {step}")
 
 
-def roll(config: Any, policy: Path, server: ScriptedServer, row: dict[str, Any], *, sessions: int = 1) -> Any:
+def roll(
+    config: Any,
+    policy: Path,
+    server: ScriptedServer,
+    row: dict[str, Any],
+    *,
+    sessions: int = 1,
+    kind: type[PolicyLoop] = GuiLoop,
+) -> Any:
     """The outputs of a session, or of several that run at the same time."""
 
     async def run(session: int) -> Any:
-        loop = GuiLoop(
+        loop = kind(
             trainer_config=DictConfigWrap(config),
             server_manager=server,
             tokenizer=server.tokenizer,

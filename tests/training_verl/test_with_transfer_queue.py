@@ -10,6 +10,7 @@ import logging
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import fmean
 from types import SimpleNamespace
@@ -24,13 +25,17 @@ from tensordict import TensorDict
 from verl.trainer.ppo.v1 import AgentLoopManagerTQ
 
 from guieval.rewards.advantages import Trajectory, advantages
+from guieval.training.config import Source
+from guieval.training.data.environment_tasks import open_tasks
 from guieval.training.data.examples import TrainingData
-from guieval.training.verl.records import RowRecord
-from guieval.training.verl.rows import write_rows
+from guieval.training.verl.records import RowRecord, row_advantages
+from guieval.training.verl.rows import write_rows, write_tasks
+from guieval.training.verl.settings import read_settings
 from guieval.training.verl.trainer import GuiColocateAsyncTrainer, GuiSemiOnline, GuiSemiOnlineTrainer
 from tests.conftest import REPOSITORY
 from tests.training_verl.conftest import Compose
-from tests.training_verl.scripted_server import HalfRight
+from tests.training_verl.scripted_server import Chance, HalfRight
+from tests.training_verl.test_with_online_loop import EVERY_STEP, SEED, right
 
 ROLLOUTS, BATCH, MINI_BATCHES, MOST_DRAWS = 3, 2, 2, 20
 SETTINGS = (
@@ -62,18 +67,10 @@ class NotedUpdate:
         return {"metrics": {"mfu": [0.0], "loss": [0.0]}}
 
 
-@pytest.fixture(scope="module", params=[GuiSemiOnlineTrainer, GuiColocateAsyncTrainer], ids=lambda kind: kind.mode)
-def trainer(
-    request: pytest.FixtureRequest,
-    compose: Compose,
-    policy: Path,
-    data: TrainingData,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[GuiSemiOnline]:
-    validation = tmp_path_factory.mktemp("validation")
-    write_rows(data, validation, validation=True)
-    checkpoints = f"trainer.default_local_dir={tmp_path_factory.mktemp('checkpoints')}"
-    config = compose("ui-s1-1x8", *SETTINGS, f"data.val_files={validation / 'rows.jsonl'}", checkpoints)
+@pytest.fixture(scope="module")
+def running(compose: Compose) -> Iterator[None]:
+    """Ray and verl's store."""
+    config = compose("ui-s1-1x8", *SETTINGS)
     environment = OmegaConf.to_container(config.ray_kwargs.ray_init.runtime_env.env_vars)
     assert isinstance(environment, dict)
     environment |= {"PYTHONPATH": str(REPOSITORY), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
@@ -87,21 +84,47 @@ def trainer(
         _temp_dir=os.environ.get("RAY_TMPDIR"),
     )
     tq.init(config.transfer_queue)
-    made = request.param(config)
+    yield
+    tq.close()
+    ray.shutdown()
+
+
+@contextmanager
+def opened(kind: type[GuiSemiOnline], config: Any, server: Any) -> Iterator[GuiSemiOnline]:
+    """The trainer up to the workers that hold the weights, with one of verl's workers for rollouts."""
+    made: Any = kind(config)
     made._init_tokenizer()
     made._init_dataloader()
-    episodes = [data.episode(number) for number in range(4)]
-    never = [episodes[0].steps[0].instruction, episodes[1].steps[0].instruction]
-    made.agent_loop_manager = AgentLoopManagerTQ.create(
-        config=config, llm_client=HalfRight(policy, episodes, never=never), reward_loop_worker_handles=None
-    )
+    made.agent_loop_manager = AgentLoopManagerTQ.create(config=config, llm_client=server, reward_loop_worker_handles=None)
     made.actor_rollout_wg = NotedUpdate()
     made.replay_buffer.poll_interval = 0.2
     made.reward_loop_manager = SimpleNamespace(reward_loop_worker_handles=[])  # there is nothing left for it to score
     made.global_steps = 1
     yield made
-    tq.close()
-    ray.shutdown()
+    for worker in made.agent_loop_manager.agent_loop_workers:
+        ray.kill(worker)
+    for partition, items in (tq.kv_list() or {}).items():
+        if items:
+            tq.kv_clear(keys=list(items), partition_id=partition)
+
+
+@pytest.fixture(scope="module", params=[GuiSemiOnlineTrainer, GuiColocateAsyncTrainer], ids=lambda kind: kind.mode)
+def trainer(
+    request: pytest.FixtureRequest,
+    running: None,
+    compose: Compose,
+    policy: Path,
+    data: TrainingData,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[GuiSemiOnline]:
+    validation = tmp_path_factory.mktemp("validation")
+    write_rows(data, validation, validation=True)
+    checkpoints = f"trainer.default_local_dir={tmp_path_factory.mktemp('checkpoints')}"
+    config = compose("ui-s1-1x8", *SETTINGS, f"data.val_files={validation / 'rows.jsonl'}", checkpoints)
+    episodes = [data.episode(number) for number in range(4)]
+    never = [episodes[0].steps[0].instruction, episodes[1].steps[0].instruction]
+    with opened(request.param, config, HalfRight(policy, episodes, never=never)) as made:
+        yield made
 
 
 def test_a_step_from_rows_to_advantages(trainer: GuiSemiOnline, data: TrainingData) -> None:
@@ -194,3 +217,35 @@ def test_validation_gives_sop(trainer: GuiSemiOnline, data: TrainingData) -> Non
         assert len(values) == 1 and 0 <= values[0] <= 0.5  # two of the four tasks are never solved
     patches = [value for name, value in figures.items() if "/patches/mean" in name]
     assert patches == [0.0]
+
+
+def test_a_step_of_online_rl(running: None, compose: Compose, policy: Path, tmp_path: Path) -> None:
+    """Rollouts in an environment, in verl's worker process, rewarded by the judge."""
+    options = {"episodes": 2, "seed": SEED, "split": "train"}
+    tasks = open_tasks(Source(bench="demo-icons", bench_options=options), tmp_path, 0)
+    write_tasks(tasks, tmp_path / "rows", options=options)
+    written = [json.loads(line) for line in (tmp_path / "rows" / "rows.jsonl").read_text(encoding="utf-8").splitlines()]
+    replies = {row["prompt"][0]["content"]: right(row, 0) for row in written}
+    judged = ("guieval.model=qwen2.5-vl-7b-ui-s1", *EVERY_STEP, f"data.train_files={tmp_path / 'rows' / 'rows.jsonl'}")
+    shared = [each for each in SETTINGS if not each.startswith(("guieval.reward", "actor_rollout_ref.rollout.n="))]
+    config = compose("online-1x8", *shared, *judged, "actor_rollout_ref.rollout.n=6")
+    with opened(GuiSemiOnlineTrainer, config, Chance(policy, replies)) as made:
+        made.prepare_step()
+        batch, _ = made.replay_buffer.sample(global_steps=1, partition_id="train", batch_size=BATCH)
+        metrics: dict[str, Any] = {}
+        batch = made._balance_batch(batch, metrics)
+        found = tq.kv_batch_get(keys=batch.keys, partition_id="train", select_fields=["rollout_log_probs"])
+        old = TensorDict({"old_log_probs": found["rollout_log_probs"]}, batch_size=len(batch.keys))
+        batch = made._compute_advantage(tq.kv_batch_put(keys=batch.keys, partition_id="train", fields=old), metrics)
+        found = tq.kv_batch_get(keys=batch.keys, partition_id="train", select_fields=["advantages", "extra_fields"])
+    records, values = [], []
+    for tag, fields, tokens in zip(batch.tags, found["extra_fields"], found["advantages"].unbind(), strict=True):
+        if not tag.get("is_padding"):
+            records.append(RowRecord(**getattr(fields, "data", fields)["guieval"]))
+            values.append(float(tokens[0]))
+    assert len({(record.uid, record.session) for record in records}) == 12
+    assert values == pytest.approx(row_advantages(records, read_settings(config).advantages), abs=1e-5) and any(values)
+    assert metrics["guieval/progress"] == pytest.approx(
+        fmean({(record.uid, record.session): record.progress for record in records}.values())
+    )
+    assert 0.0 < metrics["guieval/progress"] < 1.0 and "watch/reward" not in metrics

@@ -10,13 +10,13 @@ import math
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import NamedTuple
 
 from guieval.steps import Episode, StepKey, StepTaskModel
 from guieval.training.config import OnlineTraining, Source, TrainingConfig
-from guieval.training.data.environment_tasks import open_tasks
+from guieval.training.data.environment_tasks import SCREENS, open_tasks
 from guieval.training.data.examples import Example, TrainingData, open_source
 
 
@@ -87,7 +87,14 @@ def open_data(config: TrainingConfig) -> Mixture:
     """
     sources = config.all_sources
     if isinstance(config, OnlineTraining):
-        return Mixture(sources, tuple(open_tasks(source, config) for source in sources))
+        opened = partial(
+            open_tasks,
+            screens=Path(config.out) / SCREENS,
+            seed=config.seed,
+            max_steps=config.max_steps,
+            allow_network=config.allow_network,
+        )
+        return Mixture(sources, tuple(map(opened, sources)))
     return Mixture(sources, tuple(open_source(source, config.seed) for source in sources))
 
 

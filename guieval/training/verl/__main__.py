@@ -31,14 +31,18 @@ def rows(
     validation: Annotated[
         bool, typer.Option("--validation", help="Rollouts without patches, as evaluation makes them.")
     ] = False,
+    online: Annotated[bool, typer.Option("--online", help="The tasks of the environment of that name.")] = False,
+    max_steps: Annotated[int | None, typer.Option(min=1, help="Most steps of a rollout in an environment.")] = None,
 ) -> None:
-    """Write a benchmark's episodes, or their steps, as rows for verl."""
+    """Write a benchmark's episodes, their steps, or the tasks of an environment as rows for verl."""
     from pydantic import ValidationError
 
+    from guieval.errors import UsageError
     from guieval.running.config import override
     from guieval.training.config import Curriculum, Source, setting_error
+    from guieval.training.data.environment_tasks import open_tasks
     from guieval.training.data.examples import open_source
-    from guieval.training.verl.rows import ROWS, write_rows
+    from guieval.training.verl.rows import ROWS, write_rows, write_tasks
 
     options: dict[str, object] = {}
     override(options, option or ())
@@ -48,6 +52,16 @@ def rows(
         source = Source.model_validate(values)
     except ValidationError as error:
         raise setting_error(error, Source) from None
+    if online:
+        unused = {"--data": data, "--sample-set": sample_set, "--steps": steps, "--curriculum": curriculum}
+        if given := [name for name, value in unused.items() if value]:
+            raise UsageError(f"{given[0]} is for recorded episodes, and --online rows are tasks of an environment: remove it")
+        tasks = open_tasks(source, out, seed, max_steps=max_steps)
+        count = write_tasks(tasks, out, options=options, validation=validation, weight=weight, seed=seed)
+        typer.echo(f"{count} rows in {out / ROWS}")
+        return
+    if max_steps is not None:
+        raise UsageError("--max-steps is for --online: rollouts of recorded episodes have their steps")
     chosen: dict[str, object] = {}
     override(chosen, curriculum or ())
     try:

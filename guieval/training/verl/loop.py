@@ -35,7 +35,9 @@ from guieval.training.verl.rows import Place, read_place
 from guieval.training.verl.settings import GROUP, VerlSettings, read_settings
 
 
-class _Answer(NamedTuple):
+class Answer(NamedTuple):
+    """A reply, and verl's output for it."""
+
     text: str
     output: AgentLoopOutput
 
@@ -44,85 +46,15 @@ class TooLong(Exception):
     """A prompt has more tokens than ``rollout.prompt_length``. verl cannot train on it, since images cannot be cut."""
 
 
-@register(GROUP)
-class GuiLoop(AgentLoopBase):  # type: ignore[misc]  # verl has no types
-    """One session of a row written by :func:`guieval.training.verl.rows.write_rows`.
-
-    A row of an episode gives one output per step; its score is the mean reward over the episode's counted steps, and the reward
-    of each step is in ``extra_fields["guieval"]``. A row of one step gives one output and its reward. verl calls no reward
-    function.
-    """
+class PolicyLoop(AgentLoopBase):  # type: ignore[misc]  # verl has no types
+    """What both loops share: the settings, the adapter, and the policy's answers to its prompts."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._settings = read_settings(self.config)
-        self._model, self._scorer = _opened(self._settings.model_dump_json(), self.rollout_config.response_length)
+        self._model = _adapter(self._settings.model_dump_json())
 
-    async def run(self, sampling_params: dict[str, Any], **row: Any) -> AgentLoopOutput | list[AgentLoopOutput]:
-        """Run the session; verl passes the row's columns, ``uid`` and ``session_id``."""
-        place = read_place(row.get("extra_info"))
-        asking = partial(self._ask, _prompts(self._settings.model_dump_json(), place.root), sampling_params, uuid4().hex)
-        if place.step is not None:
-            return await self._one_step(asking, place, place.step)
-        return await self._episode(asking, place, str(row.get("uid")), int(row.get("session_id") or 0))
-
-    async def _one_step(self, asking: Any, place: Place, step: int) -> AgentLoopOutput:
-        past = reference_history(place.episode.steps[:step]) if self._settings.history == "reference" else ()
-        task = place.episode.steps[step]
-        try:
-            answer: _Answer = await asking(self._model.prepare_input(task, past))
-        except TooLong as error:
-            raise UsageError(f"step {task.key}: {error}") from None
-        scored = self._scorer.score(task, answer.text, tokens=len(answer.output.response_ids))
-        answer.output.reward_score = scored.reward.total
-        answer.output.extra_fields["reward_extra_info"] = {"score": scored.reward.total, **figures(scored)}
-        return answer.output
-
-    async def _episode(self, asking: Any, place: Place, uid: str, session: int) -> list[AgentLoopOutput]:
-        policy = NO_PATCH if place.validation else self._settings.rollout.policy()
-        rollout = SemiOnlineRollout(place.episode, policy, counted=place.counted)
-        watched: list[Mapping[str, Sum]] = []
-        cut = False
-        try:
-            while rollout.state != "over":
-                task, past = rollout.task, rollout.history
-                if rollout.state == "patch":
-                    rollout.patch(await self._thought(asking, task, past, place.root))
-                    continue
-                answer: _Answer = await asking(self._model.prepare_input(task, past))
-                scored = self._scorer.score(task, answer.text, tokens=len(answer.output.response_ids))
-                rollout.tell(scored.sample, reward=scored.reward.total, payload=answer.output)
-                watched.append(self._watched(place, task, scored))
-        except TooLong as error:
-            if not rollout.steps:
-                raise UsageError(f"the first step of {place.episode.key}: {error}") from None
-            cut = True  # the steps so far can be trained on
-        outputs = []
-        for number, (step, sums) in enumerate(zip(rollout.steps, watched, strict=True), 1):
-            output: AgentLoopOutput = step.payload
-            output.num_turns = 2 * number
-            output.extra_fields[GROUP] = asdict(RowRecord.of(uid, session, step, protocol=place.protocol, watched=sums))
-            outputs.append(output)
-        _score(outputs[-1], rollout, len(place.counted), cut=cut)
-        return outputs
-
-    def _watched(self, place: Place, task: StepTaskModel, scored: ScoredReply) -> Mapping[str, Sum]:
-        """The sums of one reply for the watch over the reward, which the trainer adds up."""
-        if self._settings.reward_watch is None or place.validation:
-            return {}
-        settings, longest = self._settings.model_dump_json(), self.rollout_config.response_length
-        watch = _watch(settings, longest, task.benchmark, place.protocol)
-        watch.saw(task, scored)
-        return watch.sums()
-
-    async def _thought(self, asking: Any, task: StepTaskModel, past: Sequence[HistoryEntry], root: Path) -> str | None:
-        """The thought of a patch, the policy's own or another model's; it is not trained on."""
-        if self._settings.rollout.patch == "off-policy":
-            return await _off_policy(self._settings.rollout.model_dump_json())(task, root)
-        answer: _Answer = await asking(on_policy_input(self._model, task, past))
-        return read_thought(answer.text, model=self._model, task=task)
-
-    async def _ask(self, prompts: PromptBuilder, sampling: dict[str, Any], request: str, prepared: ModelInput) -> _Answer:
+    async def _ask(self, prompts: PromptBuilder, sampling: dict[str, Any], request: str, prepared: ModelInput) -> Answer:
         """The policy's sampled answer. All prompts of a session go to one server, which has their prefix in its cache."""
         self._check_template(prepared)
         running = asyncio.get_running_loop()
@@ -165,7 +97,7 @@ class GuiLoop(AgentLoopBase):  # type: ignore[misc]  # verl has no types
             extra_fields={**generated.extra_fields, "turn_scores": [], "tool_rewards": []},
         )
         skip = bool(self._model.config.sampling.get("skip_special_tokens", True))
-        return _Answer(self.tokenizer.decode(generated.token_ids[:most], skip_special_tokens=skip), output)
+        return Answer(self.tokenizer.decode(generated.token_ids[:most], skip_special_tokens=skip), output)
 
     def _check_template(self, prepared: ModelInput) -> None:
         """verl gives all prompts the same ``data.apply_chat_template_kwargs``; check that they are the model's."""
@@ -182,6 +114,84 @@ class GuiLoop(AgentLoopBase):  # type: ignore[misc]  # verl has no types
                     f"model {self._model.config.name!r} needs {name}={value!r} in its chat template: "
                     f"add ++data.apply_chat_template_kwargs.{name}={value}"
                 )
+
+
+@register(GROUP)
+class GuiLoop(PolicyLoop):
+    """One session of a row written by :func:`guieval.training.verl.rows.write_rows`.
+
+    A row of an episode gives one output per step; its score is the mean reward over the episode's counted steps, and the reward
+    of each step is in ``extra_fields["guieval"]``. A row of one step gives one output and its reward. verl calls no reward
+    function.
+    """
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._scorer = _scorer(self._settings.model_dump_json(), self.rollout_config.response_length)
+
+    async def run(self, sampling_params: dict[str, Any], **row: Any) -> AgentLoopOutput | list[AgentLoopOutput]:
+        """Run the session; verl passes the row's columns, ``uid`` and ``session_id``."""
+        place = read_place(row.get("extra_info"))
+        asking = partial(self._ask, _prompts(self._settings.model_dump_json(), place.root), sampling_params, uuid4().hex)
+        if place.step is not None:
+            return await self._one_step(asking, place, place.step)
+        return await self._episode(asking, place, str(row.get("uid")), int(row.get("session_id") or 0))
+
+    async def _one_step(self, asking: Any, place: Place, step: int) -> AgentLoopOutput:
+        past = reference_history(place.episode.steps[:step]) if self._settings.history == "reference" else ()
+        task = place.episode.steps[step]
+        try:
+            answer: Answer = await asking(self._model.prepare_input(task, past))
+        except TooLong as error:
+            raise UsageError(f"step {task.key}: {error}") from None
+        scored = self._scorer.score(task, answer.text, tokens=len(answer.output.response_ids))
+        answer.output.reward_score = scored.reward.total
+        answer.output.extra_fields["reward_extra_info"] = {"score": scored.reward.total, **figures(scored)}
+        return answer.output
+
+    async def _episode(self, asking: Any, place: Place, uid: str, session: int) -> list[AgentLoopOutput]:
+        policy = NO_PATCH if place.validation else self._settings.rollout.policy()
+        rollout = SemiOnlineRollout(place.episode, policy, counted=place.counted)
+        watched: list[Mapping[str, Sum]] = []
+        cut = False
+        try:
+            while rollout.state != "over":
+                task, past = rollout.task, rollout.history
+                if rollout.state == "patch":
+                    rollout.patch(await self._thought(asking, task, past, place.root))
+                    continue
+                answer: Answer = await asking(self._model.prepare_input(task, past))
+                scored = self._scorer.score(task, answer.text, tokens=len(answer.output.response_ids))
+                rollout.tell(scored.sample, reward=scored.reward.total, payload=answer.output)
+                watched.append(self._watched(place, task, scored))
+        except TooLong as error:
+            if not rollout.steps:
+                raise UsageError(f"the first step of {place.episode.key}: {error}") from None
+            cut = True  # the steps so far can be trained on
+        outputs = []
+        for number, (step, sums) in enumerate(zip(rollout.steps, watched, strict=True), 1):
+            output: AgentLoopOutput = step.payload
+            output.num_turns = 2 * number
+            output.extra_fields[GROUP] = asdict(RowRecord.of(uid, session, step, protocol=place.protocol, watched=sums))
+            outputs.append(output)
+        _score(outputs[-1], rollout, len(place.counted), cut=cut)
+        return outputs
+
+    def _watched(self, place: Place, task: StepTaskModel, scored: ScoredReply) -> Mapping[str, Sum]:
+        """The sums of one reply for the watch over the reward, which the trainer adds up."""
+        if self._settings.reward_watch is None or place.validation:
+            return {}
+        settings, longest = self._settings.model_dump_json(), self.rollout_config.response_length
+        watch = _watch(settings, longest, task.benchmark, place.protocol)
+        watch.saw(task, scored)
+        return watch.sums()
+
+    async def _thought(self, asking: Any, task: StepTaskModel, past: Sequence[HistoryEntry], root: Path) -> str | None:
+        """The thought of a patch, the policy's own or another model's; it is not trained on."""
+        if self._settings.rollout.patch == "off-policy":
+            return await _off_policy(self._settings.rollout.model_dump_json())(task, root)
+        answer: Answer = await asking(on_policy_input(self._model, task, past))
+        return read_thought(answer.text, model=self._model, task=task)
 
 
 def _score(last: AgentLoopOutput, rollout: SemiOnlineRollout, counted: int, *, cut: bool) -> None:
@@ -216,11 +226,15 @@ def _off_policy(settings: str) -> Callable[[StepTaskModel, Path], Awaitable[str 
 
 
 @lru_cache(maxsize=8)
-def _opened(settings: str, longest: int) -> tuple[ABCModel, ReplyScorer]:
-    """Adapter and scorer, cached because verl creates a loop for every session; ``longest`` is that of a reply."""
-    read = VerlSettings.model_validate_json(settings)
-    model = read.open_adapter()
-    return model, read.reward.open_scorer(model, longest)
+def _adapter(settings: str) -> ABCModel:
+    """The adapter, cached because verl creates a loop for every session."""
+    return VerlSettings.model_validate_json(settings).open_adapter()
+
+
+@lru_cache(maxsize=8)
+def _scorer(settings: str, longest: int) -> ReplyScorer:
+    """The scorer of replies with at most ``longest`` tokens."""
+    return VerlSettings.model_validate_json(settings).reward.open_scorer(_adapter(settings), longest)
 
 
 @lru_cache(maxsize=8)
@@ -228,10 +242,10 @@ def _watch(settings: str, longest: int, benchmark: str, protocol: str) -> Reward
     """Judges exact match under the benchmark's protocol, and looks for signs of a gamed reward."""
     watch = VerlSettings.model_validate_json(settings).reward_watch
     assert watch is not None
-    return RewardWatch(watch, _opened(settings, longest)[1], {benchmark: protocol})
+    return RewardWatch(watch, _scorer(settings, longest), {benchmark: protocol})
 
 
 @lru_cache(maxsize=8)
 def _prompts(settings: str, root: Path) -> PromptBuilder:
     """Builds prompts; cached to keep decoded screenshots for the sessions of a group."""
-    return PromptBuilder(VerlSettings.model_validate_json(settings).open_adapter(), root)
+    return PromptBuilder(_adapter(settings), root)

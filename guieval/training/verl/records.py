@@ -21,7 +21,8 @@ class RowRecord:
     """The result of one step: ``uid`` names the task, ``session`` the rollout, ``step`` is its index in the episode.
 
     ``measured`` is false where the reply could not be judged; such a step is not trained on. ``watched`` are the reply's sums
-    for :class:`guieval.training.reward_watch.RewardWatch`, whose exact match is that of ``protocol``.
+    for :class:`guieval.training.reward_watch.RewardWatch`, whose exact match is that of ``protocol``. In an environment nothing
+    is matched: ``matched`` and ``type_match`` are true, and ``success`` and ``progress`` are the judge's of the rollout.
     """
 
     uid: str
@@ -34,6 +35,8 @@ class RowRecord:
     measured: bool
     protocol: str = ""
     watched: Mapping[str, Sum] = field(default_factory=dict, hash=False)
+    success: bool | None = None
+    progress: float = 0.0
 
     @classmethod
     def of(
@@ -93,10 +96,18 @@ def figures(records: Sequence[RowRecord]) -> dict[str, float]:
     rollouts = trajectories(records)
     if not rollouts:
         return {}
-    return {
+    common = {
         "guieval/reward": fmean(record.reward for record in records),
+        "guieval/steps": fmean(len(steps) for _, steps in rollouts),
+    }
+    if any(record.success is not None for record in records):
+        ends = [steps[-1] for _, steps in rollouts]
+        return common | {
+            "guieval/success": fmean(bool(end.success) for end in ends),
+            "guieval/progress": fmean(end.progress for end in ends),
+        }
+    return common | {
         "guieval/type_match": fmean(record.type_match for record in records),
         "guieval/exact_match": fmean(record.matched for record in records),
-        "guieval/steps": fmean(len(steps) for _, steps in rollouts),
         "guieval/patches": fmean(sum(step.patched for step in steps) for _, steps in rollouts),
     }

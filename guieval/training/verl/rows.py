@@ -1,23 +1,27 @@
 """The files that verl reads: tasks, one per line with the place of its episode, and episodes, one JSON text per line.
 
 verl copies a row to every step of every rollout, so a row is small. Screenshots stay in the data folder. All nodes must see
-both folders under the same path.
+both folders under the same path. A row of an environment names its task there and needs no episode.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from guieval.data.benchmark import EpisodeRef
 from guieval.errors import UsageError
-from guieval.steps import Episode, StepKey
+from guieval.online.find import load_environment
+from guieval.online.tasks import EnvironmentTasks
+from guieval.steps import Episode, EpisodeKey, StepKey, StepTaskModel
 from guieval.training.config import Curriculum
 from guieval.training.data.curriculum import factors, read_measured
 from guieval.training.data.examples import TrainingData
 from guieval.training.data.mixture import drawn
-from guieval.training.verl.settings import GROUP
+from guieval.training.verl.settings import GROUP, ONLINE
 
 EPISODES, ROWS = "episodes.jsonl", "rows.jsonl"
 
@@ -38,6 +42,14 @@ class Place(NamedTuple):
     protocol: str
 
 
+class OnlinePlace(NamedTuple):
+    """The task in an environment that a row's ``extra_info`` names; ``validation`` is for one begun from seed 0."""
+
+    tasks: EnvironmentTasks
+    task: StepTaskModel
+    validation: bool
+
+
 def write_rows(
     data: TrainingData,
     folder: Path,
@@ -54,10 +66,7 @@ def write_rows(
     function. Each is written ``weight`` times on average (:func:`guieval.training.data.mixture.drawn`), times its weight in the
     ``curriculum``. Raises :class:`UsageError` for a folder that already holds rows, and if no row is left.
     """
-    if (folder / ROWS).exists():
-        raise UsageError(f"{str(folder)!r} already holds {ROWS}: give another folder")
-    folder = folder.resolve()
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = _new(folder)
     tasks: list[tuple[int, int | None]] = list(data.steps) if steps else [(number, None) for number in range(len(data.refs))]
     weights = [weight] * len(tasks)
     if curriculum is not None:
@@ -66,9 +75,7 @@ def write_rows(
             for number, step in tasks
         ]
         weights = [weight * factor for factor in factors(keys, curriculum, read_measured(curriculum.runs))]
-    chosen = drawn(weights, seed)
-    if not chosen:
-        raise UsageError(f"weight {weight:g} leaves no row of {len(tasks):,}: give a higher one")
+    chosen = _drawn(weights, seed, weight)
     offset, written = 0, -1
     with (folder / EPISODES).open("wb") as episodes, (folder / ROWS).open("w", encoding="utf-8") as rows:
         for count, (number, step) in enumerate(tasks[each] for each in chosen):
@@ -91,10 +98,58 @@ def write_rows(
     return len(chosen)
 
 
-def _row(bench: str, episode: Episode, place: dict[str, Any], truth: str) -> dict[str, Any]:
+def write_tasks(
+    data: TrainingData,
+    folder: Path,
+    *,
+    options: Mapping[str, Any],
+    validation: bool = False,
+    weight: float = 1.0,
+    seed: int = 0,
+) -> int:
+    """Write ``rows.jsonl`` of tasks in an environment, made with ``options``; returns the number of rows.
+
+    Each task is written ``weight`` times on average. Raises :class:`UsageError` like :func:`write_rows`.
+    """
+    tasks = data.benchmark
+    assert isinstance(tasks, EnvironmentTasks)
+    folder = _new(folder)
+    chosen = _drawn([weight] * len(data.refs), seed, weight)
+    with (folder / ROWS).open("w", encoding="utf-8") as rows:
+        for count, number in enumerate(chosen):
+            episode = data.episode(number)
+            place = {
+                "index": count,
+                "environment": tasks.name,
+                "options": json.dumps(options, sort_keys=True),
+                "key": list(episode.key),
+                "max_steps": tasks.max_steps or 0,
+                "validation": validation,
+            }
+            row = _row(tasks.name, episode, place, "", loop=ONLINE)
+            rows.write(json.dumps(row, ensure_ascii=False) + "\n")
+    return len(chosen)
+
+
+def _new(folder: Path) -> Path:
+    if (folder / ROWS).exists():
+        raise UsageError(f"{str(folder)!r} already holds {ROWS}: give another folder")
+    folder = folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _drawn(weights: Sequence[float], seed: int, weight: float) -> list[int]:
+    chosen = drawn(weights, seed)
+    if not chosen:
+        raise UsageError(f"weight {weight:g} leaves no row of {len(weights):,}: give a higher one")
+    return chosen
+
+
+def _row(bench: str, episode: Episode, place: dict[str, Any], truth: str, loop: str = GROUP) -> dict[str, Any]:
     return {
         "data_source": f"{GROUP}/{bench}",
-        "agent_name": GROUP,
+        "agent_name": loop,
         "prompt": [{"role": "user", "content": episode.steps[0].instruction}],  # for verl's logs; the loop writes the prompt
         "reward_model": {"style": "rule", "ground_truth": truth},
         "extra_info": place,
@@ -113,6 +168,29 @@ def read_place(extra_info: Any) -> Place:
             "a row of the training data does not name its episode: write the rows with `python -m guieval.training.verl rows`"
         ) from None
     return Place(_episode(file, offset), root, counted, None if step < 0 else step, validation, protocol)
+
+
+def read_online_place(extra_info: Any) -> OnlinePlace:
+    """The task that a row names; :class:`UsageError` if it names none, or its environment does not have it."""
+    try:
+        key = EpisodeKey(*map(str, extra_info["key"]))
+        name, options = str(extra_info["environment"]), str(extra_info["options"])
+        most, validation = int(extra_info["max_steps"]) or None, bool(extra_info["validation"])
+    except (KeyError, TypeError, ValueError):
+        raise UsageError(
+            "a row of the training data does not name a task of an environment: write the rows with "
+            "`python -m guieval.training.verl rows --online`"
+        ) from None
+    tasks, refs = _environment(name, options, most)
+    if key not in refs:
+        raise UsageError(f"environment {name!r} has no task {'/'.join(key)!r}: write the rows again")
+    return OnlinePlace(tasks, tasks.load(refs[key]).steps[0], validation)
+
+
+@lru_cache(maxsize=16)
+def _environment(name: str, options: str, most: int | None) -> tuple[EnvironmentTasks, dict[EpisodeKey, EpisodeRef]]:
+    tasks = EnvironmentTasks(Path(), load_environment(name, **json.loads(options)), most)
+    return tasks, {ref.key: ref for ref in tasks.index()}
 
 
 @lru_cache(maxsize=256)

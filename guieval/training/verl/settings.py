@@ -14,14 +14,27 @@ from guieval.rewards.advantages import AdvantageSettings
 from guieval.training.config import (
     AdapterSettings,
     DynamicSampling,
+    JudgeReward,
     RewardSettings,
     RewardWatchSettings,
     RolloutSettings,
+    Settings,
     setting_error,
 )
 
 GROUP = "guieval"
 """The name of the group, the agent loop, the trainer, and our part of a row's extra fields."""
+ONLINE = "guieval_online"
+"""The name of the agent loop of tasks in an environment."""
+
+
+class EnvironmentSettings(Settings):
+    """The environments of a training on tasks written by ``rows --online``."""
+
+    devices: int = Field(8, ge=1, le=1024, description="open at once in each of verl's agent workers")
+    timeout: float = Field(
+        120.0, gt=0, allow_inf_nan=False, description="seconds for one call of an environment before it counts as failed"
+    )
 
 
 class VerlSettings(AdapterSettings):
@@ -31,6 +44,8 @@ class VerlSettings(AdapterSettings):
     reward: RewardSettings = RewardSettings()
     reward_watch: RewardWatchSettings | None = RewardWatchSettings()
     rollout: RolloutSettings = RolloutSettings()
+    judge: JudgeReward = JudgeReward()
+    environment: EnvironmentSettings = EnvironmentSettings()
     advantages: AdvantageSettings = AdvantageSettings()
     dynamic_sampling: DynamicSampling | None = DynamicSampling(eta=0.3)
     mini_batches: int | None = Field(

@@ -99,6 +99,7 @@ class GuiSemiOnline(PPOTrainer):  # type: ignore[misc]  # verl has no types
     def _checked(self, records: Sequence[RowRecord]) -> dict[str, float]:
         """The figures of a check of the reward, if one is due; figures and warnings are also written to :data:`WATCHED`."""
         settings = self._settings.reward_watch
+        records = [record for record in records if record.success is None]  # a judge is not watched
         if settings is None or not records:
             return {}
         file = Path(self.config.trainer.default_local_dir) / WATCHED
