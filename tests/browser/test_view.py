@@ -361,6 +361,7 @@ def test_ten_thousand_steps(chromium: Browser, tmp_path: Path) -> None:
             expect(page.locator("#count")).to_contain_text("1 of 10,000 steps: 0.0 % right of 1")
             expect(page.locator(".episode-name")).to_have_text("e0777")
             page.click("#clear")
+            expect(page.locator("#count")).to_contain_text("10,000 steps")
             filled = walk(page, range(0, 150, 10))  # more files than the page keeps
             memory, nodes = walk(page, range(150, 500, 10))
             assert memory < filled[0] + 2**20 and nodes < 1000

@@ -334,7 +334,7 @@ def test_no_grounding_answers(text: str) -> None:
 )
 def test_a_model_stuck_in_a_loop_costs_little(text: str) -> None:
     for before in ("", "<think>a</think><answer>[{'action': 'type', 'point': [1, 2], 'input_text': 'a"):
-        began = time.perf_counter()
+        began = time.process_time()
         with contextlib.suppress(ParseError):
             CONTROL.parse_response(step(), before + text * (40_000 // len(text)))
-        assert time.perf_counter() - began < 1.0
+        assert time.process_time() - began < 5.0

@@ -245,7 +245,7 @@ def test_no_grounding_answers(text: str) -> None:
 @pytest.mark.parametrize("text", ["<tool_call>", "</think>", '{"point_2d": [', "```json\n[", '{"name": "'])
 def test_a_model_stuck_in_a_loop_costs_little(text: str) -> None:
     for task in (step(), step(setting="grounding")):
-        began = time.perf_counter()
+        began = time.process_time()
         with contextlib.suppress(ParseError):
             INFIGUI.parse_response(task, text * (20_000 // len(text)))
-        assert time.perf_counter() - began < 1.0
+        assert time.process_time() - began < 5.0

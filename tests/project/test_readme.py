@@ -16,6 +16,7 @@ from guieval.registry import load_benchmark, load_model
 from guieval.scoring.score import evaluate_run
 from guieval.testing.conformance import check_adapter
 from guieval.testing.mock_server import MockServer, MockSettings
+from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
 
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
@@ -75,19 +76,14 @@ def test_the_episode_is_read_as_it_stands(tmp_path: Path) -> None:
     assert episode.steps[0].boxes == Boxes([[100, 450, 900, 550]])
 
 
-def test_every_command_and_option_in_the_readme_exists() -> None:
+def test_every_command_and_option_in_the_readme_exists(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the code: the lines of it, and what stands between backquotes."""
     code = [*re.findall(r"^    (guieval .*)$", README, re.MULTILINE), *re.findall(r"`(guieval [^`]*)`", README)]
     named = [found for line in code if (found := re.match(r"guieval ([a-z-]+)(.*)", line))]
     assert len({found[1] for found in named}) > 20
+    monkeypatch.setenv("COLUMNS", "200")
     for name in sorted({found[1] for found in named}):
-        shown = subprocess.run(
-            [sys.executable, "-m", "guieval", name, "--help"],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={"COLUMNS": "200"},
-        ).stdout
+        shown = guieval(name, "--help").out
         for found in named:
             if found[1] == name:
                 missing = [option for option in re.findall(r"(?<!\S)--[a-z][a-z-]+", found[2]) if option not in shown]

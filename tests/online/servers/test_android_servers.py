@@ -268,7 +268,7 @@ def test_a_run_repeats_a_task_whose_emulator_broke(tmp_path: Path, place: Any, t
             return web.json_response({"detail": "Device is not healthy"}, status=500)
         if trouble == "nonsense":
             return web.json_response(["?"])
-        return asyncio.sleep(5, None) if trouble == "hang" else "hang up"
+        return asyncio.sleep(30, None) if trouble == "hang" else "hang up"
 
     with place() as (server, environment):
         assert isinstance(server, Emulator)
@@ -278,7 +278,7 @@ def test_a_run_repeats_a_task_whose_emulator_broke(tmp_path: Path, place: Any, t
             **agent(tmp_path, [LEFT, RIGHT, Stop()]),
             bench=environment.name,
             bench_options={"url": environment.servers.addresses[0]} | ({"wait": 0.0} if place is mobileworld else {}),
-            environment_timeout=1.0,
+            environment_timeout=3.0 if trouble == "hang" else 30.0,
             out=tmp_path / "run",
         )
     assert result.complete and not server.failures and not server.running
