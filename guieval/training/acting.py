@@ -12,7 +12,7 @@ from typing import Any
 
 from guieval.actions import ExecutableAction
 from guieval.errors import EnvironmentFailure
-from guieval.online import ABCDevice, Observation
+from guieval.online import ABCDevice, ABCEnvironment, Observation
 from guieval.online.attempt import MOST_ATTEMPTS, Attempt, closed, screen_name, within
 from guieval.online.tasks import EnvironmentTasks
 from guieval.online.trajectory import Outcome
@@ -85,7 +85,7 @@ class Devices:
     def __init__(self, seconds: float, *, every_step: bool = False) -> None:
         self._seconds = seconds
         self._every_step = every_step
-        self._free: dict[str, list[ABCDevice]] = {}
+        self._free: dict[ABCEnvironment, list[ABCDevice]] = {}  # one kind of environment may be open with other options
         self._used: set[ABCDevice] = set()
 
     async def advance(self, rollout: OnlineRollout, screens: Path) -> None:
@@ -98,7 +98,7 @@ class Devices:
                 rollout.failed(error)
         if rollout.over and rollout.device is not None:
             self._used.discard(rollout.device)
-            self._free.setdefault(rollout.tasks.name, []).append(rollout.device)
+            self._free.setdefault(rollout.tasks.environment, []).append(rollout.device)
             rollout.device = None
 
     async def drop(self, rollout: OnlineRollout) -> None:
@@ -135,8 +135,9 @@ class Devices:
         rollout.shown = attempt.shown(rollout.observation, _kept(rollout.observation.screenshot, screens))
 
     async def _device(self, rollout: OnlineRollout) -> ABCDevice:
-        free = self._free.get(rollout.tasks.name)
-        device = free.pop() if free else await within(self._seconds, rollout.tasks.environment.open(), "to start")
+        environment = rollout.tasks.environment
+        free = self._free.get(environment)
+        device = free.pop() if free else await within(self._seconds, environment.open(), "to start")
         self._used.add(device)
         return device
 

@@ -108,6 +108,20 @@ def test_devices_are_used_again_and_closed_at_the_end(stage: Stage) -> None:
     assert environment.closed == 2
 
 
+def test_a_device_is_not_used_for_an_environment_with_other_options(stage: Stage) -> None:
+    one, other = RecordedIcons(), RecordedIcons()
+    other.split = "train"
+    for environment in (one, other):
+        (rollout,) = rollouts(environment, 0)
+        stage.advance([rollout])
+        assert rollout.observation is not None
+        assert rollout.observation.goal == environment.tasks()[0].goal
+        while not rollout.over:
+            rollout.tell(read_reply(MODEL, EVALUATOR, rollout.task, "no idea"))
+            stage.advance([rollout])
+    assert (one.opened, other.opened) == (1, 1) and one.tasks()[0].goal != other.tasks()[0].goal
+
+
 def test_a_failed_environment_begins_again(stage: Stage) -> None:
     environment = RecordedIcons(fails_at=[2])
     (rollout,) = rollouts(environment, 0)
