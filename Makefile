@@ -18,7 +18,7 @@ browser:
 # A user's script in a folder of its own: from inside the checkout, type checkers find the checkout's guieval.
 OUTSIDE = user=$$(mktemp -d) && cp tests/user_project/*.py $$user && cd $$user
 
-.PHONY: browser demo docs test check wheel types resolve image test-formats test-vllm test-train test-learning test-verl test-pages kills fuzz clean
+.PHONY: browser demo docs test check wheel types resolve image test-formats test-vllm test-train test-trainers test-learning test-verl test-pages kills fuzz clean
 
 $(VENV)/.demo: pyproject.toml setup.py
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'guieval needs Python 3.11 or newer')"
@@ -45,9 +45,9 @@ test: check wheel
 docs: $(VENV)/.dev
 	$(BIN)/python docs/site/build.py
 
-# Many tests start browsers, servers and clusters of their own and wait for them, so there is one more worker than processors. A test
-# that fails beside all the others is repeated alone, and decides then; the first summary names it.
-WORKERS = $$($(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
+# Many tests start browsers, servers and clusters of their own and wait for them, so there are two more workers than processors. A
+# test that fails beside all the others is repeated alone, and decides then; the first summary names it.
+WORKERS = $$($(PYTHON) -c "import os; print((os.cpu_count() or 1) + 2)")
 check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -101,6 +101,13 @@ test-vllm:
 TRAIN ?= tests/training
 test-train:
 	python=$$($(PYTHON) tests/environment.py training) && $$python -m pytest -p no:cacheprovider $(TRAIN)
+
+# What continuous integration has time for, of the tests with TRL and with verl.
+TRAINERS = $(addprefix tests/training/test_,behaviour.py rows.py speed.py answers.py lora.py planning.py acting.py trainers.py)
+LONG = resumed or processes_share or goes_on or evaluation_changes_nothing or supervised_loss_falls
+test-trainers:
+	python=$$($(PYTHON) tests/environment.py training) && $$python -m pytest -p no:cacheprovider $(TRAINERS) -k 'not ($(LONG))'
+	$(MAKE) test-verl
 
 # The shipped policy gets better by training: some minutes more, in the same environment.
 test-learning:

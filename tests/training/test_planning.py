@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from pathlib import Path
 from typing import Any
@@ -334,6 +335,7 @@ def test_a_training_that_may_not_fit_is_warned_of(
     configured: Configured, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(planning, "gpu_memory", lambda: float(GIB))
+    monkeypatch.setattr(logging.root.manager, "disable", logging.NOTSET)  # the test of a notebook leaves warnings disabled
     planning.check_memory(Parts(configured("grpo", dynamic_sampling=None)))
     assert "needs about 2." in caplog.text
 
