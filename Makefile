@@ -45,9 +45,9 @@ test: check wheel
 docs: $(VENV)/.dev
 	$(BIN)/python docs/site/build.py
 
-# Many tests start browsers, servers and clusters of their own and wait for them, so there are two more workers than processors. A
-# test that fails beside all the others is repeated alone, and decides then; the first summary names it.
-WORKERS = $$($(PYTHON) -c "import os; print((os.cpu_count() or 1) + 2)")
+# Many tests start browsers, servers and clusters of their own and wait for them, so there is one more worker than processors. A test
+# that fails beside all the others is repeated alone, and decides then; the first summary names it.
+WORKERS = $$($(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -103,8 +103,8 @@ test-train:
 	python=$$($(PYTHON) tests/environment.py training) && $$python -m pytest -p no:cacheprovider $(TRAIN)
 
 # What continuous integration has time for, of the tests with TRL and with verl.
-TRAINERS = $(addprefix tests/training/test_,behaviour.py rows.py speed.py answers.py lora.py planning.py acting.py trainers.py)
-LONG = resumed or processes_share or goes_on or evaluation_changes_nothing or supervised_loss_falls
+TRAINERS = $(addprefix tests/training/test_,behaviour.py rows.py speed.py answers.py lora.py trainers.py)
+LONG = resumed or processes_share or goes_on or evaluation_changes_nothing or loss_falls or micro_batches_and or fillers_change
 test-trainers:
 	python=$$($(PYTHON) tests/environment.py training) && $$python -m pytest -p no:cacheprovider $(TRAINERS) -k 'not ($(LONG))'
 	$(MAKE) test-verl
