@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import pytest
@@ -63,28 +64,44 @@ class Store:
             self.fields.pop(key, None)
 
 
+Made = tuple[Store, Any]
+
+
 @pytest.fixture
-def make(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Store, SpreadReplayBuffer]]:
-    def made(groups: Callable[[int], Sequence[float]], **sampling: Any) -> tuple[Store, SpreadReplayBuffer]:
+def made(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Made]:
+    """A buffer of a kind over a store in which some groups are drawn already."""
+
+    def make(kind: Any, drawn: int, own: dict[str, Any], groups: Callable[[int], Sequence[float]], **sampling: Any) -> Made:
         store = Store(groups)
         for name in ("kv_list", "kv_batch_get", "kv_clear"):
             monkeypatch.setattr(tq, name, getattr(store, name))
-        buffer = SpreadReplayBuffer(
+        buffer = kind(
             sampling=DynamicSampling(**{"eta": 0.3, "most_draws": 3, **sampling}),
             settings=AdvantageSettings(normalise="mean"),
-            train_batch_size=BATCH,
             refill_fn=store.draw,
-            trainer_mode="sync",
             trainer_config={},
-            max_off_policy_threshold=1,
             max_off_policy_strategy="drop",
             sampler_kwargs={},
             poll_interval=0.0,
+            **own,
         )
-        store.draw(BATCH)
+        store.draw(drawn)
         return store, buffer
 
-    return made
+    return make
+
+
+@pytest.fixture
+def make(made: Callable[..., Made]) -> Callable[..., Made]:
+    own = {"train_batch_size": BATCH, "trainer_mode": "sync", "max_off_policy_threshold": 1}
+    return partial(made, SpreadReplayBuffer, BATCH, own)
+
+
+@pytest.fixture
+def make_async(made: Callable[..., Made]) -> Callable[..., Made]:
+    """A second batch is in progress already, as an asynchronous trainer begins."""
+    own = {"batch_size": BATCH, "trainer_mode": "colocate_async", "max_off_policy_threshold": 2}
+    return partial(made, AsyncSpreadReplayBuffer, 2 * BATCH, own)
 
 
 def sampled(buffer: SpreadReplayBuffer, partition: str = "train") -> tuple[set[str], dict[str, Any]]:
@@ -165,32 +182,6 @@ def test_a_group_without_a_step_is_replaced_even_at_the_cap(make: Any) -> None:
     store.kv_clear(["task2_0_0", "task2_1_0"], "train")
     uids, _ = sampled(buffer)
     assert len(uids) == BATCH and "task2" not in uids
-
-
-@pytest.fixture
-def make_async(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Store, AsyncSpreadReplayBuffer]]:
-    """A buffer of a batch that already has a second batch in progress, as an asynchronous trainer begins."""
-
-    def made(groups: Callable[[int], Sequence[float]], **sampling: Any) -> tuple[Store, AsyncSpreadReplayBuffer]:
-        store = Store(groups)
-        for name in ("kv_list", "kv_batch_get", "kv_clear"):
-            monkeypatch.setattr(tq, name, getattr(store, name))
-        buffer = AsyncSpreadReplayBuffer(
-            sampling=DynamicSampling(**{"eta": 0.3, "most_draws": 3, **sampling}),
-            settings=AdvantageSettings(normalise="mean"),
-            batch_size=BATCH,
-            refill_fn=store.draw,
-            trainer_mode="colocate_async",
-            trainer_config={},
-            max_off_policy_threshold=2,
-            max_off_policy_strategy="drop",
-            sampler_kwargs={},
-            poll_interval=0.0,
-        )
-        store.draw(2 * BATCH)
-        return store, buffer
-
-    return made
 
 
 def test_asynchronous_groups_that_do_not_differ_are_replaced_one_by_one(make_async: Any) -> None:
