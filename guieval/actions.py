@@ -339,7 +339,7 @@ NOTCH_PIXELS = 100
 
 
 def wheel_distance(notches: object, direction: Direction, size: tuple[int, int]) -> float | None:
-    """The distance of a scroll by so many notches on a screen of ``size`` in pixels; ``None`` for what is no number of them."""
+    """The distance of a scroll by so many notches on a screen of ``size`` in pixels; ``None`` if it is not a number."""
     if isinstance(notches, bool) or not isinstance(notches, int | float) or not 0 < abs(notches) < 1e9:
         return None
     return 1000.0 * abs(notches) * NOTCH_PIXELS / size[0 if direction in ("left", "right") else 1]

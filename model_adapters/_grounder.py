@@ -1,6 +1,6 @@
 """Models that only point: every step is a query, answered with a click, and the past is not shown.
 
-A step instruction takes the goal's place, and on steps that are no grounding queries the goal is the query: a grounder is then
+A step instruction takes the goal's place, and on steps that are not grounding queries the goal is the query: a grounder is then
 evaluated on what its planner would have to say.
 """
 

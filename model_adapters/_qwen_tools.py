@@ -203,7 +203,7 @@ def action_of(
     them, or beside the name; arguments as JSON text; a coordinate in place of the arguments; a call in a list of one;
     ``terminate`` without a status. With ``grounding`` also a coordinate without an
     action and the family's box and point lists (``[x, y]``, ``bbox_2d``, ``point_2d``): there a place is an answer, on any
-    other step it is no action (a click and a long press look alike). ``bbox_2d`` and ``point_2d`` are read in ``places``
+    other step it is not an action (a click and a long press look alike). ``bbox_2d`` and ``point_2d`` are read in ``places``
     where that is given.
     """
     if grounding:

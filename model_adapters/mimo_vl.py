@@ -157,7 +157,7 @@ def _parts(text: str, *, grounding: bool) -> tuple[str | None, str]:
     """A reply's thought, and its text from the answer on.
 
     As in the authors' reader, that is a fenced block, else the first object that begins with ``action``. That reader looks for
-    them in the thought as well; here what is tried out in a thought is no answer, so a thought that is never closed leaves
+    them in the thought as well; here what is tried out in a thought is not an answer, so a thought that is never closed leaves
     none. Tolerated: no closing fence, a fence that names no language.
     """
     text = first_round(whole_text(text))

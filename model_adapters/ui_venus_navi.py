@@ -217,7 +217,7 @@ def _read_turn(text: str) -> _Turn:
         body += ")"
     call = Call(body) if body in _ALONE else first_call(body, CALLS)
     following = text[end:].partition("<think")[0].partition("<action>")[0]
-    written = body if tag or not call.text else call.text  # without tags, what follows the call is no part of the action
+    written = body if tag or not call.text else call.text  # without tags, what follows the call is not part of the action
     return _Turn(call, written, thought or None, tagged(following, "conclusion") or None)
 
 

@@ -35,7 +35,7 @@ def write(folder: Path, episodes: int) -> None:
     write_release(folder, {}, splits={"train": [], "validation": [], "test": ids}, subsplits={"IDD": ids}, shards=SHARDS)
     noise = random.Random(0)
     made = [features(0, phone) for phone in phones]
-    for held in made:  # what follows a PNG's end is no part of the image
+    for held in made:  # what follows a PNG's end is not part of the image
         images = [image for image in held["screenshots"] if isinstance(image, bytes)]
         held["screenshots"] = [image + noise.randbytes(max(0, IMAGE_BYTES - len(image))) for image in images]
     for shard in range(SHARDS):

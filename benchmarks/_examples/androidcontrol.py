@@ -59,7 +59,7 @@ def shard_name(shard: int, shards: int) -> str:
 
 
 def features(episode_id: int, episode: PhoneEpisode) -> dict[str, Feature]:
-    """One episode as the features of its record. The closing STOP is no action there, but its screenshot is in it."""
+    """One episode as the features of its record. The closing STOP is not an action there, but its screenshot is in it."""
     screens = [step.phone.screen for step in episode.steps]
     acted = episode.steps[:-1]
     return {

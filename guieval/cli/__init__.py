@@ -228,7 +228,7 @@ def _interrupt_again(dropped: sys.UnraisableHookArgs) -> None:
 
 
 def _open_streams() -> None:
-    """Make standard output and error usable in every case: there may be none (``>&-``), and a name may be no valid text."""
+    """Make standard output and error usable in every case: there may be none (``>&-``), and a name may not be valid text."""
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # for as long as the process lives
     if sys.stderr is None:

@@ -119,7 +119,7 @@ class NeverNamed(_Listed):
 
     def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
         """A mismatch, also in type."""
-        return Judgement(False, False, None, None, "a call's name without its underscores is no name of the label's")
+        return Judgement(False, False, None, None, "a call's name without its underscores is not a name of the label's")
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class AnyPointedAction(_Listed):
     pairs = frozenset({("CLICK", "LONG_PRESS"), ("CLICK", "SCROLL"), ("LONG_PRESS", "CLICK"), ("LONG_PRESS", "SCROLL")})
     words = (
         "where a click or long press is labelled, a click, long press or scroll whose point hits is exact, "
-        "though it is no type match when its type differs"
+        "though it is not a type match when its type differs"
     )
 
     def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
@@ -161,7 +161,7 @@ class AnyWrittenAction(_Listed):
     """
 
     pairs = frozenset({("TYPE", "OPEN"), ("OPEN", "TYPE")})
-    words = "where a text or an app is labelled, either one that agrees is exact, though it is no type match"
+    words = "where a text or an app is labelled, either one that agrees is exact, though it is not a type match"
 
     def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
         """Exact without a type match where the texts agree by the rule of the labelled type."""

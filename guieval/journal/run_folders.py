@@ -17,7 +17,7 @@ def runs_below(directory: Path) -> list[Path]:
 def one_run(directory: Path) -> Path:
     """The run in a directory, or the only one in its subfolders; :class:`UsageError` if there are none or several."""
     if not directory.exists():
-        raise UsageError(f"there is no run directory at {str(directory)!r}")
+        raise UsageError(f"the run directory {str(directory)!r} does not exist")
     if is_run(directory):
         return directory
     below = runs_below(directory)

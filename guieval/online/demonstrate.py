@@ -70,7 +70,7 @@ async def _demonstrate(
             for seed in seeds:
                 try:
                     seen, success = await _attempt(device, task, seed)
-                except EnvironmentFailure:  # the device is unusable; what the expert did before counts as no success
+                except EnvironmentFailure:  # the device is unusable; what the expert did before does not count as a success
                     await device.close()
                     device, seen, success = await environment.open(), [], False
                     ended.setdefault(task.id, False)

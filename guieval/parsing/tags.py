@@ -56,7 +56,7 @@ def first_round(text: str) -> str:
     """``text`` up to the thought that follows a first answer, or up to the end of the turn.
 
     A new thought begins a line, or follows a tag, a bracket or a fence, and follows something with a bracket in it, as
-    every answer is: a thought that goes on after it was closed is no new round, and neither is a tag in a typed text.
+    every answer is: a thought that goes on after it was closed is not a new round, and neither is a tag in a typed text.
     """
     thinking, answer = False, 0
     for tag in _TAG.finditer(text):

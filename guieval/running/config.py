@@ -82,7 +82,7 @@ NOT_OPTIONS = {
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:
-    """Refuse what a manifest could not give back: dates, binary data, NaN, keys that are no text."""
+    """Refuse what a manifest could not give back: dates, binary data, NaN, keys that are not text."""
     try:
         same = json.loads(json.dumps(values, allow_nan=False)) == values
     except (TypeError, ValueError, RecursionError):

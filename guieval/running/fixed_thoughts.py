@@ -1,7 +1,7 @@
 """The thoughts of an earlier run, given to a model as its own: fixed-thought inference (GUIEvalKit paper, appendix E).
 
 The thought of a step is that of the run's first sample, the one that every step metric scores. A step without one cannot be
-asked with a fixed thought: it is no part of the plan of such a run, and counted. How a family writes a given thought is its
+asked with a fixed thought: it is not part of the plan of such a run, and counted. How a family writes a given thought is its
 adapter's business (:meth:`guieval.models.ABCModel.prepare_fixed_thought`).
 """
 

@@ -272,7 +272,7 @@ def read_launch(file: Path | None = None, processes: int | None = None, gpu: flo
     except (OSError, ValueError) as error:
         raise UsageError(f"the accelerate configuration {str(file)!r} cannot be read: {error}") from None
     if not isinstance(values, Mapping) or "distributed_type" not in values:
-        raise UsageError(f"{str(file)!r} is no configuration of accelerate: it has no distributed_type")
+        raise UsageError(f"{str(file)!r} is not a configuration of accelerate: it has no distributed_type")
     sharding = _sharding(values)
     if sharding is None:
         raise UsageError(f"{str(file)!r} shares the model in a way that cannot be planned for: {PLANNED}")

@@ -176,7 +176,7 @@ def test_the_three_layouts_agree(folder: Path, phone_episodes: dict[int, PhoneEp
             elif step.boxes:
                 assert set(map(tuple, step.boxes.array.round(6))) <= set(map(tuple, other.boxes.array.round(6))) | {
                     tuple(box) for box in step.boxes.array[-1:].round(6)
-                }  # the list that holds the target is no element
+                }  # the list that holds the target is not an element
 
 
 def test_low_is_the_same_data_with_the_steps_instruction(folder: Path) -> None:

@@ -68,7 +68,7 @@ def test_what_is_missing_gives_one_sentence(tmp_path: Path, demo: Path) -> None:
     assert "add --base-url URL" in sentence("run", "--model", "ui-tars-7b", "--bench", "demo", "--data", demo)
     assert "no thinking switch" in sentence("run", "--model", "qwen2.5-vl-7b", "--bench", "demo", "--thinking")
     assert "nothing to resume" in sentence("run", "--resume", tmp_path / "none")
-    assert "no run directory or predictions file" in sentence("score", tmp_path / "none")
+    assert "expected a run directory or a predictions file" in sentence("score", tmp_path / "none")
     assert "not a run directory" in sentence("score", tmp_path)
     assert "cannot be read" in sentence("run", "--config", tmp_path / "none.yaml")
     assert "concurrency" in sentence("run", "--model", "ocr-baseline", "--bench", "demo", "--concurrency", "0")

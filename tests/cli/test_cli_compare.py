@@ -33,13 +33,13 @@ def test_unlike_runs_need_anyway_and_are_reported_as_unlike(tmp_path: Path, guie
 
 def test_mistakes_of_compare_are_one_sentence(tmp_path: Path, guieval: CommandLine) -> None:
     run = made_run(tmp_path / "runs" / "a", episodes=EPISODES[:2])
-    assert "there is no run directory at" in guieval.sentence("compare", run, tmp_path / "nothing")
+    assert "nothing' does not exist" in guieval.sentence("compare", run, tmp_path / "nothing")
     assert guieval("compare", run, tmp_path / "runs").out == guieval("compare", run, run).out  # a folder of one run is that run
     other = made_run(tmp_path / "runs" / "b", episodes=EPISODES[:2])
     assert f"{str(run)!r} and {str(other)!r} are in the same mode" in guieval.sentence("compare", run, tmp_path / "runs")
     assert "is not a run directory" in guieval.sentence("compare", run, tmp_path)
     assert ".csv or .jsonl" in guieval.sentence("compare", run, run, "--flips", tmp_path / "flips.txt")
-    assert "there is no folder" in guieval.sentence("compare", run, run, "--flips", tmp_path / "no" / "flips.csv")
+    assert "there is not a folder" in guieval.sentence("compare", run, run, "--flips", tmp_path / "no" / "flips.csv")
     assert "did you mean 'guievalkit'" in guieval.sentence("compare", run, run, "--protocol", "guieval-kit")
     assert guieval("compare", run).code == 2
 

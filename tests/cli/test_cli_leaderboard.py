@@ -60,12 +60,12 @@ def test_references_are_listed_and_put_beside(runs: Path, guieval: CommandLine) 
 
 def test_mistakes_are_one_sentence(runs: Path, tmp_path: Path, guieval: CommandLine) -> None:
     assert "needs run directories" in guieval.sentence("leaderboard")
-    assert "there is no run directory" in guieval.sentence("leaderboard", tmp_path / "nothing")
+    assert "nothing' does not exist" in guieval.sentence("leaderboard", tmp_path / "nothing")
     assert "is not a run directory" in guieval.sentence("leaderboard", tmp_path)
     assert "did you mean 'html'" in guieval.sentence("leaderboard", runs, "--format", "htm")
     assert "must end in" in guieval.sentence("leaderboard", runs, "--out", tmp_path / "board.pdf")
     assert "is a folder" in guieval.sentence("leaderboard", runs, "--out", tmp_path, "--format", "md")
-    assert "there is no folder" in guieval.sentence("leaderboard", runs, "--out", tmp_path / "no" / "board.md")
+    assert "there is not a folder" in guieval.sentence("leaderboard", runs, "--out", tmp_path / "no" / "board.md")
     assert "did you mean 'ui-s1-table-1'" in guieval.sentence("leaderboard", runs, "--reference", "ui-s1-tabel-1")
     assert "did you mean 'guievalkit'" in guieval.sentence("leaderboard", runs, "--protocol", "guieval-kit")
 

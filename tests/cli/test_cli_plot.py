@@ -125,7 +125,7 @@ def test_mistakes(runs: dict[str, Path], tmp_path: Path) -> None:
     assert "did you mean 'column'?" in sentence("plot", "actions", first, *out, "--width", "colum")
     assert "--table is for reliability, not for actions" in sentence("plot", "actions", first, *out, "--table", "x")
     assert "name at least one run directory" in sentence("plot", "matrix", *out)
-    assert "no run directory" in sentence("plot", "actions", tmp_path / "none", *out)
+    assert "none' does not exist" in sentence("plot", "actions", tmp_path / "none", *out)
     assert "did you mean 'ratio'?" in sentence("plot", "horizon", first, *out, "--by", "ration")
     assert "did you mean 'exact'?" in sentence("plot", "matrix", first, *out, "--figure", "exat")
     assert "drawn under one protocol" in sentence("plot", "actions", first, *out, "--protocol", "all")

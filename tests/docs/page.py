@@ -45,7 +45,7 @@ def snippets(page: Path) -> Iterator[Snippet]:
 
 
 def commands(block: str) -> Iterator[Snippet]:
-    """The commands of a block, one a line; a backslash continues a line. What is no command (a drawing, code) has none."""
+    """The commands of a block, one a line; a backslash continues a line. What is not a command (a drawing, code) has none."""
     for line in re.sub(r"\\\n\s*", " ", block).splitlines():
         if re.match(
             r"(?:[A-Z_]+=\S+ )*(?:guieval|python3?|make|pip|source|export|curl|git|docker|npm|accelerate|vllm|ray)\b", line

@@ -36,9 +36,7 @@ NOT_THAT_DATA = (
     r"needs [\d,]+ named episodes|has no split 'train'|there is no episode '27'"
     r"|is of androidcontrol, but|too few steps to choose from"
 )
-NO_FILE = (
-    r"(?:does not exist|there is no (?:run directory|folder)|cannot be read: No such file|is no folder|is not a run directory)"
-)
+NO_FILE = r"(?:does not exist|there is no folder|cannot be read: No such file|is not a folder|is not a run directory)"
 REFUSED: dict[str, str] = {
     "README.md": (
         f"{NO_MODEL}|{NOT_THAT_DATA}|could not be read: .*(?:not known|HF_HUB_OFFLINE)|runs are on different data|{NO_FILE}"
@@ -48,7 +46,7 @@ REFUSED: dict[str, str] = {
     "data-selection.md": f"{NOT_THAT_DATA}|{NO_FILE}",
     "decisions.md": f"has one answer to each step|two runs would be called|{NO_FILE}",
     "engines.md": f"{NO_MODEL}|{NO_FILE}",
-    "environments.md": rf"{NO_MODEL}|needs (?:MobileGym's|the) package|which has no apps|which is no program",
+    "environments.md": rf"{NO_MODEL}|needs (?:MobileGym's|the) package|which has no apps|which is not a program",
     "episodes.md": f"{NO_MODEL}|{NO_FILE}",
     "online.md": f"{NO_MODEL}|{NO_FILE}|holds no online run",
     "predictions.md": NO_FILE,

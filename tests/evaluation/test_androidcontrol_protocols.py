@@ -568,7 +568,7 @@ def test_magicgui_distinguishes_clicks_scrolls_and_typing_from_the_rest() -> Non
                 "among the steps of the right type",
             ),
         ),
-        ("gui-r1", ("less than 0.14", "though it is no type match", "over CLICK, LONG_PRESS steps")),
+        ("gui-r1", ("less than 0.14", "though it is not a type match", "over CLICK, LONG_PRESS steps")),
         ("os-genesis", ("368.45", "px of the screenshot", "Scroll up", "whole pixels")),
         ("clawgui", ("nearest to the predicted point", "canvas of 1080 x 2400")),
         ("infigui-r1", ("0.04 of the screenshot's longer side",)),

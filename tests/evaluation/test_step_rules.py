@@ -194,7 +194,7 @@ def test_distances_in_every_measure(rule: ClickRule, screen: tuple[int, int], x:
 
 
 def test_a_border_in_pixels_falls_the_same_way_wherever_it_lies() -> None:
-    # Thousandths of 1179 px are no whole numbers, so a distance of 140 px is seldom exactly 140 again.
+    # Thousandths of 1179 px are not whole numbers, so a distance of 140 px is seldom exactly 140 again.
     width = 1179
     inclusive, strict = (ClickRule(measure="pixels", fallback=140.0, fallback_strict=strict) for strict in (False, True))
     for pixel in range(0, width - 140):

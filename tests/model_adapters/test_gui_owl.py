@@ -386,7 +386,7 @@ def test_gui_plus_replies(shared_data: Path, capsys: pytest.CaptureFixture[str])
     The source              rows here
     ======================= ==== =====================================================================================
     states a click          150  the same click
-    states a click          1    no action: ``parameters`` for ``arguments``, which is no key of this format
+    states a click          1    no action: ``parameters`` for ``arguments``, which is not a key of this format
     reads it, states none   57   a click
     reads it, states none   4    no action: two with ``parameters``, two broken objects (``{"action": "x", {..}}``)
     reads nothing           41   a click: brackets missing at the end, no tags, text after the call, a place alone

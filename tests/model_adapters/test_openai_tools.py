@@ -327,7 +327,7 @@ def test_everything_else_is_an_error_that_gives_the_reason(text: str, message: s
 
 @pytest.mark.parametrize("family", ["gpt_android_world", "gpt4o_omniact_pyautogui", "webvoyager"])
 def test_replies_to_other_prompts_are_never_taken_for_an_action(shared_data: Path, family: str) -> None:
-    """GPT's recorded replies name elements by number or by description, which is no place on the screen."""
+    """GPT's recorded replies name elements by number or by description, which is not a place on the screen."""
     lines = (shared_data / "model_outputs" / f"{family}.jsonl").read_text(encoding="utf-8").splitlines()
     assert len(lines) > 50
     for line in lines:

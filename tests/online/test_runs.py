@@ -179,7 +179,7 @@ def test_figures_are_the_scripts_own(tmp_path: Path, agent: Path) -> None:
 
 
 def test_the_model_sees_its_own_past(tmp_path: Path, agent: Path) -> None:
-    """Steps whose reply was not carried out are no part of the history."""
+    """Steps whose reply was not carried out are not part of the history."""
     guieval.run(**settings(agent, episodes=None), out=tmp_path / "run", progress=False)
     seen: dict[str, list[tuple[int, int]]] = {}
     for line in requests(agent):

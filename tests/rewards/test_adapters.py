@@ -156,7 +156,7 @@ def test_openrlhf_with_queries_that_hold_the_prompt(scorer: ReplyScorer, replies
         return tuple(values)
 
     reward = openrlhf.reward_function(scorer, tensor=tensor)
-    prompt = "<|im_start|>user\n" + replies[0]  # what stands in the prompt is no answer
+    prompt = "<|im_start|>user\n" + replies[0]  # what stands in the prompt is not an answer
     given = reward(queries=[prompt + text for text in replies], prompts=[prompt] * 4, labels=[ROW] * 4)
     assert given["rewards"] == pytest.approx(EXPECTED) and given["scores"] == pytest.approx(EXPECTED)
     assert given["extra_logs"]["exact_match"] == (1.0, 0.0, 0.0, 0.0)

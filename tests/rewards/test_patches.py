@@ -137,7 +137,7 @@ def test_a_thought_is_what_stands_between_the_tags(text: str, reasoning: str | N
 
 
 def test_a_policy_may_answer_in_its_own_form() -> None:
-    """Then its thought is the thought; its action is not, and is no part of the history."""
+    """Then its thought is the thought; its action is not, and is not part of the history."""
     model = scripted()
     with_thought, without = (model.render(TASK, TASK.action, thought) for thought in ("so", None))
     assert read_thought(with_thought, model=model, task=TASK) == "so"

@@ -71,7 +71,7 @@ def test_weights_are_fields() -> None:
         (Box(400, 450, 600, 500), 0.0),  # half of it: 0.5 is not above 0.5
         (Box(400, 450, 600, 501), 1.0),
         (Box(700, 450, 900, 550), 0.0),
-        (None, 0.0),  # a point is no box, be it in the middle of the target
+        (None, 0.0),  # a point is not a box, be it in the middle of the target
     ],
 )
 def test_the_iou_variant_compares_boxes(box: Box | None, expected: float) -> None:

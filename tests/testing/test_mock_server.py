@@ -187,7 +187,7 @@ def test_no_more_than_the_limit_are_served_at_once() -> None:
         stats = server.stats()
     assert stats["max_serving"] == 2
     assert stats["max_in_flight"] > 2
-    assert stats["latency_sum"] == pytest.approx(6 * 0.2)  # waiting for a slot is no part of it
+    assert stats["latency_sum"] == pytest.approx(6 * 0.2)  # waiting for a slot is not part of it
 
 
 # Counting

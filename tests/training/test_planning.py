@@ -309,7 +309,7 @@ def test_accelerate_reads_its_configurations(name: str, monkeypatch: pytest.Monk
             "shares the model in a way that cannot be planned",
         ),
         ("distributed_type: FSDP\nfsdp_config: {fsdp_version: 1}\n", "expected DDP, DeepSpeed's ZeRO-3 or FSDP2"),
-        ("kind: grpo\n", "is no configuration of accelerate: it has no distributed_type"),
+        ("kind: grpo\n", "is not a configuration of accelerate: it has no distributed_type"),
         ("[", "cannot be read"),
     ],
 )

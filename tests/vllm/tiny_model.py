@@ -1,7 +1,7 @@
 """Writes a tiny random Qwen2.5-VL, whole enough for vLLM and transformers: weights, byte-level tokenizer, processor, template.
 
 It looks at its images (another picture, another answer), and what it says is text: hidden size 0 carries a constant through
-the whole network, and the output layer takes that constant from every token that is no letter, digit or common sign. So a
+the whole network, and the output layer takes that constant from every token that is not a letter, digit or common sign. So a
 reply is never cut inside a character, and the best token is ahead of the second by far more than two implementations differ.
 """
 

@@ -79,7 +79,7 @@ def score(
 ) -> None:
     """Score a run directory or a predictions file again, without the model."""
     if not source.exists():
-        raise UsageError(f"there is no run directory or predictions file at {str(source)!r}")
+        raise UsageError(f"{str(source)!r} does not exist; expected a run directory or a predictions file")
     for_files = {"bench": bench, "data": data, "model": model, "mode": mode, "set": override, "format": format}
     if source.is_dir():
         why = f"is for a file of predictions; the run {str(source)!r} says itself what it is of"

@@ -58,7 +58,7 @@ def campaign(
     found = estimates(sized, pace=pace, disagreement=read.disagreement, icc=read.icc)
     _print_estimates(found, [run.model for run in runs], parallel)
     if dry_run:
-        echo("nothing was sent, and no run directory was made")
+        echo("nothing was sent, and nothing was written")
         return
     if parallel > 1:
         _side_by_side(file, folder, runs, parallel, [*(override or []), *(f"{k}={v}" for k, v in flags.items() if v)])

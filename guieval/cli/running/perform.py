@@ -150,7 +150,7 @@ def print_forecast(configs: list[tuple[RunConfig, Path]]) -> None:
             continue
         for label, text in forecast(job.run).lines():
             say(f"{label + ':':<10}{text}")
-    echo("nothing was sent, and no run directory was made")
+    echo("nothing was sent, and nothing was written")
 
 
 def print_results(results: list[Result], *, json: bool) -> None:

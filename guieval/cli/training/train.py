@@ -103,7 +103,7 @@ def _draw(folder: Path) -> None:
 
     try:
         write(training(training_curves([folder]), "two-column"), folder / PICTURE)
-    except (UsageError, OSError) as error:  # the weights are saved: a picture that fails is no failure
+    except (UsageError, OSError) as error:  # the weights are saved: a picture that fails does not fail the training
         echo(f"note: no picture: {error}", err=True)
         return
     echo(f"The curves are in {folder / PICTURE}.")

@@ -22,7 +22,7 @@ def upload(folder: Path, repository: str, *, public: bool = False, message: str)
         api.create_repo(repository, repo_type="dataset", private=not public, exist_ok=True)
         done = api.upload_folder(repo_id=repository, repo_type="dataset", folder_path=folder, commit_message=message)
     except errors.HFValidationError:
-        raise UsageError(f"{repository!r} is no name of a data set on the hub; expected ORG/NAME") from None
+        raise UsageError(f"{repository!r} is not a name of a data set on the hub; expected ORG/NAME") from None
     except (errors.HTTPError, errors.LocalTokenNotFoundError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise UsageError(

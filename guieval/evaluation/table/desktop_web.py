@@ -18,7 +18,7 @@ _AGENTNETBENCH = StepRules(
     leniencies=(DeviceActions(),),
 )
 _AGENTNETBENCH_NOTES = (
-    "Right is here what the scorer gives full marks. It gives part of them too, which are no verdict: a place that misses is "
+    "An action that the scorer gives full marks is right here. Partial marks are not a verdict: there, a place that misses is "
     "worth exp(-120 (d - 0.0141)) at a distance of d screens, a text below 0.8 its similarity / 0.8.",
     "It has no marks for a wait and for a horizontal scroll, so a right one is worth nothing there; here it is right.",
     "Of several actions in one step each is marked by its place, and one kind of action weighs as much as another.",

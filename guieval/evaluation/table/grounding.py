@@ -291,7 +291,7 @@ PROTOCOLS = (
         figures=(Figure("Average Accuracy", "exact", average="cells", keys=_CELLS),),
         notes=(
             "Answers are whole pixels of the image that the model saw, divided by its scale; CogAgent's are thousandths, cut "
-            "to whole pixels, of which (0, 0) counts as no answer.",
+            "to whole pixels, of which (0, 0) does not count as an answer.",
         ),
     ),
     _pointing(

@@ -1,4 +1,4 @@
-"""The protocol of online runs. It is no rule for recorded steps, so it is not among the published protocols."""
+"""The protocol of online runs. It is not a rule for recorded steps, so it is not among the published protocols."""
 
 from __future__ import annotations
 

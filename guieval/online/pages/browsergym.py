@@ -52,7 +52,7 @@ class BrowserGym(ABCEnvironment):
             raise UsageError(f"option benchmark is {benchmark!r}; expected the name of a package, such as miniwob")
         found = shutil.which(python) if python else sys.executable
         if found is None:
-            raise UsageError(f"option python is {python!r}, which is no program; expected the Python that has BrowserGym")
+            raise UsageError(f"option python is {python!r}, which is not a program; expected the Python that has BrowserGym")
         self.benchmark, self.python, self.max_steps, self.allow_network = benchmark, found, max_steps, allow_network
 
     @property

@@ -84,7 +84,7 @@ def main(benchmark: str, *options: str) -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     os.environ["PLAYWRIGHT_DISABLE_FORCED_CHROMIUM_PROXIED_LOOPBACK"] = "1"
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what BrowserGym prints is no answer
+    os.dup2(2, 1)  # what BrowserGym prints is not an answer
     worker: Any = None
     for line in sys.stdin:
         request = json.loads(line)

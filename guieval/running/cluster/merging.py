@@ -252,7 +252,7 @@ def absorb_shards(run: ResolvedRun, directory: Path) -> int:
 
 
 def discard_shard(folder: Path) -> None:
-    """Remove a merged shard. What is no part of one, e.g. a server's log, stays, and so do folders that hold it."""
+    """Remove a merged shard. What is not part of one, e.g. a server's log, stays, and so do folders that hold it."""
     with contextlib.suppress(OSError):
         for name in (STEPS, EPISODES, LOCK, MANIFEST):
             (folder / name).unlink(missing_ok=True)

@@ -15,7 +15,7 @@ or null. ``dataset`` ``androidcontrol_low`` is our ``androidcontrol-low``. Early
 AgentCPM-GUI's.
 
 ``lz-dong``: LZ-Dong/AgentCPM-GUI-Evaluation ``cot_eval/data``. The annotation is under ``ground_truth``, without boxes and
-paths, the action object under ``source_parsed_prediction`` (null: the answer was not kept, so the row is no answer). The
+paths, the action object under ``source_parsed_prediction`` (null: the answer was not kept, so the row is not an answer). The
 benchmark's name stands in brackets: ``CAGUI (chinese_app_test)``. AiTZ's subset is not kept, so it is "" here.
 
 An INPUT is a click where the label is one, otherwise typing.

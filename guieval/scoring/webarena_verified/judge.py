@@ -37,10 +37,10 @@ class Judge:
         """The judgement of every task that counts, also of those that ``folder`` does not have."""
         _check(folder)
         if self.config and not Path(self.config).is_file():
-            raise UsageError(f"option config is {self.config!r}, which is no file; expected {PACKAGE}'s settings in JSON")
+            raise UsageError(f"option config is {self.config!r}, which is not a file; expected {PACKAGE}'s settings in JSON")
         found = shutil.which(self.python) if self.python else sys.executable
         if found is None:
-            raise UsageError(f"option python is {self.python!r}, which is no program; expected the Python that has {PACKAGE}")
+            raise UsageError(f"option python is {self.python!r}, which is not a program; expected a Python with {PACKAGE}")
         command = [found, "-P", str(WORKER), str(folder), self.config]
         with TemporaryFile() as errors, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors) as process:
             assert process.stdout is not None, "it is piped"
@@ -57,7 +57,7 @@ class Judge:
 
 def _check(folder: Path) -> None:
     if not folder.is_dir():
-        raise UsageError(f"{str(folder)!r} is no folder; expected the one in which the agent left a folder a task")
+        raise UsageError(f"{str(folder)!r} is not a folder; expected the one in which the agent left a folder a task")
     if not any(child.name.isdecimal() and any(child.iterdir()) for child in folder.iterdir() if child.is_dir()):
         raise UsageError(f"{str(folder)!r} holds no task; expected <task id>/agent_response.json with <task id>/network.har")
 

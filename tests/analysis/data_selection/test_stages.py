@@ -65,7 +65,7 @@ def test_the_preset_gives_the_composition_of_table_5(steps: list[Candidate]) -> 
     assert {step.groups["platform"] for step in clicks} == {"mobile"}, "clicks are ScreenSpot mobile's alone"
     assert Counter(step.groups["element"] for step in clicks) == {"icon": 51, "text": 50}
     assert {each.step.dataset for each in curated.chosen if each.step.type != "CLICK"} == {"androidcontrol"}
-    # 240 mobile targets and 40 episodes of 7 steps that are no click; half of both are hard; 20 WAIT and 20 LONG_PRESS of these
+    # 240 mobile targets and 40 episodes of 7 steps without a click; half of both are hard; 20 WAIT and 20 LONG_PRESS of these
     assert curated.left == {"recorded": 565, "quality": 520, "difficulty": 260, "not rare": 220, "diversity": 136}
 
 

@@ -30,7 +30,7 @@ from tests.command_line import CommandLine
 MODEL = "agentcpm-gui-8b"
 WARM = {"temperature": 0.8}
 WITHOUT = 0.05
-"""Share of replies without an action: they are no decision, but none of them is right."""
+"""Share of replies without an action: they are not a decision, but none of them is right."""
 
 
 @pytest.fixture

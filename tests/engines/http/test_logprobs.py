@@ -15,7 +15,7 @@ from guieval.engines import mean_logprob
         ([math.log(0.5), math.log(0.125)], math.log(0.25)),  # the geometric mean's logarithm: sqrt(1/2 * 1/8) = 1/4
         ([0], 0.0),
         ([], None),
-        ([-1.0, None], None),  # a mean of some of them would be no reply's
+        ([-1.0, None], None),  # a mean of some of them would not be any reply's
         ([-1.0, -math.inf], None),
         ([-1.0, math.nan], None),
         ([1e308, 1e308], None),  # their sum is beyond a float

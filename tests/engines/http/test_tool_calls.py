@@ -125,7 +125,7 @@ def test_an_unknown_detail_is_refused(make_request: MakeRequest) -> None:
 
 @pytest.mark.parametrize("offered", [True, False])
 def test_the_mock_server_calls_functions_where_they_are_offered(offered: bool, make_request: MakeRequest) -> None:
-    """To the engine both look the same; a message that talks about the field is no offer."""
+    """To the engine both look the same; a message that talks about the field is not an offer."""
     reply = f"I click.\n{CLICK}"
     request = make_request('"tools": [{', extra={"tools": TOOLS} if offered else {})
     with MockServer(MockSettings(policy="fixed", reply=reply)) as server:

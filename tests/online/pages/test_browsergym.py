@@ -35,7 +35,7 @@ import time
 
 import numpy as np
 
-print("a line that is no answer")
+print("a line that is not an answer")
 
 
 class Counting:
@@ -161,7 +161,7 @@ def test_what_fails_is_an_environment_failure_and_no_process_is_left(text: str, 
 def test_mistakes_give_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="option benchmark is 'a-b'; expected the name of a package"):
         BrowserGym(benchmark="a-b")
-    with pytest.raises(UsageError, match="option python is 'no-such-python', which is no program"):
+    with pytest.raises(UsageError, match="option python is 'no-such-python', which is not a program"):
         BrowserGym(python="no-such-python")
     with pytest.raises(UsageError, match="option max_steps is 0"):
         BrowserGym(max_steps=0)

@@ -62,11 +62,11 @@ def test_prompts_are_rebuilt_or_reported_as_missing(run: Path, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("nothing",), "there is no run directory at 'nothing'"),
+        (("nothing",), "the run directory 'nothing' does not exist"),
         (("{run}", "--protocol", "ui-s1-so"), "did you mean 'ui-s1-sop'"),
         (("{run}", "--data", "nowhere"), "does not exist"),
         (("{run}", "--out", "{run}"), "is not a report; choose another --out"),
-        (("{run}", "--against", "{run}/nothing"), "there is no run directory"),
+        (("{run}", "--against", "{run}/nothing"), "nothing' does not exist"),
     ],
 )
 def test_a_mistake_is_one_sentence(

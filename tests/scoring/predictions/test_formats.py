@@ -141,7 +141,7 @@ def test_the_rows_kept_of_lz_dong(tmp_path: Path) -> None:
         row | {"ground_truth": labelled(step_id=3), "source_parsed_prediction": None},
     ]
     read = read_predictions(write_lines(tmp_path / "steps.jsonl", rows))
-    assert (read.format, read.unanswered) == ("lz-dong", 1)  # an answer that was not kept is no wrong answer
+    assert (read.format, read.unanswered) == ("lz-dong", 1)  # an answer that was not kept is not a wrong answer
     assert read.rows[0].key == ("cagui", "domestic", "17", 2)
 
 

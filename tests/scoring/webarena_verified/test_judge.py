@@ -85,8 +85,8 @@ def test_a_settings_file_that_the_package_refuses_is_one_sentence(python: str, g
     [
         (["pyton=python3"], "has no option 'pyton' (did you mean 'python'?)"),
         (["tasks=hrd"], "option tasks is 'hrd'; expected all or hard"),
-        (["python=no-such-python"], "option python is 'no-such-python', which is no program"),
-        (["config=none.json"], "option config is 'none.json', which is no file"),
+        (["python=no-such-python"], "option python is 'no-such-python', which is not a program"),
+        (["config=none.json"], "option config is 'none.json', which is not a file"),
     ],
 )
 def test_settings_that_cannot_be(settings: list[str], words: str, guieval: CommandLine, tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_settings_that_cannot_be(settings: list[str], words: str, guieval: Comma
 def test_a_python_without_the_package_and_folders_without_a_task(guieval: CommandLine, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     command: list[str | Path] = ["import", "webarena-verified", runs, "--out", tmp_path / "judged.jsonl"]
-    assert "is no folder" in guieval.sentence(*command)
+    assert "is not a folder" in guieval.sentence(*command)
     (runs / "logs").mkdir(parents=True)
     assert "holds no task; expected <task id>/agent_response.json" in guieval.sentence(*command)
     leave(runs, 108, retrieved([]))
