@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
+# Tests start hundreds of programs; without bytecode on the disk, each of them would compile guieval again.
+export PYTHONDONTWRITEBYTECODE =
 DEMO ?=  # further options of the demo's run, e.g. DEMO='--limit 2'
 
 # RapidOCR asks for an OpenCV that needs libGL; where a machine has none, the one without windows takes its place.
@@ -18,7 +20,7 @@ browser:
 # A user's script in a folder of its own: from inside the checkout, type checkers find the checkout's guieval.
 OUTSIDE = user=$$(mktemp -d) && cp tests/user_project/*.py $$user && cd $$user
 
-.PHONY: browser demo docs test check wheel types resolve image test-formats test-vllm test-train test-trainers test-learning test-verl test-pages kills fuzz clean
+.PHONY: browser demo docs test lint check wheel types resolve image test-formats test-vllm test-train test-trainers test-learning test-verl test-pages kills fuzz clean
 
 $(VENV)/.demo: pyproject.toml setup.py
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'guieval needs Python 3.11 or newer')"
@@ -39,19 +41,22 @@ demo: $(VENV)/.demo
 		&& $(BIN)/guieval report $$run/soeval --against $$run/offline
 	@echo "next:     source $(BIN)/activate    (puts guieval on the PATH of this shell)"
 
-test: check wheel
+# `make --jobs 2 test` runs ruff and mypy, and then the wheel, beside the tests.
+test: lint check wheel
 
 # The documentation site; its pages and their search need no network and no server.
 docs: $(VENV)/.dev
 	$(BIN)/python docs/site/build.py
 
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
 # Many tests start browsers, servers and clusters of their own and wait for them, so there is one more worker than processors. A test
 # that fails beside all the others is repeated alone, and decides then; the first summary names it.
 WORKERS = $$($(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 check: $(VENV)/.dev
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder || $(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 # The wheel, built from the source distribution, alone in a clean environment and used from an empty directory: nothing may lean on the

@@ -121,14 +121,17 @@ def test_verl_finds_the_plug_in_by_its_entry_point(tmp_path: Path) -> None:
 
 
 def test_verls_entry_point_is_reached_with_a_shipped_configuration(tmp_path: Path) -> None:
-    given = ["data.train_files=a", "data.val_files=b", "actor_rollout_ref.model.path=/weights", "guieval.rollout.budget=2"]
+    given = ["data.train_files=a", "data.val_files=b", "actor_rollout_ref.model.path=/weights"]
+    given += ["guieval.rollout.budget=2", "guieval.judge.success=3"]  # the second is not in the file
     command = [sys.executable, "-m", "guieval.training.verl", "train", "ui-s1-4x8", *given, "--cfg", "job"]
     found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert "trainer_mode: guieval" in found.stdout and "budget: 2" in found.stdout and "nnodes: 4" in found.stdout
+    assert "trainer_mode: guieval" in found.stdout and "nnodes: 4" in found.stdout
+    assert "budget: 2" in found.stdout and "success: 3" in found.stdout
 
 
 MISTAKES = [
     ("+guieval.reward.nmae=x", "unknown setting 'guieval.reward.nmae' (did you mean 'name'?)"),
+    ("guieval.judge.sucess=2", "unknown setting 'guieval.judge.sucess' (did you mean 'success'?)"),
     ("guieval.reward.name=ui-s2", "did you mean 'ui-s1'?"),
     ("algorithm.adv_estimator=gae", "has no critic, use grpo"),
 ]

@@ -82,16 +82,19 @@ def train(
     """Start verl; what follows the name are verl's own overrides (data.train_files=... actor_rollout_ref.model.path=...)."""
     from guieval.errors import UsageError, nearest
     from guieval.training.guard import require_verl
+    from guieval.training.verl.settings import GROUP
 
     folder = config_folder()
     known = sorted(file.stem for file in folder.glob("*.yaml"))
     if config not in known:
         raise UsageError(f"no shipped configuration {config!r}{nearest(config, known)}; known: {', '.join(known)}")
     require_verl()
-    _check(folder, config, [each for each in context.args if not each.startswith("-")])
+    # Hydra refuses what a file does not list; our own group is checked by name, whatever the file lists.
+    arguments = [f"++{each}" if each.startswith(f"{GROUP}.") else each for each in context.args]
+    _check(folder, config, [each for each in arguments if not each.startswith("-")])
     from verl.trainer.main_ppo import main as begin
 
-    sys.argv = ["verl", f"--config-path={folder}", f"--config-name={config}", *context.args]
+    sys.argv = ["verl", f"--config-path={folder}", f"--config-name={config}", *arguments]
     begin()
 
 
