@@ -57,7 +57,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Target:
-    """What is right: the reference action, the box it is in, and the polygon where the target is one."""
+    """The correct answer: the reference action, the box it is in, and the polygon where the target is one."""
 
     action: Click | Stop
     boxes: Boxes = field(default_factory=Boxes)

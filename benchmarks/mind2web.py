@@ -67,7 +67,7 @@ _Box: TypeAlias = list[float]
 
 @dataclass(frozen=True)
 class _Image:
-    """What a step shows, and where its target is on it: boxes [x, y, width, height] in pixels."""
+    """The screenshot of a step, and its target there: boxes [x, y, width, height] in pixels."""
 
     path: str
     size: Size

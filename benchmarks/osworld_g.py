@@ -102,7 +102,7 @@ class OSWorldG(GroundingBenchmark):
 
     @cached_property
     def _capabilities(self) -> Mapping[str, Sequence[str]]:
-        """What each row tests, by its id, as the authors classified them."""
+        """The ability that each row tests, by its id, as the authors classified them."""
         file = find_file(self.root, CLASSIFICATIONS)
         try:
             return _read_capabilities(file) if file is not None else {}

@@ -26,7 +26,7 @@ from ._rows import one_of
 
 PLATFORMS = ("desktop", "mobile", "web")
 FOLDER_OF_PREFIX = {"pc": "desktop", "mobile": "mobile", "web": "web"}
-"""What stands before the first underscore of a v2 image name, and the folder of v1 that holds the image."""
+"""The text before the first underscore of a v2 image name, and the folder of v1 that holds the image."""
 
 
 def _cells(source: str, counts: dict[str, tuple[int, int]]) -> tuple[PublishedCount, ...]:

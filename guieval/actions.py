@@ -258,7 +258,7 @@ class Unsupported(_Action):
 TableNineAction: TypeAlias = Click | LongPress | Scroll | Type | Open | Press | Wait | Stop
 Action: TypeAlias = Annotated[TableNineAction | Unsupported, Field(discriminator="type")]
 ExecutableAction: TypeAlias = TableNineAction | DeviceAction
-"""What a device can be given to carry out."""
+"""An action that a device can carry out."""
 
 
 def executable(action: Action) -> ExecutableAction | None:

@@ -67,7 +67,7 @@ def benchmarks() -> dict[str, type[ABCBenchmark]]:
 
 
 def entry_value(entry: EntryPoint) -> Any:
-    """What an entry point names; :class:`UsageError` if it cannot be imported."""
+    """The object that an entry point names; :class:`UsageError` if it cannot be imported."""
     try:
         return entry.load()
     except Exception as error:  # another package's code may raise anything; the message names the plug-in

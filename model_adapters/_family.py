@@ -1,4 +1,4 @@
-"""What nearly every adapter has in common: options, prompts, the past in words, the size of screenshots, given thoughts."""
+"""The base of nearly every adapter: options, prompts, the past in words, the size of screenshots, given thoughts."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class FamilyModel(ABCModel):
         """:meth:`render` for an action of the family's space."""
 
     def _resize(self, task: StepTaskModel) -> ResizedPixels:
-        """What the step's screenshot goes through before the model sees it."""
+        """The processing of the step's screenshot before the model sees it."""
         least, most = (self.grounding_pixels if task.setting == "grounding" else None) or self.pixels
         if isinstance(self._options, ImageLimits):
             least, most = self._options.min_pixels or least, self._options.max_pixels or most
@@ -177,7 +177,7 @@ def template(name: str) -> str:
 
 
 def step_instruction(task: StepTaskModel) -> str:
-    """What to do at this step; :class:`DataError` when the step's setting promises an instruction that is not there."""
+    """The instruction of this step; :class:`DataError` when the step's setting promises an instruction that is not there."""
     if task.low_level_instruction is None:
         raise DataError(f"step {task.key} has no step instruction, which this setting gives to the model")
     return task.low_level_instruction
@@ -190,7 +190,7 @@ def main_instruction(task: StepTaskModel) -> str:
 
 
 def past_sentence(entry: HistoryEntry, frame: Frame) -> str:
-    """What a past step did, in words: its conclusion, which is the step instruction where the benchmark has one.
+    """A past step in words: its conclusion, which is the step instruction where the benchmark has one.
 
     A plain description names its place in ``frame``, so that no prompt names a place in two frames.
     """
@@ -204,7 +204,7 @@ def past_sentence(entry: HistoryEntry, frame: Frame) -> str:
 
 
 def own_reply(entry: HistoryEntry, read: Callable[[str], Found | None]) -> Found | None:
-    """What ``read`` finds in the reply that a past step's model gave; ``None`` without a reply, or where it cannot be read."""
+    """The result of ``read`` on the reply of a past step's model; ``None`` without a reply, or where it cannot be read."""
     try:
         return None if entry.raw_response is None else read(entry.raw_response)
     except ParseError:

@@ -1,4 +1,4 @@
-"""What GLM-4.1V and GLM-4.5V share: ``Memory`` / ``Reason`` / ``Action``, boxes in thousandths, the past inside the prompt.
+"""Shared by GLM-4.1V and GLM-4.5V: ``Memory`` / ``Reason`` / ``Action``, boxes in thousandths, the past inside the prompt.
 
 Sources: zai-org/GLM-V ``examples/gui-agent/*/agent.md`` (actions, history sample, swipe words), ``README.md`` (grounding, box
 tokens), ``glmv_reward`` (what the authors' own reader tolerates), ``inference/trans_infer_bench.py`` (a thought that is not
@@ -76,7 +76,7 @@ class GLMOptions(Options):
 
 
 class GLMModel(FamilyModel):
-    """What the adapters of both versions have in common. One turn: the screenshot as it is, then all text."""
+    """The base of the adapters of both versions. One turn: the screenshot as it is, then all text."""
 
     prompt: ClassVar[str]
     """The name of the version's navigation prompt."""
@@ -98,7 +98,7 @@ class GLMModel(FamilyModel):
         return chat(ImageRef(task), text)
 
     def _placeholders(self) -> dict[str, str]:
-        """What the prompt is filled with beside the instruction and the past."""
+        """The prompt's fields beside the instruction and the past."""
         return {"supported_apps": ",".join(self._options.supported_apps)}
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:

@@ -33,7 +33,7 @@ class Grounder(FamilyModel):
     user: ClassVar[str | None] = None
     """The name of its user's prompt; ``None`` where the query is sent as it is."""
     query: ClassVar[str] = "instruction"
-    """What the user's prompt calls the query."""
+    """The name of the query in the user's prompt."""
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         words = main_instruction(task)

@@ -1,4 +1,4 @@
-"""What models of hosted APIs share: the size of the image that is sent, the past in words, and native computer-use replies.
+"""Shared by models of hosted APIs: the size of the image that is sent, the past in words, and native computer-use replies.
 
 A reply is text with calls between ``<tool_call>`` tags, as :mod:`guieval.engines.apis` writes the calls of an answer. Of
 several calls the first one that acts is scored, and all are carried out online; calls that only look (screenshot, zoom) are
@@ -130,7 +130,7 @@ class ComputerUse(FamilyModel):
     action_space = ActionSpace(buttons=frozenset(BUTTONS))
     table: ClassVar[calls.CallTable]
     several_actions: ClassVar[str] = "the first is scored"
-    """What is scored of a reply with several actions."""
+    """The scored part of a reply with several actions."""
     own_mobile_tools: ClassVar[bool] = False
     """Whether the API's tool can open apps, press buttons and hold on phones, so that no functions are added for these."""
 
@@ -152,7 +152,7 @@ class ComputerUse(FamilyModel):
         return self._sent if self.fixed_frame is None else self.fixed_frame
 
     def environment(self, size: Size) -> Environment:
-        """What the prompt names as the device, for a screenshot of ``size``."""
+        """The device named in the prompt, for a screenshot of ``size``."""
         if self._options.environment != "auto":
             return self._options.environment
         return "mobile" if size[1] > size[0] else "desktop"

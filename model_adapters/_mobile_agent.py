@@ -31,7 +31,7 @@ class MobileAgentModel(tools.QwenToolsModel):
     fixed_frame = PER_1000
     action_space = ActionSpace()
     step_label: ClassVar[str]
-    """What precedes an older step's number in the request."""
+    """The text before an older step's number in the request."""
     answer_ends: ClassVar[bool] = False
     """Whether the prompt for phones says that ``answer`` ends the task: online a stop follows it."""
     _opening = FamilyModel._opening

@@ -74,7 +74,7 @@ class Past(BaseModel, frozen=True, extra="forbid"):
 
 
 class Prompt(BaseModel, frozen=True, extra="forbid"):
-    """What the agent knows. ``step`` is this step's instruction (setting ``low``), ``target`` what to find (``grounding``)."""
+    """The agent's task. ``step`` is this step's instruction (setting ``low``), ``target`` what to find (``grounding``)."""
 
     goal: str | None = None
     step: str | None = None
@@ -83,7 +83,7 @@ class Prompt(BaseModel, frozen=True, extra="forbid"):
 
 
 class Screen(NamedTuple):
-    """What the agent sees: texts without the keyboard's keys, whether a keyboard is shown, and the screen's shape."""
+    """The agent's view: texts without the keyboard's keys, whether a keyboard is shown, and the screen's shape."""
 
     texts: tuple[ScreenText, ...]
     keyboard: bool

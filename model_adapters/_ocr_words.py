@@ -1,4 +1,4 @@
-"""What the OCR baseline understands of a task's words: which cues they hold, in what order, and how well a text fits them.
+"""The OCR baseline's understanding of a task's words: which cues they hold, in what order, and how well a text fits them.
 
 Plain rules over English phrases, the same for every benchmark. What is done about a cue is in :mod:`._ocr_agent`.
 """

@@ -124,7 +124,7 @@ def _plain(value: object) -> Any:
 
 
 def action_of(found: list[Call], table: calls.CallTable, frame: Frame, size: Size) -> Action:
-    """What the calls of a step mean: the first one that acts, at the place of the ``moveTo`` before it."""
+    """The action of a step's calls: the first one that acts, at the place of the ``moveTo`` before it."""
     moved: dict[str, Any] = {}
     for number, (name, arguments) in enumerate(found, 1):
         last = number == len(found)

@@ -222,7 +222,7 @@ def action_of(
 
 
 def named_place(value: Any) -> object | None:
-    """What an object, or the first one of a list, holds as ``bbox_2d`` or ``point_2d``."""
+    """The ``bbox_2d`` or ``point_2d`` of an object, or of the first one of a list."""
     if isinstance(value, dict):
         return cast(object, value.get("bbox_2d", value.get("point_2d")))
     return named_place(value[0]) if isinstance(value, list) and value and isinstance(value[0], dict) else None

@@ -1,4 +1,4 @@
-"""What UI-TARS 1.0 and 1.5 share: the chat layout, and ``Thought: ..`` / ``Action: name(key='value')`` both ways.
+"""Shared by UI-TARS 1.0 and 1.5: the chat layout, and ``Thought: ..`` / ``Action: name(key='value')`` both ways.
 
 Sources: bytedance/UI-TARS ``README_v1.md``, ``data/training_example.json`` (layout), ``README_deploy.md``
 (``add_box_token``: past calls are shown with their box tokens), ``codes/ui_tars/action_parser.py`` (reading), issues #79
@@ -37,10 +37,10 @@ class UITarsOptions(ImageLimits):
 
 
 class UITarsModel(FamilyModel):
-    """What the adapters of both versions do alike."""
+    """The base of the adapters of both versions."""
 
     prompts: ClassVar[str]
-    """What the names of the version's prompt files begin with."""
+    """The beginning of the names of the version's prompt files."""
     _options: UITarsOptions
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:

@@ -171,7 +171,7 @@ _END = re.compile(r"[ \t\n`]*END\b")
 
 
 def _split(text: str) -> tuple[str, str]:
-    """What stands before the call, and the text from the call on; without its label, a call has to begin a line."""
+    """The text before the call, and the text from the call on; without its label, a call has to begin a line."""
     label = _LABEL.search(text)
     if label is not None:
         return text[: label.start()], text[label.end() :]

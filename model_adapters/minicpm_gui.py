@@ -154,7 +154,7 @@ def _line(action: Action, size: Size) -> str:
 
 
 def _verbs(entry: HistoryEntry) -> str:
-    """What a past step did, as GUIAct names it: the verbs of its reply, or of its action."""
+    """A past step, as GUIAct names it: the verbs of its reply, or of its action."""
     found = own_reply(entry, lambda reply: [line[1] for line in _LINE.finditer(_split(reply)[1])])
     if found:
         return ", ".join(found)

@@ -38,7 +38,7 @@ RECENT = 3
 
 
 class ErrantOptions(Options):
-    """What an agent knows and how it errs; the defaults are those of the baseline."""
+    """An agent's knowledge and its errors; the defaults are those of the baseline."""
 
     seed: int = Field(0, description="seed of all that is drawn")
     answers: Path | None = Field(

@@ -94,7 +94,7 @@ DESKTOP = UpAndDown(types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT",
 MOST = 20
 """Most calls of a reply that are carried out online."""
 _LEAD = re.compile(r"^[ \t]*(?:```\w*)?[ \t]*", re.MULTILINE)
-"""What stands in front of a call on its line: blanks, or a fence."""
+"""Text allowed before a call on its line: blanks, or a fence."""
 
 
 class ScaleCUAOptions(ImageLimits):

@@ -24,7 +24,7 @@ from guieval.steps import StepTaskModel, whole_text
 from ._family import DisputedScale, FamilyModel, chat, main_instruction, own_reply, past_sentence, template
 
 _NO_PAST = "暂无历史操作"
-"""What the authors write where there is no past."""
+"""The authors' text for an empty past."""
 
 CALLS = calls.CallTable(
     {

@@ -26,7 +26,7 @@ from ._family import PATCH, FamilyModel, ImageLimits, chat, main_instruction
 
 
 class TinyOptions(ImageLimits):
-    """What the policy sees and writes."""
+    """The policy's prompts and replies."""
 
     words: bool = Field(True, description="whether replies and the past contain words, or actions alone")
 

@@ -114,7 +114,7 @@ _BARE = re.compile(r"\s*(?:```\w*\s*)?[\[{]")
 
 
 def _answer(text: str) -> str:
-    """What stands in ``<answer>``; without the tag, the text itself if it begins with a list or an object."""
+    """The content of ``<answer>``; without the tag, the text itself if it begins with a list or an object."""
     answer = tagged(text, "answer")
     if answer is not None:
         return answer

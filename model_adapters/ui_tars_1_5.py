@@ -38,7 +38,7 @@ class UITars15(tars.UITarsModel):
     action_space = ActionSpace(
         types=frozenset(ACTION_TYPES) - {"WAIT"}, buttons=frozenset({"BACK", "HOME"}), statuses=frozenset({"finish"})
     )
-    """What the mobile prompt lists: no wait, no enter, no way to say that a task is impossible."""
+    """The actions that the mobile prompt lists: no wait, no enter, no way to say that a task is impossible."""
     thinking_switch = True
     grounds_silently = True
     source = "github.com/bytedance/UI-TARS prompts.py at 34722407 and README_coordinates.md"

@@ -101,7 +101,7 @@ class UITars2(FamilyModel):
         return ParsedResponse(action, thought, batch=tuple(batch) if len(batch) > 1 else ())
 
     def _read(self, task: StepTaskModel, name: str, arguments: Mapping[str, Any]) -> list[Action]:
-        """What a function does."""
+        """The description of a function."""
         action = CALLS.read(name, arguments, PER_1000, task.screenshot_size, self._options.scroll_words)
         submitted = name == "type" and action != calls.ENTER and str(arguments.get("content")).endswith("\n")
         return [action, calls.ENTER] if submitted else [action]

@@ -42,7 +42,7 @@ from ._family import (
 )
 
 LIBRARY = ResizedPixels(PATCH, *QWEN_PIXELS)
-"""What qwen-vl-utils makes of an image whose message gives no limits."""
+"""The limits of qwen-vl-utils for an image whose message gives none."""
 GROUND_72B_MAX_PIXELS = 48_000_000
 """The limit in Ground-72B's script, which never binds there."""
 

@@ -1,4 +1,4 @@
-"""What writers of examples share: episodes of the simulated phone that a format can express, files, and AITW's action codes."""
+"""Shared by writers of examples: episodes of the simulated phone that a format can express, files, and AITW's action codes."""
 
 from __future__ import annotations
 

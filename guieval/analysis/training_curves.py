@@ -47,7 +47,7 @@ FIGURES: tuple[Shown, ...] = (
     Shown("exact match in evaluations (%)", ("eval/exact_match",), share=True),
     Shown("success in evaluations (%)", ("eval/success",), share=True),
 )
-"""What is drawn, in this order; the loss only of supervised trainings, whose loss says something."""
+"""The curves, in this order; the loss only of supervised trainings, where it is informative."""
 
 
 class Point(NamedTuple):

@@ -30,7 +30,7 @@ from guieval.errors import DataError, FatalEngineError, GuievalError, ServersAwa
 STOPPED = 130
 """Exit code of a run that Ctrl-C ended, as shells have it."""
 CommandLineError: type[Exception] = typer.BadParameter.__mro__[2]
-"""What an option that cannot be read raises (click's ClickException, which Typer has a copy of but does not export)."""
+"""The exception of an option that cannot be read (click's ClickException, which Typer has a copy of but does not export)."""
 
 COMMANDS = {
     **{name: f"running.{name}" for name in ("run", "rollout", "mix")},
@@ -72,7 +72,7 @@ _NAMES = {
     "sample_set": ("guieval.data.sample_sets", "list_sample_sets"),
     "mode": ("guieval.history.modes", "MODES"),
 }
-"""What lists the names that an option or argument takes, a function or a mapping; imported only to complete one."""
+"""The source of names that an option or argument takes, a function or a mapping; imported only to complete one."""
 
 
 class Commands(TyperGroup):

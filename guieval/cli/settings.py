@@ -37,12 +37,12 @@ def path(text: str) -> Path:
 
 
 def path_option(help: str, *names: str, metavar: str = "PATH") -> Any:
-    """What marks an option that takes a path."""
+    """The mark of an option that takes a path."""
     return typer.Option(*names, parser=path, metavar=metavar, help=help)
 
 
 def path_argument(metavar: str, help: str) -> Any:
-    """What marks an argument that takes a path."""
+    """The mark of an argument that takes a path."""
     return typer.Argument(parser=path, metavar=metavar, help=help)
 
 
@@ -69,7 +69,7 @@ class Setting(NamedTuple):
         return f"{self.description[:1].upper()}{self.description[1:]}{repeated}{known}."
 
     def mark(self, words: str | None = None) -> Any:
-        """What marks the option, with other ``words`` than the field's own."""
+        """The mark of the option, with other ``words`` than the field's own."""
         words = words or self.help
         if self._is(*_PATHS):
             return path_option(words)
@@ -77,7 +77,7 @@ class Setting(NamedTuple):
         return typer.Option(help=words, metavar="|".join(("N", *others)) if others else None)
 
     def annotation(self, words: str | None) -> Any:
-        """What Typer makes the option from."""
+        """The annotation from which Typer makes the option."""
         kinds = {"tuple": list[str], **dict.fromkeys(_PATHS, Path), "bool": bool, "Literal": str, "float": float, "int": int}
         kind: Any = next((kind for name, kind in kinds.items() if self._is(name)), str)
         return Annotated[kind | None, self.mark(words)]
@@ -109,7 +109,7 @@ class SettingsClass(NamedTuple):
         return "--" + (self.option(field) if field in self.fields else field).replace("_", "-")
 
     def refusal(self, error: ValidationError) -> UsageError:
-        """What to raise for settings that the class refuses: the option, its value and what was expected."""
+        """The error for settings that the class refuses: the option, its value and what was expected."""
         from guieval.errors import UsageError, first_problem
 
         problem = first_problem(error)

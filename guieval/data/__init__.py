@@ -1,1 +1,1 @@
-"""What is evaluated: the benchmark contract, typed reading of annotations, screenshots, overlays, sample sets and selection."""
+"""Data: the benchmark contract, typed reading of annotations, screenshots, overlays, sample sets and selection."""

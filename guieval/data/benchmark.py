@@ -123,7 +123,7 @@ class ABCBenchmark(_Reader):
     dataset: ClassVar[str] = ""
     """The underlying data set, by which protocols choose their rules; several benchmarks may share one."""
     setting: ClassVar[Setting] = "high"
-    """What the model is given: the goal, the step's own instruction too, or a description of a target."""
+    """The instruction that the model gets: the goal, the step's own instruction too, or a description of a target."""
     protocol: ClassVar[str]
     """The default protocol of a run."""
     action_space: ClassVar[ActionSpace] = ActionSpace()

@@ -34,7 +34,7 @@ Size: TypeAlias = tuple[int, int]
 """Width and height of a screenshot in pixels."""
 
 _OUTWARD = OUTWARD / 1000.0
-"""What moves each of a box's corners by a border's width, in screen fractions."""
+"""Shifts of a box's corners by a border's width, in screen fractions."""
 _INWARD = -_OUTWARD
 _PIXEL_BORDER = 1e-6
 """The width of a border in distances in pixels."""
@@ -171,7 +171,7 @@ class ClickRule:
         return chosen
 
     def reach(self, screen: Size | None) -> tuple[float, float, float]:
-        """What a difference in screen fractions is multiplied by on each axis, and the distance accepted then (<=).
+        """The factors for a difference in screen fractions on each axis, and the distance accepted then (<=).
 
         There must be a fallback. Raises ``ValueError`` where the rule counts in pixels and ``screen`` is not given.
         """

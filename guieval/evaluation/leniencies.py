@@ -1,4 +1,4 @@
-"""What published scorers accept in addition to the ordinary comparison: small frozen values in a protocol's step rules.
+"""Answers that published scorers accept in addition to the ordinary comparison: small frozen values in a protocol's step rules.
 
 Each decides for some pairs of action types and leaves all others to the ordinary comparison. They get actions as
 :meth:`guieval.evaluation.rules.StepRules.read` reads them, so a predicted press that the rules take as a tap is a click here.

@@ -1,4 +1,4 @@
-"""What a published evaluation fixes, as one frozen value: steps, rules, what becomes of failures, and its figures.
+"""A published evaluation as one frozen value: its steps, its rules, how failures count, and its figures.
 
 Two papers' numbers often differ by a threshold or a denominator, so a protocol fixes all of it under a name and can describe it
 in words. The protocols are listed by :mod:`guieval.evaluation.protocols`, their rules are in :mod:`guieval.evaluation.rules`,
@@ -26,7 +26,7 @@ Average: TypeAlias = Literal["all", "episodes", "cells", "cells-by-size"]
 ``cells``: mean over the cells of ``keys``; ``cells-by-size``: cells weighted by their number of steps squared over its sum
 (VLMEvalKit weights a mean that is weighted already)."""
 Fate: TypeAlias = Literal["wrong", "left-out", "episode-left-out", "zero"]
-"""What becomes of a step without a judgement. ``wrong``: it is a mismatch. ``left-out``: it is in neither part of the fraction,
+"""How a step without a judgement counts. ``wrong``: it is a mismatch. ``left-out``: it is in neither part of the fraction,
 and its episode is the sequence of the other steps. ``episode-left-out``: the same, but figures over whole episodes
 leave out its episode (GUI-Odyssey). ``zero``: left out too, but its episode counts 0 in such figures unless a mismatch comes
 before it (UI-S1; in GUIEvalKit a gap in the step numbers, of which its code does not notice one at an episode's very end)."""
@@ -34,7 +34,7 @@ before it (UI-S1; in GUIEvalKit a gap in the step numbers, of which its code doe
 
 @dataclass(frozen=True)
 class FailurePolicy:
-    """What a source does with steps that are neither right nor wrong.
+    """How a source counts steps that are neither right nor wrong.
 
     ``unparseable``: the reply holds no action. ``unsupported``: it holds one outside the unified space. ``missing``: no answer,
     because the request failed or was never made. ``outside``: the prediction lies outside the action space of the benchmark or
@@ -175,7 +175,7 @@ class Protocol:
         return self.datasets is None or dataset in self.datasets
 
     def foreign_mark(self, datasets: Iterable[str]) -> str:
-        """What stands beside a figure over data that the source does not evaluate; "" where it evaluates all of it."""
+        """The mark beside a figure over data that the source does not evaluate; "" where it evaluates all of it."""
         others = [dataset for dataset in dict.fromkeys(datasets) if not self.applies_to(dataset)]
         return f"not written for {', '.join(others)}" if others else ""
 

@@ -126,7 +126,7 @@ class OpenRule:
 
 
 class Leniency(Protocol):
-    """What a scorer accepts in addition to the ordinary comparison, as a small frozen value."""
+    """Answers that a scorer accepts in addition to the ordinary comparison, as a small frozen value."""
 
     def concerns(self, reference: AnyType, predicted: AnyType) -> bool:
         """Whether :meth:`judge` may decide for actions of these types (as :meth:`StepRules.read` reads them)."""

@@ -64,7 +64,7 @@ NO_PATCH = PatchPolicy()
 
 
 def after(exact: bool, patches_used: int, policy: PatchPolicy) -> AfterStep:
-    """What follows a judged step, by Algorithm 1 of the UI-S1 paper; ``patches_used`` is c before the step.
+    """The consequence of a judged step, by Algorithm 1 of the UI-S1 paper; ``patches_used`` is c before the step.
 
     ``advance``: a match, and the model's own output is remembered. ``patch``: a mismatch, and the expert's action replaces
     it. ``end``: a mismatch, and no patch is left.

@@ -49,7 +49,7 @@ ErrorKind: TypeAlias = Literal[
     "not run",
 ]
 ERROR_KINDS: tuple[ErrorKind, ...] = get_args(ErrorKind)
-"""What the codes of :func:`error_kinds` index. ``type``: an action of another type. The next ones have the right type:
+"""The kinds that :func:`error_kinds` indexes. ``type``: an action of another type. The next ones have the right type:
 ``other element``, ``near miss`` and ``far`` are points that miss their target: inside another of the step's boxes, however
 close (:attr:`guieval.metrics.columns.RunColumns.elsewhere`), or otherwise close to it (:func:`near_limit`) or not; ``target``
 is a point without a distance (e.g. a click next to the icon of an app to open); ``text``: typed; ``app``: opened; ``other``:

@@ -21,10 +21,10 @@ from guieval.steps import VERDICTS, EpisodeKey, StepKey, Verdict
 End: TypeAlias = Verdict | Literal["not_reached", "not_run"]
 """How a planned step ended; ``not_reached`` is by design (the mode stopped before it), ``not_run`` is not."""
 ENDS: tuple[End, ...] = (*VERDICTS, "not_reached", "not_run")
-"""What the codes of :attr:`Judged.end` index."""
+"""The ends of episodes that the codes of :attr:`Judged.end` index."""
 RIGHT, WRONG, UNPARSEABLE, UNSUPPORTED, FAILED, NOT_REACHED, NOT_RUN = range(len(ENDS))
 TYPES: tuple[str, ...] = (*ACTION_TYPES, "UNSUPPORTED")
-"""What the codes of :attr:`RunColumns.reference_type` and :attr:`RunColumns.predicted_type` index; -1 is none or unknown."""
+"""Action types, indexed by :attr:`RunColumns.reference_type` and :attr:`RunColumns.predicted_type`; -1 is none or unknown."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 DISAGREEMENT, CORRELATION = 0.2, 0.1
-"""What is assumed where nothing was measured: the share of steps on which one of two models is right, and the icc."""
+"""Assumptions where nothing was measured: the share of steps on which one of two models is right, and the icc."""
 
 
 def quantiles(power: float, alpha: float) -> tuple[float, float]:

@@ -76,7 +76,7 @@ _ROW = np.dtype(
         ("completion_tokens", "<i8"),
     ]
 )
-"""What the figures need of a step: 50 bytes. Unknown numbers are NaN, unknown tokens -1; ``labels`` numbers distinct ones."""
+"""A step for the figures: 50 bytes. Unknown numbers are NaN, unknown tokens -1; ``labels`` numbers distinct ones."""
 _NO_RECORD = (NOT_RUN, False, False, False, False, -1, 0, math.nan, math.nan, math.nan, -1, -1)
 
 

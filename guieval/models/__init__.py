@@ -32,7 +32,7 @@ LOOKS = frozenset({"screenshot", "take_screenshot", "zoom", "cursor_position", "
 """Calls of computer-use APIs that only look: the engine answers them and asks again, and no adapter reads an action in them."""
 
 END_TURN = "<end_turn/>"
-"""What the engine writes after the words of a computer-use model that ended its turn without a call, which ends the task."""
+"""The text added after the words of a computer-use model that ended its turn without a call, which ends the task."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class ModelInput:
 
 @dataclass(frozen=True)
 class Request:
-    """What an engine gets: the input, its images' bytes in order, sampling parameters, and an id naming the step and try."""
+    """A request to an engine: the input, its images' bytes in order, sampling parameters, and an id naming the step and try."""
 
     input: ModelInput
     images: tuple[Screenshot, ...]
@@ -93,7 +93,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """What an engine returns. ``text`` is the reply as the model wrote it, ``reasoning`` what the server split off."""
+    """An engine's answer. ``text`` is the reply as the model wrote it, ``reasoning`` what the server split off."""
 
     text: str
     reasoning: str | None = None
@@ -103,14 +103,14 @@ class Reply:
     logprob: float | None = None
     """Mean natural log-probability of its tokens, where it was requested."""
     model: str | None = None
-    """What it calls the model that wrote it."""
+    """The server's name of the model that wrote it."""
 
 
 class Engine(Protocol):
-    """What answers requests: a server, a local model or a replay."""
+    """A source of answers: a server, a local model or a replay."""
 
     images: ImageForm
-    """What it needs of a request's images: nothing (a replay), the files' bytes, or these in base64 as well.
+    """The form in which it needs a request's images: nothing (a replay), the files' bytes, or these in base64 as well.
 
     With ``file`` it names an original's file (:attr:`guieval.data.screenshots.Screenshot.path`) and needs base64 of the others.
     """

@@ -63,7 +63,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class FrameReport:
-    """What an audit found. ``declared`` is the adapter's own frame and the first of ``fits``, the others follow best first.
+    """An audit's findings. ``declared`` is the adapter's own frame and the first of ``fits``, the others follow best first.
 
     ``alike`` names the readings that fit best or cannot be distinguished from the best.
     """

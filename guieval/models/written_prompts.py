@@ -1,4 +1,4 @@
-"""What a model is sent, to be looked at: requests written out with placeholders for images, and a fingerprint of an adapter's.
+"""Requests to a model for inspection: written out with placeholders for images, and a fingerprint of an adapter's.
 
 The golden files of the tests, ``guieval prompt`` and ``guieval models NAME`` all write requests out in this one form. The
 fingerprint shows a resumed run that its prompts have changed; it does not cover what an adapter does with a reply.

@@ -109,7 +109,7 @@ class Attempt:
 
 
 def carried_out(reply: Sample | TrajectoryStep) -> list[ExecutableAction]:
-    """What of a reply's actions a device can carry out, up to the first one that it cannot."""
+    """A reply's actions that a device can carry out, up to the first one that it cannot."""
     carried = [executable(action) for action in reply.actions]
     return list(takewhile(lambda action: action is not None, carried))  # type: ignore[arg-type]  # none of them is None
 

@@ -33,7 +33,7 @@ class EnvironmentTask:
 
 @dataclass(frozen=True)
 class Observation:
-    """What an agent sees before a step.
+    """An agent's view before a step.
 
     ``screenshot`` is an encoded image (PNG or JPEG) and ``size`` its (width, height) in pixels; the points of actions are in
     [0, 1000] of it. ``text`` is the text of the screen, where an environment provides it. ``over`` says that the environment

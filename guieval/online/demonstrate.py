@@ -19,7 +19,7 @@ SCREENS = "screens"
 
 
 class Demonstrations(NamedTuple):
-    """What was recorded: episodes and steps; the tasks with a success; those that failed at every seed, and the others,
+    """Counts of a recording: episodes and steps; the tasks with a success; those that failed at every seed, and the others,
     for which the environment has no expert."""
 
     episodes: int
@@ -90,7 +90,7 @@ async def _demonstrate(
 
 
 async def _attempt(device: ABCDevice, task: EnvironmentTask, seed: int) -> tuple[_Seen, bool]:
-    """What the expert saw and did, and whether the environment judges it as a success."""
+    """The expert's screens and actions, and whether the environment judges them as a success."""
     observation = await device.reset(task, seed)
     seen: _Seen = []
     while len(seen) < task.max_steps and not observation.over:

@@ -31,7 +31,7 @@ class Share:
 
 @dataclass(frozen=True)
 class OnlineFigures:
-    """What an online run came to. Every figure is over the judged repetitions of its tasks, unless its comment says otherwise.
+    """Figures of an online run. Every figure is over the judged repetitions of its tasks, unless its comment says otherwise.
 
     ``success`` has Wilson's interval where each task was done once, else a bootstrap's over tasks. ``progress`` and ``steps``
     are means, of ``steps_of_successes`` over successes only. ``false_completions`` are among the repetitions that the model

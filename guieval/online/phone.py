@@ -130,7 +130,7 @@ class _PhoneDevice(ABCDevice):
 
 
 def _touches(action: ExecutableAction) -> Sequence[Action]:
-    """What an action is on a phone, which has a finger and no pointer: a drag is a swipe, a double click two taps."""
+    """The form of an action on a phone, which has a finger and no pointer: a drag is a swipe, a double click two taps."""
     match action:
         case DoubleClick():
             return (Click(point=action.point),) * 2

@@ -15,7 +15,7 @@ from guieval.steps import Episode, EpisodeKey, StepRecord, StepTaskModel
 
 
 class Recorded(NamedTuple):
-    """What was written: episodes, steps, and the tasks without a success."""
+    """Counts of a recording: episodes, steps, and the tasks without a success."""
 
     episodes: int
     steps: int

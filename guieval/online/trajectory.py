@@ -1,4 +1,4 @@
-"""What is recorded of tasks done in an environment: every step while it happens, and the outcome at the end.
+"""Records of tasks done in an environment: every step while it happens, and the outcome at the end.
 
 The outcome is the answer to a task in the run's journal (:func:`outcome_action`), so that every command that reads runs reads
 online runs too. The steps are in a file beside the journal, for resume and for the viewer.
@@ -98,7 +98,7 @@ class _Place(NamedTuple):
 
 @dataclass
 class _Spent:
-    """What the replies of all attempts at a repetition took."""
+    """Tokens and time of the replies of all attempts at a repetition."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0

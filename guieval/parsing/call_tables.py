@@ -1,4 +1,4 @@
-"""What a family's calls mean: a table from the name of a call to an action, read and written from the same entry.
+"""The meaning of a family's calls: a table from the name of a call to an action, read and written from the same entry.
 
 An entry is an action, for a call whose arguments do not matter, or a :class:`Form`, which states the meaning of each argument.
 An adapter declares its family's table and keeps only what no other family does.
@@ -46,12 +46,12 @@ from guieval.parsing.points import decoded, place
 
 Value = TypeVar("Value")
 ScrollWords: TypeAlias = Literal["finger", "content"]
-"""What a scroll's direction word names: where the finger goes, or where the content comes from, which is the opposite side."""
+"""What a scroll's direction names: where the finger goes, or where the content comes from, which is the opposite side."""
 
 BACK, HOME, ENTER, RECENT = (Press(button=button) for button in ("BACK", "HOME", "ENTER", "RECENT"))
 FINISH, IMPOSSIBLE = Stop(status="finish"), Stop(status="impossible")
 BUTTON_NAMES: dict[str, Button] = {"back": "BACK", "home": "HOME", "enter": "ENTER"}
-"""What most families call the buttons, in lower case."""
+"""The names that most families give the buttons, in lower case."""
 MIDDLE = Point(500.0, 500.0)
 """Where a scroll starts whose call gives no place."""
 XY = ("x", "y")
@@ -91,7 +91,7 @@ class Arguments(NamedTuple):
         return str(value)
 
     def one_of(self, choices: Mapping[str, Value], *keys: str) -> Value:
-        """What an argument's word stands for, in upper or lower case."""
+        """The meaning of an argument's word, in upper or lower case."""
         value = self.needed(*keys)
         word = value.strip().lower() if isinstance(value, str) else None
         if word is None or word not in choices:

@@ -105,7 +105,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 _JSON = json.JSONDecoder(strict=False, parse_constant=_refuse_constant)
 _PYTHON = re.compile(r"[\d'\"(\]},.+\-_#\\\f]|(?<=\d)[xobj]|[bru]{1,2}['\"]|(?:true|false|none|set)\b", re.IGNORECASE)
-"""What a Python literal can have where JSON cannot: other quotes, numbers, words, comments, sets, a comma before a bracket."""
+"""Syntax of Python literals that JSON lacks: other quotes, numbers, words, comments, sets, a comma before a bracket."""
 
 
 _OPENING = re.compile(r"[{\[]")
@@ -124,7 +124,7 @@ _CLOSERS = {"{": "}", "[": "]", "(": ")"}
 
 
 def _spans(text: str) -> Iterator[tuple[str, str]]:
-    """What :func:`_span` finds at the start of ``text``: two different texts, if single quotes matter."""
+    """The results of :func:`_span` at the start of ``text``: two different texts, if single quotes matter."""
     first = _span(text, '"')
     second = _span(text, "\"'") if "'" in text else None
     yield from (span for span in (first, second if second != first else None) if span is not None)

@@ -43,7 +43,7 @@ def split_reasoning(text: str, answer: str) -> tuple[str | None, str]:
 
 
 def tagged(text: str, name: str) -> str | None:
-    """What stands in the first ``<name>..</name>``, to the end of the text when it is never closed; ``None`` without it."""
+    """The content of the first ``<name>..</name>``, to the end of the text when it is never closed; ``None`` without it."""
     start = text.find(f"<{name}>")
     if start < 0:
         return None

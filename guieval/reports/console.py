@@ -22,7 +22,7 @@ from guieval.reports.tables.table import NOTHING, Cell, Number, Row, Table, miss
 
 
 class Run(NamedTuple):
-    """What is shown of a run. The label may have several lines, e.g. model, benchmark and mode."""
+    """The printed row of a run. The label may have several lines, e.g. model, benchmark and mode."""
 
     label: str
     summary: RunSummary

@@ -47,7 +47,7 @@ def _table(name: str, title: str, header: Sequence[str], rows: Sequence[Row], *n
 
 
 def run_tables(runs: Sequence[DecisionColumns], seed: int = 0) -> list[Table]:
-    """What each run's decisions are: figures, stability levels, PASS@n."""
+    """Each run's decisions: figures, stability levels, PASS@n."""
     titles = [run.title for run in runs]
 
     def row(name: str, cell: Callable[[DecisionColumns], Cell]) -> Row:
@@ -82,7 +82,7 @@ def run_tables(runs: Sequence[DecisionColumns], seed: int = 0) -> list[Table]:
 
 
 def shift_tables(shifts: Shifts, seed: int = 0) -> list[Table]:
-    """What changes from the baseline to another run."""
+    """The changes from the baseline to another run."""
     named = f"{shifts.before.title} to {shifts.after.title}"
     steps = len(shifts)
     means: list[Row] = [

@@ -1,4 +1,4 @@
-"""What people write about a run: notes on its steps, a note on the run itself, and tags.
+"""Notes that people write on a run and its steps, and tags.
 
 They are lines of ``notes.jsonl`` in the run's folder, appended one by one; the last line about a thing counts, and an empty
 text removes it. Other people exchange run folders, so a line that does not fit is skipped.

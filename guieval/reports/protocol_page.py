@@ -16,9 +16,9 @@ from guieval.reports.tables.table import per_cent
 from guieval.scoring.matrix import JudgedAnswers, disputed
 
 END = "<!-- the rules end here -->"
-"""What follows this line on the page is measured, or written by hand."""
+"""Text below this line of the page is measured, or written by hand."""
 MEASURED_END = "<!-- the measured part ends here -->"
-"""What follows this line is written by hand."""
+"""Text below this line is written by hand."""
 
 _INTRODUCTION = """\
 # Protocols

@@ -1,4 +1,4 @@
-"""What `guieval score` shows next to a run's report: figures with their intervals, several answers a step, and breakdowns.
+"""The tables of `guieval score` next to a run's report: figures with their intervals, several answers a step, and breakdowns.
 
 Shares are in per cent. Intervals are over whole episodes (:mod:`guieval.metrics.intervals`), drawn with seed 0.
 """

@@ -1,4 +1,4 @@
-"""What a run spends: tokens per step as the servers reported them, and their cost at the price of the model."""
+"""The spending of a run: tokens per step as the servers reported them, and their cost at the price of the model."""
 
 from __future__ import annotations
 

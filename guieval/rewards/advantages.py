@@ -28,7 +28,7 @@ SEGMENTS: tuple[Segment, ...] = get_args(Segment)
 Normalise: TypeAlias = Literal["mean-std", "mean"]
 """``mean-std``: (x - mean) / standard deviation of the group (equations 10 and 11); ``mean``: x - mean."""
 EpisodeLevel: TypeAlias = Literal["trajectory", "last", "steps"]
-"""What equation 11 compares. ``trajectory``: one number per rollout, the sum of its steps' rewards, over the rollouts.
+"""The values in equation 11. ``trajectory``: one number per rollout, the sum of its steps' rewards, over the rollouts.
 ``last``: one number per rollout, equation 9's return at its last step, which is that step's reward. ``steps``: every step's own
 reward, over all steps of all rollouts (released code), so that long rollouts weigh more and it differs within a rollout."""
 SpreadOf: TypeAlias = Literal["advantages", "first-returns"]

@@ -32,7 +32,7 @@ _FIGURES = ("type_match", "exact_match", "coverage", "progress_episode_mean", "p
 
 @dataclass(frozen=True)
 class RunResult:
-    """What runs came to, in the order in which they were done; ``result["sop"]`` is the one in that mode.
+    """The results of runs, in the order in which they were done; ``result["sop"]`` is the one in that mode.
 
     ``directory`` holds all of them. ``not_begun`` are the directories of runs that an interrupted one left out.
     """

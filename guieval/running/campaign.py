@@ -107,7 +107,7 @@ def _runs(campaign: Campaign, out: Path, overrides: Sequence[str], flags: Mappin
 def _merged(
     shared: Settings, model: Settings, bench: Settings, mode: str, seed: int | None
 ) -> tuple[tuple[str, str], Settings]:
-    """What a run is called, and its settings; ``name`` in a model's or a benchmark's settings is its name in the campaign."""
+    """The name of a run, and its settings; ``name`` in a model's or a benchmark's settings is its name in the campaign."""
     values = {**shared, **bench, **model, "mode": mode}
     groups = [part["sampling"] for part in (shared, bench, model) if isinstance(part.get("sampling"), dict)]
     sampling = {name: value for group in groups for name, value in group.items()}

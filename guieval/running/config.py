@@ -78,7 +78,7 @@ NOT_OPTIONS = {
     "data": "--data gives its folder",
     "allow_network": "--allow-network allows it",
 }
-"""What a loader is given anyway, so that no option of a benchmark can have this name, and how it is given."""
+"""Arguments that every loader gets, so that no option of a benchmark can have these names, and how each is given."""
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:

@@ -33,12 +33,12 @@ class Display:
     """Shows nothing."""
 
     def following(self, title: str, cost: Cost) -> AbstractContextManager[RunDisplay]:
-        """What shows a run while it goes; ``cost`` says what its tokens cost."""
+        """The display of a run in progress; ``cost`` writes the cost of its tokens."""
         return nullcontext(RunDisplay())
 
     @contextmanager
     def starting(self, title: str) -> Iterator[Waited]:
-        """What shows how long a server takes to start."""
+        """The display of a server that is starting."""
         yield lambda seconds, line: None
 
     def note(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""What runs would take before they begin: requests, cost, time, and the smallest difference that they can show."""
+"""Estimates of runs before they begin: requests, cost, time, and the smallest difference that they can show."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Job(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What one run came to: how it ended, its figures, and remarks on its cost and its trackers."""
+    """The result of one run: how it ended, its figures, and remarks on its cost and its trackers."""
 
     config: RunConfig
     outcome: RunOutcome

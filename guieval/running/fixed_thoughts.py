@@ -44,7 +44,7 @@ class FixedThoughts:
         return whole.hexdigest()
 
     def to_json(self) -> dict[str, Any]:
-        """What the manifest of a run with these thoughts keeps of them."""
+        """The entry for these thoughts in a run's manifest."""
         return {
             "run": str(self.directory),
             "model": self.model,

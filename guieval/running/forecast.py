@@ -1,4 +1,4 @@
-"""What a run would send: requests, tokens and cost, estimated without sending anything (``guieval run --dry-run``)."""
+"""The forecast of a run: requests, tokens and cost, estimated without sending anything (``guieval run --dry-run``)."""
 
 from __future__ import annotations
 

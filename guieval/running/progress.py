@@ -27,7 +27,7 @@ class Failures:
 
 @dataclass(frozen=True)
 class Load:
-    """What is left at one moment: episodes with a step that could start, episodes not begun, and how the servers fare.
+    """The remaining work at one moment: episodes with a step that could start, episodes not begun, and how the servers fare.
 
     ``wait`` says which servers are waited for and for how long already, ``None`` when none are.
     """
@@ -45,14 +45,14 @@ class Progress:
     total: int
     done: int = 0
     unit: Literal["step", "task"] = "step"
-    """What ``total`` and ``done`` count: steps, or the tasks of an online run, whose steps are not known before."""
+    """The unit of ``total`` and ``done``: steps, or the tasks of an online run, whose steps are not known before."""
     exact: int = 0
     failures: int = 0
     in_a_row: int = 0
     resumed: int = 0
     by_stage: dict[str, Failures] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
-    """What the user should know before the end: the answers are not what they seem."""
+    """Warnings that the user should see before the end: the answers are not what they seem."""
     verdicts: Counter[Verdict] = field(default_factory=Counter)
     """How the done steps ended, those of earlier sessions too."""
     tokens: Tokens = field(default_factory=Tokens)
@@ -74,7 +74,7 @@ class Progress:
 
     @property
     def measure(self) -> str:
-        """What ``exact`` counts."""
+        """The name of the figure ``exact``."""
         return "exact match" if self.unit == "step" else "success"
 
     @property

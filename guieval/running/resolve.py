@@ -51,7 +51,7 @@ class ResolvedRun:
     """The request parameters of each sample of a step."""
     selection: Selection
     content: Content
-    """What the planned steps hold: a digest, and the types of their reference actions."""
+    """The planned steps: a digest, and the types of their reference actions."""
     screenshots: ScreenshotCheck
     overlay: RecordedOverlay | None = None
     """The overlay of further accepted actions, as the manifest records it; its ``sha256`` is part of the run's identity."""
@@ -60,7 +60,7 @@ class ResolvedRun:
     fixed: FixedThoughts | None = None
     """The thoughts that the model is made to think; steps without one are left out."""
     mixture: Mixture | None = None
-    """What a mixed history holds."""
+    """The content of a mixed history."""
     accept_changes: bool = False
     """Whether a resume continues where model, data, prompts or sampling differ, and marks the run as mixed."""
     server: VLLMServer | None = None

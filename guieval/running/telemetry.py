@@ -1,4 +1,4 @@
-"""What is reported of runs beside the figures: where they stand, what they cost, and trackers such as W&B that follow them."""
+"""Reports of runs beside their figures: progress, cost, and trackers such as W&B."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from guieval.telemetry.tracking import Tracking, check_tracking, final_figures
 
 
 class Callbacks(NamedTuple):
-    """What a runner calls while it runs."""
+    """The callbacks of a runner."""
 
     on_progress: Callable[[Progress], None]
     halt: Callable[[Progress], str | None]
@@ -156,7 +156,7 @@ class Telemetry:
 
 
 def live_figures(view: View) -> dict[str, float]:
-    """What trackers get of a run as it goes: counts, and exact match of the done steps, or success of the judged tasks."""
+    """The figures that trackers get during a run: counts, and exact match of the done steps, or success of the judged tasks."""
     figures: dict[str, float] = {
         f"{view.progress.units}_done": view.progress.done,
         f"{view.progress.units}_total": view.progress.total,

@@ -85,7 +85,7 @@ def recorded_answers(
 
 
 class _RecordedLabels:
-    """What a journal holds on its steps, in little memory: their labels, and the splits of their episodes."""
+    """The steps of a journal in little memory: their labels, and the splits of their episodes."""
 
     def __init__(self) -> None:
         self.splits: dict[EpisodeKey, str] = {}

@@ -161,7 +161,7 @@ def store_summary(
 
 
 class _Stored(BaseModel):
-    """What is read of ``metrics.json``."""
+    """The fields of ``metrics.json`` that are read."""
 
     protocol: RecordedProtocol
     journal_bytes: int

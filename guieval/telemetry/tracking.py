@@ -32,7 +32,7 @@ _MLFLOW_BATCH = 100  # parameters per request
 
 
 class TrackedRun(NamedTuple):
-    """What a tracker gets at the start: names, a folder to write into, and the configuration as flat values."""
+    """The data that a tracker gets at the start: names, a folder to write into, and the configuration as flat values."""
 
     project: str
     name: str

@@ -1,1 +1,1 @@
-"""What proves guieval: a simulated phone, a scripted server, and the conformance suites of plug-ins."""
+"""Test material: a simulated phone, a scripted server, and the conformance suites of plug-ins."""

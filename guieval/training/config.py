@@ -84,7 +84,7 @@ class RewardSettings(Settings):
     overlong: OverlongSettings | None = Field(None, description="punishment of long replies, as DAPO's")
 
     def open_scorer(self, model: ABCModel, generated: int) -> ReplyScorer:
-        """What rewards the replies of ``model``, of at most ``generated`` tokens."""
+        """The scorer of replies of ``model``, of at most ``generated`` tokens."""
         overlong = None if self.overlong is None else self.overlong.rule(generated)
         return ReplyScorer(model, weighed(self.name, self.protocol, self.weights), overlong=overlong)
 
@@ -263,7 +263,7 @@ class Curriculum(Settings):
 
 
 class TrainingConfig(AdapterSettings, DataSettings):
-    """What all kinds of training share."""
+    """Settings of every kind of training."""
 
     needs: ClassVar[Kind]
 

@@ -49,7 +49,7 @@ def explained(out: Path) -> Iterator[None]:
 
 
 def explanation(error: Exception, out: Path) -> str | None:
-    """What made a training fail and what helps, in words; ``None`` for an error of its code."""
+    """Why a training failed and how to repair it, in words; ``None`` for an error of its code."""
     text = one_line(str(error), 300)
     name, module = type(error).__name__, type(error).__module__
     of_machine = isinstance(error, RuntimeError | OSError)

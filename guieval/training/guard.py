@@ -64,7 +64,7 @@ INTERNAL: dict[str, tuple[str, ...]] = {
     "trl.models.utils": ("disable_gradient_checkpointing",),
     "accelerate.utils": ("DistributedType", "gather_object"),
 }
-"""What is imported from modules that are not TRL's or accelerate's public interface."""
+"""Names imported from modules that are not TRL's or accelerate's public interface."""
 
 VERL_SUPPORTED = "verl>=0.9.1,<0.10"
 VERL_PACKAGES = ("torch", "transformers", "ray", "tensordict", "transfer_queue", "verl")

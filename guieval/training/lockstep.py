@@ -157,7 +157,7 @@ class LockstepEngine:
         """Requests in flight that keep all processes busy."""
         self.rank = rank
         self.failure: BaseException | None = None
-        """What made a round fail: memory, or another process that is gone."""
+        """Why a round failed: memory, or another process that is gone."""
         self._checkpoint, self._seed, self._sharded = checkpoint, seed, sharded and processes > 1
         self._processes, self._pause = processes, timeout / BEATS
         self._model: LiveModel | None = None

@@ -47,7 +47,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class ModelSize:
-    """What memory depends on, of a model with a language model and a vision tower.
+    """The sizes of a model (language model and vision tower) on which memory depends.
 
     ``parameters`` are the checkpoint's and ``trained`` those that change; with LoRA, ``adapters`` are trained and not among
     ``parameters``. ``unit`` is the largest layer and ``head`` the output layer, in parameters. ``patch`` is the number of
@@ -76,7 +76,7 @@ class ModelSize:
 
 @dataclass(frozen=True)
 class Rows:
-    """What one process computes at a time: ``rows`` of ``tokens``, of which ``image`` and ``completion`` at most."""
+    """The batch of one process at a time: ``rows`` of ``tokens``, of which ``image`` and ``completion`` at most."""
 
     rows: int
     tokens: int

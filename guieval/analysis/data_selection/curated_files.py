@@ -149,7 +149,7 @@ def _named(file: Path, part: str) -> Path:
 def _contents(
     file: Path, plan: Mapping[EpisodeKey, tuple[int, ...]], lengths: Mapping[str, int], **of_set: Any
 ) -> tuple[WrittenSet, str]:
-    """What to write to ``file``; ``lengths`` of whole episodes by id, ``of_set`` are the other fields of a sample set."""
+    """The content of ``file``; ``lengths`` of whole episodes by id, ``of_set`` are the other fields of a sample set."""
     benchmark = next(iter(plan)).benchmark
     written = WrittenSet(file, benchmark, len(plan), sum(map(len, plan.values())))
     if file.suffix == ".txt":

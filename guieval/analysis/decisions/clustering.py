@@ -97,7 +97,7 @@ class Cluster:
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """What a model decides at one step: its K decisions, most frequent first, ties in the order first seen.
+    """A model's K decisions at one step, most frequent first, ties in the order first seen.
 
     ``labels`` (k,): the decision of each different execution, as an index into ``clusters``, or :data:`UNDECIDED`. ``n``
     executions were measured, ``right`` of them are exact matches, ``unparseable`` hold no action and ``unsupported`` one

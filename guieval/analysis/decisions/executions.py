@@ -1,4 +1,4 @@
-"""What a model did at each step, over many samples: every distinct execution with its count.
+"""A model's executions at each step, over many samples: every distinct one with its count.
 
 An execution is one answer's action (section 5.1 of the GUIEvalKit paper). Read from a run of one or more samples a step, or
 from a rollout directory, whose rounds are runs with seeds of their own: their samples are pooled, step by step.

@@ -60,7 +60,7 @@ def download(
 
 
 def downloads() -> dict[str, Download]:
-    """What can be downloaded, by benchmark."""
+    """The data sets that can be downloaded, by benchmark."""
     with as_file(files(BENCHMARKS_GROUP) / "downloads.yaml") as table:
         return dict(read_downloads(table))
 

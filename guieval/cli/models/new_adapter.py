@@ -18,7 +18,7 @@ from guieval.registry import list_adapters
 
 TEMPLATES = Path(__file__).parent / "templates"
 NAME = "my_agent"
-"""What the templates are called, and what the README's example is."""
+"""The names of the templates, and the README's example."""
 
 
 def new_adapter(

@@ -25,7 +25,7 @@ from guieval.reports.consistency_page import consistency_page
 from guieval.reports.consistency_tables import consistency_json, example_table, step_lines, tables
 
 UNDECIDED: dict[str, bool | None] = {"apart": None, "inconsistent": False}
-"""What a step without a consensus counts as: nothing, or an inconsistent one."""
+"""How a step without a consensus counts: not at all, or as an inconsistent one."""
 
 
 def consistency(

@@ -1,4 +1,4 @@
-"""What a run shows while it goes: on a terminal a picture that stays in place, elsewhere a plain line now and then.
+"""The display of a run in progress: on a terminal a picture that stays in place, elsewhere a plain line now and then.
 
 Drawing is done in a thread of its own, so that it costs a step next to nothing and goes on while no step ends.
 """

@@ -25,7 +25,7 @@ from guieval.running.config import settings_file
 
 PICTURE = "training.svg"
 SECONDS_TO_END = 20
-"""What a failed process of several has to print its error and end; others wait for it until it has."""
+"""Seconds in which a failed process prints its error and ends; the others wait so long for it."""
 KIND = typer.Argument(metavar="sft|grpo|semi-online|online", help="How to train.")
 
 

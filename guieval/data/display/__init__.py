@@ -1,1 +1,1 @@
-"""What a notebook shows: screenshots with the marks of the step viewer, and benchmarks and episodes as HTML."""
+"""Displays for notebooks: screenshots with the marks of the step viewer, and benchmarks and episodes as HTML."""

@@ -74,7 +74,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def size_of(published: PublishedCount) -> str:
-    """What is published of a part: its episodes and steps, in words."""
+    """The published size of a part: its episodes and steps, in words."""
     sizes = ((published.episodes, "episode"), (published.steps, "step"))
     return ", ".join(counted(number, noun) for number, noun in sizes if number is not None)
 

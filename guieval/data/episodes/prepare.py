@@ -40,7 +40,7 @@ _FIRST_NAMES = frozenset({EPISODES, PARTIAL})  # what exists before ``prepared.j
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a preparation left: the folder, what it holds and how that compares with what is published."""
+    """The result of a preparation: the folder, its content, and how that compares with what is published."""
 
     folder: Path
     preparation: Preparation

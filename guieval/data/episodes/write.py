@@ -90,7 +90,7 @@ def _boxes_in_pixels(boxes: Boxes, size: Size) -> list[list[float]] | None:
 def _step_values(
     step: StepTaskModel, instruction: str, actions: Sequence[dict[str, Any] | None], boxes: list[list[float]]
 ) -> dict[str, Any]:
-    """What is written of a step; what is empty is left out."""
+    """The written fields of a step; empty ones are left out."""
     values: dict[str, Any] = {"screenshot": step.screenshot, "screenshot_size": step.screenshot_size, "action": actions[0]}
     optional = {
         "instruction": None if step.instruction == instruction else step.instruction,

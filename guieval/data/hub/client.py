@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Offer:
-    """What the hub has: the data set's address, the revision's commit, the card's licence, and the files with their bytes."""
+    """A data set on the hub: its address, the revision's commit, the card's licence, and the files with their bytes."""
 
     download: Download
     place: str

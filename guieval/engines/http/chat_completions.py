@@ -215,7 +215,7 @@ class OpenAIEngine:
         return self._patience.waiting
 
     def _body(self, request: Request, model: str) -> Any:
-        """What :meth:`_ask` sends; made once for all tries of a request."""
+        """The body that :meth:`_ask` sends, made once for all tries of a request."""
         return ChatBody(request, model)
 
     async def _ask(self, server: Server, body: Any, name: str) -> Reply:

@@ -23,7 +23,7 @@ from guieval.models import ImageForm, ModelConfig, Reply, Request
 
 
 class Checkpoint:
-    """What to load: ``path`` (a folder or a Hugging Face id), vLLM's ``arguments`` (with underscores), and ``chat_template``.
+    """The weights: ``path`` (a folder or a Hugging Face id), vLLM's ``arguments`` (with underscores), and ``chat_template``.
 
     ``chat_template`` is the text of the template, ``None`` if none is given.
     """

@@ -22,7 +22,7 @@ def expert_rules() -> str:
 
 
 def expert_step(found: Mapping[str, Any], size: tuple[int, int]) -> ExpertStep:
-    """What the script gives, with places in CSS pixels of a page of ``size``, in the unified space."""
+    """The script's actions, with places in CSS pixels of a page of ``size``, in the unified space."""
     left, top, right, bottom = (1000 * edge / size[index % 2] for index, edge in enumerate(found.get("box") or (0,) * 4))
     return ExpertStep(_action(found, size), Boxes([[left, top, right, bottom]] if found.get("box") else ()))
 

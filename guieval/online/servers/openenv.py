@@ -65,7 +65,7 @@ class OpenEnv(ABCEnvironment):
 
     @cached_property
     def server(self) -> _Server:
-        """What the server states of itself, asked once."""
+        """The server's description of itself, requested once."""
         return look_up(NAME, self.address, self._ask, "start it, e.g. with `guieval serve-environment demo`")
 
     @property

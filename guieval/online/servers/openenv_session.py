@@ -27,7 +27,7 @@ SPLIT = "all"
 
 ServedAction: TypeAlias = Annotated[TableNineAction | DeviceAction, Field(discriminator="type")]
 ACTION: TypeAdapter[ExecutableAction] = TypeAdapter(ServedAction)
-"""What a step carries out: the unified actions, as JSON."""
+"""The actions of a step: unified actions, as JSON."""
 Ended: TypeAlias = Literal["stop", "step limit", "environment"]
 """Why an episode is over: the agent's Stop, its last step, or the environment itself."""
 
@@ -35,7 +35,7 @@ _Result = TypeVar("_Result")
 
 
 class ResetArguments(BaseModel):
-    """What a client may ask for: a task by ``task_id``, or by ``index`` (and ``split``); else the seed chooses one."""
+    """The choice of a client: a task by ``task_id``, or by ``index`` (and ``split``); else the seed chooses one."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -57,7 +57,7 @@ class Progress(BaseModel):
 
 
 class ServedObservation(BaseModel):
-    """What an agent sees: ``screenshot`` is an image (PNG, or JPEG) in base64, ``size`` its (width, height) in pixels."""
+    """The view of an agent: ``screenshot`` is an image (PNG, or JPEG) in base64, ``size`` its (width, height) in pixels."""
 
     goal: str
     screenshot: str

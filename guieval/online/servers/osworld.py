@@ -216,7 +216,7 @@ class _Desktop(ABCDevice):
 
 
 def _command(action: ExecutableAction, size: tuple[int, int]) -> str | None:
-    """What ``DesktopEnv.step`` takes: code, or one of its three words; ``None`` for an action that it does not have."""
+    """The argument of ``DesktopEnv.step``: code, or one of its three words; ``None`` for an action that it does not have."""
     match action:
         case Stop(status="finish"):
             return "DONE"

@@ -132,7 +132,7 @@ def why(error: BaseException) -> str:
 
 
 def look_up(name: str, address: str, question: Callable[[Service], Awaitable[_Result]], start: str) -> _Result:
-    """What a server answers to ``question``, asked from code that is not asynchronous, in an event loop or outside of one.
+    """The server's answer to ``question``, asked from code that is not asynchronous, in an event loop or outside of one.
 
     Raises :class:`UsageError`, ending with how to ``start`` the server, if it fails.
     """

@@ -27,7 +27,7 @@ MOST_SAMPLES = 100_000
 """Limit of a task's repetitions; a file with more is damaged."""
 IMAGES = "images"
 ELSEWHERE = {"key", "sample", "goal", "raw_response", "reasoning", "action", "batch", "usage"}
-"""What of a recorded step has a place in the format; the rest of it is in ``extra``."""
+"""The fields of a recorded step that have a place in the format; the rest is in ``extra``."""
 
 
 class _Part(BaseModel):
@@ -58,14 +58,14 @@ class ToolCall(_Part):
 
 
 class ObservationResult(_Part):
-    """What followed an action."""
+    """The result of an action."""
 
     source_call_id: str | None = None
     content: str | tuple[ContentPart, ...]
 
 
 class Observation(_Part):
-    """What followed a step's actions."""
+    """The results of a step's actions."""
 
     results: tuple[ObservationResult, ...]
 
@@ -92,7 +92,7 @@ class Step(_Part):
 
 
 class Agent(_Part):
-    """Who acted."""
+    """The agent."""
 
     name: str = "guieval"
     version: str
@@ -121,7 +121,7 @@ class Document(_Part):
 
 
 class RunPart(_Part):
-    """What a file's ``extra`` holds of its run: the task's place in the plan, the manifest, and the record of the outcome.
+    """The run in a file's ``extra``: the task's place in the plan, the manifest, and the record of the outcome.
 
     ``record`` has the sample of this repetition alone; it is ``None`` for a trajectory that was not finished.
     """
@@ -239,7 +239,7 @@ def _step(each: Trajectory, place: int, images: bool) -> Step:
 
 
 def _observation(each: Trajectory, place: int, calls: tuple[ToolCall, ...], images: bool) -> Observation:
-    """What the last action led to: the screenshot that the next step saw, or the last one."""
+    """The result of the last action: the screenshot that the next step saw, or the last one."""
     following = None if each.outcome is None else each.outcome.screenshot
     if place + 1 < len(each.steps):
         following = each.steps[place + 1].screenshot

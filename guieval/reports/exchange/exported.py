@@ -1,4 +1,4 @@
-"""What of a run goes into the formats of other tools: who answered what, under which rules, and the figures with intervals."""
+"""The content of a run for the formats of other tools: who answered what, under which rules, and the figures with intervals."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Exported:
 
     @cached_property
     def details(self) -> dict[str, str]:
-        """What makes figures comparable: mode, protocol, steps and their digests; all as text."""
+        """The facts that make figures comparable: mode, protocol, steps and their digests; all as text."""
         manifest, selection = self.manifest, self.manifest.selection
         values: dict[str, object] = {
             "mode": manifest.mode.label,

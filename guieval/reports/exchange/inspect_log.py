@@ -98,7 +98,7 @@ def _header(run: Exported, summaries: Sequence[Mapping[str, Any]], usages: Seque
 
 
 def _spec(run: Exported) -> dict[str, Any]:
-    """What was evaluated; without a benchmark's code in Inspect, it cannot be evaluated there again."""
+    """The evaluated task; without a benchmark's code in Inspect, it cannot be evaluated there again."""
     manifest = run.manifest
     return {
         "eval_id": run.uuid,

@@ -1,4 +1,4 @@
-"""What of a run is published: a page with its figures, the exported results, and a public copy of the run.
+"""The published parts of a run: a page with its figures, the exported results, and a public copy of the run.
 
 Screenshots stay here unless they are asked for. A file that contains a key is refused.
 """

@@ -105,7 +105,7 @@ class BoardRow:
 
 @dataclass(frozen=True)
 class ReferenceRow:
-    """What a paper prints, in percent, in the columns' order, with the decimals it prints."""
+    """A paper's figures in percent, in the columns' order, with the decimals it prints."""
 
     model: str
     mode: str

@@ -42,7 +42,7 @@ class Front:
     left_out: tuple[int, ...]
 
     def shown(self, point: Point) -> str:
-        """What a run spends, as text."""
+        """The cost of a run, as text."""
         return f"{point.spent:,.0f}" if self.currency is None else amount(point.spent, self.currency)
 
 
@@ -68,12 +68,12 @@ class Section:
         return tuple(number for number, row in enumerate(self.board.rows) if self.has(row))
 
     def spending(self, row: BoardRow) -> Spending | None:
-        """What the run of a row spends on these steps."""
+        """The cost of these steps in the run of a row."""
         return next((cell.spending for place in self.places if (cell := row.cells[place]) is not None), None)
 
     @cached_property
     def step(self) -> str:
-        """What tokens are counted for: a task of online runs, otherwise a step."""
+        """The unit that tokens are counted for: a task of online runs, otherwise a step."""
         return "task" if all(self.board.rows[row].mode == ONLINE for row in self.rows) else "step"
 
     @property

@@ -1,4 +1,4 @@
-"""What ``guieval score`` prints of a run under one protocol, as an object: tables, and every figure with its interval."""
+"""The output of ``guieval score`` for one protocol as an object: tables, and every figure with its interval."""
 
 from __future__ import annotations
 

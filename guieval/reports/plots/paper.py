@@ -24,7 +24,7 @@ Width: TypeAlias = Literal["column", "two-column"]
 WIDTHS: dict[Width, float] = {"column": 3.3, "two-column": 6.8}
 """In inches, of one column and of a page with two."""
 FORMATS = ("pdf", "svg", "png")
-"""What a file's suffix may be; PNG has 300 dots per inch, the others are drawn in lines."""
+"""The suffixes a file may have; PNG has 300 dots per inch, the others are drawn in lines."""
 _DPI = 300
 _STYLE: dict[str, Any] = {
     "font.family": "sans-serif",

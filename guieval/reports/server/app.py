@@ -39,7 +39,7 @@ Send = Callable[[Message], Awaitable[None]]
 
 
 class _Note(BaseModel):
-    """What the page sends: a note on a step or on the run, or the run's tags."""
+    """A message from the page: a note on a step or on the run, or the run's tags."""
 
     model_config = ConfigDict(extra="forbid")
 

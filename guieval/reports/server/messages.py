@@ -1,4 +1,4 @@
-"""What the viewer is asked and what it answers, apart from who may ask."""
+"""Requests to the viewer and its answers, apart from who may ask."""
 
 from __future__ import annotations
 

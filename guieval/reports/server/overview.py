@@ -159,7 +159,7 @@ def _row_link(by: str, name: str) -> str | None:
 
 
 def failures_section(failures: Failures, directory: Path) -> dict[str, Any]:
-    """What failed and why, most frequent first, and what the run cost."""
+    """Failures and their reasons, most frequent first, and the cost of the run."""
     rows = [
         {"kind": kind, "reason": reason, "count": count, "steps": failures.examples[kind, reason]}
         for (kind, reason), count in failures.counts.most_common(MOST_REASONS)
@@ -202,7 +202,7 @@ def online_failures(online: OnlineTrajectories) -> Failures:
 
 
 def _cost_table(directory: Path) -> Table | None:
-    """What the run's answers cost, as ``metrics.json`` has it."""
+    """The cost of the run's answers, from ``metrics.json``."""
     try:
         bill = json.loads((directory / METRICS).read_bytes())["cost"]
         rows = [(name.replace("_", " "), bill[name]) for name in ("answers", "prompt_tokens", "completion_tokens")]
@@ -217,7 +217,7 @@ def _cost_table(directory: Path) -> Table | None:
 
 
 def run_head(first: Path, directory: Path) -> list[str]:
-    """What the run in ``directory`` is, in a line for each fact; ``first`` is the run itself, or the first of its rounds."""
+    """The run in ``directory``, in a line for each fact; ``first`` is the run itself, or the first of its rounds."""
     manifest = read_manifest(first)
     facts = [f"Model: {manifest.model_name}", f"Benchmark: {manifest.benchmark.name}", f"Mode: {manifest.mode.label}"]
     facts += [f"Protocol: {manifest.protocol.name}", f"Begun: {manifest.created}", f"Folder: {directory}"]

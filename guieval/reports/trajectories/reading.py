@@ -15,7 +15,7 @@ from guieval.reports.viewer.reading import ShownRun, read_run
 from guieval.steps import EpisodeKey, Sample
 
 Unjudged: TypeAlias = Literal["infrastructure failure", "unfinished", "not run"]
-"""What a repetition without an outcome is. ``unfinished``: it has steps, but no record."""
+"""The state of a repetition without an outcome. ``unfinished``: it has steps, but no record."""
 ENDINGS: tuple[Ended | Unjudged, ...] = (*ENDS, *get_args(Unjudged))
 
 

@@ -73,7 +73,7 @@ def write_trajectories(
 
 
 def page_values(online: OnlineTrajectories, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What the template of the page takes; ``rows`` are those of the list."""
+    """The variables of the page's template; ``rows`` are those of the list."""
     run = online.run
     counts = Counter(row["ended"] for row in rows)
     return {
@@ -94,7 +94,7 @@ def task_values(trajectory: Trajectory, row: dict[str, Any], screens: Screens) -
 
 
 def row_values(trajectory: Trajectory, repeated: bool) -> dict[str, Any]:
-    """What the list shows of a trajectory; every text is of one line."""
+    """A trajectory's row in the list; every text is of one line."""
     outcome = trajectory.outcome
     name = "/".join(filter(None, (trajectory.key.subset, trajectory.key.episode_id)))
     reason = trajectory.failure or "" if outcome is None else outcome.score.reason

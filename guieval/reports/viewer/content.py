@@ -1,4 +1,4 @@
-"""What the viewer shows of one or more runs over the same steps, in parts that can be made one by one.
+"""The viewer's data on one or more runs over the same steps, in parts that can be made one by one.
 
 ``guieval report`` writes every part to a folder, ``guieval view`` makes a part when the page asks for it. A part is a pure
 function of the runs' journals and its number.
@@ -113,7 +113,7 @@ class Content:
         return {**self.head(), **index.values()}
 
     def head(self) -> dict[str, Any]:
-        """What the page shows beside the steps."""
+        """The page's data beside the steps."""
         own = self.runs[0].protocol
         names = [evaluator.protocol.name for evaluator in self.evaluators]
         return {

@@ -1,4 +1,4 @@
-"""What a report needs beside the journal: the benchmark's data folder, and the adapter that rebuilds prompts.
+"""The sources of a report beside the journal: the benchmark's data folder, and the adapter that rebuilds prompts.
 
 Both may be missing. A run folder names them and is not trusted: no adapter file or program that only it names is used.
 """

@@ -13,7 +13,7 @@ from guieval.rewards.reply import ReplyScorer
 
 @dataclass
 class RewardOutput:
-    """What rLLM's class of that name holds, field for field."""
+    """The fields of rLLM's class of that name."""
 
     reward: float
     metadata: dict[str, Any] = field(default_factory=dict)

@@ -213,7 +213,7 @@ class Merger:
 
 
 def _digest(record: StepRecord) -> bytes:
-    """What tells an answer from another one; of the record and not of its line, which a worker may have written otherwise."""
+    """The identity of an answer, from the record and not from its line, which a worker may have written otherwise."""
     return blake2b(record.model_dump_json().encode(), digest_size=12).digest()
 
 

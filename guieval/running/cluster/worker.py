@@ -50,7 +50,7 @@ How: TypeAlias = Literal["done", "stopped", "failed", "gave-up", "bad-data"]
 
 @dataclass(frozen=True)
 class Job:
-    """What all workers of a run get alike. Plain values, so that it can be sent to any machine.
+    """The settings that all workers of a run share: plain values, which can be sent to any machine.
 
     ``config`` and ``manifest`` are the run's; ``directory`` is its directory and ``cwd`` the driver's working directory, both
     as absolute paths, which lead to the same files on every machine that shares the disk.
@@ -77,7 +77,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a shard holds from byte ``start`` on, in whole lines, and whether the worker should be given more episodes.
+    """The content of a shard from byte ``start`` on, in whole lines, and whether the worker should be given more episodes.
 
     It should not before its engine is ready: one that starts slowly, or never, would hold up what others could do.
     ``in_flight`` is how many steps are in flight, ``servers`` their statistics in this turn, ``served`` which
@@ -289,7 +289,7 @@ class Worker:
         return shard
 
     def read(self, start: int, patience: float, *, turn: int = 1) -> Reading:
-        """What the shard holds from byte ``start`` on; ``patience`` seconds later where there is no hurry to give more.
+        """The content of the shard from byte ``start`` on; ``patience`` seconds later where there is no hurry to give more.
 
         Nothing before the work of ``turn`` has begun, since the shard is that of a turn before.
         """
@@ -378,6 +378,6 @@ def _write_down(shard: Path, known: bytes) -> None:
 
 
 def _cause_of(error: GuievalError) -> str:
-    """What happened, without the advice on how to resume the shard, which users cannot do."""
+    """The error, without the advice on how to resume the shard, which users cannot do."""
     cause = error.__cause__
     return str(cause if isinstance(cause, GuievalError) else error)

@@ -1,4 +1,4 @@
-"""What earlier sessions of a run left in its journal: the finished steps, and those that must run again."""
+"""The journal of earlier sessions of a run: the finished steps, and those that must run again."""
 
 from __future__ import annotations
 

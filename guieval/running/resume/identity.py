@@ -155,7 +155,7 @@ def refuse_unlike(
 
 
 def identity(manifest: Manifest) -> dict[str, Any]:
-    """What two manifests must share for their records to belong to one run."""
+    """The fields that two manifests must share for their records to belong to one run."""
     settings = manifest.config.to_json()
     config = parse(settings, kept=settings).identity()
     checkpoint = {name: value for name, value in manifest.model.to_json().items() if name not in _DESCRIPTIVE}

@@ -1,4 +1,4 @@
-"""What a run folder may decide on resume, and what only its user may.
+"""Settings that a run folder may decide on resume, and those that only its user may.
 
 A run folder is data that people send each other. Its settings may not make guieval run code, send a key or screenshots to a
 server, or report anywhere, unless the user names that again, confirms it with ``--trust-run``, or has begun a run with the same
@@ -188,7 +188,7 @@ def resumed_runs(
 
 
 def resume_command(directory: Path, configs: Iterable[RunConfig]) -> str:
-    """What goes on with the runs in ``directory``, as it is typed in a shell; it names code outside the package again."""
+    """The shell command that resumes the runs in ``directory``; it names code outside the package again."""
     code = dict.fromkeys(each.words for config in configs for each in reaches(config) if each.code)
     return " ".join(["guieval run --resume", shlex.quote(str(directory)), *code])
 

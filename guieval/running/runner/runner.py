@@ -49,7 +49,7 @@ class Runner:
         self.run = run
         self.directory = directory
         self.broken_off: RunOutcome | None = None
-        """What the run had come to when :meth:`execute` raised an error that no further step could survive."""
+        """The state of the run when :meth:`execute` raised an error that no further step could survive."""
         self._on_progress = on_progress
         self._halt = halt
         self._takes = takes

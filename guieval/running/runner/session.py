@@ -42,7 +42,7 @@ class Past:
         self._entries: dict[EpisodeKey, list[HistoryEntry]] = {}
 
     def before(self, episode: Episode, index: int) -> Sequence[HistoryEntry]:
-        """What the step at ``index`` sees, oldest first."""
+        """The history of the step at ``index``, oldest first."""
         if self._mode.sequential:
             self._catch_up(episode, index)
             return tuple(self._entries[episode.key])

@@ -28,7 +28,7 @@ from guieval.steps import Patch, PatchedBy, Sample, StepRecord, StepTaskModel
 
 @dataclass
 class Asked:
-    """What became known while a step ran: the names that replies give their model, and the screenshot's digest."""
+    """Facts learned while a step ran: the names that replies give their model, and the screenshot's digest."""
 
     models: dict[str, None] = field(default_factory=dict)
     screen: FileDigest | None = None

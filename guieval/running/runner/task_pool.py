@@ -28,7 +28,7 @@ class Gate:
 
     @property
     def most(self) -> int:
-        """What the limit is at most."""
+        """The highest value of the limit."""
         return self._concurrency if isinstance(self._concurrency, int) else self._concurrency.most
 
     async def __aenter__(self) -> None:

@@ -238,7 +238,7 @@ class Ledger:
         return bool((np.asarray(self._base_end)[rows] != NOT_RUN).all())
 
     def columns(self, rows: NDArray[np.intp]) -> dict[str, Any]:
-        """What no protocol changes of some rows, by the names in :class:`guieval.metrics.columns.RunColumns`."""
+        """The values of some rows that no protocol changes, by the names in :class:`guieval.metrics.columns.RunColumns`."""
         return {
             "step_index": np.asarray(self._step_index)[rows],
             "length": np.asarray(self._length)[rows],

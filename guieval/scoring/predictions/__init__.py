@@ -73,7 +73,7 @@ OWN = Format(
     lambda rows, steps: _own,
     one_of=frozenset({"action", "response"}),
 )
-"""What other tools should write; documented in docs/predictions.md.
+"""The rows that other tools should write; documented in docs/predictions.md.
 
 ``subset`` ("") is needed where the benchmark has subsets. ``action`` is a unified action, [0, 1000] per axis, or null where the
 reply held none; in its place ``response`` is the reply as the model gave it, which the model's adapter reads when the file is

@@ -147,5 +147,5 @@ def _joint(value: Any) -> tuple[Point, str]:
 
 
 def _is_whole(value: Any) -> bool:
-    """What JSON schema calls an integer: 3 and 3.0, but no truth value."""
+    """Whether JSON schema calls it an integer: 3 and 3.0, but not a truth value."""
     return not isinstance(value, bool) and (isinstance(value, int) or (isinstance(value, float) and value.is_integer()))

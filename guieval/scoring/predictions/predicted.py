@@ -49,7 +49,7 @@ class Predicted:
 
     @property
     def key(self) -> tuple[str, str, str, int]:
-        """What must be unique in a file."""
+        """The key of a row, which must be unique in a file."""
         return self.benchmark, self.subset, self.episode_id, self.step_index
 
 

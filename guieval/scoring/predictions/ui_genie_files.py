@@ -26,7 +26,7 @@ KEYS = ("actiontype_notmatch_gt", "action_acc", "click_success_action", "system_
 """One of these keys is in every one of the files."""
 DETAILS = "details.json"
 RIGHT, WRONG, UNREADABLE = "right", "wrong", "unreadable"
-"""What a row's ``reply`` was."""
+"""The kinds of a row's ``reply``."""
 _RIGHT, _WRONG = "_success_action", "_error_action"
 _STEP = re.compile(r"([0-9]{1,12})_([0-9]{1,4})")
 

@@ -33,7 +33,7 @@ def main(folder: Path, config: str) -> None:
 
 
 def judged(judge: Any, task: int, folder: Path) -> dict[str, Any]:
-    """What the evaluator says of a task's folder; ``missing`` where the agent left nothing."""
+    """The evaluator's verdict on a task's folder; ``missing`` where the agent left nothing."""
     response, trace = folder / judge.config.agent_response_file_name, folder / judge.config.trace_file_name
     if not response.is_file() and not trace.is_file():
         return {"status": "missing"}

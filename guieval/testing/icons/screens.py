@@ -93,7 +93,7 @@ class PlacedIcon:
 
 @dataclass(frozen=True)
 class IconScreen:
-    """What one screenshot shows; ``background`` is an RGB colour."""
+    """The content of one screenshot; ``background`` is an RGB colour."""
 
     icons: tuple[PlacedIcon, ...]
     background: tuple[int, int, int]

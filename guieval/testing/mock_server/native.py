@@ -26,7 +26,7 @@ _RESULTS = {
     "messages": ('"tool_result"',),
     "generateContent": ('"functionResponse"',),
 }
-"""What a request holds for each answer to a call."""
+"""The part of a request for each answer to a call."""
 TOKENS_IN, TOKENS_OUT = 3000, 60
 
 

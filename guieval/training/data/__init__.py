@@ -1,1 +1,1 @@
-"""What a training learns from: its steps and episodes, with the prompts and screenshots of an evaluation."""
+"""The data of a training: its steps and episodes, with the prompts and screenshots of an evaluation."""

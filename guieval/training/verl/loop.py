@@ -47,7 +47,7 @@ class TooLong(Exception):
 
 
 class PolicyLoop(AgentLoopBase):  # type: ignore[misc]  # verl has no types
-    """What both loops share: the settings, the adapter, and the policy's answers to its prompts."""
+    """The base of both loops: the settings, the adapter, and the policy's answers to its prompts."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)

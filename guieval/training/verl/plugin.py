@@ -1,4 +1,4 @@
-"""What verl loads in each of its processes, by the entry point ``verl.plugins``: loops and trainers register themselves."""
+"""verl loads this in each of its processes (entry point ``verl.plugins``); loops and trainers register themselves."""
 
 from guieval.training.verl.loop import GuiLoop
 from guieval.training.verl.online_loop import OnlineLoop

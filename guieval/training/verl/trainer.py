@@ -36,7 +36,7 @@ WATCHED = "watch.jsonl"
 
 
 class GuiSemiOnline(PPOTrainer):  # type: ignore[misc]  # verl has no types
-    """What the three trainers add to verl's, whose mode is ``mode``.
+    """The additions of the three trainers to verl's trainer of mode ``mode``.
 
     Raises :class:`UsageError` for settings of verl that contradict the method.
     """
