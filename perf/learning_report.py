@@ -47,11 +47,12 @@ class Evaluated(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """Difference of two methods in percent, Welch's 95 % interval and its 90 % interval."""
+    """Difference of two methods in percent, Welch's 95 % interval, its 90 % interval and its two-sided p-value."""
 
     difference: float
     wide: tuple[float, float]
     narrow: tuple[float, float]
+    p: float
 
     @property
     def words(self) -> str:
@@ -104,7 +105,7 @@ def compared(one: NDArray[np.float64], other: NDArray[np.float64]) -> Verdict:
 
     test = ttest_ind(one, other, equal_var=False)
     wide, narrow = (test.confidence_interval(level) for level in (0.95, 0.90))
-    return Verdict(float(one.mean() - other.mean()), (wide.low, wide.high), (narrow.low, narrow.high))
+    return Verdict(float(one.mean() - other.mean()), (wide.low, wide.high), (narrow.low, narrow.high), float(test.pvalue))
 
 
 def chance_to_see(difference: float, variance: float, seeds: int) -> float:
@@ -178,7 +179,10 @@ def decisions(ends: dict[str, list[Evaluated]]) -> None:
     for one, other in PAIRS:
         if all(len(ends.get(method, ())) > 1 for method in (one, other)):
             verdicts = map(compared, by_seed(ends[one]).T, by_seed(ends[other]).T)
-            cells = [f"{each.difference:+.1f} [{each.wide[0]:+.1f}, {each.wide[1]:+.1f}]: {each.words}" for each in verdicts]
+            cells = [
+                f"{each.difference:+.1f} [{each.wide[0]:+.1f}, {each.wide[1]:+.1f}], p = {each.p:.2g}: {each.words}"
+                for each in verdicts
+            ]
             rows.append((f"{NAMES[one]} − {NAMES[other]}", cells))
     if rows:
         table("difference", rows)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
 from guieval.actions import Wait
 from guieval.steps import Sample, StepOutcome, StepRecord
@@ -34,6 +35,7 @@ def test_welch_by_hand() -> None:
     assert found.difference == pytest.approx(3.0)
     assert pytest.approx(2.941, abs=1e-3) == (5 / 3) ** 2 / ((1 / 3) ** 2 / 2 + (4 / 3) ** 2 / 2)
     assert found.wide == pytest.approx((3 - 3.2202 * (5 / 3) ** 0.5, 3 + 3.2202 * (5 / 3) ** 0.5), abs=2e-2)
+    assert found.p == pytest.approx(2 * t.sf(3 / (5 / 3) ** 0.5, 2.941), abs=1e-4)
 
 
 @pytest.mark.parametrize(
