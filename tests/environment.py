@@ -77,7 +77,8 @@ def _installed_from(packages: Path) -> Path | None:
 
 
 def _pip(python: Path, *arguments: str) -> None:
-    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments]
+    # Tests import a small part of these packages, whose bytecode Python writes then; pip would compile all of them.
+    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", *arguments]
     subprocess.run(command, check=True, stdout=sys.stderr)
 
 

@@ -118,7 +118,7 @@ def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(tmp_path: Path) -> No
         time.sleep(0.01)
     child.send_signal(signal.SIGINT)
     _, result = child.communicate(timeout=60)
-    stopped = re.fullmatch(r"guieval: stopped after ([\d,]+) episodes; the same command continues from there\n", result)
+    stopped = re.fullmatch(r"guieval: stopped after ([\d,]+) episodes?; the same command continues from there\n", result)
     assert child.returncode == 130
     assert stopped is not None, result
     assert 0 < int(stopped.group(1).replace(",", "")) < many

@@ -22,8 +22,9 @@ SLOW = {"latency": 0.06, "sigma": 0.2}
 
 
 def _listen() -> None:
-    """What a shell has when it runs something in the foreground; tests that run in the background have SIGINT ignored."""
+    """As a shell starts a program in the foreground; tests in the background, or under ``nohup``, ignore these signals."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def _ignore_hangups() -> None:
