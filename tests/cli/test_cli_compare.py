@@ -39,7 +39,7 @@ def test_mistakes_of_compare_are_one_sentence(tmp_path: Path, guieval: CommandLi
     assert f"{str(run)!r} and {str(other)!r} are in the same mode" in guieval.sentence("compare", run, tmp_path / "runs")
     assert "is not a run directory" in guieval.sentence("compare", run, tmp_path)
     assert ".csv or .jsonl" in guieval.sentence("compare", run, run, "--flips", tmp_path / "flips.txt")
-    assert "there is not a folder" in guieval.sentence("compare", run, run, "--flips", tmp_path / "no" / "flips.csv")
+    assert "there is no folder" in guieval.sentence("compare", run, run, "--flips", tmp_path / "no" / "flips.csv")
     assert "did you mean 'guievalkit'" in guieval.sentence("compare", run, run, "--protocol", "guieval-kit")
     assert guieval("compare", run).code == 2
 

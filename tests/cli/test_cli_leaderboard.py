@@ -65,7 +65,7 @@ def test_mistakes_are_one_sentence(runs: Path, tmp_path: Path, guieval: CommandL
     assert "did you mean 'html'" in guieval.sentence("leaderboard", runs, "--format", "htm")
     assert "must end in" in guieval.sentence("leaderboard", runs, "--out", tmp_path / "board.pdf")
     assert "is a folder" in guieval.sentence("leaderboard", runs, "--out", tmp_path, "--format", "md")
-    assert "there is not a folder" in guieval.sentence("leaderboard", runs, "--out", tmp_path / "no" / "board.md")
+    assert "there is no folder" in guieval.sentence("leaderboard", runs, "--out", tmp_path / "no" / "board.md")
     assert "did you mean 'ui-s1-table-1'" in guieval.sentence("leaderboard", runs, "--reference", "ui-s1-tabel-1")
     assert "did you mean 'guievalkit'" in guieval.sentence("leaderboard", runs, "--protocol", "guieval-kit")
 

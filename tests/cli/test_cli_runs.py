@@ -116,7 +116,7 @@ def test_a_folder_that_is_a_run_and_one_that_is_empty_or_missing(guieval: Comman
     assert list(listed(guieval, runs / "several")) == ["sop", "offline"]
     (tmp_path / "empty").mkdir()
     assert "no runs in" in guieval("runs", tmp_path / "empty").out
-    assert "there is not a folder" in guieval.sentence("runs", tmp_path / "none")
+    assert "there is no folder" in guieval.sentence("runs", tmp_path / "none")
 
 
 def test_without_a_folder_it_is_the_runs_folder_here(guieval: CommandLine, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

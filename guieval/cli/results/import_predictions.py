@@ -59,7 +59,7 @@ def import_predictions(
     if out.resolve() == file.resolve():
         raise UsageError(f"--out {str(out)!r} is the file to be read; name another one")
     if not out.parent.is_dir():
-        raise UsageError(f"there is not a folder {str(out.parent)!r} to write {out.name!r} in")
+        raise UsageError(f"there is no folder {str(out.parent)!r} to write {out.name!r} in")
     steps = () if data is None else _steps(bench or "screenspot-pro", data, override or [])
     if name == WEBARENA_VERIFIED.name:
         if bench is not None:

@@ -37,7 +37,7 @@ def view(
     folders = runs or [DEFAULT]
     for folder in folders:
         if not folder.is_dir():
-            raise UsageError(f"there is not a folder {str(folder)!r}" + ("" if runs else "; name the folder of your runs"))
+            raise UsageError(f"there is no folder {str(folder)!r}" + ("" if runs else "; name the folder of your runs"))
     library = Library(folders, data, adapter)
     if not len(library):
         raise UsageError(f"there is no run in {', '.join(repr(str(folder)) for folder in folders)}")

@@ -78,5 +78,5 @@ def writable(file: Path) -> Path:
     if file.is_dir():
         raise UsageError(f"{str(file)!r} is a folder; give the name of the file to write")
     if not file.parent.is_dir():
-        raise UsageError(f"there is not a folder {str(file.parent)!r} to write {file.name!r} to")
+        raise UsageError(f"there is no folder {str(file.parent)!r} to write {file.name!r} to")
     return file

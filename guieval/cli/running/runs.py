@@ -49,7 +49,7 @@ def list_runs(
     """List the runs in a folder, newest first: what was run, the headline with its interval, age and state."""
     where = folder or DEFAULT
     if not where.is_dir():
-        raise UsageError(f"there is not a folder {str(where)!r}" + ("; name the folder of your runs" if folder is None else ""))
+        raise UsageError(f"there is no folder {str(where)!r}" + ("; name the folder of your runs" if folder is None else ""))
     runs = past_runs(where)
     if json_output:
         print_json([{**vars(each), "created": each.created.isoformat()} for each in runs])

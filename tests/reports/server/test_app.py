@@ -285,7 +285,7 @@ def test_a_broken_run_is_listed_with_its_problem(app: ViewerApp, runs: Path) -> 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("nowhere",), "there is not a folder 'nowhere'"),
+        (("nowhere",), "there is no folder 'nowhere'"),
         ((".",), "there is no run in '.'"),
         (("--port", "70000"), "expected 0 to 65535"),
     ],
