@@ -1,0 +1,228 @@
+"""Run folders that an earlier version wrote still open, score, compare and resume, to the digit.
+
+What a command prints of them may change only on purpose: then the changelog names every number that changes, and why.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import guieval
+from guieval.errors import UsageError
+from guieval.journal import EPISODES, MANIFEST, METRICS, PACKED_STEPS, STEPS
+from guieval.online.find import load_environment
+from guieval.online.pages.browser import find_chromium, require_playwright
+from guieval.online.trajectory import TRAJECTORIES
+from guieval.reports.opened import OpenedRun
+from tests.pinned.folders import FOLDERS, RESUMED, Kind
+from tests.pinned.place import PRINTED, RUNS, Place, placed
+from tests.pinned.printed import COMMANDS, SIGN, dense, read_printed, resumed_printed, rounded, sectioned
+
+ON_PURPOSE = "if the change is intended: `python -m tests.pinned.write --printed`, and name each number in CHANGELOG.md"
+SHOWN = 30
+"""Lines of a difference that are shown; all of them are in the output of the command."""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    with placed(tmp_path) as filled:
+        yield filled
+
+
+def directories(folder: Path = RUNS) -> list[Path]:
+    """Every run directory, relative to ``folder``."""
+    return sorted(file.parent.relative_to(folder) for file in folder.rglob(EPISODES))
+
+
+def sections(text: str) -> dict[str, list[str]]:
+    """The lines that each command printed."""
+    found = {}
+    for section in f"\n{text}".split(f"\n{SIGN}")[1:]:
+        command, *lines = section.rstrip().splitlines()
+        found[command] = lines
+    return found
+
+
+def differences(expected: str, now: str, where: str) -> list[str]:
+    """For each command whose text differs the file, the command and the lines; commands that one of both lacks too."""
+    before, after = sections(expected), sections(now)
+    found = []
+    for command in dict.fromkeys((*before, *after)):
+        first, second = before.get(command, ["(not pinned)"]), after.get(command, ["(not printed)"])
+        lines = list(difflib.unified_diff(first, second, "pinned", "now", lineterm="", n=0))[2:]
+        if lines:
+            more = [f"... and {len(lines) - SHOWN} more lines"] if len(lines) > SHOWN else []
+            found.append("\n".join([f"{where}: guieval {command}", *lines[:SHOWN], *more]))
+    return found
+
+
+def fail_with(found: Sequence[str]) -> None:
+    if found:
+        pytest.fail("\n\n".join([f"{len(found)} of the pinned things differ", *found, ON_PURPOSE]), pytrace=False)
+
+
+def test_every_pinned_folder_opens() -> None:
+    assert {path.name for path in RUNS.iterdir()} == set(FOLDERS)
+    found = []
+    for directory in directories():
+        try:
+            run = guieval.open_run(RUNS / directory)
+        except Exception as error:  # whatever it is, all folders that it concerns are listed
+            found.append(f"runs/{directory}: open_run: {type(error).__name__}: {error}")
+        else:
+            notes = run.notes if isinstance(run, OpenedRun) else ()
+            found += [f"runs/{directory}: open_run: {note}" for note in notes]
+    fail_with(found)
+
+
+def test_what_commands_print_is_what_they_printed(place: Place) -> None:
+    now = dict(read_printed(place))
+    assert {path.stem for path in PRINTED.iterdir()} == set(now) | {f"resumed-{kind}" for kind in RESUMED}
+    fail_with([each for name in now for each in differences(pinned(name), now[name], f"printed/{name}.txt")])
+
+
+def pinned(name: str) -> str:
+    return (PRINTED / f"{name}.txt").read_text(encoding="utf-8")
+
+
+def test_scored_again_without_the_model_every_figure_is_the_stored_one() -> None:
+    found = []
+    for directory in directories():
+        if not (RUNS / directory / METRICS).exists():  # an evaluation in a training has its figures in evaluations.jsonl
+            continue
+        stored = json.loads((RUNS / directory / METRICS).read_bytes())["summary"]
+        again = guieval.evaluate_run(RUNS / directory).summary.model_dump(mode="json")
+        found += json_differences(stored, again, f"runs/{directory}/{METRICS}: evaluate_run")
+    fail_with(found)
+
+
+def json_differences(expected: object, now: object, where: str) -> list[str]:
+    first, second = (f"{SIGN}\n{rounded(dense(value))}" for value in (expected, now))
+    return differences(first, second, where)
+
+
+@pytest.mark.parametrize("kind", RESUMED)
+def test_a_finished_run_that_is_resumed_asks_nothing_and_changes_nothing(place: Place, kind: Kind) -> None:
+    """A run is finished when every step has an answer; of the others the steps that failed are asked again, and fail again."""
+    skip_without_its_screens(kind)
+    name = f"resumed-{kind}"
+    found = differences(pinned(name), resumed_printed(place, kind), f"printed/{name}.txt")
+    for directory in directories(place.folder / "runs"):
+        metrics = RUNS / directory / METRICS
+        if metrics.exists() and json.loads(metrics.read_bytes())["summary"]["complete"]:
+            then, now = contents(RUNS / directory), contents(place.folder / "runs" / directory)
+            changed = sorted(name for name in then.keys() | now.keys() if then.get(name) != now.get(name))
+            found += [f"runs/{directory}: a resume that asks nothing has changed {name}" for name in changed]
+    fail_with(found)
+
+
+def skip_without_its_screens(kind: Kind) -> None:
+    """Online runs go on where the screens are drawn as they were."""
+    if kind == "pages":
+        try:
+            require_playwright()
+            find_chromium("")
+        except UsageError as error:
+            pytest.skip(str(error))
+    if kind == "phone":
+        recorded = json.loads((RUNS / "phone-careful" / MANIFEST).read_bytes())["benchmark"]["environment"]
+        now = load_environment("demo").version
+        if recorded != now:
+            pytest.skip(f"the phone was drawn as {recorded}, and is drawn as {now} here")
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """Every file of a run directory, by its path; without what its servers did since the last start, which is nothing."""
+    found = {}
+    for file in sorted(folder.rglob("*")):
+        if file.is_file():
+            found[file.relative_to(folder).as_posix()] = file.read_bytes().hex()
+    values = json.loads((folder / METRICS).read_bytes())
+    values.pop("servers", None)
+    return {**found, METRICS: dense(values)}
+
+
+@pytest.mark.parametrize("kind", RESUMED)
+def test_a_run_that_was_killed_resumes_to_the_same_metrics_and_texts(place: Place, kind: Kind) -> None:
+    skip_without_its_screens(kind)
+    runs = place.folder / "runs"
+    names = [name for name, folder in FOLDERS.items() if folder.kind == kind]
+    for name in names:
+        cut(runs / name)
+        place(FOLDERS[name].resumed)
+    found = []
+    for directory in directories(runs):
+        if directory.parts[0] in names:
+            expected, now = (comparable(root / directory / METRICS) for root in (RUNS, runs))
+            found += json_differences(expected, now, f"runs/{directory}/{METRICS} of a resumed run")
+    for name, commands in COMMANDS.items():
+        touched = [command for command in commands if any(f"runs/{each}" in command for each in names)]
+        text = "\n".join(f"{SIGN}{command}\n" + "\n".join(sections(pinned(name))[command]) for command in touched)
+        found += differences(timeless(text), timeless(sectioned(place, touched)), f"printed/{name}.txt of a resumed run")
+    fail_with(found)
+
+
+def comparable(metrics: Path) -> dict[str, Any]:
+    """The metrics of a run without what differs between two starts: its servers, times, and the length of the journal."""
+    values: dict[str, Any] = json.loads(metrics.read_bytes())
+    for name in ("journal_bytes", "servers", "served"):
+        values.pop(name, None)
+    values["summary"]["diagnostics"].pop("seconds_mean")
+    return values
+
+
+def timeless(text: str) -> str:
+    """A printed file without how long an answer took, and without the commands that count how often a step failed."""
+    kept = [f"{SIGN}{command}\n" + "\n".join(lines) for command, lines in sections(text).items() if command not in RETRIED]
+    return re.sub(
+        r'^.*mean seconds to answer.*$|"(seconds\w*|latency_ms)": (\{[^}]*\}|[^,}\n]*)',
+        "",
+        "\n".join(kept),
+        flags=re.M,
+    )
+
+
+RETRIED = ("view runs/hasty/sop", "view runs/off-policy")
+"""They list a step once for each start in which it failed."""
+
+
+def cut(runs: Path) -> None:
+    """Leave what a kill after two thirds of each journal would have left."""
+    for outcomes in runs.rglob("outcomes.jsonl"):
+        shorten(outcomes)
+    finished = {name for outcomes in runs.rglob("outcomes.jsonl") for name in settings_in(outcomes)}
+    for journal in [path for name in (STEPS, PACKED_STEPS) for path in runs.rglob(name) if path.parent.name not in finished]:
+        shorten(journal)
+        trajectories = journal.with_name(TRAJECTORIES)
+        if trajectories.exists():
+            cut_trajectories(trajectories, journal)
+        journal.with_name(METRICS).unlink(missing_ok=True)
+
+
+def shorten(journal: Path) -> None:
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(lines[: len(lines) * 2 // 3]))
+
+
+def settings_in(outcomes: Path) -> list[str]:
+    """The folders of the settings that a sweep has done; it does not look into them again."""
+    numbers = [json.loads(line)["number"] for line in outcomes.read_text(encoding="utf-8").splitlines()]
+    return [folder.name for folder in (outcomes.parent / "settings").iterdir() if int(folder.name[:4]) in numbers]
+
+
+def cut_trajectories(trajectories: Path, journal: Path) -> None:
+    """Keep the tasks whose outcome is in the journal, and of each other one the first step."""
+    done = {json.loads(line)["task"]["episode_id"] for line in journal.read_bytes().splitlines()}
+    kept = []
+    for line in trajectories.read_bytes().splitlines(keepends=True):
+        step = json.loads(line)
+        if step["key"][-1] in done or step["index"] == 0:
+            kept.append(line)
+    trajectories.write_bytes(b"".join(kept))
