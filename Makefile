@@ -20,7 +20,8 @@ browser:
 # A user's script in a folder of its own: from inside the checkout, type checkers find the checkout's guieval.
 OUTSIDE = user=$$(mktemp -d) && cp tests/user_project/*.py $$user && cd $$user
 
-.PHONY: browser demo docs test lint check wheel types resolve image test-formats test-vllm test-train test-trainers test-learning test-verl test-pages kills fuzz clean
+.PHONY: browser demo docs test test-ci test-all check check-ci check-full lint types types-all wheel pyright resolve image
+.PHONY: test-formats test-vllm test-train test-trainers test-learning test-verl kills fuzz clean
 
 $(VENV)/.demo: pyproject.toml setup.py
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'guieval needs Python 3.11 or newer')"
@@ -30,7 +31,12 @@ $(VENV)/.demo: pyproject.toml setup.py
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.demo
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[baseline,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[baseline,report,dev]'
+	$(HEADLESS)
+	touch $@
+
+$(VENV)/.dev-all: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[baseline,report,dev-all]'
 	$(HEADLESS)
 	touch $@
 
@@ -41,23 +47,45 @@ demo: $(VENV)/.demo
 		&& $(BIN)/guieval report $$run/soeval --against $$run/offline
 	@echo "next:     source $(BIN)/activate    (puts guieval on the PATH of this shell)"
 
-# `make --jobs 2 test` runs ruff and mypy, and then the wheel, beside the tests.
-test: lint check wheel
+# Three tiers (CONTRIBUTING.md): each prints how long its parts took, and leaves their output in build/parts.
+test: $(VENV)/.dev
+	@$(PYTHON) tests/parts.py core
+
+test-ci: browser $(VENV)/.dev-all
+	@$(PYTHON) tests/parts.py ci
+
+# Everything, some 80 minutes on two cores. Called again, it goes on with the parts that have not passed on these files;
+# ALL='check-full kills' makes some parts only, ALL=--again all of them once more.
+ALL ?=
+test-all: browser $(VENV)/.dev-all
+	@$(PYTHON) tests/parts.py all $(ALL)
 
 # The documentation site; its pages and their search need no network and no server.
-docs: $(VENV)/.dev
+docs: $(VENV)/.dev-all
 	$(BIN)/python docs/site/build.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 
-# Many tests start browsers, servers and clusters of their own and wait for them, so there is one more worker than processors. A test
-# that fails beside all the others is repeated alone, and decides then; the first summary names it.
+# Packages of the larger tiers that are absent count as untyped here; types-all reads them.
+types: $(VENV)/.dev
+	$(BIN)/mypy --disable-error-code import-not-found --disable-error-code import-untyped --no-warn-unused-ignores --no-warn-return-any --allow-subclassing-any
+
+types-all: $(VENV)/.dev-all
+	$(BIN)/mypy --cache-dir .mypy_cache/all
+
+# Tests wait for servers and programs now and then, so there is one more worker than processors.
 WORKERS = $$($(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
+PYTEST = $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 check: $(VENV)/.dev
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder || $(BIN)/python -m pytest --last-failed --last-failed-no-failures none
+	$(PYTEST) --tier core
+
+check-ci: browser $(VENV)/.dev-all
+	$(PYTEST) --tier ci
+
+check-full: browser $(VENV)/.dev-all
+	$(PYTEST) --tier full
 
 # The wheel, built from the source distribution, alone in a clean environment and used from an empty directory: nothing may lean on the
 # checkout. Then a user's script against its types.
@@ -67,12 +95,12 @@ wheel: $(VENV)/.dev
 	$(PYTHON) -m venv build/wheel/venv
 	build/wheel/venv/bin/python -m pip install --quiet --disable-pip-version-check build/wheel/*.whl
 	cd build/wheel/empty && PATH=../venv/bin:$$PATH sh -ec '\
-		guieval benchmarks && guieval models && guieval protocols && guieval doctor'
+		guieval benchmarks && guieval models && guieval protocols && guieval doctor' > ../used.log || (cat build/wheel/used.log; exit 1)
 	build/wheel/venv/bin/python tests/check_light_install.py
 	$(OUTSIDE) && $(abspath $(BIN))/python -m mypy --config-file= --strict --python-executable $(CURDIR)/build/wheel/venv/bin/python .
 
 # The same with pyright, which fetches itself from npm.
-types: wheel
+pyright: wheel
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pyright
 	$(OUTSIDE) && $(abspath $(BIN))/python -m pyright --pythonpath $(CURDIR)/build/wheel/venv/bin/python .
 
@@ -91,7 +119,7 @@ image:
 
 # Exported results, read by the packages of Inspect, Harbor and Every Eval Ever: 330 MB in build/formats. Of the last two only their
 # formats are needed, which run on earlier versions of Python and without the rest of what they depend on.
-test-formats: $(VENV)/.dev
+test-formats: $(VENV)/.dev-all
 	test -x build/formats/bin/python || $(PYTHON) -m venv build/formats
 	build/formats/bin/python -m pip install --quiet --disable-pip-version-check inspect_ai==0.3.285
 	build/formats/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --ignore-requires-python harbor==0.26.0 every-eval-ever==0.3.0
@@ -107,7 +135,7 @@ TRAIN ?= tests/training
 test-train:
 	python=$$($(PYTHON) tests/environment.py training) && $$python -m pytest -p no:cacheprovider $(TRAIN)
 
-# What continuous integration has time for, of the tests with TRL and with verl.
+# Of the tests with TRL and with verl, what the middle tier has time for.
 TRAINERS = $(addprefix tests/training/test_,behaviour.py rows.py speed.py answers.py lora.py trainers.py)
 LONG = resumed or processes_share or goes_on or evaluation_changes_nothing or loss_falls or micro_batches_and or fillers_change
 test-trainers:
@@ -116,26 +144,22 @@ test-trainers:
 
 # The shipped policy gets better by training: some minutes more, in the same environment.
 test-learning:
-	python=$$($(PYTHON) tests/environment.py training) && $$python -m pytest -p no:cacheprovider -m slow tests/training
+	python=$$($(PYTHON) tests/environment.py training) && $$python -m pytest -p no:cacheprovider --tier full tests/training
 
 # The plug-in of verl as far as it goes without a GPU: Linux on x86-64, 2.2 GB in the user's cache folder.
 test-verl:
 	python=$$($(PYTHON) tests/environment.py training_verl) && $$python -m pytest -p no:cacheprovider tests/training_verl
 
 # Runs killed at 100 moments in every mode, and power cut at 20 (as root): some 25 minutes.
-kills: $(VENV)/.dev
+kills: browser $(VENV)/.dev-all
 	GUIEVAL_KILLS=100 $(BIN)/python -m pytest -q tests/running/resume/test_resume.py -k kills
 	GUIEVAL_KILLS=20 $(BIN)/python -m pytest -q tests/online/test_runs.py tests/faults/test_environments.py -k kill
 	GUIEVAL_POWER_LOSSES=20 $(BIN)/python -m pytest -q tests/faults/test_disks.py -k power
 
-# Every page of MiniWoB++ in place of one in seven, and all that its expert does: some ten minutes.
-test-pages: $(VENV)/.dev
-	$(BIN)/python -m pytest -m slow tests/online
-
-# Hostile material at every boundary, 100,000 cases each from a seed that is printed: an hour or two on two cores.
-# FUZZ='replies --cases 1000 --seed 7' runs what it says; one case that failed is repeated by the command printed with it.
-FUZZ ?=
-fuzz: $(VENV)/.dev
+# Hostile material at every boundary, from a seed that is printed: 2,000 cases each, or what FUZZ='replies --cases 100000 --seed 7'
+# says; one case that failed is repeated by the command printed with it.
+FUZZ ?= --cases 2000
+fuzz: $(VENV)/.dev-all
 	$(BIN)/python -m tests.fuzz $(FUZZ)
 
 clean:

@@ -6,12 +6,14 @@ import contextlib
 import os
 import signal
 import subprocess
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
 from guieval.engines.http.patience import REACHED
 from tests.command_line import CommandLine
+from tests.cost import BUDGETS, Cost
+from tests.tiers import TIERS, tier_of
 
 with contextlib.suppress(ImportError):  # the environment in which vLLM is tried has no hypothesis, and no test that needs it
     from hypothesis import settings
@@ -24,19 +26,36 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell starts its b
     # the programs under test inherit it, and many tests send them Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-REPOSITORY = Path(__file__).resolve().parent.parent
-FIRST = ("running/cluster", "faults", "docs", "online", "project", "cli", "engines/vllm", "running", "browser", "journal")
-"""Folders of long tests: run first, they do not keep one worker busy after the others have ended."""
+TESTS = Path(__file__).resolve().parent
+REPOSITORY = TESTS.parent
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files of :data:`FIRST`; the order within a file stays."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--tier", choices=TIERS, help="only the tests of this tier (tests/tiers.py); without it, all but full")
 
-    def rank(item: pytest.Item) -> int:
-        folder = item.path.relative_to(REPOSITORY / "tests").as_posix()
-        return next((place for place, name in enumerate(FIRST) if folder.startswith(f"{name}/")), len(FIRST))
 
-    items.sort(key=rank)
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Cost(budgets=config.getoption("tier") == "core"), "cost")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """In the core tier, what belongs to a larger one is not even imported."""
+    if config.getoption("tier") == "core" and TESTS in collection_path.parents:
+        return tier_of(PurePosixPath(collection_path.relative_to(TESTS).as_posix())) != "core" or None
+    return None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the chosen tier, and begin with the folders that cost most, so that no worker is left alone with one of them."""
+    chosen = config.getoption("tier")
+    kept: list[pytest.Item] = []
+    dropped: list[pytest.Item] = []
+    for item in items:
+        marks = frozenset(mark.name for mark in item.iter_markers())
+        tier = tier_of(PurePosixPath(item.path.relative_to(TESTS).as_posix()), marks)
+        (kept if tier == chosen or (chosen is None and tier != "full") else dropped).append(item)
+    config.hook.pytest_deselected(items=dropped)
+    items[:] = sorted(kept, key=lambda item: -BUDGETS.get(item.path.relative_to(TESTS).parts[0], 0))
 
 
 @pytest.fixture(scope="session")

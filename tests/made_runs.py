@@ -18,13 +18,7 @@ ANSWERED = StepOutcome(verdict="wrong")
 
 
 def step(
-    action: Action,
-    *,
-    episode: str = "a",
-    index: int = 0,
-    length: int = 1,
-    dataset: str = "made-up",
-    **more: Any,
+    action: Action, *, episode: str = "a", index: int = 0, length: int = 1, dataset: str = "made-up", **more: Any
 ) -> StepTaskModel:
     values: dict[str, Any] = {
         "benchmark": "made-up",

@@ -1,43 +1,82 @@
-"""A mock server that is stopped in the middle of its work and comes back on the same port."""
+"""Servers that go away and come back on the same port, and ports at which nobody answers meanwhile."""
 
 from __future__ import annotations
 
+import logging
+import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
+from guieval.engines.http import patience
 from guieval.testing.mock_server import MockServer
-
-LONGEST = 60.0
 
 
 @contextmanager
-def outage(make: Callable[[int], MockServer], *, after: int, seconds: float) -> Iterator[str]:
-    """The base URL of a server, made for a port, that is stopped after so many answers and started again ``seconds`` later."""
-    server = make(0)
-    url = server.base_url
-    server.start()
-    over = threading.Event()
-    happened = threading.Event()
+def reserved_port() -> Iterator[int]:
+    """A port that refuses connections unless a server that a test gives it listens there; no other program is given it."""
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a server with the same option may bind it too
+        holder.bind(("127.0.0.1", 0))
+        yield holder.getsockname()[1]
 
-    def interrupt() -> None:
-        nonlocal server
-        while server.stats()["served"] < after:
-            if over.wait(0.005):
-                return
-        server.stop()
-        time.sleep(seconds)
-        server = make(int(url.rsplit(":", 1)[1].split("/")[0]))
-        server.start()
-        happened.set()
 
-    thread = threading.Thread(target=interrupt)
-    thread.start()
+@contextmanager
+def announced() -> Iterator[threading.Event]:
+    """Set once a run in this process announces that it waits for a server."""
+    event = threading.Event()
+
+    class Listening(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.getMessage().startswith("waiting for "):
+                event.set()
+
+    logger, handler = logging.getLogger(patience.__name__), Listening()
+    logger.addHandler(handler)
     try:
-        yield url
+        yield event
     finally:
-        over.set()
-        thread.join(LONGEST)
-        server.stop()
+        logger.removeHandler(handler)
+
+
+@contextmanager
+def outage(
+    make: Callable[[int], MockServer],
+    *,
+    after: int,
+    back: threading.Event | None = None,
+    meanwhile: Callable[[int], AbstractContextManager[object]] = nullcontext,
+) -> Iterator[str]:
+    """The base URL of a server, made for a port, that is stopped after so many answers, with requests in flight.
+
+    It is made and started again when the event ``back`` is set, which without one is when a run in this process has announced
+    its wait. ``meanwhile`` has the port until then.
+    """
+    over, happened = threading.Event(), threading.Event()
+    with reserved_port() as port, announced() as waited_for:
+        server = make(port)
+        server.start()
+
+        def interrupt() -> None:
+            nonlocal server
+            while server.stats()["served"] < after:
+                if over.wait(0.005):
+                    return
+            server.stop()
+            happened.set()
+            with meanwhile(port):
+                while not (back or waited_for).wait(0.01):
+                    if over.is_set():
+                        return
+            server = make(port)
+            server.start()
+
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{port}/v1"
+        finally:
+            over.set()
+            thread.join()
+            server.stop()
     assert happened.is_set(), "too little was asked of it"

@@ -62,19 +62,22 @@ def past_of(request: Request) -> list[dict[str, object]]:
 
 
 class ScriptedEngine:
-    """Answers with a policy after an optional delay; keeps every request it was sent."""
+    """Answers with a policy; keeps every request it was sent.
+
+    ``turns`` is how often the event loop goes round before the answer to a request comes.
+    """
 
     images: ImageForm = "none"
 
     def __init__(
         self,
         policy: Policy,
-        delay: Callable[[Request], float] | None = None,
+        turns: Callable[[Request], int] = lambda request: 1,
         usage: Callable[[Request], Usage | None] | None = None,
     ) -> None:
         self._policy = policy
         self._usage = usage
-        self._delay = delay
+        self._turns = turns
         self.requests: list[Request] = []
         self.in_flight = self.most_in_flight = 0
 
@@ -83,7 +86,8 @@ class ScriptedEngine:
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
-            await asyncio.sleep(self._delay(request) if self._delay else 0)
+            for _ in range(self._turns(request)):
+                await asyncio.sleep(0)
             return Reply(self._policy(request), usage=self._usage(request) if self._usage else None)
         finally:
             self.in_flight -= 1

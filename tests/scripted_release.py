@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import signal
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -129,7 +128,3 @@ def killed_at(moment: int, source: Path, out: Path) -> None:
         return png(sum(path.encode()))
 
     prepare(scripted(whole_script(image)), source, out, on_progress=pass_moment)
-
-
-if __name__ == "__main__":
-    killed_at(int(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]))

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from guieval.benchmarks._examples.aitw import write_aitw
 
-from guieval.actions import Action, Click, Point, Press, Scroll, Stop, Type
-from guieval.errors import DataError, UsageError
+from guieval.actions import Action, Click, Point, Scroll
+from guieval.errors import DataError
 from guieval.registry import load_benchmark
 from guieval.steps import Episode, StepTaskModel
+from tests.rows import every_row
 
 SCREEN = (100, 200)
 SUBSETS = ("general", "single", "webshopping", "install", "googleapps")
@@ -67,25 +67,16 @@ def only_step(root: Path, item: dict[str, Any]) -> StepTaskModel:
     return step
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("item", "action"),
     [
-        (row(3, "type", type_text="Grüße"), Type(text="Grüße")),
-        (gesture("click", [0.5, 0.25], [0.5, 0.25]), Click(point=Point(500, 250))),
         (gesture("click", [0.5, 0.25], [0.75, 0.25]), Click(point=Point(500, 250))),
-        (gesture("scroll down", [0.5, 0.75], [0.5, 0.25]), Scroll(point=Point(500, 750), direction="up")),
         (gesture("scroll up", [0.5, 0.25], [0.5, 0.75]), Scroll(point=Point(500, 250), direction="down")),
         (gesture("scroll left", [0.25, 0.5], [0.75, 0.5]), Scroll(point=Point(250, 500), direction="right")),
         (gesture("scroll right", [0.75, 0.5], [0.25, 0.5]), Scroll(point=Point(750, 500), direction="left")),
-        (row(5, "press back"), Press(button="BACK")),
-        (row(6, "press home"), Press(button="HOME")),
-        (row(7, "press enter"), Press(button="ENTER")),
-        (row(10, "status task complete"), Stop(status="finish")),
-        (row(11, "status task impossible"), Stop(status="impossible")),
     ],
-    ids=lambda value: getattr(value, "type", None),
 )
-def test_every_code(tmp_path: Path, item: dict[str, Any], action: Action) -> None:
+def test_what_the_page_of_labels_does_not_show(tmp_path: Path, item: dict[str, Any], action: Action) -> None:
     step = only_step(tmp_path, item)
     assert step.action == action
     assert (step.dataset, step.subset, step.split, step.setting) == ("aitw", "general", "test", "high")
@@ -107,26 +98,6 @@ def test_a_click_whose_finger_moved_keeps_the_path(tmp_path: Path) -> None:
     assert [step.extras for step in episode.steps] == [{}, {"path": [[500, 250], [500, 300]]}]
 
 
-def test_what_was_played_is_what_is_loaded(tmp_path: Path) -> None:
-    written = write_aitw(tmp_path, episodes=7)
-    episodes = {episode.key: episode for episode in load_benchmark("aitw", tmp_path)}
-    assert len(episodes) == 7
-    for subset, played in written.items():
-        for one in played:
-            episode = episodes["aitw", subset, f"{168_000_000_000_000_000 + one.number}"]  # type: ignore[index]
-            for step, was in zip(episode.steps, one.steps, strict=True):
-                assert step.instruction == one.task.instruction
-                assert len(step.boxes) == len(was.boxes)
-                for box, drawn in zip(step.boxes, was.boxes, strict=True):
-                    assert tuple(box) == pytest.approx(tuple(drawn), abs=1e-9)
-                if isinstance(was.action, Click) and isinstance(step.action, Click):
-                    assert tuple(step.action.point) == pytest.approx(tuple(was.action.point))
-                elif isinstance(was.action, Scroll) and isinstance(step.action, Scroll):
-                    assert step.action.direction == was.action.direction
-                else:
-                    assert step.action == was.action
-
-
 # --- files and folders ------------------------------------------------------------------------------------------------
 
 
@@ -140,7 +111,7 @@ def test_every_file_is_a_split_and_episodes_keep_their_order(tmp_path: Path) -> 
     assert [ref.key.subset for ref in refs if ref.split == "test"] == list(SUBSETS)
 
 
-@pytest.mark.parametrize("indent", [None, 2])
+@every_row("indent", [None, 2])
 def test_an_episode_after_letters_of_any_width_is_read(tmp_path: Path, indent: int | None) -> None:
     goals = ["天气怎么样？", "Quel temps fera-t-il à Orléans ?", "weather 🌦", 'say "]},["']
     write(tmp_path, *([row(10, "x", episode=str(number), goal=goal)] for number, goal in enumerate(goals)))
@@ -151,7 +122,7 @@ def test_an_episode_after_letters_of_any_width_is_read(tmp_path: Path, indent: i
     assert [episode.steps[0].instruction for episode in reversed(loaded)] == goals
 
 
-@pytest.mark.parametrize(("images", "before"), [("aitw_images", "aitw_images/"), ("aitw_imgs", "aitw_imgs/"), ("", "")])
+@every_row(("images", "before"), [("aitw_images", "aitw_images/"), ("aitw_imgs", "aitw_imgs/"), ("", "")])
 def test_images_may_lie_in_any_of_the_usual_folders(tmp_path: Path, images: str, before: str) -> None:
     write(tmp_path, [row(10, "x")], images=images)
     assert general(tmp_path)[0].steps[0].screenshot == f"{before}general/41_0.png"
@@ -162,19 +133,10 @@ def test_a_position_of_its_own_is_kept(tmp_path: Path) -> None:
     assert [step.extras for step in episode.steps] == [{}, {"step_id": 3}]
 
 
-@pytest.mark.parametrize("stray", [None, "aitw_data.json", "data/aitw_data_test.json"])
-def test_another_folder_is_refused(tmp_path: Path, stray: str | None) -> None:
-    if stray is not None:
-        (tmp_path / stray).parent.mkdir(exist_ok=True)
-        (tmp_path / stray).write_text("{}")
-    with pytest.raises(UsageError, match=r"holds no aitw_data_test\.json.*guieval prepare aitw"):
-        load_benchmark("aitw", tmp_path)
-
-
 # --- damage -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("item", "field"),
     [
         (row(4, "click"), "touch"),
@@ -209,7 +171,7 @@ def test_a_missing_image_leaves_out_the_episode(tmp_path: Path) -> None:
     assert len(benchmark.skipped) == 1
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("episodes", "message"),
     [
         ([[]], "general episode 0: expected a list of steps, got []"),
@@ -227,7 +189,7 @@ def test_an_episode_that_cannot_be_listed_is_refused(tmp_path: Path, episodes: l
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "message"),
     [
         ("", "is not JSON"),
@@ -259,8 +221,8 @@ def test_something_after_the_end_is_refused(tmp_path: Path) -> None:
         load_benchmark("aitw", tmp_path).index()
 
 
-@pytest.mark.parametrize("lift", [[1e308, 0.5], [-1e308, -1e308], [0.5, 1e306]])
-@pytest.mark.parametrize("word", ["click", "scroll up"])
+@every_row("lift", [[1e308, 0.5], [-1e308, -1e308], [0.5, 1e306]])
+@every_row("word", ["click", "scroll up"])
 def test_a_lift_beyond_every_screen_is_one_sentence(tmp_path: Path, word: str, lift: list[float]) -> None:
     write(tmp_path / "aitw", [gesture(word, [0.5, 0.5], lift)])
     with pytest.raises(DataError, match="field lift: expected fractions of the screen, got"):

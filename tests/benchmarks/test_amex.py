@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from guieval.benchmarks._examples.amex import episode_id, write_amex
+from guieval.benchmarks._examples.amex import write_amex
 
-from guieval.actions import Action, Click, Point, Press, Scroll, Stop, Type
-from guieval.errors import DataError, UsageError
+from guieval.actions import Action, Click, Point, Scroll
+from guieval.errors import DataError
 from guieval.registry import load_benchmark
 from guieval.steps import StepTaskModel
+from tests.rows import every_row
 
 NAME = "2024_5_14_15_19_a33e893f15bb4ad69a903291f954bf64"
 
@@ -55,28 +56,19 @@ def only_step(root: Path) -> StepTaskModel:
     return step
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("item", "action"),
     [
         (row("TAP", touch_coord=[720, 780]), Click(point=Point(500, 250))),
         (row("TAP", touch_coord=[1440, 0], lift_coord=[5, 5]), Click(point=Point(1000, 0))),
-        (row("SWIPE", touch_coord=[720, 2340], lift_coord=[720, 780]), Scroll(point=Point(500, 750), direction="up")),
         (row("SWIPE", touch_coord=[720, 780], lift_coord=[720, 2340]), Scroll(point=Point(500, 250), direction="down")),
         (row("SWIPE", touch_coord=[360, 1560], lift_coord=[1080, 1560]), Scroll(point=Point(250, 500), direction="right")),
         # 400 of 1440 is more of the screen than 600 of 3120, and 720 as much as 1560
         (row("SWIPE", touch_coord=[720, 1560], lift_coord=[320, 960]), Scroll(point=Point(500, 500), direction="left")),
         (row("SWIPE", touch_coord=[720, 1560], lift_coord=[0, 0]), Scroll(point=Point(500, 500), direction="up")),
-        (row("SWIPE", touch_coord=[720, 780], lift_coord=[720, 780]), Scroll(point=Point(500, 250), direction="up")),
-        (row("TYPE", type_text="two words"), Type(text="two words")),
-        (row("PRESS_BACK"), Press(button="BACK")),
-        (row("PRESS_HOME"), Press(button="HOME")),
-        (row("PRESS_ENTER"), Press(button="ENTER")),
-        (row("TASK_COMPLETE"), Stop(status="finish")),
-        (row("TASK_IMPOSSIBLE"), Stop(status="impossible")),
     ],
-    ids=lambda value: getattr(value, "type", None),
 )
-def test_every_action(tmp_path: Path, item: dict[str, Any], action: Action) -> None:
+def test_what_the_page_of_labels_does_not_show(tmp_path: Path, item: dict[str, Any], action: Action) -> None:
     step = only_step(write(tmp_path, item))
     assert step.action == action
     assert (step.dataset, step.subset, step.setting, step.episode_id) == ("amex", "", "high", NAME)
@@ -88,6 +80,7 @@ def test_every_action(tmp_path: Path, item: dict[str, Any], action: Action) -> N
 def test_a_swipe_keeps_its_path(tmp_path: Path) -> None:
     step = only_step(write(tmp_path, row("SWIPE", touch_coord=[720, 2340], lift_coord=[720, -312])))
     assert step.extras == {"step_id": 1, "package_name": "com.example", "path": [[500, 750], [500, -100]]}
+    assert only_step(write(tmp_path, row("PRESS_BACK", package_name=None))).extras == {"step_id": 1}
 
 
 def test_boxes_are_those_of_the_clickable_elements(tmp_path: Path) -> None:
@@ -100,7 +93,7 @@ def test_boxes_are_those_of_the_clickable_elements(tmp_path: Path) -> None:
     assert [tuple(box) for box in only_step(tmp_path).boxes] == [(100, 100, 200, 200), (-50, 0, 50, 0)]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("instruction", "split"),
     [
         ("Open Gmail. Write a mail", "test"),
@@ -119,27 +112,8 @@ def test_the_authors_rule_determines_the_split(tmp_path: Path, instruction: str,
     assert {step.split for step in benchmark.load(ref).steps} == {split}
 
 
-def test_what_was_played_is_what_is_loaded(tmp_path: Path) -> None:
-    played = {episode_id(one): one for one in write_amex(tmp_path, episodes=3, size=(720, 1600), app="Yelp")}
-    benchmark = load_benchmark("amex", tmp_path)
-    episodes = list(benchmark)
-    assert [episode.key.episode_id for episode in episodes] == sorted(played)
-    assert {ref.split for ref in benchmark.index()} == {"test"}
-    for episode in episodes:
-        for step, was in zip(episode.steps, played[episode.key.episode_id].steps, strict=True):
-            assert step.screenshot_size == (720, 1600)
-            assert (benchmark.root / step.screenshot).is_file()
-            assert len(step.boxes) == len(was.boxes)
-            if isinstance(was.action, Click) and isinstance(step.action, Click):
-                assert tuple(step.action.point) == pytest.approx(tuple(was.action.point), abs=0.7)  # half a pixel
-            elif isinstance(was.action, Scroll) and isinstance(step.action, Scroll):
-                assert step.action.direction == was.action.direction
-            else:
-                assert step.action == was.action
-
-
-@pytest.mark.parametrize("inner", ["", "AMEX"])
-@pytest.mark.parametrize("nested", [False, True])
+@every_row("inner", ["", "AMEX"])
+@every_row("nested", [False, True])
 def test_folders_as_the_archives_unpack_are_found(tmp_path: Path, inner: str, nested: bool) -> None:
     home = tmp_path / "AMEX"
     write_amex(home, episodes=1)
@@ -160,16 +134,7 @@ def test_annotations_alone_can_be_read(tmp_path: Path) -> None:
     assert step.screenshot == f"screenshot/{NAME}-1.png"
 
 
-@pytest.mark.parametrize("stray", [None, "instruction_anno/notes.txt", "element_anno/1.json", "7.json"])
-def test_another_folder_is_refused(tmp_path: Path, stray: str | None) -> None:
-    if stray is not None:
-        (tmp_path / stray).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / stray).write_text("[]")
-    with pytest.raises(UsageError, match=r"holds no instruction_anno.*guieval prepare amex"):
-        load_benchmark("amex", tmp_path)
-
-
-@pytest.mark.parametrize(
+@every_row(
     ("item", "field"),
     [
         (row("TAP"), "touch_coord"),
@@ -193,7 +158,7 @@ def test_a_damaged_step_is_reported_by_file_step_and_field(tmp_path: Path, item:
     assert f"{NAME}.json, step 1, field {field}: " in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("elements", "message"),
     [
         ([], "expected an object"),

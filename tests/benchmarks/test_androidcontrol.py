@@ -1,4 +1,4 @@
-"""AndroidControl from both prepared forms: what each label becomes, where images are looked for, and how damage is reported."""
+"""AndroidControl in UI-S1's annotation file: labels, boxes, sizes of screens, damage, and the real file."""
 
 from __future__ import annotations
 
@@ -14,51 +14,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guieval.actions import OPPOSITE, Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
+from guieval.actions import OPPOSITE, Action, Click, LongPress, Open, Point, Press, Scroll, Stop
 from guieval.data.benchmark import ABCBenchmark
 from guieval.data.doctor.counts import Counts, compare
 from guieval.data.screenshots import read_screenshot
 from guieval.errors import DataError, UsageError
 from guieval.frames import PIXELS, smart_resize
 from guieval.registry import load_benchmark
-from guieval.steps import Episode, StepTaskModel
+from guieval.steps import Episode
+from tests.rows import every_row
 
 SCREEN = (100, 200)
-
-
-def entry(episode: int, step: int, code: int, **changes: Any) -> dict[str, Any]:
-    """One step as GUIEvalKit's preparation writes it: places as the text of [y, x] lists, -1 where there is none."""
-    return {
-        "episode_id": episode,
-        "step_id": step,
-        "episode_length": 3,
-        "image_width": SCREEN[0],
-        "image_height": SCREEN[1],
-        "image_path": f"/home/someone/kit/data/android_control/screenshots/{episode}/screenshot_{episode}_{step}.png",
-        "instruction": "Buy milk",
-        "result_action_type": code,
-        "result_touch_yx": "[-1.0, -1.0]",
-        "result_lift_yx": "[-1.0, -1.0]",
-        "duration": None,
-        "result_action_text": "",
-        "result_action_app_name": "",
-        "ui_positions": "[[0.25, 0.5, 0.125, 0.25]]",
-        "low_instruction": f"do step {step}",
-        "subset": "android_control",
-        **changes,
-    }
-
-
-def point_entry(code: int, touch: list[float], lift: list[float] | None = None, **changes: Any) -> dict[str, Any]:
-    return entry(7, 0, code, result_touch_yx=str(touch), result_lift_yx=str(lift or touch), **changes)
-
-
-def write_episodes(folder: Path, *episodes: list[dict[str, Any]]) -> Path:
-    for steps in episodes:
-        name = str(steps[0]["episode_id"])
-        (folder / name).mkdir(parents=True)
-        (folder / name / f"{name}.json").write_text(json.dumps(steps, ensure_ascii=False), encoding="utf-8")
-    return folder
 
 
 def write_image(path: Path, size: tuple[int, int]) -> None:
@@ -68,198 +34,8 @@ def write_image(path: Path, size: tuple[int, int]) -> None:
     Image.new("RGB", size, "white").save(path)
 
 
-def only_step(root: Path, item: dict[str, Any], name: str = "androidcontrol") -> StepTaskModel:
-    write_episodes(root / "test/android_control", [item])
-    benchmark = load_benchmark(name, root)
-    (ref,) = benchmark.index()
-    (step,) = benchmark.load(ref).steps
-    return step
-
-
 def episodes_of(benchmark: ABCBenchmark) -> list[Episode]:
     return [benchmark.load(ref) for ref in benchmark.index()]
-
-
-@pytest.mark.parametrize(
-    ("item", "action"),
-    [
-        (point_entry(0, [0.25, 0.5]), LongPress(point=Point(500, 250))),
-        (point_entry(0, [0.25, 0.5], duration=2500), LongPress(point=Point(500, 250), duration=2500)),
-        (entry(7, 0, 1), Wait()),
-        (entry(7, 0, 3, result_action_text="多行\ntext"), Type(text="多行\ntext")),
-        (point_entry(4, [0.25, 0.5]), Click(point=Point(500, 250))),
-        (point_entry(4, [0.0, 1.0]), Click(point=Point(1000, 0))),
-        (point_entry(4, [0.0, 0.0], [0.04, 0.0]), Click(point=Point(0, 0))),
-        (point_entry(4, [0.0, 0.0], [0.0401, 0.0]), Scroll(point=Point(0, 0), direction="down")),
-        (point_entry(4, [0.5, 0.5], [0.2, 0.5]), Scroll(point=Point(500, 500), direction="up")),
-        (point_entry(4, [0.5, 0.5], [0.5, 0.2]), Scroll(point=Point(500, 500), direction="left")),
-        (point_entry(4, [0.5, 0.5], [0.5, 0.8]), Scroll(point=Point(500, 500), direction="right")),
-        (entry(7, 0, 5), Press(button="BACK")),
-        (entry(7, 0, 6), Press(button="HOME")),
-        (entry(7, 0, 7), Press(button="ENTER")),
-        (entry(7, 0, 10), Stop(status="finish")),
-        (entry(7, 0, 11), Stop(status="impossible")),
-        (entry(7, 0, 12, result_action_app_name="Zoho"), Open(app="Zoho")),
-    ],
-    ids=lambda value: getattr(value, "type", None),
-)
-def test_every_code_of_the_folder_layout(tmp_path: Path, item: dict[str, Any], action: Action) -> None:
-    step = only_step(tmp_path, item)
-    assert step.action == action
-    assert step.screenshot_size == SCREEN
-    assert [tuple(box) for box in step.boxes] == [(500, 250, 750, 375)]
-    assert (step.instruction, step.low_level_instruction) == ("Buy milk", "do step 0")
-
-
-def test_a_swipe_keeps_its_path(tmp_path: Path) -> None:
-    assert only_step(tmp_path, point_entry(4, [0.5, 0.25], [0.125, 0.25])).extras["path"] == [[250, 500], [250, 125]]
-
-
-@pytest.mark.parametrize(("name", "setting"), [("androidcontrol", "high"), ("androidcontrol-low", "low")])
-def test_both_settings_are_the_same_data_set(tmp_path: Path, name: str, setting: str) -> None:
-    step = only_step(tmp_path, entry(7, 0, 1), name)
-    assert (step.benchmark, step.dataset, step.setting, step.split) == (name, "androidcontrol", setting, "test")
-
-
-def test_steps_are_counted_and_numbered_by_what_the_file_holds(tmp_path: Path) -> None:
-    steps = [entry(7, 0, 1), entry(7, 2, 5), entry(7, 3, 10, image_path="/x/screenshots/7/screenshot_7_2.png")]
-    write_episodes(tmp_path, [{**item, "episode_length": 4} for item in steps])
-    benchmark = load_benchmark("androidcontrol", tmp_path)
-    (ref,) = benchmark.index()
-    assert ref.length == 3
-    episode = benchmark.load(ref)
-    assert [(step.step_index, step.episode_length) for step in episode.steps] == [(0, 3), (1, 3), (2, 3)]
-    assert [step.extras for step in episode.steps] == [
-        {"episode_length": 4},
-        {"step_id": 2, "episode_length": 4},
-        {"step_id": 3, "episode_length": 4},
-    ]
-
-
-def test_a_word_in_a_text_is_not_counted_as_a_step(tmp_path: Path) -> None:
-    tricky = '"result_action_type": 4, \\"result_action_type\\": "result_action_type'
-    write_episodes(tmp_path, [entry(7, 0, 3, result_action_text=tricky, instruction=tricky), entry(7, 1, 10)])
-    (ref,) = load_benchmark("androidcontrol", tmp_path).index()
-    assert ref.length == 2
-
-
-def test_episodes_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
-    write_episodes(tmp_path, *([entry(number, 0, 1)] for number in (100, 9, 10)))
-    assert [ref.key.episode_id for ref in load_benchmark("androidcontrol", tmp_path).index()] == ["9", "10", "100"]
-
-
-@pytest.mark.parametrize("inner", ["..", ".", "test", "test/android_control"])
-def test_any_folder_of_the_layout_may_be_given(tmp_path: Path, inner: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    top = tmp_path / "data" / "android_control"
-    write_episodes(top / "test" / "android_control", [entry(7, 0, 1), entry(7, 1, 10)])
-    write_image(top / "screenshots/7/screenshot_7_0.png", SCREEN)
-    write_image(top / "screenshots/7/screenshot_7_1.png", SCREEN)
-    monkeypatch.chdir(top / inner)
-    for root in ((top / inner).resolve(), Path(".")):
-        benchmark = load_benchmark("androidcontrol", root)
-        (episode,) = episodes_of(benchmark)
-        assert len(episode) == 2
-        for step in episode.steps:
-            assert read_screenshot(benchmark.root, step.screenshot, step.screenshot_size).size == SCREEN
-
-
-@pytest.mark.parametrize(
-    ("recorded", "stored", "expected"),
-    [
-        ("/a/b/screenshots/7/x.png", "screenshots/7/x.png", "screenshots/7/x.png"),
-        ("/a/b/screenshots/7/x.png", "b/screenshots/7/x.png", "b/screenshots/7/x.png"),
-        ("/a/b/screenshots/7/x.png", "x.png", "x.png"),
-        ("screenshots//7/x.png", "screenshots/7/x.png", "screenshots/7/x.png"),
-        ("C:\\data\\screenshots\\7\\x.png", "screenshots/7/x.png", "screenshots/7/x.png"),
-        ("/a/b/screenshots/7/x.png", None, "screenshots/7/x.png"),
-        ("/a/screenshots/b/images/x.png", None, "images/x.png"),
-        ("/a/b/c/x.png", None, "c/x.png"),
-        ("x.png", None, "x.png"),
-        ("../x.png", None, "../x.png"),
-    ],
-)
-def test_recorded_paths_are_found_below_the_folder(tmp_path: Path, recorded: str, stored: str | None, expected: str) -> None:
-    if stored is not None:
-        write_image(tmp_path / stored, SCREEN)
-    steps = [entry(7, 0, 1, image_path=recorded), entry(7, 1, 10, image_path=recorded)]
-    write_episodes(tmp_path / "test/android_control", steps)
-    (episode,) = episodes_of(load_benchmark("androidcontrol", tmp_path))
-    assert [step.screenshot for step in episode.steps] == [expected, expected]
-
-
-def test_boxes_may_reach_outside_the_screen(tmp_path: Path) -> None:
-    step = only_step(tmp_path, entry(7, 0, 1, ui_positions="[[-0.5, -0.25, 2.0, 1.5], [0, 0, 0, 0]]"))
-    assert [tuple(box) for box in step.boxes] == [(-250, -500, 1250, 1500), (0, 0, 0, 0)]
-
-
-@pytest.mark.parametrize(
-    ("item", "field"),
-    [
-        (point_entry(4, [0.5, 1.01]), "result_touch_yx"),
-        (point_entry(4, [-0.01, 0.5]), "result_touch_yx"),
-        (entry(7, 0, 4), "result_touch_yx"),
-        (point_entry(4, [0.5, 0.5], [math.inf, 0.5]), "result_lift_yx"),
-        (entry(7, 0, 4, result_touch_yx="[0.5]"), "result_touch_yx"),
-        (entry(7, 0, 4, result_touch_yx="somewhere"), "result_touch_yx"),
-        (point_entry(0, [0.5, 0.5], duration=-1), "duration"),
-        (entry(7, 0, 2), "result_action_type"),
-        (entry(7, 0, 1, result_action_type="4"), "result_action_type"),
-        (entry(7, 0, 4, result_touch_yx="[0.5, 0.5]", result_lift_yx="[0.5, NaN]"), "result_lift_yx"),
-        (entry(7, 0, 4, result_touch_yx="[0.5, 0.5]", result_lift_yx="[0.5, 1e999]"), "result_lift_yx"),
-        (entry(7, 0, 3, result_action_text=None), "result_action_text"),
-        (entry(7, 0, 1, ui_positions="[[1, 2, 3]]"), "ui_positions"),
-        (entry(7, 0, 1, ui_positions="[[1, 2, 3, NaN]]"), "ui_positions"),
-        (entry(7, 0, 1, ui_positions=[[1, 2, 3, 10**400]]), "ui_positions"),
-        (entry(7, 0, 1, image_width=0), "screenshot_size.0"),
-        (entry(7, 0, 1, step_id=None), "step_id"),
-        ({key: value for key, value in entry(7, 0, 1).items() if key != "instruction"}, "instruction"),
-    ],
-)
-def test_a_damaged_step_is_reported_by_file_step_and_field(tmp_path: Path, item: dict[str, Any], field: str) -> None:
-    write_episodes(tmp_path / "test/android_control", [entry(7, 0, 1), {**item, "step_id": item["step_id"] and 1}])
-    benchmark = load_benchmark("androidcontrol", tmp_path)
-    (ref,) = benchmark.index()
-    with pytest.raises(DataError) as caught:
-        benchmark.load(ref)
-    assert f"7.json, step 1, field {field}: " in str(caught.value)
-
-
-def test_a_strangers_step_is_refused(tmp_path: Path) -> None:
-    write_episodes(tmp_path, [entry(7, 0, 1), entry(8, 1, 1)])
-    benchmark = load_benchmark("androidcontrol", tmp_path)
-    with pytest.raises(DataError, match=r"7\.json, step 1, field episode_id: is 8, but the file belongs to episode '7'"):
-        benchmark.load(benchmark.index()[0])
-
-
-@pytest.mark.parametrize(
-    "text", ['[{"result_action_type": 1', '{"result_action_type": 1}', '[["result_action_type": 1]]', "[]"]
-)
-def test_a_file_that_holds_no_list_of_steps_is_refused(tmp_path: Path, text: str) -> None:
-    (tmp_path / "7").mkdir()
-    (tmp_path / "7" / "7.json").write_text(text, encoding="utf-8")
-    benchmark = load_benchmark("androidcontrol", tmp_path)
-    with pytest.raises(DataError, match=r"7\.json"):
-        episodes_of(benchmark)
-
-
-@pytest.mark.parametrize("stray", [None, "notes.txt", "7/8.json", "images/7_0.png"])
-def test_a_folder_without_the_data_is_refused_saying_what_was_expected(tmp_path: Path, stray: str | None) -> None:
-    if stray is not None:
-        (tmp_path / stray).parent.mkdir(exist_ok=True)
-        (tmp_path / stray).write_text("[]")
-    with pytest.raises(UsageError, match=r"no AndroidControl data.*<episode>\.json.*android_control_evaluation_std\.jsonl"):
-        load_benchmark("androidcontrol", tmp_path)
-
-
-def test_options_that_have_no_use_are_refused(tmp_path: Path) -> None:
-    write_episodes(tmp_path, [entry(7, 0, 1)])
-    with pytest.raises(UsageError, match="screen_size='1x2' has no use"):
-        load_benchmark("androidcontrol", tmp_path, screen_size="1x2")
-    with pytest.raises(UsageError, match="no option 'colour'"):
-        load_benchmark("androidcontrol", tmp_path, colour="red")
-
-
-# --- UI-S1's annotation file ---
 
 
 def shot(content: dict[str, Any], number: int = 0, **others: Any) -> dict[str, Any]:
@@ -300,47 +76,34 @@ def first_episode(root: Path, name: str = "androidcontrol", **options: Any) -> E
     return benchmark.load(benchmark.index()[0])
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("item", "action"),
     [
         (click(540, 2400), Click(point=Point(500, 1000))),
-        (shot({"action": "long_press", "coordinate": [0, 600], "time": 2}), LongPress(point=Point(0, 250), duration=2000)),
         (shot({"action": "long_press", "coordinate": [0, 600]}), LongPress(point=Point(0, 250))),
-        (shot({"action": "type", "text": "milk"}), Type(text="milk")),
-        (shot({"action": "open", "text": "Shop"}), Open(app="Shop")),
-        (shot({"action": "system_button", "button": "Back"}), Press(button="BACK")),
         (shot({"action": "system_button", "button": "Home"}), Press(button="HOME")),
         (shot({"action": "system_button", "button": "Enter"}), Press(button="ENTER")),
-        (shot({"action": "wait", "time": 2}), Wait(duration=2000)),
-        (shot({"action": "terminate", "status": "success"}), Stop(status="finish")),
-        (shot({"action": "terminate", "status": "failure"}), Stop(status="impossible")),
-        (swipe([540, 1800], [540, 600], "down"), Scroll(point=Point(500, 750), direction="up")),
         (swipe([540, 600], [540, 1800], "up"), Scroll(point=Point(500, 250), direction="down")),
-        (swipe([270, 1200], [810, 1200], "right"), Scroll(point=Point(750, 500), direction="left")),
         (swipe([810, 1200], [270, 1200], "left"), Scroll(point=Point(250, 500), direction="right")),
         (swipe([540, 1800], [540, 600], None), Scroll(point=Point(500, 750), direction="up")),
         (swipe([270, 1200], [810, 1200], None), Scroll(point=Point(750, 500), direction="left")),
     ],
-    ids=lambda value: getattr(value, "type", None),
 )
-def test_every_action_of_the_annotation_file(tmp_path: Path, item: dict[str, Any], action: Action) -> None:
+def test_what_the_page_of_labels_does_not_show(tmp_path: Path, item: dict[str, Any], action: Action) -> None:
     (step,) = first_episode(write_lines(tmp_path, line(item))).steps
     assert step.action == action
     assert (step.instruction, step.low_level_instruction, step.setting) == ("Buy milk", "do it", "high")
     assert step.screenshot == "images/7_0.png"
 
 
-@pytest.mark.parametrize(
-    ("item", "label"),
-    [(swipe([540, 1800], [540, 600], "down"), "down"), (swipe([540, 1800], [540, 600], None), "up")],
-)
+@every_row(("item", "label"), [(swipe([540, 1800], [540, 600], "down"), "down"), (swipe([540, 1800], [540, 600], None), "up")])
 def test_a_swipe_keeps_the_word_its_own_scorers_use(tmp_path: Path, item: dict[str, Any], label: str) -> None:
     extras = first_episode(write_lines(tmp_path, line(item))).steps[0].extras
     assert extras["direction_label"] == label
     assert extras["path"] == [[500, 750], [500, 250]]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("item", "boxes"),
     [
         (click(540, 1200, [0, 0, 1080, 2400], [540, 600, 2160, -240]), [(0, 0, 1000, 1000), (500, 250, 2000, -100)]),
@@ -362,7 +125,7 @@ def test_candidate_boxes_in_every_form(tmp_path: Path, item: dict[str, Any], box
     assert [tuple(box) for box in step.boxes] == boxes
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("steps", "size", "told_by"),
     [
         ([click(1080, 2400)], (1080, 2400), "fit"),
@@ -386,7 +149,7 @@ def test_the_screen_size_follows_from_the_episode(
     assert {step.extras["screen_size_from"] for step in episode.steps} == {told_by}
 
 
-@pytest.mark.parametrize("given_size", ["1600x3200", " 1600 X 3200 ", (1600, 3200), [1600, 3200]])
+@every_row("given_size", ["1600x3200", " 1600 X 3200 ", (1600, 3200), [1600, 3200]])
 def test_the_screen_size_may_be_given(tmp_path: Path, given_size: Any) -> None:
     (step,) = first_episode(write_lines(tmp_path, line(click(1600, 1600))), screen_size=given_size).steps
     assert step.screenshot_size == (1600, 3200)
@@ -394,7 +157,7 @@ def test_the_screen_size_may_be_given(tmp_path: Path, given_size: Any) -> None:
     assert step.extras["screen_size_from"] == "option"
 
 
-@pytest.mark.parametrize("given_size", ["1600", "1600x", "0x5", "axb", (1, 2, 3), (0, 5), (1.5, 2)])
+@every_row("given_size", ["1600", "1600x", "0x5", "axb", (1, 2, 3), (0, 5), (1.5, 2)])
 def test_a_screen_size_that_is_none_is_refused(tmp_path: Path, given_size: Any) -> None:
     write_lines(tmp_path, line(click(1, 1)))
     with pytest.raises(UsageError, match="expected WIDTHxHEIGHT in pixels"):
@@ -444,7 +207,7 @@ def test_blank_lines_are_skipped_but_counted(tmp_path: Path) -> None:
         episodes_of(benchmark)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("item", "field"),
     [
         (click(1441, 5), "action_content, field coordinate"),
@@ -475,7 +238,7 @@ def test_a_damaged_line_is_reported_by_file_line_step_and_field(tmp_path: Path, 
     assert f"android_control_evaluation_std.jsonl, line 2, step 1, field {field}" in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "problem"),
     [
         ("{", "line 2: is not JSON"),
@@ -492,7 +255,7 @@ def test_the_index_refuses_a_line_it_cannot_name(tmp_path: Path, text: str, prob
         load_benchmark("androidcontrol", tmp_path).index()
 
 
-@pytest.mark.parametrize("keep", [0, 10, 40])
+@every_row("keep", [0, 10, 40])
 def test_a_cut_packed_file_is_reported(tmp_path: Path, keep: int) -> None:
     name = "android_control_evaluation_std.jsonl.gz"
     write_lines(tmp_path, line(click(1, 1)), name=name)
@@ -539,13 +302,27 @@ def ui_s1(shared_data: Path) -> Path:
     return folder
 
 
-def test_the_whole_test_file(ui_s1: Path) -> None:
+@pytest.fixture(scope="module")
+def real(ui_s1: Path) -> list[Episode]:
+    """The whole test split."""
+    return list(load_benchmark("androidcontrol", ui_s1))
+
+
+def published(benchmark: ABCBenchmark, episodes: list[Episode]) -> list[str]:
+    """The published counts that these episodes meet."""
+    counts = Counts()
+    for episode in episodes:
+        first = episode.steps[0]
+        counts.add(first.split, first.subset, [(step.groups, step.action.type) for step in episode.steps])
+    return [each.published.name for each in compare(benchmark.published, counts) if each.verdict == "agrees"]
+
+
+def test_the_whole_test_file(ui_s1: Path, real: list[Episode]) -> None:
     benchmark = load_benchmark("androidcontrol", ui_s1)
-    refs = benchmark.index()
-    episodes = [benchmark.load(ref) for ref in refs]
-    steps = [step for episode in episodes for step in episode.steps]
-    assert (len(episodes), len(steps)) == (1543, 8444)
-    assert [(ref.key, ref.length) for ref in refs] == [(episode.key, len(episode)) for episode in episodes]
+    steps = [step for episode in real for step in episode.steps]
+    assert (len(real), len(steps)) == (1543, 8444)
+    assert [(ref.key, ref.length) for ref in benchmark.index()] == [(episode.key, len(episode)) for episode in real]
+    assert published(benchmark, real) == ["test split"]
     assert Counter(step.action.type for step in steps) == {
         "CLICK": 5074,
         "SCROLL": 1211,
@@ -558,13 +335,13 @@ def test_the_whole_test_file(ui_s1: Path) -> None:
     scrolls = [step for step in steps if isinstance(step.action, Scroll)]
     assert Counter(step.extras["direction_label"] for step in scrolls) == {"down": 947, "up": 96, "right": 94, "left": 74}
     assert all(step.action.direction == OPPOSITE[step.extras["direction_label"]] for step in scrolls)  # type: ignore[union-attr]
-    screens = Counter(episode.steps[0].screenshot_size for episode in episodes)
+    screens = Counter(episode.steps[0].screenshot_size for episode in real)
     assert screens == {(1080, 2400): 1514, (1440, 3120): 24, (1080, 2160): 5}
     assert sum(len(step.boxes) > 0 for step in steps if isinstance(step.action, Open)) == 81
     assert len({step.screenshot for step in steps}) == 8444
 
 
-def test_the_screens_agree_with_the_labels_of_ui_genie(ui_s1: Path, shared_data: Path) -> None:
+def test_the_screens_agree_with_the_labels_of_ui_genie(real: list[Episode], shared_data: Path) -> None:
     """UI-Genie's labels are pixels of the resized image, so each of them shows the height of its episode's screen."""
     files = sorted((shared_data / "result_files").glob("Euphoria16+UI-Genie__*_badcase.json.gz"))
     if not files:
@@ -577,7 +354,7 @@ def test_the_screens_agree_with_the_labels_of_ui_genie(ui_s1: Path, shared_data:
     labels = {tuple(map(int, found)) for text in texts for found in named.findall(text)}
     assert len(labels) == 1276
     compared = Counter[tuple[int, int]]()
-    for step in (step for episode in load_benchmark("androidcontrol", ui_s1) for step in episode.steps):
+    for step in (step for episode in real for step in episode.steps):
         if isinstance(step.action, Click | LongPress):
             width, height = step.screenshot_size
             x, y = PIXELS.encode(step.action.point, step.screenshot_size)
@@ -589,10 +366,10 @@ def test_the_screens_agree_with_the_labels_of_ui_genie(ui_s1: Path, shared_data:
     assert compared == {(1080, 2400): 1264, (1440, 3120): 6, (1080, 2160): 6}
 
 
-def test_instructions_agree_with_the_fingers_direction(ui_s1: Path) -> None:
+def test_instructions_agree_with_the_fingers_direction(real: list[Episode]) -> None:
     """Where a sideways swipe's instruction names a side, it is the finger's: the reason for turning both axes around."""
     message: Counter[tuple[str, str]] = Counter()
-    for episode in episodes_of(load_benchmark("androidcontrol", ui_s1)):
+    for episode in real:
         for step in episode.steps:
             if isinstance(step.action, Scroll) and step.action.direction in ("left", "right"):
                 word = re.search(
@@ -611,24 +388,7 @@ def test_the_training_examples(ui_s1: Path) -> None:
     assert sum(len(step.boxes) for episode in episodes for step in episode.steps) == 74
     assert [episode.key.episode_id for episode in episodes[:3]] == ["0", "20", "40"]
     assert {step.split for episode in episodes for step in episode.steps} == {"train"}
-
-
-# --- finish steps, damage that is passed over, published counts ---
-
-
-def test_finish_steps_of_the_folder_can_be_left_out(tmp_path: Path) -> None:
-    write_episodes(
-        tmp_path / "test/android_control",
-        [entry(7, 0, 1), entry(7, 1, 5), entry(7, 2, 10)],
-        [entry(8, 0, 10)],
-        [entry(9, 0, 10), entry(9, 1, 1)],
-    )
-    benchmark = load_benchmark("androidcontrol", tmp_path, finish=False)
-    assert [(ref.key.episode_id, ref.length) for ref in benchmark.index()] == [("7", 2), ("9", 2)]
-    kept, odd = episodes_of(benchmark)
-    assert [step.action for step in kept.steps] == [Wait(), Press(button="BACK")]
-    assert [step.action for step in odd.steps] == [Stop(), Wait()]  # only a last step can be an added one
-    assert [len(episode) for episode in episodes_of(load_benchmark("androidcontrol", tmp_path))] == [3, 1, 2]
+    assert published(benchmark, episodes) == ["UI-S1's training example"]
 
 
 def test_finish_steps_of_the_file_can_be_left_out(tmp_path: Path) -> None:
@@ -639,18 +399,6 @@ def test_finish_steps_of_the_file_can_be_left_out(tmp_path: Path) -> None:
     assert [[step.action.type for step in episode.steps] for episode in episodes_of(benchmark)] == [["CLICK"], ["CLICK"]]
     with pytest.raises(UsageError, match="finish is 'no'; expected true or false"):
         load_benchmark("androidcontrol", tmp_path, finish="no")
-
-
-def test_damaged_episodes_can_be_passed_over(tmp_path: Path) -> None:
-    folder = write_episodes(tmp_path / "kit", [entry(7, 0, 1)], [entry(8, 0, 99)], [entry(9, 0, 1)], [entry(10, 0, 1)])
-    (folder / "9" / "9.json").write_text("gone")
-    benchmark = load_benchmark("androidcontrol", folder)
-    benchmark = benchmark.skipping_damaged()
-    assert [episode.key.episode_id for episode in benchmark] == ["7", "10"]
-    assert [re.sub(r".*kit/", "", str(error)) for error in benchmark.skipped] == [
-        "9/9.json: is not JSON (expected value at line 1 column 1)",
-        "8/8.json, step 0, field result_action_type: expected one of 0, 1, 3, 4, 5, 6, 7, 10, 11, 12, got 99",
-    ]
 
 
 def test_damaged_lines_can_be_passed_over(tmp_path: Path) -> None:
@@ -664,19 +412,3 @@ def test_damaged_lines_can_be_passed_over(tmp_path: Path) -> None:
     assert len(benchmark.skipped) == 2
     assert "line 2: is not JSON" in str(benchmark.skipped[0])
     assert "line 4: episode androidcontrol/7 is already in " in str(benchmark.skipped[1])
-
-
-@pytest.mark.parametrize(
-    ("file", "name"),
-    [
-        ("android_control_evaluation_std.jsonl.gz", "test split"),
-        ("android_control_train_example.jsonl", "UI-S1's training example"),
-    ],
-)
-def test_the_real_files_hold_what_is_published_of_them(ui_s1: Path, file: str, name: str) -> None:
-    benchmark = load_benchmark("androidcontrol", ui_s1, file=file)
-    counts = Counts()
-    for episode in benchmark:
-        first = episode.steps[0]
-        counts.add(first.split, first.subset, [(step.groups, step.action.type) for step in episode.steps])
-    assert [each.published.name for each in compare(benchmark.published, counts) if each.verdict == "agrees"] == [name]

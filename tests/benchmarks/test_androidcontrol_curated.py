@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Type, Wait
-from guieval.errors import DataError, UsageError
+from guieval.actions import Action, Click, Point, Scroll
+from guieval.errors import DataError
 from guieval.registry import load_benchmark
 from guieval.steps import Episode
+from tests.rows import every_row
 
 NAME = "androidcontrol-curated"
 
@@ -47,17 +48,11 @@ def images(episodes: list[Episode]) -> dict[str, list[int]]:
     }
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("label", "action"),
     [
         ({"gt_action": "click", "gt_bbox": [540, 600]}, Click(point=Point(500, 250))),
-        ({"gt_action": "long_press", "gt_bbox": [0, 2400]}, LongPress(point=Point(0, 1000))),
-        ({"gt_action": "scroll", "gt_input_text": "DOWN"}, Scroll(point=Point(500, 500), direction="up")),
         ({"gt_action": "scroll", "gt_input_text": "LEFT"}, Scroll(point=Point(500, 500), direction="right")),
-        ({"gt_action": "type", "gt_input_text": "Leonardo"}, Type(text="Leonardo")),
-        ({"gt_action": "open_app", "gt_input_text": "To"}, Open(app="To")),
-        ({"gt_action": "press_back"}, Press(button="BACK")),
-        ({"gt_action": "wait"}, Wait()),
     ],
 )
 def test_every_label(label: dict[str, Any], action: Action, tmp_path: Path) -> None:
@@ -97,7 +92,7 @@ def test_an_empty_instruction_in_a_history_counts_as_a_step(tmp_path: Path) -> N
     assert images(episodes_of(tmp_path, row(1), first, row(3, "", "go on"))) == {"1": [1, 2, 3]}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("rows", "problem"),
     [
         ([row(1), row(2, "one", "two")], "row 1, field history: no step of the same goal comes before it: 'two'"),
@@ -129,8 +124,3 @@ def test_an_image_states_its_size_and_may_lie_above_the_file(tmp_path: Path) -> 
     (step,) = episode.steps
     assert step.action == Click(point=Point(500, 250))
     assert (step.screenshot, step.extras["screen_size_from"]) == ("android_control_high/image_1.jpg", "image")
-
-
-def test_a_foreign_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"holds no android_control_high_point\.json"):
-        load_benchmark(NAME, tmp_path)

@@ -9,7 +9,7 @@ import json
 import re
 import struct
 import tracemalloc
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from guieval.benchmarks._examples.androidcontrol_ui_s1 import write_test_file
 from guieval.benchmarks._examples.tfrecord import Feature, blob, example, framed, number, packed, write_records
 from PIL import Image
 
-from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
+from guieval.actions import Action, Click, LongPress, Point, Scroll, Stop, Type, Unsupported, Wait
 from guieval.data.benchmark import Release, ReleasedEpisode
 from guieval.data.doctor.counts import Counts, compare
 from guieval.data.episodes.prepare import prepare
@@ -28,6 +28,7 @@ from guieval.errors import DataError, UsageError
 from guieval.registry import benchmarks, load_benchmark
 from guieval.steps import Episode, EpisodeKey
 from guieval.testing.phone import PhoneEpisode, encode
+from tests.rows import every_row
 
 SCREEN = (100, 200)
 LARGE = 2**62 + 3
@@ -250,36 +251,29 @@ def test_missing_shards_are_reported_and_leave_the_number_of_episodes_open(folde
 # --- labels ---
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("action", "label"),
     [
         ({"action_type": "click", "x": 25, "y": 150}, Click(point=Point(250, 750))),
         ({"action_type": "click", "x": 100, "y": 0}, Click(point=Point(1000, 0))),
         ({"action_type": "long_press", "x": 50, "y": 200}, LongPress(point=Point(500, 1000))),
-        ({"action_type": "scroll", "direction": "down"}, Scroll(point=Point(500, 500), direction="up")),
         ({"action_type": "scroll", "direction": "up"}, Scroll(point=Point(500, 500), direction="down")),
-        ({"action_type": "scroll", "direction": "left"}, Scroll(point=Point(500, 500), direction="right")),
         ({"action_type": "scroll", "direction": "right"}, Scroll(point=Point(500, 500), direction="left")),
         ({"action_type": "input_text", "text": '多行\n😀 "q"'}, Type(text='多行\n😀 "q"')),
-        ({"action_type": "open_app", "app_name": "Café"}, Open(app="Café")),
-        ({"action_type": "navigate_back"}, Press(button="BACK")),
-        ({"action_type": "navigate_home"}, Press(button="HOME")),
-        ({"action_type": "wait"}, Wait()),
         (
             {"action_type": "type", "x": 1, "y": 2, "text": "hi"},
             Unsupported(name="type", arguments={"x": 1, "y": 2, "text": "hi"}),
         ),
     ],
-    ids=lambda value: value.get("action_type") if isinstance(value, dict) else None,
 )
-def test_every_action(tmp_path: Path, action: dict[str, Any], label: Action) -> None:
+def test_what_the_page_of_labels_does_not_show(tmp_path: Path, action: dict[str, Any], label: Action) -> None:
     episode = only(tmp_path, record(action))
     assert [step.action for step in episode.steps] == [label, Stop()]
     assert episode.steps[0].extras.get("direction_label") == action.get("direction")
     assert episode.steps[0].instruction == "Buy milk 牛奶 🥛"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("action", "problem"),
     [
         ({"action_type": "click", "x": 5}, "field y: is missing"),
@@ -307,7 +301,7 @@ def test_a_damaged_action_is_reported_and_can_be_passed_over(tmp_path: Path, act
     assert [str(error) for error in source.skipped] == [str(caught.value)]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("changes", "problem"),
     [
         ({"episode_id": []}, "field episode_id: expected one whole number, got 0"),
@@ -330,7 +324,6 @@ def test_a_damaged_action_is_reported_and_can_be_passed_over(tmp_path: Path, act
             "field accessibility_trees, screenshot 1: is not an AndroidAccessibilityForest",
         ),
     ],
-    ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
 )
 def test_a_damaged_record_is_reported_by_shard_record_and_field(tmp_path: Path, changes: dict[str, Any], problem: str) -> None:
     write(tmp_path, record(WAIT, episode_id=8), record(WAIT))
@@ -460,7 +453,7 @@ def test_the_framing_is_tensorflows() -> None:
     assert framed(bytes(32))[-4:] == struct.pack("<I", ((0x8A9136AA >> 15 | 0x8A9136AA << 17) + 0xA282EAD8) % 2**32)  # RFC 3720
 
 
-@pytest.mark.parametrize("compressed", [True, False])
+@every_row("compressed", [True, False])
 def test_shards_may_be_packed_or_not(tmp_path: Path, compressed: bool) -> None:
     root = write(tmp_path, record(WAIT), record(WAIT, episode_id=8), compressed=compressed)
     assert [item.episode.key.episode_id for item in everything(release(root))] == ["7", "8"]
@@ -497,48 +490,46 @@ def three(tmp_path: Path, compressed: bool) -> tuple[Path, list[bytes]]:
     return root / shard_name(0, 1), [framed(example(item)) for item in records]
 
 
-def test_damaged_data_are_reported_and_passed_over(tmp_path: Path) -> None:
+def changed(frame: bytes, place: int, bit: int) -> bytes:
+    return frame[:place] + bytes([frame[place] ^ bit]) + frame[place + 1 :]
+
+
+ENDS = "is damaged: the file ends within it, so it is only a part"
+SIZE = struct.pack("<Q", 2**60)
+
+
+@every_row(
+    ("damage", "names", "error"),
+    [
+        (lambda one, two, three: b"", [], ": is empty"),
+        (
+            lambda one, two, three: one + changed(two, len(two) // 2, 1) + three,
+            ["1", "3"],
+            "is damaged: its data do not agree with their checksum",
+        ),
+        *[
+            (
+                lambda one, two, three, place=place: one + changed(two, place, 0x40) + three,
+                ["1"],
+                "is damaged: its length does not agree with its checksum",
+            )
+            for place in range(12)
+        ],
+        (
+            lambda one, two, three: one + SIZE + framed(SIZE)[-4:],
+            ["1"],
+            f"is damaged: its length is {2**60} bytes, more than a record can have",
+        ),
+        *[(lambda one, two, three, cut=cut: one + two[:cut], ["1"], ENDS) for cut in (1, 8, 11, 12, 500, -5, -4, -1)],
+    ],
+)
+def test_a_damaged_shard_is_read_as_far_as_it_goes(
+    tmp_path: Path, damage: Callable[..., bytes], names: list[str], error: str
+) -> None:
     file, frames = three(tmp_path, compressed=False)
-    damaged = bytearray(frames[1])
-    damaged[len(damaged) // 2] ^= 1
-    file.write_bytes(frames[0] + damaged + frames[2])
-    names, errors = read_all(tmp_path)
-    assert names == ["1", "3"]
-    assert errors == [f"{file}, record 1: is damaged: its data do not agree with their checksum"]
-
-
-@pytest.mark.parametrize("place", range(12))
-def test_a_damaged_length_ends_the_shard(tmp_path: Path, place: int) -> None:
-    file, frames = three(tmp_path, compressed=False)
-    damaged = bytearray(frames[1])
-    damaged[place] ^= 0x40
-    file.write_bytes(frames[0] + damaged + frames[2])
-    names, errors = read_all(tmp_path)
-    assert names == ["1"]
-    assert errors == [f"{file}, record 1: is damaged: its length does not agree with its checksum"]
-
-
-def test_a_length_beyond_reason_is_not_reserved(tmp_path: Path) -> None:
-    file, frames = three(tmp_path, compressed=False)
-    file.write_bytes(frames[0] + _header(2**60))
-    names, errors = read_all(tmp_path)
-    assert names == ["1"]
-    assert errors == [f"{file}, record 1: is damaged: its length is {2**60} bytes, more than a record can have"]
-
-
-def _header(length: int) -> bytes:
-    size = struct.pack("<Q", length)
-    header: bytes = size + framed(size)[-4:]
-    return header
-
-
-@pytest.mark.parametrize("cut", [1, 8, 11, 12, 500, -5, -4, -1])
-def test_a_shard_that_ends_early_is_reported(tmp_path: Path, cut: int) -> None:
-    file, frames = three(tmp_path, compressed=False)
-    file.write_bytes(frames[0] + frames[1][:cut])
-    names, errors = read_all(tmp_path)
-    assert names == ["1"]
-    assert errors == [f"{file}, record 1: is damaged: the file ends within it, so it is only a part"]
+    file.write_bytes(damage(*frames))
+    where = "" if error.startswith(":") else ", record 1: "
+    assert read_all(tmp_path) == (names, [f"{file}{where}{error}"])
 
 
 def test_a_packed_shard_that_ends_early_is_reported_wherever_it_was_cut(tmp_path: Path) -> None:
@@ -566,16 +557,10 @@ def test_a_packed_shard_with_other_bytes_within_is_reported(tmp_path: Path) -> N
     assert errors == [f"{file}, record 3: is damaged: it cannot be unpacked as gzip"]
 
 
-def test_an_empty_shard_is_reported(tmp_path: Path) -> None:
-    file, _ = three(tmp_path, compressed=True)
-    file.write_bytes(b"")
-    assert read_all(tmp_path) == ([], [f"{file}: is empty"])
-
-
 # --- the lists of splits, and where the release is looked for ---
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("splits", "problem"),
     [
         ({"train": [], "validation": [], "test": [8]}, r"record 0, field episode_id: episode 7 is in no list of splits\.json"),
@@ -675,7 +660,7 @@ def test_a_shard_that_comes_later_is_added(folder: Path, tmp_path: Path) -> None
     assert (second.added, second.preparation.episodes, second.preparation.skipped) == (1, 2, [])
 
 
-@pytest.mark.parametrize(("finish", "name"), [(True, "test split with finish steps"), (False, "test split")])
+@every_row(("finish", "name"), [(True, "test split with finish steps"), (False, "test split")])
 def test_a_layout_is_compared_with_its_own_published_count(tmp_path: Path, finish: bool, name: str) -> None:
     """The official test split's counts, met by as many one-line actions as it has of each type."""
     numbers = {"CLICK": 5074, "SCROLL": 1211, "TYPE": 632, "OPEN": 608, "WAIT": 567, "PRESS": 343, "LONG_PRESS": 9}

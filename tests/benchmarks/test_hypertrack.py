@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from guieval.benchmarks._examples.hypertrack import episode_id, write_hypertrack
 
 from guieval.actions import Action, Box, Boxes, Click, Open, Point, Scroll, Stop, Type
 from guieval.errors import DataError, UsageError
 from guieval.registry import benchmarks, load_benchmark
 from guieval.steps import Episode, StepTaskModel
+from tests.rows import every_row
 
 NAME = "h" * 33
 SIZE = (1080, 2400)
@@ -48,7 +48,7 @@ def only_step(root: Path, value: Any, **options: Any) -> StepTaskModel:
     return step
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("step", "expected"),
     [
         ({"action_type": "CLICK", "coordinate": [540, 600]}, Click(point=Point(500.0, 250.0))),
@@ -62,10 +62,7 @@ def only_step(root: Path, value: Any, **options: Any) -> StepTaskModel:
             {"action_type": "SCROLL", "direction": "向左", "coordinate": [540, 1200]},
             Scroll(point=Point(500, 500), direction="left"),
         ),
-        (
-            {"action_type": "SWIPE", "start": [540, 1800], "end": [540, 600]},
-            Scroll(point=Point(500.0, 750.0), direction="up"),
-        ),
+        ({"action_type": "SWIPE", "start": [540, 1800], "end": [540, 600]}, Scroll(point=Point(500.0, 750.0), direction="up")),
         ({"action_type": "TYPE", "text": "天气 预报"}, Type(text="天气 预报")),
         ({"action_type": "input", "params": {"text": ""}}, Type(text="")),
         ({"action_type": "OPEN", "app_name": "微博"}, Open(app="微博")),
@@ -89,44 +86,12 @@ def test_an_episode_carries_what_is_described(tmp_path: Path) -> None:
     assert (step.instruction, step.low_level_instruction) == ("打开微博热搜榜", "结束任务")
     assert step.screenshot_size == SIZE
     assert (step.groups, step.extras) == ({"device": "M1"}, {"observation": "桌面", "system": "Android 13"})
+    assert only_step(tmp_path, document(step_id=4)).extras["step_id"] == 4
+    with pytest.raises(DataError, match=r"field episode_id: is 'other', but its folder is 'h{33}'"):
+        only_step(tmp_path, {**document(), "episode_id": "other"})
 
 
-@pytest.mark.parametrize(
-    "renamed",
-    [
-        {},
-        {
-            "steps": "trajectory",
-            "screenshot": "image_path",
-            "coordinate": "click_point",
-            "action_description": "low_instruction",
-        },
-        {"instruction": "highLevelInstruction", "action_type": "actionType", "bbox": "boundingBox", "episode_id": "episodeId"},
-        {"instruction": "goal", "device_info": "metadata", "action": "annotation", "action_type": "type", "text": "value"},
-    ],
-)
-@pytest.mark.parametrize("flat", [False, True])
-@pytest.mark.parametrize("by_episode", [False, True])
-def test_the_same_episodes_whatever_the_spelling(tmp_path: Path, renamed: dict[str, str], flat: bool, by_episode: bool) -> None:
-    played = write_hypertrack(tmp_path, renamed=renamed, flat=flat, by_episode=by_episode)
-    loaded = {episode.key.episode_id: episode for episode in load(tmp_path)}
-    assert [loaded[episode_id(one)].key.subset for one in played] == ["idd", "unseen-app"]
-    for one in played:
-        for ours, theirs in zip(loaded[episode_id(one)].steps, one.steps, strict=True):
-            assert (ours.instruction, ours.low_level_instruction) == (one.task.instruction, theirs.instruction)
-            assert ours.screenshot_size == one.size
-            assert (tmp_path / ours.screenshot).is_file()
-            if isinstance(ours.action, Click | Scroll):
-                assert isinstance(theirs.action, Click | Scroll)
-                assert ours.action.point == pytest.approx(theirs.action.point, abs=0.01)
-                assert ours.action.model_dump(exclude={"point"}) == theirs.action.model_dump(exclude={"point"})
-            else:
-                assert ours.action == theirs.action
-            assert ours.boxes.array == pytest.approx(theirs.boxes.array[: len(ours.boxes)], abs=0.01)
-            assert len(ours.boxes) == isinstance(ours.action, Click)
-
-
-@pytest.mark.parametrize(
+@every_row(
     ("box", "options"),
     [
         ([108, 240, 540, 1200], {}),
@@ -169,7 +134,7 @@ def test_the_image_states_its_size_before_the_device_does(tmp_path: Path) -> Non
     assert step.screenshot_size == (900, 600)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("categories", "split", "subset"),
     [
         ({"test": {"IDD": [NAME]}}, "test", "idd"),
@@ -187,7 +152,7 @@ def test_the_categorisation_in_the_obvious_forms(tmp_path: Path, categories: Any
     assert [(step.split, step.subset) for episode in load(tmp_path) for step in episode.steps] == [(split, subset)]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("categories", "message"),
     [
         ({"group 7": [NAME]}, "field group 7: is not the name of a split; known are .*idd.*train"),
@@ -229,7 +194,7 @@ def test_an_unknown_layout_states_what_was_found_and_where_to_adapt(tmp_path: Pa
         load(write(tmp_path, value))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("step", "message"),
     [
         ({"action_type": "DRAG"}, "field action_type: expected OPEN, CLICK, SCROLL, TYPE or STOP, got 'DRAG'"),

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from guieval.actions import DIRECTIONS, Click, Open, Point, Scroll, Stop, Type
-from guieval.errors import DataError, UsageError
+from guieval.errors import DataError
 from guieval.evaluation import ActionEvaluator
 from guieval.registry import benchmarks, load_benchmark
 from guieval.steps import StepOutcome, StepTaskModel
 from guieval.testing.phone import generate_episode
+from tests.rows import every_row
 
 END = [{"action": "COMPLETE", "params": {}, "next": "#"}]
 
@@ -67,7 +68,7 @@ def test_the_first_accepted_actions_are_the_path(tmp_path: Path) -> None:
     assert steps[0].screenshot_size == (480, 1056)
 
 
-@pytest.mark.parametrize("first", ["0-0", "1-1"])
+@every_row("first", ["0-0", "1-1"])
 def test_an_episode_may_begin_at_other_states(tmp_path: Path, first: str) -> None:
     steps = steps_of(write(tmp_path, {first: [move("OPEN", "2", app="应用")], "2": END, "0": END}))
     assert [step.extras["state"] for step in steps] == [first, "2"]
@@ -85,7 +86,7 @@ def test_clicks_count_strictly_inside_their_ranges(tmp_path: Path) -> None:
     assert not judge(step, Click(point=Point(500, 500))).exact_match
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("pattern", "example", "accepted", "refused"),
     [
         ("正则 .*三体.*", "三体", ["三体", "搜索三体有声剧", "三体\n全集"], ["三", "", "三 体"]),
@@ -104,7 +105,7 @@ def test_typed_texts(tmp_path: Path, pattern: str, example: str, accepted: list[
     assert [text for text in refused if judge(step, Type(text=text)).exact_match] == []
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("params", "directions"),
     [
         ({}, list(DIRECTIONS)),
@@ -119,7 +120,7 @@ def test_scrolls(tmp_path: Path, params: dict[str, Any], directions: list[str]) 
     assert accepted == directions
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("states", "message"),
     [
         ({"0": [move("OPEN", "1", app="a")]}, r"state '0', action 0, field next: there is no state '1'"),
@@ -146,16 +147,10 @@ def test_an_odd_screen_is_refused(tmp_path: Path) -> None:
         steps_of(tmp_path)
 
 
-@pytest.mark.parametrize("inner", ["test_data/offline", "offline"])
+@every_row("inner", ["test_data/offline", "offline"])
 def test_the_folder_around_is_taken_too(tmp_path: Path, inner: str) -> None:
     write(tmp_path / inner, {"0": END}, images=("0.png",))
     assert steps_of(tmp_path)[0].screenshot == f"{inner}/case/0.png"
-
-
-def test_a_foreign_folder_gives_an_error_that_names_the_source_of_the_data(tmp_path: Path) -> None:
-    (tmp_path / "case").mkdir()
-    with pytest.raises(UsageError, match=r"holds no <case>/ref.json.*guieval prepare onekey"):
-        load_benchmark("onekey", tmp_path)
 
 
 def test_the_written_example_states_what_was_played(tmp_path: Path) -> None:

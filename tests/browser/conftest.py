@@ -15,6 +15,7 @@ import pytest
 
 from guieval.errors import UsageError
 from guieval.online.pages.browser import find_chromium
+from tests.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page, Request
@@ -81,7 +82,7 @@ class Opened:
 def chromium() -> Iterator[Browser]:
     """A browser for one module's tests: while it lives, Playwright's event loop keeps this thread from running another."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    sync_api.expect.set_options(timeout=15_000)  # other tests may keep the processors busy
+    sync_api.expect.set_options(timeout=1000 * PATIENCE)
     with sync_api.sync_playwright() as playwright:
         try:
             path = find_chromium(playwright.chromium.executable_path)
@@ -95,7 +96,7 @@ def chromium() -> Iterator[Browser]:
 def opened(browser: Browser, own: tuple[str, ...] = ("file://", "data:"), **options: Any) -> Iterator[Opened]:
     """A page in a context of its own; at its end it must have made no error and asked for ``own`` addresses only."""
     context = browser.new_context(viewport={"width": 1400, "height": 900}, **options)
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(1000 * PATIENCE)
     one = Opened(context.new_page())
     one.page.on("dialog", one.refuse)
     one.page.on("console", lambda message: one.errors.append(message.text) if message.type in ("error", "warning") else None)

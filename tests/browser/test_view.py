@@ -25,6 +25,7 @@ from tests.browser.conftest import Opened, assert_accessible, opened
 from tests.browser.test_viewer import HOSTILE, edges
 from tests.reports.trajectories.made_online import made_hostile, online_run
 from tests.reports.viewer.made_run import at, end, failed, record, task, write_run
+from tests.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route
@@ -88,7 +89,7 @@ def serving(folder: Path) -> Iterator[Served]:
     url = address(listener, app.token)
     yield Served(url, url.split("?")[0], folder / "runs")
     server.should_exit = True
-    thread.join(10)
+    thread.join(PATIENCE)
     listener.close()
 
 
@@ -344,10 +345,10 @@ def test_ten_thousand_steps(chromium: Browser, tmp_path: Path) -> None:
             page = begun(one, large)
             page.locator("#runs tbody a").click()
             card = page.locator("#figures .cards li").filter(has_text="exact match")
-            expect(card.locator("strong")).to_have_text("90.00%", timeout=30_000)
+            expect(card.locator("strong")).to_have_text("90.00%")
             expect(card.locator("small")).to_contain_text("n = 10,000")
             page.get_by_role("link", name="Steps", exact=True).click()
-            expect(page.locator("#count")).to_have_text("10,000 steps: 90.0 % right of 10,000", timeout=30_000)
+            expect(page.locator("#count")).to_have_text("10,000 steps: 90.0 % right of 10,000")
             page.locator("#list").evaluate("list => { list.scrollTop = list.scrollHeight; }")
             page.locator("#rows .episode").last.click()
             expect(page.locator(".episode-name")).to_have_text("e0999")

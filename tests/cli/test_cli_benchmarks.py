@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from guieval.online.find import environments
 from guieval.registry import list_benchmarks
 from tests.command_line import CommandLine
+from tests.rows import every_row
 
 
-@pytest.mark.parametrize("name", [*list_benchmarks(), *(name for name in environments() if name not in list_benchmarks())])
+@every_row("name", [*list_benchmarks(), *(name for name in environments() if name not in list_benchmarks())])
 def test_no_marks_of_docstrings_are_printed(guieval: CommandLine, name: str) -> None:
     shown = guieval("benchmarks", name).out
     assert shown.startswith(f"{name}: ") and not re.search(r"``|:[a-z]+:`", shown)

@@ -6,10 +6,9 @@ import csv
 import json
 from pathlib import Path
 
-import pytest
-
 from tests.command_line import CommandLine
 from tests.reports.scripted_runs import EPISODES, made_run, named
+from tests.rows import every_row
 
 
 def test_two_runs_are_compared_and_flips_are_written(tmp_path: Path, guieval: CommandLine) -> None:
@@ -128,7 +127,7 @@ def test_unlike_runs_are_not_correlated(tmp_path: Path, guieval: CommandLine) ->
     assert "stands in 2 columns" in guieval.sentence("correlate", tmp_path / "runs" / "x", tmp_path / "z", *asked)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("arguments", "message"),
     [
         ((), "either --table NAME, or a CSV file or run directories"),
@@ -147,7 +146,7 @@ def test_mistakes_of_correlate_are_one_sentence(guieval: CommandLine, arguments:
     assert message in guieval.sentence("correlate", *arguments)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "message"),
     [
         ("model,a\nx,1\n", "has no column 'b'"),

@@ -8,14 +8,18 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from guieval.cli import main
+from guieval.cli.running.perform import perform
 from guieval.journal import EPISODES, MANIFEST, METRICS, STEPS, Records
+from guieval.running.config import RunConfig
 from guieval.testing.mock_server import MockServer, MockSettings
+from tests.command_line import CommandLine
+from tests.programs import started
+from tests.rows import every_row
+from tests.waiting import PATIENCE, until
 
 MODEL = "ui-tars-7b"
 SMALL = ("--set", "bench_options.episodes=5", "--set", "bench_options.seed=4")
@@ -24,18 +28,7 @@ SERVED = ("run", "--model", MODEL, "--bench", "demo", "--base-url", "http://127.
 LONG = "a" * 300
 
 
-def result(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> str:
-    """The one sentence that a mistake ends with, without a process of its own."""
-    monkeypatch.setattr(sys, "argv", ["guieval", *map(str, arguments)])
-    with pytest.raises(SystemExit) as left:
-        main()
-    out, err = capsys.readouterr()
-    assert left.value.code == 2, err
-    assert out == "" and err.startswith("guieval: ") and err.count("\n") == 1 and err.endswith("\n"), err
-    return err.strip()
-
-
-@pytest.mark.parametrize(
+@every_row(
     ("arguments", "message"),
     [
         (("rnu",), "Did you mean 'run'"),
@@ -77,14 +70,14 @@ def result(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, 
     ],
 )
 def test_a_mistake_is_one_sentence(
-    capsys: pytest.CaptureFixture[str],
+    guieval: CommandLine,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     arguments: tuple[str, ...],
     message: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    sentence = result(capsys, monkeypatch, *(argument.replace("{tmp}", str(tmp_path)) for argument in arguments))
+    sentence = guieval.sentence(*(argument.replace("{tmp}", str(tmp_path)) for argument in arguments))
     assert message in sentence and "secret" not in sentence
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and b"secret" in path.read_bytes()]
 
@@ -101,17 +94,11 @@ def test_a_mistake_is_one_sentence(
     ],
 )
 def test_a_prediction_that_cannot_be_meant_is_one_sentence(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, demo: Path, line: str, message: str
+    guieval: CommandLine, tmp_path: Path, demo: Path, line: str, message: str
 ) -> None:
     file = tmp_path / "predictions.jsonl"
     file.write_bytes(b"\xef\xbb\xbf" + line.encode() + b"\r\n\r\n")
-    assert message in result(capsys, monkeypatch, "score", file, "--bench", "demo", "--data", demo)
-
-
-def started(*arguments: str | Path, **streams: int) -> subprocess.CompletedProcess[str]:
-    given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    return subprocess.run([sys.executable, "-m", "guieval", *map(str, arguments)], text=True, env=environment, **given)  # type: ignore[call-overload, no-any-return]
+    assert message in guieval.sentence("score", file, "--bench", "demo", "--data", demo)
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +130,8 @@ def command(server: MockServer, demo: Path, out: Path, *more: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "| true", "2>&1 >/dev/null | true"])
+@pytest.mark.ci
+@pytest.mark.parametrize("closed", [">&- 2>&-", "| true", "2>&1 >/dev/null | true"])
 def test_nobody_reading_the_output_does_not_stop_a_run(server: MockServer, demo: Path, tmp_path: Path, closed: str) -> None:
     words = " ".join([sys.executable, "-m", "guieval", *command(server, demo, tmp_path / "run")])
     done = subprocess.run(["bash", "-c", f"{words} {closed}"], capture_output=True, text=True)
@@ -155,94 +143,88 @@ def test_nobody_reading_the_output_does_not_stop_a_run(server: MockServer, demo:
 def test_output_that_cannot_be_written_is_one_sentence_after_the_figures_are_stored(
     server: MockServer, demo: Path, tmp_path: Path
 ) -> None:
+    words = [sys.executable, "-m", "guieval", *command(server, demo, tmp_path / "run", "--quiet")]
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with open("/dev/full", "w") as full:
-        done = started(*command(server, demo, tmp_path / "run", "--quiet"), stdout=full.fileno())
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, env=buffered)
     assert (done.returncode, done.stderr) == (1, "guieval: the operating system reports: No space left on device\n")
     assert (tmp_path / "run" / METRICS).exists()
 
 
-def test_several_modes_stopped_in_the_first_are_all_resumed(demo: Path, tmp_path: Path) -> None:
+@pytest.mark.ci
+def test_several_modes_stopped_in_the_first_are_all_resumed(demo: Path, tmp_path: Path, guieval: CommandLine) -> None:
     run = tmp_path / "a run"
     with MockServer(MockSettings(model=MODEL, policy="centre", latency=0.2, served_models=(MODEL,))) as slow:
         modes = [item for mode in ("sop", "offline", "soeval") for item in ("--mode", mode)]
-        arguments = command(slow, demo, run, "--concurrency", "2", *modes)
-        process = subprocess.Popen(
-            [sys.executable, "-m", "guieval", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        deadline = time.monotonic() + 60
-        while not list(run.glob(f"*/{STEPS}")) or not (run / "sop" / STEPS).stat().st_size:
-            assert process.poll() is None and time.monotonic() < deadline
-            time.sleep(0.02)
-        process.send_signal(signal.SIGTERM)
-        out, err = process.communicate(timeout=60)
+        words = [sys.executable, "-m", "guieval", *command(slow, demo, run, "--concurrency", "2", *modes)]
+        with started(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            journal = run / "sop" / STEPS
+            until(lambda: journal.exists() and journal.stat().st_size, "a step", running=process)
+            process.send_signal(signal.SIGTERM)
+            out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130 and "Traceback" not in err
     assert f"guieval run --resume '{run}'" in out and f"not begun: {run / 'soeval'}" in out
     with MockServer(MockSettings(model=MODEL, policy="centre", served_models=(MODEL,))) as quick:
-        only = started("run", "--resume", run, "--mode", "soeval", "--base-url", quick.base_url, "--quiet")
-        assert only.returncode == 0 and (run / "soeval" / METRICS).exists() and not (run / "offline" / METRICS).exists()
-        rest = started("run", "--resume", run, "--base-url", quick.base_url, "--quiet", "--concurrency", "1")
-    assert rest.returncode == 0, rest.stderr
+        only = guieval("run", "--resume", run, "--mode", "soeval", "--base-url", quick.base_url, "--quiet")
+        assert only.code == 0 and (run / "soeval" / METRICS).exists() and not (run / "offline" / METRICS).exists()
+        rest = guieval("run", "--resume", run, "--base-url", quick.base_url, "--quiet", "--concurrency", "1")
+    assert rest.code == 0, rest
     for mode in ("offline", "soeval", "sop"):
         assert json.loads((run / mode / METRICS).read_text())["summary"]["complete"] is True
-    wrong = started("run", "--resume", run / "sop", "--mode", "sop", "--mode", "offline")
-    assert wrong.returncode == 2 and "holds no run in mode 'offline', only in sop" in wrong.stderr
+    wrong = guieval.sentence("run", "--resume", run / "sop", "--mode", "sop", "--mode", "offline")
+    assert "holds no run in mode 'offline', only in sop" in wrong
 
 
 def test_sigterm_outside_any_run_is_as_ctrl_c(demo: Path, server: MockServer, tmp_path: Path) -> None:
-    script = f"""
-import signal
-from pathlib import Path
-from guieval.cli.running.perform import perform
-from guieval.running.config import RunConfig
-config = RunConfig(model={MODEL!r}, bench="demo", data={str(demo)!r}, base_urls=({server.base_url!r},))
-try:
-    jobs = [(config, Path({str(tmp_path / "run")!r}))]
-    perform(jobs, fresh=True, quiet=True, first=lambda: signal.raise_signal(15), show=print)
-except KeyboardInterrupt:
-    print("interrupted")
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, "interrupted\n"), done
+    config = RunConfig(model=MODEL, bench="demo", data=str(demo), base_urls=(server.base_url,))
+    with pytest.raises(KeyboardInterrupt):
+        perform(
+            [(config, tmp_path / "run")], fresh=True, quiet=True, first=lambda: signal.raise_signal(signal.SIGTERM), show=print
+        )
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
-def test_the_figures_of_a_finished_mode_survive_a_later_one_that_fails(demo: Path, server: MockServer, tmp_path: Path) -> None:
+def test_the_figures_of_a_finished_mode_survive_a_later_one_that_fails(
+    demo: Path, server: MockServer, tmp_path: Path, guieval: CommandLine
+) -> None:
     run = tmp_path / "run"
     modes = ("--mode", "offline", "--mode", "sop", "--quiet")
-    assert started(*command(server, demo, run, *modes)).returncode == 0
+    assert guieval(*command(server, demo, run, *modes)).code == 0
     for file in (run / "offline" / METRICS, run / "sop" / METRICS, run / "sop" / EPISODES):
         file.unlink()
     (run / "sop" / EPISODES).mkdir()  # nothing can be written there
-    failed = started("run", "--resume", run, "--quiet")
-    assert failed.returncode == 1 and len(failed.stderr.splitlines()) == 1 and "cannot write" in failed.stderr
-    assert "demo offline" in failed.stdout and (run / "offline" / METRICS).exists()
-    assert "already holds a run" in started(*command(server, demo, run, *modes)).stderr
+    failed = guieval("run", "--resume", run, "--quiet")
+    assert failed.code == 1 and len(failed.err.splitlines()) == 1 and "cannot write" in failed.err
+    assert "demo offline" in failed.out and (run / "offline" / METRICS).exists()
+    assert "already holds a run" in guieval(*command(server, demo, run, *modes)).err
 
 
-def test_a_lost_manifest_is_never_guessed(demo: Path, server: MockServer, tmp_path: Path) -> None:
+def test_a_lost_manifest_is_never_guessed(demo: Path, server: MockServer, tmp_path: Path, guieval: CommandLine) -> None:
     run = tmp_path / "run"
-    assert started(*command(server, demo, run, "--quiet")).returncode == 0
+    assert guieval(*command(server, demo, run, "--quiet")).code == 0
     before = (run / STEPS).read_bytes()
+    commands: list[list[str | Path]] = [["score", run], ["run", "--resume", run]]
+    commands.append([*command(server, demo, run, "--mode", "sop")])
     (run / MANIFEST).write_text((run / MANIFEST).read_text()[:300])
-    for arguments in (("score", run), ("run", "--resume", run), command(server, demo, run, "--mode", "sop")):
-        done = started(*arguments)
-        assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, done.stderr
+    for arguments in commands:
+        guieval.sentence(*arguments)
     (run / MANIFEST).unlink()
-    for arguments in (("score", run), ("run", "--resume", run), command(server, demo, run, "--mode", "sop")):
-        done = started(*arguments)
-        assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
-        assert "manifest" in done.stderr or "holds no run" in done.stderr
+    for arguments in commands:
+        sentence = guieval.sentence(*arguments)
+        assert "manifest" in sentence or "holds no run" in sentence
     assert (run / STEPS).read_bytes() == before
 
 
-def test_a_data_folder_that_moved_is_given_again(demo: Path, server: MockServer, tmp_path: Path) -> None:
+def test_a_data_folder_that_moved_is_given_again(demo: Path, server: MockServer, tmp_path: Path, guieval: CommandLine) -> None:
     run, moved = tmp_path / "run", tmp_path / "moved"
-    assert started(*command(server, demo, run, "--quiet")).returncode == 0
+    assert guieval(*command(server, demo, run, "--quiet")).code == 0
     lines = (run / STEPS).read_bytes().splitlines(keepends=True)
     (run / STEPS).write_bytes(b"".join(lines[:-3]))
-    assert started("run", "--resume", run, "--data", moved, "--quiet").returncode == 0
+    assert guieval("run", "--resume", run, "--data", moved, "--quiet").code == 0
     assert len(list(Records(run))) == len(lines)
 
 
+@pytest.mark.ci
 def test_a_run_has_no_more_connections_than_the_system_allows_files(demo: Path, server: MockServer, tmp_path: Path) -> None:
     def limited(soft: int, hard: int, *more: str) -> subprocess.CompletedProcess[str]:
         arguments = command(server, demo, tmp_path / f"run{hard}", "--quiet", *more)

@@ -14,6 +14,8 @@ import httpx
 import pytest
 
 from tests.command_line import CommandLine
+from tests.programs import started
+from tests.waiting import PATIENCE
 
 KEY = "mock-key-0123456789"
 
@@ -22,13 +24,11 @@ KEY = "mock-key-0123456789"
 def serving(*options: str) -> Iterator[str]:
     """The address of the server while it runs."""
     words = [sys.executable, "-m", "guieval", "mock-server", "--port", "0", "--policy", "fixed", "--reply", "hi", *options]
-    environment = {**os.environ, "MOCK_KEY": KEY}
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment) as process:
+    with started(words, stdout=subprocess.PIPE, env={**os.environ, "MOCK_KEY": KEY}) as process:
         assert process.stdout is not None
-        try:
-            yield process.stdout.readline().split()[-1]
-        finally:
-            process.send_signal(signal.SIGINT)
+        yield process.stdout.readline().split()[-1]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 0
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")

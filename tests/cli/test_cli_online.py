@@ -6,13 +6,12 @@ import csv
 import shutil
 from pathlib import Path
 
-import pytest
-
 from tests.command_line import CommandLine
 from tests.reports.trajectories.made_online import online_run
+from tests.rows import every_row
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("command", "instead"),
     [
         (("audit", "{run}"), "audit a run of the model with --mode offline"),

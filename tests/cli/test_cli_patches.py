@@ -64,7 +64,7 @@ def test_an_auxiliary_model_that_is_away_for_a_while_costs_no_step(tmp_path: Pat
         return MockServer(MockSettings(policy="fixed", reply=reply, served_models=("aux",), port=port, latency=0.05))
 
     patch = ("--patch", "off-policy", "--patch-budget", "unlimited", "--patch-model", "aux", "--max-attempts", "1")
-    with policy(data) as server, outage(make, after=2, seconds=1.0) as aux:
+    with policy(data) as server, outage(make, after=2) as aux:
         done = guieval(*arguments(data, server, tmp_path / "run", *patch, "--patch-base-url", aux, "--concurrency", "2"))
     assert done.code == 0, done
     assert all(record.finished for record in Records(tmp_path / "run"))

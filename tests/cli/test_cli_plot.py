@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
 from guieval.journal.lines import json_line
+from guieval.running.config import RunConfig
 from guieval.scoring.matrix import protocols_for
 from guieval.testing.mock_server import MockServer, MockSettings
-from tests.cli.test_cli import guieval, sentence
+from tests.command_line import CommandLine
+from tests.scripted import opened_run
 
-SMALL = ("--set", "bench_options.episodes=4", "--set", "bench_options.seed=4", "--quiet")
 EVERY = len(protocols_for("demo"))
 
 
@@ -25,8 +27,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     with MockServer(MockSettings(policy="centre", model="ui-tars-7b")) as server:
         for name, directory in made.items():
             mode = "sop" if name == "sop" else "offline"
-            options = ("--bench", "demo", "--base-url", server.base_url, "--mode", mode, "--out", directory)
-            assert guieval("run", "--model", "ui-tars-7b", *options, *SMALL).returncode == 0
+            made_of = {"bench_options": {"episodes": 4, "seed": 4}, "base_urls": (server.base_url,), "mode": mode}
+            opened_run(RunConfig(model="ui-tars-7b", bench="demo", **made_of), directory).execute(resume=False)
     return made
 
 
@@ -50,17 +52,19 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     ],
 )
 def test_each_kind_of_picture_of_runs(
-    runs: dict[str, Path], tmp_path: Path, arguments: tuple[str, ...], names: tuple[str, ...], says: str
+    runs: dict[str, Path], tmp_path: Path, arguments: tuple[str, ...], names: tuple[str, ...], says: str, guieval: CommandLine
 ) -> None:
     file = tmp_path / "figure.svg"
     done = guieval("plot", *arguments, *(runs[name] for name in names), "--out", file)
-    assert done.returncode == 0, done.stderr
-    assert says in done.stdout and f"picture:  {file}" in done.stdout
-    assert "data: all 4 episodes" in done.stdout
+    assert done.code == 0, done
+    assert says in done.out and f"picture:  {file}" in done.out
+    assert "data: all 4 episodes" in done.out
     assert file.read_text(encoding="utf-8").startswith("<?xml")
 
 
-def test_pareto_against_cost_names_the_runs_that_it_leaves_out(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_pareto_against_cost_names_the_runs_that_it_leaves_out(
+    runs: dict[str, Path], tmp_path: Path, guieval: CommandLine
+) -> None:
     uncounted = tmp_path / "uncounted"
     shutil.copytree(runs["first"], uncounted)
     journal = uncounted / "steps.jsonl"
@@ -72,74 +76,67 @@ def test_pareto_against_cost_names_the_runs_that_it_leaves_out(runs: dict[str, P
     prices.write_text("[{models: [ui-tars-7b], currency: EUR, input: 1000, output: 1000, source: ours, as_of: 2026-03}]")
     places = (runs["first"], runs["second"], uncounted)
     done = guieval(
-        "plot",
-        "pareto",
-        *places,
-        "--label",
-        "a",
-        "--label",
-        "b",
-        "--label",
-        "c",
-        "--prices",
-        prices,
-        "--json",
-        "--out",
-        tmp_path / "a.svg",
+        *("plot", "pareto", *places, "--label", "a", "--label", "b", "--label", "c", "--prices", prices, "--json"),
+        *("--out", tmp_path / "a.svg"),
     )
-    assert done.returncode == 0, done.stderr
-    assert f"note: the run {str(uncounted)!r} is left out: its server reported no tokens" in done.stderr
-    shown = json.loads(done.stdout)
+    assert done.code == 0, done
+    assert f"note: the run {str(uncounted)!r} is left out: its server reported no tokens" in done.err
+    shown = json.loads(done.out)
     assert "against cost of 1,000 steps (EUR)" in shown["shows"] and [each["name"] for each in shown["numbers"]] == ["a", "b"]
-    tokens = json.loads(guieval("plot", "pareto", *places[:2], "--json", "--out", tmp_path / "b.svg").stdout)["numbers"]
+    tokens = json.loads(guieval("plot", "pareto", *places[:2], "--json", "--out", tmp_path / "b.svg").out)["numbers"]
     for cost, counted in zip(shown["numbers"], tokens, strict=True):
         assert cost["spent"] == pytest.approx(counted["spent"])  # a thousand steps at 1,000 EUR a million
-    found = sentence("plot", "pareto", runs["first"], "--cost", "--out", tmp_path / "c.svg")
+    found = guieval.sentence("plot", "pareto", runs["first"], "--cost", "--out", tmp_path / "c.svg")
     assert "nothing to draw" in found and "its model has no price; --prices names a file of prices" in found
-    assert "--cost is for pareto, not for actions" in sentence(
+    assert "--cost is for pareto, not for actions" in guieval.sentence(
         "plot", "actions", runs["first"], "--cost", "--out", tmp_path / "c.svg"
     )
 
 
-def test_reliability_of_a_published_table(tmp_path: Path) -> None:
+def test_reliability_of_a_published_table(tmp_path: Path, guieval: CommandLine) -> None:
     file = tmp_path / "figure.pdf"
     done = guieval("plot", "reliability", "--table", "ui-s1-table-1", "--x", "sop-pg", "--y", "androidworld", "--out", file)
-    assert done.returncode == 0, done.stderr
-    assert "sop-pg against androidworld of UI-S1, Table 1" in done.stdout
+    assert done.code == 0, done
+    assert "sop-pg against androidworld of UI-S1, Table 1" in done.out
     assert file.read_bytes().startswith(b"%PDF")
 
 
-def test_two_runs_that_differ_in_nothing_bear_their_directories_names(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_two_runs_that_differ_in_nothing_bear_their_directories_names(
+    runs: dict[str, Path], tmp_path: Path, guieval: CommandLine
+) -> None:
     file = tmp_path / "figure.svg"
     done = guieval("plot", "actions", runs["first"], runs["second"], "--out", file)
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done
     text = file.read_text(encoding="utf-8")
     assert "ui-tars-7b (first)" in text and "ui-tars-7b (second)" in text
 
 
-def test_mistakes(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_mistakes(runs: dict[str, Path], tmp_path: Path, guieval: CommandLine) -> None:
     first, out = runs["first"], ("--out", tmp_path / "a.pdf")
-    assert "did you mean 'actions'?" in sentence("plot", "action", first, *out)
-    assert "must end in .pdf, .svg, .png" in sentence("plot", "actions", first, "--out", tmp_path / "a.gif")
-    assert "--out names the picture" in sentence("plot", "actions", first)
-    assert "did you mean 'column'?" in sentence("plot", "actions", first, *out, "--width", "colum")
-    assert "--table is for reliability, not for actions" in sentence("plot", "actions", first, *out, "--table", "x")
-    assert "name at least one run directory" in sentence("plot", "matrix", *out)
-    assert "none' does not exist" in sentence("plot", "actions", tmp_path / "none", *out)
-    assert "did you mean 'ratio'?" in sentence("plot", "horizon", first, *out, "--by", "ration")
-    assert "did you mean 'exact'?" in sentence("plot", "matrix", first, *out, "--figure", "exat")
-    assert "drawn under one protocol" in sentence("plot", "actions", first, *out, "--protocol", "all")
-    assert "there are 2 runs and 1 --label" in sentence("plot", "actions", first, runs["second"], *out, "--label", "a")
+    assert "did you mean 'actions'?" in guieval.sentence("plot", "action", first, *out)
+    assert "must end in .pdf, .svg, .png" in guieval.sentence("plot", "actions", first, "--out", tmp_path / "a.gif")
+    assert "--out names the picture" in guieval.sentence("plot", "actions", first)
+    assert "did you mean 'column'?" in guieval.sentence("plot", "actions", first, *out, "--width", "colum")
+    assert "--table is for reliability, not for actions" in guieval.sentence("plot", "actions", first, *out, "--table", "x")
+    assert "name at least one run directory" in guieval.sentence("plot", "matrix", *out)
+    assert "none' does not exist" in guieval.sentence("plot", "actions", tmp_path / "none", *out)
+    assert "did you mean 'ratio'?" in guieval.sentence("plot", "horizon", first, *out, "--by", "ration")
+    assert "did you mean 'exact'?" in guieval.sentence("plot", "matrix", first, *out, "--figure", "exat")
+    assert "drawn under one protocol" in guieval.sentence("plot", "actions", first, *out, "--protocol", "all")
+    assert "there are 2 runs and 1 --label" in guieval.sentence("plot", "actions", first, runs["second"], *out, "--label", "a")
     shutil.copytree(first, tmp_path / "first")
-    assert "two runs would be called" in sentence("plot", "actions", first, tmp_path / "first", *out)
-    assert "one answer to each step" in sentence("plot", "samples", first, *out)
-    assert "at least one --x" in sentence("plot", "reliability", *out, "--table", "ui-s1-table-1")
+    assert "two runs would be called" in guieval.sentence("plot", "actions", first, tmp_path / "first", *out)
+    assert "one answer to each step" in guieval.sentence("plot", "samples", first, *out)
+    assert "at least one --x" in guieval.sentence("plot", "reliability", *out, "--table", "ui-s1-table-1")
     table = ("--table", "ui-s1-table-1", "--y", "androidworld")
-    assert "did you mean 'sop-pg'?" in sentence("plot", "reliability", *out, *table, "--x", "sop-gp")
+    assert "did you mean 'sop-pg'?" in guieval.sentence("plot", "reliability", *out, *table, "--x", "sop-gp")
     assert not (tmp_path / "a.pdf").exists()
 
 
-def test_without_matplotlib_the_sentence_names_what_to_install(runs: dict[str, Path], tmp_path: Path) -> None:
-    (tmp_path / "matplotlib.py").write_text("raise ImportError")
-    found = sentence("plot", "actions", runs["first"], "--out", tmp_path / "a.pdf", PYTHONPATH=str(tmp_path))
+def test_without_matplotlib_the_sentence_names_what_to_install(
+    runs: dict[str, Path], tmp_path: Path, guieval: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ["matplotlib", *(name for name in sys.modules if name.startswith("matplotlib."))]:
+        monkeypatch.setitem(sys.modules, name, None)
+    found = guieval.sentence("plot", "actions", runs["first"], "--out", tmp_path / "a.pdf")
     assert "pip install 'guieval[report]'" in found

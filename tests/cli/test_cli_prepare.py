@@ -8,18 +8,17 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from guieval.benchmarks._examples.androidcontrol import fitting_episodes, write_release
 
 from guieval.registry import benchmarks
+from tests.command_line import CommandLine
+from tests.programs import started
+from tests.rows import every_row
 from tests.scripted_release import png
-
-
-def guieval(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "guieval", *map(str, arguments)], capture_output=True, text=True)
+from tests.waiting import PATIENCE, until
 
 
 @pytest.fixture
@@ -30,34 +29,34 @@ def release(tmp_path: Path) -> Path:
     return folder
 
 
-def test_prepare_states_what_it_made_and_what_to_run_next(release: Path, tmp_path: Path) -> None:
+def test_prepare_states_what_it_made_and_what_to_run_next(release: Path, tmp_path: Path, guieval: CommandLine) -> None:
     out = tmp_path / "my out"
     done = guieval("prepare", "episodes", "--source", release, "--out", out)
-    assert done.returncode == 0 and done.stderr.startswith("progress: preparing episodes: 100 %, 3 of 3 episodes, ")
+    assert done.code == 0 and done.err.startswith("progress: preparing episodes: 100 %, 3 of 3 episodes, ")
     result = json.loads((out / "prepared.json").read_text())
-    first, *_, digest, command = done.stdout.splitlines()
+    first, *_, digest, command = done.out.splitlines()
     assert first == f"episodes prepared in {out}: 3 episodes, {result['steps']} steps"
     assert digest == f"  sha256 of episodes.jsonl: {result['sha256']}"
     assert command == f"next: guieval run --model NAME --bench episodes --data '{out}'"
     again = guieval("prepare", "episodes", "--source", release, "--out", out)
-    assert again.stdout.splitlines()[0] == f"{first}, all of them prepared before"
-    assert guieval("doctor", "episodes", "--data", out).returncode == 0
+    assert again.out.splitlines()[0] == f"{first}, all of them prepared before"
+    assert guieval("doctor", "episodes", "--data", out).code == 0
 
 
-def test_a_part_is_reported_as_a_part(shared_data: Path, tmp_path: Path) -> None:
+def test_a_part_is_reported_as_a_part(shared_data: Path, tmp_path: Path, guieval: CommandLine) -> None:
     arguments = ("--source", shared_data / "screenspot", "--out", tmp_path / "out", "--without-screenshots", "--limit", "7")
     done = guieval("prepare", "screenspot", *arguments)
-    assert done.returncode == 0
-    assert done.stdout.splitlines()[-1] == f"next: guieval doctor screenspot --data {tmp_path / 'out'}"
-    assert "screenspot prepared in" in done.stdout
-    assert "  a part: the first 7 episodes of the release (--limit)" in done.stdout
-    assert "  annotations only: without screenshots it can be counted and scored, but not run" in done.stdout
+    assert done.code == 0
+    assert done.out.splitlines()[-1] == f"next: guieval doctor screenspot --data {tmp_path / 'out'}"
+    assert "screenspot prepared in" in done.out
+    assert "  a part: the first 7 episodes of the release (--limit)" in done.out
+    assert "  annotations only: without screenshots it can be counted and scored, but not run" in done.out
     for result in benchmarks()["screenspot"].published[:1]:
-        assert f"a part of what is published: {result.name}: " in done.stdout
-        assert f"7 of {result.steps:,} steps" in done.stdout
+        assert f"a part of what is published: {result.name}: " in done.out
+        assert f"7 of {result.steps:,} steps" in done.out
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("arguments", "sentence"),
     [
         (("episode",), "unknown benchmark 'episode' (did you mean 'episodes'?); `guieval benchmarks` lists them"),
@@ -73,37 +72,37 @@ def test_a_part_is_reported_as_a_part(shared_data: Path, tmp_path: Path) -> None
         (("demo",), "benchmark 'demo' makes its own data"),
     ],
 )
-def test_a_mistake_is_one_sentence(arguments: tuple[str, ...], sentence: str, release: Path, tmp_path: Path) -> None:
-    done = guieval("prepare", *arguments, "--source", release, "--out", tmp_path / "out")
-    assert done.returncode == 2
-    assert sentence in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+def test_a_mistake_is_one_sentence(
+    arguments: tuple[str, ...], sentence: str, release: Path, tmp_path: Path, guieval: CommandLine
+) -> None:
+    assert sentence in guieval.sentence("prepare", *arguments, "--source", release, "--out", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
-def test_damage_is_named_with_what_can_be_done(release: Path, tmp_path: Path) -> None:
+def test_damage_is_named_with_what_can_be_done(release: Path, tmp_path: Path, guieval: CommandLine) -> None:
     file = release / "episodes.jsonl"
     file.write_text(file.read_text().replace('"episode_id": "1"', '"episode": "1"'))
     done = guieval("prepare", "episodes", "--source", release, "--out", tmp_path / "out")
-    assert done.returncode == 2
-    assert done.stderr.startswith(f"guieval: {file}, line 2, field episode: is not known (did you mean 'episode_id'?)")
-    assert "repair the release, or add --skip-damaged, and give the command again" in done.stderr
+    assert done.code == 2
+    assert done.err.startswith(f"guieval: {file}, line 2, field episode: is not known (did you mean 'episode_id'?)")
+    assert "repair the release, or add --skip-damaged, and give the command again" in done.err
     done = guieval("prepare", "episodes", "--source", release, "--out", tmp_path / "out", "--skip-damaged")
-    assert done.returncode == 0
-    assert "2 episodes" in done.stdout
-    assert f"  damaged and left out: 1 (all in prepared.json)\n    {file}, line 2" in done.stdout
+    assert done.code == 0
+    assert "2 episodes" in done.out
+    assert f"  damaged and left out: 1 (all in prepared.json)\n    {file}, line 2" in done.out
 
 
-def test_a_missing_screenshot_is_named_with_what_can_be_done(release: Path, tmp_path: Path) -> None:
+def test_a_missing_screenshot_is_named_with_what_can_be_done(release: Path, tmp_path: Path, guieval: CommandLine) -> None:
     (release / "screenshots" / "1_0.png").unlink()
     done = guieval("prepare", "episodes", "--source", release, "--out", tmp_path / "out")
-    assert done.returncode == 2
-    assert "screenshots/1_0.png' does not exist; --without-screenshots prepares the annotations alone" in done.stderr
+    assert done.code == 2
+    assert "screenshots/1_0.png' does not exist; --without-screenshots prepares the annotations alone" in done.err
     done = guieval("prepare", "episodes", "--source", release, "--out", tmp_path / "alone", "--without-screenshots")
-    assert done.returncode == 0
+    assert done.code == 0
 
 
-def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(tmp_path: Path) -> None:
+@pytest.mark.ci
+def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(tmp_path: Path, guieval: CommandLine) -> None:
     release, out, many = tmp_path / "release", tmp_path / "out", 4_000
     release.mkdir()
     (release / "a.png").write_bytes(png(7))
@@ -111,30 +110,28 @@ def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(tmp_path: Path) -> No
     lines = (json.dumps({"episode_id": str(number), "instruction": "", "steps": [step]}) for number in range(many))
     (release / "episodes.jsonl").write_text("\n".join(lines))
     command = [sys.executable, "-m", "guieval", "prepare", "episodes", "--source", str(release), "--out", str(out)]
-    child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, restore_signals=True)
-    deadline = time.monotonic() + 60
     file = out / "episodes.jsonl"
-    while not (file.exists() and file.stat().st_size) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    child.send_signal(signal.SIGINT)
-    _, result = child.communicate(timeout=60)
+    with started(command, stderr=subprocess.PIPE) as child:
+        until(lambda: file.exists() and file.stat().st_size, "an episode", running=child)
+        child.send_signal(signal.SIGINT)
+        _, result = child.communicate(timeout=PATIENCE)
     stopped = re.fullmatch(r"guieval: stopped after ([\d,]+) episodes?; the same command continues from there\n", result)
     assert child.returncode == 130
     assert stopped is not None, result
     assert 0 < int(stopped.group(1).replace(",", "")) < many
     done = guieval("prepare", "episodes", "--source", release, "--out", out)
-    assert (done.returncode, done.stdout.split(": ")[1].split(" ")[0]) == (0, f"{many:,}")
+    assert (done.code, done.out.split(": ")[1].split(" ")[0]) == (0, f"{many:,}")
     assert [json.loads(line)["episode_id"] for line in file.read_text().splitlines()] == [str(each) for each in range(many)]
 
 
-def test_a_kill_in_the_middle_of_packed_records_loses_and_doubles_nothing(tmp_path: Path) -> None:
+@pytest.mark.ci
+def test_a_kill_in_the_middle_of_packed_records_loses_and_doubles_nothing(tmp_path: Path, guieval: CommandLine) -> None:
     """AndroidControl's own release: the process is killed as soon as it has written more, again and again."""
     phones = fitting_episodes(0, 3)
     write_release(tmp_path / "release", {name: phones[name % 3] for name in range(24)}, shards=3)
 
     def command(out: Path) -> list[str]:
-        arguments = ["prepare", "androidcontrol", "--source", str(tmp_path / "release"), "--out", str(out)]
-        return [sys.executable, "-m", "guieval", *arguments]
+        return ["prepare", "androidcontrol", "--source", str(tmp_path / "release"), "--out", str(out)]
 
     def files(out: Path) -> dict[str, bytes]:
         return {str(each.relative_to(out)): each.read_bytes() for each in out.rglob("*") if each.is_file()}
@@ -142,36 +139,40 @@ def test_a_kill_in_the_middle_of_packed_records_loses_and_doubles_nothing(tmp_pa
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     lines = killed / "episodes.jsonl"
     kills = size = 0
+
+    def grown() -> bool:
+        return lines.exists() and lines.stat().st_size > size
+
     while kills < 2:
-        child = subprocess.Popen(command(killed), stdout=subprocess.DEVNULL)
-        while child.poll() is None and not (lines.exists() and lines.stat().st_size > size):
-            time.sleep(0.001)
-        child.kill()
-        if child.wait() == 0:
+        with started([sys.executable, "-m", "guieval", *command(killed)], stdout=subprocess.DEVNULL) as child:
+            until(lambda: child.poll() is not None or grown(), "another line", every=0.001)
+        if child.returncode == 0:
             break
         kills, size = kills + 1, lines.stat().st_size
     assert kills
     for out in (killed, whole):
-        assert subprocess.run(command(out), stdout=subprocess.DEVNULL).returncode == 0
+        assert guieval(*command(out)).code == 0
     assert files(killed) == files(whole)
 
 
-def test_export_writes_what_the_episodes_benchmark_reads(release: Path, tmp_path: Path) -> None:
+def test_export_writes_what_the_episodes_benchmark_reads(release: Path, tmp_path: Path, guieval: CommandLine) -> None:
     out = tmp_path / "all.jsonl"
     done = guieval("export", "episodes", "--data", release, "--out", out, "--limit", "2")
-    assert done.returncode == 0
-    first, command = done.stdout.splitlines()
+    assert done.code == 0
+    first, command = done.out.splitlines()
     assert first.startswith(f"{out}: 2 episodes, ")
     assert command == f"next: guieval run --model NAME --bench episodes --data {release} --set bench_options.file={out}"
     done = guieval("export", "episodes", "--data", release, "--out", out)
-    assert (done.returncode, done.stderr) == (
+    assert (done.code, done.err) == (
         2,
         f"guieval: the file {str(out)!r} exists already; give another --out, or delete it\n",
     )
 
 
-def test_an_exported_file_is_run_on_the_screenshots_it_was_exported_from(release: Path, tmp_path: Path) -> None:
+def test_an_exported_file_is_run_on_the_screenshots_it_was_exported_from(
+    release: Path, tmp_path: Path, guieval: CommandLine
+) -> None:
     out = tmp_path / "all.jsonl"
-    assert guieval("export", "episodes", "--data", release, "--out", out).returncode == 0
+    assert guieval("export", "episodes", "--data", release, "--out", out).code == 0
     done = guieval("prepare", "episodes", "--source", release, "--out", tmp_path / "out", "--set", f"file={out}")
-    assert done.returncode == 0 and done.stderr.startswith("progress: preparing episodes: 100 %, 3 of 3 episodes, ")
+    assert done.code == 0 and done.err.startswith("progress: preparing episodes: 100 %, 3 of 3 episodes, ")

@@ -10,7 +10,8 @@ from guieval.cli.models.models import models
 from guieval.registry import list_models, load_benchmark
 from guieval.steps import Episode
 from guieval.testing.mock_server import MockServer, MockSettings
-from tests.cli.test_cli import guieval, sentence
+from tests.command_line import CommandLine
+from tests.rows import every_row
 
 OPTIONS = {"episodes": 4, "seed": 4}
 SETTINGS = [item for name, value in OPTIONS.items() for item in ("--set", f"{name}={value}")]
@@ -33,8 +34,8 @@ def prompt(demo: Path, episode: Episode, *more: str | Path, model: str = MODEL) 
     return ("prompt", "--model", model, "--bench", "demo", "--data", demo, "--episode", name, *SETTINGS, *more)
 
 
-def test_a_prompt_is_printed_whole(demo: Path, episode: Episode) -> None:
-    result = guieval(*prompt(demo, episode, "--step", "1")).stdout
+def test_a_prompt_is_printed_whole(demo: Path, episode: Episode, guieval: CommandLine) -> None:
+    result = guieval(*prompt(demo, episode, "--step", "1")).out
     first, second = episode.steps[:2]
     width, height = first.screenshot_size
     assert result.startswith("=== system\nYou are a helpful assistant.\n=== user\nYou are a GUI agent.")
@@ -42,55 +43,59 @@ def test_a_prompt_is_printed_whole(demo: Path, episode: Episode) -> None:
         f"\n{first.instruction}\n=== user\n[image {first.screenshot}: {width} x {height}]\n=== assistant\nThought: " in result
     )
     assert result.endswith(f"=== user\n[image {second.screenshot}: {width} x {height}]\n")
-    silent = guieval(*prompt(demo, episode, "--step", "1", "--no-thinking")).stdout
+    silent = guieval(*prompt(demo, episode, "--step", "1", "--no-thinking")).out
     assert "Thought:" not in silent and "Thought:" in result
-    given = guieval(*prompt(demo, episode, "--step", "0", "--thought", "I tap it.")).stdout
+    given = guieval(*prompt(demo, episode, "--step", "0", "--thought", "I tap it.")).out
     assert "=== assistant, to be continued\nThought: I tap it.\nAction:\n=== request fields\n" in given
 
 
-def test_the_past_of_a_sequential_mode_is_that_of_a_run(demo: Path, episode: Episode, tmp_path: Path) -> None:
+def test_the_past_of_a_sequential_mode_is_that_of_a_run(
+    demo: Path, episode: Episode, tmp_path: Path, guieval: CommandLine
+) -> None:
     settings = MockSettings(model=MODEL, policy="reference", accuracy=1.0, served_models=(MODEL,))
     directory = tmp_path / "run"
     with MockServer(settings, benchmark=load_benchmark("demo", demo, **OPTIONS)) as server:
         run = ("run", "--quiet", "--model", MODEL, "--bench", "demo", "--mode", "soeval", "--base-url", server.base_url)
         done = guieval(*run, "--data", demo, "--out", directory, *RUN_SETTINGS)
-        assert done.returncode == 0, done.stderr
-    offline = guieval(*prompt(demo, episode, "--step", "1")).stdout
-    own = guieval(*prompt(demo, episode, "--step", "1", "--mode", "soeval", "--run", directory)).stdout
+        assert done.code == 0, done
+    offline = guieval(*prompt(demo, episode, "--step", "1")).out
+    own = guieval(*prompt(demo, episode, "--step", "1", "--mode", "soeval", "--run", directory)).out
     assert own.count("=== assistant") == offline.count("=== assistant") == 1
     assert "Action: " in own
     other = ("--step", "1", "--mode", "soeval", "--run", tmp_path)
-    assert "not a run directory" in sentence(*prompt(demo, episode, *other))
+    assert "not a run directory" in guieval.sentence(*prompt(demo, episode, *other))
 
 
-def test_mistakes_are_one_sentence(demo: Path, episode: Episode, tmp_path: Path) -> None:
+def test_mistakes_are_one_sentence(demo: Path, episode: Episode, tmp_path: Path, guieval: CommandLine) -> None:
     last = len(episode) - 1
-    assert f"has the steps 0 to {last}, not {last + 1}" in sentence(*prompt(demo, episode, "--step", str(last + 1)))
-    assert f"has the steps 0 to {last}, not -1" in sentence(*prompt(demo, episode, "--step", "-1"))
-    assert "the model's own answers: add --run" in sentence(*prompt(demo, episode, "--step", "0", "--mode", "soeval"))
-    assert "--run is for the modes" in sentence(*prompt(demo, episode, "--step", "0", "--run", tmp_path))
-    assert "no thinking switch" in sentence(*prompt(demo, episode, "--step", "0", "--thinking", model="qwen3-vl-8b-instruct"))
-    assert "'ui-tars-7b'" in sentence(*prompt(demo, episode, "--step", "0", model="ui-tars-7"))
-    assert "there is no episode 'none' among the 4 of 'demo'; its first is " in sentence(
+    assert f"has the steps 0 to {last}, not {last + 1}" in guieval.sentence(*prompt(demo, episode, "--step", str(last + 1)))
+    assert f"has the steps 0 to {last}, not -1" in guieval.sentence(*prompt(demo, episode, "--step", "-1"))
+    assert "the model's own answers: add --run" in guieval.sentence(*prompt(demo, episode, "--step", "0", "--mode", "soeval"))
+    assert "--run is for the modes" in guieval.sentence(*prompt(demo, episode, "--step", "0", "--run", tmp_path))
+    assert "no thinking switch" in guieval.sentence(
+        *prompt(demo, episode, "--step", "0", "--thinking", model="qwen3-vl-8b-instruct")
+    )
+    assert "'ui-tars-7b'" in guieval.sentence(*prompt(demo, episode, "--step", "0", model="ui-tars-7"))
+    assert "there is no episode 'none' among the 4 of 'demo'; its first is " in guieval.sentence(
         "prompt", "--model", MODEL, "--bench", "demo", "--data", demo, *SETTINGS, "--episode", "none", "--step", "0"
     )
 
 
-def test_models_are_listed_by_family_and_reported_whole() -> None:
-    lines = [line.split() for line in guieval("models").stdout.splitlines()[2:-2]]
+def test_models_are_listed_by_family_and_reported_whole(guieval: CommandLine) -> None:
+    lines = [line.split() for line in guieval("models").out.splitlines()[2:-2]]
     families = [line[1] for line in lines]
     assert families == sorted(families)
     sizes = [line[0] for line in lines if line[1] == "qwen2_5_vl" and line[0].startswith("qwen")]
     assert sizes == ["qwen2.5-vl-3b", "qwen2.5-vl-7b", "qwen2.5-vl-32b", "qwen2.5-vl-72b"]
-    result = guieval("models", "qwen3-vl-8b-thinking").stdout
+    result = guieval("models", "qwen3-vl-8b-thinking").out
     assert "\nhf_id: Qwen/Qwen3-VL-8B-Thinking\n" in result and "\ncontext_length: 262144\n" in result
     assert 'vllm serve Qwen/Qwen3-VL-8B-Thinking --limit-mm-per-prompt \'{"image": 1, "video": 0}\' --chat-template /' in result
     assert "=== user\nThe user query: Turn on Wi-Fi" in result and "[image 1.png: 1080 x 2400]" in result
     assert result.endswith("</tool_call>\n") and '"action": "swipe"' in result
-    assert "thinking: --thinking/--no-thinking (default on)" in guieval("models", "ui-tars-1.5-7b").stdout
+    assert "thinking: --thinking/--no-thinking (default on)" in guieval("models", "ui-tars-1.5-7b").out
 
 
-@pytest.mark.parametrize("name", list_models())
+@every_row("name", list_models())
 def test_every_checkpoint_is_reported_with_a_prompt_and_a_reply(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     models(name)
     result = capsys.readouterr().out

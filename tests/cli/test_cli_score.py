@@ -16,6 +16,7 @@ from guieval.scoring.matrix import protocols_for
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
 from tests.made_runs import key, record, step, write_run
+from tests.rows import every_row
 from tests.scoring.predictions.files import agentcpm_row, atlas_row, kairos_row, kit_row, sspro_row, write_lines
 
 TARGET = Click(point=Point(500, 500))
@@ -160,7 +161,7 @@ FORMATS: list[tuple[str, list[dict[str, Any]], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("format", "rows", "benchmark", "exact"), FORMATS, ids=[each[0] for each in FORMATS])
+@every_row(("format", "rows", "benchmark", "exact"), FORMATS, ids=[each[0] for each in FORMATS])
 def test_files_that_hold_their_steps_are_scored_by_themselves(
     guieval: CommandLine, tmp_path: Path, format: str, rows: list[dict[str, Any]], benchmark: str, exact: str
 ) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -20,6 +18,7 @@ from guieval.models.sampling import SamplingSettings
 from guieval.registry import list_models
 from guieval.running.config import RunConfig
 from tests.command_line import CommandLine
+from tests.rows import every_row
 
 
 def test_the_version(guieval: CommandLine) -> None:
@@ -28,7 +27,7 @@ def test_the_version(guieval: CommandLine) -> None:
     assert guieval("--version").out == f"guieval {__version__}\n"
 
 
-@pytest.mark.parametrize("command", [None, *sorted(cli.COMMANDS)])
+@every_row("command", [None, *sorted(cli.COMMANDS)])
 def test_h_is_help_everywhere(guieval: CommandLine, command: str | None) -> None:
     done = guieval(*filter(None, [command]), "-h")
     assert done.code == 0 and "Usage: " in done.out and done.err == ""
@@ -76,17 +75,15 @@ def test_an_option_states_what_its_setting_means_and_by_which_name_it_is_set() -
     assert options["base_url"].multiple and not options["seed"].multiple
 
 
-def completed(line: str) -> list[str]:
-    words = line.split(" ")
-    environment = {"_GUIEVAL_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
-    code = "import sys; sys.argv = ['guieval']; from guieval.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, check=True
-    )
-    return done.stdout.split()
+def test_the_shell_completes_commands_and_names(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_GUIEVAL_COMPLETE", "complete_bash")
+    monkeypatch.setattr(sys.modules["__main__"], "__package__", None)  # else the program's name is that of `python -m pytest`
 
+    def completed(line: str) -> list[str]:
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
+        return guieval().out.split()
 
-def test_the_shell_completes_commands_and_names() -> None:
     assert completed("guieval lead") == ["leaderboard"]
     assert completed("guieval run --model ui-s1") == [name for name in list_models() if name.startswith("ui-s1")]
     assert "screenspot-pro" in completed("guieval prepare screens")
@@ -134,5 +131,5 @@ def test_a_directory_of_the_same_name_does_not_hide_a_shipped_file(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "demo").mkdir()
-    done = guieval("run", "--config", "demo", "--set", "bench_options.episodes=1", "--data", tmp_path / "data", "--quiet")
-    assert done.code == 0 and "soeval" in done.out
+    # the file names the model, so a mistake in something else shows that it was read
+    assert "did you mean 'ui-s1-sop'?" in guieval.sentence("run", "--config", "demo", "--protocol", "ui-s1-so")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import io
 import re
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -15,8 +14,10 @@ import pytest
 from guieval.cli.progress_bar import progress_bar
 from guieval.registry import benchmarks
 from guieval.telemetry.rates import part_done
+from tests.command_line import CommandLine
 from tests.reports.scripted_runs import made_run
 from tests.reports.trajectories.made_online import online_run
+from tests.rows import every_row
 from tests.terminal import COLOUR, drawn_lines, on_terminal
 
 
@@ -32,7 +33,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("done", "total", "part"),
     [(0, 10, "0 %"), (1, 30_000, "0 %"), (29_999, 30_000, "99 %"), (30_000, 30_000, "100 %"), (31, 30, "100 %")],
 )
@@ -71,13 +72,14 @@ def test_help_has_colours_that_no_color_takes_away() -> None:
     assert COLOUR.search(on_terminal("--help", output=True)[1])
 
 
-def piped(*arguments: str | Path) -> str:
-    done = subprocess.run([sys.executable, "-m", "guieval", *map(str, arguments)], capture_output=True, text=True)
-    assert done.returncode == 0 and "progress:" not in done.stdout
-    return done.stderr
+def test_piped_output_is_plain_lines_with_the_percentage(
+    run: Path, release: Path, tmp_path: Path, guieval: CommandLine
+) -> None:
+    def piped(*arguments: str | Path) -> str:
+        done = guieval(*arguments)
+        assert done.code == 0 and "progress:" not in done.out
+        return done.err
 
-
-def test_piped_output_is_plain_lines_with_the_percentage(run: Path, release: Path, tmp_path: Path) -> None:
     reported = piped("report", run, "--no-images", "--out", tmp_path / "report")
     assert re.fullmatch(r"progress: writing the report: 100 %, 48 of 48 steps, \d:\d\d elapsed\n", reported)
     limited = ("--limit", "2")

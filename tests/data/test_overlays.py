@@ -17,6 +17,7 @@ from guieval.journal import Records, read_manifest
 from guieval.scoring.score import evaluate_run
 from guieval.steps import StepTaskModel
 from tests.conftest import REPOSITORY
+from tests.rows import every_row
 from tests.scripted import ACTIONS, CLICK, ListBenchmark, ScriptedEngine, make_episode, reply_with, run_scripted
 
 BACK = Press(button="BACK")
@@ -80,41 +81,29 @@ def test_a_box_that_the_data_names_twice_stays_so(tmp_path: Path) -> None:
     assert added.apply(task).boxes == Boxes([*twice, (3, 3, 4, 4)])
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
+@every_row(
+    ("adds", "message"),
     [
-        (
-            '{"episode_id": "a", "step_index": 0}',
-            "line 1: a line must add alternatives, boxes or text_patt",
-        ),
-        (
-            '\n{"episode_id": "a", "step_index": 0, "alternative": []}',
-            "line 2, field alternative: is not known .did you",
-        ),
-        (
-            '{"episode_id": "a", "step_index": 0, "text_patterns": ["("]}',
-            r"patterns: '\(' is not a regular expression",
-        ),
-        ('{"episode_id": "a", "step_index": 0, "text_patterns": ["a{99999999999999}"]}', "is not a regular expression"),
-        (
-            '{"episode_id": "a", "step_index": 0, "alternatives": [{"type": "TAP"}]}',
-            "field alternatives.0.type: expected",
-        ),
-        (
-            '{"episode_id": "a", "step_index": 0, "alternatives": [{"type": "PRESS", "button": "BAK"}]}',
-            "button: expected 'BACK",
-        ),
-        ('{"episode_id": "a", "step_index": 0, "alternatives": [{"type": "CLICK"}]}', r"alternatives\.0\.point: is missing$"),
-        ('{"episode_id": "a", "step_index": "x", "boxes": []}', "step_index: expected a whole number .got 'x'."),
-        ('{"episode_id": "a", "step_index": 0, "boxes": [[1, 2, 3]]}', "line 1, field boxes"),
-        ('{"episode_id": "a", "step_index": 0, "boxes": "x"}', "field boxes: boxes must be a list of"),
-        ("nonsense", "line 1: is not JSON"),
+        ("", "line 1: a line must add alternatives, boxes or text_patt"),
+        (', "alternative": []', "line 1, field alternative: is not known .did you"),
+        (', "text_patterns": ["("]', r"patterns: '\(' is not a regular expression"),
+        (', "text_patterns": ["a{99999999999999}"]', "is not a regular expression"),
+        (', "alternatives": [{"type": "TAP"}]', "field alternatives.0.type: expected"),
+        (', "alternatives": [{"type": "PRESS", "button": "BAK"}]', "button: expected 'BACK"),
+        (', "alternatives": [{"type": "CLICK"}]', r"alternatives\.0\.point: is missing$"),
+        (', "boxes": [[1, 2, 3]]', "line 1, field boxes"),
+        (', "boxes": "x"', "field boxes: boxes must be a list of"),
+        (', "step_index": "x", "boxes": []', "step_index: expected a whole number .got 'x'."),
     ],
 )
-def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "more.jsonl").write_text(text)
+def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, adds: str, message: str) -> None:
+    file = tmp_path / "more.jsonl"
+    file.write_text('{"episode_id": "a", "step_index": 0' + adds + "}")
     with pytest.raises(DataError, match=message):
-        read_overlay(tmp_path / "more.jsonl")
+        read_overlay(file)
+    file.write_text("\nnonsense")
+    with pytest.raises(DataError, match="line 2: is not JSON"):
+        read_overlay(file)
 
 
 def test_a_step_that_is_not_there_is_named(tmp_path: Path) -> None:

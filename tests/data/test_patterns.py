@@ -6,12 +6,11 @@ import json
 import re
 from pathlib import Path
 
-import pytest
-
 from guieval.data.patterns import matches_whole, pattern_problem
+from tests.rows import every_row
 
 
-@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(.*a){20}", "(a*)*b", r"(\w+\s?)*!"])
+@every_row("pattern", ["(a+)+$", "(a|aa)+$", "(.*a){20}", "(a*)*b", r"(\w+\s?)*!"])
 def test_no_pattern_can_hold_a_run_up(pattern: str) -> None:
     """Python's ``re`` takes longer than the universe for these; a test that hangs here has failed."""
     assert pattern_problem(pattern) is None
@@ -19,7 +18,7 @@ def test_no_pattern_can_hold_a_run_up(pattern: str) -> None:
     assert not matches_whole(pattern, "a" * 20_000 + "?")
 
 
-@pytest.mark.parametrize("pattern", ["(?=x)y", r"(a)\1", "(?<!x)y", "[", "a{1000}{1000}", "a{99999999999999}", "\ud800"])
+@every_row("pattern", ["(?=x)y", r"(a)\1", "(?<!x)y", "[", "a{1000}{1000}", "a{99999999999999}", "\ud800"])
 def test_what_cannot_be_matched_in_linear_time_is_refused(pattern: str) -> None:
     problem = pattern_problem(pattern)
     assert problem is not None and "is not a regular expression of RE2" in problem and len(problem) < 250
@@ -30,8 +29,8 @@ def test_half_a_surrogate_pair_is_a_character_like_others() -> None:
     assert matches_whole("a.", "a\ud800") and not matches_whole("ab", "a\ud800")
 
 
-@pytest.mark.parametrize("pattern", ["tea( shop)?", ".*周杰伦.*", "(?i)Über.*", r"\d{3}-\d+", "", "a|b", "[^x]*"])
-@pytest.mark.parametrize("text", ["tea", "tea shop", "放周杰伦的歌", "übermorgen", "555-1", "", "a", "b\n", "x"])
+@every_row("pattern", ["tea( shop)?", ".*周杰伦.*", "(?i)Über.*", r"\d{3}-\d+", "", "a|b", "[^x]*"])
+@every_row("text", ["tea", "tea shop", "放周杰伦的歌", "übermorgen", "555-1", "", "a", "b\n", "x"])
 def test_ordinary_patterns_mean_what_python_means(pattern: str, text: str) -> None:
     assert matches_whole(pattern, text) is (re.fullmatch(pattern, text) is not None)
 

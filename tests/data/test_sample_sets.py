@@ -19,6 +19,7 @@ from guieval.data.selection import Choice, Selection, select, type_differences
 from guieval.errors import DataError, UsageError
 from guieval.registry import benchmarks, load_benchmark
 from guieval.steps import Episode
+from tests.rows import every_row
 from tests.scripted import CLICK, ListBenchmark, make_episode
 
 Steps = set[tuple[str, int]]
@@ -148,49 +149,32 @@ def test_uground_steps_are_the_screenshots_it_names(official: dict[str, list[dic
     assert get_sample_set("ac-uground-500").types == types(official, named)
 
 
-def test_ui_r1_file_is_the_set_without_wait_and_long_press_label_by_label(
-    official: dict[str, list[dict[str, Any]]], shared_data: Path
-) -> None:
-    words = {"open_app": "open", "input_text": "type", "navigate_back": "system_button", "scroll": "swipe", "click": "click"}
-    found: Steps = set()
-    for row in rows(shared_data / "ui_r1" / "ac_test.json.gz"):
-        episode, _, index = row["image"].removeprefix("episode_").removesuffix(".png").partition("-screenshot_")
-        label, step = row["gt"], official[episode][int(index)]
-        action = step["action_content"]
-        assert row["task"] == step["step_instruction"]
-        assert words[label["action_type"]] == action["action"]
-        result: tuple[Any, Any] = {
-            "click": ([label.get("x"), label.get("y")], action.get("coordinate")),
-            "open_app": (label.get("app_name"), action.get("text")),
-            "input_text": (label.get("text"), action.get("text")),
-            "navigate_back": ("Back", action.get("button")),
-            "scroll": (label.get("direction"), step["check_options"].get("direction")),
-        }[label["action_type"]]
-        assert result[0] == result[1], row["image"]
-        found.add((episode, int(index)))
-    assert len(found) == 7868 and found == members("ac-no-wait-long-press-7868")
-
-
-@pytest.mark.parametrize(
-    ("bench", "folder", "name"),
-    [
-        ("androidcontrol", "ui_s1", "ac-test-8444"),
-        ("androidcontrol-low", "ui_s1", "ac-osatlas-7708"),
-        ("androidcontrol", "ui_s1", "ac-no-wait-long-press-7868"),
-        ("ui-r1", "ui_r1", "ac-no-wait-long-press-7868"),
-        ("screenspot-pro", "screenspot_pro_format_annotations", "screenspot-pro-cad-261"),
-        ("ui-vision", "screenspot_pro_format_annotations", "ui-vision-spatial-1935"),
-    ],
-)
-def test_real_data_fills_its_sets(shared_data: Path, bench: str, folder: str, name: str) -> None:
-    if bench not in benchmarks():
-        pytest.skip(f"no benchmark {bench!r}")
-    benchmark = load_benchmark(bench, shared_data / folder)
+def check_filled(bench: str, data: Path, name: str) -> None:
+    benchmark = load_benchmark(bench, data)
     sample_set = get_sample_set(name)
     selection = select(benchmark, Choice(sample_set=name))
     assert (len(selection.plan), counted(selection)) == (sample_set.episodes, sample_set.steps)
     assert type_differences(benchmark, selection, sample_set) == []
     assert selection.title == name and selection.sha256 == sample_set.sha256
+
+
+def test_real_data_fills_its_sets(shared_data: Path) -> None:
+    check_filled("ui-r1", shared_data / "ui_r1", "ac-no-wait-long-press-7868")
+    check_filled("screenspot-pro", shared_data / "screenspot_pro_format_annotations", "screenspot-pro-cad-261")
+
+
+@pytest.mark.ci
+@every_row(
+    ("bench", "folder", "name"),
+    [
+        ("androidcontrol", "ui_s1", "ac-test-8444"),
+        ("androidcontrol-low", "ui_s1", "ac-osatlas-7708"),
+        ("androidcontrol", "ui_s1", "ac-no-wait-long-press-7868"),
+        ("ui-vision", "screenspot_pro_format_annotations", "ui-vision-spatial-1935"),
+    ],
+)
+def test_large_real_data_fills_its_sets(shared_data: Path, bench: str, folder: str, name: str) -> None:
+    check_filled(bench, shared_data / folder, name)
 
 
 def test_a_set_over_a_split_can_be_narrowed_and_sampled(shared_data: Path) -> None:
@@ -374,7 +358,7 @@ def test_a_whole_part_is_filled_by_split_subset_and_groups(tmp_path: Path) -> No
         select(benchmark, Choice(sample_set=name))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("changes", "message"),
     [
         ({"steps": 8}, "its ids make 3 episodes and 9 steps, not 3 and 8"),

@@ -14,6 +14,7 @@ from guieval.data.benchmark import EpisodeRef
 from guieval.data.selection import Choice, Selection, select
 from guieval.errors import DataError, UsageError
 from guieval.steps import Episode
+from tests.rows import every_row
 from tests.scripted import ACTIONS, ListBenchmark, make_episode
 
 
@@ -94,7 +95,7 @@ def test_a_file_names_episodes_and_steps(tmp_path: Path) -> None:
     assert chosen(select(BENCHMARK, choice)) == {"1": [0, 1, 2, 3], "work/2": [1]}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("lines", "message"),
     [
         (["1", "33"], r"line 2: unknown episode '33' \(did you mean '3'\?\)"),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import REPOSITORY
+from tests.rows import every_row
 
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
@@ -17,7 +18,7 @@ TRAINS = "rewards_in_trl"
 """The notebook that needs TRL."""
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@every_row("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_the_notebook_runs(path: Path, tmp_path: Path) -> None:
     if path.stem == TRAINS and find_spec("trl") is None:
         pytest.skip("TRL is not installed; `make test-train` runs this notebook")

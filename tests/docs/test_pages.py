@@ -23,6 +23,8 @@ from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
 from tests.docs.page import Snippet, snippets
 from tests.docs.world import World, make_runs, value_of
+from tests.programs import started
+from tests.waiting import PATIENCE
 
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
 SERVERS = {
@@ -31,6 +33,8 @@ SERVERS = {
     "serve-environment": r":(\d+)/ws",
 }
 """Commands that serve until Ctrl-C, and the address that they print."""
+DEFAULT_PORT = "8000"
+"""Where ``mock-server`` and ``serve-environment`` listen unless they are told otherwise."""
 NO_MODEL = r"vLLM is not installed|needs the package '(?:vllm|torch)'|is answered by a server: add --base-url|needs a key: set"
 NOT_THAT_DATA = (
     r"needs [\d,]+ named episodes|has no split 'train'|there is no episode '27'"
@@ -111,28 +115,26 @@ def follow(snippet: Snippet, world: World, guieval: CommandLine, refused: str | 
 
 
 def serve(words: Sequence[str], world: World) -> None:
-    """Start a server and wait for its address; one that the page leaves running (``&``) ends with the page."""
-    background = words[-1] == "&"
-    arguments = [word for word in words if word != "&"]
-    port = value_of(arguments, "--port")
-    server = subprocess.Popen(
-        [sys.executable, "-m", "guieval", *arguments, *(["--no-browser"] if arguments[0] == "view" else [])],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    world.ends(server)
+    """Start a server on a free port and wait for its address; one that the page leaves running (``&``) ends with the page.
+
+    The page's commands find it at the page's own address, whatever else may use that port.
+    """
+    name, *options = (word for word in words if word != "&")
+    port = value_of(options, "--port") or DEFAULT_PORT
+    options += ["--port", "0", *(["--no-browser"] if name == "view" else [])]
+    command = [sys.executable, "-m", "guieval", name, *options]
+    server = world.stack.enter_context(started(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
     assert server.stdout is not None
     said = []
     for line in server.stdout:
         said.append(line)
-        if found := re.search(SERVERS[arguments[0]], line):
+        if found := re.search(SERVERS[name], line):
             break
     else:
         raise AssertionError("".join(said))
-    if background:
-        assert port is None or found[1] == port
-        world.listening.add(f"http://127.0.0.1:{found[1]}/v1")
+    assert found[1] != port
+    if words[-1] == "&":
+        world.listening[f"http://127.0.0.1:{port}/v1"] = f"http://127.0.0.1:{found[1]}/v1"
     else:
         server.send_signal(signal.SIGINT)
-        assert server.wait(30) in (0, 130)
+        assert server.wait(PATIENCE) in (0, 130)

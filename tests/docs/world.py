@@ -7,7 +7,6 @@ command's model, and a name such as ``runs/NAME`` a run of the OCR baseline.
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import pairwise
@@ -24,17 +23,19 @@ PLACEHOLDERS = {
     "RUN": "runs/NAME",
     "THINKING": "rollouts/OTHER",
     "INSTRUCT": "rollouts/OTHER",
+    "episodes=500": "episodes=4",  # the server draws them all before it serves
 }
 ADDRESSES = ("URL", "http://127.0.0.1:8000/v1")
 NAMED_FIRST = ("prepare", "doctor", "export", "download")
 """Commands whose first argument is a benchmark."""
+LIMIT = {"rollout": "1", "mix": "1", "run": "2"}
+"""How many episodes a command takes that does not choose them itself."""
 FEWER = {
-    "rollout": ["--limit", "1", "--samples", "2"],
-    "mix": ["--limit", "1", "--levels", "2", "--means", "1"],
-    "run": ["--limit", "2"],
-    "campaign": ["--set", "limit=2"],
+    "rollout": ["--rounds", "2", "--samples", "2"],
+    "mix": ["--levels", "2", "--means", "1"],
+    "campaign": ["--set", "limit=1"],
 }
-"""What makes a command small enough for a test."""
+"""What else makes a command small enough for a test."""
 
 
 def make_runs(folder: Path) -> None:
@@ -53,20 +54,11 @@ class World:
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self.folder = folder
-        self._stack = stack
+        self.stack = stack
         self._servers: dict[tuple[str, str, str], MockServer] = {}
         self._examples: dict[str, Path] = {}
-        self.listening: set[str] = set()
-        """Addresses of servers that the page itself has started."""
-
-    def ends(self, program: subprocess.Popen[str]) -> None:
-        """End a program with the page."""
-
-        def end() -> None:
-            program.kill()
-            program.wait()
-
-        self._stack.callback(end)
+        self.listening: dict[str, str] = {}
+        """Servers that the page itself has started: the address on the page, and where they really listen."""
 
     def words(self, words: Sequence[str]) -> list[str]:
         """A command's words with what stands for data, servers and names put in."""
@@ -74,13 +66,19 @@ class World:
         bench = value_of(words, "--bench") or (words[2] if words[1] in NAMED_FIRST and len(words) > 2 else "androidcontrol")
         for previous, word in zip(["", *words], words, strict=False):
             filled.append(self._filled(previous, word, bench, words))
-        fewer = () if {"--preset", "--resume", "--sample-set", "--episodes"} & {*words} else FEWER.get(words[1], ())
+        fewer: list[str] = []
+        if "--resume" not in words:
+            fewer += FEWER.get(words[1], ())
+            chosen = words[1] not in LIMIT or {"--preset", "--sample-set", "--episodes"} & {*words}
+            fewer += [] if chosen else ["--limit", LIMIT[words[1]]]
         return [*(each for word in filled for each in self._matching(word)), *fewer]
 
     def _filled(self, previous: str, word: str, bench: str, words: Sequence[str]) -> str:
         if previous in ("--data", "--source") and word.isupper():
             return str(self._example(bench))
-        if previous == "--base-url" and word in ADDRESSES and word not in self.listening:
+        if previous == "--base-url" and word in self.listening:
+            return self.listening[word]
+        if previous == "--base-url" and word in ADDRESSES:
             return self._server(words)
         return PLACEHOLDERS.get(word, word)
 
@@ -107,7 +105,7 @@ class World:
             settings = MockSettings(
                 model=model, adapter=adapter or None, policy="reference", accuracy=0.8, served_models=(model,)
             )
-            self._servers[key] = self._stack.enter_context(MockServer(settings, benchmark=load_benchmark(bench, data)))
+            self._servers[key] = self.stack.enter_context(MockServer(settings, benchmark=load_benchmark(bench, data)))
         return self._servers[key].base_url
 
 

@@ -8,9 +8,8 @@ import statistics
 from collections import deque
 from collections.abc import Callable
 
-import pytest
-
 from guieval.engines.concurrency import AdaptiveConcurrency
+from tests.rows import every_row
 
 
 class Simulation:
@@ -77,9 +76,9 @@ class Simulation:
         heapq.heappush(self._serving, (self.now + takes, sent))
 
 
-@pytest.mark.parametrize("sigma", [0.0, 0.6])
-@pytest.mark.parametrize("seed", [1, 2])
-@pytest.mark.parametrize("slots", [5, 16, 64, 100, 256, 700])
+@every_row("sigma", [0.0, 0.6])
+@every_row("seed", [1, 2])
+@every_row("slots", [5, 16, 64, 100, 256, 700])
 def test_the_rate_is_that_of_a_server_kept_full(slots: int, seed: int, sigma: float) -> None:
     simulated = Simulation(slots, sigma=sigma, seed=seed)
     simulated.run(30 * max(slots, 64))
@@ -87,8 +86,8 @@ def test_the_rate_is_that_of_a_server_kept_full(slots: int, seed: int, sigma: fl
     assert simulated.run(20 * max(slots, 64)) >= 0.95 * full
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-@pytest.mark.parametrize("slots", [16, 64, 256])
+@every_row("seed", [1, 2])
+@every_row("slots", [16, 64, 256])
 def test_the_knee_is_found_and_held(slots: int, seed: int) -> None:
     simulated = Simulation(slots, seed=seed)
     simulated.run(400 * max(slots, 64))
@@ -98,8 +97,8 @@ def test_the_knee_is_found_and_held(slots: int, seed: int) -> None:
     assert 0.75 * slots <= min(simulated.values) and max(simulated.values) <= 2.5 * slots  # what it tries now and then
 
 
-@pytest.mark.parametrize("sigma", [1.0, 1.5])
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@every_row("sigma", [1.0, 1.5])
+@every_row("seed", [1, 2, 3])
 def test_answers_that_take_very_unlike_long_do_not_make_it_climb_or_swing(sigma: float, seed: int) -> None:
     """With a sigma of 1.5 one answer in fifty takes seven times the mean, and one in two a third of it."""
     simulated = Simulation(64, sigma=sigma, seed=seed)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator, ClickRule, Protocol, StepRules, infrastructure_failure, list_protocols
-from guieval.steps import VERDICTS, StepOutcome, StepTaskModel
+from guieval.steps import VERDICTS, StepOutcome
+from tests.evaluation.verdicts import Step
+from tests.rows import every_row
 
-Step = Callable[..., StepTaskModel]
 AT, FAR = Point(500, 500), Point(900, 900)
 
 
@@ -34,8 +33,8 @@ def test_the_five_verdicts(step: Step) -> None:
     assert outcomes[4].reason == "the server answered 500 three times"
 
 
-@pytest.mark.parametrize("protocol", list_protocols())
-@pytest.mark.parametrize(
+@every_row("protocol", list_protocols)
+@every_row(
     ("predicted", "verdict", "type_match"),
     [
         (Unsupported(name="HOTKEY", arguments={"keys": ["ctrl", "c"], "times": 1.0}), "right", True),
@@ -56,7 +55,7 @@ def test_a_label_outside_the_space_is_met_by_an_equal_action(
         assert (outcome.verdict, outcome.type_match, outcome.exact_match) == (verdict, type_match, verdict == "right")
 
 
-@pytest.mark.parametrize("protocol", list_protocols())
+@every_row("protocol", list_protocols)
 def test_an_action_outside_the_space_is_unsupported_where_no_label_is(step: Step, protocol: str) -> None:
     task = step(Click(point=AT), alternatives=[Stop()])
     assert ActionEvaluator(protocol).evaluate(task, Unsupported(name="answer")) == StepOutcome(

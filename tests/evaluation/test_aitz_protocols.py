@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
-from guieval.actions import Action, Click, LongPress, Point, Press, Scroll, Stop, Type
-from guieval.evaluation import ActionEvaluator, get_protocol
-from guieval.steps import StepOutcome, StepTaskModel
+from guieval.actions import LongPress, Point, Press, Stop, Type
+from guieval.evaluation import get_protocol
+from tests.evaluation.verdicts import Step, click, judged, scroll
+from tests.rows import every_row
 
-Step = Callable[..., StepTaskModel]
 NODE = [400.0, 400.0, 600.0, 500.0]
 
 
-def click(x: float, y: float) -> Click:
-    return Click(point=Point(x, y))
-
-
-def scroll(direction: Any) -> Scroll:
-    return Scroll(point=Point(500, 500), direction=direction)
-
-
-def judged(protocol: str, task: StepTaskModel, action: Action) -> StepOutcome:
-    return ActionEvaluator(protocol).evaluate(task, action)
-
-
-@pytest.mark.parametrize(
+@every_row(
     ("label", "hit"),
     [
         ((420, 450), True),  # in the node pointed at
@@ -64,7 +49,7 @@ def test_coat_without_a_node_asks_for_the_very_place(step: Step) -> None:
     assert not judged("coat-intended", task, click(100.1, 100)).exact_match
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("node", "point", "hit"),
     [
         ([400.0, 400.0, 600.0, 500.0], (450, 450), False),  # right by the label, which is not looked at
@@ -83,8 +68,8 @@ def test_the_official_coat_compares_clicks_with_the_corner(
     assert judged("coat-intended", step(click(0, 0), [node]), click(*point)).exact_match is hit
 
 
-@pytest.mark.parametrize("protocol", ["coat-official", "coat-intended"])
-@pytest.mark.parametrize(
+@every_row("protocol", ["coat-official", "coat-intended"])
+@every_row(
     ("reference", "predicted", "exact"),
     [
         ("coffee near me", "near", True),

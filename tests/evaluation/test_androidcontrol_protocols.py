@@ -3,36 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
-from guieval.actions import BUTTONS, Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
-from guieval.evaluation import ActionEvaluator, get_protocol
+from guieval.actions import BUTTONS, Action, Click, LongPress, Open, Point, Press, Stop, Type, Wait
+from guieval.evaluation import get_protocol
 from guieval.evaluation.table import androidcontrol, mobile
 from guieval.metrics.columns import RunColumns
 from guieval.metrics.figures import compute
-from guieval.steps import StepOutcome, StepTaskModel
+from tests.evaluation.verdicts import Step, click, judged, matches, scroll
 from tests.metrics.made_columns import made_columns
+from tests.rows import every_row
 
-Step = Callable[..., StepTaskModel]
 NAMES = [
     each.name for table in (androidcontrol, mobile) for each in table.PROTOCOLS if each.name not in ("onekey", "mobi-bench")
 ]
 MIDDLE = Point(500, 500)
-
-
-def judged(protocol: str, task: StepTaskModel, action: Action) -> StepOutcome:
-    return ActionEvaluator(protocol).evaluate(task, action)
-
-
-def matches(protocol: str, task: StepTaskModel, action: Action) -> tuple[bool, bool]:
-    outcome = judged(protocol, task, action)
-    return outcome.type_match, outcome.exact_match
-
-
-def click(x: float, y: float) -> Click:
-    return Click(point=Point(x, y))
 
 
 def pixel(x: float, y: float, size: tuple[int, int] = (1080, 2400)) -> Click:
@@ -43,12 +29,8 @@ def held(x: float, y: float, duration: float = 1000.0) -> LongPress:
     return LongPress(point=Point(x, y), duration=duration)
 
 
-def scroll(direction: Any, at: Point = MIDDLE) -> Scroll:
-    return Scroll(point=at, direction=direction)
-
-
-@pytest.mark.parametrize("protocol", ["osatlas", "osatlas-intended", "gui-r1", "ui-agile", "ac-curated"])
-@pytest.mark.parametrize("kind", [click, held])
+@every_row("protocol", ["osatlas", "osatlas-intended", "gui-r1", "ui-agile", "ac-curated"])
+@every_row("kind", [click, held])
 def test_0_14_of_the_screen_is_an_ellipse_and_boxes_do_not_count(
     step: Step, protocol: str, kind: Callable[[float, float], Action]
 ) -> None:
@@ -67,8 +49,8 @@ def test_0_14_of_the_screen_is_an_ellipse_and_boxes_do_not_count(
         assert matches(protocol, task, kind(x, y)) == (True, hit), (x, y)
 
 
-@pytest.mark.parametrize(("x", "y", "hit"), [(908, 1200, True), (909, 1200, False), (540, 1568, True), (540, 1569, False)])
-@pytest.mark.parametrize("protocol", ["os-genesis", "clawgui"])
+@every_row(("x", "y", "hit"), [(908, 1200, True), (909, 1200, False), (540, 1568, True), (540, 1569, False)])
+@every_row("protocol", ["os-genesis", "clawgui"])
 def test_the_diagonal_of_14_per_cent_is_a_circle_of_368_px(step: Step, protocol: str, x: float, y: float, hit: bool) -> None:
     # sqrt(151.2^2 + 336^2) = 368.45 px
     assert matches(protocol, step(click(500, 500)), pixel(x, y)) == (True, hit)
@@ -125,8 +107,8 @@ def test_ui_r1_takes_less_than_151_2_px_and_no_zero(step: Step) -> None:
 ANY_BOX = ["qwen-gist", "ui-s1-sop", "ui-s1-reward-match", "infigui-r1"]
 
 
-@pytest.mark.parametrize("protocol", ANY_BOX)
-@pytest.mark.parametrize("kind", [click, held])
+@every_row("protocol", ANY_BOX)
+@every_row("kind", [click, held])
 def test_any_box_enlarged_about_its_centre(step: Step, protocol: str, kind: Callable[[float, float], Action]) -> None:
     # [400, 600] x [400, 450] grows to [380, 620] x [395, 455]; the label lies in neither box.
     task = step(kind(900, 900), [[0, 0, 10, 10], [400, 400, 600, 450]])
@@ -141,7 +123,7 @@ def test_any_box_enlarged_about_its_centre(step: Step, protocol: str, kind: Call
         assert matches(protocol, task, kind(x, y)) == (True, hit), (x, y)
 
 
-@pytest.mark.parametrize("protocol", [*ANY_BOX[:3], "ui-s1-sop-released", "mimo-vl", "guievalkit", "agentcpm"])
+@every_row("protocol", [*ANY_BOX[:3], "ui-s1-sop-released", "mimo-vl", "guievalkit", "agentcpm"])
 def test_0_04_of_the_screen_on_each_axis(step: Step, protocol: str) -> None:
     task = step(click(500, 500))
     for x, y, hit in ((539.9, 500, True), (540.1, 500, False), (500, 460.1, True), (500, 459.9, False)):
@@ -160,7 +142,7 @@ def test_ui_s1s_released_script_has_lost_its_boxes(step: Step) -> None:
     assert not judged("ui-s1-sop-released", task, click(600, 600)).exact_match
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("protocol", "far"),
     [("qwen-gist", 220), ("ui-s1-sop", 220), ("mimo-vl", 240), ("guievalkit", 240), ("agentcpm", 240), ("magicgui", 240)],
 )
@@ -171,8 +153,8 @@ def test_a_box_cut_at_the_edge_keeps_its_size_or_does_not(step: Step, protocol: 
     assert not judged(protocol, task, click(far + 0.1, 500)).exact_match
 
 
-@pytest.mark.parametrize("protocol", ["mimo-vl", "guievalkit", "agentcpm", "magicgui"])
-@pytest.mark.parametrize(("nearer", "hit"), [(4, True), (5, False)])
+@every_row("protocol", ["mimo-vl", "guievalkit", "agentcpm", "magicgui"])
+@every_row(("nearer", "hit"), [(4, True), (5, False)])
 def test_on_androidcontrol_the_5_boxes_nearest_to_the_label(step: Step, protocol: str, nearer: int, hit: bool) -> None:
     # The large box's centre is 50 away from the label, those of the small ones less.
     small = [[100 + i, 100, 101 + i, 101] for i in range(nearer)]
@@ -190,8 +172,8 @@ def test_clawgui_takes_the_5_boxes_nearest_to_the_prediction_as_they_are(step: S
     assert not judged("clawgui", alone, pixel(1027, 2000)).exact_match
 
 
-@pytest.mark.parametrize("protocol", ["guievalkit", "agentcpm", "magicgui"])
-@pytest.mark.parametrize("dataset", ["aitz", "cagui"])
+@every_row("protocol", ["guievalkit", "agentcpm", "magicgui"])
+@every_row("dataset", ["aitz", "cagui"])
 def test_elsewhere_the_boxes_around_the_label(step: Step, protocol: str, dataset: str) -> None:
     # Enlarged to [380, 620] x [395, 455] it holds the label only so; the other box does not.
     task = step(click(385, 425), [[400, 400, 600, 450], [700, 700, 800, 800]], dataset=dataset)
@@ -293,7 +275,7 @@ def test_every_row_has_its_texts() -> None:
     assert set(TEXTS) == set(NAMES)
 
 
-@pytest.mark.parametrize("protocol", NAMES)
+@every_row("protocol", NAMES)
 def test_texts(step: Step, protocol: str) -> None:
     for reference, predicted, exact in TEXTS[protocol]:
         assert matches(protocol, step(Type(text=reference)), Type(text=predicted)) == (True, exact), (reference, predicted)
@@ -312,7 +294,7 @@ APPS = {
 }
 
 
-@pytest.mark.parametrize("protocol", NAMES)
+@every_row("protocol", NAMES)
 def test_apps_are_compared_as_texts_or_by_a_rule_of_their_own(step: Step, protocol: str) -> None:
     for reference, predicted, exact in APPS[protocol]:
         assert matches(protocol, step(Open(app=reference)), Open(app=predicted)) == (True, exact), (reference, predicted)
@@ -334,7 +316,7 @@ def test_os_atlas_compares_whole_actions_on_gui_odyssey(step: Step) -> None:
         assert matches("osatlas-intended", task, Type(text=predicted)) == (True, exact), (reference, predicted)
 
 
-@pytest.mark.parametrize("protocol", NAMES)
+@every_row("protocol", NAMES)
 def test_an_icon_opens_an_app_in_qwens_rule_and_two_of_its_children(step: Step, protocol: str) -> None:
     icon = step(Open(app="Clock"), [[400, 400, 600, 450]])
     knows = protocol in ("qwen-gist", "infigui-r1", "ui-s1-sop")
@@ -351,7 +333,7 @@ def test_the_icons_own_distance_is_taken_from_the_first_boxs_centre(step: Step) 
         assert matches("infigui-r1", task, pixel(x, 1200)) == (True, hit)
 
 
-@pytest.mark.parametrize("protocol", [name for name in NAMES if name != "ui-s1-reward-match"])
+@every_row("protocol", [name for name in NAMES if name != "ui-s1-reward-match"])
 def test_scrolls_agree_by_direction_unless_any_does(step: Step, protocol: str) -> None:
     any_agrees = protocol in ("ui-s1-sop", "ui-s1-sop-released", "ui-r1", "ui-r1-reward")
     for direction, exact in (("up", True), ("down", any_agrees), ("left", any_agrees)):
@@ -384,7 +366,7 @@ TYPES_OF_THEIR_OWN = {
 STATUS_COUNTS = ("ui-s1-reward", "ui-genie")
 
 
-@pytest.mark.parametrize("protocol", NAMES)
+@every_row("protocol", NAMES)
 def test_buttons_waits_and_ends(step: Step, protocol: str) -> None:
     for button in BUTTONS:
         assert matches(protocol, step(Press(button=button)), Press(button=button)) == (True, True)
@@ -398,7 +380,7 @@ def test_buttons_waits_and_ends(step: Step, protocol: str) -> None:
     assert matches(protocol, step(Stop()), Wait()) == (one_type, one_type)
 
 
-@pytest.mark.parametrize("protocol", NAMES)
+@every_row("protocol", NAMES)
 def test_long_presses_that_count_as_clicks(step: Step, protocol: str) -> None:
     boxes = [[480.0, 480.0, 520.0, 520.0]]
     limited = protocol in ("guievalkit", "guievalkit-intended", "agentcpm", "magicgui")
@@ -552,7 +534,7 @@ def test_magicgui_distinguishes_clicks_scrolls_and_typing_from_the_rest() -> Non
     assert result["CLICK_SCROLL_TYPE exact match"] == pytest.approx(2 / 3)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("protocol", "words"),
     [
         ("guievalkit", ("5 boxes", "x1.2", "0.04", "0.14", "200 ms", "HOME", "summed over all episodes")),
@@ -582,7 +564,7 @@ def test_the_words_tell_what_is_special(protocol: str, words: tuple[str, ...]) -
     assert [word for word in words if word not in described] == []
 
 
-@pytest.mark.parametrize("protocol", NAMES)
+@every_row("protocol", NAMES)
 def test_notes_are_whole_sentences(protocol: str) -> None:
     for note in get_protocol(protocol).notes:
         assert note.endswith(".") and note[0].isupper(), note

@@ -12,9 +12,10 @@ from guieval.evaluation import ActionEvaluator
 from guieval.frames import PER_1000, PIXELS, RELATIVE, Size
 from guieval.registry import load_benchmark
 from guieval.steps import StepTaskModel
+from tests.rows import every_row
 
 SIZES = ((2560, 1440), (1920, 1080), (1366, 768), (1080, 2400), (1179, 2556), (3840, 1600))
-STEP = 7
+STEP = 11
 """Every so many pixels a border is tried."""
 
 
@@ -68,8 +69,8 @@ def hits(protocol: str, tasks: list[StepTaskModel], points: list[Point]) -> list
     return [evaluator.evaluate(task, Click(point=point)).exact_match for task, point in zip(tasks, points, strict=True)]
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-@pytest.mark.parametrize("protocol", ["mmbench-gui-l2", "ui-vision", "hypertrack-reward", "ui-r1-reward"])
+@every_row("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@every_row("protocol", ["mmbench-gui-l2", "ui-vision", "hypertrack-reward", "ui-r1-reward"])
 def test_every_border_pixel_is_inside_however_it_is_written(protocol: str, size: Size) -> None:
     wrong = []
     for label in WAYS:

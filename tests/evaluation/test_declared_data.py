@@ -13,6 +13,7 @@ from guieval.evaluation import ActionEvaluator, get_protocol, list_protocols
 from guieval.evaluation.table import aitz, desktop_web, grounding, gui_odyssey
 from guieval.registry import benchmarks
 from guieval.steps import StepTaskModel
+from tests.rows import every_row
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,7 @@ def steps_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[S
     return load
 
 
-@pytest.mark.parametrize("name", list_protocols())
+@every_row("name", list_protocols)
 def test_data_sets_and_sample_sets_are_known(name: str) -> None:
     protocol, known = get_protocol(name), {loader.dataset for loader in benchmarks().values()}
     named = {*(protocol.datasets or ()), *protocol.variants, *protocol.sample_sets}
@@ -40,9 +41,9 @@ def test_data_sets_and_sample_sets_are_known(name: str) -> None:
         assert protocol.applies_to(dataset)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "key"),
-    sorted({(name, key) for name in list_protocols() for figure in get_protocol(name).figures for key in figure.keys}),
+    lambda: sorted({(name, key) for name in list_protocols() for figure in get_protocol(name).figures for key in figure.keys}),
 )
 def test_every_step_has_the_labels_that_form_cells(steps_of: Callable[[str], list[StepTaskModel]], name: str, key: str) -> None:
     datasets = get_protocol(name).datasets
@@ -51,9 +52,7 @@ def test_every_step_has_the_labels_that_form_cells(steps_of: Callable[[str], lis
         assert all(step.groups.get(key) or (key == "subset" and step.subset) for step in steps_of(dataset)), dataset
 
 
-@pytest.mark.parametrize(
-    "name", [each.name for table in (aitz, gui_odyssey, grounding, desktop_web) for each in table.PROTOCOLS]
-)
+@every_row("name", [each.name for table in (aitz, gui_odyssey, grounding, desktop_web) for each in table.PROTOCOLS])
 def test_the_label_itself_is_right(steps_of: Callable[[str], list[StepTaskModel]], name: str) -> None:
     evaluator = ActionEvaluator(name)
     for dataset in evaluator.protocol.datasets or ():
@@ -62,7 +61,7 @@ def test_the_label_itself_is_right(steps_of: Callable[[str], list[StepTaskModel]
                 assert evaluator.evaluate(step, step.action).exact_match, (dataset, step.action)
 
 
-@pytest.mark.parametrize("name", [name for name in list_protocols() if get_protocol(name).mends])
+@every_row("name", lambda: [name for name in list_protocols() if get_protocol(name).mends])
 def test_what_is_mended_is_a_protocol_for_the_same_data(name: str) -> None:
     intended = get_protocol(name)
     assert intended.mends is not None

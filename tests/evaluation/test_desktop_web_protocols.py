@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from guieval.actions import (
-    Action,
-    Click,
     DoubleClick,
     Drag,
     Hotkey,
@@ -17,30 +12,17 @@ from guieval.actions import (
     Point,
     Press,
     RightClick,
-    Scroll,
     Stop,
     Type,
     Unsupported,
     Wait,
 )
 from guieval.evaluation import ActionEvaluator, get_protocol
-from guieval.steps import StepTaskModel
+from tests.evaluation.verdicts import Step, click, right, scroll
+from tests.rows import every_row
 
-Step = Callable[..., StepTaskModel]
 BOX = [[100.0, 200.0, 300.0, 400.0]]
 BOTH = pytest.mark.parametrize("protocol", ["agentnetbench", "agentnetbench-v2"])
-
-
-def click(x: float, y: float) -> Click:
-    return Click(point=Point(x, y))
-
-
-def scroll(direction: Any) -> Scroll:
-    return Scroll(point=Point(500, 500), direction=direction)
-
-
-def right(protocol: str, task: StepTaskModel, action: Action) -> bool:
-    return ActionEvaluator(protocol).evaluate(task, action).exact_match
 
 
 @BOTH
@@ -118,14 +100,12 @@ def test_keys_are_compared_as_a_set(step: Step, protocol: str) -> None:
     assert not right(protocol, step(label), Unsupported(name="key", device=Hotkey(keys=("ctrl", "v"))))
 
 
-@pytest.mark.parametrize(
-    ("x", "y", "hit"), [(100, 200, True), (300, 400, True), (300.01, 300, False), (750, 750, True), (650, 650, False)]
-)
+@every_row(("x", "y", "hit"), [(100, 200, True), (300, 400, True), (300.01, 300, False), (750, 750, True), (650, 650, False)])
 def test_mind2web_takes_any_of_the_targets_boxes(step: Step, x: float, y: float, hit: bool) -> None:
     assert right("mind2web-element", step(click(200, 300), [*BOX, [700, 700, 800, 800]]), click(x, y)) is hit
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("reference", "predicted", "exact"),
     [("New York", "york  new", True), ("New York", "New", False), ("a , b", "A B", True), ("", ".", True), ("a", "", False)],
 )

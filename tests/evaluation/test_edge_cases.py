@@ -6,22 +6,16 @@ tested where figures and importers are; more of the resizing of images is in ``t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-
-import pytest
 
 from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait, path_direction
 from guieval.evaluation import ActionEvaluator, ClickRule, StepRules, TextRule, get_protocol, list_protocols
 from guieval.frames import smart_resize
 from guieval.steps import StepTaskModel
+from tests.evaluation.verdicts import Step, right
+from tests.rows import every_row
 
-Step = Callable[..., StepTaskModel]
 AT, FAR = Point(500, 500), Point(900, 900)
-
-
-def right(protocol: str, task: StepTaskModel, predicted: Action) -> bool:
-    return ActionEvaluator(protocol).judge(task, predicted).exact_match
 
 
 def typed_right(protocol: str, task: StepTaskModel, predicted: Action) -> bool:
@@ -190,7 +184,7 @@ def test_14_an_app_is_opened_by_clicking_its_icon_or_not(step: Step) -> None:
     assert not right("uground-ac", task, Click(point=Point(200, 150)))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("reference", "predicted", "second_token", "whole"),
     [
         ("hello world", "hello there everybody", True, False),  # whole: 1 of 2 and 1 of 3, 0.4

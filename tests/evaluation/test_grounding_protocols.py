@@ -8,26 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from guieval.actions import Action, Click, LongPress, Open, Point, Scroll, Stop
-from guieval.evaluation import ActionEvaluator, Figure, get_protocol
+from guieval.actions import LongPress, Open, Point, Scroll, Stop
+from guieval.evaluation import Figure, get_protocol
 from guieval.evaluation.table import grounding
 from guieval.metrics.columns import RIGHT, WRONG, Judged, RunColumns
 from guieval.metrics.figures import compute
 from guieval.steps import EpisodeKey, StepTaskModel
+from tests.evaluation.verdicts import Step, click, right
+from tests.rows import every_row
 
-Step = Callable[..., StepTaskModel]
 BOX = [[100.0, 200.0, 300.0, 400.0]]
 NAMES = [protocol.name for protocol in grounding.PROTOCOLS]
 INCLUSIVE = [name for name in NAMES if name not in ("vlmevalkit", "clawgui-grounding", "gui-r1-grounding", "se-gui")]
 REFUSING = ("sspro-official", "infigui-g1", "osworld-g", "lmms-osworld-g-corner-boxes", "mai-ui-grounding")
-
-
-def click(x: float, y: float) -> Click:
-    return Click(point=Point(x, y))
-
-
-def right(protocol: str, task: StepTaskModel, action: Action) -> bool:
-    return ActionEvaluator(protocol).evaluate(task, action).exact_match
 
 
 @pytest.fixture
@@ -41,8 +34,8 @@ def target(step: Step) -> Callable[..., StepTaskModel]:
     return make
 
 
-@pytest.mark.parametrize("protocol", INCLUSIVE)
-@pytest.mark.parametrize(
+@every_row("protocol", INCLUSIVE)
+@every_row(
     ("x", "y", "hit"),
     [
         (100, 200, True),
@@ -58,7 +51,7 @@ def test_most_count_the_border_and_nothing_beyond(target: Step, protocol: str, x
     assert right(protocol, target(), click(x, y)) is hit
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("x", "y", "hit"),
     [(100, 200, True), (299, 399, True), (299.01, 300, False), (200, 399.01, False), (300, 300, False), (99.99, 300, False)],
 )
@@ -66,7 +59,7 @@ def test_vlmevalkit_takes_a_pixel_off_the_far_edges(target: Step, x: float, y: f
     assert right("vlmevalkit", target(), click(x, y)) is hit
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("x", "y", "hit"),
     [(100, 200, True), (299.99, 399.99, True), (300, 300, False), (200, 400, False), (99.99, 300, False)],
 )
@@ -87,7 +80,7 @@ def test_the_pixel_is_lost_with_widths_and_heights_only(target: Step, protocol: 
     assert right(protocol, target(), click(300, 400))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("x", "y", "hit"),
     [
         (100, 200, True),
@@ -108,7 +101,7 @@ def test_clawgui_cuts_points_out_of_boxes_that_begin_within_a_pixel(target: Step
     assert right("sspro-official", task, click(99.7, 300))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("x", "y", "hit"),
     [
         (100.01, 200.01, True),
@@ -123,7 +116,7 @@ def test_gui_r1_leaves_the_border_out(target: Step, x: float, y: float, hit: boo
     assert right("gui-r1-grounding", target(), click(x, y)) is hit
 
 
-@pytest.mark.parametrize("protocol", NAMES)
+@every_row("protocol", NAMES)
 def test_only_ui_r1_reads_the_place_of_any_action(target: Step, protocol: str) -> None:
     task, inside = target(), Point(200, 300)
     hit = protocol == "ui-r1-grounding"
@@ -133,7 +126,7 @@ def test_only_ui_r1_reads_the_place_of_any_action(target: Step, protocol: str) -
     assert not right(protocol, task, Open(app="a"))
 
 
-@pytest.mark.parametrize("protocol", REFUSING)
+@every_row("protocol", REFUSING)
 def test_what_has_no_target_must_be_refused(step: Step, target: Step, protocol: str) -> None:
     nothing, impossible = step(Stop(status="impossible")), Stop(status="impossible")
     assert right(protocol, nothing, impossible)
@@ -142,7 +135,7 @@ def test_what_has_no_target_must_be_refused(step: Step, target: Step, protocol: 
     assert not right(protocol, target(), impossible)
 
 
-@pytest.mark.parametrize("protocol", NAMES)
+@every_row("protocol", NAMES)
 def test_three_scorers_know_polygons(target: Step, protocol: str) -> None:
     triangle = [[100.0, 200.0], [300.0, 200.0], [100.0, 400.0]]
     task = target(extras={"polygon": triangle})
@@ -152,9 +145,7 @@ def test_three_scorers_know_polygons(target: Step, protocol: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("x", "y", "hit"), [(100, 200, True), (400, 400, True), (401, 400, False), (400, 401, False), (99, 300, False)]
-)
+@every_row(("x", "y", "hit"), [(100, 200, True), (400, 400, True), (401, 400, False), (400, 401, False), (99, 300, False)])
 def test_mai_uis_box_of_a_polygon_ends_at_the_sum_of_its_first_corners(target: Step, x: int, y: int, hit: bool) -> None:
     """Of (100, 200), (300, 200), ... the box from (100, 200) to (100 + 300, 200 + 200)."""
     triangle = [[100.0, 200.0], [300.0, 200.0], [100.0, 400.0]]
@@ -167,7 +158,7 @@ def test_a_reply_without_a_place_is_wrong_everywhere_and_a_lost_request_almost_e
     assert [name for name, policy in policies.items() if policy.missing != "wrong"] == ["ui-r1-grounding"]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("protocol", "average", "keys"),
     [
         ("seeclick-official", "cells", ("platform", "element")),
@@ -262,7 +253,7 @@ def value(figure: Figure, keys: Sequence[str], cells: Cells) -> float:
     return 100 * found
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("protocol", "published"),
     [
         ("seeclick-official", 94.63),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
-import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings
 
 from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Type, Unsupported
 from guieval.evaluation import (
@@ -26,24 +25,26 @@ from guieval.evaluation.leniencies import (
 from guieval.steps import StepTaskModel
 from tests.evaluation.strategies import anything, directions, points, tasks
 
-DISTINCT = list({get_protocol(name).judgement(): name for name in reversed(list_protocols())}.values())
-"""One protocol of each way of judging."""
+
+@cache
+def distinct() -> list[str]:
+    """One protocol of each way of judging."""
+    return list({get_protocol(name).judgement(): name for name in reversed(list_protocols())}.values())
 
 
-@pytest.mark.parametrize("protocol", DISTINCT)
-@settings(max_examples=30, deadline=None)
-@given(pair=st.tuples(tasks(), anything))
-def test_an_exact_match_is_a_type_match_and_right(protocol: str, pair: tuple[StepTaskModel, Action]) -> None:
-    task, action = pair
-    outcome = ActionEvaluator(protocol).evaluate(task, action)
-    whatever_type = any(
-        isinstance(each, AnyPointedAction | AnyWrittenAction)
-        for each in get_protocol(protocol).rules_for(task.dataset).leniencies
-    )
-    assert outcome.type_match or not outcome.exact_match or whatever_type
-    assert (outcome.verdict == "right") is outcome.exact_match
+@settings(max_examples=120)
+@given(task=tasks(), action=anything)
+def test_an_exact_match_is_a_type_match_and_right(task: StepTaskModel, action: Action) -> None:
     comparable = any(isinstance(each, Unsupported) for each in (task.action, *task.alternatives))
-    assert (outcome.verdict == "unsupported") is (isinstance(action, Unsupported) and not comparable)
+    for protocol in distinct():
+        outcome = ActionEvaluator(protocol).evaluate(task, action)
+        whatever_type = any(
+            isinstance(each, AnyPointedAction | AnyWrittenAction)
+            for each in get_protocol(protocol).rules_for(task.dataset).leniencies
+        )
+        assert outcome.type_match or not outcome.exact_match or whatever_type, protocol
+        assert (outcome.verdict == "right") is outcome.exact_match, protocol
+        assert (outcome.verdict == "unsupported") is (isinstance(action, Unsupported) and not comparable), protocol
 
 
 def around(point: Point) -> list[float]:
@@ -75,23 +76,24 @@ def refuses(rules: StepRules, action: Action) -> bool:
     return False
 
 
-@pytest.mark.parametrize("protocol", DISTINCT)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=120)
 @given(task=tasks(), reference=anything)
-def test_the_reference_is_right_under_its_own_protocol(protocol: str, task: StepTaskModel, reference: Action) -> None:
-    rules = get_protocol(protocol).rules_for(task.dataset)
-    update: dict[str, Any] = {"action": reference, "alternatives": (), "extras": {}, "instruction": ""}
-    update["low_level_instruction"] = None
-    if isinstance(reference, Click | LongPress):
-        assume(rules.click.reference == "label")
-        assume(not rules.click.zero_is_missing or all(side == 0 or side >= 2 for side in reference.point))  # a pixel
-        if rules.click.fallback is None:  # where labels are boxes, a point in none has no right answer
-            update["boxes"] = type(task.boxes)([*task.boxes, around(reference.point)])
-    outcome = ActionEvaluator(protocol).evaluate(task.model_copy(update=update), reference)
-    assert outcome.exact_match is not refuses(rules, reference)
+def test_the_reference_is_right_under_its_own_protocol(task: StepTaskModel, reference: Action) -> None:
+    asked: dict[str, Any] = {"action": reference, "alternatives": (), "extras": {}, "instruction": ""}
+    bare = task.model_copy(update={**asked, "low_level_instruction": None})
+    for protocol in distinct():
+        rules, own = get_protocol(protocol).rules_for(task.dataset), bare
+        if isinstance(reference, Click | LongPress):
+            a_pixel = all(side == 0 or side >= 2 for side in reference.point)
+            if rules.click.reference != "label" or (rules.click.zero_is_missing and not a_pixel):
+                continue
+            if rules.click.fallback is None:  # where labels are boxes, a point in none has no right answer
+                own = bare.model_copy(update={"boxes": type(task.boxes)([*task.boxes, around(reference.point)])})
+        outcome = ActionEvaluator(protocol).evaluate(own, reference)
+        assert outcome.exact_match is not refuses(rules, reference), protocol
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(task=tasks(), point=points, direction=directions)
 def test_ui_s1_reward_match_accepts_a_reference_with_its_content_label(
     task: StepTaskModel, point: Point, direction: Any

@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
-from guieval.actions import Action, Click, LongPress, Point, Press, Scroll, Stop, Type
-from guieval.evaluation import ActionEvaluator, get_protocol
-from guieval.steps import StepOutcome, StepTaskModel
+from guieval.actions import Action, LongPress, Point, Press, Stop, Type
+from guieval.evaluation import get_protocol
+from tests.evaluation.verdicts import Step, click, judged, scroll
 
-Step = Callable[..., StepTaskModel]
 BOTH = pytest.mark.parametrize("protocol", ["odyssey-v1", "odyssey-v2"])
-
-
-def click(x: float, y: float) -> Click:
-    return Click(point=Point(x, y))
-
-
-def scroll(direction: Any) -> Scroll:
-    return Scroll(point=Point(500, 500), direction=direction)
-
-
-def judged(protocol: str, task: StepTaskModel, action: Action) -> StepOutcome:
-    return ActionEvaluator(protocol).evaluate(task, action)
 
 
 @BOTH

@@ -2,38 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-import pytest
-
-from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
+from guieval.actions import Click, LongPress, Open, Point, Press, Stop, Type, Wait
 from guieval.evaluation import ActionEvaluator, get_protocol
-from guieval.steps import StepTaskModel
+from tests.evaluation.verdicts import Step, click, right, scroll
+from tests.rows import every_row
 
-Step = Callable[..., StepTaskModel]
 BOX = [[100.0, 200.0, 300.0, 400.0]]
 INSIDE, OUTSIDE = Point(200, 300), Point(600, 600)
 SQUARE = [[100.0, 100.0], [500.0, 100.0], [500.0, 500.0], [100.0, 500.0]]
 NOTCHED = [[0.0, 0.0], [600.0, 0.0], [600.0, 600.0], [300.0, 300.0], [0.0, 600.0]]
 
 
-def right(protocol: str, task: StepTaskModel, action: Action) -> bool:
-    return ActionEvaluator(protocol).evaluate(task, action).exact_match
-
-
-def click(x: float, y: float) -> Click:
-    return Click(point=Point(x, y))
-
-
-def scroll(direction: Any) -> Scroll:
-    return Scroll(point=Point(500, 500), direction=direction)
-
-
-@pytest.mark.parametrize(
-    "protocol", ["seeclick-official", "sspro-official", "osworld-g", "mmbench-gui-l2", "ui-vision", "mind2web-element"]
-)
-@pytest.mark.parametrize(
+@every_row("protocol", ["seeclick-official", "sspro-official", "osworld-g", "mmbench-gui-l2", "ui-vision", "mind2web-element"])
+@every_row(
     ("x", "y", "hit"),
     [(100, 200, True), (300, 400, True), (300, 200, True), (99.99, 300, False), (300.01, 300, False), (200, 400.01, False)],
 )
@@ -41,7 +24,7 @@ def test_grounding_counts_the_border_and_nothing_beyond(step: Step, protocol: st
     assert right(protocol, step(Click(point=INSIDE), BOX), click(x, y)) is hit
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("x", "y", "hit"),
     [(101, 201, True), (299, 399, True), (100, 300, False), (300, 300, False), (200, 200, False), (200, 400, False)],
 )
@@ -55,7 +38,7 @@ def test_onekey_takes_any_range(step: Step) -> None:
     assert not right("onekey", task, click(600, 600))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("corners", "x", "y", "hit"),
     [
         (SQUARE, 100, 100, True),  # a corner
@@ -79,14 +62,14 @@ def test_osworld_g_judges_by_the_polygon_where_there_is_one(
     assert right("sspro-official", step(click(200, 200), whole, extras={"polygon": corners}), click(x, y))
 
 
-@pytest.mark.parametrize("odd", [[], [[1, 1], [2, 2]], "polygon", [[1, 1], [2], [3, 3]], [["1", 1], [2, 2], [3, 3]]])
+@every_row("odd", [[], [[1, 1], [2, 2]], "polygon", [[1, 1], [2], [3, 3]], [["1", 1], [2, 2], [3, 3]]])
 def test_what_is_no_polygon_leaves_the_boxes(step: Step, odd: Any) -> None:
     task = step(Click(point=INSIDE), BOX, extras={"polygon": odd})
     assert right("osworld-g", task, click(100, 200))
     assert not right("osworld-g", task, click(99, 200))
 
 
-@pytest.mark.parametrize("protocol", ["osworld-g", "aitw-original", "odyssey-v1", "odyssey-v2", "agentnetbench"])
+@every_row("protocol", ["osworld-g", "aitw-original", "odyssey-v1", "odyssey-v2", "agentnetbench"])
 def test_ends_agree_by_their_status(step: Step, protocol: str) -> None:
     task = step(Stop(status="impossible"))
     assert right(protocol, task, Stop(status="impossible"))
@@ -97,7 +80,7 @@ def test_ends_agree_by_their_status(step: Step, protocol: str) -> None:
     assert right("guievalkit", task, Stop(status="finish"))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("x", "y", "hit"), [(739.9, 425, True), (740.1, 425, False), (500, 484.9, True), (500, 485.1, False), (500, 364.9, False)]
 )
 def test_aitw_takes_both_points_in_one_box_grown_by_140_per_cent(step: Step, x: float, y: float, hit: bool) -> None:
@@ -119,7 +102,7 @@ def test_aitw_ignores_boxes_that_hold_only_one_of_the_points(step: Step) -> None
     assert not right("aitw-original", task, click(240.1, 100))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("protocol", "reference", "predicted", "exact"),
     [
         ("aitw-original", "up", "down", True),
@@ -136,8 +119,8 @@ def test_scrolls(step: Step, protocol: str, reference: str, predicted: str, exac
     assert right(protocol, step(scroll(reference)), scroll(predicted)) is exact
 
 
-@pytest.mark.parametrize("protocol", ["odyssey-v1", "odyssey-v2"])
-@pytest.mark.parametrize(("x", "hit"), [(640, True), (640.1, False), (360, True), (359.9, False)])
+@every_row("protocol", ["odyssey-v1", "odyssey-v2"])
+@every_row(("x", "hit"), [(640, True), (640.1, False), (360, True), (359.9, False)])
 def test_odyssey_takes_0_14_of_the_screen(step: Step, protocol: str, x: float, hit: bool) -> None:
     assert right(protocol, step(click(500, 500)), click(x, 500)) is hit
     held = step(LongPress(point=Point(500, 500)))
@@ -152,7 +135,7 @@ def test_only_the_second_odyssey_scorer_knows_boxes(step: Step) -> None:
     assert not right("odyssey-v1", task, click(700, 400))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("protocol", "reference", "predicted", "exact"),
     [
         ("odyssey-v2", "abcd", "abxy", True),  # 1 - 2/4 = 0.5
@@ -185,7 +168,7 @@ def test_texts(step: Step, protocol: str, reference: str, predicted: str, exact:
         assert right(protocol, step(Open(app=reference)), Open(app=predicted)) is exact
 
 
-@pytest.mark.parametrize("protocol", ["onekey", "guievalkit", "agentnetbench", "odyssey-v1", "mind2web-element"])
+@every_row("protocol", ["onekey", "guievalkit", "agentnetbench", "odyssey-v1", "mind2web-element"])
 def test_a_pattern_accepts_the_texts_it_matches_wholly(step: Step, protocol: str) -> None:
     task = step(Type(text="no"), extras={"text_patterns": ["(", "[0-9]{3}", ".*三体.*"]})
     assert right(protocol, task, Type(text="123"))
@@ -203,14 +186,14 @@ def test_agentnetbench_gives_full_marks_up_to_a_hundredth_on_both_axes(step: Ste
     assert right("agentnetbench", task, click(300, 400))  # the border of the box
 
 
-@pytest.mark.parametrize("protocol", ["odyssey-v2", "agentnetbench", "onekey", "aitw-original"])
+@every_row("protocol", ["odyssey-v2", "agentnetbench", "onekey", "aitw-original"])
 def test_buttons_and_waits(step: Step, protocol: str) -> None:
     assert right(protocol, step(Press(button="BACK")), Press(button="BACK"))
     assert not right(protocol, step(Press(button="BACK")), Press(button="HOME"))
     assert right(protocol, step(Wait()), Wait(duration=5))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("protocol", "words"),
     [
         ("osworld-g", ("polygon", "status")),

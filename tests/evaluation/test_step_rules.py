@@ -17,6 +17,7 @@ from guieval.evaluation import ClickRule, OpenRule, ScrollRule, StepRules, TextR
 from guieval.evaluation.leniencies import LongPressIsClick, RecentIsHome, WaitIsStop
 from guieval.steps import StepTaskModel
 from tests.evaluation.strategies import FIELDS, anything, step_rules, tasks
+from tests.rows import every_row
 
 CLIPPED = ClickRule(enlarge=1.2, clip=True, boxes="any")
 CENTRED = ClickRule(enlarge=1.2, boxes="any")
@@ -27,7 +28,7 @@ def hit(rule: ClickRule, boxes: list[list[float]], reference: Point, x: float, y
     return rule.judge(Boxes(boxes), reference, Point(x, y)).exact_match
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("x", "y", "inside"),
     [
         (100, 200, True),
@@ -137,7 +138,7 @@ def test_at_equal_distance_the_earlier_box_counts() -> None:
     assert hit(rule, [right, left], reference, 900, 500)
 
 
-@pytest.mark.parametrize("count", [6, 17, 40, 120])
+@every_row("count", [6, 17, 40, 120])
 def test_among_many_ties_the_first_boxes_count(count: int) -> None:
     # All numbers are multiples of 1/16 screen, so equal distances are equal as floats too.
     rng = np.random.default_rng(count)
@@ -157,7 +158,7 @@ def test_fewer_boxes_than_the_limit_all_count() -> None:
 CENTRE = Point(500, 500)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("rule", "screen", "x", "y", "exact"),
     [
         # A circle of 368.45 px on a canvas of 1080 x 2400, whatever the screenshot: 341 x 1.08 = 368.28, 342 x 1.08 = 369.36.
@@ -314,7 +315,7 @@ def test_the_corner_may_stand_for_the_label() -> None:
     assert not hit(near, [], FAR, 900, 900)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("reference", "predicted", "exact"),
     [
         ("Coffee", "coffee", True),
@@ -341,7 +342,7 @@ def test_text_similarity_is_normalised_levenshtein_of_the_normalised_texts() -> 
 F1 = TextRule("token-f1", threshold=0.5)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("rule", "reference", "predicted", "exact"),
     [
         (F1, "red wine glass", "red", True),  # precision 1, recall 1/3: F1 exactly 0.5
@@ -403,7 +404,7 @@ def scroll(direction: str) -> Scroll:
     return Scroll.model_validate({"point": (500, 500), "direction": direction})
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("compare", "label", "reference", "predicted", "exact"),
     [
         ("direction", None, "up", "up", True),
@@ -432,7 +433,7 @@ ICON = StepRules(click=CENTRED, open=OpenRule(icon=ClickRule(enlarge=1.2, boxes=
 ICON_BOXES = [[100.0, 100.0, 200.0, 200.0], [600.0, 600.0, 700.0, 700.0]]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("predicted", "type_match", "exact"),
     [
         (Open(app="clock"), True, True),
@@ -481,7 +482,7 @@ def test_a_short_press_is_a_tap_only_where_the_rules_say_so(step: Callable[..., 
         assert not rules.judge(held, held.action, Click(point=at)).type_match
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("reference", "predicted", "type_match", "exact"),
     [
         (Press(button="BACK"), Press(button="BACK"), True, True),
@@ -501,7 +502,7 @@ def test_the_rest_is_compared_by_type_and_button(
     assert (judged.type_match, judged.exact_match) == (type_match, exact)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("rules", "reference", "predicted", "type_match", "exact"),
     [
         (StepRules(CENTRED, press="type-only"), Press(button="BACK"), Press(button="HOME"), True, True),
@@ -523,16 +524,16 @@ def test_buttons_ends_and_app_names_as_rules_say(
     assert (judged.type_match, judged.exact_match) == (type_match, exact)
 
 
-@pytest.mark.parametrize("field", FIELDS)
-@settings(max_examples=80, deadline=None)
-@given(data=st.data(), rules=step_rules, task=tasks(), predicted=anything)
+@settings(max_examples=120)
+@given(others=st.fixed_dictionaries(FIELDS), rules=step_rules, task=tasks(), predicted=anything)
 def test_rules_with_equal_deciding_parts_judge_alike(
-    field: str, data: st.DataObject, rules: StepRules, task: StepTaskModel, predicted: Action
+    others: dict[str, Any], rules: StepRules, task: StepTaskModel, predicted: Action
 ) -> None:
-    other = replace(rules, **{field: data.draw(FIELDS[field])})  # type: ignore[arg-type]
-    for reference in (task.action, *task.alternatives):
-        if rules.deciding(reference.type, predicted.type) == other.deciding(reference.type, predicted.type):
-            assert rules.judge(task, reference, predicted) == other.judge(task, reference, predicted)
+    for field, value in others.items():
+        other = replace(rules, **{field: value})
+        for reference in (task.action, *task.alternatives):
+            if rules.deciding(reference.type, predicted.type) == other.deciding(reference.type, predicted.type):
+                assert rules.judge(task, reference, predicted) == other.judge(task, reference, predicted), field
 
 
 def test_only_what_decides_is_in_the_deciding_part() -> None:
@@ -552,7 +553,7 @@ def test_only_what_decides_is_in_the_deciding_part() -> None:
     assert len({hash(rules.deciding("CLICK", "CLICK")), hash(lenient.deciding("CLICK", "CLICK"))}) == 1
 
 
-@pytest.mark.parametrize(
+@every_row(
     "changed",
     [
         {"form": "as-given"},
@@ -573,7 +574,7 @@ def test_every_choice_of_a_text_rule_is_in_its_words(changed: dict[str, Any]) ->
     assert TextRule("similarity", similarity="indel").describe() != TextRule("similarity").describe()
 
 
-@pytest.mark.parametrize(
+@every_row(
     "changed",
     [
         {"press": "type-only"},
@@ -589,7 +590,7 @@ def test_every_choice_of_the_step_rules_is_in_their_words(changed: dict[str, Any
     assert replace(StepRules(CENTRED), **changed).describe() != StepRules(CENTRED).describe()
 
 
-@pytest.mark.parametrize(
+@every_row(
     "changed",
     [
         {"enlarge": 1.3},

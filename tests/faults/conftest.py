@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from guieval.registry import load_benchmark
@@ -18,3 +20,11 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
         made.run(server.base_url, made.clean)
     assert figures(made.clean)["complete"]
     return made
+
+
+@pytest.fixture(autouse=True)
+def ended(request: pytest.FixtureRequest) -> Iterator[None]:
+    """No program outlives its test."""
+    yield
+    if "program" in request.fixturenames:
+        request.getfixturevalue("program").running.close()

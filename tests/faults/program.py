@@ -9,10 +9,9 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -25,24 +24,25 @@ from guieval.data.benchmark import ABCBenchmark
 from guieval.journal import METRICS, STEPS, Records
 from guieval.steps import StepRecord
 from guieval.testing.mock_server import MockServer, MockSettings
+from tests.programs import started
+from tests.waiting import PATIENCE, until
 
 MODEL = "qwen3-vl-8b-instruct"
 OPTIONS = {"episodes": 6, "seed": 8}
-PATIENCE = 60.0
-"""Seconds after which a test gives a program up that should long have done something."""
 
 
 @dataclass(frozen=True)
 class Program:
     """``guieval run`` over ``benchmark``, whose screens are drawn already; ``clean`` is a run that nothing disturbed.
 
-    ``served`` is the name by which requests ask for ``model``.
+    ``served`` is the name by which requests ask for ``model``; ``running`` are the processes that the test at hand has started.
     """
 
     benchmark: ABCBenchmark
     clean: Path
     model: str = MODEL
     served: str = MODEL
+    running: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     @property
     def requests(self) -> list[int]:
@@ -74,22 +74,19 @@ class Program:
         **more: Any,
     ) -> subprocess.Popen[str]:
         """Start a run in a process of its own, in which ``before`` is called first; ``more`` as :meth:`command` takes it."""
-        return subprocess.Popen(
+        process = started(
             [sys.executable, "-m", "guieval", *self.command(url, directory, *options, **more)],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            text=True,
             env=_environment(env),
             cwd=directory.parent,  # where nothing else is, so that a stray file would be found
             preexec_fn=before,
         )
+        return self.running.enter_context(process)
 
     def end(self, process: subprocess.Popen[str], code: int = 0) -> str:
         """Wait for a program that was started; what it printed. It must end with that exit code and without a traceback."""
-        try:
-            text, _ = process.communicate(timeout=PATIENCE)
-        finally:
-            process.kill()
+        text, _ = process.communicate(timeout=PATIENCE)
         assert "Traceback" not in text, text
         assert process.returncode == code, text
         return text
@@ -160,10 +157,14 @@ def tries_again(directory: Path) -> int:
 def most_memory(process: subprocess.Popen[str]) -> int:
     """Wait until a program has ended; the most memory that it was seen to hold, in bytes."""
     most = 0
-    while process.poll() is None:
+
+    def ended() -> bool:
+        nonlocal most
         with contextlib.suppress(psutil.Error, OSError):  # it may have ended
             most = max(most, _memory(process.pid))
-        time.sleep(0.01)
+        return process.poll() is not None
+
+    until(ended, "the end of the run", within=4 * PATIENCE)
     return most
 
 
@@ -183,11 +184,7 @@ def journal_lines(directory: Path) -> int:
 
 def wait_for_lines(process: subprocess.Popen[str], directory: Path, count: int) -> None:
     """Wait until a running program has written so many records."""
-    deadline = time.monotonic() + PATIENCE
-    while journal_lines(directory) < count:
-        assert process.poll() is None, "the run ended before it could be disturbed: make it longer"
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+    until(lambda: journal_lines(directory) >= count, f"{count} records", every=0.005, running=process)
 
 
 def _key(record: StepRecord) -> str:

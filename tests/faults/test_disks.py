@@ -6,16 +6,14 @@ import os
 import random
 import resource
 import shutil
-import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from guieval.journal import FLUSH_SECONDS, LOCK, STEPS, Records
+from guieval.journal import LOCK, STEPS, Records
 from guieval.steps import Episode, StepKey
 from tests.faults.program import Program, guieval, journal_lines, wait_for_lines
 from tests.faults.rows import Row, rows
@@ -160,32 +158,47 @@ POWER_LOSSES = int(os.environ.get("GUIEVAL_POWER_LOSSES", "5"))
         "as usual, from the resume",
     )
 )
-def test_a_loss_of_power_takes_a_second_of_answers(program: Program, tmp_path: Path, row: Row) -> None:
-    """A file system on an image of its own, copied at random moments without a flush: each copy holds
-    every record that is older than the window, and its resume ends with the answers and figures of a clean run."""
+def test_a_loss_of_power_takes_a_second_of_answers(
+    program: Program, tmp_path: Path, row: Row, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file system on an image of its own, copied right before and right after flushes: each copy holds every record that was
+    flushed, and its resume ends with the answers and figures of a clean run."""
+    monkeypatch.setattr("guieval.journal.directory.FLUSH_SECONDS", 0.02)
     draw = random.Random(20)
-    with file_system(tmp_path / "image", tmp_path / "disk"), program.server(latency=0.4, concurrency=1) as server:
-        process = program.start(server.base_url, tmp_path / "disk" / "run")
-        seen: list[tuple[float, int]] = []
-        cuts: list[int] = []
-        while process.poll() is None and len(cuts) < POWER_LOSSES:
-            until = time.monotonic() + draw.uniform(0.3, 2.5)
-            while process.poll() is None and time.monotonic() < until:
-                seen.append((time.monotonic(), journal_lines(tmp_path / "disk" / "run")))
-                time.sleep(0.02)
-            process.send_signal(signal.SIGSTOP)  # the copy is of one moment
-            window = time.monotonic() - FLUSH_SECONDS - 1.5  # a busy machine's own time to write
-            shutil.copyfile(tmp_path / "image", tmp_path / f"cut-{len(cuts)}")
-            process.send_signal(signal.SIGCONT)
-            cuts.append(max((lines for when, lines in seen if when < window), default=0))
-        row.check_seen(program.end(process))
-    assert any(cuts), "no record was old enough at any moment: make the run longer"
+    moments = sorted(draw.sample(range(1, 36), POWER_LOSSES))  # of 40 records
+    run, really, flushed = tmp_path / "disk" / "run", os.fsync, 0
+    cuts: list[int] = []
+
+    def cut() -> None:
+        shutil.copyfile(tmp_path / "image", tmp_path / f"cut-{len(cuts)}")
+        cuts.append(flushed)
+
+    def fsync(file: int) -> None:
+        nonlocal flushed
+        lines = journal_lines(run)
+        if not lines or not os.path.samestat(os.fstat(file), (run / STEPS).stat()):
+            really(file)
+            return
+        due = bool(moments) and lines >= moments[0]
+        moments[:] = [moment for moment in moments if moment > lines]
+        before = draw.random() < 0.5
+        if due and before:
+            cut()
+        really(file)
+        flushed = lines
+        if due and not before:
+            cut()
+
+    disk = file_system(tmp_path / "image", tmp_path / "disk")
+    with disk, monkeypatch.context() as context, program.server(latency=0.05, concurrency=1) as server:
+        context.setattr(os, "fsync", fsync)
+        row.check_seen(program.run(server.base_url, run))
+    assert any(cuts), "no record was flushed at any moment: make the run longer"
     for number, expected in enumerate(cuts):
         with (
             file_system(tmp_path / f"cut-{number}", tmp_path / "disk", made=True),
             program.server() as server,
         ):
-            run = tmp_path / "disk" / "run"
             assert journal_lines(run) >= expected
             program.run(server.base_url, run, resume=(run / "manifest.json").exists())
             program.check_whole(run)

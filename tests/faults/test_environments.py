@@ -133,7 +133,7 @@ def test_an_interrupt_closes_the_browsers(on_pages: Acting, clean: Path, tmp_pat
         "a page that hangs",
         "waits at most `environment_timeout` seconds for a step, then the same",
         "as usual",
-        options=("--set", "environment_timeout=4"),
+        options=("--set", "environment_timeout=8"),
     ),
 )
 def test_a_lost_browser_costs_nothing(on_pages: Acting, clean: Path, tmp_path: Path, row: Row) -> None:

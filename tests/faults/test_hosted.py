@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,11 +15,11 @@ import pytest
 from guieval.journal import Records
 from guieval.registry import model_config
 from guieval.running.engine_choice import native_api
-from tests.faults.program import Program, figures, guieval, most_memory, tries_again, wait_for_lines
+from tests.faults.program import Program, figures, guieval, most_memory, tries_again
 from tests.faults.rows import Row, rows
-from tests.faults.test_outages import TELLS, WAITS, port_of
+from tests.faults.test_outages import NEVER, TELLS, WAITS, through_an_outage
 from tests.faults.test_secrets import KEY, encodings, leaks
-from tests.faults.test_servers import AGAIN, MOST_MEMORY, SPEAKS_LATER, waits
+from tests.faults.test_servers import AGAIN, MOST_MEMORY, SPEAKS_LATER, check_attempts, waits
 
 MODELS = ("gpt-6.2-sol-computer", "claude-sonnet-5-computer", "gemini-3.8-flash-computer")
 KINDS = ("cut-json", "html", "empty-choices", "reset", "flood")
@@ -29,7 +29,7 @@ KINDS = ("cut-json", "html", "empty-choices", "reset", "flood")
 def hosted(request: pytest.FixtureRequest, program: Program, tmp_path_factory: pytest.TempPathFactory) -> Program:
     config = model_config(request.param)
     clean = tmp_path_factory.mktemp("clean") / "run"
-    made = Program(program.benchmark, clean, config.name, config.served_as or config.name)
+    made = replace(program, clean=clean, model=config.name, served=config.served_as or config.name)
     with made.server() as server:
         made.run(server.base_url, clean)
     assert figures(clean)["complete"] and figures(clean)["verdicts"]["unparseable"] == 0
@@ -61,8 +61,7 @@ def test_a_passing_fault_of_a_hosted_api_changes_nothing(hosted: Program, tmp_pa
     with hosted.server(**row.server) as server:
         row.check_seen(hosted.run(server.base_url, tmp_path / "run", *row.options))
         counts = server.stats()
-    faults = sum(counts[kind] for kind in ("failed", "malformed", "hung"))
-    assert tries_again(tmp_path / "run") == faults > 0
+    check_attempts(tmp_path / "run", counts, limited="--timeout" in row.options)
     hosted.check_whole(tmp_path / "run")
 
 
@@ -125,13 +124,7 @@ def test_the_wait_a_hosted_api_asks_for_is_kept(hosted: Program, tmp_path: Path,
 def test_an_outage_of_a_hosted_api_costs_no_step(hosted: Program, tmp_path: Path, row: Row) -> None:
     """The server is stopped with requests in flight and comes back empty on the same port; no step fails, no attempt counts,
     and the run ends by itself with the answers and figures of a clean run."""
-    with hosted.server(latency=0.1) as server:
-        port = port_of(server)
-        process = hosted.start(server.base_url, tmp_path / "run", *row.options)
-        wait_for_lines(process, tmp_path / "run", 10)
-    time.sleep(1)
-    with hosted.server(port=port):
-        row.check_seen(hosted.end(process))
+    row.check_seen(through_an_outage(hosted, tmp_path, *row.options))
     assert all(record.finished for record in Records(tmp_path / "run")) and tries_again(tmp_path / "run") == 0
     hosted.check_whole(tmp_path / "run")
 
@@ -149,10 +142,7 @@ def test_an_outage_of_a_hosted_api_costs_no_step(hosted: Program, tmp_path: Path
 def test_a_hosted_api_that_stays_away_ends_the_run_in_order(hosted: Program, tmp_path: Path, row: Row) -> None:
     """No step is recorded as failed; a resume against a healthy server runs no answered step again and ends with the answers
     and figures of a clean run."""
-    with hosted.server(latency=0.1) as server:
-        process = hosted.start(server.base_url, tmp_path / "run", *row.options)
-        wait_for_lines(process, tmp_path / "run", 10)
-    row.check_seen(hosted.end(process, row.code))
+    row.check_seen(through_an_outage(hosted, tmp_path, *row.options, code=row.code, back=NEVER))
     assert all(record.finished for record in Records(tmp_path / "run"))
     with hosted.server() as healthy:
         hosted.run(healthy.base_url, tmp_path / "run", resume=True)

@@ -4,74 +4,70 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from guieval.journal import Records, is_run
 from guieval.testing.mock_server import MockServer
-from tests.faults.program import MODEL, OPTIONS, PATIENCE, Program, guieval, tries_again, wait_for_lines
+from tests.faults.program import MODEL, OPTIONS, Program, guieval, tries_again, wait_for_lines
 from tests.faults.rows import Row, rows
-from tests.outage import outage
+from tests.outage import outage, reserved_port
 
 WAITS = (
     "holds all requests, probes the server at least every two seconds, waits up to `--patience` seconds (300), and continues "
     "at once when it is back; attempts that reached no server do not count"
 )
-TELLS = "`waiting for http://127.0.0.1:`, in the progress line also since when, then `is back after`"
+TELLS = "`waiting for http://127.0.0.1:`, in the progress line also since when, then `is back` and after how long"
 
 
-def port_of(server: MockServer) -> int:
-    return int(server.base_url.rsplit(":", 1)[1].split("/")[0])
+NEVER = threading.Event()
+"""What a server that goes away for good waits for."""
 
 
 def failed(directory: Path) -> int:
     return sum(not record.finished for record in Records(directory))
 
 
-def started(program: Program, tmp_path: Path, *options: str, lines: int = 10) -> tuple[subprocess.Popen[str], int]:
-    """A run whose server was stopped with requests in flight; the run, and the port that the server had."""
-    with program.server(latency=0.1) as server:
-        port = port_of(server)
-        process = program.start(server.base_url, tmp_path / "run", *options)
-        wait_for_lines(process, tmp_path / "run", lines)
-    return process, port
+def through_an_outage(program: Program, tmp_path: Path, *options: str, code: int = 0, **more: Any) -> str:
+    """What a run prints whose server goes away with requests in flight, and comes back once that was announced."""
+    with outage(lambda port: program.server(port=port, latency=0.05), after=10, **more) as url:
+        return program.run(url, tmp_path / "run", *options, code=code)
 
 
-@rows(
-    Row("a server that restarts in the middle of a run", WAITS, TELLS),
-    Row("a server that is away for 10 s, with `--max-attempts 1`", WAITS, TELLS, options=("--max-attempts", "1")),
-)
+@rows(Row("a server that restarts in the middle of a run, with `--max-attempts 1`", WAITS, TELLS))
 def test_an_outage_costs_no_step(program: Program, tmp_path: Path, row: Row) -> None:
     """The server is stopped with requests in flight and comes back empty on the same port; no step fails, no attempt counts,
     and the run ends by itself with the answers and figures of a clean run."""
-    process, port = started(program, tmp_path, *row.options)
-    time.sleep(10 if "10 s" in row.fault else 1)
-    with program.server(port=port):
-        row.check_seen(program.end(process))
+    row.check_seen(through_an_outage(program, tmp_path, "--max-attempts", "1"))
     assert failed(tmp_path / "run") == tries_again(tmp_path / "run") == 0
     program.check_whole(tmp_path / "run")
 
 
 class Gateway(ThreadingHTTPServer):
-    """Answers every request with the same status, as a gateway does whose server is away; ``asked`` are the paths."""
+    """Answers every request with the same status, as a gateway does whose server is away.
+
+    ``requests`` and ``probes`` are when it was asked; the third probe sets ``probed``.
+    """
 
     daemon_threads = True
     request_queue_size = 100
 
-    def __init__(self, port: int, status: int, headers: dict[str, str]) -> None:
+    def __init__(self, port: int, status: int, headers: dict[str, str], probed: threading.Event) -> None:
         gateway = self
-        self.asked: list[tuple[float, str]] = []
+        self.requests: list[float] = []
+        self.probes: list[float] = []
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                gateway.asked.append((time.monotonic(), self.path))
+                (gateway.requests if self.path.endswith("completions") else gateway.probes).append(time.monotonic())
+                if len(gateway.probes) == 3:
+                    probed.set()
                 self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 self.send_response(status)
                 for name, value in {**headers, "Content-Length": "0", "Connection": "close"}.items():
@@ -108,24 +104,21 @@ class Gateway(ThreadingHTTPServer):
     ),
 )
 def test_a_gateway_without_its_server_is_waited_for(program: Program, tmp_path: Path, row: Row) -> None:
-    """The gateway gets the few requests that were on their way, and then a handful of probes; no step fails, no attempt
+    """The gateway gets the few requests that were on their way, and then one probe after the other; no step fails, no attempt
     counts, and the run ends with the answers and figures of a clean run."""
     headers = {name: value for name, value in row.server.items() if name != "status"}
-    process, port = started(program, tmp_path, "--max-attempts", "1")
-    gateway = Gateway(port, row.server["status"], headers)
-    with gateway.serving():
-        until = time.monotonic() + PATIENCE
-        while not any(path == "/health" for _, path in gateway.asked):
-            assert process.poll() is None and time.monotonic() < until
-            time.sleep(0.01)
-        time.sleep(1.5)
-    with program.server(port=port):
-        row.check_seen(program.end(process))
-    requests = [when for when, path in gateway.asked if path.endswith("completions")]
-    probes = [when for when, path in gateway.asked if not path.endswith("completions")]
-    assert len(requests) <= 8 and 1 <= len(probes) <= 6
+    probed = threading.Event()
+    gateways: list[Gateway] = []
+
+    def meanwhile(port: int) -> AbstractContextManager[None]:
+        gateways.append(Gateway(port, row.server["status"], headers, probed))
+        return gateways[0].serving()
+
+    row.check_seen(through_an_outage(program, tmp_path, "--max-attempts", "1", meanwhile=meanwhile, back=probed))
+    (gateway,) = gateways
+    assert len(gateway.requests) <= 8 and 3 <= len(gateway.probes) <= 4
     if headers:
-        assert all(after - before > 0.95 for before, after in pairwise(probes))
+        assert all(after - before > 0.95 for before, after in pairwise(gateway.probes))
     assert failed(tmp_path / "run") == tries_again(tmp_path / "run") == 0
     program.check_whole(tmp_path / "run")
 
@@ -150,8 +143,7 @@ def test_a_gateway_without_its_server_is_waited_for(program: Program, tmp_path: 
 def test_patience_ends(program: Program, tmp_path: Path, row: Row) -> None:
     """No step is recorded as failed; a resume against a healthy server runs no answered step again and ends with the answers
     and figures of a clean run."""
-    process, _ = started(program, tmp_path, *row.options)
-    row.check_seen(program.end(process, row.code))
+    row.check_seen(through_an_outage(program, tmp_path, *row.options, code=row.code, back=NEVER))
     assert failed(tmp_path / "run") == program.check_honest(tmp_path / "run") == 0
     with program.server() as healthy:
         program.run(healthy.base_url, tmp_path / "run", resume=True)
@@ -175,14 +167,16 @@ def test_patience_ends(program: Program, tmp_path: Path, row: Row) -> None:
     ),
 )
 def test_a_wait_can_be_stopped(program: Program, tmp_path: Path, row: Row) -> None:
-    """It ends within seconds; no step is recorded as failed, and a resume ends with the answers and figures of a clean run."""
-    process, _ = started(program, tmp_path)
-    assert process.stdout is not None
-    assert "waiting for http" in process.stdout.readline()
-    process.send_signal(row.server["signal"])
-    began = time.monotonic()
-    row.check_seen(program.end(process, row.code))
-    assert time.monotonic() - began < 20
+    """It ends long before `--patience`; no step is recorded as failed, and a resume ends with the answers and figures of a
+    clean run."""
+    with reserved_port() as port:
+        with program.server(port=port, latency=0.1) as server:
+            process = program.start(server.base_url, tmp_path / "run")
+            wait_for_lines(process, tmp_path / "run", 10)
+        assert process.stdout is not None
+        assert "waiting for http" in process.stdout.readline()
+        process.send_signal(row.server["signal"])
+        row.check_seen(program.end(process, row.code))
     assert failed(tmp_path / "run") == 0
     with program.server() as healthy:
         program.run(healthy.base_url, tmp_path / "run", resume=True)
@@ -200,16 +194,14 @@ def test_a_wait_can_be_stopped(program: Program, tmp_path: Path, row: Row) -> No
 def test_several_servers_are_waited_for_together(program: Program, tmp_path: Path, row: Row) -> None:
     """No step fails, no attempt counts, and the run ends with the answers and figures of a clean run."""
     all_go = row.fault.startswith("all")
-    with program.server(latency=0.1) as first:
-        with program.server(latency=0.1) as second:
-            port = port_of(second)
-            process = program.start(first.base_url, tmp_path / "run", "--base-url", second.base_url, "--max-attempts", "1")
-            wait_for_lines(process, tmp_path / "run", 10)
-        output = "" if all_go else program.end(process)
-    if all_go:
-        time.sleep(1)
-        with program.server(port=port):
-            output = program.end(process)
+
+    def make(port: int) -> MockServer:
+        return program.server(port=port, latency=0.05)
+
+    goes = outage(make, after=5, back=NEVER)
+    with goes as first, outage(make, after=5) if all_go else make(0) as other:
+        second = other if isinstance(other, str) else other.base_url
+        output = program.run(first, tmp_path / "run", "--base-url", second, "--max-attempts", "1")
     row.check_seen(output)
     assert ("waiting for" in output) is all_go
     assert failed(tmp_path / "run") == tries_again(tmp_path / "run") == 0
@@ -232,7 +224,7 @@ def test_other_commands_wait_too(program: Program, tmp_path: Path, row: Row) -> 
         command = ["rollout", "--rounds", "2", "--samples", "2", "--max-attempts", "1"]
     else:
         command = ["mix", "--artifacts", str(program.clean), "--pair", "0:1", "--set", "max_attempts=1"]
-    with outage(make, after=10, seconds=1.0) as url:
+    with outage(make, after=10) as url:
         row.check_seen(guieval(*command, *common, "--out", str(tmp_path / "out"), "--base-url", url, folder=tmp_path))
     journals = [path.parent for path in (tmp_path / "out").rglob("manifest.json") if is_run(path.parent)]
     assert journals and not any(map(failed, journals))
@@ -249,9 +241,8 @@ def test_other_commands_wait_too(program: Program, tmp_path: Path, row: Row) -> 
 )
 def test_a_server_that_never_was_is_not_waited_for(program: Program, tmp_path: Path, row: Row) -> None:
     """No step is recorded, although the default patience is minutes."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    row.check_seen(program.run(f"http://127.0.0.1:{port}/v1", tmp_path / "run", *row.options, code=row.code))
+    with reserved_port() as port:
+        row.check_seen(program.run(f"http://127.0.0.1:{port}/v1", tmp_path / "run", *row.options, code=row.code))
     assert not list(Records(tmp_path / "run"))
 
 
@@ -268,10 +259,7 @@ def test_a_wait_changes_no_budget(program: Program, tmp_path: Path, row: Row) ->
     prices = tmp_path / "prices.yaml"
     price = {"models": [MODEL], "currency": "USD", "input": 1000, "output": 1000, "source": "this test", "as_of": "2026-01"}
     prices.write_text(json.dumps([price]), encoding="utf-8")  # JSON is YAML
-    process, port = started(program, tmp_path, "--budget", "60", "--prices", str(prices))
-    time.sleep(0.5)
-    with program.server(port=port):
-        row.check_seen(program.end(process, row.code))
+    row.check_seen(through_an_outage(program, tmp_path, "--budget", "60", "--prices", str(prices), code=row.code))
     assert failed(tmp_path / "run") == 0
     with program.server() as healthy:
         program.run(healthy.base_url, tmp_path / "run", "--set", "budget=null", resume=True)

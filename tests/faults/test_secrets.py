@@ -5,17 +5,16 @@ from __future__ import annotations
 import base64
 import logging
 import re
-import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
 import psutil
 import pytest
 
-from tests.faults.program import Program, guieval, journal_lines
+from tests.faults.program import Program, guieval, journal_lines, wait_for_lines
 from tests.faults.rows import Row, rows
+from tests.rows import every_row
 
 KEY = "sk-proj+Zm9v/42=~very-secret"
 VARIABLE = {"OPENAI_API_KEY": KEY}
@@ -56,7 +55,7 @@ def leaks(folder: Path, *texts: str) -> list[str]:
     return found + [text for text in texts if LEAK.search(text.encode())]
 
 
-@pytest.mark.parametrize("form", sorted({whole for whole, _ in encodings(KEY)}))
+@every_row("form", sorted({whole for whole, _ in encodings(KEY)}))
 def test_a_leak_would_be_found(tmp_path: Path, form: str) -> None:
     (tmp_path / "clean").write_text("the [API key] and sk-proj", encoding="utf-8")
     assert not leaks(tmp_path, "QmVhcmVyI")
@@ -78,11 +77,8 @@ def test_the_key_is_shown_to_nobody(program: Program, tmp_path: Path, row: Row) 
     message = []
     with program.server(**row.server) as server:
         process = program.start(server.base_url, tmp_path / "run", env=VARIABLE)
-        listed = ""
-        while process.poll() is None and journal_lines(tmp_path / "run") < 10:
-            with suppress(psutil.Error):  # it may have ended
-                listed += "\0".join(psutil.Process(process.pid).cmdline())
-            time.sleep(0.05)
+        wait_for_lines(process, tmp_path / "run", 10)
+        listed = "\0".join(psutil.Process(process.pid).cmdline())
         message.append(program.end(process))
     row.check_seen(message[0])
     message += [guieval(*command, folder=tmp_path, env=VARIABLE) for command in (["score", "run"], ["report", "run"])]

@@ -21,6 +21,7 @@ from guieval.errors import DataError
 from guieval.registry import benchmarks, load_benchmark
 from guieval.scoring.predictions import read_predictions
 from tests.conftest import REPOSITORY
+from tests.rows import every_row
 
 from . import engine, mutations
 from .engine import Target, Wrong, run
@@ -90,13 +91,11 @@ class Faulty(Target):
 
 def failures(fault: str, folder: Path, seeds: list[int]) -> list[tuple[str, str]]:
     Faulty.fault = fault
-    engine.SECONDS = 3
+    engine.SECONDS = 1 if fault == "slow" else 60
     return [(failed.why, str(failed)) for failed in run(Faulty(folder, None), seeds)]
 
 
-@pytest.mark.parametrize(
-    ("fault", "sentence"), [("wrong", "it is wrong"), ("leaks", "KeyError"), ("slow", "CPU time"), ("large", "MiB")]
-)
+@every_row(("fault", "sentence"), [("wrong", "it is wrong"), ("leaks", "KeyError"), ("slow", "CPU time"), ("large", "MiB")])
 def test_the_engine_notices(fault: str, sentence: str, tmp_path: Path) -> None:
     """In a process of its own: the engine compares peaks of memory, and those of earlier tests may be higher."""
     seeds = [seed for seed in range(20) if Random(seed).random() >= 0.5][:1]

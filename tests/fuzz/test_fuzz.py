@@ -6,7 +6,7 @@ import os
 from itertools import islice
 from pathlib import Path
 
-import pytest
+from tests.rows import every_row
 
 from .engine import run
 from .targets import TARGETS, recorded
@@ -15,7 +15,7 @@ CASES = int(os.environ.get("GUIEVAL_FUZZ_CASES", "1000"))
 SEED = int(os.environ.get("GUIEVAL_FUZZ_SEED", "0"))
 
 
-@pytest.mark.parametrize("name", [name for name in TARGETS if name not in ("run-folders", "trajectories")])
+@every_row("name", [name for name in TARGETS if name not in ("run-folders", "trajectories")])
 def test_hostile_material_is_taken_or_refused_in_a_sentence(name: str, tmp_path: Path) -> None:
     print(f"{name}: seeds {SEED} to {SEED + CASES - 1}")
     target = TARGETS[name](tmp_path, recorded())

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,10 +24,14 @@ from guieval.journal import (
     read_manifest,
     read_planned,
 )
+from guieval.journal.directory import FLUSH_RECORDS
 from guieval.journal.lines import json_line, write_line
 from guieval.steps import EpisodeKey, Plan, Sample, StepOutcome, StepRecord
 from tests.made_runs import write_run
+from tests.programs import started
+from tests.rows import every_row
 from tests.scripted import ACTIONS, make_episode
+from tests.waiting import PATIENCE, until
 
 
 def records(count: int) -> list[StepRecord]:
@@ -91,24 +93,23 @@ def test_a_damaged_line_in_the_middle_is_reported_and_passed_over(tmp_path: Path
     assert len(list(read)) == 2 and read.damaged == [2]
 
 
-def hold(directory: str, ready: multiprocessing.synchronize.Event, done: multiprocessing.synchronize.Event) -> None:
-    with Journal(Path(directory)):
-        ready.set()
-        done.wait(30)
+HOLD = """
+import sys
+from pathlib import Path
+from guieval.journal import Journal
+with Journal(Path(sys.argv[1])):
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
 
 
 def test_a_second_writer_is_refused_and_the_holder_named(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    ready, done = context.Event(), context.Event()
-    process = context.Process(target=hold, args=(str(tmp_path), ready, done))
-    process.start()
-    try:
-        assert ready.wait(30)
+    words = [sys.executable, "-c", HOLD, str(tmp_path)]
+    with started(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
         with pytest.raises(JournalError, match=f"is being written by process {process.pid} on "):
             Journal(tmp_path)
-    finally:
-        done.set()
-        process.join(30)
+        process.communicate(timeout=PATIENCE)
     with Journal(tmp_path):
         pass
 
@@ -203,33 +204,27 @@ def test_a_deleted_lock_admits_no_second_writer(tmp_path: Path) -> None:
         pass
 
 
-def test_records_reach_the_disk_by_time_and_by_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    synced: list[tuple[float, int]] = []
+@pytest.mark.parametrize(("seconds", "number"), [(1e-3, 1), (1e3, FLUSH_RECORDS)])
+def test_records_reach_the_disk_by_time_and_by_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, number: int
+) -> None:
+    assert FLUSH_SECONDS <= 1.0
+    monkeypatch.setattr("guieval.journal.directory.FLUSH_SECONDS", seconds)
+    synced: list[int] = []
     really = os.fsync
 
     def fsync(file: int) -> None:
         really(file)
         if os.path.samestat(os.fstat(file), (tmp_path / STEPS).stat()):
-            synced.append((time.monotonic(), len((tmp_path / STEPS).read_bytes().splitlines())))
+            synced.append((tmp_path / STEPS).read_bytes().count(b"\n"))
 
     monkeypatch.setattr(os, "fsync", fsync)
-    written = records(250)
     with Journal(tmp_path) as journal:
-        started = time.monotonic()
-        for record in written[:100]:
+        for record in records(number):
+            assert seconds < 1.0 or not synced, "fewer wait"
             journal.append(record)
-        wait_until(lambda: bool(synced))
-        assert synced[0][0] - started < FLUSH_SECONDS, "a hundred records wait for no second"
-        journal.append(written[100])
-        wait_until(lambda: synced[-1][1] == 101)
-        assert len(synced) <= 3, "nothing new, nothing to bring to the disk"
-
-
-def wait_until(reached: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not reached():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+        until(lambda: number in synced, "a flush")
+    assert len(synced) <= 2, "nothing new, nothing to bring to the disk"
 
 
 def delete(path: Path) -> None:
@@ -255,12 +250,13 @@ def grow(path: Path) -> None:
         stream.write(b"{}\n")
 
 
-@pytest.mark.parametrize("harm", [delete, replace, move, cut, grow])
-@pytest.mark.parametrize("while_appending", [True, False])
+@every_row("harm", [delete, replace, move, cut, grow])
+@every_row("while_appending", [True, False])
 def test_a_destroyed_journal_ends_the_run_and_what_is_left_is_kept(
-    tmp_path: Path, harm: Callable[[Path], None], while_appending: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: Callable[[Path], None], while_appending: bool
 ) -> None:
     """Everything that was appended comes back with the next writer."""
+    monkeypatch.setattr("guieval.journal.directory.FLUSH_SECONDS", 0.02)
     written = records(6)
     called: list[bool] = []
     with pytest.raises(JournalError, match=r"another program has .* the journal"), Journal(tmp_path) as journal:
@@ -269,10 +265,8 @@ def test_a_destroyed_journal_ends_the_run_and_what_is_left_is_kept(
             journal.append(record)
         harm(tmp_path / STEPS)
         if while_appending:
-            for _ in range(300):  # a file that was renamed is noticed by the next look, a second later
-                journal.append(written[5])
-                time.sleep(0.01)
-        wait_until(lambda: bool(called))
+            until(lambda: journal.append(written[5]), "a notice")  # of a file that was renamed, by the next look
+        until(lambda: bool(called), "a notice")
         journal.check()
     with Journal(tmp_path):
         pass

@@ -31,6 +31,7 @@ def runs(guieval: CommandLine, tmp_path: Path) -> Path:
     return tmp_path / "runs"
 
 
+@pytest.mark.ci
 @EACH
 def test_inside_a_run(guieval: CommandLine, runs: Path, command: tuple[str, ...]) -> None:
     inside = runs / "first" / "sop" / "again" / "deeper"

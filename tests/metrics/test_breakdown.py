@@ -17,6 +17,7 @@ from guieval.metrics.breakdown import ERROR_KINDS, LENGTHS, NEAR, Cell, breakdow
 from guieval.metrics.columns import ENDS, TYPES, RunColumns
 from guieval.metrics.intervals import bootstrap, wilson
 from tests.metrics.made_columns import PROTOCOL, made_columns
+from tests.rows import every_row
 
 
 def shares(cells: list[Cell]) -> dict[str, tuple[int, float, float]]:
@@ -53,7 +54,7 @@ def test_a_step_without_a_record_has_a_place_but_no_action_type() -> None:
     assert shares(breakdown(run, PROTOCOL, "step")) == {"0": (1, 1.0, 1.0), "1": (1, 0.0, 0.0)}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("length", "label"),
     [
         (1, "1"),
@@ -78,7 +79,7 @@ def test_lengths_leave_no_gap() -> None:
     assert LENGTHS[0][0] == 1 and LENGTHS[-1][1] is None
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("length", "labels"),
     [
         (1, ["80-100 %"]),
@@ -184,7 +185,7 @@ KINDS: list[tuple[str, str, str, bool, float, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("reference", "predicted", "end", "typed", "distance", "kind"), KINDS)
+@every_row(("reference", "predicted", "end", "typed", "distance", "kind"), KINDS)
 def test_kinds_of_misses(reference: str, predicted: str, end: str, typed: bool, distance: float, kind: str) -> None:
     """Clicks may be 0.04 of the screen off here, so a near miss is up to 80 thousandths."""
     protocol = Protocol(PROTOCOL, "", "", StepRules(click=ClickRule(fallback=0.04)))
@@ -254,7 +255,7 @@ def runs(draw: st.DrawFn) -> RunColumns:
 
 
 @given(runs())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40)
 def test_cells_and_misses_add_up_to_the_reached_steps(run: RunColumns) -> None:
     judged = run.judged[PROTOCOL]
     reached, exact = int(judged.reached.sum()), int(judged.exact_match.sum())

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from guieval.errors import UsageError
 from guieval.metrics.correlation import correlate
 from guieval.reports.leaderboards.published_results import get_results
+from tests.rows import every_row
 
 FEW = st.lists(st.tuples(st.integers(-50, 50), st.integers(-50, 50)), min_size=3, max_size=7)
 
@@ -127,7 +128,7 @@ def test_rank_and_line_do_not_depend_on_the_order_of_models_or_the_scale(points:
         assert 0 < (one.rank.p_value or 0) <= 1
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("x", "y", "message"),
     [
         ([1.0, 2.0], [1.0, 2.0], "at least 3 points"),

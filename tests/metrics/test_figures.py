@@ -25,6 +25,7 @@ from guieval.scoring.score import evaluate_run
 from guieval.steps import StepRecord
 from tests.made_runs import record, step, write_run
 from tests.metrics.made_columns import PROTOCOL, made_columns
+from tests.rows import every_row
 
 PLAIN = FailurePolicy()
 OPENS: frozenset[ActionType] = frozenset({"OPEN"})
@@ -83,7 +84,7 @@ BY_HAND: list[tuple[Measure, Average, float, float, int]] = [
 ]
 
 
-@pytest.mark.parametrize(("measure", "average", "value", "count", "n"), BY_HAND)
+@every_row(("measure", "average", "value", "count", "n"), BY_HAND)
 def test_every_measure_by_every_average(measure: Measure, average: Average, value: float, count: float, n: int) -> None:
     figure = Figure("f", measure, average=average, keys=("kind",) if average.startswith("cells") else ())
     found = value_of(figure, RUN)
@@ -149,7 +150,7 @@ def test_exact_matches_among_answers_with_a_place() -> None:
     assert (found.value, found.count, found.n) == (2 / 4, 2, 4)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("figure", "value", "n"),
     [
         (Figure("f", "exact", over=frozenset({"TYPE"})), 2 / 2, 2),
@@ -198,18 +199,15 @@ FATES: list[tuple[Figure, dict[Fate, tuple[float, int]]]] = [
     (Figure("f", "exact"), {"wrong": (3 / 5, 5), "left-out": (3 / 3, 3), "zero": (3 / 3, 3)}),
     (Figure("f", "exact-given-type"), {"wrong": (3 / 3, 3), "left-out": (3 / 3, 3), "zero": (3 / 3, 3)}),
     (Figure("f", "progress"), {"wrong": (1 / 5, 5), "left-out": (3 / 3, 3), "zero": (0 / 3, 3)}),
-    (
-        Figure("f", "progress", average="episodes"),
-        {"wrong": ((1 / 3 + 0) / 2, 2), "left-out": (1.0, 2), "zero": (0.0, 2)},
-    ),
+    (Figure("f", "progress", average="episodes"), {"wrong": ((1 / 3 + 0) / 2, 2), "left-out": (1.0, 2), "zero": (0.0, 2)}),
     (Figure("f", "success"), {"wrong": (0.0, 2), "left-out": (1.0, 2), "zero": (0.0, 2)}),
     (Figure("f", "score"), {"wrong": (1 / 12, 2), "left-out": (1.0, 2), "zero": (0.0, 2)}),
 ]
 
 
-@pytest.mark.parametrize("fate", ["wrong", "left-out", "zero"])
-@pytest.mark.parametrize("end", FIELD_OF)
-@pytest.mark.parametrize(("figure", "expected"), FATES, ids=lambda value: getattr(value, "measure", ""))
+@every_row("fate", ["wrong", "left-out", "zero"])
+@every_row("end", FIELD_OF)
+@every_row(("figure", "expected"), FATES, ids=lambda value: getattr(value, "measure", ""))
 def test_every_measure_under_every_fate_of_every_failure(
     figure: Figure, expected: dict[Fate, tuple[float, int]], end: str, fate: Fate
 ) -> None:
@@ -404,7 +402,7 @@ def records_of(episodes: Sequence[Sequence[str]]) -> list[StepRecord]:
     return made
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30)
 @given(
     st.lists(
         st.lists(st.sampled_from([*ANSWERS, "open", "failed", "none", "right", "right"]), min_size=1, max_size=6),
@@ -455,3 +453,33 @@ def test_a_protocols_figures_come_in_its_order_under_its_own_policy(tmp_path: Pa
     values = {figure.name: value for figure, value in found}
     exact = values["IN_UNIFIED exact match"]  # the reply without an action is in neither part
     assert (exact.value, exact.n, exact.strict) == (1 / 3, 3, 1 / 4)
+
+
+@every_row(
+    ("policy", "exact", "progress", "weighted", "success"),
+    [
+        # steps: 1 - 1 | 1 1; the second one is missing
+        (FailurePolicy(missing="wrong"), 4 / 5, (1 / 3 + 1) / 2, 3 / 5, 1 / 2),
+        (FailurePolicy(missing="left-out"), 4 / 4, (2 / 2 + 1) / 2, 4 / 4, 2 / 2),  # AgentCPM: as if there were no such step
+        (FailurePolicy(missing="zero"), 4 / 4, (0 / 2 + 1) / 2, 2 / 4, 1 / 2),  # GUIEvalKit: the gap takes the whole prefix
+    ],
+)
+def test_what_a_missing_step_of_a_run_does(
+    tmp_path: Path, policy: FailurePolicy, exact: float, progress: float, weighted: float, success: float
+) -> None:
+    run = write_run(tmp_path / "run", records_of([["right", "none", "right"], ["right", "right"]]))
+    columns = judge_run(run, [PROTOCOL]).columns()
+    figures = (EXACT_MATCH, PROGRESS, Figure("f", "progress"), SUCCESS_RATE)
+    for figure, expected in zip(figures, (exact, progress, weighted, success), strict=True):
+        value = value_of(figure, columns, policy)
+        assert value.value == pytest.approx(expected)
+        assert value.strict == value_of(figure, columns).value  # what is dropped never hides
+        assert value.upper == (None if expected == 1.0 else 1.0)
+
+
+def test_where_an_app_is_opened_first_guievalkits_progress_is_nothing(tmp_path: Path) -> None:
+    names = ["guievalkit", "guievalkit-intended"]
+    columns = judge_run(write_run(tmp_path / "run", records_of([["open", "right"], ["right", "miss"]])), names).columns()
+    released, intended = ({figure.name: value for figure, value in figures_of(get_protocol(name), columns)} for name in names)
+    assert released["TARGET_NOT_OPEN progress"].value == (0 + 1) / 3
+    assert intended["step-weighted progress, without OPEN"].value == (1 + 1) / 3

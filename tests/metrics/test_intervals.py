@@ -11,16 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guieval.metrics.intervals import (
-    Floats,
-    Terms,
-    bootstrap,
-    mean_of_cells,
-    pooled,
-    quoted,
-    resample,
-    wilson,
-)
+from guieval.metrics.intervals import Floats, Terms, bootstrap, mean_of_cells, pooled, quoted, resample, wilson
 
 
 def clustered(rng: np.random.Generator, episodes: int) -> tuple[Floats, Floats]:
@@ -29,6 +20,7 @@ def clustered(rng: np.random.Generator, episodes: int) -> tuple[Floats, Floats]:
     return rng.binomial(lengths, rng.beta(3, 2, episodes)).astype(np.float64), lengths.astype(np.float64)
 
 
+@pytest.mark.ci
 def test_resampling_episodes_holds_its_level_where_resampling_steps_does_not() -> None:
     rng = np.random.default_rng(7)
     sets = 600
@@ -46,6 +38,7 @@ def test_resampling_episodes_holds_its_level_where_resampling_steps_does_not() -
     assert by_steps / sets < 0.90
 
 
+@pytest.mark.ci
 def test_near_zero_both_ends_are_missed_about_equally_often() -> None:
     """What BCa is for: percentile intervals of small shares are missed on one side mostly (about 6.5 % against 1.4 % here)."""
     rng = np.random.default_rng(3)

@@ -12,17 +12,9 @@ from hypothesis import strategies as st
 
 from guieval.errors import UsageError
 from guieval.metrics.intervals import Floats, Terms, mean_of_cells, pooled, resample
-from guieval.metrics.paired import (
-    difference,
-    differences,
-    holm,
-    holm_pairs,
-    mcnemar,
-    ranks,
-    shared_steps,
-    smallest_difference,
-)
+from guieval.metrics.paired import difference, differences, holm, holm_pairs, mcnemar, ranks, shared_steps, smallest_difference
 from tests.metrics.made_columns import PROTOCOL, made_columns
+from tests.rows import every_row
 
 
 def share(right: Floats, steps: Floats) -> Terms:
@@ -34,6 +26,7 @@ def flags(both: int, only_first: int, only_second: int, neither: int) -> tuple[n
     return np.repeat([True, True, False, False], counts), np.repeat([True, False, True, False], counts)
 
 
+@pytest.mark.ci
 def test_false_alarms_are_as_rare_as_promised_and_mcnemar_gives_more_of_them() -> None:
     """Two runs equally good on average, each with its own strong and weak episodes of 12 steps."""
     rng = np.random.default_rng(11)
@@ -211,6 +204,7 @@ def test_a_difference_far_from_zero_is_not_doubted_for_being_skewed() -> None:
     assert found.p_value == pytest.approx(2 / 2001)
 
 
+@pytest.mark.ci
 def test_few_episodes_that_differ_raise_no_more_alarms_than_promised() -> None:
     """About three of a hundred single steps differ, either way alike; uncorrected resampling gives 20 % alarms here."""
     rng = np.random.default_rng(1)
@@ -225,7 +219,7 @@ def test_few_episodes_that_differ_raise_no_more_alarms_than_promised() -> None:
     assert alarms / 400 <= 0.05
 
 
-@pytest.mark.parametrize(("differing", "p_value"), [(0, 1.0), (1, None), (2, 0.5), (4, 0.125)])
+@every_row(("differing", "p_value"), [(0, 1.0), (1, None), (2, 0.5), (4, 0.125)])
 def test_p_is_no_smaller_than_the_chance_that_all_lean_one_way(differing: int, p_value: float | None) -> None:
     wins = np.where(np.arange(6) < differing, 1.0, 0.0)
     found = difference(share(wins, np.ones(6)), share(np.zeros(6), np.ones(6)))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from guieval.errors import UsageError
 from guieval.metrics.predictors import MEASURES, compare_predictors
@@ -16,6 +15,8 @@ values = st.lists(st.integers(0, 5), min_size=4, max_size=9).filter(lambda numbe
 
 @given(values, values)
 def test_the_measures_are_scipys_ties_and_all(x: list[int], y: list[int]) -> None:
+    from scipy.stats import kendalltau, pearsonr, spearmanr  # takes most of a second to import
+
     n = min(len(x), len(y))
     x, y = x[:n], y[:n]
     if len(set(x)) == 1 or len(set(y)) == 1:
@@ -51,6 +52,7 @@ def test_differences_are_paired() -> None:
     assert alone.high - alone.low > 0.2 and abs(difference.high - difference.low) < 1e-6  # type: ignore[operator]
 
 
+@pytest.mark.ci
 def test_coverage_of_the_interval() -> None:
     """Of 200 studies with 30 models the 95 % interval of R² covers the true one (0.5) in roughly that many."""
     covered = 0

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from guieval.metrics.rounding import percentage
 from guieval.reports.tables.table import per_cent
+from tests.rows import every_row
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("share", "form", "shown"),
     [
         (0.0, ".2f", "0.00"),

@@ -15,9 +15,10 @@ from guieval.errors import UsageError
 from guieval.metrics.intervals import bootstrap
 from guieval.metrics.sampling import Luck, pass_all, pass_any, sampled
 from tests.metrics.made_columns import PROTOCOL, made_columns
+from tests.rows import every_row
 
 
-@pytest.mark.parametrize("n", range(1, 8))
+@every_row("n", range(1, 8))
 def test_against_all_subsets(n: int) -> None:
     for right, k in itertools.product(range(n + 1), range(1, n + 1)):
         draws = list(itertools.combinations([answer < right for answer in range(n)], k))
@@ -87,7 +88,7 @@ def test_no_more_answers_can_be_drawn_than_there_are(k: int) -> None:
 FOUR, RIGHT_OF_FOUR = [4, 4, 4], [4, 1, 2]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("luck", "k", "name", "value"),
     [
         ("any", 2, "pass@2", (1 + 1 / 2 + 5 / 6) / 3),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guieval.actions import Action, ActionSpace, Click, LongPress, Open, Point, Press, Scroll, Type, Unsupported
@@ -391,9 +391,7 @@ MODES = st.sampled_from([OFFLINE, SOP])
 REFERENCES: tuple[Action, ...] = (CLICK, OPEN, Type(text="x"))
 
 
-def journal(
-    episodes: Sequence[Sequence[End]],
-) -> tuple[list[StepRecord], Plan]:
+def journal(episodes: Sequence[Sequence[End]]) -> tuple[list[StepRecord], Plan]:
     records = [
         record(
             str(number),
@@ -412,6 +410,7 @@ def journal(
 
 
 @given(EPISODES, MODES, st.randoms(use_true_random=False))
+@settings(max_examples=40)
 def test_order_and_duplicates_do_not_matter(episodes: list[list[End]], mode: Mode, rng: random.Random) -> None:
     records, plan = journal(episodes)
     straight = summarise(records, plan, mode, SPACE, SPACE)
@@ -423,6 +422,7 @@ def test_order_and_duplicates_do_not_matter(episodes: list[list[End]], mode: Mod
 
 
 @given(EPISODES, MODES)
+@settings(max_examples=50)
 def test_every_planned_step_is_counted_once_and_figures_are_ordered(episodes: list[list[End]], mode: Mode) -> None:
     records, plan = journal(episodes)
     summary = summarise(records, plan, mode, SPACE, SPACE)
@@ -442,6 +442,7 @@ def test_every_planned_step_is_counted_once_and_figures_are_ordered(episodes: li
 
 
 @given(EPISODES)
+@settings(max_examples=40)
 def test_stopping_changes_no_prefix(episodes: list[list[End]]) -> None:
     records, plan = journal(episodes)
     never, stopped = summarise(records, plan, OFFLINE, SPACE, SPACE), summarise(records, plan, SOP, SPACE, SPACE)
@@ -452,6 +453,7 @@ def test_stopping_changes_no_prefix(episodes: list[list[End]]) -> None:
 
 
 @given(EPISODES)
+@settings(max_examples=40)
 def test_finishing_a_run_lands_within_its_bounds(episodes: list[list[End]]) -> None:
     records, plan = journal(episodes)
     before = summarise(records, plan, OFFLINE, SPACE, SPACE)

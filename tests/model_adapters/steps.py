@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from guieval.actions import Action, Click, Open, Point, Type
+from guieval.actions import Action, Click, DeviceAction, Open, Point, Type, Unsupported
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ABCModel, ModelConfig
 from guieval.registry import adapter_class
@@ -12,6 +12,11 @@ from guieval.steps import StepTaskModel
 
 PHONE = (1080, 2400)
 CLICK = Click(point=Point(500.0, 750.0))
+
+
+def outside(name: str, device: DeviceAction | None = None, **arguments: Any) -> Unsupported:
+    """A call that the unified actions have no word for."""
+    return Unsupported(name=name, arguments=arguments, device=device)
 
 
 def step(action: Action = CLICK, **changes: Any) -> StepTaskModel:
@@ -27,6 +32,11 @@ def step(action: Action = CLICK, **changes: Any) -> StepTaskModel:
         "action": action,
     }
     return StepTaskModel(**{**fields, **changes})
+
+
+HIGH = step()
+LOW = step(setting="low", low_level_instruction="Tap the switch")
+GROUNDING = step(setting="grounding")
 
 
 def past(count: int = 2) -> tuple[HistoryEntry, ...]:

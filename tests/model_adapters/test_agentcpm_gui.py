@@ -7,44 +7,19 @@ from typing import Any
 
 import pytest
 
-from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
-from guieval.errors import ParseError, UsageError
+from guieval.actions import Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ImageRef
+from tests.rows import every_row
 
-from .steps import adapter, past, step
+from .steps import GROUNDING, adapter, past, step
+from .tables import means, reads, refuses, writes
 
 MODEL = adapter("agentcpm_gui")
 AT = Point(500.0, 750.0)
 
 
-def test_the_published_request() -> None:
-    task = step(instruction="请点击屏幕上的‘会员’按钮")
-    request = MODEL.prepare_input(task, past(3))
-    system, user = request.messages
-    assert isinstance(system.parts[0], str)
-    assert system.parts[0].startswith("# Role\n你是一名熟悉安卓系统触屏GUI操作的智能体，将根据用户的问题，")
-    schema = json.loads(system.parts[0].partition("# Schema\n")[2])
-    assert list(schema)[3] == "required"
-    assert schema["required"] == ["thought"]
-    assert user.parts == (
-        "<Question>请点击屏幕上的‘会员’按钮</Question>\n当前屏幕截图：(<image>./</image>)",
-        ImageRef(task, (504, 1120)),
-    )
-
-
-def test_the_thinking_switch_is_one_word_of_the_schema() -> None:
-    on, off = (adapter("agentcpm_gui", thinking=thinking).prepare_input(step(), ()).text for thinking in (True, False))
-    assert off == on.replace('"required":["thought"]', '"optional":["thought"]')
-    assert off != on
-
-
-def test_a_step_instruction_is_asked_alone() -> None:
-    text = MODEL.prepare_input(step(setting="low", low_level_instruction="Tap Wi-Fi"), past(2)).messages[-1].parts[0]
-    assert text == "<Question>Tap Wi-Fi</Question>\n当前屏幕截图：(<image>./</image>)"
-
-
-@pytest.mark.parametrize(
+@every_row(
     ("size", "sent"),
     [((1080, 2400), (504, 1120)), ((1152, 2376), (543, 1120)), ((1920, 1080), (1120, 630)), ((540, 1080), None)],
 )
@@ -70,31 +45,15 @@ def test_past_turns_are_pairs_of_question_and_object() -> None:
     assert [message.parts[0] for message in silent.messages[2:3]] == ['{"POINT":[500,750]}']
 
 
-def test_grounding_has_a_prompt_for_functions_and_one_for_texts() -> None:
-    task = step(setting="grounding", instruction="QQ音乐")
-    system, user = MODEL.prepare_input(task, ()).messages
-    assert user.parts == (ImageRef(task, (504, 1120)), "屏幕上某一组件的功能描述：QQ音乐")
-    assert isinstance(system.parts[0], str)
-    assert system.parts[0].endswith('\n    输出：点击操作，以{"POINT":[...,...]}为格式，其中不能存在任何非坐标字符')
+def test_grounding_has_a_prompt_for_texts() -> None:
     named = step(setting="grounding", instruction="QQ音乐", groups={"task": "text2point"})
     system, user = MODEL.prepare_input(named, ()).messages
     assert user.parts[1] == "屏幕上的文本：## Text\nQQ音乐\n"
-    assert isinstance(system.parts[0], str)
-    assert system.parts[0].endswith('\n    输出：文本的相对坐标的中心点,{"POINT":[...,...]}为格式\n    ')
+    assert str(system.parts[0]).endswith('\n    输出：文本的相对坐标的中心点,{"POINT":[...,...]}为格式\n    ')
 
 
-def test_a_given_thought_ends_before_the_next_key() -> None:
-    request = MODEL.prepare_fixed_thought(step(), (), 'Tap "会员".')
-    assert request.prefill
-    assert request.messages[-1].parts == ('{"thought":"Tap \\"会员\\".","',)
-    assert MODEL.parse_response(step(), 'POINT":[713,95]}').action == Click(point=Point(713.0, 95.0))
-    with pytest.raises(UsageError, match="thinking is turned off"):
-        adapter("agentcpm_gui", thinking=False).prepare_fixed_thought(step(), (), "x")
-    with pytest.raises(UsageError, match="no thought"):
-        MODEL.prepare_fixed_thought(step(setting="grounding"), (), "x")
-
-
-WORDS: list[tuple[Action, str]] = [
+test_actions_as_the_readme_writes_them = writes(
+    MODEL,
     (Click(point=AT), '{"POINT":[500,750]}'),
     (LongPress(point=AT), '{"POINT":[500,750],"duration":1000}'),
     (Scroll(point=AT, direction="down"), '{"POINT":[500,750],"to":"down"}'),
@@ -103,88 +62,59 @@ WORDS: list[tuple[Action, str]] = [
     (Wait(duration=500.0), '{"duration":500}'),
     (Stop(), '{"STATUS":"finish"}'),
     (Stop(status="impossible"), '{"STATUS":"impossible"}'),
-]
-
-
-@pytest.mark.parametrize(("action", "text"), WORDS)
-def test_actions_as_the_readme_writes_them(action: Action, text: str) -> None:
-    assert MODEL.render(step(), action) == text
-    assert MODEL.parse_response(step(), text).action == action
-
-
-def test_apps_cannot_be_opened() -> None:
-    with pytest.raises(ValueError, match="has no word for"):
-        MODEL.render(step(), Open(app="Settings"))
-
-
-TOLERATED: dict[str, tuple[str, Action]] = {
-    "fence": ('```json\n{"POINT":[500,750]}\n```', Click(point=AT)),
-    "prose": ('Sure. {"POINT":[500,750]} is the button.', Click(point=AT)),
-    "several objects": ('{"POINT":[500,750]}\n{"STATUS":"finish"}', Click(point=AT)),
-    "list of objects": ('[{"POINT":[500,750]},{"PRESS":"BACK"}]', Click(point=AT)),
-    "single quotes": ("{'POINT': [500, 750]}", Click(point=AT)),
-    "missing brackets": ('{"POINT":[500,750]', Click(point=AT)),
-    "numbers in quotes": ('{"POINT":["500","750"],"duration":"1000"}', LongPress(point=AT)),
-    "full-width punctuation": ('{"POINT"：[500，750]}', Click(point=AT)),
-    "quotes in the thought": ('{"thought":"点击"会员"按钮","POINT":[500,750]}', Click(point=AT)),
-    "tags": ('<think>x</think><act>{"POINT":[500,750]}</act>', Click(point=AT)),
-    "unclosed tag": ('<think>x {"POINT":[500,750]}', Click(point=AT)),
-    "special token": ('{"POINT":[500,750]}<|im_end|>', Click(point=AT)),
-    "begun turn": (',"POINT":[500,750]}', Click(point=AT)),
-    "case": ('{"point":[500,750],"To":"UP"}', Scroll(point=AT, direction="up")),
-    "status beside an action": ('{"POINT":[500,750],"STATUS":"continue"}', Click(point=AT)),
-    "short touch": ('{"POINT":[500,750],"duration":200}', Click(point=AT)),
-    "path": ('{"POINT":[500,750],"to":[480,100]}', Scroll(point=AT, direction="up", distance=650)),
-    "end with an action": ('{"POINT":[500,750],"STATUS":"satisfied"}', Stop()),
-    "feedback": ('{"STATUS":"need_feedback"}', Stop(status="impossible")),
-    "recent apps": ('{"PRESS":"APPSELECT"}', Press(button="RECENT")),
-    "outside": ('{"CLEAR":null}', Unsupported(name="CLEAR")),
-    "outside, with a value": ('{"DEEP_LINK":"maps://a"}', Unsupported(name="DEEP_LINK", arguments={"value": "maps://a"})),
-}
-
-
-@pytest.mark.parametrize("name", TOLERATED)
-def test_tolerances(name: str) -> None:
-    text, action = TOLERATED[name]
-    assert MODEL.parse_response(step(), text).action == action
-
-
-@pytest.mark.parametrize("text", ["[500, 750]", "POINT:[500,750]", '{"POINT":[500,750]}'])
-def test_a_place_alone_is_an_answer_only_to_a_query(text: str) -> None:
-    assert MODEL.parse_response(step(setting="grounding"), text).action == Click(point=AT)
-    if "{" not in text:
-        with pytest.raises(ParseError, match="not an object"):
-            MODEL.parse_response(step(), text)
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ('{"POINT":[500,7', "no readable JSON"),
-        ('{"thought":"x"}', "holds no action"),
-        ('{"STATUS":"continue"}', "holds no action"),
-        ('{"STATUS":"done"}', "is none of"),
-        ('{"POINT":[1,2],"TYPE":"x"}', "several actions"),
-        ('{"to":"up"}', "lacks the POINT"),
-        ('{"POINT":[1,2],"to":[1,2]}', "no length"),
-        ('{"POINT":[1001,2]}', "outside"),
-        ('{"POINT":[NaN,2]}', "outside"),
-        ('{"POINT":[1]}', "not a point"),
-        ('{"PRESS":"MENU"}', "is none of"),
-        ('{"TYPE":null}', "lacks 'TYPE'"),
-        ('{"duration":-1}', "not a number of milliseconds"),
-        ('{"OPEN_APP":"x"}', "holds no action"),
-    ],
+    (Open(app="Settings"), None),
 )
-def test_refusals(text: str, reason: str) -> None:
-    with pytest.raises(ParseError, match=reason):
-        MODEL.parse_response(step(), text)
 
+test_tolerances = reads(
+    MODEL,
+    ("fence", '```json\n{"POINT":[500,750]}\n```', Click(point=AT)),
+    ("prose", 'Sure. {"POINT":[500,750]} is the button.', Click(point=AT)),
+    ("several objects", '{"POINT":[500,750]}\n{"STATUS":"finish"}', Click(point=AT)),
+    ("list of objects", '[{"POINT":[500,750]},{"PRESS":"BACK"}]', Click(point=AT)),
+    ("single quotes", "{'POINT': [500, 750]}", Click(point=AT)),
+    ("missing brackets", '{"POINT":[500,750]', Click(point=AT)),
+    ("numbers in quotes", '{"POINT":["500","750"],"duration":"1000"}', LongPress(point=AT)),
+    ("full-width punctuation", '{"POINT"：[500，750]}', Click(point=AT)),
+    ("quotes in the thought", '{"thought":"点击"会员"按钮","POINT":[500,750]}', Click(point=AT)),
+    ("tags", '<think>x</think><act>{"POINT":[500,750]}</act>', Click(point=AT)),
+    ("unclosed tag", '<think>x {"POINT":[500,750]}', Click(point=AT)),
+    ("special token", '{"POINT":[500,750]}<|im_end|>', Click(point=AT)),
+    ("begun turn", ',"POINT":[500,750]}', Click(point=AT)),
+    ("case", '{"point":[500,750],"To":"UP"}', Scroll(point=AT, direction="up")),
+    ("status beside an action", '{"POINT":[500,750],"STATUS":"continue"}', Click(point=AT)),
+    ("short touch", '{"POINT":[500,750],"duration":200}', Click(point=AT)),
+    ("path", '{"POINT":[500,750],"to":[480,100]}', Scroll(point=AT, direction="up", distance=650)),
+    ("end with an action", '{"POINT":[500,750],"STATUS":"satisfied"}', Stop()),
+    ("feedback", '{"STATUS":"need_feedback"}', Stop(status="impossible")),
+    ("recent apps", '{"PRESS":"APPSELECT"}', Press(button="RECENT")),
+    ("outside", '{"CLEAR":null}', Unsupported(name="CLEAR")),
+    ("outside, with a value", '{"DEEP_LINK":"maps://a"}', Unsupported(name="DEEP_LINK", arguments={"value": "maps://a"})),
+    ("a thought that was given", 'POINT":[713,95]}', Click(point=Point(713.0, 95.0))),
+)
 
-def test_a_looping_reply_is_read_in_linear_time() -> None:
-    for unit in ("\n", '\\"', '{"thought":"a" ', '"POINT"：[1，2]，', "<think>"):
-        with pytest.raises(ParseError):
-            MODEL.parse_response(step(), unit * (60_000 // len(unit)))
+test_a_place_alone_is_an_answer_only_to_a_query = means(
+    MODEL, Click(point=AT), "[500, 750]", "POINT:[500,750]", '{"POINT":[500,750]}', task=GROUNDING
+)
+
+test_refusals = refuses(
+    MODEL,
+    ('{"POINT":[500,7', "no readable JSON"),
+    ('{"thought":"x"}', "holds no action"),
+    ('{"STATUS":"continue"}', "holds no action"),
+    ('{"STATUS":"done"}', "is none of"),
+    ('{"POINT":[1,2],"TYPE":"x"}', "several actions"),
+    ('{"to":"up"}', "lacks the POINT"),
+    ('{"POINT":[1,2],"to":[1,2]}', "no length"),
+    ('{"POINT":[1001,2]}', "outside"),
+    ('{"POINT":[NaN,2]}', "outside"),
+    ('{"POINT":[1]}', "not a point"),
+    ('{"PRESS":"MENU"}', "is none of"),
+    ('{"TYPE":null}', "lacks 'TYPE'"),
+    ('{"duration":-1}', "not a number of milliseconds"),
+    ('{"OPEN_APP":"x"}', "holds no action"),
+    ("[500, 750]", "not an object"),
+    ("POINT:[500,750]", "not an object"),
+)
 
 
 def test_real_replies(shared_data: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ from guieval.engines.http.chat_body import chat_body
 from guieval.models import ModelInput, Request
 from guieval.models.written_prompts import example_episode
 from guieval.registry import config_folder, list_models, load_model, model_config
+from tests.rows import every_row
 
 from .steps import past, step
 
@@ -125,8 +126,8 @@ def test_a_usual_request_to_aguvis_names_the_recipient_after_the_role(thinking: 
 # --- a given thought -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("thought", ["I tap it.", "I tap <think>ing of </think>.", "I tap\n\n it.", "{{ I }} {% tap %}"])
-@pytest.mark.parametrize(
+@every_row("thought", ["I tap it.", "I tap <think>ing of </think>.", "I tap\n\n it.", "{{ I }} {% tap %}"])
+@every_row(
     ("name", "thinking", "before", "after"),
     [
         ("qwen3-vl-8b-thinking", None, f"{QWEN_IMAGE}<|im_end|>\n<|im_start|>assistant\n<think>\n", "\n</think>\n\n"),
@@ -148,7 +149,7 @@ def test_a_given_thought_is_left_as_it_is(name: str, thinking: bool | None, befo
 # --- every template --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("file", "options", "text"),
     [
         (
@@ -186,7 +187,7 @@ def test_glm_gets_the_switch_against_thinking_once() -> None:
     assert rendered("glm_4_5v.jinja", asked, enable_thinking=False) == "[gMASK]<sop><|user|>\na/nothink"
 
 
-@pytest.mark.parametrize("file", FILES)
+@every_row("file", FILES)
 def test_a_template_refuses_what_it_does_not_know(file: str) -> None:
     with pytest.raises(TemplateError, match="no tools"):
         rendered(file, CHAT, tools=[{"type": "function"}])

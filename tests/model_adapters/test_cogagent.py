@@ -10,8 +10,10 @@ from guieval.actions import Action, Click, DoubleClick, Hotkey, LongPress, Open,
 from guieval.errors import ParseError
 from guieval.history import reference_entry
 from guieval.registry import load_model
+from tests.rows import every_row
 
 from .steps import adapter, step
+from .tables import refuses
 
 MODEL = load_model("cogagent-9b-20241220")
 PLACE = Point(250.0, 400.0)
@@ -22,7 +24,7 @@ def read(text: str, setting: str = "high") -> Action:
     return MODEL.parse_response(step(setting=setting), text).action
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("call", "action"),
     [
         (f"CLICK(box={BOX}, element_type='可点击文本', element_info='全部标为已读')", Click(point=PLACE)),
@@ -63,23 +65,18 @@ def test_calls_outside_of_the_action_space() -> None:
         assert isinstance(read(f"Grounded Operation: {call}"), Unsupported)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "Action: 点击按钮。",
-        "Grounded Operation: ",
-        "Grounded Operation: FLY()",
-        "Grounded Operation: CLICK(element_info='here')",
-        "Grounded Operation: CLICK(box=[[200,300,300,3000]])",
-        "Grounded Operation: CLICK(box=[[200,300",
-        "Grounded Operation: LAUNCH(app='None', url='None')",
-        "I would use CLICK on [[200,300,300,500]].",
-    ],
+test_garbage_is_no_action = refuses(
+    MODEL,
+    "",
+    "Action: 点击按钮。",
+    "Grounded Operation: ",
+    "Grounded Operation: FLY()",
+    "Grounded Operation: CLICK(element_info='here')",
+    "Grounded Operation: CLICK(box=[[200,300,300,3000]])",
+    "Grounded Operation: CLICK(box=[[200,300",
+    "Grounded Operation: LAUNCH(app='None', url='None')",
+    "I would use CLICK on [[200,300,300,500]].",
 )
-def test_garbage_is_no_action(text: str) -> None:
-    with pytest.raises(ParseError):
-        read(text)
 
 
 def test_a_box_alone_answers_a_grounding_query_only() -> None:

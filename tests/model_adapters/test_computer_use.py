@@ -32,6 +32,7 @@ from guieval.models import END_TURN, ABCModel
 from guieval.registry import load_model
 from guieval.steps import StepTaskModel
 from guieval.testing.conformance.adapters import example_step
+from tests.rows import every_row
 
 OPENAI, PREVIEW = "gpt-5.4-computer", "computer-use-preview"
 CLAUDE, OLDER, TOOLSET = "claude-opus-4-7-computer", "claude-haiku-4-5-computer", "claude-computer-toolset"
@@ -100,12 +101,12 @@ SUPPORTED: list[tuple[str, str, dict[str, Any], Action]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("model", "name", "arguments", "action"), SUPPORTED)
+@every_row(("model", "name", "arguments", "action"), SUPPORTED)
 def test_a_call_means_its_action(model: str, name: str, arguments: dict[str, Any], action: Action) -> None:
     assert read(model, name, arguments) == action
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("model", "name", "arguments", "action"),
     [
         (OPENAI, "click", {"button": "right", "x": 1000, "y": 500}, RightClick(point=MIDDLE)),
@@ -151,7 +152,7 @@ def test_what_the_unified_space_lacks_keeps_its_words_and_acts_on_devices(
     assert isinstance(read_action, Unsupported) and read_action.name == name
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("model", "call"),
     [
         (OPENAI, ("click", {"button": "left", "x": 1})),

@@ -6,13 +6,9 @@ import json
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from guieval.actions import (
-    Action,
     Answer,
     Click,
-    DeviceAction,
     Drag,
     Hotkey,
     Point,
@@ -23,12 +19,12 @@ from guieval.actions import (
     Unsupported,
     Wait,
 )
-from guieval.errors import ParseError
 from guieval.history import reference_entry
 from guieval.models import Message
 from guieval.registry import load_model
 
 from .steps import step
+from .tables import reads, refuses
 
 MODEL = load_model("evocua-8b")
 CORNER = Point(1000.0, 0.0)
@@ -39,68 +35,44 @@ def written(**arguments: Any) -> str:
     return f"Action: Do it.\n<tool_call>\n{call}\n</tool_call>"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "action"),
-    [
-        ({"action": "left_click", "coordinate": [999, 0]}, Click(point=CORNER)),
-        ({"action": "click", "coordinate": [999, 0]}, Click(point=CORNER)),
-        ({"action": "scroll", "pixels": 5}, Scroll(point=Point(500.0, 500.0), direction="down")),
-        ({"action": "scroll", "pixels": -5}, Scroll(point=Point(500.0, 500.0), direction="up")),
-        ({"action": "type", "text": "a\n"}, Type(text="a\n")),
-        ({"action": "key", "keys": ["enter"]}, Press(button="ENTER")),
-        ({"action": "wait", "time": 3}, Wait(duration=3000.0)),
-        ({"action": "wait"}, Wait()),
-        ({"action": "terminate", "status": "success"}, Stop(status="finish")),
-        ({"action": "terminate", "status": "failure"}, Stop(status="impossible")),
-        ({"action": "terminate"}, Stop(status="finish")),
-    ],
+test_calls = reads(
+    MODEL,
+    ({"action": "left_click", "coordinate": [999, 0]}, Click(point=CORNER)),
+    ({"action": "click", "coordinate": [999, 0]}, Click(point=CORNER)),
+    ({"action": "scroll", "pixels": 5}, Scroll(point=Point(500.0, 500.0), direction="down")),
+    ({"action": "scroll", "pixels": -5}, Scroll(point=Point(500.0, 500.0), direction="up")),
+    ({"action": "type", "text": "a\n"}, Type(text="a\n")),
+    ({"action": "key", "keys": ["enter"]}, Press(button="ENTER")),
+    ({"action": "wait", "time": 3}, Wait(duration=3000.0)),
+    ({"action": "wait"}, Wait()),
+    ({"action": "terminate", "status": "success"}, Stop(status="finish")),
+    ({"action": "terminate", "status": "failure"}, Stop(status="impossible")),
+    ({"action": "terminate"}, Stop(status="finish")),
+    ({"action": "key", "keys": ["ctrl", "c"]}, Hotkey(keys=("ctrl", "c"))),
+    ({"action": "left_click_drag", "coordinate": [999, 0]}, Drag(end=CORNER)),
+    ({"action": "answer", "text": "7"}, Answer(text="7")),
+    *[({"action": name}, Unsupported) for name in ("hscroll", "middle_click", "triple_click", "key_down", "key_up")],
+    *[({"action": name, "coordinate": [1, 2]}, Unsupported) for name in ("right_click", "double_click", "mouse_move")],
+    wrap=lambda arguments: written(**arguments),
+    thought=None,
+    conclusion="Do it.",
 )
-def test_calls(arguments: dict[str, Any], action: Action) -> None:
-    parsed = MODEL.parse_response(step(), written(**arguments))
-    assert (parsed.action, parsed.conclusion, parsed.thought) == (action, "Do it.", None)
 
-
-@pytest.mark.parametrize(
-    ("arguments", "device"),
-    [
-        ({"action": "key", "keys": ["ctrl", "c"]}, Hotkey(keys=("ctrl", "c"))),
-        ({"action": "left_click_drag", "coordinate": [999, 0]}, Drag(end=CORNER)),
-        ({"action": "answer", "text": "7"}, Answer(text="7")),
-        *[({"action": name}, None) for name in ("hscroll", "middle_click", "triple_click", "key_down", "key_up")],
-        *[({"action": name, "coordinate": [1, 2]}, None) for name in ("right_click", "double_click", "mouse_move")],
-    ],
+test_garbage_is_no_action = refuses(
+    MODEL,
+    "",
+    "Action: Click it.",
+    "<tool_call>\n</tool_call>",
+    written(action="fly"),
+    written(action="scroll"),
+    written(action="scroll", pixels=0),
+    written(action="key", keys=[]),
+    written(action="left_click", coordinate=[2530, 314]),
 )
-def test_calls_beyond_the_unified_space(arguments: dict[str, Any], device: DeviceAction | None) -> None:
-    action = MODEL.parse_response(step(), written(**arguments)).action
-    assert isinstance(action, Unsupported) and (device is None or action.device == device)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "Action: Click it.",
-        "<tool_call>\n</tool_call>",
-        written(action="fly"),
-        written(action="scroll"),
-        written(action="scroll", pixels=0),
-        written(action="key", keys=[]),
-        written(action="left_click", coordinate=[2530, 314]),
-    ],
-)
-def test_garbage_is_no_action(text: str) -> None:
-    with pytest.raises(ParseError):
-        MODEL.parse_response(step(), text)
 
 
 def words(message: Message) -> list[str]:
     return [part if isinstance(part, str) else f"<{part.task.step_index}>" for part in message.parts]
-
-
-def test_the_first_step_has_no_previous_action() -> None:
-    _, request = MODEL.prepare_input(step(), ()).messages
-    image, text = words(request)
-    assert image == "<0>" and text.startswith("\nPlease generate") and text.endswith("Previous actions:\nNone")
 
 
 def test_the_last_four_steps_are_turns_and_older_ones_a_list() -> None:

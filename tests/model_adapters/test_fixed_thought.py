@@ -14,6 +14,7 @@ from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput,
 from guieval.registry import load_model
 from guieval.steps import Setting, StepTaskModel
 from guieval.testing.conformance import check_adapter
+from tests.rows import every_row
 
 from .steps import adapter, past, step
 
@@ -21,7 +22,7 @@ THOUGHT = "\nWi-Fi is off.\nI tap the switch.\n\n"
 CONTINUED = {"continue_final_message": True, "add_generation_prompt": False}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "turn", "reply"),
     [
         (
@@ -59,7 +60,7 @@ def test_the_turn_of_a_given_thought(name: str, turn: str, reply: str) -> None:
     assert model.parse_response(task, reply).action == Click(point=Point(500.0, 750.0))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "setting", "thinking", "reason"),
     [
         ("qwen2_5_vl", "grounding", None, "asks for no thought"),
@@ -79,7 +80,7 @@ def test_where_no_thought_is_written_none_can_be_given(name: str, setting: Setti
         adapter(name, thinking=thinking).prepare_fixed_thought(task, (), "I tap it.")
 
 
-@pytest.mark.parametrize(
+@every_row(
     "name",
     [
         *("qwen2_5_vl", "qwen3_vl", "ui_tars", "ui_tars_1_5", "gui_owl", "ui_s1", "infigui_r1", "ui_venus_navi", "gui_r1"),
@@ -137,7 +138,7 @@ class Given(ABCModel):
         return f"{thought}\n{action_to_json(action)}" if thought else action_to_json(action)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "fault",
     ["", "refuses", "drops it", "asks for it", "puts it to the user", "closes the turn", "needs the thought", "undeclared"],
 )

@@ -1,8 +1,7 @@
 """Golden prompts: the exact messages of every checkpoint, so that a change of one shows as a change of a file.
 
 A new checkpoint, or a change that is meant, is written with ``GUIEVAL_WRITE_GOLDEN=1 pytest -k golden``; then read the diff.
-Checkpoints of a family with the same options share a file where they are sent the same. A text that stood in a file before is
-recognised by its place.
+Checkpoints of a family with the same options share a file. A text that stood in a file before is recognised by its place.
 """
 
 from __future__ import annotations
@@ -12,12 +11,11 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-from guieval.actions import Action, Click, Point
+from guieval.actions import Action, Click, Point, Type
 from guieval.evaluation import ActionEvaluator
 from guieval.history import HistoryEntry, reference_entry, select
 from guieval.models import ABCModel, Message, ModelInput
@@ -25,6 +23,8 @@ from guieval.models.scored_reply import read_reply
 from guieval.models.written_prompts import example_episode, shown
 from guieval.registry import list_models, load_model, model_config
 from guieval.steps import StepTaskModel
+from tests.checkpoints import of_each_kind
+from tests.rows import every_row
 
 GOLDEN = Path(__file__).parent / "golden"
 WRITE = os.environ.get("GUIEVAL_WRITE_GOLDEN") == "1"
@@ -44,6 +44,10 @@ def cases(model: ABCModel) -> Iterator[tuple[str, ModelInput]]:
     yield "second step, SOEval, the first answered right", model.prepare_input(second, (answered(model, first, first.action),))
     wrong = Click(point=Point(900.0, 100.0))
     yield "second step, SOEval, the first answered wrong", model.prepare_input(second, (answered(model, first, wrong),))
+    typed = [step.model_copy(update={"action": Type(text='it\'s "1"\n\\2'), "low_level_instruction": None}) for step in steps]
+    if typed[1].action in model.action_space:
+        past = (reference_entry(typed[0]), answered(model, typed[1], typed[1].action))
+        yield "third step, two texts typed, the second by the model", model.prepare_input(third, past)
     low = [step.model_copy(update={"setting": "low"}) for step in steps]
     yield "second step, low", model.prepare_input(low[1], (reference_entry(low[0]),))
     target = first.model_copy(update={"setting": "grounding", "instruction": "the Wi-Fi switch", "episode_length": 1})
@@ -59,7 +63,6 @@ def answered(model: ABCModel, task: StepTaskModel, action: Action) -> HistoryEnt
     return select("matched", task, read_reply(model, EVALUATOR, task, reply))
 
 
-@cache
 def golden(name: str) -> str:
     """All cases of a checkpoint as one text, with thinking on and off where there is a switch."""
     blocks: list[str] = []
@@ -84,38 +87,36 @@ def once(message: Message, where: str, seen: dict[str, str]) -> Message:
     return replace(message, parts=tuple(parts))
 
 
-@cache
-def files() -> dict[str, str]:
-    """The golden file of each checkpoint."""
-    sharing: dict[str, list[str]] = {}
-    for name in list_models():
-        config = model_config(name)
-        options = [f"{key}={value}" for key, value in sorted(config.options.items())]
-        sharing.setdefault(re.sub(r"[^\w.,=-]", "_", ",".join([config.adapter, *options])), []).append(name)
-    return {
-        name: f"{shared}.txt" if len(set(map(golden, names))) == 1 else f"{name}.txt"
-        for shared, names in sharing.items()
-        for name in names
-    }
+def file_of(name: str) -> Path:
+    """The golden file of a checkpoint, which it shares with those of its family that have the same options."""
+    config = model_config(name)
+    options = [f"{key}={value}" for key, value in sorted(config.options.items())]
+    title = re.sub(r"[^\w.,=-]", "_", ",".join([config.adapter, *options]))
+    return GOLDEN / f"{title}.txt"
 
 
-@pytest.mark.parametrize("name", list_models())
+@every_row("name", of_each_kind)
 def test_golden_prompts_are_sent_as_they_were(name: str) -> None:
-    file = GOLDEN / files()[name]
+    file, new = file_of(name), golden(name)
     if WRITE:
-        GOLDEN.mkdir(exist_ok=True)
-        file.write_text(golden(name), encoding="utf-8")
+        file.write_text(new, encoding="utf-8")
     assert file.exists(), f"{file.name} is missing: write it with GUIEVAL_WRITE_GOLDEN=1, and read it"
-    old, new = file.read_text(encoding="utf-8"), golden(name)
+    old = file.read_text(encoding="utf-8")
     difference = "\n".join(difflib.unified_diff(old.splitlines(), new.splitlines(), file.name, f"{name} now", lineterm=""))
     assert old == new, f"the prompts of {name} have changed (GUIEVAL_WRITE_GOLDEN=1 accepts it):\n{difference}"
 
 
+@pytest.mark.full
+@every_row("name", list_models)
+def test_every_checkpoint_is_sent_the_prompts_of_its_kind(name: str) -> None:
+    assert golden(name) == file_of(name).read_text(encoding="utf-8")
+
+
 def test_golden_files_all_belong_to_a_checkpoint() -> None:
-    left = {file.name for file in GOLDEN.glob("*.txt")} - set(files().values())
+    left = {*GOLDEN.glob("*.txt")} - {*map(file_of, list_models())}
     if WRITE:
-        for name in left:
-            (GOLDEN / name).unlink()
+        for file in left:
+            file.unlink()
     assert WRITE or not left
 
 

@@ -11,6 +11,7 @@ from guieval.errors import ParseError, UsageError
 from guieval.frames import PER_1000
 from guieval.models import ImageRef, ParsedResponse
 from guieval.steps import Setting
+from tests.rows import every_row
 
 from .steps import adapter, past, step
 
@@ -46,13 +47,13 @@ REPLIES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "text"), REPLIES)
-@pytest.mark.parametrize("setting", ["grounding", "high", "low"])
+@every_row(("name", "text"), REPLIES)
+@every_row("setting", ["grounding", "high", "low"])
 def test_the_first_place_of_a_reply_is_a_click(name: str, text: str, setting: Setting) -> None:
     assert read(name, text, setting).action == Click(point=MIDDLE)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "text"),
     [
         *((name, text) for name in GROUNDERS for text in ("", "I cannot find it.", "[]", "(980)", "(99999, 1)")),
@@ -69,7 +70,7 @@ def test_replies_without_a_place_on_the_screen_are_refused(name: str, text: str)
         read(name, text)
 
 
-@pytest.mark.parametrize("name", GROUNDERS)
+@every_row("name", GROUNDERS)
 def test_a_step_is_a_query_without_a_past(name: str) -> None:
     model = adapter(name)
     for setting, asked in (("grounding", "Turn on Wi-Fi"), ("low", "Tap the switch")):
@@ -79,7 +80,7 @@ def test_a_step_is_a_query_without_a_past(name: str) -> None:
         assert "settings" not in prepared.text.partition(asked)[2]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "screen", "stated"),
     [
         ("se_gui", (3840, 2160), "resolution is 3528x1988."),

@@ -21,6 +21,8 @@ from guieval.registry import adapter_class, list_adapters
 from guieval.steps import StepTaskModel
 from guieval.testing.conformance import every_model, example_step
 from perf.parsing import TARGET, long_replies
+from tests.checkpoints import of_each_kind
+from tests.rows import every_row
 
 from .adversarial import LONGEST, replies
 from .steps import step
@@ -52,7 +54,8 @@ def characters(text: str) -> int:
     return sum(1 for _ in re.finditer(".", text, re.DOTALL))
 
 
-@pytest.mark.parametrize("name", list_adapters())
+@pytest.mark.ci
+@every_row("name", list_adapters)
 def test_the_time_for_a_reply_grows_no_faster_than_the_reply(name: str) -> None:
     model = adapter_class(name)(ModelConfig(name=name, adapter=name))
     slow = []
@@ -68,12 +71,11 @@ def test_the_time_for_a_reply_grows_no_faster_than_the_reply(name: str) -> None:
     assert not slow
 
 
-READERS = {
-    (model.config.adapter, repr((model.config.options, model.thinking))): (name, model)
-    for name, model in reversed(list(every_model()))
-    if model.config.engine != "local"
-}
-"""A checkpoint of each adapter, options and state of thinking."""
+def readers() -> list[tuple[str, ABCModel]]:
+    """A checkpoint of each adapter, options and state of thinking."""
+    return [(name, model) for name, model in every_model(of_each_kind()) if model.config.engine != "local"]
+
+
 LINES, OF_A_LOOP = 700, 2000
 """Most lines of Python that reading a reply runs: measured were 592, and 1,480 where the model is caught in a loop."""
 
@@ -98,7 +100,7 @@ def lines_run(call: Callable[[], object]) -> int:
     return count
 
 
-@pytest.mark.parametrize(("name", "model"), READERS.values(), ids=[name for name, _ in READERS.values()])
+@every_row(("name", "model"), readers)
 def test_a_long_reply_is_read_in_few_lines_of_python(name: str, model: ABCModel) -> None:
     """As many for a thought or a text of 8,000 characters as for one of 2,000, so that no parser walks through them."""
     task = step(TARGET, low_level_instruction="Tap the switch")

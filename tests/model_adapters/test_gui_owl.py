@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import hashlib
-import inspect
 import json
 from collections import Counter
 from pathlib import Path
@@ -10,7 +8,6 @@ from typing import Any
 import pytest
 
 from guieval.actions import (
-    Action,
     Answer,
     Click,
     Drag,
@@ -25,13 +22,13 @@ from guieval.actions import (
     Unsupported,
     Wait,
 )
-from guieval.errors import DataError, ParseError, UsageError
+from guieval.errors import ParseError, UsageError
 from guieval.history import HistoryEntry, reference_entry
-from guieval.models import ImageRef, Message, load_template
-from guieval.registry import adapter_class, load_model, model_config
+from guieval.models import ImageRef, Message
 from guieval.testing.conformance import check_adapter
 
 from .steps import CLICK, adapter, past, step
+from .tables import reads, refuses, writes
 
 OWL = adapter("gui_owl")
 SILENT = adapter("gui_owl", thinking=False)
@@ -45,45 +42,12 @@ ASKED = (
 )
 
 # first 16 digits of the SHA-256 of each published text, so that an editor's "tidying" of a wire format is noticed
-DIGESTS = {
-    "gui_owl-computer-system": "adfd759215117432",
-    "gui_owl-computer-user": "a2b44f0e72971658",
-    "gui_owl-mobile-system": "b1a4c05b9f394d1d",
-    "gui_owl-mobile-user": "bc3f50ad4149183b",
-    "gui_owl-mobile-user-next-round": "02c5e65b70d4ab7b",
-}
 
 MOUSE_DRAG = Drag(start=Point(1000 / 1092, 2000 / 2408), end=Point(3000 / 1092, 4000 / 2408))
 """Between the pixels (1, 2) and (3, 4) of the resized screenshot."""
 
 
-@pytest.mark.parametrize(("name", "digest"), DIGESTS.items())
-def test_published_prompts_are_byte_exact(name: str, digest: str) -> None:
-    text = load_template(Path(inspect.getfile(adapter_class("gui_owl"))).parent / "prompts" / f"{name}.txt")
-    assert hashlib.sha256(text.encode("utf-8")).hexdigest().startswith(digest)
-
-
 # --- prompts ---------------------------------------------------------------------------------------------------------
-
-
-def test_system_message_states_the_resized_size() -> None:
-    (text,) = OWL.prepare_input(step(), ()).messages[0].parts
-    assert isinstance(text, str)
-    assert text.startswith("You are a helpful assistant.\n\n# Tools\n\nYou may call one or more functions")
-    assert "* The screen's resolution is 1092x2408.\\n" in text
-    assert '"enum": ["key", "click", "long_press", "swipe", "type", "system_button", "open", "wait", "terminate"]' in text
-    assert "name_for_human" not in text
-    assert text.endswith('<tool_call>\n{"name": <function-name>, "arguments": <args-json-object>}\n</tool_call>')
-
-
-def test_first_step() -> None:
-    system, user = OWL.prepare_input(step(), ()).messages
-    assert (system.role, user.role) == ("system", "user")
-    assert user.parts == (
-        "The user query: Turn on Wi-Fi\n"
-        "Task progress (You have done the following operation on the current device): .\n\n" + ASKED,
-        ImageRef(step()),
-    )
 
 
 def test_past_is_written_as_conclusions_without_newlines_and_double_quotes() -> None:
@@ -92,48 +56,6 @@ def test_past_is_written_as_conclusions_without_newlines_and_double_quotes() -> 
         "The user query: Turn on Wi-Fi\n"
         "Task progress (You have done the following operation on the current device): "
         "Step 1: Open the settings; Step 2: I did step 1; Step 3: I did step 2; .\n\n" + ASKED
-    )
-
-
-def test_a_past_step_without_words_is_described_in_the_models_own_pixels() -> None:
-    entries = [reference_entry(step(CLICK)), reference_entry(step(Press(button="BACK")))]
-    assert "Step 1: Click at (546, 1806).; Step 2: Press the back button.; ." in OWL.prepare_input(step(), entries).text
-
-
-def test_without_thinking_neither_thought_nor_conclusion_is_asked_for() -> None:
-    text, _ = SILENT.prepare_input(step(), ()).messages[-1].parts
-    assert text == (
-        "The user query: Turn on Wi-Fi\nTask progress (You have done the following operation on the current device): .\n\n"
-    )
-    assert "thinking" not in SILENT.prepare_input(step(setting="grounding"), ()).text
-    call = '<tool_call>\n{"name": "mobile_use", "arguments": {"action": "open", "text": "A"}}\n</tool_call>'
-    assert SILENT.render(step(), Open(app="A"), "Why", "Opened") == call
-
-
-def test_step_instruction_takes_the_goals_place() -> None:
-    task = step(setting="low", low_level_instruction="Tap {history}", step_index=2)
-    for model in (OWL, TURNS):
-        text, image = model.prepare_input(task, past(2)).messages[1].parts
-        assert isinstance(text, str)
-        assert text.startswith("The user query: Tap {history}\nTask progress (You have done the following operation")
-        assert "Step 1: Open the settings; Step 2: I did step 1; ." in text
-        assert image == ImageRef(task)
-    with pytest.raises(DataError, match="b/e#0"):
-        OWL.prepare_input(step(setting="low"), ())
-
-
-def test_grounding_is_asked_with_the_computer_prompt() -> None:
-    task = step(setting="grounding", instruction="the {width} button", screenshot_size=(1920, 1080))
-    system, user = OWL.prepare_input(task, ()).messages
-    assert isinstance(system.parts[0], str)
-    assert '"name": "computer_use"' in system.parts[0]
-    assert "* The screen's resolution is 1932x1092.\\n" in system.parts[0]
-    assert user.parts == (
-        "Please generate the next move according to the UI screenshot, instruction and previous actions.\n"
-        "Instruction: the {width} button\n"
-        "Previous actions:\nNo history. This is the first step.\n\n" + ASKED,
-        "Current screenshot:\n",
-        ImageRef(task),
     )
 
 
@@ -210,16 +132,6 @@ def test_a_thought_that_is_not_in_the_reply_is_put_back() -> None:
     assert messages[2].parts == (SWIPE,)
 
 
-def test_a_given_thought_is_the_models_unfinished_turn() -> None:
-    asked = OWL.prepare_input(step(), past(2))
-    given = OWL.prepare_fixed_thought(step(), past(2), "I tap it.\n")
-    assert given.messages == (*asked.messages, Message("assistant", ("<thinking>\nI tap it.\n</thinking>\n",)))
-    assert given.prefill
-    assert given.extra == {"continue_final_message": True, "add_generation_prompt": False}
-    parsed = OWL.parse_response(step(), SWIPE.partition("</thinking>\n")[2])
-    assert (parsed.thought, parsed.conclusion) == (None, "Scrolled down")
-
-
 # --- replies ---------------------------------------------------------------------------------------------------------
 
 MIDDLE = Point(500.0, 500.0)  # (546, 1204) of 1092 x 2408
@@ -230,12 +142,6 @@ def call(arguments: str, name: str = "mobile_use") -> str:
 
 
 CLICKED = call('{"action": "click", "coordinate": [546, 1204]}')
-
-
-def test_worked_anchor() -> None:
-    reply = call('{"action": "click", "coordinate": [546, 1806]}')
-    assert OWL.parse_response(step(), reply).action == Click(point=Point(500.0, 750.0))
-    assert OWL.render(step(), CLICK) == reply
 
 
 def test_the_reply_that_its_authors_printed() -> None:
@@ -255,6 +161,14 @@ def test_the_reply_that_its_authors_printed() -> None:
     assert parsed.thought.endswith("Action: Type 'mPLUG-Owl3' into the search bar.")
 
 
+def test_a_step_instruction_takes_the_goals_place_in_turns_too() -> None:
+    task = step(setting="low", low_level_instruction="Tap {history}", step_index=2)
+    text, image = TURNS.prepare_input(task, past(2)).messages[1].parts
+    assert isinstance(text, str) and image == ImageRef(task)
+    assert text.startswith("The user query: Tap {history}\nTask progress (You have done the following operation")
+    assert "Step 1: Open the settings; Step 2: I did step 1; ." in text
+
+
 def test_render_writes_the_printed_form() -> None:
     action = Scroll(point=Point(500.0, 750.0), direction="up")
     text = OWL.render(step(), action, "Lower.", "Scrolled down")
@@ -264,66 +178,67 @@ def test_render_writes_the_printed_form() -> None:
     assert grounded == call('{"action": "click", "coordinate": [546, 1806]}', "computer_use")
 
 
-@pytest.mark.parametrize(
-    ("case", "text", "action"),
-    [
-        ("the authors' other word", call('{"action": "tap", "coordinate": [546, 1204]}'), Click(point=MIDDLE)),
-        ("open_app", call('{"action": "open_app", "text": "Clock"}'), Open(app="Clock")),
-        (
-            "GUIEvalKit's tool",
-            call('{"action": "system_button", "button": "Enter"}', "mobile_for_gui_owl"),
-            Press(button="ENTER"),
-        ),
-        ("think for thinking", f"<think>\nI tap.\n</think>\n{CLICKED}", Click(point=MIDDLE)),
-        ("thinking never closed", f"<thinking>\nI tap.\n{CLICKED}", Click(point=MIDDLE)),
-        ("call never closed", "<thinking>\nI tap.\n</thinking>\n" + CLICKED[:-12], Click(point=MIDDLE)),
-        ("conclusion never closed", f"{CLICKED}\n<conclusion>\nTapped", Click(point=MIDDLE)),
-        ("no tags", CLICKED[12:-13], Click(point=MIDDLE)),
-        ("markdown fence", "```json\n" + CLICKED[12:-13] + "\n```", Click(point=MIDDLE)),
-        ("prose after it", CLICKED + "\nThis should open [Wi-Fi].", Click(point=MIDDLE)),
-        ("single quotes", call("{'action': 'click', 'coordinate': [546, 1204]}"), Click(point=MIDDLE)),
-        ("special token", CLICKED + "<|im_end|>\n<|im_start|>user\n", Click(point=MIDDLE)),
-        ("special token typed", call('{"action": "type", "text": "<|im_end|>"}'), Type(text="<|im_end|>")),
-        ("two calls", CLICKED + "\n" + call('{"action": "wait", "time": 2}'), Click(point=MIDDLE)),
-        (
-            "the next step played as well",
-            f"{SWIPE}\n<thinking>\nThen\n</thinking>\n{CLICKED}",
-            Scroll(point=Point(500, 750), direction="up", distance=500),
-        ),
-        ("next step without conclusion", f"{CLICKED}\n<thinking>\nThen\n</thinking>\n{call('{}')}", Click(point=MIDDLE)),
-        ("numbers as text", call('{"action": "click", "coordinate": ["546", "1204"]}'), Click(point=MIDDLE)),
-        ("full-width", call('{"action": "click", "coordinate": "（546，1204）"}'), Click(point=MIDDLE)),
-        (
-            "time in seconds",
-            call('{"action": "long_press", "coordinate": [546, 1204], "time": 2}'),
-            LongPress(point=MIDDLE, duration=2000),
-        ),
-        ("wait", call('{"action": "wait", "time": 3}'), Wait(duration=3000)),
-        ("failure", call('{"action": "terminate", "status": "failure"}'), Stop(status="impossible")),
-        (
-            "menu",
-            call('{"action": "system_button", "button": "Menu"}'),
-            Unsupported(name="system_button", arguments={"button": "Menu"}),
-        ),
-        (
-            "answer",
-            call('{"action": "answer", "text": "7"}'),
-            Unsupported(name="answer", arguments={"text": "7"}, device=Answer(text="7")),
-        ),
-        (
-            "key",
-            call('{"action": "key", "text": "volume_up"}'),
-            Unsupported(name="key", arguments={"text": "volume_up"}, device=Hotkey(keys=("volume_up",))),
-        ),
-        (
-            "the mouse's drag",
-            call('{"action": "drag", "coordinate": [1, 2], "coordinate2": [3, 4]}', "computer_use"),
-            Unsupported(name="drag", arguments={"coordinate": [1, 2], "coordinate2": [3, 4]}, device=MOUSE_DRAG),
-        ),
-    ],
+test_replies = reads(
+    OWL,
+    ("the authors' other word", call('{"action": "tap", "coordinate": [546, 1204]}'), Click(point=MIDDLE)),
+    ("open_app", call('{"action": "open_app", "text": "Clock"}'), Open(app="Clock")),
+    (
+        "GUIEvalKit's tool",
+        call('{"action": "system_button", "button": "Enter"}', "mobile_for_gui_owl"),
+        Press(button="ENTER"),
+    ),
+    ("think for thinking", f"<think>\nI tap.\n</think>\n{CLICKED}", Click(point=MIDDLE)),
+    ("thinking never closed", f"<thinking>\nI tap.\n{CLICKED}", Click(point=MIDDLE)),
+    ("call never closed", "<thinking>\nI tap.\n</thinking>\n" + CLICKED[:-12], Click(point=MIDDLE)),
+    ("conclusion never closed", f"{CLICKED}\n<conclusion>\nTapped", Click(point=MIDDLE)),
+    ("no tags", CLICKED[12:-13], Click(point=MIDDLE)),
+    ("markdown fence", "```json\n" + CLICKED[12:-13] + "\n```", Click(point=MIDDLE)),
+    ("prose after it", CLICKED + "\nThis should open [Wi-Fi].", Click(point=MIDDLE)),
+    ("single quotes", call("{'action': 'click', 'coordinate': [546, 1204]}"), Click(point=MIDDLE)),
+    ("special token", CLICKED + "<|im_end|>\n<|im_start|>user\n", Click(point=MIDDLE)),
+    ("special token typed", call('{"action": "type", "text": "<|im_end|>"}'), Type(text="<|im_end|>")),
+    ("two calls", CLICKED + "\n" + call('{"action": "wait", "time": 2}'), Click(point=MIDDLE)),
+    (
+        "the next step played as well",
+        f"{SWIPE}\n<thinking>\nThen\n</thinking>\n{CLICKED}",
+        Scroll(point=Point(500, 750), direction="up", distance=500),
+    ),
+    ("next step without conclusion", f"{CLICKED}\n<thinking>\nThen\n</thinking>\n{call('{}')}", Click(point=MIDDLE)),
+    ("numbers as text", call('{"action": "click", "coordinate": ["546", "1204"]}'), Click(point=MIDDLE)),
+    ("full-width", call('{"action": "click", "coordinate": "（546，1204）"}'), Click(point=MIDDLE)),
+    (
+        "time in seconds",
+        call('{"action": "long_press", "coordinate": [546, 1204], "time": 2}'),
+        LongPress(point=MIDDLE, duration=2000),
+    ),
+    ("wait", call('{"action": "wait", "time": 3}'), Wait(duration=3000)),
+    ("failure", call('{"action": "terminate", "status": "failure"}'), Stop(status="impossible")),
+    (
+        "menu",
+        call('{"action": "system_button", "button": "Menu"}'),
+        Unsupported(name="system_button", arguments={"button": "Menu"}),
+    ),
+    (
+        "answer",
+        call('{"action": "answer", "text": "7"}'),
+        Unsupported(name="answer", arguments={"text": "7"}, device=Answer(text="7")),
+    ),
+    (
+        "key",
+        call('{"action": "key", "text": "volume_up"}'),
+        Unsupported(name="key", arguments={"text": "volume_up"}, device=Hotkey(keys=("volume_up",))),
+    ),
+    (
+        "the mouse's drag",
+        call('{"action": "drag", "coordinate": [1, 2], "coordinate2": [3, 4]}', "computer_use"),
+        Unsupported(name="drag", arguments={"coordinate": [1, 2], "coordinate2": [3, 4]}, device=MOUSE_DRAG),
+    ),
 )
-def test_replies(case: str, text: str, action: Action) -> None:
-    assert OWL.parse_response(step(), text).action == action, case
+
+
+def test_the_conclusion_of_a_continued_turn() -> None:
+    parsed = OWL.parse_response(step(), SWIPE.partition("</thinking>\n")[2])
+    assert (parsed.thought, parsed.conclusion) == (None, "Scrolled down")
 
 
 def test_a_special_token_is_no_part_of_the_conclusion() -> None:
@@ -331,27 +246,25 @@ def test_a_special_token_is_no_part_of_the_conclusion() -> None:
     assert (parsed.thought, parsed.conclusion) == ("a", "Tapped")
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("<thinking>\nI do not know.\n</thinking>", "no readable JSON"),
-        (call('{"action": "click", "coordinate": [1093, 5]}'), r"\(1093, 5\) lies outside the 1092 x 2408 frame"),
-        (call('{"action": "swipe", "coordinate": [5, 5]}'), "coordinate2"),
-        (call('{"action": "open", "text": " "}'), "open names no app"),
-        (call('{"action": "fly"}'), "'fly' is not an action"),
-        ('<tool_call>\n{"name": "mobile_use", "arguments": {"action": "type", "text": "mPL', "no readable JSON"),
-        ("I would say {'action': 'wait'} here", "talks about a call"),
-        (call("[546, 1204]"), "names no action"),
-    ],
+test_calls = writes(OWL, (CLICK, call('{"action": "click", "coordinate": [546, 1806]}')), (Press(button="RECENT"), None))
+test_without_thinking_there_is_no_conclusion = writes(
+    SILENT, (Open(app="A"), call('{"action": "open", "text": "A"}')), conclusion="Opened"
 )
-def test_refusals(text: str, reason: str) -> None:
-    with pytest.raises(ParseError, match=reason):
-        OWL.parse_response(step(), text)
+
+test_refusals = refuses(
+    OWL,
+    ("<thinking>\nI do not know.\n</thinking>", "no readable JSON"),
+    (call('{"action": "click", "coordinate": [1093, 5]}'), r"\(1093, 5\) lies outside the 1092 x 2408 frame"),
+    (call('{"action": "swipe", "coordinate": [5, 5]}'), "coordinate2"),
+    (call('{"action": "open", "text": " "}'), "open names no app"),
+    (call('{"action": "fly"}'), "'fly' is not an action"),
+    ('<tool_call>\n{"name": "mobile_use", "arguments": {"action": "type", "text": "mPL', "no readable JSON"),
+    ("I would say {'action': 'wait'} here", "talks about a call"),
+    (call("[546, 1204]"), "names no action"),
+)
 
 
-def test_what_the_format_has_no_word_for() -> None:
-    with pytest.raises(ValueError, match="has no word for"):
-        OWL.render(step(), Press(button="RECENT"))
+def test_what_the_format_has_no_word_for_is_still_written_into_the_past() -> None:
     entry = reference_entry(step(Press(button="RECENT")))
     assert '{"action": "system_button", "button": "Menu"}' in TURNS.prepare_input(step(step_index=1), (entry,)).text
 
@@ -364,14 +277,6 @@ def test_it_conforms_with_the_past_as_turns() -> None:
 def test_an_unknown_form_of_history_is_refused() -> None:
     with pytest.raises(UsageError, match=r"'images'.*'history'"):
         adapter("gui_owl", history="images")
-
-
-@pytest.mark.parametrize("name", ["gui-owl-7b", "gui-owl-32b"])
-def test_checkpoints(name: str) -> None:
-    model, config = load_model(name), model_config(name)
-    assert config.frame == model.frame(step()).name
-    assert config.sampling["top_k"] == 1
-    assert model.thinking is True
 
 
 # --- real replies of a relative --------------------------------------------------------------------------------------

@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 
 from guieval.actions import (
-    Action,
     Answer,
     Click,
-    DeviceAction,
     Drag,
     LongPress,
     Open,
@@ -24,12 +22,13 @@ from guieval.actions import (
     Unsupported,
     Wait,
 )
-from guieval.errors import ParseError, UsageError
+from guieval.errors import UsageError
 from guieval.history import reference_entry
 from guieval.models import Message
 from guieval.registry import load_model
 
 from .steps import adapter, step
+from .tables import reads, refuses
 
 MODEL = load_model("gui-owl-1.5-8b-instruct")
 THINKING = load_model("gui-owl-1.5-8b-thinking")
@@ -40,42 +39,30 @@ def written(**arguments: Any) -> str:
     return f"Action: Do it.\n<tool_call>\n{call}\n</tool_call>"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "action"),
-    [
-        ({"action": "click", "coordinate": [250, 1000]}, Click(point=Point(250.0, 1000.0))),
-        ({"action": "long_press", "coordinate": [0, 0], "time": 2}, LongPress(point=Point(0.0, 0.0), duration=2000.0)),
-        (
-            {"action": "swipe", "coordinate": [500, 700], "coordinate2": [500, 300]},
-            Scroll(point=Point(500.0, 700.0), direction="up", distance=400),
-        ),
-        ({"action": "type", "text": "a"}, Type(text="a")),
-        ({"action": "system_button", "button": "Back"}, Press(button="BACK")),
-        ({"action": "key", "text": "enter"}, Press(button="ENTER")),
-        ({"action": "open", "text": "Clock"}, Open(app="Clock")),
-        ({"action": "wait", "time": 3}, Wait(duration=3000.0)),
-        ({"action": "terminate", "status": "success"}, Stop(status="finish")),
-        ({"action": "terminate", "status": "failure"}, Stop(status="impossible")),
-        ({"action": "left_click", "coordinate": [250, 1000]}, Click(point=Point(250.0, 1000.0))),
-    ],
+test_calls = reads(
+    MODEL,
+    ({"action": "click", "coordinate": [250, 1000]}, Click(point=Point(250.0, 1000.0))),
+    ({"action": "long_press", "coordinate": [0, 0], "time": 2}, LongPress(point=Point(0.0, 0.0), duration=2000.0)),
+    (
+        {"action": "swipe", "coordinate": [500, 700], "coordinate2": [500, 300]},
+        Scroll(point=Point(500.0, 700.0), direction="up", distance=400),
+    ),
+    ({"action": "type", "text": "a"}, Type(text="a")),
+    ({"action": "system_button", "button": "Back"}, Press(button="BACK")),
+    ({"action": "key", "text": "enter"}, Press(button="ENTER")),
+    ({"action": "open", "text": "Clock"}, Open(app="Clock")),
+    ({"action": "wait", "time": 3}, Wait(duration=3000.0)),
+    ({"action": "terminate", "status": "success"}, Stop(status="finish")),
+    ({"action": "terminate", "status": "failure"}, Stop(status="impossible")),
+    ({"action": "left_click", "coordinate": [250, 1000]}, Click(point=Point(250.0, 1000.0))),
+    ({"action": "answer", "text": "7"}, Answer(text="7")),
+    ({"action": "left_click_drag", "coordinate": [1, 2]}, Drag(end=Point(1.0, 2.0))),
+    ({"action": "scroll", "pixels": -5}, Unsupported),
+    ({"action": "key", "text": "volume_up"}, Unsupported),
+    wrap=lambda arguments: written(**arguments),
+    thought=None,
+    conclusion="Do it.",
 )
-def test_calls(arguments: dict[str, Any], action: Action) -> None:
-    parsed = MODEL.parse_response(step(), written(**arguments))
-    assert (parsed.action, parsed.conclusion, parsed.thought) == (action, "Do it.", None)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "device"),
-    [
-        ({"action": "answer", "text": "7"}, Answer(text="7")),
-        ({"action": "left_click_drag", "coordinate": [1, 2]}, Drag(end=Point(1.0, 2.0))),
-        ({"action": "scroll", "pixels": -5}, None),
-        ({"action": "key", "text": "volume_up"}, None),
-    ],
-)
-def test_calls_beyond_the_unified_space(arguments: dict[str, Any], device: DeviceAction | None) -> None:
-    action = MODEL.parse_response(step(), written(**arguments)).action
-    assert isinstance(action, Unsupported) and (device is None or action.device == device)
 
 
 def test_a_thinking_checkpoint_begins_with_its_reasoning() -> None:
@@ -88,28 +75,18 @@ def test_a_thinking_checkpoint_begins_with_its_reasoning() -> None:
         MODEL.prepare_fixed_thought(step(), (), "why")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "Action: Tap it.",
-        "<tool_call>\n</tool_call>",
-        written(action="fly"),
-        written(action="click", coordinate=[2530, 314]),
-    ],
+test_garbage_is_no_action = refuses(
+    MODEL,
+    "",
+    "Action: Tap it.",
+    "<tool_call>\n</tool_call>",
+    written(action="fly"),
+    written(action="click", coordinate=[2530, 314]),
 )
-def test_garbage_is_no_action(text: str) -> None:
-    with pytest.raises(ParseError):
-        MODEL.parse_response(step(), text)
 
 
 def words(message: Message) -> list[str]:
     return [part if isinstance(part, str) else f"<{part.task.step_index}>" for part in message.parts]
-
-
-def test_the_first_step_has_no_previous_action() -> None:
-    system, request = MODEL.prepare_input(step(), ()).messages
-    assert system.role == "system" and words(request)[0].endswith("Previous actions:\nNo previous action.")
 
 
 def test_the_last_four_steps_are_turns_and_older_ones_a_list() -> None:

@@ -14,7 +14,8 @@ from guieval.history import HistoryEntry, reference_entry
 from guieval.models import Message
 from guieval.registry import load_model
 
-from .steps import adapter, step
+from .steps import GROUNDING, adapter, step
+from .tables import means, reads, refuses
 
 MODEL = load_model("gui-plus-2026-02-26")
 
@@ -28,52 +29,38 @@ def written(**arguments: Any) -> str:
     return f"Action: Do it.\n<tool_call>\n{call}\n</tool_call>"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "action"),
-    [
-        ({"action": "click", "coordinate": [250, 1000]}, Click(point=Point(250.0, 1000.0))),
-        ({"action": "long_press", "coordinate": [0, 0], "time": 2}, LongPress(point=Point(0.0, 0.0), duration=2000.0)),
-        (
-            {"action": "swipe", "coordinate": [500, 700], "coordinate2": [500, 300]},
-            Scroll(point=Point(500.0, 700.0), direction="up", distance=400),
-        ),
-        ({"action": "type", "text": "a"}, Type(text="a")),
-        ({"action": "system_button", "button": "Enter"}, Press(button="ENTER")),
-        ({"action": "open", "text": "携程"}, Open(app="携程")),
-        ({"action": "wait", "time": 3}, Wait(duration=3000.0)),
-        ({"action": "terminate", "status": "failure"}, Stop(status="impossible")),
-        ({"action": "left_click", "coordinate": [250, 1000]}, Click(point=Point(250.0, 1000.0))),
-    ],
+test_calls = reads(
+    MODEL,
+    ({"action": "click", "coordinate": [250, 1000]}, Click(point=Point(250.0, 1000.0))),
+    ({"action": "long_press", "coordinate": [0, 0], "time": 2}, LongPress(point=Point(0.0, 0.0), duration=2000.0)),
+    (
+        {"action": "swipe", "coordinate": [500, 700], "coordinate2": [500, 300]},
+        Scroll(point=Point(500.0, 700.0), direction="up", distance=400),
+    ),
+    ({"action": "type", "text": "a"}, Type(text="a")),
+    ({"action": "system_button", "button": "Enter"}, Press(button="ENTER")),
+    ({"action": "open", "text": "携程"}, Open(app="携程")),
+    ({"action": "wait", "time": 3}, Wait(duration=3000.0)),
+    ({"action": "terminate", "status": "failure"}, Stop(status="impossible")),
+    ({"action": "left_click", "coordinate": [250, 1000]}, Click(point=Point(250.0, 1000.0))),
+    *(({"action": name, "text": "log in"}, Unsupported) for name in ("interact", "scroll", "hscroll", "triple_click")),
+    ({"action": "answer", "text": "7"}, Answer(text="7")),
+    wrap=lambda arguments: written(**arguments),
+    thought=None,
+    conclusion="Do it.",
 )
-def test_calls(arguments: dict[str, Any], action: Action) -> None:
-    parsed = MODEL.parse_response(step(), written(**arguments))
-    assert (parsed.action, parsed.conclusion, parsed.thought) == (action, "Do it.", None)
 
-
-@pytest.mark.parametrize("name", ["interact", "scroll", "hscroll", "triple_click"])
-def test_calls_outside_of_the_action_space(name: str) -> None:
-    assert isinstance(read(written(action=name, text="log in")), Unsupported)
-
-
-def test_an_answer_acts_on_devices_only() -> None:
-    answer = read(written(action="answer", text="7"))
-    assert isinstance(answer, Unsupported) and answer.device == Answer(text="7")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        'Action: Tap.\n<tool_call>\n{"action": "left_click", "coordinate": [250, 400]}}\n</think>',
-        'Action: Tap.\n<tool_call>\n{"action": "left_click", "coordinate": [250, 400]',
-        '<tool_call>\n{"type": "function", "function": {"name": "computer_use", "parameters": '
-        '{"action": "left_click", "coordinate": [250, 400]}}\n</think>',
-        '<tool_call>\n{"name": "computer_use", "parameters": {"action": "left_click", "coordinate": [250, 400]}}\n</tool_call>',
-        '<tool_call>\n{"type": "function", "call": "computer_use", "arguments": '
-        '{"action": "left_click", "coordinate": [250, 400]}}\n<tool_call>',
-    ],
+test_slips_seen_in_replies_are_tolerated = means(
+    MODEL,
+    Click(point=Point(250.0, 400.0)),
+    'Action: Tap.\n<tool_call>\n{"action": "left_click", "coordinate": [250, 400]}}\n</think>',
+    'Action: Tap.\n<tool_call>\n{"action": "left_click", "coordinate": [250, 400]',
+    '<tool_call>\n{"type": "function", "function": {"name": "computer_use", "parameters": '
+    '{"action": "left_click", "coordinate": [250, 400]}}\n</think>',
+    '<tool_call>\n{"name": "computer_use", "parameters": {"action": "left_click", "coordinate": [250, 400]}}\n</tool_call>',
+    '<tool_call>\n{"type": "function", "call": "computer_use", "arguments": '
+    '{"action": "left_click", "coordinate": [250, 400]}}\n<tool_call>',
 )
-def test_slips_seen_in_replies_are_tolerated(text: str) -> None:
-    assert read(text) == Click(point=Point(250.0, 400.0))
 
 
 def test_a_place_alone_is_an_answer_to_a_grounding_query_only() -> None:
@@ -83,20 +70,16 @@ def test_a_place_alone_is_an_answer_to_a_grounding_query_only() -> None:
         read(text)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "Action: Tap the icon.",
-        "<tool_call>\n</tool_call>",
-        written(action="fly"),
-        written(action="click", coordinate=[2530, 314]),
-        '<tool_call>\n{"function": "left_click", "coordinate": 250, 400]}',
-    ],
+test_garbage_is_no_action = refuses(
+    MODEL,
+    "",
+    "Action: Tap the icon.",
+    "<tool_call>\n</tool_call>",
+    written(action="fly"),
+    written(action="click", coordinate=[2530, 314]),
+    '<tool_call>\n{"function": "left_click", "coordinate": 250, 400]}',
+    task=GROUNDING,
 )
-def test_garbage_is_no_action(text: str) -> None:
-    with pytest.raises(ParseError):
-        read(text, setting="grounding")
 
 
 def words(message: Message) -> list[str]:

@@ -2,76 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import time
-from pathlib import Path
-from typing import Any
-
-import pytest
-
 from guieval.actions import Action, Click, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
-from guieval.errors import DataError, ParseError, UsageError
 from guieval.history import HistoryEntry, reference_entry
-from guieval.models import ImageRef, Message, load_template
-from guieval.registry import load_model
 
-from .steps import adapter, past, step
-from .test_prompts import PROMPTS
+from .steps import GROUNDING, adapter, past, step
+from .tables import means, reads, refuses, writes
 
 MIMO = adapter("mimo_vl")
-CONTINUED = {"continue_final_message": True, "add_generation_prompt": False}
-
-# first 16 digits of the SHA-256 of each published text
-DIGESTS = {
-    "mimo_vl-agent-high": "aeef236200f01264",
-    "mimo_vl-agent-low": "93dedf06f452cdbc",
-    "mimo_vl-grounding": "eb3c319dce435e7c",
-}
-
-
-@pytest.mark.parametrize(("name", "digest"), DIGESTS.items())
-def test_published_prompts_are_byte_exact(name: str, digest: str) -> None:
-    text = load_template(PROMPTS / f"{name}.txt")
-    assert hashlib.sha256(text.encode()).hexdigest().startswith(digest)
 
 
 # --- requests -------------------------------------------------------------------------------------------------------
-
-SPACE = """## Action Space
-{"action": "click", "start_point": [x,y]}
-{"action": "drag", "start_point": [x,y], "end_point": [x,y]}
-{"action": "input", "text": "text"}
-{"action": "press", "keys": [key1, key2, ...]}
-{"action": "wait"}
-{"action": "finished", "status": "status"}
-"""
-LAST = 'Now, output the next action in json format [{"action": "{action_name}"}, ...].'
-
-
-def test_the_goal_alone() -> None:
-    assert MIMO.prepare_input(step(), ()).messages == (
-        Message(
-            "user",
-            (
-                ImageRef(step()),
-                "You are a GUI agent. You will be provided with a screenshot, a goal, and your action history. You need to "
-                f"perform the next action to complete the task.\n\n{SPACE}\n## Goal\nTurn on Wi-Fi\n\n## Previous Actions\n"
-                f"None\n\n{LAST}",
-            ),
-        ),
-    )
-
-
-def test_the_goal_and_the_step_instruction() -> None:
-    task = step(setting="low", low_level_instruction="Tap {history}")
-    assert MIMO.prepare_input(task, ()).text == (
-        "You are a GUI agent. You will be provided with a screenshot, a goal, your action history, and an instruction for your "
-        f"next action. You need to perform the next action to complete the task.\n\n{SPACE}\n## Goal\nTurn on Wi-Fi\n\n"
-        f"## Previous Actions\nNone\n\n## Instruction for the next step\nTap {{history}}\n\n{LAST}"
-    )
-    with pytest.raises(DataError, match="b/e#0"):
-        MIMO.prepare_input(step(setting="low"), ())
 
 
 def result(*entries: HistoryEntry) -> str:
@@ -118,21 +58,6 @@ def test_its_own_past_is_written_in_the_same_form() -> None:
     assert result(entry) == 'Step 0: {"action_name": "click", "start_point": [540, 1800]}.'
 
 
-def test_grounding() -> None:
-    task = step(setting="grounding", instruction="the {the_whole_command} bell")
-    assert MIMO.prepare_input(task, ()).messages == (
-        Message("system", ("You are a helpful assistant.",)),
-        Message(
-            "user",
-            (
-                ImageRef(task),
-                'Locate UI components that match the command: "the {the_whole_command} bell". Output a JSON in the format '
-                '[{"bbox_2d": [...], "label": "{the_whole_command}"}, ...].',
-            ),
-        ),
-    )
-
-
 def test_large_screenshots_are_shrunk_to_4096_tokens() -> None:
     """1440 x 3120 rounds to 1428 x 3108 = 4,438,224 pixels, above 3,211,264: divided by sqrt(4,492,800 / 3,211,264) = 1.1828,
     that is 1217.4 x 2637.8, and rounded down to multiples of 28, 1204 x 2632."""
@@ -140,35 +65,6 @@ def test_large_screenshots_are_shrunk_to_4096_tokens() -> None:
     assert MIMO.prepare_input(task, ()).images[0].resize == (1204, 2632)
     assert MIMO.parse_response(task, click(602, 1316)).action == Click(point=Point(500.0, 500.0))
     assert MIMO.prepare_input(step(), ()).images[0].resize is None
-
-
-def test_thinking_turned_off_by_words() -> None:
-    """The 2508 checkpoints: a text part of its own behind the prompt."""
-    silent = load_model("mimo-vl-7b-rl-2508", thinking=False)
-    for setting in ("high", "low", "grounding"):
-        task = step(setting=setting, low_level_instruction="Tap")
-        plain, request = MIMO.prepare_input(task, ()), silent.prepare_input(task, ())
-        user = plain.messages[-1]
-        assert request.messages == (*plain.messages[:-1], Message("user", (*user.parts, " /no_think")))
-        assert not request.prefill
-
-
-def test_thinking_turned_off_by_an_empty_thought() -> None:
-    silent = load_model("mimo-vl-7b-sft", thinking=False)
-    request = silent.prepare_input(step(), past(2))
-    begun = Message("assistant", ("<think>\n</think>\n",))
-    assert request.messages == (*MIMO.prepare_input(step(), past(2)).messages, begun)
-    assert (request.prefill, request.extra) == (True, CONTINUED)
-
-
-def test_a_given_thought() -> None:
-    request = MIMO.prepare_fixed_thought(step(), past(2), "\nIt is there. ")
-    begun = Message("assistant", ("<think>\nIt is there.\n</think>\n",))
-    assert request.messages == (*MIMO.prepare_input(step(), past(2)).messages, begun)
-    assert (request.prefill, request.extra) == (True, CONTINUED)
-    for name in ("mimo-vl-7b-sft", "mimo-vl-7b-sft-2508"):
-        with pytest.raises(UsageError, match="thinking is turned off"):
-            load_model(name, thinking=False).prepare_fixed_thought(step(), (), "It is there.")
 
 
 # --- replies --------------------------------------------------------------------------------------------------------
@@ -185,104 +81,94 @@ def fenced(call: str) -> str:
     return f"<think>\nHm.\n</think>\n\n```json\n[{call}]\n```"
 
 
-@pytest.mark.parametrize(
-    ("case", "text", "action"),
-    [
-        ("published form", fenced(TAP), Click(point=MIDDLE)),
-        ("without a list", f"<think>\nHm.\n</think>\n```json\n{TAP}\n```", Click(point=MIDDLE)),
-        ("without a fence", f"<think>\n</think>\n[{TAP}]", Click(point=MIDDLE)),
-        ("without a thought", f"[{TAP}]", Click(point=MIDDLE)),
-        ("without the start of the thought", f"Hm.\n</think>\n\n```json\n[{TAP}]\n```", Click(point=MIDDLE)),
-        (
-            "tried out in the thought, answered without a fence",
-            f'<think>```json\n[{{"action": "wait"}}]```?</think>[{TAP}]',
-            Click(point=MIDDLE),
-        ),
-        ("an action in the thought", '<think>[{"action": "wait"}]?</think>' + TAP, Click(point=MIDDLE)),
-        ("a fence in the thought", '<think>```json\n[{"action": "wait"}]\n```?</think>' + fenced(TAP), Click(point=MIDDLE)),
-        ("fence not closed", f"```json\n[{TAP}]", Click(point=MIDDLE)),
-        ("fence without a language", f"```\n[{TAP}]\n```", Click(point=MIDDLE)),
-        ("after words", f"The next action is [{TAP}].", Click(point=MIDDLE)),
-        ("trailing prose", fenced(TAP) + "\nThat opens it.", Click(point=MIDDLE)),
-        ("end of turn", f"[{TAP}]<|im_end|>", Click(point=MIDDLE)),
-        ("several actions", fenced(TAP + ', {"action": "wait"}'), Click(point=MIDDLE)),
-        ("several lists", f'[{TAP}]\n[{{"action": "wait"}}]', Click(point=MIDDLE)),
-        ("single quotes", "[{'action': 'click', 'start_point': [546, 1806]}]", Click(point=MIDDLE)),
-        ("a missing bracket", f"```json\n[{TAP}\n```", Click(point=MIDDLE)),
-        ("numbers as text", click('"546"', '"1806"'), Click(point=MIDDLE)),
-        ("a point as text", fenced('{"action": "click", "start_point": "（546，1806）"}'), Click(point=MIDDLE)),
-        ("a box", fenced('{"action": "click", "start_point": [545, 1800, 547, 1812]}'), Click(point=MIDDLE)),
-        ("upper case", fenced(TAP.replace("click", "CLICK")), Click(point=MIDDLE)),
-        (
-            "drag is the finger's path",
-            fenced('{"action": "drag", "start_point": [546, 1806], "end_point": [500, 600]}'),
-            Scroll(point=MIDDLE, direction="up", distance=500.831),
-        ),
-        ("input", fenced('{"action": "input", "text": "a ```json b"}'), Type(text="a ```json b")),
-        ("input with a place", fenced('{"action": "input", "start_point": [1, 2], "text": 42}'), Type(text="42")),
-        ("back", fenced('{"action": "press", "keys": ["back"]}'), Press(button="BACK")),
-        ("home", fenced('{"action": "press", "keys": ["HOME"]}'), Press(button="HOME")),
-        ("a key without a list", fenced('{"action": "press", "keys": "enter"}'), Press(button="ENTER")),
-        (
-            "keys together",
-            fenced('{"action": "press", "keys": ["ctrl", "c"]}'),
-            Unsupported(name="press", arguments={"keys": ["ctrl", "c"]}, device=Hotkey(keys=("ctrl", "c"))),
-        ),
-        (
-            "another key",
-            fenced('{"action": "press", "keys": ["volume_up"]}'),
-            Unsupported(name="press", arguments={"keys": ["volume_up"]}, device=Hotkey(keys=("volume_up",))),
-        ),
-        ("wait", fenced('{"action": "wait"}'), Wait()),
-        ("finished", fenced('{"action": "finished", "status": "success"}'), Stop()),
-        ("finished in its own words", fenced('{"action": "finished", "status": "The alarm is set."}'), Stop()),
-        ("finished without a status", fenced('{"action": "finished"}'), Stop()),
-        ("failed", fenced('{"action": "finished", "status": "Failed"}'), Stop(status="impossible")),
-        # of the authors' runner, not of the prompt
-        ("long press", fenced(TAP.replace("click", "longpress")), LongPress(point=MIDDLE)),
-        ("open", fenced('{"action": "open", "app": "Clock"}'), Open(app="Clock")),
-        ("open by the record's key", fenced('{"action": "open", "app_name": "Clock"}'), Open(app="Clock")),
-        ("scroll", fenced('{"action": "scroll", "direction": "up"}'), Scroll(point=Point(500.0, 500.0), direction="up")),
-        (
-            "scroll at a place",
-            fenced('{"action": "scroll", "direction": "left", "start_point": [546, 1806]}'),
-            Scroll(point=MIDDLE, direction="left"),
-        ),
-        ("app switch", fenced('{"action": "appswitch"}'), Unsupported(name="appswitch")),
-    ],
+test_replies = reads(
+    MIMO,
+    ("published form", fenced(TAP), Click(point=MIDDLE)),
+    ("without a list", f"<think>\nHm.\n</think>\n```json\n{TAP}\n```", Click(point=MIDDLE)),
+    ("without a fence", f"<think>\n</think>\n[{TAP}]", Click(point=MIDDLE)),
+    ("without a thought", f"[{TAP}]", Click(point=MIDDLE)),
+    ("without the start of the thought", f"Hm.\n</think>\n\n```json\n[{TAP}]\n```", Click(point=MIDDLE)),
+    (
+        "tried out in the thought, answered without a fence",
+        f'<think>```json\n[{{"action": "wait"}}]```?</think>[{TAP}]',
+        Click(point=MIDDLE),
+    ),
+    ("an action in the thought", '<think>[{"action": "wait"}]?</think>' + TAP, Click(point=MIDDLE)),
+    ("a fence in the thought", '<think>```json\n[{"action": "wait"}]\n```?</think>' + fenced(TAP), Click(point=MIDDLE)),
+    ("fence not closed", f"```json\n[{TAP}]", Click(point=MIDDLE)),
+    ("fence without a language", f"```\n[{TAP}]\n```", Click(point=MIDDLE)),
+    ("after words", f"The next action is [{TAP}].", Click(point=MIDDLE)),
+    ("trailing prose", fenced(TAP) + "\nThat opens it.", Click(point=MIDDLE)),
+    ("end of turn", f"[{TAP}]<|im_end|>", Click(point=MIDDLE)),
+    ("several actions", fenced(TAP + ', {"action": "wait"}'), Click(point=MIDDLE)),
+    ("several lists", f'[{TAP}]\n[{{"action": "wait"}}]', Click(point=MIDDLE)),
+    ("single quotes", "[{'action': 'click', 'start_point': [546, 1806]}]", Click(point=MIDDLE)),
+    ("a missing bracket", f"```json\n[{TAP}\n```", Click(point=MIDDLE)),
+    ("numbers as text", click('"546"', '"1806"'), Click(point=MIDDLE)),
+    ("a point as text", fenced('{"action": "click", "start_point": "（546，1806）"}'), Click(point=MIDDLE)),
+    ("a box", fenced('{"action": "click", "start_point": [545, 1800, 547, 1812]}'), Click(point=MIDDLE)),
+    ("upper case", fenced(TAP.replace("click", "CLICK")), Click(point=MIDDLE)),
+    (
+        "drag is the finger's path",
+        fenced('{"action": "drag", "start_point": [546, 1806], "end_point": [500, 600]}'),
+        Scroll(point=MIDDLE, direction="up", distance=500.831),
+    ),
+    ("input", fenced('{"action": "input", "text": "a ```json b"}'), Type(text="a ```json b")),
+    ("input with a place", fenced('{"action": "input", "start_point": [1, 2], "text": 42}'), Type(text="42")),
+    ("back", fenced('{"action": "press", "keys": ["back"]}'), Press(button="BACK")),
+    ("home", fenced('{"action": "press", "keys": ["HOME"]}'), Press(button="HOME")),
+    ("a key without a list", fenced('{"action": "press", "keys": "enter"}'), Press(button="ENTER")),
+    (
+        "keys together",
+        fenced('{"action": "press", "keys": ["ctrl", "c"]}'),
+        Unsupported(name="press", arguments={"keys": ["ctrl", "c"]}, device=Hotkey(keys=("ctrl", "c"))),
+    ),
+    (
+        "another key",
+        fenced('{"action": "press", "keys": ["volume_up"]}'),
+        Unsupported(name="press", arguments={"keys": ["volume_up"]}, device=Hotkey(keys=("volume_up",))),
+    ),
+    ("wait", fenced('{"action": "wait"}'), Wait()),
+    ("finished", fenced('{"action": "finished", "status": "success"}'), Stop()),
+    ("finished in its own words", fenced('{"action": "finished", "status": "The alarm is set."}'), Stop()),
+    ("finished without a status", fenced('{"action": "finished"}'), Stop()),
+    ("failed", fenced('{"action": "finished", "status": "Failed"}'), Stop(status="impossible")),
+    # of the authors' runner, not of the prompt
+    ("long press", fenced(TAP.replace("click", "longpress")), LongPress(point=MIDDLE)),
+    ("open", fenced('{"action": "open", "app": "Clock"}'), Open(app="Clock")),
+    ("open by the record's key", fenced('{"action": "open", "app_name": "Clock"}'), Open(app="Clock")),
+    ("scroll", fenced('{"action": "scroll", "direction": "up"}'), Scroll(point=Point(500.0, 500.0), direction="up")),
+    (
+        "scroll at a place",
+        fenced('{"action": "scroll", "direction": "left", "start_point": [546, 1806]}'),
+        Scroll(point=MIDDLE, direction="left"),
+    ),
+    ("app switch", fenced('{"action": "appswitch"}'), Unsupported(name="appswitch")),
 )
-def test_replies(case: str, text: str, action: Action) -> None:
-    assert MIMO.parse_response(step(), text).action == action, case
 
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        (click(1093, 0), r"\(1093, 0\) lies outside the 1092 x 2408 frame"),
-        (click(-1, 0), "outside"),
-        ('```json\n[{"action": "click", "start_point": [546, 180', "no readable JSON"),
-        (fenced('{"action": "click"}'), "click lacks 'start_point'"),
-        (fenced('{"action": "drag", "start_point": [5, 5]}'), "drag lacks 'end_point'"),
-        (fenced('{"action": "drag", "start_point": [5, 5], "end_point": [5, 5]}'), "no length"),
-        (fenced('{"action": "scroll", "direction": "direction"}'), "'direction' is none of"),
-        (fenced('{"action": "input", "text": ["a"]}'), "as 'text'"),
-        (fenced('{"action": "open", "app": ""}'), "names no app"),
-        (fenced('{"action": "press", "keys": []}'), "as 'keys'"),
-        (fenced('{"action": "press"}'), "press lacks 'keys'"),
-        (fenced('{"action": "{action_name}"}'), "'{action_name}' is not an action"),
-        (fenced('{"action": ""}'), "names no action"),
-        (fenced('{"action_name": "wait"}'), "is not an action"),
-        (fenced('{"bbox_2d": [1, 2, 3, 4]}'), "is not an action"),
-        ("```json\n[]\n```", "is not an action"),
-        ('<think>\nI could do [{"action": "wait"}] but', "the thought is never closed"),
-        (f"<think>\nHm.\n```json\n[{TAP}]\n```", "the thought is never closed"),
-        (f"<think>\nHm.\n```json\n[{TAP}]\n```\n</think>", "ends in its thought"),
-        ("I am done.", "holds no action"),
-    ],
+test_refusals = refuses(
+    MIMO,
+    (click(1093, 0), r"\(1093, 0\) lies outside the 1092 x 2408 frame"),
+    (click(-1, 0), "outside"),
+    ('```json\n[{"action": "click", "start_point": [546, 180', "no readable JSON"),
+    (fenced('{"action": "click"}'), "click lacks 'start_point'"),
+    (fenced('{"action": "drag", "start_point": [5, 5]}'), "drag lacks 'end_point'"),
+    (fenced('{"action": "drag", "start_point": [5, 5], "end_point": [5, 5]}'), "no length"),
+    (fenced('{"action": "scroll", "direction": "direction"}'), "'direction' is none of"),
+    (fenced('{"action": "input", "text": ["a"]}'), "as 'text'"),
+    (fenced('{"action": "open", "app": ""}'), "names no app"),
+    (fenced('{"action": "press", "keys": []}'), "as 'keys'"),
+    (fenced('{"action": "press"}'), "press lacks 'keys'"),
+    (fenced('{"action": "{action_name}"}'), "'{action_name}' is not an action"),
+    (fenced('{"action": ""}'), "names no action"),
+    (fenced('{"action_name": "wait"}'), "is not an action"),
+    (fenced('{"bbox_2d": [1, 2, 3, 4]}'), "is not an action"),
+    ("```json\n[]\n```", "is not an action"),
+    ('<think>\nI could do [{"action": "wait"}] but', "the thought is never closed"),
+    (f"<think>\nHm.\n```json\n[{TAP}]\n```", "the thought is never closed"),
+    (f"<think>\nHm.\n```json\n[{TAP}]\n```\n</think>", "ends in its thought"),
+    ("I am done.", "holds no action"),
 )
-def test_refusals(text: str, reason: str) -> None:
-    with pytest.raises(ParseError, match=reason):
-        MIMO.parse_response(step(), text)
 
 
 def test_thoughts() -> None:
@@ -296,69 +182,31 @@ def test_a_scroll_word_can_name_the_view() -> None:
     assert read.action == Scroll(point=Point(500.0, 500.0), direction="up")
 
 
-def test_rendered_replies() -> None:
-    """The worked anchor: (540, 1800) of 1080 x 2400 is (546, 1806) of 1092 x 2408."""
-    assert MIMO.render(step(), Click(point=MIDDLE), "Hm.") == fenced(TAP)
-    silent = adapter("mimo_vl", thinking=False)
-    assert silent.render(step(), Click(point=MIDDLE), "Hm.") == f"```json\n[{TAP}]\n```"
-    for action in (Open(app="Clock"), LongPress(point=MIDDLE)):
-        with pytest.raises(ValueError, match="has no word for"):
-            MIMO.render(step(), action)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        '<think>\n</think>\n\n```json\n[\n\t{"bbox_2d": [545, 1800, 547, 1812], "label": "x"},\n\t{"bbox_2d": [1, 2]}\n]\n```',
-        '[{"bbox_2d": [545, 1800, 547, 1812], "label": "x"}]',
-        'It is here: {"point_2d": [546, 1806]}',
-        "[546, 1806]",
-        "[[545, 1800, 547, 1812]]",
-        fenced(TAP),
-    ],
+test_rendered_replies = writes(
+    MIMO, (Click(point=MIDDLE), fenced(TAP)), (Open(app="Clock"), None), (LongPress(point=MIDDLE), None), thought="Hm."
 )
-def test_grounding_answers(text: str) -> None:
-    assert MIMO.parse_response(step(setting="grounding"), text).action == Click(point=MIDDLE)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        '```json\n[{"bbox_2d": [545, 1800, 547, 18',
-        "```json\n[]\n```",
-        "[546, 18",
-        '[{"bbox_2d": [545, 1800, 547], "label": "x"}]',
-        "<think>It is at [546, 1806]",
-    ],
+test_rendered_replies_without_thinking = writes(
+    adapter("mimo_vl", thinking=False), (Click(point=MIDDLE), f"```json\n[{TAP}]\n```")
 )
-def test_a_part_of_a_grounding_answer_is_none(text: str) -> None:
-    with pytest.raises(ParseError):
-        MIMO.parse_response(step(setting="grounding"), text)
 
+test_grounding_answers = means(
+    MIMO,
+    Click(point=MIDDLE),
+    '<think>\n</think>\n\n```json\n[\n\t{"bbox_2d": [545, 1800, 547, 1812], "label": "x"},\n\t{"bbox_2d": [1, 2]}\n]\n```',
+    '[{"bbox_2d": [545, 1800, 547, 1812], "label": "x"}]',
+    'It is here: {"point_2d": [546, 1806]}',
+    "[546, 1806]",
+    "[[545, 1800, 547, 1812]]",
+    fenced(TAP),
+    task=GROUNDING,
+)
 
-def test_a_long_reply_is_read_in_time() -> None:
-    for piece in ('{"action": ', "{", "[1, ", "```json", "<think>", "</think>", "\\'", "1", " "):
-        for text in (piece * (50_000 // len(piece)), "[{'action': '" + piece * (50_000 // len(piece))):
-            for setting in ("high", "grounding"):
-                start = time.process_time()
-                with pytest.raises(ParseError):
-                    MIMO.parse_response(step(setting=setting), text)
-                assert time.process_time() - start < 5.0, piece
-
-
-def test_the_reply_of_the_notebook(shared_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The one reply that was found, a detection in a photograph of thirteen dogs; the source states no parse.
-
-    Its first box is (222, 253) to (348, 535) in pixels of the image fed; on 560 x 560 (a multiple of 28), (285, 394) of it.
-    """
-    (line,) = (shared_data / "model_outputs" / "mimo_vl.jsonl").read_text(encoding="utf-8").splitlines()
-    row: dict[str, Any] = json.loads(line)
-    assert row["expected_action_if_the_source_states_it"] is None
-    task = step(setting="grounding", screenshot_size=(560, 560))
-    parsed = MIMO.parse_response(task, row["raw_response"])
-    assert parsed.action == Click(point=Point(285 * 1000 / 560, 394 * 1000 / 560))
-    assert parsed.thought is None
-    with pytest.raises(ParseError, match="is not an action"):
-        MIMO.parse_response(step(screenshot_size=(560, 560)), row["raw_response"])
-    with capsys.disabled():
-        print("\nmimo_vl: {'read': 1}")
+test_a_part_of_a_grounding_answer_is_none = refuses(
+    MIMO,
+    '```json\n[{"bbox_2d": [545, 1800, 547, 18',
+    "```json\n[]\n```",
+    "[546, 18",
+    '[{"bbox_2d": [545, 1800, 547], "label": "x"}]',
+    "<think>It is at [546, 1806]",
+    task=GROUNDING,
+)

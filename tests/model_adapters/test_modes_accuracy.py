@@ -8,9 +8,9 @@ test's own say what is true.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,18 +25,21 @@ from guieval.engines.apis.hosted import HostedEngine
 from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
 from guieval.journal import Records
 from guieval.metrics import RunSummary
-from guieval.models import ABCModel, Engine, ModelConfig
+from guieval.models import ABCModel, Engine
 from guieval.online.figures import online_figures
 from guieval.online.phone import PhoneEnvironment
 from guieval.online.tasks import EnvironmentTasks
-from guieval.registry import load_benchmark, load_model, model_configs
+from guieval.registry import load_benchmark
 from guieval.running.config import RunConfig
 from guieval.running.engine_choice import native_api
 from guieval.steps import StepTaskModel
+from guieval.testing.conformance import every_model
 from guieval.testing.mock_server import MockServer, MockSettings, wrong_action
 from guieval.testing.mock_server.app import Answer, Answers, Tag, uniform
 from guieval.testing.mock_server.policies import policy_answers
 from guieval.testing.phone import PhoneEpisode, generate_episode
+from tests.checkpoints import of_each_kind
+from tests.rows import every_row
 from tests.scripted import runner_of
 
 ACCURACY = 0.75
@@ -54,47 +57,15 @@ class Variant(NamedTuple):
 
 NOT_ASKED = {"ocr-baseline", "ocr-errant", "tiny-policy"}
 """Agents without a server, which have no words for all of the demo's actions."""
-SERVING = {"name", "hf_id", "served_as", "sampling", "context_length", "vllm", "licence", "notes", "frame"}
-"""Settings of a checkpoint that change neither a prompt nor how a reply is read."""
+PARTS = 8
+IN_PARTS = pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.ci) for part in range(1, PARTS))])
+"""Every eighth is in the core tier."""
 
 
-def behaviour(config: ModelConfig) -> str:
-    """What checkpoints have to have in common so that one stands for all of them."""
-    values = config.model_dump(exclude=SERVING) | {"thinking": config.thinking is None}
-    return json.dumps(values, sort_keys=True)
-
-
-def variants() -> Iterator[Variant]:
-    """One checkpoint for each adapter and options, with thinking on and off where there is a switch."""
-    seen: set[str] = set()
-    for name, config in model_configs().items():
-        if name in NOT_ASKED:
-            continue
-        same = behaviour(config)
-        if same not in seen:
-            seen.add(same)
-            if load_model(name).thinking_switch:
-                yield Variant(f"{name}+thinking", load_model(name, thinking=True))
-                yield Variant(f"{name}+no-thinking", load_model(name, thinking=False))
-            else:
-                yield Variant(name, load_model(name))
-
-
-VARIANTS = tuple(variants())
-
-
-def test_every_checkpoint_is_one_of_these() -> None:
-    """Each is here itself, or differs from one that is here in settings of its server alone."""
-    covered = {behaviour(variant.model.config) for variant in VARIANTS}
-    assert {name for name, config in model_configs().items() if behaviour(config) not in covered} == NOT_ASKED
-    for name in model_configs().keys() - NOT_ASKED:
-        model = load_model(name)
-        twin = next(each.model for each in VARIANTS if behaviour(each.model.config) == behaviour(model.config))
-        assert (type(model), model.action_space, model.resolved_options) == (
-            type(twin),
-            twin.action_space,
-            twin.resolved_options,
-        )
+@cache
+def variants() -> tuple[Variant, ...]:
+    """A checkpoint of each kind, with thinking on and off where there is a switch."""
+    return tuple(Variant(*each) for each in every_model([name for name in of_each_kind() if name not in NOT_ASKED]))
 
 
 @pytest.fixture(scope="module")
@@ -108,17 +79,25 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> ABCBenchmark:
 @pytest.fixture(scope="module")
 def server(demo: ABCBenchmark) -> Iterator[MockServer]:
     """One server for all: the model's name in a request says in whose format it is answered."""
-    policies: dict[str, Answers] = {}
-    for variant in VARIANTS:
-        settings = MockSettings(policy="reference", accuracy=ACCURACY, seed=SEED, model=variant.model.config.name)
-        policies[variant.name] = policy_answers(settings, model=variant.model, benchmark=demo)
+    with serving_all(lambda variant: policy_answers(policy(variant), model=variant.model, benchmark=demo)) as running:
+        yield running
+
+
+def policy(variant: Variant) -> MockSettings:
+    return MockSettings(policy="reference", accuracy=ACCURACY, seed=SEED, model=variant.model.config.name)
+
+
+@contextmanager
+def serving_all(answers: Callable[[Variant], Answers]) -> Iterator[MockServer]:
+    of_name = {variant.name: variant for variant in variants()}
+    made = cache(lambda name: answers(of_name[name]))
 
     def answer(tag: Tag, body: bytes) -> Answer:
         found = _MODEL.search(body)
         assert found is not None
-        return policies[found[1].decode()](tag, body)
+        return made(found[1].decode())(tag, body)
 
-    with MockServer(MockSettings(served_models=tuple(policies)), answers=answer) as running:
+    with MockServer(MockSettings(served_models=tuple(of_name)), answers=answer) as running:
         yield running
 
 
@@ -183,28 +162,23 @@ def played(variant: Variant, demo: ABCBenchmark, server: MockServer, mode: str, 
     return outcome.tally.summary(outcome.plan)
 
 
-@pytest.fixture(params=VARIANTS, ids=lambda variant: variant.name)
-def variant(request: pytest.FixtureRequest) -> Variant:
-    chosen: Variant = request.param
-    return chosen
+@IN_PARTS
+def test_the_figures_are_the_true_ones(part: int, demo: ABCBenchmark, server: MockServer, tmp_path: Path) -> None:
+    @every_row("variant", variants()[part::PARTS], ids=lambda variant: variant.name)
+    def check(variant: Variant) -> None:
+        if variant.model.config.engine != "gemini":  # its requests name the model in the path, which policies do not see
+            compare_figures(variant, demo, server, tmp_path / variant.name)
+            return
+        with MockServer(policy(variant), model=variant.model, benchmark=demo) as own:
+            compare_figures(variant, demo, own, tmp_path / variant.name)
+
+    check()
 
 
-@pytest.fixture
-def serving(variant: Variant, demo: ABCBenchmark, server: MockServer) -> Iterator[MockServer]:
-    """The common server; Gemini's requests name the model in the path, which policies do not see."""
-    if variant.model.config.engine != "gemini":
-        yield server
-        return
-    settings = MockSettings(policy="reference", accuracy=ACCURACY, seed=SEED, model=variant.model.config.name)
-    with MockServer(settings, model=variant.model, benchmark=demo) as own:
-        yield own
-
-
-def test_the_figures_are_the_true_ones(variant: Variant, demo: ABCBenchmark, serving: MockServer, tmp_path: Path) -> None:
-    server = serving
+def compare_figures(variant: Variant, demo: ABCBenchmark, server: MockServer, directory: Path) -> None:
     for mode in MODES:
         before = server.stats()["served"]
-        summary = played(variant, demo, server, mode, tmp_path / mode)
+        summary = played(variant, demo, server, mode, directory / mode)
         figures = expected(demo, variant.model.action_space, stops=mode == "sop")
         assert 0 < figures.exact < figures.reached, "the policy has to be right and wrong, or nothing is tested"
         assert server.stats()["served"] - before == figures.reached, mode
@@ -270,14 +244,7 @@ def done(played: PhoneEpisode, script: Sequence[Action], space: ActionSpace) -> 
 @pytest.fixture(scope="module")
 def acting(demo: ABCBenchmark) -> Iterator[MockServer]:
     """One server for all; it answers each step of a task with the script's action."""
-    variants = {variant.name: acted(variant, demo) for variant in VARIANTS}
-
-    def answer(tag: Tag, body: bytes) -> Answer:
-        found = _MODEL.search(body)
-        assert found is not None
-        return variants[found[1].decode()](tag, body)
-
-    with MockServer(MockSettings(served_models=tuple(variants)), answers=answer) as running:
+    with serving_all(lambda variant: acted(variant, demo)) as running:
         yield running
 
 
@@ -294,22 +261,25 @@ def acted(variant: Variant, demo: ABCBenchmark) -> Answers:
     return answer
 
 
-@pytest.fixture
-def acting_for(variant: Variant, demo: ABCBenchmark, acting: MockServer) -> Iterator[MockServer]:
-    """The common server; Gemini's requests name the model in the path, which policies do not see."""
-    if variant.model.config.engine != "gemini":
-        yield acting
-        return
-    with MockServer(MockSettings(), answers=acted(variant, demo)) as own:
-        yield own
+@IN_PARTS
+def test_online_figures_are_the_true_ones(part: int, demo: ABCBenchmark, acting: MockServer, tmp_path: Path) -> None:
+    @every_row("variant", variants()[part::PARTS], ids=lambda variant: variant.name)
+    def check(variant: Variant) -> None:
+        if variant.model.config.engine != "gemini":
+            compare_online_figures(variant, acting, tmp_path / variant.name)
+            return
+        with MockServer(MockSettings(), answers=acted(variant, demo)) as own:
+            compare_online_figures(variant, own, tmp_path / variant.name)
+
+    check()
 
 
-def test_online_figures_are_the_true_ones(variant: Variant, acting_for: MockServer, tmp_path: Path) -> None:
-    tasks = EnvironmentTasks(tmp_path, PhoneEnvironment(episodes=len(EPISODES), seed=SEED, width=SCREEN[0], height=SCREEN[1]))
+def compare_online_figures(variant: Variant, server: MockServer, directory: Path) -> None:
+    tasks = EnvironmentTasks(directory, PhoneEnvironment(episodes=len(EPISODES), seed=SEED, width=SCREEN[0], height=SCREEN[1]))
     config = RunConfig(model=variant.model.config.name, bench="demo", mode="online")
-    outcome = runner_of(config, tmp_path / "run", tasks, variant.model, engine_of(variant, acting_for), 8).execute(resume=False)
+    outcome = runner_of(config, directory / "run", tasks, variant.model, engine_of(variant, server), 8).execute(resume=False)
     assert outcome.failures == {}
-    figures = online_figures(Records(tmp_path / "run"), outcome.plan)
+    figures = online_figures(Records(directory / "run"), outcome.plan)
     space = variant.model.action_space
     true = [done(played, script, space) for played, script in zip(EPISODES, scripts(space).values(), strict=True)]
     won = [each.steps for each in true if each.success]

@@ -37,6 +37,7 @@ from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ABCModel, Request
 from guieval.registry import load_model
 from guieval.steps import Setting, StepTaskModel
+from tests.rows import every_row
 
 PHONE, DESKTOP = (360, 800), (1920, 1080)
 Line = tuple[str, Box]
@@ -118,7 +119,7 @@ def test_points_and_texts_survive_to_the_frames_resolution(agent: ABCModel, x: f
     assert typed == Type(text=text)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "reply",
     [
         "",
@@ -167,7 +168,7 @@ SCREEN = (
 )
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("target", "y"),
     [("bluetooth", 250), ("open storage settings", 550), ("view the battery saver", 450), ("check networks", 150)],
 )
@@ -198,7 +199,7 @@ def test_an_icon_without_text_is_sought_where_it_usually_is(agent: ABCModel) -> 
 # --- one step at a time (low)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("instruction", "expected"),
     [
         ("Open the Clock app", Open(app="Clock")),

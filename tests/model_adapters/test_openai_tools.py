@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
+from guieval.actions import Click, LongPress, Open, Press, Scroll, Stop, Type, Wait
 from guieval.errors import DataError, ParseError, UsageError
 from guieval.models import ABCModel, ImageRef, ModelInput
 from guieval.registry import load_benchmark, load_model
 from guieval.scoring.score import evaluate_run
 from guieval.testing.mock_server import MockServer, MockSettings
+from tests.command_line import CommandLine
+from tests.rows import every_row
 
-from .steps import CLICK, PHONE, adapter, past, step
+from .replies import rows
+from .steps import CLICK, GROUNDING, adapter, past, step
+from .tables import means, reads, refuses
 
 MODEL = adapter("openai_tools")
 CLAUDE = load_model("claude-sonnet-4-6")
@@ -137,7 +139,7 @@ def test_a_frame_that_is_none_is_refused() -> None:
 # Images that are shrunk, and coordinates in them
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("size", "sent"),
     [
         # 1568 / 2400 = 0.6533: 705.6 x 1568, which are 1.105 megapixels
@@ -167,7 +169,7 @@ def test_a_shrunk_image_is_within_its_limits_and_not_shrunk_again(width: int, he
         assert frame.extent((sent_width, sent_height)) == (sent_width, sent_height)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("model", "arguments", "point"),
     [
         (MODEL, {"x": 250, "y": 500}, (250, 500)),
@@ -188,79 +190,66 @@ def test_coordinates_are_scaled_back(model: ABCModel, arguments: dict[str, float
 TAGGED = '<tool_call>\n{"name": "click", "arguments": {"x": 500, "y": 750}}\n</tool_call>'
 
 
-@pytest.mark.parametrize(
-    ("call", "action"),
-    [
-        ({"name": "click", "arguments": {"x": 500, "y": 750}}, CLICK),
-        ({"name": "long_press", "arguments": {"x": 500, "y": 750}}, LongPress(point=CLICK.point)),
-        (
-            {"name": "long_press", "arguments": {"x": 500, "y": 750, "seconds": 2.5}},
-            LongPress(point=CLICK.point, duration=2500),
-        ),
-        ({"name": "swipe", "arguments": {"x": 500, "y": 750, "direction": "up"}}, Scroll(point=CLICK.point, direction="up")),
-        ({"name": "type_text", "arguments": {"text": "it's"}}, Type(text="it's")),
-        ({"name": "type_text", "arguments": {"text": 42}}, Type(text="42")),
-        ({"name": "open_app", "arguments": {"name": "Settings"}}, Open(app="Settings")),
-        ({"name": "press_button", "arguments": {"button": "recent"}}, Press(button="RECENT")),
-        ({"name": "wait", "arguments": {}}, Wait()),
-        ({"name": "wait", "arguments": {"seconds": "3"}}, Wait(duration=3000)),
-        ({"name": "stop", "arguments": {"status": "done"}}, Stop()),
-        ({"name": "stop", "arguments": {"status": "Impossible"}}, Stop(status="impossible")),
-    ],
+test_each_function_is_read = reads(
+    MODEL,
+    ({"name": "click", "arguments": {"x": 500, "y": 750}}, CLICK),
+    ({"name": "long_press", "arguments": {"x": 500, "y": 750}}, LongPress(point=CLICK.point)),
+    (
+        {"name": "long_press", "arguments": {"x": 500, "y": 750, "seconds": 2.5}},
+        LongPress(point=CLICK.point, duration=2500),
+    ),
+    ({"name": "swipe", "arguments": {"x": 500, "y": 750, "direction": "up"}}, Scroll(point=CLICK.point, direction="up")),
+    ({"name": "type_text", "arguments": {"text": "it's"}}, Type(text="it's")),
+    ({"name": "type_text", "arguments": {"text": 42}}, Type(text="42")),
+    ({"name": "open_app", "arguments": {"name": "Settings"}}, Open(app="Settings")),
+    ({"name": "press_button", "arguments": {"button": "recent"}}, Press(button="RECENT")),
+    ({"name": "wait", "arguments": {}}, Wait()),
+    ({"name": "wait", "arguments": {"seconds": "3"}}, Wait(duration=3000)),
+    ({"name": "stop", "arguments": {"status": "done"}}, Stop()),
+    ({"name": "stop", "arguments": {"status": "Impossible"}}, Stop(status="impossible")),
+    wrap=lambda call: f"<tool_call>\n{json.dumps(call)}\n</tool_call>",
 )
-def test_each_function_is_read(call: dict[str, Any], action: Action) -> None:
-    assert MODEL.parse_response(step(), f"<tool_call>\n{json.dumps(call)}\n</tool_call>").action == action
 
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param(TAGGED, id="as the engine writes it"),
-        pytest.param(f"I see a switch.\n{TAGGED}", id="words before the call"),
-        pytest.param(
-            f'{TAGGED}\n<tool_call>\n{{"name": "wait", "arguments": {{}}}}\n</tool_call>', id="the first of two calls"
-        ),
-        pytest.param(
-            '<tool_call>\n{"name": "click", "arguments": "{\\"x\\": 500, \\"y\\": 750}"}\n</tool_call>', id="arguments as text"
-        ),
-        pytest.param('<tool_call>{"name": "click", "arguments": {"x": "500", "y": "750"}}', id="numbers as text, unclosed tag"),
-        pytest.param('{"name": "click", "arguments": {"x": 500, "y": 750}}', id="JSON alone"),
-        pytest.param('```json\n{"name": "click", "parameters": {"x": 500, "y": 750}}\n```\nDone.', id="fence and parameters"),
-        pytest.param("{'name': 'click', 'arguments': {'x': 500, 'y': 750}}", id="single quotes"),
-        pytest.param('[{"name": "click", "arguments": {"x": 500, "y": 750}}, {"name": "wait"}]', id="a list of calls"),
-        pytest.param(
-            '{"type": "function", "function": {"name": "click", "arguments": {"x": 500, "y": 750}}}', id="under function"
-        ),
-        pytest.param('{"function": "click", "x": 500, "y": 750}', id="values beside the name"),
-        pytest.param('{"name": "functions.click", "arguments": {"coordinate": [500, 750]}}', id="prefixed name, a pair"),
-        pytest.param(
-            '<tool_call>\n{"name": "multi_tool_use.parallel", "arguments": {"tool_uses": [{"recipient_name": '
-            '"functions.click", '
-            '"parameters": {"x": 500, "y": 750}}]}}\n</tool_call>',
-            id="GPT's parallel calls",
-        ),
-        pytest.param("click(x=500, y=750)", id="a call expression"),
-        pytest.param("I tap the switch.\nAction: functions.click(x=500, y=750)", id="a labelled call expression"),
-        pytest.param(
-            '<think>Or {"name": "wait"}?</think>\n{"name": "click", "arguments": {"x": 500, "y": 750}}', id="reasoning"
-        ),
-    ],
+test_a_call_is_read_in_every_notation = means(
+    MODEL,
+    CLICK,
+    ("as the engine writes it", TAGGED),
+    ("words before the call", f"I see a switch.\n{TAGGED}"),
+    ("the first of two calls", f'{TAGGED}\n<tool_call>\n{{"name": "wait", "arguments": {{}}}}\n</tool_call>'),
+    ("arguments as text", '<tool_call>\n{"name": "click", "arguments": "{\\"x\\": 500, \\"y\\": 750}"}\n</tool_call>'),
+    ("numbers as text, unclosed tag", '<tool_call>{"name": "click", "arguments": {"x": "500", "y": "750"}}'),
+    ("JSON alone", '{"name": "click", "arguments": {"x": 500, "y": 750}}'),
+    ("fence and parameters", '```json\n{"name": "click", "parameters": {"x": 500, "y": 750}}\n```\nDone.'),
+    ("single quotes", "{'name': 'click', 'arguments': {'x': 500, 'y': 750}}"),
+    ("a list of calls", '[{"name": "click", "arguments": {"x": 500, "y": 750}}, {"name": "wait"}]'),
+    ("under function", '{"type": "function", "function": {"name": "click", "arguments": {"x": 500, "y": 750}}}'),
+    ("values beside the name", '{"function": "click", "x": 500, "y": 750}'),
+    ("prefixed name, a pair", '{"name": "functions.click", "arguments": {"coordinate": [500, 750]}}'),
+    (
+        "GPT's parallel calls",
+        '<tool_call>\n{"name": "multi_tool_use.parallel", "arguments": {"tool_uses": [{"recipient_name": '
+        '"functions.click", '
+        '"parameters": {"x": 500, "y": 750}}]}}\n</tool_call>',
+    ),
+    ("a call expression", "click(x=500, y=750)"),
+    ("a labelled call expression", "I tap the switch.\nAction: functions.click(x=500, y=750)"),
+    ("reasoning", '<think>Or {"name": "wait"}?</think>\n{"name": "click", "arguments": {"x": 500, "y": 750}}'),
 )
-def test_a_call_is_read_in_every_notation(text: str) -> None:
-    assert MODEL.parse_response(step(), text).action == CLICK
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["(500, 750)", "[500,750]", "500, 750", "（500，750）", '{"x": 500, "y": 750}', "```json\n{'x': 500, 'y': 750}\n```"],
+PLACES = (
+    "(500, 750)",
+    "[500,750]",
+    "500, 750",
+    "（500，750）",
+    '{"x": 500, "y": 750}',
+    "```json\n{'x': 500, 'y': 750}\n```",
 )
-def test_a_grounding_query_may_be_answered_by_the_place_alone(text: str) -> None:
-    assert MODEL.parse_response(step(setting="grounding"), text).action == CLICK
-    with pytest.raises(ParseError):
-        MODEL.parse_response(step(), text)
+test_a_grounding_query_may_be_answered_by_the_place_alone = means(MODEL, CLICK, *PLACES, task=GROUNDING)
+test_a_step_may_not_be_answered_by_a_place_alone = refuses(MODEL, *PLACES)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "thought"),
     [
         ('<tool_call>\n{"name": "wait", "arguments": {"thought": " It loads. "}}\n</tool_call>', "It loads."),
@@ -284,87 +273,66 @@ def test_a_typed_text_may_look_like_a_call() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "the reply is empty"),
-        ("I'm sorry, I can't assist with that.", "makes no function call: \"I'm sorry"),
-        ('<tool_call>\n{"name": "click", "arguments": "{\\"x\\": 500, \\"y\\": 75"}\n</tool_call>', "no readable JSON"),
-        (
-            '<tool_call>\n{"name": "double_click", "arguments": {"x": 1, "y": 2}}\n</tool_call>',
-            "'double_click' is not an action",
-        ),
-        ('{"name": "click", "arguments": {"x": 500}}', "lacks 'y'"),
-        ('{"name": "click", "arguments": {"x": 500, "y": 1001}}', r"\(500, 1001\) lies outside the 1000 x 1000 frame"),
-        ('{"name": "click", "arguments": {"x": -1, "y": 5}}', "lies outside"),
-        ('{"name": "click", "arguments": {"x": [1, 2, 3], "y": 4}}', "is not a point"),
-        ('{"name": "click", "arguments": {"coordinate": [1, 2, 3, 4]}}', "is not a point"),
-        ('{"name": "click", "arguments": {"x": "left", "y": 4}}', "is not a point"),
-        ('{"name": "click", "arguments": {"x": true, "y": 4}}', "is not a point"),
-        ('{"name": "open_app", "arguments": {"name": " "}}', "names no app"),
-        ('{"name": "swipe", "arguments": {"x": 1, "y": 2}}', "lacks 'direction'"),
-        ('{"name": "swipe", "arguments": {"x": 1, "y": 2, "direction": "north"}}', "'north' is none of up, down, left, right"),
-        ('{"name": "press_button", "arguments": {"button": "menu"}}', "'menu' is none of back, home, enter, recent"),
-        ('{"name": "stop", "arguments": {}}', "lacks 'status'"),
-        ('{"name": "stop", "arguments": {"status": "maybe"}}', "'maybe' is none of done, impossible"),
-        ('{"name": "type_text", "arguments": {"text": null}}', "lacks 'text'"),
-        ('{"name": "type_text", "arguments": {"text": ["a"]}}', "'a'\\] as 'text'"),
-        ('{"name": "wait", "arguments": {"seconds": -1}}', "not a number of seconds"),
-        ('{"name": "wait", "arguments": {"seconds": 1e999}}', "holds the number inf"),
-        ('{"name": 3, "arguments": {}}', "not a function call"),
-        ('{"action": "click", "x": 1, "y": 2}', "names no action"),
-        ('{"name": "multi_tool_use.parallel", "arguments": {}}', "not a function call"),
-        ('I would use {"name": "click", "arguments": {"x": 1, "y": 2}} here.', "talks about a call"),
-        ("click(500, 750)", "cannot be read"),
-        ("tap(x=1, y=2)\nclick(x=3, y=4)", "'tap', which is not an action"),
-        ("I could click(x=1, y=2) or wait", "makes no function call"),
-    ],
+test_everything_else_is_an_error_that_gives_the_reason = refuses(
+    MODEL,
+    ("", "the reply is empty"),
+    ("I'm sorry, I can't assist with that.", "makes no function call: \"I'm sorry"),
+    ('<tool_call>\n{"name": "click", "arguments": "{\\"x\\": 500, \\"y\\": 75"}\n</tool_call>', "no readable JSON"),
+    (
+        '<tool_call>\n{"name": "double_click", "arguments": {"x": 1, "y": 2}}\n</tool_call>',
+        "'double_click' is not an action",
+    ),
+    ('{"name": "click", "arguments": {"x": 500}}', "lacks 'y'"),
+    ('{"name": "click", "arguments": {"x": 500, "y": 1001}}', r"\(500, 1001\) lies outside the 1000 x 1000 frame"),
+    ('{"name": "click", "arguments": {"x": -1, "y": 5}}', "lies outside"),
+    ('{"name": "click", "arguments": {"x": [1, 2, 3], "y": 4}}', "is not a point"),
+    ('{"name": "click", "arguments": {"coordinate": [1, 2, 3, 4]}}', "is not a point"),
+    ('{"name": "click", "arguments": {"x": "left", "y": 4}}', "is not a point"),
+    ('{"name": "click", "arguments": {"x": true, "y": 4}}', "is not a point"),
+    ('{"name": "open_app", "arguments": {"name": " "}}', "names no app"),
+    ('{"name": "swipe", "arguments": {"x": 1, "y": 2}}', "lacks 'direction'"),
+    ('{"name": "swipe", "arguments": {"x": 1, "y": 2, "direction": "north"}}', "'north' is none of up, down, left, right"),
+    ('{"name": "press_button", "arguments": {"button": "menu"}}', "'menu' is none of back, home, enter, recent"),
+    ('{"name": "stop", "arguments": {}}', "lacks 'status'"),
+    ('{"name": "stop", "arguments": {"status": "maybe"}}', "'maybe' is none of done, impossible"),
+    ('{"name": "type_text", "arguments": {"text": null}}', "lacks 'text'"),
+    ('{"name": "type_text", "arguments": {"text": ["a"]}}', "'a'\\] as 'text'"),
+    ('{"name": "wait", "arguments": {"seconds": -1}}', "not a number of seconds"),
+    ('{"name": "wait", "arguments": {"seconds": 1e999}}', "holds the number inf"),
+    ('{"name": 3, "arguments": {}}', "not a function call"),
+    ('{"action": "click", "x": 1, "y": 2}', "names no action"),
+    ('{"name": "multi_tool_use.parallel", "arguments": {}}', "not a function call"),
+    ('I would use {"name": "click", "arguments": {"x": 1, "y": 2}} here.', "talks about a call"),
+    ("click(500, 750)", "cannot be read"),
+    ("tap(x=1, y=2)\nclick(x=3, y=4)", "'tap', which is not an action"),
+    ("I could click(x=1, y=2) or wait", "makes no function call"),
 )
-def test_everything_else_is_an_error_that_gives_the_reason(text: str, message: str) -> None:
-    with pytest.raises(ParseError, match=message):
-        MODEL.parse_response(step(), text)
 
 
-@pytest.mark.parametrize("family", ["gpt_android_world", "gpt4o_omniact_pyautogui", "webvoyager"])
-def test_replies_to_other_prompts_are_never_taken_for_an_action(shared_data: Path, family: str) -> None:
+def test_replies_to_other_prompts_are_never_taken_for_an_action(shared_data: Path) -> None:
     """GPT's recorded replies name elements by number or by description, which is not a place on the screen."""
-    lines = (shared_data / "model_outputs" / f"{family}.jsonl").read_text(encoding="utf-8").splitlines()
-    assert len(lines) > 50
-    for line in lines:
-        with pytest.raises(ParseError):
-            MODEL.parse_response(step(), json.loads(line)["raw_response"])
+    for file in ("gpt_android_world", "gpt4o_omniact_pyautogui", "webvoyager"):
+        texts = [row.text for row in rows(shared_data, file)]
+        assert len(texts) > 50
+        for text in texts:
+            with pytest.raises(ParseError):
+                MODEL.parse_response(step(), text)
 
 
 # A whole run
 
 
-@pytest.mark.parametrize("name", ["gpt-4o", "claude-sonnet-4-6", "gemini-2.5-pro"])
-def test_a_run_over_function_calls(name: str, tmp_path: Path) -> None:
-    """The mock server answers with calls in each frame; what it gets is functions, and an image of the stated size."""
-    demo = load_benchmark("demo", tmp_path / "demo", episodes=2, seed=2)
-    settings = MockSettings(model=name, policy="reference", served_models=(name,), keep=1000)
-    with MockServer(settings, benchmark=demo) as server:
-        command = [sys.executable, "-m", "guieval", "run", "--model", name, "--bench", "demo", "--data", str(tmp_path / "demo")]
-        command += ["--set", "bench_options.episodes=2", "--set", "bench_options.seed=2", "--mode", "soeval"]
-        done = subprocess.run(
-            [*command, "--base-url", server.base_url, "--out", str(tmp_path / "run")], capture_output=True, text=True
-        )
+@pytest.mark.ci
+def test_a_run_over_function_calls(guieval: CommandLine, tmp_path: Path) -> None:
+    """What the server gets is functions, and images with the detail that the checkpoint asks for."""
+    small = ("--set", "bench_options.episodes=2", "--mode", "soeval", "--out", tmp_path / "run")
+    settings = MockSettings(model="gpt-4o", policy="reference", served_models=("gpt-4o",), keep=1000)
+    with MockServer(settings, benchmark=load_benchmark("demo", tmp_path / "demo", episodes=2)) as server:
+        demo = ("--bench", "demo", "--data", tmp_path / "demo", "--base-url", server.base_url)
+        assert guieval("run", "--model", "gpt-4o", *demo, *small).code == 0
         bodies = [json.loads(seen.body) for seen in server.requests if b'"messages"' in seen.body]
-    assert done.returncode == 0, done.stderr
     assert bodies
     for body in bodies:
-        assert body["tool_choice"] == "required"
-        assert ("detail" in body["messages"][1]["content"][1]["image_url"]) == (name == "gpt-4o")
+        assert body["tool_choice"] == "required" and "detail" in body["messages"][1]["content"][1]["image_url"]
     summary = evaluate_run(tmp_path / "run").summary
     assert summary.exact_match.count == summary.exact_match.n > 0
-
-
-def test_points_survive_the_way_through_every_frame() -> None:
-    for name in ("gpt-4o", "claude-sonnet-4-6", "gemini-2.5-pro"):
-        model = load_model(name)
-        for point in (Point(0, 0), Point(1000, 1000), Point(123.4, 987.6)):
-            read = model.parse_response(step(), model.render(step(), Click(point=point))).action
-            assert isinstance(read, Click)
-            extent = model.frame(step()).extent(PHONE)
-            unit = 500 / min(extent) if min(extent) > 1 else 0.05
-            assert read.point == pytest.approx(point, abs=unit + 1e-9)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from guieval.actions import (
-    Action,
     Click,
-    DeviceAction,
     DoubleClick,
     Drag,
     Hotkey,
@@ -20,97 +16,88 @@ from guieval.actions import (
     Scroll,
     Stop,
     Type,
-    Unsupported,
     Wait,
 )
-from guieval.errors import ParseError, UsageError
+from guieval.errors import UsageError
 from guieval.frames import RELATIVE, ResizedPixels
 from guieval.models import Message
 from guieval.online.servers.pyautogui_code import pyautogui_code
 from guieval.registry import load_model
+from tests.rows import every_row
 
 from .steps import adapter, past, step
+from .tables import reads, refuses
 
+OPENCUA = adapter("opencua")
 SIZE = (1960, 1120)  # both sides are multiples of 28, so the resize changes nothing
+SCREEN = step(screenshot_size=SIZE)
 CORNER, MIDDLE = Point(0.0, 0.0), Point(500.0, 500.0)
 
 
-def read(text: str, **changes: Any) -> Action:
-    return adapter("opencua").parse_response(step(screenshot_size=SIZE, **changes), text).action
-
-
-@pytest.mark.parametrize(
-    ("code", "action"),
-    [
-        ("pyautogui.click(x=980, y=560)", Click(point=MIDDLE)),
-        ("pyautogui.click(980, 560)", Click(point=MIDDLE)),
-        ("pyautogui.click(x=980, y=560, button='left', clicks=1)", Click(point=MIDDLE)),
-        ("pyautogui.moveTo(x=980, y=560)\npyautogui.click()", Click(point=MIDDLE)),
-        ("import time\nimport pyautogui\npyautogui.write(message='it\\'s \"a\"\\n')", Type(text='it\'s "a"\n')),
-        ('pyautogui.write("pyautogui.click(1, 2)")', Type(text="pyautogui.click(1, 2)")),
-        ("pyautogui.press(keys=['enter'])", Press(button="ENTER")),
-        ("pyautogui.press('return')", Press(button="ENTER")),
-        ("pyautogui.scroll(-5)", Scroll(point=MIDDLE, direction="up", distance=500_000 / 1120)),
-        ("pyautogui.scroll(3, x=0, y=0)", Scroll(point=CORNER, direction="down", distance=300_000 / 1120)),
-        ("pyautogui.scroll(-1e12)", Scroll(point=MIDDLE, direction="up")),
-        (
-            "pyautogui.moveTo(x=0, y=0)\ntime.sleep(1)\npyautogui.hscroll(10)",
-            Scroll(point=CORNER, direction="left", distance=1_000_000 / 1960),
-        ),
-        ("computer.wait()", Wait()),
-        ("time.sleep(2)", Wait(duration=2000.0)),
-        ("computer.terminate(status='success')", Stop()),
-        ("computer.terminate('failure')", Stop(status="impossible")),
-    ],
+test_opencuas_code = reads(
+    OPENCUA,
+    ("pyautogui.click(x=980, y=560)", Click(point=MIDDLE)),
+    ("pyautogui.click(980, 560)", Click(point=MIDDLE)),
+    ("pyautogui.click(x=980, y=560, button='left', clicks=1)", Click(point=MIDDLE)),
+    ("pyautogui.moveTo(x=980, y=560)\npyautogui.click()", Click(point=MIDDLE)),
+    ("import time\nimport pyautogui\npyautogui.write(message='it\\'s \"a\"\\n')", Type(text='it\'s "a"\n')),
+    ('pyautogui.write("pyautogui.click(1, 2)")', Type(text="pyautogui.click(1, 2)")),
+    ("pyautogui.press(keys=['enter'])", Press(button="ENTER")),
+    ("pyautogui.press('return')", Press(button="ENTER")),
+    ("pyautogui.scroll(-5)", Scroll(point=MIDDLE, direction="up", distance=500_000 / 1120)),
+    ("pyautogui.scroll(3, x=0, y=0)", Scroll(point=CORNER, direction="down", distance=300_000 / 1120)),
+    ("pyautogui.scroll(-1e12)", Scroll(point=MIDDLE, direction="up")),
+    (
+        "pyautogui.moveTo(x=0, y=0)\ntime.sleep(1)\npyautogui.hscroll(10)",
+        Scroll(point=CORNER, direction="left", distance=1_000_000 / 1960),
+    ),
+    ("computer.wait()", Wait()),
+    ("time.sleep(2)", Wait(duration=2000.0)),
+    ("computer.terminate(status='success')", Stop()),
+    ("computer.terminate('failure')", Stop(status="impossible")),
+    wrap=lambda code: (
+        code,
+        f"```python\n{code}\n```",
+        f"# Step 2:\n## Thought:\nHm.\n\n## Action:\nDo it.\n\n## Code:\n{code}\n",
+    ),
+    task=SCREEN,
 )
-def test_opencuas_code(code: str, action: Action) -> None:
-    for text in (code, f"```python\n{code}\n```", f"# Step 2:\n## Thought:\nHm.\n\n## Action:\nDo it.\n\n## Code:\n{code}\n"):
-        assert read(text) == action
 
-
-@pytest.mark.parametrize(
-    ("code", "device"),
-    [
-        ("pyautogui.doubleClick(x=0, y=0)", DoubleClick(point=CORNER)),
-        ("pyautogui.click(x=0, y=0, clicks=2)", DoubleClick(point=CORNER)),
-        ("pyautogui.rightClick(0, 0)", RightClick(point=CORNER)),
-        ("pyautogui.moveTo(x=980, y=560)", Hover(point=MIDDLE)),
-        ("pyautogui.moveTo(x=0, y=0)\npyautogui.dragTo(x=980, y=560, button='left')", Drag(start=CORNER, end=MIDDLE)),
-        ("pyautogui.dragTo(x=980, y=560, button='left')", Drag(start=None, end=MIDDLE)),
-        ("pyautogui.hotkey('ctrl', 'c')", Hotkey(keys=("ctrl", "c"))),
-        ("pyautogui.hotkey(['ctrl', 'c'])", Hotkey(keys=("ctrl", "c"))),
-        ("pyautogui.hotkey(keys=['ctrl', 'c'])", Hotkey(keys=("ctrl", "c"))),
-        ("pyautogui.press('backspace')", Hotkey(keys=("backspace",))),
-        ("pyautogui.press(keys=['backspace'], presses=3)", None),
-        ("computer.triple_click(x=0, y=0)", None),
-    ],
+test_opencuas_code_that_only_a_desktop_has = reads(
+    OPENCUA,
+    ("pyautogui.doubleClick(x=0, y=0)", DoubleClick(point=CORNER)),
+    ("pyautogui.click(x=0, y=0, clicks=2)", DoubleClick(point=CORNER)),
+    ("pyautogui.rightClick(0, 0)", RightClick(point=CORNER)),
+    ("pyautogui.moveTo(x=980, y=560)", Hover(point=MIDDLE)),
+    ("pyautogui.moveTo(x=0, y=0)\npyautogui.dragTo(x=980, y=560, button='left')", Drag(start=CORNER, end=MIDDLE)),
+    ("pyautogui.dragTo(x=980, y=560, button='left')", Drag(start=None, end=MIDDLE)),
+    ("pyautogui.hotkey('ctrl', 'c')", Hotkey(keys=("ctrl", "c"))),
+    ("pyautogui.hotkey(['ctrl', 'c'])", Hotkey(keys=("ctrl", "c"))),
+    ("pyautogui.hotkey(keys=['ctrl', 'c'])", Hotkey(keys=("ctrl", "c"))),
+    ("pyautogui.press('backspace')", Hotkey(keys=("backspace",))),
+    ("pyautogui.press(keys=['backspace'], presses=3)", None),
+    ("computer.triple_click(x=0, y=0)", None),
+    wrap=lambda code: f"```python\n{code}\n```",
+    task=SCREEN,
 )
-def test_opencuas_code_that_only_a_desktop_has(code: str, device: DeviceAction | None) -> None:
-    action = read(f"```python\n{code}\n```")
-    assert isinstance(action, Unsupported) and action.device == device
 
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "I would click the button.",
-        "```python\nprint('hello')\n```",
-        "```python\nfor i in range(3):\n    pyautogui.press('tab')\n```",
-        "```python\npyautogui.click(x=a, y=b)\n```",
-        "```python\npyautogui.click(x=1, y=\n```",
-        "pyautogui.click(x=99999, y=1)",
-        "pyautogui.scroll(0)",
-        "pyautogui.fly()",
-        "os.system('true')",
-        "import pyautogui",
-        "pyautogui.click(" + "(" * 5000 + ")" * 5000 + ")",
-        "pyautogui.write(message={1: 2})",
-    ],
+test_what_opencua_cannot_mean_is_refused = refuses(
+    OPENCUA,
+    "",
+    "I would click the button.",
+    "```python\nprint('hello')\n```",
+    "```python\nfor i in range(3):\n    pyautogui.press('tab')\n```",
+    "```python\npyautogui.click(x=a, y=b)\n```",
+    "```python\npyautogui.click(x=1, y=\n```",
+    "pyautogui.click(x=99999, y=1)",
+    "pyautogui.scroll(0)",
+    "pyautogui.fly()",
+    "os.system('true')",
+    "import pyautogui",
+    "pyautogui.click(" + "(" * 5000 + ")" * 5000 + ")",
+    "pyautogui.write(message={1: 2})",
+    task=SCREEN,
 )
-def test_what_opencua_cannot_mean_is_refused(text: str) -> None:
-    with pytest.raises(ParseError):
-        read(text)
 
 
 def test_opencuas_sections_are_its_thought_and_its_conclusion() -> None:
@@ -152,7 +139,7 @@ def test_opencua_cannot_be_given_a_thought_where_its_prompt_asks_for_none() -> N
         adapter("opencua", reasoning="l1").prepare_fixed_thought(step(), (), "It is there.")
 
 
-@pytest.mark.parametrize("code", [f"pyautogui.{call}" for call in ("scroll(-5)", "scroll(12)", "hscroll(3)", "hscroll(-1)")])
+@every_row("code", [f"pyautogui.{call}" for call in ("scroll(-5)", "scroll(12)", "hscroll(3)", "hscroll(-1)")])
 def test_a_desktop_turns_the_wheel_as_far_as_the_reply_states(code: str) -> None:
-    carried_out = pyautogui_code(Scroll.model_validate(read(code).model_dump()), SIZE)
+    carried_out = pyautogui_code(Scroll.model_validate(OPENCUA.parse_response(SCREEN, code).action.model_dump()), SIZE)
     assert carried_out is not None and carried_out.splitlines()[-1].replace("; ", "").endswith(code)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections import Counter
@@ -10,16 +9,16 @@ from typing import Any
 import pytest
 
 from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
-from guieval.errors import DataError, ParseError, UsageError
+from guieval.errors import UsageError
 from guieval.history import HistoryEntry, reference_entry
-from guieval.models import ImageRef, Message
-from guieval.registry import list_models, load_model, model_config
+from guieval.models import ImageRef
+from tests.rows import every_row
 
 from .replies import rows
-from .steps import CLICK, adapter, past, step
+from .steps import CLICK, GROUNDING, HIGH, adapter, step
+from .tables import means, reads, refuses, writes
 
-HIGH = step()
-GROUNDING = step(setting="grounding")
+MODEL = adapter("os_atlas")
 PUBLISHED = {
     "ac_low_test": "androidcontrol",
     "ac_test": "androidcontrol",
@@ -29,7 +28,7 @@ PUBLISHED = {
 }
 
 
-@pytest.mark.parametrize("file", PUBLISHED)
+@every_row("file", PUBLISHED)
 def test_prompts_are_the_published_samples(shared_data: Path, file: str) -> None:
     """Each published sample rebuilt from its own goal, step instruction and past, byte for byte."""
     model = adapter("os_atlas", prompt=PUBLISHED[file])
@@ -55,60 +54,25 @@ def test_the_action_history_of_gui_odyssey_is_calls() -> None:
     assert text.endswith("History: \nStep 1: SCROLL [UP]\nStep 2: CLICK <point>[[500,750]]</point>\n\n")
 
 
-def test_history_states_step_instructions_thoughts_and_plain_sentences() -> None:
-    plain = reference_entry(step(Press(button="BACK")))
-    text = adapter("os_atlas").prepare_input(HIGH, (*past(), plain)).text
-    assert text.endswith("History: \nStep 1: Open the settings\nStep 2: Thought 1\nStep 3: Press the back button.\n\n")
-    assert adapter("os_atlas").prepare_input(GROUNDING, past()).text.endswith("Task: Turn on Wi-Fi\nHistory: \nNone\n")
-
-
-def test_the_published_grounding_prompts_of_the_base_checkpoints() -> None:
-    request = adapter("os_atlas", prompt="base-bbox").prepare_input(GROUNDING, past())
-    question = (
-        'In this UI screenshot, what is the position of the element corresponding to the command "Turn on Wi-Fi" (with bbox)?'
-    )
-    assert request.messages == (Message("user", (ImageRef(GROUNDING, None), question)),)
-    assert request.extra == {"skip_special_tokens": False}
-    request = adapter("os_atlas", prompt="base-point").prepare_input(GROUNDING, ())
-    question = (
-        "In the screenshot of this web page, please give me the coordinates of the element I want to click on according to my "
-        'instructions(with point).\n"Turn on Wi-Fi"'
-    )
-    assert request.messages == (Message("user", (ImageRef(GROUNDING, None), question)),)
-
-
-def test_a_fixed_thought_is_the_begun_reply() -> None:
-    request = adapter("os_atlas").prepare_fixed_thought(HIGH, (), "I see it.")
-    assert request.messages[-1] == Message("assistant", ("thoughts:\nI see it.\nactions:\n",))
-    assert request.prefill
-    with pytest.raises(UsageError, match="thinking is turned off"):
-        adapter("os_atlas", prompt="base-bbox").prepare_fixed_thought(HIGH, (), "I see it.")
-
-
-@pytest.mark.parametrize(
-    ("action", "call"),
-    [
-        (CLICK, "CLICK <point>[[500,750]]</point>"),
-        (LongPress(point=Point(108, 272)), "LONG_PRESS <point>[[108,272]]</point>"),
-        (Type(text="Shanghai [old] mall"), "TYPE [Shanghai [old] mall]"),
-        (Open(app="PocketBook"), "OPEN_APP [PocketBook]"),
-        (Press(button="BACK"), "PRESS_BACK"),
-        (Press(button="HOME"), "PRESS_HOME"),
-        (Press(button="RECENT"), "PRESS_RECENT"),
-        (Press(button="ENTER"), "ENTER"),
-        (Wait(), "WAIT"),
-        (Stop(), "COMPLETE"),
-        (Stop(status="impossible"), "IMPOSSIBLE"),
-    ],
+test_calls_both_ways = writes(
+    MODEL,
+    (CLICK, "CLICK <point>[[500,750]]</point>"),
+    (LongPress(point=Point(108, 272)), "LONG_PRESS <point>[[108,272]]</point>"),
+    (Type(text="Shanghai [old] mall"), "TYPE [Shanghai [old] mall]"),
+    (Open(app="PocketBook"), "OPEN_APP [PocketBook]"),
+    (Press(button="BACK"), "PRESS_BACK"),
+    (Press(button="HOME"), "PRESS_HOME"),
+    (Press(button="RECENT"), "PRESS_RECENT"),
+    (Press(button="ENTER"), "ENTER"),
+    (Wait(), "WAIT"),
+    (Stop(), "COMPLETE"),
+    (Stop(status="impossible"), "IMPOSSIBLE"),
+    wrap=lambda call: f"thoughts:\nDo it.\nactions:\n{call}",
+    thought="Do it.",
 )
-def test_calls_both_ways(action: Action, call: str) -> None:
-    model = adapter("os_atlas")
-    assert model.render(HIGH, action, "Do it.") == f"thoughts:\nDo it.\nactions:\n{call}"
-    parsed = model.parse_response(HIGH, f"thoughts:\nDo it.\nactions:\n{call}")
-    assert (parsed.action, parsed.thought) == (action, "Do it.")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("options", "finger"),
     [
         ({}, "up"),  # the labels of AndroidControl: the content comes from below
@@ -124,137 +88,101 @@ def test_scroll_words(options: dict[str, Any], finger: Any) -> None:
     assert model.render(HIGH, expected) == "actions:\nSCROLL [DOWN]"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param(
-            "Thoughts: tap it\nActions: CLICK <point>[[500, 750]]</point>", id="labels as in the prompt, one line each"
-        ),
-        pytest.param("**Thoughts:** tap\n**Action:** `CLICK <point>[[500,750]]</point>`", id="bold labels and a code mark"),
-        pytest.param("thoughts：tap\nactions：\nCLICK <point>［［500，750］］</point>", id="full-width punctuation"),
-        pytest.param("CLICK <point>[[500,750]]</point>", id="no labels"),
-        pytest.param("I will tap it.\nCLICK <point>[[500,750]]</point>", id="no labels, prose before"),
-        pytest.param("actions:\n```\nCLICK <point>[[500,750]]</point>\n```", id="fence"),
-        pytest.param("actions:\n1. CLICK <point>[[500,750]]</point>\n2. TYPE [a]", id="numbered, several actions"),
-        pytest.param("actions:\nCLICK <point>[[500,750]]</point> TYPE [a]", id="several actions in a line"),
-        pytest.param("actions:\nCLICK <point>[[500,750]]</point> <point>[[1,2]]</point>", id="several points, no corners"),
-        pytest.param("actions:\nclick <point>[[500,750]]</point>", id="lower case"),
-        pytest.param("actions:\nClick the icon:\nCLICK <point>[[500,750]]</point>", id="prose after the label"),
-        pytest.param("actions:\nCLICK <point>[[500,750]]", id="unclosed point"),
-        pytest.param("actions:\nCLICK [[500.0,750.0]]", id="no tag, floats"),
-        pytest.param("actions:\nCLICK (500, 750)", id="round brackets"),
-        pytest.param("actions:\nCLICK <point>[[490,740,510,760]]</point>", id="box"),
-        pytest.param("actions:\nCLICK <point>[[490,740][510,760]]</point>", id="two corners"),
-        pytest.param("actions:\nCLICK <|box_start|>(490,740),(510,760)<|box_end|>", id="box tokens"),
-        pytest.param("actions:\nCLICK <point>[[500,750]]</point><|im_end|>", id="special token"),
-        pytest.param("actions:\nCLICK <point>[[500,750]]</point>\nThis opens [it].", id="trailing prose"),
-    ],
+test_tolerances = means(
+    MODEL,
+    CLICK,
+    ("labels as in the prompt, one line each", "Thoughts: tap it\nActions: CLICK <point>[[500, 750]]</point>"),
+    ("bold labels and a code mark", "**Thoughts:** tap\n**Action:** `CLICK <point>[[500,750]]</point>`"),
+    ("full-width punctuation", "thoughts：tap\nactions：\nCLICK <point>［［500，750］］</point>"),
+    ("no labels", "CLICK <point>[[500,750]]</point>"),
+    ("no labels, prose before", "I will tap it.\nCLICK <point>[[500,750]]</point>"),
+    ("fence", "actions:\n```\nCLICK <point>[[500,750]]</point>\n```"),
+    ("numbered, several actions", "actions:\n1. CLICK <point>[[500,750]]</point>\n2. TYPE [a]"),
+    ("several actions in a line", "actions:\nCLICK <point>[[500,750]]</point> TYPE [a]"),
+    ("several points, no corners", "actions:\nCLICK <point>[[500,750]]</point> <point>[[1,2]]</point>"),
+    ("lower case", "actions:\nclick <point>[[500,750]]</point>"),
+    ("prose after the label", "actions:\nClick the icon:\nCLICK <point>[[500,750]]</point>"),
+    ("unclosed point", "actions:\nCLICK <point>[[500,750]]"),
+    ("no tag, floats", "actions:\nCLICK [[500.0,750.0]]"),
+    ("round brackets", "actions:\nCLICK (500, 750)"),
+    ("box", "actions:\nCLICK <point>[[490,740,510,760]]</point>"),
+    ("two corners", "actions:\nCLICK <point>[[490,740][510,760]]</point>"),
+    ("box tokens", "actions:\nCLICK <|box_start|>(490,740),(510,760)<|box_end|>"),
+    ("special token", "actions:\nCLICK <point>[[500,750]]</point><|im_end|>"),
+    ("trailing prose", "actions:\nCLICK <point>[[500,750]]</point>\nThis opens [it]."),
 )
-def test_tolerances(text: str) -> None:
-    assert adapter("os_atlas").parse_response(HIGH, text).action == CLICK
 
-
-@pytest.mark.parametrize(
-    ("text", "typed"),
-    [
-        pytest.param("TYPE [a] b]", "a] b", id="to the last bracket"),
-        pytest.param("TYPE []", "", id="nothing"),
-        pytest.param("TYPE [a]\nTYPE [b]", "a", id="in front of the next call"),
-        pytest.param("TYPE [a] PRESS_BACK", "a", id="in front of a call in the same line"),
-        pytest.param("TYPE [a]\nthoughts:\nb [c]", "a", id="in front of the next step"),
-        pytest.param("TYPE [a [b]]\nThis types [it].", "a [b]", id="in front of words with brackets"),
-        pytest.param("TYPE [a] b]<|im_end|>", "a] b", id="in front of a special token"),
-        pytest.param("TYPE [多行\n文本]", "多行\n文本", id="several lines"),
-        pytest.param("TYPE [actions: WAIT]", "actions: WAIT", id="words of the format"),
-    ],
+test_typed_text_is_unescaped = reads(
+    MODEL,
+    ("to the last bracket", "TYPE [a] b]", Type(text="a] b")),
+    ("nothing", "TYPE []", Type(text="")),
+    ("in front of the next call", "TYPE [a]\nTYPE [b]", Type(text="a")),
+    ("in front of a call in the same line", "TYPE [a] PRESS_BACK", Type(text="a")),
+    ("in front of the next step", "TYPE [a]\nthoughts:\nb [c]", Type(text="a")),
+    ("in front of words with brackets", "TYPE [a [b]]\nThis types [it].", Type(text="a [b]")),
+    ("in front of a special token", "TYPE [a] b]<|im_end|>", Type(text="a] b")),
+    ("several lines", "TYPE [多行\n文本]", Type(text="多行\n文本")),
+    ("words of the format", "TYPE [actions: WAIT]", Type(text="actions: WAIT")),
+    wrap=lambda text: f"actions:\n{text}",
 )
-def test_typed_text_is_unescaped(text: str, typed: str) -> None:
-    assert adapter("os_atlas").parse_response(HIGH, f"actions:\n{text}").action == Type(text=typed)
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("thoughts:\ntap it", "no action"),
-        ("You should CLICK the icon.", "no action"),
-        ("click the icon", "no action"),
-        ("actions:\nSWIPE [UP]", "'SWIPE', which is not an action"),
-        ("SWIPE [UP]\nCLICK <point>[[500,750]]</point>", "'SWIPE', which is not an action"),
-        ("actions:\nTAP <point>[[1,2]]</point>\nCLICK <point>[[500,750]]</point>", "'TAP', which is not an action"),
-        ("actions:\ntap <point>[[1,2]]</point>\nCLICK <point>[[500,750]]</point>", "'tap', which is not an action"),
-        ("actions:\nSCROLL [UP/DOWN/LEFT/RIGHT]", "names no direction"),
-        ("actions:\nSCROLL [UP or DOWN]", "names no direction"),
-        ("actions:\nCLICK the icon", "gives no point"),
-        ("actions:\nCLICK <point>[[500]]</point>", "holds 1 numbers"),
-        ("actions:\nCLICK <point>[[500,7", "ends inside a point"),
-        ("actions:\nCLICK <point>[[500,1750]]</point>", "outside"),
-        ("actions:\nTYPE hello", "no text in brackets"),
-        ("actions:\nTYPE [hello", "ends inside the text"),
-        ("actions:\nOPEN_APP [ ]", "names no app"),
-        ("actions:\nSCROLL [FORWARD]", "names no direction"),
-        ("actions:\nWait for the page to load", "no action"),
-        ("actions:\n[[500,750]]", "no action"),
-    ],
+POINT = "<point>[[1,2]]</point>"
+test_actions_of_the_desktop_prompt_are_unsupported = reads(
+    MODEL,
+    (f"actions:\nDOUBLECLICK {POINT}", Unsupported(name="DOUBLECLICK", arguments={"text": POINT})),
+    ("actions:\nHOTKEY [CTRL_A]", Unsupported(name="HOTKEY", arguments={"text": "[CTRL_A]"})),
+    ("actions:\nPRESS_TAB", Unsupported(name="PRESS_TAB")),
 )
-def test_refusals(text: str, reason: str) -> None:
-    with pytest.raises(ParseError, match=reason):
-        adapter("os_atlas").parse_response(HIGH, text)
-
-
-def test_actions_of_the_desktop_prompt_are_unsupported() -> None:
-    read = adapter("os_atlas").parse_response
-    point = "<point>[[1,2]]</point>"
-    assert read(HIGH, f"actions:\nDOUBLECLICK {point}").action == Unsupported(name="DOUBLECLICK", arguments={"text": point})
-    assert read(HIGH, "actions:\nHOTKEY [CTRL_A]").action == Unsupported(name="HOTKEY", arguments={"text": "[CTRL_A]"})
-    assert read(HIGH, "actions:\nPRESS_TAB").action == Unsupported(name="PRESS_TAB")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<|object_ref_start|>tab (2, 3)<|object_ref_end|><|box_start|>(480,730),(520,770)<|box_end|><|im_end|>",
-        "language switch(480,730),(520,770)",
-        "GPS [[480,730],[520,770]]",
-        "[[500,750]]",
-        "<point>[[500, 750]]</point>",
-    ],
+test_a_base_checkpoint_answers_with_a_point = writes(
+    adapter("os_atlas", prompt="base-point"), (CLICK, "<point>[[500,750]]</point>"), task=GROUNDING
 )
-def test_places_alone(text: str) -> None:
-    for prompt in ("base-bbox", "base-point"):
-        for task in (HIGH, GROUNDING):
-            assert adapter("os_atlas", prompt=prompt).parse_response(task, text).action == CLICK
-    assert adapter("os_atlas").parse_response(GROUNDING, text).action == CLICK
-    with pytest.raises(ParseError, match=r"no action|not an action"):
-        adapter("os_atlas").parse_response(HIGH, text)
+test_a_base_checkpoint_answers_with_a_box = writes(
+    adapter("os_atlas", prompt="base-bbox"), (CLICK, "<|box_start|>(500,750),(500,750)<|box_end|>"), task=GROUNDING
+)
+
+test_refusals = refuses(
+    MODEL,
+    ("thoughts:\ntap it", "no action"),
+    ("You should CLICK the icon.", "no action"),
+    ("click the icon", "no action"),
+    ("actions:\nSWIPE [UP]", "'SWIPE', which is not an action"),
+    ("SWIPE [UP]\nCLICK <point>[[500,750]]</point>", "'SWIPE', which is not an action"),
+    ("actions:\nTAP <point>[[1,2]]</point>\nCLICK <point>[[500,750]]</point>", "'TAP', which is not an action"),
+    ("actions:\ntap <point>[[1,2]]</point>\nCLICK <point>[[500,750]]</point>", "'tap', which is not an action"),
+    ("actions:\nSCROLL [UP/DOWN/LEFT/RIGHT]", "names no direction"),
+    ("actions:\nSCROLL [UP or DOWN]", "names no direction"),
+    ("actions:\nCLICK the icon", "gives no point"),
+    ("actions:\nCLICK <point>[[500]]</point>", "holds 1 numbers"),
+    ("actions:\nCLICK <point>[[500,7", "ends inside a point"),
+    ("actions:\nCLICK <point>[[500,1750]]</point>", "outside"),
+    ("actions:\nTYPE hello", "no text in brackets"),
+    ("actions:\nTYPE [hello", "ends inside the text"),
+    ("actions:\nOPEN_APP [ ]", "names no app"),
+    ("actions:\nSCROLL [FORWARD]", "names no direction"),
+    ("actions:\nWait for the page to load", "no action"),
+    ("actions:\n[[500,750]]", "no action"),
+)
 
 
-def test_a_base_checkpoint_answers_with_a_place() -> None:
-    assert adapter("os_atlas", prompt="base-point").render(GROUNDING, CLICK) == "<point>[[500,750]]</point>"
-    assert adapter("os_atlas", prompt="base-bbox").render(GROUNDING, CLICK) == "<|box_start|>(500,750),(500,750)<|box_end|>"
+PLACES = (
+    "<|object_ref_start|>tab (2, 3)<|object_ref_end|><|box_start|>(480,730),(520,770)<|box_end|><|im_end|>",
+    "language switch(480,730),(520,770)",
+    "GPS [[480,730],[520,770]]",
+    "[[500,750]]",
+    "<point>[[500, 750]]</point>",
+)
+BASE = [adapter("os_atlas", prompt=prompt) for prompt in ("base-bbox", "base-point")]
+test_a_place_alone_is_what_base_checkpoints_answer = means(BASE, CLICK, *PLACES)
+test_a_place_alone_is_an_answer_to_a_query = means([MODEL, *BASE], CLICK, *PLACES, task=GROUNDING)
+test_a_place_alone_is_no_action = refuses(MODEL, *((text, "no action|not an action") for text in PLACES))
 
 
 def test_refused_uses() -> None:
-    with pytest.raises(DataError, match="step instruction"):
-        adapter("os_atlas").prepare_input(step(setting="low"), ())
-    with pytest.raises(UsageError, match="no thinking switch"):
-        load_model("os-atlas-7b", thinking=False)
+    with pytest.raises(UsageError, match="thinking is turned off"):
+        adapter("os_atlas", prompt="base-bbox").prepare_fixed_thought(HIGH, (), "I see it.")
     with pytest.raises(UsageError, match="prompt"):
         adapter("os_atlas", prompt="aitw")
-
-
-def test_checkpoints() -> None:
-    names = {"os-atlas-7b", "os-atlas-4b", *(f"os-atlas-{kind}-{size}" for kind in ("pro", "base") for size in ("7b", "4b"))}
-    assert {name for name in list_models() if name.startswith("os-atlas")} == names
-    for name in names:
-        assert model_config(name).frame == load_model(name).frame(HIGH).name
-        assert model_config(name).vllm.get("trust-remote-code", False) == name.endswith("4b")
-
-
-@pytest.mark.parametrize(("name", "digest"), [("bbox", "d261bb67e17a7eb7"), ("point-4b", "a38ee01af60b5e58")])
-def test_grounding_prompts_are_byte_exact(name: str, digest: str) -> None:
-    prompt = f"base-{name.removesuffix('-4b')}"
-    text = adapter("os_atlas", prompt=prompt).prepare_input(GROUNDING, ()).text.replace("Turn on Wi-Fi", "{instruction}")
-    assert hashlib.sha256(text.encode()).hexdigest().startswith(digest)
 
 
 def test_recorded_replies(shared_data: Path, capsys: pytest.CaptureFixture[str]) -> None:

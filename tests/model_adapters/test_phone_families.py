@@ -24,14 +24,18 @@ from guieval.actions import (
     Unsupported,
     Wait,
 )
-from guieval.errors import ParseError, UsageError
+from guieval.errors import UsageError
 from guieval.frames import PER_999, PER_1000
 from guieval.history import reference_entry
 from guieval.models import ABCModel, Message
 from guieval.registry import build_model, load_model
 from guieval.steps import StepTaskModel
 from guieval.testing.conformance.adapters import example_step
+from tests.rows import every_row
 
+from .tables import reads, refuses
+
+MAI_UI, AUTOGLM, STEP_GUI = map(load_model, ("mai-ui-8b", "autoglm-phone-9b", "gelab-zero-4b-preview"))
 MIDDLE, CORNER = Point(500.0, 500.0), Point(0.0, 0.0)
 
 
@@ -62,54 +66,45 @@ def mai(thought: str = "t", **arguments: Any) -> str:
     return f"<thinking>\n{thought}\n</thinking>\n<tool_call>\n{call}\n</tool_call>"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "action"),
-    [
-        ({"action": "long_press", "coordinate": [0, 0]}, LongPress(point=CORNER)),
-        ({"action": "type", "text": "a"}, Type(text="a")),
-        ({"action": "swipe", "direction": "up"}, Scroll(point=MIDDLE, direction="up")),
-        ({"action": "swipe", "direction": "left", "coordinate": [0, 0]}, Scroll(point=CORNER, direction="left")),
-        ({"action": "open", "text": "Clock"}, Open(app="Clock")),
-        ({"action": "system_button", "button": "enter"}, Press(button="ENTER")),
-        ({"action": "wait"}, Wait()),
-        ({"action": "terminate", "status": "fail"}, Stop(status="impossible")),
-    ],
+test_mai_uis_calls = reads(
+    MAI_UI,
+    ({"action": "long_press", "coordinate": [0, 0]}, LongPress(point=CORNER)),
+    ({"action": "type", "text": "a"}, Type(text="a")),
+    ({"action": "swipe", "direction": "up"}, Scroll(point=MIDDLE, direction="up")),
+    ({"action": "swipe", "direction": "left", "coordinate": [0, 0]}, Scroll(point=CORNER, direction="left")),
+    ({"action": "open", "text": "Clock"}, Open(app="Clock")),
+    ({"action": "system_button", "button": "enter"}, Press(button="ENTER")),
+    ({"action": "wait"}, Wait()),
+    ({"action": "terminate", "status": "fail"}, Stop(status="impossible")),
+    ({"action": "click", "coordinate": [999, 0]}, Click(point=Point(1000.0, 0.0))),
+    ({"action": "click", "coordinate": [0, 0, 999, 999]}, Click(point=MIDDLE)),
+    (
+        {"action": "drag", "start_coordinate": [0, 0], "end_coordinate": [999, 999]},
+        Drag(start=CORNER, end=Point(1000.0, 1000.0)),
+    ),
+    ({"action": "answer", "text": "7"}, Answer(text="7")),
+    ({"action": "system_button", "button": "menu"}, Unsupported),
+    wrap=lambda arguments: mai(**arguments),
 )
-def test_mai_uis_calls(arguments: dict[str, Any], action: Action) -> None:
-    assert read("mai-ui-8b", mai(**arguments)) == action
+
+test_mai_ui_swipes_to_a_side = refuses(MAI_UI, mai(action="swipe", direction="sideways"))
 
 
 def test_mai_uis_frames_are_999_in_calls_and_1000_in_grounding() -> None:
-    click = read("mai-ui-8b", mai(action="click", coordinate=[999, 0]))
-    assert click == Click(point=Point(1000.0, 0.0))
     grounding = '<grounding_think>It is there.</grounding_think>\n<answer>\n{"coordinate": [250,500]}\n</answer>'
-    parsed = load_model("mai-ui-8b").parse_response(step(setting="grounding"), grounding)
+    parsed = MAI_UI.parse_response(step(setting="grounding"), grounding)
     assert parsed.action == Click(point=Point(250.0, 500.0)) and parsed.thought == "It is there."
-    assert (
-        load_model("mai-ui-8b").frame(step()) == PER_999
-        and load_model("mai-ui-8b").frame(step(setting="grounding")) == PER_1000
-    )
-
-
-def test_mai_uis_box_is_its_centre_and_its_other_calls_act_on_devices_only() -> None:
-    assert read("mai-ui-8b", mai(action="click", coordinate=[0, 0, 999, 999])) == Click(point=MIDDLE)
-    drag = read("mai-ui-8b", mai(action="drag", start_coordinate=[0, 0], end_coordinate=[999, 999]))
-    assert isinstance(drag, Unsupported) and drag.device == Drag(start=CORNER, end=Point(1000.0, 1000.0))
-    answer = read("mai-ui-8b", mai(action="answer", text="7"))
-    assert isinstance(answer, Unsupported) and answer.device == Answer(text="7")
-    assert isinstance(read("mai-ui-8b", mai(action="system_button", button="menu")), Unsupported)
-    with pytest.raises(ParseError):
-        read("mai-ui-8b", mai(action="swipe", direction="sideways"))
+    assert MAI_UI.frame(step()) == PER_999 and MAI_UI.frame(step(setting="grounding")) == PER_1000
 
 
 def test_mai_uis_thought_may_lack_its_first_tag() -> None:
     text = "I tap it.</think>\n" + mai(action="wait").partition("</thinking>\n")[2]
-    parsed = load_model("mai-ui-8b").parse_response(step(), text)
+    parsed = MAI_UI.parse_response(step(), text)
     assert parsed.action == Wait() and parsed.thought == "I tap it."
 
 
 def test_mai_uis_past_keeps_all_replies_and_the_last_two_screenshots() -> None:
-    messages = past_of(load_model("mai-ui-8b"), 4)
+    messages = past_of(MAI_UI, 4)
     roles = [message.role if all(isinstance(part, str) for part in message.parts) else "image" for message in messages]
     assert roles == ["user", "assistant", "assistant", "image", "assistant", "image", "assistant", "image"]
     assert '{"name":"mobile_use","arguments":{"action":"click","coordinate":[500,500]}}' in texts(messages[1])
@@ -118,42 +113,34 @@ def test_mai_uis_past_keeps_all_replies_and_the_last_two_screenshots() -> None:
 # --- AutoGLM-Phone ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("call", "action"),
-    [
-        ('do(action="Tap", element=[500,500])', Click(point=MIDDLE)),
-        ('do(action="Tap", element=[500,500], message="重要操作")', Click(point=MIDDLE)),
-        ('do(action="Type", text="say \\"hi\\"")', Type(text='say "hi"')),
-        ('do(action="Type_Name", text="李雷")', Type(text="李雷")),
-        ('do(action="Swipe", start=[500,500], end=[500,100])', Scroll(point=MIDDLE, direction="up", distance=400)),
-        ('do(action="Long Press", element=[0,0])', LongPress(point=CORNER)),
-        ('do(action="Launch", app="微信")', Open(app="微信")),
-        ('do(action="Back")', Press(button="BACK")),
-        ('do(action="Wait", duration="3 seconds")', Wait(duration=3000.0)),
-        ('finish(message="Done (all of it).")', Stop()),
-    ],
+test_autoglms_calls = reads(
+    AUTOGLM,
+    ('do(action="Tap", element=[500,500])', Click(point=MIDDLE)),
+    ('do(action="Tap", element=[500,500], message="重要操作")', Click(point=MIDDLE)),
+    ('do(action="Type", text="say \\"hi\\"")', Type(text='say "hi"')),
+    ('do(action="Type_Name", text="李雷")', Type(text="李雷")),
+    ('do(action="Swipe", start=[500,500], end=[500,100])', Scroll(point=MIDDLE, direction="up", distance=400)),
+    ('do(action="Long Press", element=[0,0])', LongPress(point=CORNER)),
+    ('do(action="Launch", app="微信")', Open(app="微信")),
+    ('do(action="Back")', Press(button="BACK")),
+    ('do(action="Wait", duration="3 seconds")', Wait(duration=3000.0)),
+    ('finish(message="Done (all of it).")', Stop()),
+    ('do(action="Double Tap", element=[0,0])', DoubleClick(point=CORNER)),
+    ('do(action="Take_over", message="log in")', Unsupported),
+    wrap=lambda call: (call, f"<think>why</think>\n<answer>{call}</answer>", f"<think>why</think><answer>\n{call}\n</answer>"),
 )
-def test_autoglms_calls(call: str, action: Action) -> None:
-    for text in (call, f"<think>why</think>\n<answer>{call}</answer>", f"<think>why</think><answer>\n{call}\n</answer>"):
-        assert read("autoglm-phone-9b", text) == action
 
-
-def test_autoglms_other_calls_and_garbage() -> None:
-    tap = read("autoglm-phone-9b", 'do(action="Double Tap", element=[0,0])')
-    assert isinstance(tap, Unsupported) and tap.device == DoubleClick(point=CORNER)
-    assert isinstance(read("autoglm-phone-9b", 'do(action="Take_over", message="log in")'), Unsupported)
-    for text in (
-        'do(action="Fly")',
-        'do(action="Wait", duration="a while")',
-        "I would tap.",
-        'do(action="Tap", element=[x,y])',
-    ):
-        with pytest.raises(ParseError):
-            read("autoglm-phone-9b", text)
+test_autoglms_garbage = refuses(
+    AUTOGLM,
+    'do(action="Fly")',
+    'do(action="Wait", duration="a while")',
+    "I would tap.",
+    'do(action="Tap", element=[x,y])',
+)
 
 
 def test_autoglms_thought_is_what_stands_before_the_call() -> None:
-    parsed = load_model("autoglm-phone-9b").parse_response(step(), 'The page loads.\ndo(action="Home")')
+    parsed = AUTOGLM.parse_response(step(), 'The page loads.\ndo(action="Home")')
     assert parsed.thought == "The page loads."
 
 
@@ -167,42 +154,38 @@ def test_autoglms_past_keeps_its_texts_and_loses_its_screenshots() -> None:
 # --- Step-GUI ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("fields", "action"),
-    [
-        ("action:CLICK\tpoint:500,500", Click(point=MIDDLE)),
-        ("action:CLICK\tpoint:500 500", Click(point=MIDDLE)),
-        ("action:TYPE\tvalue:hello: world\tpoint:1,2", Type(text="hello: world")),
-        ("action:COMPLETE\treturn:all done", Stop()),
-        ("action:ABORT\tvalue:no such app", Stop(status="impossible")),
-        ("action:WAIT\tvalue:2", Wait(duration=2000.0)),
-        ("action:AWAKE\tvalue:Maps", Open(app="Maps")),
-        ("action:SLIDE\tpoint1:500,500\tpoint2:100,500", Scroll(point=MIDDLE, direction="left", distance=400)),
-        ("action:LONGPRESS\tpoint:0,0", LongPress(point=CORNER)),
+test_step_guis_fields = reads(
+    STEP_GUI,
+    ("action:CLICK\tpoint:500,500", Click(point=MIDDLE)),
+    ("action:CLICK\tpoint:500 500", Click(point=MIDDLE)),
+    ("action:TYPE\tvalue:hello: world\tpoint:1,2", Type(text="hello: world")),
+    ("action:COMPLETE\treturn:all done", Stop()),
+    ("action:ABORT\tvalue:no such app", Stop(status="impossible")),
+    ("action:WAIT\tvalue:2", Wait(duration=2000.0)),
+    ("action:AWAKE\tvalue:Maps", Open(app="Maps")),
+    ("action:SLIDE\tpoint1:500,500\tpoint2:100,500", Scroll(point=MIDDLE, direction="left", distance=400)),
+    ("action:LONGPRESS\tpoint:0,0", LongPress(point=CORNER)),
+    wrap=lambda fields: [
+        f"<{opened}> I see it. </{closed}>\nexplain:tap it\t{fields}\tsummary:Opened the app."
+        for opened, closed in (("THINK", "THINK"), ("think", "think"), ("TINK", "TINK"))
     ],
+    thought="I see it.",
+    conclusion="Opened the app.",
 )
-def test_step_guis_fields(fields: str, action: Action) -> None:
-    for opened, closed in (("<THINK>", "</THINK>"), ("<think>", "</think>"), ("<TINK>", "</TINK>")):
-        text = f"{opened} I see it. {closed}\nexplain:tap it\t{fields}\tsummary:Opened the app."
-        parsed = load_model("gelab-zero-4b-preview").parse_response(step(), text)
-        assert (parsed.action, parsed.thought, parsed.conclusion) == (action, "I see it.", "Opened the app.")
 
-
-def test_step_guis_garbage_is_no_action() -> None:
-    for text in (
-        "",
-        "<THINK> hm </THINK>",
-        "explain:tap\tsummary:done",
-        "action:JUMP",
-        "action:CLICK\tpoint:here",
-        "action:CLICK",
-    ):
-        with pytest.raises(ParseError):
-            read("gelab-zero-4b-preview", text)
+test_step_guis_garbage_is_no_action = refuses(
+    STEP_GUI,
+    "",
+    "<THINK> hm </THINK>",
+    "explain:tap\tsummary:done",
+    "action:JUMP",
+    "action:CLICK\tpoint:here",
+    "action:CLICK",
+)
 
 
 def test_step_guis_past_is_its_last_summary_or_the_steps_in_words() -> None:
-    model = load_model("gelab-zero-4b-preview")
+    model = STEP_GUI
     entry = reference_entry(step(index=0, length=2))
     own = replace(entry, raw_response="<THINK>x</THINK>\nexplain:y\taction:CLICK\tpoint:1,1\tsummary:Opened Maps.")
     following = step(index=1, length=2)
@@ -238,8 +221,8 @@ SCALED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "default", "setting", "text"), SCALED)
-@pytest.mark.parametrize("scale", [None, 999, 1000])
+@every_row(("name", "default", "setting", "text"), SCALED)
+@every_row("scale", [None, 999, 1000])
 def test_the_scale_is_an_option(name: str, default: int, setting: dict[str, Any], text: str, scale: int | None) -> None:
     config = load_model(name).config
     model = build_model(config if scale is None else config.model_copy(update={"options": {**config.options, "scale": scale}}))

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from guieval.actions import (
-    Action,
     Answer,
     Click,
     Hotkey,
@@ -19,98 +18,39 @@ from guieval.actions import (
     Unsupported,
     Wait,
 )
-from guieval.errors import DataError, ParseError, UsageError
-from guieval.history import HistoryEntry, reference_entry
-from guieval.models import ImageRef
+from guieval.errors import UsageError
+from guieval.history import HistoryEntry
+from tests.rows import every_row
 
-from .steps import adapter, past, step
+from .steps import GROUNDING, adapter, past, step
+from .tables import means, reads, refuses
 
 QWEN25 = adapter("qwen2_5_vl")
 QWEN3 = adapter("qwen3_vl")
 
 
-def user_text(name: str, **changes: Any) -> str:
-    message = adapter(name).prepare_input(step(**changes), past(3)).messages[-1]
-    text, image = message.parts
-    assert message.role == "user"
-    assert isinstance(text, str)
-    assert isinstance(image, ImageRef)
-    return text
-
-
-GROUNDING = step(setting="grounding")
 PLACES = ('[{"point_2d": [500, 750], "label": "bar"}]', '{"bbox_2d": [400, 700, 600, 800]}')
 CALL = '<tool_call>{"name": "mobile_use", "arguments": {"action": "click", "coordinate": [999, 0]}}</tool_call>'
 
 
-@pytest.mark.parametrize("text", PLACES)
-def test_qwen3_reads_lists_in_thousandths_and_calls_in_0_to_999(text: str) -> None:
-    assert QWEN3.parse_response(GROUNDING, text).action == Click(point=Point(500, 750))
-    assert QWEN3.parse_response(GROUNDING, '{"point_2d": [1000, 1000]}').action == Click(point=Point(1000, 1000))
-    assert QWEN3.parse_response(GROUNDING, CALL).action == Click(point=Point(1000, 0))
-    assert QWEN3.parse_response(step(), CALL).action == Click(point=Point(1000, 0))
+test_qwen3_reads_lists_in_thousandths_and_calls_in_0_to_999 = reads(
+    QWEN3,
+    *((text, Click(point=Point(500, 750))) for text in PLACES),
+    ('{"point_2d": [1000, 1000]}', Click(point=Point(1000, 1000))),
+    (CALL, Click(point=Point(1000, 0))),
+    task=GROUNDING,
+)
+test_qwen3_reads_lists_in_0_to_999_where_that_is_chosen = reads(
+    adapter("qwen3_vl", list_scale=999),
+    *((text, Click(point=Point(500 * 1000 / 999, 750 * 1000 / 999))) for text in PLACES),
+    (CALL, Click(point=Point(1000, 0))),
+    task=GROUNDING,
+)
 
 
-@pytest.mark.parametrize("text", PLACES)
-def test_qwen3_reads_lists_in_0_to_999_where_that_is_chosen(text: str) -> None:
-    model = adapter("qwen3_vl", list_scale=999)
-    assert model.parse_response(GROUNDING, text).action == Click(point=Point(500 * 1000 / 999, 750 * 1000 / 999))
-    assert model.parse_response(GROUNDING, CALL).action == Click(point=Point(1000, 0))
+def test_lists_have_one_of_two_scales() -> None:
     with pytest.raises(UsageError, match="cannot use 998 as option 'list_scale'"):
         adapter("qwen3_vl", list_scale=998)
-
-
-def test_qwen25_writes_the_history_as_json_calls() -> None:
-    assert user_text("qwen2_5_vl") == (
-        "The user query:  Turn on Wi-Fi\n"
-        "Task progress (You have done the following operation on the current device): "
-        'Step 1: {"name": "mobile_use", "arguments": {"action": "open", "text": "Settings"}}; '
-        'Step 2: {"name": "mobile_use", "arguments": {"action": "type", "text": "it\'s"}}; '
-        'Step 3: {"name": "mobile_use", "arguments": {"action": "click", "coordinate": [546, 1806]}}; '
-    )
-
-
-def test_qwen25_states_the_step_instruction_on_a_line_of_its_own() -> None:
-    text = user_text("qwen2_5_vl", setting="low", low_level_instruction="Tap {history}")
-    goal, current, progress = text.split("\n")
-    assert (goal, current) == ("The user query:  Turn on Wi-Fi", "Current step query: Tap {history}")
-    assert progress.startswith("Task progress (You have done the following operation on the current device): Step 1: {")
-
-
-def test_qwen25_states_the_resized_size() -> None:
-    system = QWEN25.prepare_input(step(), ()).messages[0]
-    assert system.role == "system"
-    assert isinstance(system.parts[0], str)
-    assert "The screen's resolution is 1092x2408.\\n" in system.parts[0]
-    assert system.parts[0].startswith("You are a helpful assistant.\n\n# Tools\n\n")
-
-
-def test_qwen25_grounding_is_a_prefilled_click() -> None:
-    task = step(setting="grounding", instruction="the {width} button", screenshot_size=(1920, 1080))
-    request = QWEN25.prepare_input(task, ())
-    system, user, assistant = request.messages
-    assert isinstance(system.parts[0], str)
-    assert "* The screen's resolution is 1932x1092." in system.parts[0]
-    assert user.parts == (ImageRef(task), "the {width} button")
-    assert assistant.parts == ('<tool_call>\n{"name": "computer_use", "arguments": {"action": "left_click", "coordinate": [',)
-    assert request.prefill
-    assert request.extra == {"continue_final_message": True, "add_generation_prompt": False}
-    assert "<|" not in request.text
-
-
-def test_qwen3_writes_the_history_as_action_sentences() -> None:
-    assert user_text("qwen3_vl") == (
-        "The user query: Turn on Wi-Fi.\n"
-        "Task progress (You have done the following operation on the current device): "
-        "Step 1: Open the settings; Step 2: I did step 1; Step 3: I did step 2; .\n"
-    )
-    assert user_text("qwen3_vl", setting="low", low_level_instruction="Tap").startswith("The user query: Tap.\n")
-
-
-@pytest.mark.parametrize("name", ["qwen2_5_vl", "qwen3_vl"])
-def test_a_missing_step_instruction_is_reported(name: str) -> None:
-    with pytest.raises(DataError, match="b/e#0"):
-        adapter(name).prepare_input(step(setting="low"), ())
 
 
 def test_images_are_resized_here_only_where_a_limit_binds() -> None:
@@ -132,152 +72,134 @@ def call(arguments: str) -> str:
 MIDDLE = Point(500.0, 500.0)  # (546, 1204) of 1092 x 2408
 
 
-@pytest.mark.parametrize(
-    ("case", "text", "action"),
-    [
-        ("published example", click(546, 1204), Click(point=MIDDLE)),
-        ("empty line first", "\n\n" + click(546, 1204), Click(point=MIDDLE)),
-        ("coordinate as text", call('{"action": "click", "coordinate": "(546, 1204)"}'), Click(point=MIDDLE)),
-        ("coordinate as a box", call('{"action": "click", "coordinate": [545, 1200, 547, 1208]}'), Click(point=MIDDLE)),
-        ("desktop word", call('{"action": "left_click", "coordinate": [546, 1204]}'), Click(point=MIDDLE)),
-        ("action as tool", '<tool_call>{"name": "left_click", "arguments": {"coordinate": [546, 1204]}}', Click(point=MIDDLE)),
-        ("coordinate as arguments", '{"name": "click", "arguments": [546, 1204]}}', Click(point=MIDDLE)),
-        ("arguments beside the name", '{"name": "click", "coordinate": [546, 1204]}', Click(point=MIDDLE)),
-        ("numbers as text", call('{"action": "CLICK", "coordinate": ["546", "1204"]}'), Click(point=MIDDLE)),
-        ("full-width", call('{"action": "click", "coordinate": "（546，1204）"}'), Click(point=MIDDLE)),
-        ("brackets before the call", "<tool_call>\nitem [3]: " + click(546, 1204)[12:], Click(point=MIDDLE)),
-        ("fenced within the tags", "<tool_call>\n```json\n" + click(546, 1204)[12:], Click(point=MIDDLE)),
-        ("after a label", 'Call: {"name": "mobile_use", "arguments": {"action": "open", "text": "A"}} Done.', Open(app="A")),
-        ("no call around", '{"action": "click", "coordinate": [546, 1204]}', Click(point=MIDDLE)),
-        ("arguments as text", call('"{\\"action\\": \\"open\\", \\"text\\": \\"X\\"}"'), Open(app="X")),
-        ("fenced", '```json\n[{"name": "mobile_use", "arguments": {"action": "wait", "time": "2"}}]\n```', Wait(duration=2000)),
-        (
-            "brackets missing at the end",
-            '<tool_call>{"name": "mobile_use", "arguments": {"action": "open", "text": "A"',
-            Open(app="A"),
-        ),
-        ("the tag in a text", call('{"action": "open", "text": "</tool_call>"}'), Open(app="</tool_call>")),
-        ("one bracket missing before the tag", call('{"action": "open", "text": "A"'), Open(app="A")),
-        (
-            "long press",
-            call('{"action": "long_press", "coordinate": [546, 1204], "time": 2.5}'),
-            LongPress(point=MIDDLE, duration=2500),
-        ),
-        ("no time", call('{"action": "long_press", "coordinate": [546, 1204]}'), LongPress(point=MIDDLE)),
-        ("null time", call('{"action": "long_press", "coordinate": [546, 1204], "time": null}'), LongPress(point=MIDDLE)),
-        (
-            "swipe is the finger's path",
-            call('{"action": "swipe", "coordinate": [546, 1204], "coordinate2": [500, 600]}'),
-            Scroll(point=MIDDLE, direction="up", distance=250.831),
-        ),
-        (
-            "the description's spelling",
-            call('{"action": "swipe", "coordinate": [546, 1204], "coordinates2": [900, 1204]}'),
-            Scroll(point=MIDDLE, direction="right", distance=324.176),
-        ),
-        ("number as text", call('{"action": "type", "text": 42}'), Type(text="42")),
-        ("button", call('{"action": "system_button", "button": "enter"}'), Press(button="ENTER")),
-        ("key that is a button", call('{"action": "key", "text": "BACK"}'), Press(button="BACK")),
-        (
-            "menu",
-            call('{"action": "system_button", "button": "Menu"}'),
-            Unsupported(name="system_button", arguments={"button": "Menu"}),
-        ),
-        (
-            "answer",
-            call('{"action": "answer", "text": "7"}'),
-            Unsupported(name="answer", arguments={"text": "7"}, device=Answer(text="7")),
-        ),
-        (
-            "key",
-            call('{"action": "key", "text": "volume_up"}'),
-            Unsupported(name="key", arguments={"text": "volume_up"}, device=Hotkey(keys=("volume_up",))),
-        ),
-        ("double click", call('{"action": "double_click"}'), Unsupported(name="double_click")),
-        ("success", call('{"action": "terminate", "status": "success"}'), Stop()),
-        ("failure", call('{"action": "terminate", "status": "failure"}'), Stop(status="impossible")),
-        ("no status", call('{"action": "terminate"}'), Stop()),
-        ("upper case", call('{"action": "terminate", "status": "Failure"}'), Stop(status="impossible")),
-        ("two calls", call('{"action": "open", "text": "A"}') + call('{"action": "open", "text": "B"}'), Open(app="A")),
-        (
-            "two calls in a list",
-            "<tool_call>\n["
-            '{"name": "mobile_use", "arguments": {"action": "open", "text": "A"}}, '
-            '{"name": "mobile_use", "arguments": {"action": "open", "text": "B"}}'
-            "]\n</tool_call>",
-            Open(app="A"),
-        ),
-    ],
+test_qwen_replies = reads(
+    QWEN25,
+    ("published example", click(546, 1204), Click(point=MIDDLE)),
+    ("empty line first", "\n\n" + click(546, 1204), Click(point=MIDDLE)),
+    ("coordinate as text", call('{"action": "click", "coordinate": "(546, 1204)"}'), Click(point=MIDDLE)),
+    ("coordinate as a box", call('{"action": "click", "coordinate": [545, 1200, 547, 1208]}'), Click(point=MIDDLE)),
+    ("desktop word", call('{"action": "left_click", "coordinate": [546, 1204]}'), Click(point=MIDDLE)),
+    ("action as tool", '<tool_call>{"name": "left_click", "arguments": {"coordinate": [546, 1204]}}', Click(point=MIDDLE)),
+    ("coordinate as arguments", '{"name": "click", "arguments": [546, 1204]}}', Click(point=MIDDLE)),
+    ("arguments beside the name", '{"name": "click", "coordinate": [546, 1204]}', Click(point=MIDDLE)),
+    ("numbers as text", call('{"action": "CLICK", "coordinate": ["546", "1204"]}'), Click(point=MIDDLE)),
+    ("full-width", call('{"action": "click", "coordinate": "（546，1204）"}'), Click(point=MIDDLE)),
+    ("brackets before the call", "<tool_call>\nitem [3]: " + click(546, 1204)[12:], Click(point=MIDDLE)),
+    ("fenced within the tags", "<tool_call>\n```json\n" + click(546, 1204)[12:], Click(point=MIDDLE)),
+    ("after a label", 'Call: {"name": "mobile_use", "arguments": {"action": "open", "text": "A"}} Done.', Open(app="A")),
+    ("no call around", '{"action": "click", "coordinate": [546, 1204]}', Click(point=MIDDLE)),
+    ("arguments as text", call('"{\\"action\\": \\"open\\", \\"text\\": \\"X\\"}"'), Open(app="X")),
+    ("fenced", '```json\n[{"name": "mobile_use", "arguments": {"action": "wait", "time": "2"}}]\n```', Wait(duration=2000)),
+    (
+        "brackets missing at the end",
+        '<tool_call>{"name": "mobile_use", "arguments": {"action": "open", "text": "A"',
+        Open(app="A"),
+    ),
+    ("the tag in a text", call('{"action": "open", "text": "</tool_call>"}'), Open(app="</tool_call>")),
+    ("one bracket missing before the tag", call('{"action": "open", "text": "A"'), Open(app="A")),
+    (
+        "long press",
+        call('{"action": "long_press", "coordinate": [546, 1204], "time": 2.5}'),
+        LongPress(point=MIDDLE, duration=2500),
+    ),
+    ("no time", call('{"action": "long_press", "coordinate": [546, 1204]}'), LongPress(point=MIDDLE)),
+    ("null time", call('{"action": "long_press", "coordinate": [546, 1204], "time": null}'), LongPress(point=MIDDLE)),
+    (
+        "swipe is the finger's path",
+        call('{"action": "swipe", "coordinate": [546, 1204], "coordinate2": [500, 600]}'),
+        Scroll(point=MIDDLE, direction="up", distance=250.831),
+    ),
+    (
+        "the description's spelling",
+        call('{"action": "swipe", "coordinate": [546, 1204], "coordinates2": [900, 1204]}'),
+        Scroll(point=MIDDLE, direction="right", distance=324.176),
+    ),
+    ("number as text", call('{"action": "type", "text": 42}'), Type(text="42")),
+    ("button", call('{"action": "system_button", "button": "enter"}'), Press(button="ENTER")),
+    ("key that is a button", call('{"action": "key", "text": "BACK"}'), Press(button="BACK")),
+    (
+        "menu",
+        call('{"action": "system_button", "button": "Menu"}'),
+        Unsupported(name="system_button", arguments={"button": "Menu"}),
+    ),
+    (
+        "answer",
+        call('{"action": "answer", "text": "7"}'),
+        Unsupported(name="answer", arguments={"text": "7"}, device=Answer(text="7")),
+    ),
+    (
+        "key",
+        call('{"action": "key", "text": "volume_up"}'),
+        Unsupported(name="key", arguments={"text": "volume_up"}, device=Hotkey(keys=("volume_up",))),
+    ),
+    ("double click", call('{"action": "double_click"}'), Unsupported(name="double_click")),
+    ("success", call('{"action": "terminate", "status": "success"}'), Stop()),
+    ("failure", call('{"action": "terminate", "status": "failure"}'), Stop(status="impossible")),
+    ("no status", call('{"action": "terminate"}'), Stop()),
+    ("upper case", call('{"action": "terminate", "status": "Failure"}'), Stop(status="impossible")),
+    ("two calls", call('{"action": "open", "text": "A"}') + call('{"action": "open", "text": "B"}'), Open(app="A")),
+    (
+        "two calls in a list",
+        "<tool_call>\n["
+        '{"name": "mobile_use", "arguments": {"action": "open", "text": "A"}}, '
+        '{"name": "mobile_use", "arguments": {"action": "open", "text": "B"}}'
+        "]\n</tool_call>",
+        Open(app="A"),
+    ),
 )
-def test_qwen_replies(case: str, text: str, action: Action) -> None:
-    assert QWEN25.parse_response(step(), text).action == action, case
 
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        (click(1093, 0), r"\(1093, 0\) lies outside the 1092 x 2408 frame"),
-        (click(-1, 0), "outside"),
-        ('<tool_call>{"name": "mobile_use", "arguments": {"action": "click", "coordinate": [546, 12', "no readable JSON"),
-        (call('{"action": "swipe", "coordinate": [5, 5], "coordinate2": [5, 5]}'), "no length"),
-        (call('{"action": "swipe", "coordinate": [5, 5]}'), "coordinate2"),
-        (call('{"action": "fly"}'), "'fly' is not an action"),
-        (call('{"action": "click"}'), "lacks 'coordinate'"),
-        (call('{"action": "open"}'), "lacks 'text'"),
-        (call('{"action": "type", "text": true}'), "True as 'text'"),
-        (call('{"action": "wait", "time": -1}'), "not a number of seconds"),
-        (call('{"action": "terminate", "status": "maybe"}'), "maybe"),
-        (call('{"action": "system_button", "button": "Volume"}'), "Volume"),
-        (call("{}"), "names no action"),
-        (call('{"coordinate": [546, 1204]}'), "names no action"),
-        (call("[546, 1204]"), "names no action"),
-        ('<tool_call>{"name": "mobile_use", "arguments": {"action": "terminate", ', "no readable JSON"),
-        ('<tool_call>{"name": "mobile_use", "arguments": {"action": "click", "coordinate": [5, 6]}, "x": "a', "no readable"),
-        (call('{"action": "type", "text": "5" tall"}'), "no readable JSON"),
-        ('{"name": broken}\n' + click(1, 2)[12:-13], "no readable JSON"),
-        ('So it would be {"action": "wait", "time": 2}, but', "talks about a call"),
-        (call("{'action': 'type', 'text': 0x" + "f" * 1_000 + "}"), "endless number"),
-        ("[546, 1204]", "not a call"),
-        ('[{"bbox_2d": [1, 2, 3, 4]}]', "no action"),
-        ("I am done.", "no readable JSON"),
-    ],
+test_qwen_refuses = refuses(
+    QWEN25,
+    (click(1093, 0), r"\(1093, 0\) lies outside the 1092 x 2408 frame"),
+    (click(-1, 0), "outside"),
+    ('<tool_call>{"name": "mobile_use", "arguments": {"action": "click", "coordinate": [546, 12', "no readable JSON"),
+    (call('{"action": "swipe", "coordinate": [5, 5], "coordinate2": [5, 5]}'), "no length"),
+    (call('{"action": "swipe", "coordinate": [5, 5]}'), "coordinate2"),
+    (call('{"action": "fly"}'), "'fly' is not an action"),
+    (call('{"action": "click"}'), "lacks 'coordinate'"),
+    (call('{"action": "open"}'), "lacks 'text'"),
+    (call('{"action": "type", "text": true}'), "True as 'text'"),
+    (call('{"action": "wait", "time": -1}'), "not a number of seconds"),
+    (call('{"action": "terminate", "status": "maybe"}'), "maybe"),
+    (call('{"action": "system_button", "button": "Volume"}'), "Volume"),
+    (call("{}"), "names no action"),
+    (call('{"coordinate": [546, 1204]}'), "names no action"),
+    (call("[546, 1204]"), "names no action"),
+    ('<tool_call>{"name": "mobile_use", "arguments": {"action": "terminate", ', "no readable JSON"),
+    ('<tool_call>{"name": "mobile_use", "arguments": {"action": "click", "coordinate": [5, 6]}, "x": "a', "no readable"),
+    (call('{"action": "type", "text": "5" tall"}'), "no readable JSON"),
+    ('{"name": broken}\n' + click(1, 2)[12:-13], "no readable JSON"),
+    ('So it would be {"action": "wait", "time": 2}, but', "talks about a call"),
+    (call("{'action': 'type', 'text': 0x" + "f" * 1_000 + "}"), "endless number"),
+    ("[546, 1204]", "not a call"),
+    ('[{"bbox_2d": [1, 2, 3, 4]}]', "no action"),
+    ("I am done.", "no readable JSON"),
 )
-def test_qwen_refuses(text: str, reason: str) -> None:
-    with pytest.raises(ParseError, match=reason):
-        QWEN25.parse_response(step(), text)
 
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "546, 1204]}}\n</tool_call>",
-        "545, 1200, 547, 1208]}}\n</tool_call>",
-        call("[546, 1204]"),
-        "[546, 1204]",
-        '```json\n[{"bbox_2d": [545, 1200, 547, 1208], "label": "x"}]\n```',
-        '{"point_2d": [546, 1204]}',
-        '<tool_call>\n{"name": "computer_use", "arguments": {"action": "left_click", "coordinate": [546, 1204]}}\n</tool_call>',
-    ],
+test_qwen_grounding_answers = means(
+    QWEN25,
+    Click(point=MIDDLE),
+    "546, 1204]}}\n</tool_call>",
+    "545, 1200, 547, 1208]}}\n</tool_call>",
+    call("[546, 1204]"),
+    "[546, 1204]",
+    '```json\n[{"bbox_2d": [545, 1200, 547, 1208], "label": "x"}]\n```',
+    '{"point_2d": [546, 1204]}',
+    '<tool_call>\n{"name": "computer_use", "arguments": {"action": "left_click", "coordinate": [546, 1204]}}\n</tool_call>',
+    task=GROUNDING,
 )
-def test_qwen_grounding_answers(text: str) -> None:
-    assert QWEN25.parse_response(step(setting="grounding"), text).action == Click(point=MIDDLE)
 
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "546, 120",
-        "546, 1204",
-        '{"name": "computer_use", "arguments": {"action": "left_click_drag", "coordinate": [5, 6], "text": "ab',
-        '<tool_call>{"name": "computer_use", "arguments": {"action": "mouse_move", "coordinate": [5, 6], "x": [1)}}',
-    ],
+test_a_part_of_a_grounding_answer_is_none = refuses(
+    QWEN25,
+    "546, 120",
+    "546, 1204",
+    '{"name": "computer_use", "arguments": {"action": "left_click_drag", "coordinate": [5, 6], "text": "ab',
+    '<tool_call>{"name": "computer_use", "arguments": {"action": "mouse_move", "coordinate": [5, 6], "x": [1)}}',
+    task=GROUNDING,
 )
-def test_a_part_of_a_grounding_answer_is_none(text: str) -> None:
-    with pytest.raises(ParseError):
-        QWEN25.parse_response(step(setting="grounding"), text)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "thought", "conclusion"),
     [
         ('**Thought:** the bar.\n**Action:** "tap it"\n' + click(5, 6), "the bar.", "tap it"),
@@ -306,11 +228,6 @@ def test_qwen25_writes_its_own_past_calls_as_it_made_them() -> None:
     assert query.endswith(
         f'Step 1: {swipe}; Step 2: {{"name": "mobile_use", "arguments": {{"action": "click", "coordinate": [546, 1204]}}}}; '
     )
-
-
-def test_qwen3_describes_a_past_step_without_words_in_its_own_frame() -> None:
-    entries = [reference_entry(step(Click(point=Point(1000.0, 500.0)))), reference_entry(step(Press(button="BACK")))]
-    assert "Step 1: Click at (999, 500).; Step 2: Press the back button.; " in QWEN3.prepare_input(step(), entries).text
 
 
 def test_qwen3_reply_in_three_parts() -> None:

@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 
 from guieval.actions import (
-    Action,
     Answer,
     Click,
-    DeviceAction,
     Drag,
     Hotkey,
     LongPress,
@@ -20,10 +18,8 @@ from guieval.actions import (
     Scroll,
     Stop,
     Type,
-    Unsupported,
     Wait,
 )
-from guieval.errors import ParseError
 from guieval.history import reference_entry
 from guieval.models import ABCModel
 from guieval.parsing import function_text
@@ -31,6 +27,7 @@ from guieval.registry import adapter_class, load_model, model_config
 from guieval.testing.conformance import check_adapter
 
 from .steps import step
+from .tables import reads, refuses
 
 MOBILE = load_model("qwen3.5-9b")
 CORNER = Point(1000.0, 0.0)
@@ -51,58 +48,39 @@ def both(name: str, arguments: dict[str, Any]) -> list[str]:
     return [f"<tool_call>\n{text}\n</tool_call>" for text in (call, function_text(name, written))]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "action"),
-    [
-        ({"action": "left_click", "coordinate": [1000, 0]}, Click(point=CORNER)),
-        ({"action": "left_click", "coordinate": [1000, 0], "text": ""}, Click(point=CORNER)),
-        ({"action": "scroll", "pixels": 5, "coordinate": [1000, 0]}, Scroll(point=CORNER, direction="down")),
-        ({"action": "scroll", "pixels": -5}, Scroll(point=Point(500.0, 500.0), direction="up")),
-        ({"action": "hscroll", "pixels": 5}, Scroll(point=Point(500.0, 500.0), direction="left")),
-        ({"action": "type", "text": "007"}, Type(text="007")),
-        ({"action": "key", "keys": ["enter"]}, Press(button="ENTER")),
-        ({"action": "wait", "time": 2}, Wait(duration=2000.0)),
-        ({"action": "terminate", "status": "failure"}, Stop(status="impossible")),
-    ],
+test_calls_on_computers = reads(
+    COMPUTER,
+    ({"action": "left_click", "coordinate": [1000, 0]}, Click(point=CORNER)),
+    ({"action": "left_click", "coordinate": [1000, 0], "text": ""}, Click(point=CORNER)),
+    ({"action": "scroll", "pixels": 5, "coordinate": [1000, 0]}, Scroll(point=CORNER, direction="down")),
+    ({"action": "scroll", "pixels": -5}, Scroll(point=Point(500.0, 500.0), direction="up")),
+    ({"action": "hscroll", "pixels": 5}, Scroll(point=Point(500.0, 500.0), direction="left")),
+    ({"action": "type", "text": "007"}, Type(text="007")),
+    ({"action": "key", "keys": ["enter"]}, Press(button="ENTER")),
+    ({"action": "wait", "time": 2}, Wait(duration=2000.0)),
+    ({"action": "terminate", "status": "failure"}, Stop(status="impossible")),
+    ({"action": "left_click", "coordinate": [5, 5], "text": "ctrl"}, None),
+    ({"action": "key", "keys": ["ctrl", "c"]}, Hotkey(keys=("ctrl", "c"))),
+    ({"action": "left_click_drag", "coordinate": [1000, 0]}, Drag(end=CORNER)),
+    ({"action": "answer", "text": "7"}, Answer(text="7")),
+    ({"action": "triple_click", "coordinate": [5, 5]}, None),
+    wrap=lambda given: [f"I see it.\n</think>\n\n{text}" for text in both("computer", given)],
+    thought="I see it.",
 )
-def test_calls_on_computers(arguments: dict[str, Any], action: Action) -> None:
-    for text in both("computer", arguments):
-        parsed = COMPUTER.parse_response(step(), f"I see it.\n</think>\n\n{text}")
-        assert (parsed.action, parsed.thought) == (action, "I see it.")
 
-
-@pytest.mark.parametrize(
-    ("arguments", "device"),
-    [
-        ({"action": "left_click", "coordinate": [5, 5], "text": "ctrl"}, None),
-        ({"action": "key", "keys": ["ctrl", "c"]}, Hotkey(keys=("ctrl", "c"))),
-        ({"action": "left_click_drag", "coordinate": [1000, 0]}, Drag(end=CORNER)),
-        ({"action": "answer", "text": "7"}, Answer(text="7")),
-        ({"action": "triple_click", "coordinate": [5, 5]}, None),
-    ],
+test_calls_on_phones = reads(
+    MOBILE,
+    ({"action": "click", "coordinate": [999, 0]}, Click(point=CORNER)),
+    ({"action": "long_press", "coordinate": [999, 0], "time": 2}, LongPress(point=CORNER, duration=2000.0)),
+    ({"action": "system_button", "button": "Back"}, Press(button="BACK")),
+    (
+        {"action": "swipe", "coordinate": [999, 0], "coordinate2": [0, 0]},
+        Scroll(point=CORNER, direction="left", distance=1000.0),
+    ),
+    wrap=lambda given: [f'Thought: I see it.\nAction: "Do it."\n{text}' for text in both("mobile_use", given)],
+    thought="I see it.",
+    conclusion="Do it.",
 )
-def test_calls_beyond_the_unified_space(arguments: dict[str, Any], device: DeviceAction | None) -> None:
-    for text in both("computer", arguments):
-        action = COMPUTER.parse_response(step(), text).action
-        assert isinstance(action, Unsupported) and action.device == device
-
-
-@pytest.mark.parametrize(
-    ("arguments", "action"),
-    [
-        ({"action": "click", "coordinate": [999, 0]}, Click(point=CORNER)),
-        ({"action": "long_press", "coordinate": [999, 0], "time": 2}, LongPress(point=CORNER, duration=2000.0)),
-        ({"action": "system_button", "button": "Back"}, Press(button="BACK")),
-        (
-            {"action": "swipe", "coordinate": [999, 0], "coordinate2": [0, 0]},
-            Scroll(point=CORNER, direction="left", distance=1000.0),
-        ),
-    ],
-)
-def test_calls_on_phones(arguments: dict[str, Any], action: Action) -> None:
-    for text in both("mobile_use", arguments):
-        parsed = MOBILE.parse_response(step(), f'Thought: I see it.\nAction: "Do it."\n{text}')
-        assert (parsed.action, parsed.thought, parsed.conclusion) == (action, "I see it.", "Do it.")
 
 
 def test_the_actions_name_may_be_given_as_type() -> None:
@@ -120,22 +98,17 @@ def test_a_call_that_is_rehearsed_in_the_thought_does_not_count() -> None:
     assert COMPUTER.parse_response(step(), f"{rehearsed}\n</think>\n{made}").action == Wait(duration=2000.0)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "<tool_call>\n</tool_call>",
-        "<function=>",
-        "<tool_call><function=computer><parameter=action>left_click",
-        "<function=computer></function>",
-        *both("computer", {"action": "left_click", "coordinate": [2000, 10]}),
-        *both("computer", {"action": "scroll", "pixels": "far"}),
-        *both("computer", {"action": "fly"}),
-    ],
+test_garbage_is_no_action = refuses(
+    COMPUTER,
+    "",
+    "<tool_call>\n</tool_call>",
+    "<function=>",
+    "<tool_call><function=computer><parameter=action>left_click",
+    "<function=computer></function>",
+    *both("computer", {"action": "left_click", "coordinate": [2000, 10]}),
+    *both("computer", {"action": "scroll", "pixels": "far"}),
+    *both("computer", {"action": "fly"}),
 )
-def test_garbage_is_no_action(text: str) -> None:
-    with pytest.raises(ParseError):
-        COMPUTER.parse_response(step(), text)
 
 
 @pytest.mark.parametrize("thinking", [True, False])

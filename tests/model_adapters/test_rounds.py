@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from guieval.actions import Action, Click, Point, Press, Type, Wait
@@ -11,8 +9,10 @@ from guieval.errors import ParseError
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, Message
 from guieval.steps import Setting
+from tests.rows import every_row
 
 from .steps import adapter, step
+from .tables import reads
 
 MIDDLE = Click(point=Point(500.0, 750.0))
 
@@ -46,8 +46,8 @@ FAMILIES: list[tuple[str, Setting, tuple[str, str], Action]] = [
 ]
 
 
-@pytest.mark.parametrize("between", ["\n", "", "\n\nuser\n", "<|im_end|>\n<|im_start|>assistant\n"])
-@pytest.mark.parametrize(("name", "setting", "answers", "action"), FAMILIES)
+@every_row("between", ["\n", "", "\n\nuser\n", "<|im_end|>\n<|im_start|>assistant\n"])
+@every_row(("name", "setting", "answers", "action"), FAMILIES)
 def test_the_first_of_two_rounds_counts(
     name: str, setting: Setting, answers: tuple[str, str], action: Action, between: str
 ) -> None:
@@ -78,18 +78,14 @@ def test_a_round_without_its_thought_is_one(name: str) -> None:
     assert adapter(name).parse_response(step(), text).action == MIDDLE
 
 
-@pytest.mark.parametrize(
-    ("case", "text", "action"),
-    [
-        ("a thought that goes on", f"<think>a</think>\n<think>b</think>\n{QWEN[1]}", Press(button="BACK")),
-        ("a rehearsed call", f"<think>Perhaps {QWEN[0]}\n<think> no.</think>\n{QWEN[1]}", Press(button="BACK")),
-        ("a tag in a typed text", called('{"action": "type", "text": "a <think> b"}'), Type(text="a <think> b")),
-        ("a typed tag", called('{"action": "type", "text": "<think>"}'), Type(text="<think>")),
-        ("a turn's end that is typed", called('{"action": "type", "text": "<|im_end|>"}'), Type(text="<|im_end|>")),
-    ],
+test_what_is_no_second_round = reads(
+    adapter("gui_owl"),
+    ("a thought that goes on", f"<think>a</think>\n<think>b</think>\n{QWEN[1]}", Press(button="BACK")),
+    ("a rehearsed call", f"<think>Perhaps {QWEN[0]}\n<think> no.</think>\n{QWEN[1]}", Press(button="BACK")),
+    ("a tag in a typed text", called('{"action": "type", "text": "a <think> b"}'), Type(text="a <think> b")),
+    ("a typed tag", called('{"action": "type", "text": "<think>"}'), Type(text="<think>")),
+    ("a turn's end that is typed", called('{"action": "type", "text": "<|im_end|>"}'), Type(text="<|im_end|>")),
 )
-def test_what_is_no_second_round(case: str, text: str, action: Action) -> None:
-    assert adapter("gui_owl").parse_response(step(), text).action == action
 
 
 def test_an_unreadable_first_call_is_not_replaced_by_a_later_one() -> None:
@@ -97,14 +93,3 @@ def test_an_unreadable_first_call_is_not_replaced_by_a_later_one() -> None:
         adapter("gui_owl").parse_response(step(), f"<tool_call>\nclick(3, 4)\n</tool_call>\n{QWEN[1]}")
     mentioned = f"I write between <tool_call> and </tool_call>.\n{QWEN[0]}"
     assert adapter("gui_owl").parse_response(step(), mentioned).action == MIDDLE
-
-
-@pytest.mark.parametrize("piece", ["<think>", "</think>", "{\n<think>x", "<think></think>", "\n<|im_end|>"])
-def test_many_tags_take_linear_time(piece: str) -> None:
-    def seconds(length: int) -> float:
-        begun = time.perf_counter()
-        with pytest.raises(ParseError):
-            adapter("gui_owl").parse_response(step(), piece * (length // len(piece)) + "end")
-        return time.perf_counter() - begun
-
-    assert min(seconds(200_000) for _ in range(3)) < 0.5

@@ -7,10 +7,8 @@ from dataclasses import replace
 import pytest
 
 from guieval.actions import (
-    Action,
     Answer,
     Click,
-    DeviceAction,
     DoubleClick,
     Drag,
     Hotkey,
@@ -22,16 +20,15 @@ from guieval.actions import (
     Scroll,
     Stop,
     Type,
-    Unsupported,
     Wait,
 )
-from guieval.errors import ParseError
 from guieval.history import reference_entry
 from guieval.models import ABCModel
 from guieval.registry import adapter_class, load_model, model_config
 from guieval.testing.conformance import check_adapter
 
 from .steps import step
+from .tables import reads, refuses
 
 PHONE = load_model("scalecua-7b")
 
@@ -51,65 +48,54 @@ def written(*calls: str) -> str:
     return f"<think>\nI see it.\n</think>\n<operation>\nDo it.\n</operation>\n<action>\n{lines}\n</action>"
 
 
-@pytest.mark.parametrize(
-    ("call", "action"),
-    [
-        (f"click(x={WIDTH}, y=0)", Click(point=CORNER)),
-        (f"click({WIDTH}, 0)", Click(point=CORNER)),
-        ("click(x=1.0, y=0.0)", Click(point=CORNER)),
-        ("click(x=0.5, y=0.5)", Click(point=MIDDLE)),
-        ("click(x=1, y=1)", Click(point=Point(1000 / WIDTH, 1000 / HEIGHT))),
-        (f"long_press(x={WIDTH}, y=0, duration=2)", LongPress(point=CORNER, duration=2000.0)),
-        ("swipe(from_coord=[0.5, 0.5], to_coord=[0.5, 0.1])", Scroll(point=MIDDLE, direction="up", distance=400.0)),
-        (f"swipe(from_coord=[{WIDTH}, 0], to_coord=[0, 0])", Scroll(point=CORNER, direction="left", distance=1000.0)),
-        ("swipe(direction='down', amount=0.5)", Scroll(point=MIDDLE, direction="down")),
-        ("swipe(from_coord=[0.5, 0.5], direction='left')", Scroll(point=MIDDLE, direction="left")),
-        ("swipe()", Scroll(point=MIDDLE, direction="up")),
-        ("write(message='a \"b\"')", Type(text='a "b"')),
-        ("write(message='it's')", Type(text="it's")),
-        ("open_app(app_name='Clock')", Open(app="Clock")),
-        ("navigate_back()", Press(button="BACK")),
-        ("navigate_home()", Press(button="HOME")),
-        ("wait()", Wait(duration=3000.0)),
-        ("wait(seconds=1)", Wait()),
-        ("terminate(status='failure', info='none')", Stop(status="impossible")),
-        ("terminate()", Stop(status="finish")),
-    ],
+test_functions_of_phones = reads(
+    PHONE,
+    (f"click(x={WIDTH}, y=0)", Click(point=CORNER)),
+    (f"click({WIDTH}, 0)", Click(point=CORNER)),
+    ("click(x=1.0, y=0.0)", Click(point=CORNER)),
+    ("click(x=0.5, y=0.5)", Click(point=MIDDLE)),
+    ("click(x=1, y=1)", Click(point=Point(1000 / WIDTH, 1000 / HEIGHT))),
+    (f"long_press(x={WIDTH}, y=0, duration=2)", LongPress(point=CORNER, duration=2000.0)),
+    ("swipe(from_coord=[0.5, 0.5], to_coord=[0.5, 0.1])", Scroll(point=MIDDLE, direction="up", distance=400.0)),
+    (f"swipe(from_coord=[{WIDTH}, 0], to_coord=[0, 0])", Scroll(point=CORNER, direction="left", distance=1000.0)),
+    ("swipe(direction='down', amount=0.5)", Scroll(point=MIDDLE, direction="down")),
+    ("swipe(from_coord=[0.5, 0.5], direction='left')", Scroll(point=MIDDLE, direction="left")),
+    ("swipe()", Scroll(point=MIDDLE, direction="up")),
+    ("write(message='a \"b\"')", Type(text='a "b"')),
+    ("write(message='it's')", Type(text="it's")),
+    ("open_app(app_name='Clock')", Open(app="Clock")),
+    ("navigate_back()", Press(button="BACK")),
+    ("navigate_home()", Press(button="HOME")),
+    ("wait()", Wait(duration=3000.0)),
+    ("wait(seconds=1)", Wait()),
+    ("terminate(status='failure', info='none')", Stop(status="impossible")),
+    ("terminate()", Stop(status="finish")),
+    wrap=written,
+    thought="I see it.",
+    conclusion="Do it.",
+    batch=(),
 )
-def test_functions_of_phones(call: str, action: Action) -> None:
-    parsed = PHONE.parse_response(step(), written(call))
-    assert (parsed.action, parsed.thought, parsed.conclusion, parsed.batch) == (action, "I see it.", "Do it.", ())
 
-
-@pytest.mark.parametrize(
-    ("call", "action"),
-    [
-        ("scroll(clicks=-5)", "up"),
-        ("scroll(5)", "down"),
-        ("press(keys='enter')", Press(button="ENTER")),
-        ("press('enter')", Press(button="ENTER")),
-    ],
+test_functions_of_computers = reads(
+    COMPUTER,
+    ("scroll(clicks=-5)", Scroll(point=MIDDLE, direction="up", distance=500_000 / 2400)),
+    ("scroll(5)", Scroll(point=MIDDLE, direction="down", distance=500_000 / 2400)),
+    ("press(keys='enter')", Press(button="ENTER")),
+    ("press('enter')", Press(button="ENTER")),
+    wrap=written,
 )
-def test_functions_of_computers(call: str, action: Action | str) -> None:
-    found = COMPUTER.parse_response(step(), written(call)).action
-    assert found == action or (isinstance(found, Scroll) and found.direction == action)
 
-
-@pytest.mark.parametrize(
-    ("call", "device"),
-    [
-        (f"doubleClick(x={WIDTH}, y=0)", DoubleClick(point=CORNER)),
-        (f"click(x={WIDTH}, y=0, button='right')", RightClick(point=CORNER)),
-        ("hotkey('ctrl', 'c')", Hotkey(keys=("ctrl", "c"))),
-        ("dragTo(x=1.0, y=0.0)", Drag(end=CORNER)),
-        ("response(answer='7')", Answer(text="7")),
-        ("call_user()", None),
-        ("keyDown(key='a')", None),
-    ],
+test_functions_beyond_the_unified_space = reads(
+    COMPUTER,
+    (f"doubleClick(x={WIDTH}, y=0)", DoubleClick(point=CORNER)),
+    (f"click(x={WIDTH}, y=0, button='right')", RightClick(point=CORNER)),
+    ("hotkey('ctrl', 'c')", Hotkey(keys=("ctrl", "c"))),
+    ("dragTo(x=1.0, y=0.0)", Drag(end=CORNER)),
+    ("response(answer='7')", Answer(text="7")),
+    ("call_user()", None),
+    ("keyDown(key='a')", None),
+    wrap=written,
 )
-def test_functions_beyond_the_unified_space(call: str, device: DeviceAction | None) -> None:
-    action = COMPUTER.parse_response(step(), written(call)).action
-    assert isinstance(action, Unsupported) and action.device == device
 
 
 def test_all_calls_of_a_reply_are_carried_out() -> None:
@@ -117,24 +103,18 @@ def test_all_calls_of_a_reply_are_carried_out() -> None:
     assert (parsed.action, parsed.batch) == (Click(point=MIDDLE), (Click(point=MIDDLE), Type(text="a")))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "I click at (5, 5).",
-        "<action>\n</action>",
-        written("fly()"),
-        written("click()"),
-        written("click(x=9999, y=9999)"),
-        written("click(x=5, y="),
-        written("__import__('os').system('true')"),
-        written("scroll(clicks=0)"),
-    ],
+test_garbage_is_no_action = refuses(
+    (PHONE, COMPUTER),
+    "",
+    "I click at (5, 5).",
+    "<action>\n</action>",
+    written("fly()"),
+    written("click()"),
+    written("click(x=9999, y=9999)"),
+    written("click(x=5, y="),
+    written("__import__('os').system('true')"),
+    written("scroll(clicks=0)"),
 )
-@pytest.mark.parametrize("model", [PHONE, COMPUTER])
-def test_garbage_is_no_action(model: ABCModel, text: str) -> None:
-    with pytest.raises(ParseError):
-        model.parse_response(step(), text)
 
 
 @pytest.mark.parametrize("thinking", [True, False])

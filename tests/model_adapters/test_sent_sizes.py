@@ -12,6 +12,7 @@ from guieval.frames import Size
 from guieval.models import ModelConfig
 from guieval.registry import build_model
 from guieval.testing.conformance.adapters import example_step
+from tests.rows import every_row
 
 STANDARD = {"max_side": 1568, "patch": 28, "max_patches": 1568}
 HIGH = {"max_side": 2576, "patch": 28, "max_patches": 4784}
@@ -23,7 +24,7 @@ def sent(options: dict[str, int], size: Size) -> Size:
     return image.resize or size
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("options", "size", "expected"),
     [
         (STANDARD, (200, 200), (200, 200)),

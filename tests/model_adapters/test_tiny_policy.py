@@ -8,6 +8,7 @@ from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ImageRef
 from guieval.registry import build_model, load_model, model_config
 from guieval.steps import StepTaskModel
+from tests.rows import every_row
 
 from .steps import step
 
@@ -60,7 +61,7 @@ def test_a_reply_is_a_thought_and_a_place() -> None:
     assert MODEL.render(task(), TAP, "blue star") == "blue star click(500,037)"
 
 
-@pytest.mark.parametrize(
+@every_row(
     "reply",
     [
         "",
@@ -77,7 +78,7 @@ def test_any_other_form_is_no_action(reply: str) -> None:
         MODEL.parse_response(task(), reply)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("action", "reply"),
     [
         (LongPress(point=TAP.point), "hold(500,037)"),

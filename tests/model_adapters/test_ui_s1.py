@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import hashlib
-import inspect
 import json
 from collections import Counter
 from pathlib import Path
@@ -10,12 +8,13 @@ from typing import Any
 import pytest
 
 from guieval.actions import Action, Answer, Click, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
-from guieval.errors import DataError, ParseError, UsageError
+from guieval.errors import ParseError, UsageError
 from guieval.history import HistoryEntry, reference_entry
-from guieval.models import ImageRef, Message, load_template
-from guieval.registry import adapter_class, load_model, model_config
+from guieval.models import ImageRef, Message
+from tests.rows import every_row
 
-from .steps import CLICK, adapter, step
+from .steps import CLICK, GROUNDING, adapter, step
+from .tables import means, reads, refuses, writes
 
 MODEL = adapter("ui_s1")
 
@@ -23,35 +22,9 @@ FORMAT = "Output Format: ```\n<think> ... </think>\n\n<action> ... </action>\n``
 NOTE = "If the query asks a question, please answer the question through the answer action before terminating the process.\n"
 
 # first 16 digits of the SHA-256 of each published text, so that an editor's "tidying" of a wire format is noticed
-DIGESTS = {
-    "ui_s1-system": "dea6d1c38e0bfc25",
-    "ui_s1-user-first": "e0e3d8f118501000",
-    "ui_s1-user-next": "884ef0c103a4855a",
-}
-
-
-@pytest.mark.parametrize(("name", "digest"), DIGESTS.items())
-def test_published_prompts_are_byte_exact(name: str, digest: str) -> None:
-    text = load_template(Path(inspect.getfile(adapter_class("ui_s1"))).parent / "prompts" / f"{name}.txt")
-    assert hashlib.sha256(text.encode("utf-8")).hexdigest().startswith(digest)
 
 
 # --- prompts ---------------------------------------------------------------------------------------------------------
-
-
-def test_first_step() -> None:
-    system, user = MODEL.prepare_input(step(), ()).messages
-    assert (system.role, user.role) == ("system", "user")
-    assert user.parts == (f"User Instruction: Turn on Wi-Fi\n{FORMAT}", NOTE, ImageRef(step()))
-
-
-def test_system_message() -> None:
-    (text,) = MODEL.prepare_input(step(), ()).messages[0].parts
-    assert isinstance(text, str)
-    assert text.startswith("You are a GUI agent. You are given a task and your action history, with screenshots. ")
-    assert "- answer: Output the specified answer.\n- system_button: Press the specified system button: Back, Home, " in text
-    assert text.endswith("- Write your action in the `action` part according to the action space.\n")
-    assert "resolution" not in text
 
 
 def test_examples_as_the_code_sends_them() -> None:
@@ -102,7 +75,7 @@ def test_number_of_screenshots_is_an_option() -> None:
     assert [image.task.screenshot for image in shown] == ["0.png", "1.png", "2.png"]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("action", "written"),
     [
         (Press(button="BACK"), '{"action": "system_button", "button": "Back"}'),
@@ -130,15 +103,6 @@ def test_every_turn_states_its_own_step_instruction() -> None:
     assert turns[0].parts == (f"User Instruction: Open the settings\n{FORMAT}", NOTE)
     assert turns[1].parts[0] == f"User Instruction: Click at (546, 1806).\n{FORMAT}"
     assert turns[2].parts == (f"User Instruction: Tap {{instruction}}\n{FORMAT}", ImageRef(task))
-    with pytest.raises(DataError, match="b/e#0"):
-        MODEL.prepare_input(step(setting="low"), ())
-
-
-def test_a_grounding_query_is_an_episode_of_one_step() -> None:
-    task = step(setting="grounding", instruction="the gear", step_index=1)
-    assert MODEL.prepare_input(task, (own(0),)).messages[1:] == (
-        Message("user", (f"User Instruction: the gear\n{FORMAT}", NOTE, ImageRef(task))),
-    )
 
 
 def test_limits() -> None:
@@ -147,20 +111,6 @@ def test_limits() -> None:
     assert MODEL.prepare_input(large, ()).images[0].resize == (3164, 3164)
     assert MODEL.frame(large).extent((4000, 4000)) == (3164.0, 3164.0)
     assert MODEL.prepare_input(step(), ()).images[0].resize is None
-
-
-def test_a_given_thought_is_the_models_unfinished_turn() -> None:
-    given = MODEL.prepare_fixed_thought(step(step_index=1), (own(0),), "The list.\n")
-    asked = MODEL.prepare_input(step(step_index=1), (own(0),))
-    assert given.messages == (*asked.messages, Message("assistant", ("<think>\nThe list.\n</think>\n",)))
-    assert given.prefill
-    assert given.extra == {"continue_final_message": True, "add_generation_prompt": False}
-    assert MODEL.parse_response(step(), OWN.partition("</think>\n")[2]).action == CLICK
-
-
-def test_it_always_thinks() -> None:
-    with pytest.raises(UsageError, match="no thinking switch"):
-        adapter("ui_s1", thinking=False)
 
 
 # --- replies ---------------------------------------------------------------------------------------------------------
@@ -175,113 +125,82 @@ def sentence(action: str) -> str:
 CLICKED = sentence('{"action": "click", "coordinate": [546, 1204]}')
 
 
-def test_worked_anchor() -> None:
-    parsed = MODEL.parse_response(step(), OWN)
-    assert (parsed.action, parsed.thought) == (Click(point=Point(500.0, 750.0)), "The list.")
-    assert MODEL.render(step(), CLICK, "The list.") == OWN
-
-
-@pytest.mark.parametrize(
-    ("case", "text", "action"),
-    [
-        ("published form", CLICKED, Click(point=MIDDLE)),
-        ("action alone", CLICKED.partition("</think>\n")[2], Click(point=MIDDLE)),
-        ("thought never closed", CLICKED.replace("</think>\n", ""), Click(point=MIDDLE)),
-        ("thought opened by the template", CLICKED.removeprefix("<think>\n"), Click(point=MIDDLE)),
-        ("action never closed", CLICKED.removesuffix("\n</action>"), Click(point=MIDDLE)),
-        ("no action tags", '<think>\na\n</think>\n{"action": "open", "text": "Clock"}', Open(app="Clock")),
-        ("other tags", '<think>\na\n</think>\n<answer>{"action": "open", "text": "Clock"}</answer>', Open(app="Clock")),
-        ("markdown fence", sentence('```json\n{"action": "open", "text": "Clock"}\n```'), Open(app="Clock")),
-        ("fenced as a whole", f"```\n{CLICKED}\n```", Click(point=MIDDLE)),
-        ("prose after it", CLICKED + "\nThis opens [Wi-Fi].", Click(point=MIDDLE)),
-        ("single quotes", sentence("{'action': 'open', 'text': 'Clock'}"), Open(app="Clock")),
-        ("special token", CLICKED + "<|im_end|>", Click(point=MIDDLE)),
-        (
-            "two actions",
-            sentence('{"action": "open", "text": "A"}') + '\n<action>\n{"action": "wait"}\n</action>',
-            Open(app="A"),
-        ),
-        ("the next step played as well", sentence('{"action": "open", "text": "A"}') + "\n" + CLICKED, Open(app="A")),
-        ("an action rehearsed in the thought", f"<think>\nI say <action> then {{x}}.\n{CLICKED[8:]}", Click(point=MIDDLE)),
-        ("the tag in a text", sentence('{"action": "type", "text": "</action>"}'), Type(text="</action>")),
-        ("a bracket missing", sentence('{"action": "open", "text": "Clock"'), Open(app="Clock")),
-        ("a bracket too many", sentence('{"action": "open", "text": "Clock"}}'), Open(app="Clock")),
-        ("numbers as text", sentence('{"action": "click", "coordinate": ["546", "1204"]}'), Click(point=MIDDLE)),
-        ("place as text", sentence('{"action": "click", "coordinate": "(546, 1204)"}'), Click(point=MIDDLE)),
-        ("full-width", sentence('{"action": "click", "coordinate": "（546，1204）"}'), Click(point=MIDDLE)),
-        ("call around it", sentence('{"name": "mobile_use", "arguments": {"action": "open", "text": "A"}}'), Open(app="A")),
-        (
-            "time in seconds",
-            sentence('{"action": "long_press", "coordinate": [546, 1204], "time": 2}'),
-            LongPress(point=MIDDLE, duration=2000),
-        ),
-        (
-            "swipe is the finger's path",
-            sentence('{"action": "swipe", "coordinate": [546, 1204], "coordinate2": [546, 300]}'),
-            Scroll(point=MIDDLE, direction="up", distance=375.415),
-        ),
-        ("enter", sentence('{"action": "system_button", "button": "Enter"}'), Press(button="ENTER")),
-        ("success", sentence('{"action": "terminate", "status": "success"}'), Stop()),
-        ("failure", sentence('{"action": "terminate", "status": "failure"}'), Stop(status="impossible")),
-        (
-            "answer",
-            sentence('{"action": "answer", "text": "7"}'),
-            Unsupported(name="answer", arguments={"text": "7"}, device=Answer(text="7")),
-        ),
-        (
-            "key",
-            sentence('{"action": "key", "text": "camera"}'),
-            Unsupported(name="key", arguments={"text": "camera"}, device=Hotkey(keys=("camera",))),
-        ),
-        (
-            "menu",
-            sentence('{"action": "system_button", "button": "Menu"}'),
-            Unsupported(name="system_button", arguments={"button": "Menu"}),
-        ),
-    ],
+test_replies = reads(
+    MODEL,
+    ("published form", CLICKED, Click(point=MIDDLE)),
+    ("action alone", CLICKED.partition("</think>\n")[2], Click(point=MIDDLE)),
+    ("thought never closed", CLICKED.replace("</think>\n", ""), Click(point=MIDDLE)),
+    ("thought opened by the template", CLICKED.removeprefix("<think>\n"), Click(point=MIDDLE)),
+    ("action never closed", CLICKED.removesuffix("\n</action>"), Click(point=MIDDLE)),
+    ("no action tags", '<think>\na\n</think>\n{"action": "open", "text": "Clock"}', Open(app="Clock")),
+    ("other tags", '<think>\na\n</think>\n<answer>{"action": "open", "text": "Clock"}</answer>', Open(app="Clock")),
+    ("markdown fence", sentence('```json\n{"action": "open", "text": "Clock"}\n```'), Open(app="Clock")),
+    ("fenced as a whole", f"```\n{CLICKED}\n```", Click(point=MIDDLE)),
+    ("prose after it", CLICKED + "\nThis opens [Wi-Fi].", Click(point=MIDDLE)),
+    ("single quotes", sentence("{'action': 'open', 'text': 'Clock'}"), Open(app="Clock")),
+    ("special token", CLICKED + "<|im_end|>", Click(point=MIDDLE)),
+    (
+        "two actions",
+        sentence('{"action": "open", "text": "A"}') + '\n<action>\n{"action": "wait"}\n</action>',
+        Open(app="A"),
+    ),
+    ("the next step played as well", sentence('{"action": "open", "text": "A"}') + "\n" + CLICKED, Open(app="A")),
+    ("an action rehearsed in the thought", f"<think>\nI say <action> then {{x}}.\n{CLICKED[8:]}", Click(point=MIDDLE)),
+    ("the tag in a text", sentence('{"action": "type", "text": "</action>"}'), Type(text="</action>")),
+    ("a bracket missing", sentence('{"action": "open", "text": "Clock"'), Open(app="Clock")),
+    ("a bracket too many", sentence('{"action": "open", "text": "Clock"}}'), Open(app="Clock")),
+    ("numbers as text", sentence('{"action": "click", "coordinate": ["546", "1204"]}'), Click(point=MIDDLE)),
+    ("place as text", sentence('{"action": "click", "coordinate": "(546, 1204)"}'), Click(point=MIDDLE)),
+    ("full-width", sentence('{"action": "click", "coordinate": "（546，1204）"}'), Click(point=MIDDLE)),
+    ("call around it", sentence('{"name": "mobile_use", "arguments": {"action": "open", "text": "A"}}'), Open(app="A")),
+    (
+        "time in seconds",
+        sentence('{"action": "long_press", "coordinate": [546, 1204], "time": 2}'),
+        LongPress(point=MIDDLE, duration=2000),
+    ),
+    (
+        "swipe is the finger's path",
+        sentence('{"action": "swipe", "coordinate": [546, 1204], "coordinate2": [546, 300]}'),
+        Scroll(point=MIDDLE, direction="up", distance=375.415),
+    ),
+    ("enter", sentence('{"action": "system_button", "button": "Enter"}'), Press(button="ENTER")),
+    ("success", sentence('{"action": "terminate", "status": "success"}'), Stop()),
+    ("failure", sentence('{"action": "terminate", "status": "failure"}'), Stop(status="impossible")),
+    (
+        "answer",
+        sentence('{"action": "answer", "text": "7"}'),
+        Unsupported(name="answer", arguments={"text": "7"}, device=Answer(text="7")),
+    ),
+    (
+        "key",
+        sentence('{"action": "key", "text": "camera"}'),
+        Unsupported(name="key", arguments={"text": "camera"}, device=Hotkey(keys=("camera",))),
+    ),
+    (
+        "menu",
+        sentence('{"action": "system_button", "button": "Menu"}'),
+        Unsupported(name="system_button", arguments={"button": "Menu"}),
+    ),
 )
-def test_replies(case: str, text: str, action: Action) -> None:
-    assert MODEL.parse_response(step(), text).action == action, case
 
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("<think>\nI do not know.\n</think>", "no readable JSON"),
-        (sentence("click(546, 1204)"), "no readable JSON"),
-        (sentence('{"action": "click", "coordinate": "<value>"}'), "'<value>' is not a point"),
-        (sentence('{"action": "click", "coordinate": [546, 2409]}'), r"\(546, 2409\) lies outside the 1092 x 2408 frame"),
-        (sentence('{"action": "click", "coordinate": [546]}'), "1 numbers, not 2 or 4"),
-        (sentence('{"action": "swipe", "direction": "down"}'), "lacks 'coordinate'"),
-        (sentence('{"coordinate": [546, 1204]}'), "names no action"),
-        (sentence('{"action": "fly"}'), "'fly' is not an action"),
-        ('<think>\na\n</think>\n<action>\n{"action": "type", "text": "Scul', "no readable JSON"),
-        ('I could do {"action": "wait"} here', "talks about a call"),
-    ],
+test_refusals = refuses(
+    MODEL,
+    ("<think>\nI do not know.\n</think>", "no readable JSON"),
+    (sentence("click(546, 1204)"), "no readable JSON"),
+    (sentence('{"action": "click", "coordinate": "<value>"}'), "'<value>' is not a point"),
+    (sentence('{"action": "click", "coordinate": [546, 2409]}'), r"\(546, 2409\) lies outside the 1092 x 2408 frame"),
+    (sentence('{"action": "click", "coordinate": [546]}'), "1 numbers, not 2 or 4"),
+    (sentence('{"action": "swipe", "direction": "down"}'), "lacks 'coordinate'"),
+    (sentence('{"coordinate": [546, 1204]}'), "names no action"),
+    (sentence('{"action": "fly"}'), "'fly' is not an action"),
+    ('<think>\na\n</think>\n<action>\n{"action": "type", "text": "Scul', "no readable JSON"),
+    ('I could do {"action": "wait"} here', "talks about a call"),
 )
-def test_refusals(text: str, reason: str) -> None:
-    with pytest.raises(ParseError, match=reason):
-        MODEL.parse_response(step(), text)
 
-
-def test_a_place_alone_is_an_answer_to_a_grounding_query_only() -> None:
-    text = sentence('{"coordinate": [546, 1204]}')
-    assert MODEL.parse_response(step(setting="grounding"), text).action == Click(point=MIDDLE)
-    with pytest.raises(ParseError, match="names no action"):
-        MODEL.parse_response(step(), text)
-
-
-def test_what_the_format_has_no_word_for() -> None:
-    with pytest.raises(ValueError, match="has no word for"):
-        MODEL.render(step(), Press(button="RECENT"))
-
-
-@pytest.mark.parametrize("name", ["ui-s1-3b", "ui-s1-7b", "ui-s1-32b", "qwen2.5-vl-7b-ui-s1"])
-def test_checkpoints(name: str) -> None:
-    model, config = load_model(name), model_config(name)
-    assert config.frame == model.frame(step()).name
-    assert config.sampling["top_k"] == 1
-    assert config.thinking is None
+test_a_place_alone_is_an_answer_to_a_grounding_query_only = means(
+    MODEL, Click(point=MIDDLE), '{"coordinate": [546, 1204]}', wrap=sentence, task=GROUNDING
+)
+test_what_is_written = writes(MODEL, (CLICK, OWN), (Press(button="RECENT"), None), thought="The list.")
 
 
 # --- real replies of relatives ---------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ import re
 import pytest
 
 from guieval.actions import (
-    Action,
     Click,
     Direction,
     DoubleClick,
@@ -20,16 +19,17 @@ from guieval.actions import (
     Unsupported,
     Wait,
 )
-from guieval.errors import DataError, ParseError, UsageError
-from guieval.history import HistoryEntry, reference_entry
+from guieval.errors import UsageError
+from guieval.history import HistoryEntry
 from guieval.models import ImageRef, Message
+from tests.rows import every_row
 
-from .steps import adapter, past, step
+from .steps import GROUNDING, LOW, adapter, past, step
+from .tables import means, reads, refuses, writes
 
 V1 = adapter("ui_tars")
 V15 = adapter("ui_tars_1_5")
 MIDDLE = Point(500.0, 500.0)
-SYSTEM = Message("system", ("You are a helpful assistant.",))
 
 
 def shape(messages: tuple[Message, ...]) -> str:
@@ -38,30 +38,7 @@ def shape(messages: tuple[Message, ...]) -> str:
     return "".join("i" if isinstance(message.parts[0], ImageRef) else letters[message.role] for message in messages)
 
 
-def test_layout_of_a_conversation() -> None:
-    task = step(step_index=3, screenshot="3.png")
-    system, prompt, first, answer, *_, last = V1.prepare_input(task, past(3)).messages
-    assert system == SYSTEM
-    assert prompt.role == "user"
-    assert isinstance(prompt.parts[0], str)
-    assert prompt.parts[0].endswith("## User Instruction\nTurn on Wi-Fi")
-    assert "open_app(app_name='')" in prompt.parts[0]
-    assert first.role == "user"
-    assert [part.task.screenshot for part in first.parts if isinstance(part, ImageRef)] == ["0.png"]
-    assert answer == Message("assistant", ("Thought: Open the settings\nAction: open_app(app_name='Settings')",))
-    assert last.parts == (ImageRef(task),)
-
-
-def test_past_answers_carry_their_box_tokens_and_escapes() -> None:
-    answers = [message.parts[0] for message in V15.prepare_input(step(), past(3)).messages if message.role == "assistant"]
-    assert answers == [
-        "Thought: Open the settings\nAction: open_app(app_name='Settings')",
-        "Thought: Thought 1\nAction: type(content='it\\'s')",
-        "Thought: Thought 2\nAction: click(start_box='<|box_start|>(546,1806)<|box_end|>')",
-    ]
-
-
-@pytest.mark.parametrize(
+@every_row(
     ("raw", "result"),
     [
         (
@@ -82,68 +59,14 @@ def test_own_past_calls_are_written_as_they_were_made(raw: str, result: str) -> 
     assert answer.parts == (f"Thought: Up.\nAction: {result}",)
 
 
-def test_a_past_place_is_written_in_one_frame() -> None:
-    """Where the benchmark has no words for a step, the made-up ones name the pixels that the call names."""
-    text = V15.prepare_input(step(), [reference_entry(step())]).text
-    assert "Thought: Click at (546, 1806).\nAction: click(start_box='<|box_start|>(546,1806)<|box_end|>')" in text
-
-
-@pytest.mark.parametrize(("steps", "expected"), [(0, "sui"), (2, "suiaiai"), (4, "suiaiaiaiai"), (6, "suaaiaiaiaiai")])
+@every_row(("steps", "expected"), [(0, "sui"), (2, "suiaiai"), (4, "suiaiaiaiai"), (6, "suaaiaiaiaiai")])
 def test_only_the_last_four_past_steps_keep_their_screenshot(steps: int, expected: str) -> None:
     for model in (V1, V15):
         assert shape(model.prepare_input(step(), past(steps)).messages) == expected
     assert len(adapter("ui_tars", max_images=1).prepare_input(step(), past(steps)).images) == 1
 
 
-def test_low_setting_prefills_the_thought() -> None:
-    task = step(setting="low", low_level_instruction="Tap the switch")
-    request = V1.prepare_input(task, past(1))
-    assert shape(request.messages) == "suiaia"
-    assert request.messages[-1].parts == ("Thought: Tap the switch\nAction:",)
-    assert request.prefill
-    assert request.extra == {"continue_final_message": True, "add_generation_prompt": False}
-    assert V1.parse_response(task, " click(start_box='(500,500)')").action == Click(point=MIDDLE)
-    assert "## User Instruction\nTap the switch\n" in V15.prepare_input(task, ()).text
-    assert not V15.prepare_input(task, ()).prefill
-    with pytest.raises(DataError):
-        V1.prepare_input(step(setting="low"), ())
-
-
-def test_grounding_prompts() -> None:
-    task = step(setting="grounding", instruction="the back arrow")
-    request = V1.prepare_input(task, past(2))
-    question = (
-        "Output only the coordinate of one point in your response. What element matches the following task: the back arrow"
-    )
-    assert request.messages == (SYSTEM, Message("user", (ImageRef(task), question)))
-    assert V1.parse_response(task, "(500,500)").action == Click(point=MIDDLE)
-    assert V1.parse_response(task, "<|box_start|>(500,500)<|box_end|>").action == Click(point=MIDDLE)
-    assert V1.parse_response(task, "(500，500).").action == Click(point=MIDDLE)
-    with pytest.raises(ParseError):
-        V1.parse_response(step(), "(500,500)")
-    with pytest.raises(ParseError):
-        V1.parse_response(task, "(500,50")
-    assert V15.prepare_input(task, past(2)).text.endswith("## User Instruction\n## User Instruction\nthe back arrow")
-    assert V15.parse_response(task, "Action: click(start_box='(546,1204)')").action == Click(point=MIDDLE)
-
-
-def test_thinking_off_drops_the_thought_and_its_note() -> None:
-    for name in ("ui_tars", "ui_tars_1_5"):
-        on, off = (adapter(name, thinking=thinking).prepare_input(step(), past(2)) for thinking in (True, False))
-        assert "Thought" in on.text
-        assert "Thought" not in off.text
-        assert "Action: ...\n" in off.text
-        assert re.search(r"[^\n]\n\n## User Instruction\nTurn on Wi-Fi", off.text)
-        assert off.messages[3].parts == ("Action: open_app(app_name='Settings')",)
-    assert adapter("ui_tars_1_5", thinking=False).render(step(), Open(app="X"), "Hm.") == "Action: open_app(app_name='X')"
-
-
-def test_language_of_the_thought() -> None:
-    assert "- Use English in `Thought` part." in V15.prepare_input(step(), ()).text
-    assert "- Use Chinese in `Thought` part." in adapter("ui_tars_1_5", language="Chinese").prepare_input(step(), ()).text
-
-
-@pytest.mark.parametrize("prompt", ["androidcontrol", "androidworld", "guiodyssey", "mobile", "computer"])
+@every_row("prompt", ["androidcontrol", "androidworld", "guiodyssey", "mobile", "computer"])
 def test_every_published_prompt_can_be_chosen(prompt: str) -> None:
     model = adapter("ui_tars", prompt=prompt)
     text = model.prepare_input(step(), ()).text
@@ -157,6 +80,10 @@ def test_every_published_prompt_can_be_chosen(prompt: str) -> None:
     assert re.search(r"scroll\(" + r"='[^']*'(?: *, *)".join(map(re.escape, keys)) + "='", text)
 
 
+def test_language_of_the_thought() -> None:
+    assert "- Use Chinese in `Thought` part." in adapter("ui_tars_1_5", language="Chinese").prepare_input(step(), ()).text
+
+
 def test_unknown_prompts_are_refused() -> None:
     with pytest.raises(UsageError, match=r"'androidcontol' as option 'prompt'.*'androidcontrol'"):
         adapter("ui_tars", prompt="androidcontol")
@@ -164,98 +91,108 @@ def test_unknown_prompts_are_refused() -> None:
         adapter("ui_tars", scroll_word="finger")
 
 
-@pytest.mark.parametrize(
-    ("case", "text", "action"),
-    [
-        ("published example", "Action: click(start_box='<|box_start|>(500,500)<|box_end|>')", Click(point=MIDDLE)),
-        ("tokens stripped by the server", "Thought: x\nAction: click(start_box='(500,500)')", Click(point=MIDDLE)),
-        ("box", "Action: click(start_box='[480, 490, 520, 510]')", Click(point=MIDDLE)),
-        ("point", "Action: click(point='<point>500 500</point>')", Click(point=MIDDLE)),
-        ("Chinese colon", "\n\nAction：click(start_box='<bbox>500 500 500 500</bbox>')", Click(point=MIDDLE)),
-        ("no marker", 'click(start_box="(500,500)")', Click(point=MIDDLE)),
-        ("marker within a line", "Thought: I tap. Action: click(start_box='(500,500)')", Click(point=MIDDLE)),
-        ("escaped as in a log", "Action: click(start_box=\\'(500,500)\\')", Click(point=MIDDLE)),
-        ("closing tag after", "Action: click(start_box='(500,500)')\n</Output>", Click(point=MIDDLE)),
-        ("fenced", "```\nAction: click(start_box='(500,500)')\n```", Click(point=MIDDLE)),
-        ("marker in bold type", "**Thought:** x\n**Action:** click(start_box='(500,500)')", Click(point=MIDDLE)),
-        ("upper case", "ACTION: CLICK(start_box='(500,500)')", Click(point=MIDDLE)),
-        ("full-width punctuation", "Action: click(start_box='（500，500）')", Click(point=MIDDLE)),
-        ("no marker after the thought", "Thought: I tap.\nclick(start_box='(500,500)')", Click(point=MIDDLE)),
-        ("two calls on a line", "Action: type(content='x'), click(start_box='(1,1)')", Type(text="x")),
-        ("several parts on a line", "Action: type(content='x') Thought: y Action: wait()", Type(text="x")),
-        ("marker on a line of the content", "Action: type(content='a\nAction: wait()')", Type(text="a\nAction: wait()")),
-        ("marker in the content of a continued turn", " type(content='Action: wait()')", Type(text="Action: wait()")),
-        ("escaped characters", "Action: type(content='\\u4f60\\u597d')", Type(text="你好")),
-        ("nothing but submitted", "Action: type(content='\\n')", Press(button="ENTER")),
-        ("several calls", "Action: click(start_box='(500,500)')\n\ntype(content='x')", Click(point=MIDDLE)),
-        ("several markers", "Action: click(start_box='(1,1)')\n\nAction: type(content='x')", Type(text="x")),
-        ("marker in the content", "Action: type(content='Action: wait()')", Type(text="Action: wait()")),
-        ("quotes in the content", "Action: type(content='it's \"so\"')", Type(text='it\'s "so"')),
-        ("submitted content", "Action: type(content='weather\\n')", Type(text="weather")),
-        ("text for content", "Action: type(text='hello world', delay=100)", Type(text="hello world")),
-        ("long press", "Action: long_press(start_box='(500,500)', time='')", LongPress(point=MIDDLE)),
-        (
-            "path",
-            "Action: scroll(start_box='(500,500)', end_box='(609,465)')",
-            Scroll(point=MIDDLE, direction="right", distance=109),
-        ),
-        (
-            "drag",
-            "Action: drag(start_box='(500,500)', end_box='(490,142)')",
-            Scroll(point=MIDDLE, direction="up", distance=358),
-        ),
-        ("open", "Action: open_app(app_name='Recorder')", Open(app="Recorder")),
-        ("back", "Action: press_back()", Press(button="BACK")),
-        ("home", "Action: press_home()", Press(button="HOME")),
-        ("recents", "Action: press_appselect()", Press(button="RECENT")),
-        ("wait", "Action: wait()", Wait()),
-        ("finished", "Action: finished(content='done')", Stop()),
-        ("give up", "Action: call_user()", Stop(status="impossible")),
-        (
-            "hotkey",
-            "Action: hotkey(key='ctrl v')",
-            Unsupported(name="hotkey", arguments={"key": "ctrl v"}, device=Hotkey(keys=("ctrl", "v"))),
-        ),
-        (
-            "double click",
-            "Action: left_double(start_box='(1,2)')",
-            Unsupported(name="left_double", arguments={"start_box": "(1,2)"}, device=DoubleClick(point=Point(1.0, 2.0))),
-        ),
-    ],
+test_replies = reads(
+    V1,
+    ("published example", "Action: click(start_box='<|box_start|>(500,500)<|box_end|>')", Click(point=MIDDLE)),
+    ("tokens stripped by the server", "Thought: x\nAction: click(start_box='(500,500)')", Click(point=MIDDLE)),
+    ("box", "Action: click(start_box='[480, 490, 520, 510]')", Click(point=MIDDLE)),
+    ("point", "Action: click(point='<point>500 500</point>')", Click(point=MIDDLE)),
+    ("Chinese colon", "\n\nAction：click(start_box='<bbox>500 500 500 500</bbox>')", Click(point=MIDDLE)),
+    ("no marker", 'click(start_box="(500,500)")', Click(point=MIDDLE)),
+    ("marker within a line", "Thought: I tap. Action: click(start_box='(500,500)')", Click(point=MIDDLE)),
+    ("escaped as in a log", "Action: click(start_box=\\'(500,500)\\')", Click(point=MIDDLE)),
+    ("closing tag after", "Action: click(start_box='(500,500)')\n</Output>", Click(point=MIDDLE)),
+    ("fenced", "```\nAction: click(start_box='(500,500)')\n```", Click(point=MIDDLE)),
+    ("marker in bold type", "**Thought:** x\n**Action:** click(start_box='(500,500)')", Click(point=MIDDLE)),
+    ("upper case", "ACTION: CLICK(start_box='(500,500)')", Click(point=MIDDLE)),
+    ("full-width punctuation", "Action: click(start_box='（500，500）')", Click(point=MIDDLE)),
+    ("no marker after the thought", "Thought: I tap.\nclick(start_box='(500,500)')", Click(point=MIDDLE)),
+    ("two calls on a line", "Action: type(content='x'), click(start_box='(1,1)')", Type(text="x")),
+    ("several parts on a line", "Action: type(content='x') Thought: y Action: wait()", Type(text="x")),
+    ("marker on a line of the content", "Action: type(content='a\nAction: wait()')", Type(text="a\nAction: wait()")),
+    ("marker in the content of a continued turn", " type(content='Action: wait()')", Type(text="Action: wait()")),
+    ("escaped characters", "Action: type(content='\\u4f60\\u597d')", Type(text="你好")),
+    ("nothing but submitted", "Action: type(content='\\n')", Press(button="ENTER")),
+    ("several calls", "Action: click(start_box='(500,500)')\n\ntype(content='x')", Click(point=MIDDLE)),
+    ("several markers", "Action: click(start_box='(1,1)')\n\nAction: type(content='x')", Type(text="x")),
+    ("marker in the content", "Action: type(content='Action: wait()')", Type(text="Action: wait()")),
+    ("quotes in the content", "Action: type(content='it's \"so\"')", Type(text='it\'s "so"')),
+    ("submitted content", "Action: type(content='weather\\n')", Type(text="weather")),
+    ("text for content", "Action: type(text='hello world', delay=100)", Type(text="hello world")),
+    ("long press", "Action: long_press(start_box='(500,500)', time='')", LongPress(point=MIDDLE)),
+    (
+        "path",
+        "Action: scroll(start_box='(500,500)', end_box='(609,465)')",
+        Scroll(point=MIDDLE, direction="right", distance=109),
+    ),
+    (
+        "drag",
+        "Action: drag(start_box='(500,500)', end_box='(490,142)')",
+        Scroll(point=MIDDLE, direction="up", distance=358),
+    ),
+    ("open", "Action: open_app(app_name='Recorder')", Open(app="Recorder")),
+    ("back", "Action: press_back()", Press(button="BACK")),
+    ("home", "Action: press_home()", Press(button="HOME")),
+    ("recents", "Action: press_appselect()", Press(button="RECENT")),
+    ("wait", "Action: wait()", Wait()),
+    ("finished", "Action: finished(content='done')", Stop()),
+    ("give up", "Action: call_user()", Stop(status="impossible")),
+    (
+        "hotkey",
+        "Action: hotkey(key='ctrl v')",
+        Unsupported(name="hotkey", arguments={"key": "ctrl v"}, device=Hotkey(keys=("ctrl", "v"))),
+    ),
+    (
+        "double click",
+        "Action: left_double(start_box='(1,2)')",
+        Unsupported(name="left_double", arguments={"start_box": "(1,2)"}, device=DoubleClick(point=Point(1.0, 2.0))),
+    ),
 )
-def test_replies(case: str, text: str, action: Action) -> None:
-    assert V1.parse_response(step(), text).action == action, case
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("Action: click(start_box='(1001,5)')", "outside the 1000 x 1000 frame"),
-        ("Action: click(start_box='=')", "not a point"),
-        ("Action: click(start_box='[]')", "not a point"),
-        ("Action: click()", "lacks 'start_box'"),
-        ("Action: scroll(start_box='(5,5)', end_box='(5,5)')", "no length"),
-        ("Action: scroll(direction='sideways')", "sideways"),
-        ("Action: scroll(start_box='(5,5)')", "lacks 'direction'"),
-        ("Action: open_app()", "lacks 'app_name'"),
-        ("Action: open_app(app_name='')", "names no app"),
-        ("Action: fly(to='Rome')", "'fly', which is not an action"),
-        ("Action: tap(start_box='(1,2)')\n\nwait()", "'tap', which is not an action"),
-        ("Thought: I could click(start_box='(5,5)') and", "no action"),
-        ("Action: drag(start_box='(5,5)', direction='down')", "lacks its start or its end"),
-        ("Action: click(start_box='(5,5)', start_box='(6,6)')", "twice"),
-        ("Action: click(start_box=(500,50", "ends inside"),
-        ("Action: type(content='cut of", "ends inside"),
-        ("Thought: Empty action\nAction:", "no action"),
-        ('{"name": "wait", "arguments": ""}', "no action"),
-    ],
+MEANT = Click(point=MIDDLE)
+test_grounding = means(
+    V1, MEANT, "(500,500)", "<|box_start|>(500,500)<|box_end|>", "(500，500).", " click(start_box='(500,500)')", task=GROUNDING
 )
-def test_refusals(text: str, reason: str) -> None:
-    with pytest.raises(ParseError, match=reason):
-        V1.parse_response(step(), text)
+test_a_part_of_a_place_is_none = refuses(V1, "(500,50", task=GROUNDING)
+test_a_continued_turn = means(V1, MEANT, " click(start_box='(500,500)')", task=LOW)
+test_without_thinking = writes(
+    adapter("ui_tars_1_5", thinking=False), (Open(app="X"), "Action: open_app(app_name='X')"), conclusion="Hm."
+)
+test_a_small_screenshot_of_1_5_is_enlarged_to_the_authors_limit = means(
+    V15, MEANT, "Action: click(start_box='(182,112)')", task=step(screenshot_size=(330, 210))
+)
+test_a_mouse_drag_is_no_swipe = means(
+    [adapter(name, prompt="computer") for name in ("ui_tars", "ui_tars_1_5")],
+    Unsupported,
+    "Action: drag(start_box='(500,500)', end_box='(490,142)')",
+)
+
+test_refusals = refuses(
+    V1,
+    ("Action: click(start_box='(1001,5)')", "outside the 1000 x 1000 frame"),
+    ("Action: click(start_box='=')", "not a point"),
+    ("Action: click(start_box='[]')", "not a point"),
+    ("Action: click()", "lacks 'start_box'"),
+    ("Action: scroll(start_box='(5,5)', end_box='(5,5)')", "no length"),
+    ("Action: scroll(direction='sideways')", "sideways"),
+    ("Action: scroll(start_box='(5,5)')", "lacks 'direction'"),
+    ("Action: open_app()", "lacks 'app_name'"),
+    ("Action: open_app(app_name='')", "names no app"),
+    ("Action: fly(to='Rome')", "'fly', which is not an action"),
+    ("Action: tap(start_box='(1,2)')\n\nwait()", "'tap', which is not an action"),
+    ("Thought: I could click(start_box='(5,5)') and", "no action"),
+    ("Action: drag(start_box='(5,5)', direction='down')", "lacks its start or its end"),
+    ("Action: click(start_box='(5,5)', start_box='(6,6)')", "twice"),
+    ("Action: click(start_box=(500,50", "ends inside"),
+    ("Action: type(content='cut of", "ends inside"),
+    ("Thought: Empty action\nAction:", "no action"),
+    ('{"name": "wait", "arguments": ""}', "no action"),
+    ("(500,500)", "no action"),
+)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "thought"),
     [
         ("Thought: I tap\nthe switch.\nAction: wait()", "I tap\nthe switch."),
@@ -274,7 +211,7 @@ def test_thoughts(text: str, thought: str | None) -> None:
     assert V1.parse_response(step(), text).thought == thought
 
 
-@pytest.mark.parametrize(("word", "finger"), [("up", "down"), ("down", "up"), ("left", "right"), ("right", "left")])
+@every_row(("word", "finger"), [("up", "down"), ("down", "up"), ("left", "right"), ("right", "left")])
 def test_scroll_words_name_the_content_unless_set_otherwise(word: Direction, finger: Direction) -> None:
     for name in ("ui_tars", "ui_tars_1_5"):
         text = f"Action: scroll(direction='{word}')"
@@ -282,12 +219,6 @@ def test_scroll_words_name_the_content_unless_set_otherwise(word: Direction, fin
         other = adapter(name, scroll_words="finger")
         assert other.parse_response(step(), text).action == Scroll(point=MIDDLE, direction=word)
         assert f"direction='{word}'" in other.render(step(), Scroll(point=MIDDLE, direction=word))
-
-
-def test_a_mouse_drag_is_no_swipe() -> None:
-    text = "Action: drag(start_box='(500,500)', end_box='(490,142)')"
-    for name in ("ui_tars", "ui_tars_1_5"):
-        assert adapter(name, prompt="computer").parse_response(step(), text).action.type == "UNSUPPORTED"
 
 
 def test_what_no_prompt_lists_is_still_written_into_the_history() -> None:
@@ -300,10 +231,3 @@ def test_what_no_prompt_lists_is_still_written_into_the_history() -> None:
         assert f"Thought: Go on\nAction: {call}" in V15.prepare_input(step(), [entry]).text
         with pytest.raises(ValueError, match="has no word for"):
             V15.render(step(), action)
-
-
-def test_small_screenshots_of_1_5_are_enlarged_to_the_authors_limit() -> None:
-    task = step(screenshot_size=(330, 210))
-    assert V15.prepare_input(task, ()).images[0].resize == (364, 224)
-    assert V15.parse_response(task, "Action: click(start_box='(182,112)')").action == Click(point=MIDDLE)
-    assert V1.prepare_input(task, ()).images[0].resize is None

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from guieval.actions import (
-    Action,
     Click,
-    DeviceAction,
     DoubleClick,
     Drag,
     Hotkey,
@@ -20,15 +16,14 @@ from guieval.actions import (
     Scroll,
     Stop,
     Type,
-    Unsupported,
     Wait,
 )
-from guieval.errors import ParseError
 from guieval.history import reference_entry
 from guieval.parsing import function_text
 from guieval.registry import load_model
 
 from .steps import step
+from .tables import reads, refuses
 
 MODEL = load_model("ui-tars-2")
 CORNER, PLACE = Point(1000.0, 0.0), "<point>1000 0</point>"
@@ -39,43 +34,30 @@ def written(*functions: str) -> str:
     return f"{REASONED}\n<gui_think> I see it. </gui_think>\n<seed:tool_call>{''.join(functions)}</seed:tool_call>"
 
 
-@pytest.mark.parametrize("lines", [True, False])
-@pytest.mark.parametrize(
-    ("name", "arguments", "action"),
-    [
-        ("click", {"point": PLACE}, Click(point=CORNER)),
-        ("click", {"point": "1000 0"}, Click(point=CORNER)),
-        ("scroll", {"point": PLACE, "direction": "down"}, Scroll(point=CORNER, direction="up")),
-        ("scroll", {"direction": "left"}, Scroll(point=Point(500.0, 500.0), direction="right")),
-        ("type", {"content": "a b"}, Type(text="a b")),
-        ("press", {"key": "enter"}, Press(button="ENTER")),
-        ("wait", {}, Wait(duration=5000.0)),
-        ("wait", {"time": "2"}, Wait(duration=2000.0)),
-        ("finished", {"content": "Done."}, Stop(status="finish")),
-        ("call_user", {}, Stop(status="impossible")),
-        ("navigate_back", {}, Press(button="BACK")),
-    ],
+test_functions = reads(
+    MODEL,
+    (("click", {"point": PLACE}), Click(point=CORNER)),
+    (("click", {"point": "1000 0"}), Click(point=CORNER)),
+    (("scroll", {"point": PLACE, "direction": "down"}), Scroll(point=CORNER, direction="up")),
+    (("scroll", {"direction": "left"}), Scroll(point=Point(500.0, 500.0), direction="right")),
+    (("type", {"content": "a b"}), Type(text="a b")),
+    (("press", {"key": "enter"}), Press(button="ENTER")),
+    (("wait", {}), Wait(duration=5000.0)),
+    (("wait", {"time": "2"}), Wait(duration=2000.0)),
+    (("finished", {"content": "Done."}), Stop(status="finish")),
+    (("call_user", {}), Stop(status="impossible")),
+    (("navigate_back", {}), Press(button="BACK")),
+    (("left_double", {"point": PLACE}), DoubleClick(point=CORNER)),
+    (("right_single", {"point": PLACE}), RightClick(point=CORNER)),
+    (("move_to", {"point": PLACE}), Hover(point=CORNER)),
+    (("drag", {"start_point": PLACE, "end_point": PLACE}), Drag(start=CORNER, end=CORNER)),
+    (("hotkey", {"key": "ctrl c"}), Hotkey(keys=("ctrl", "c"))),
+    (("mouse_down", {}), None),
+    (("navigate", {"content": "example.org"}), None),
+    wrap=lambda call: [written(function_text(*call, lines=lines)) for lines in (True, False)],
+    thought="I see it.",
+    batch=(),
 )
-def test_functions(name: str, arguments: dict[str, str], action: Action, lines: bool) -> None:
-    parsed = MODEL.parse_response(step(), written(function_text(name, arguments, lines=lines)))
-    assert (parsed.action, parsed.thought, parsed.batch) == (action, "I see it.", ())
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "device"),
-    [
-        ("left_double", {"point": PLACE}, DoubleClick(point=CORNER)),
-        ("right_single", {"point": PLACE}, RightClick(point=CORNER)),
-        ("move_to", {"point": PLACE}, Hover(point=CORNER)),
-        ("drag", {"start_point": PLACE, "end_point": PLACE}, Drag(start=CORNER, end=CORNER)),
-        ("hotkey", {"key": "ctrl c"}, Hotkey(keys=("ctrl", "c"))),
-        ("mouse_down", {}, None),
-        ("navigate", {"content": "example.org"}, None),
-    ],
-)
-def test_functions_beyond_the_unified_space(name: str, arguments: dict[str, str], device: DeviceAction | None) -> None:
-    action = MODEL.parse_response(step(), written(function_text(name, arguments))).action
-    assert isinstance(action, Unsupported) and action.device == device
 
 
 def test_a_text_that_ends_with_a_new_line_is_submitted() -> None:
@@ -91,23 +73,18 @@ def test_the_first_function_that_acts_is_scored() -> None:
     assert (parsed.action, parsed.batch) == (Click(point=CORNER), (Click(point=CORNER), Wait()))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "I will click on <point>5 5</point>.",
-        written(),
-        written(function_text("take_screenshot", {})),
-        written(function_text("fly", {})),
-        written(function_text("click", {})),
-        written(function_text("click", {"point": "<point>1001 0</point>"})),
-        written(function_text("scroll", {"direction": "away"})),
-        "<seed:tool_call><function=type><parameter=content>cut",
-    ],
+test_garbage_is_no_action = refuses(
+    MODEL,
+    "",
+    "I will click on <point>5 5</point>.",
+    written(),
+    written(function_text("take_screenshot", {})),
+    written(function_text("fly", {})),
+    written(function_text("click", {})),
+    written(function_text("click", {"point": "<point>1001 0</point>"})),
+    written(function_text("scroll", {"direction": "away"})),
+    "<seed:tool_call><function=type><parameter=content>cut",
 )
-def test_garbage_is_no_action(text: str) -> None:
-    with pytest.raises(ParseError):
-        MODEL.parse_response(step(), text)
 
 
 def test_the_last_five_screenshots_are_shown_and_replies_lose_their_reasoning() -> None:

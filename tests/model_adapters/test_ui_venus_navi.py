@@ -1,10 +1,6 @@
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import inspect
 import json
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,30 +8,21 @@ from typing import Any
 import pytest
 
 from guieval.actions import Action, Answer, Click, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
-from guieval.errors import DataError, ParseError, UsageError
+from guieval.errors import ParseError
 from guieval.frames import Size, smart_resize
 from guieval.history import HistoryEntry, reference_entry
-from guieval.models import ABCModel, ImageRef, Message, load_template
-from guieval.registry import adapter_class, load_model
+from guieval.models import ABCModel, ImageRef, Message
+from guieval.registry import load_model
+from tests.rows import every_row
 
-from .steps import adapter, past, step
+from .steps import GROUNDING, adapter, past, step
+from .tables import means, reads, refuses
 
 NAVI_7B = load_model("ui-venus-navi-7b")
 NAVI_72B = load_model("ui-venus-navi-72b")
 GROUND_72B = load_model("ui-venus-ground-72b")
 
 # first 16 digits of the SHA-256 of each published text, so that an editor's "tidying" of a wire format is noticed
-DIGESTS = {
-    "ui_venus_navi-mobile": "74e8cba4558703fc",
-    "ui_venus_ground-7b": "a318ec3c11ac1338",
-    "ui_venus_ground-72b": "1a33d9511b9819f8",
-}
-
-
-@pytest.mark.parametrize(("name", "digest"), DIGESTS.items())
-def test_published_prompts_are_byte_exact(name: str, digest: str) -> None:
-    text = load_template(Path(inspect.getfile(adapter_class("ui_venus_navi"))).parent / "prompts" / f"{name}.txt")
-    assert hashlib.sha256(text.encode("utf-8")).hexdigest().startswith(digest)
 
 
 # --- prompts ---------------------------------------------------------------------------------------------------------
@@ -52,20 +39,6 @@ def asked(model: ABCModel, history: tuple[HistoryEntry, ...] = (), **changes: An
     assert isinstance(image, ImageRef)
     assert image.task == task
     return text
-
-
-def test_the_first_step() -> None:
-    text = asked(NAVI_7B)
-    assert text.startswith(
-        "\n**You are a GUI Agent.**  \nYour task is to analyze a given user task, review current screenshot and previous "
-        "actions, and determine the next action to complete the task.\n\n### User Task\nTurn on Wi-Fi\n\n"
-        "### Previous Actions\n\n\n### Available Actions\nYou may execute one of the following functions:\n"
-        "Click(box=(x1, y1))\nDrag(start=(x1, y1), end=(x2, y2))\n"
-        "Scroll(start=(x1, y1), end=(x2, y2), direction='down/up/right/left')\nType(content='')\nLaunch(app='')\nWait()\n"
-        "Finished(content='')\nCallUser(content='')\nLongPress(box=(x1, y1))\nPressBack()\nPressHome()\nPressEnter()\n"
-        "PressRecent()\n\n### Instruction\n"
-    )
-    assert text.endswith("After providing action, summarize your action in <conclusion></conclusion> tags\n")
 
 
 def test_the_past_is_written_as_thought_and_action_and_counted_from_zero() -> None:
@@ -89,7 +62,7 @@ def test_an_own_action_is_repeated_as_it_was_written() -> None:
     assert "Step 0: <think></think><action>Click(box=(322,1071))</action>\n" in asked(NAVI_7B, (untagged,))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("action", "result"),
     [
         (Stop(status="impossible"), "Finished(content='Report that the task is impossible.')"),
@@ -103,50 +76,10 @@ def test_every_past_action_is_written(action: Action, result: str) -> None:
     assert f"<action>{result}</action>" in asked(NAVI_7B, (reference_entry(step(action)),))
 
 
-def test_a_step_instruction_takes_the_goals_place() -> None:
-    text = asked(NAVI_7B, setting="low", low_level_instruction="Tap {history}")
-    assert "### User Task\nTap {history}\n\n### Previous Actions\n\n" in text
-    with pytest.raises(DataError, match="b/e#0"):
-        NAVI_7B.prepare_input(step(setting="low"), ())
-
-
-@pytest.mark.parametrize(
-    ("name", "question"),
-    [
-        ("ui-venus-ground-7b", "Outline the position corresponding to the instruction: the {0} bar. "),
-        ("ui-venus-navi-7b", "Outline the position corresponding to the instruction: the {0} bar. "),
-        (
-            "ui-venus-ground-72b",
-            'Output the bounding box in the image corresponding to the instruction "the {0} bar" with grounding. ',
-        ),
-    ],
-)
-def test_grounding_prompts(name: str, question: str) -> None:
-    (user,) = load_model(name).prepare_input(step(setting="grounding", instruction="the {0} bar"), ()).messages
-    image, text = user.parts
-    assert isinstance(image, ImageRef)
-    assert text == question + "The output should be only [x1,y1,x2,y2]."
-
-
-def test_a_thought_can_be_given() -> None:
-    given = NAVI_7B.prepare_fixed_thought(step(), past(2), "\nFirst this.\nThen that.\n")
-    assert given.messages[:-1] == NAVI_7B.prepare_input(step(), past(2)).messages
-    assert given.messages[-1] == Message("assistant", ("<think>\nFirst this.\nThen that.\n</think>\n",))
-    assert given.prefill
-    assert given.extra == {"continue_final_message": True, "add_generation_prompt": False}
-    with pytest.raises(UsageError, match="grounding"):
-        NAVI_7B.prepare_fixed_thought(step(setting="grounding"), (), "x")
-
-
-def test_there_is_no_thinking_switch() -> None:
-    with pytest.raises(UsageError, match="no thinking switch"):
-        load_model("ui-venus-navi-7b", thinking=True)
-
-
 # --- frame -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "resized", "click"),
     [
         ("ui-venus-navi-7b", (644, 1428), "Click(box=(322, 1071))"),
@@ -166,7 +99,7 @@ def test_the_frame_follows_the_checkpoints_limits(name: str, resized: Size, clic
     assert model.parse_response(step(), f"<action>{click}</action>").action == action
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("size", "resized"),
     [
         ((5120, 2880), (4760, 2688)),  # qwen-vl-utils' own limit comes first
@@ -215,120 +148,110 @@ def tagged(call: str) -> str:
     return f"<think>\nThe bar.\n</think>\n<action>\n{call}\n</action>\n<conclusion>\nTapped it.\n</conclusion>"
 
 
-@pytest.mark.parametrize(
-    ("case", "text", "action"),
-    [
-        ("published form", tagged("Click(box=(322, 714))"), Click(point=MIDDLE)),
-        ("no line breaks", "<think>a</think><action>Click(box=(322,714))</action>", Click(point=MIDDLE)),
-        ("no thought", "<action>Click(box=(322, 714))</action>", Click(point=MIDDLE)),
-        ("decimals", tagged("Click(box=(322.0, 714.0))"), Click(point=MIDDLE)),
-        ("square brackets", tagged("Click(box=[322, 714])"), Click(point=MIDDLE)),
-        ("a whole box", tagged("Click(box=(320, 710, 324, 718))"), Click(point=MIDDLE)),
-        ("quoted numbers", tagged("Click(box='(322, 714)')"), Click(point=MIDDLE)),
-        ("full-width brackets", tagged("Click(box='（322，714）')"), Click(point=MIDDLE)),
-        ("lower case", tagged("click(box=(322, 714))"), Click(point=MIDDLE)),
-        ("words around the call", tagged("I call Click(box=(322, 714)) now."), Click(point=MIDDLE)),
-        ("fenced", tagged("```\nClick(box=(322, 714))\n```"), Click(point=MIDDLE)),
-        ("special token at the end", tagged("Click(box=(322, 714))") + "<|im_end|>", Click(point=MIDDLE)),
-        ("action not closed", "<think>a</think><action>Click(box=(322, 714))\n<conclusion>x", Click(point=MIDDLE)),
-        ("cut off after the call", "<think>a</think>\n<action>\nClick(box=(322, 714))", Click(point=MIDDLE)),
-        ("bracket missing at the end", "<action>Click(box=(322, 714)", Click(point=MIDDLE)),
-        ("bracket missing at the end of a text", "<action>Type(content='a'</action>", Type(text="a")),
-        ("thought not closed", "<think>The bar.\n<action>Click(box=(322, 714))</action>", Click(point=MIDDLE)),
-        ("thought not opened", "The bar.</think><action>Click(box=(322, 714))</action>", Click(point=MIDDLE)),
-        (
-            "rehearsed in the thought",
-            "<think>not <action>Wait()</action></think>" + tagged("PressBack()")[25:],
-            Press(button="BACK"),
-        ),
-        ("continued turn", "<action>\nClick(box=(322, 714))\n</action>\n<conclusion>\nx\n</conclusion>", Click(point=MIDDLE)),
-        ("continued within the tag", "Click(box=(322, 714))</action>", Click(point=MIDDLE)),
-        ("no tags at all", "Click(box=(322, 714))", Click(point=MIDDLE)),
-        ("no action tag, on a line of its own", "I tap the bar.\n\n- Click(box=(322, 714))", Click(point=MIDDLE)),
-        ("two actions", "<action>PressHome()</action>\n<action>Wait()</action>", Press(button="HOME")),
-        ("two calls", tagged("Type(content='a')\nPressEnter()"), Type(text="a")),
-        ("two turns", tagged("PressHome()") + "\n" + tagged("Wait()"), Press(button="HOME")),
-        ("no brackets", tagged("PressEnter"), Press(button="ENTER")),
-        ("long press", tagged("LongPress(box=(322, 714))"), LongPress(point=MIDDLE)),
-        (
-            "recorded scroll's form",
-            tagged("Scroll(start=(322, 714), end=(322, 900), direction='down')"),
-            Scroll(point=MIDDLE, direction="down", distance=130.252),
-        ),
-        (
-            "the path decides",
-            tagged("Scroll(start=(322, 714), end=(322, 100), direction='down')"),
-            Scroll(point=MIDDLE, direction="up", distance=429.972),
-        ),
-        (
-            "scroll without a word",
-            tagged("Scroll(start=(322, 714), end=(600, 714))"),
-            Scroll(point=MIDDLE, direction="right", distance=431.677),
-        ),
-        ("scroll by word alone", tagged("Scroll(direction='Up')"), Scroll(point=MIDDLE, direction="up")),
-        ("drag", tagged("Drag(start=(322, 714), end=(10, 714))"), Scroll(point=MIDDLE, direction="left", distance=484.472)),
-        ("type", tagged("Type(content='壁纸_3.jpg')"), Type(text="壁纸_3.jpg")),
-        ("quotes not escaped", tagged("Type(content='it's (a) 'test', yes')"), Type(text="it's (a) 'test', yes")),
-        ("double quotes", tagged('Type(content="it\'s")'), Type(text="it's")),
-        ("line break in the text", tagged("Type(content='a\nb')"), Type(text="a\nb")),
-        ("the tag in a text", tagged("Type(content='</action>')"), Type(text="</action>")),
-        ("the other tag in a text", "<action>Type(content='</think>')</action>", Type(text="</think>")),
-        ("no text", tagged("Type(content='')"), Type(text="")),
-        ("launch", tagged("Launch(app='Visual Studio Code')"), Open(app="Visual Studio Code")),
-        ("launch with an empty address", tagged("Launch(app='Maps', url='')"), Open(app="Maps")),
-        ("address", tagged("Launch(app='', url='a.b')"), Unsupported(name="Launch", arguments={"app": "", "url": "a.b"})),
-        ("wait", tagged("Wait()"), Wait()),
-        ("recent", tagged("PressRecent()"), Press(button="RECENT")),
-        ("finished", tagged("Finished(content='')"), Stop()),
-        ("finished with words", tagged("Finished(content='The size is 3 MB.')"), Stop()),
-        ("finished without", tagged("Finished()"), Stop()),
-        (
-            "answer",
-            tagged("CallUser(content='7 (of 9)')"),
-            Unsupported(name="CallUser", arguments={"content": "7 (of 9)"}, device=Answer(text="7 (of 9)")),
-        ),
-        (
-            "web page",
-            tagged("Hotkey(keys=['ctrl', 'c'])"),
-            Unsupported(name="Hotkey", arguments={"keys": "['ctrl', 'c']"}, device=Hotkey(keys=("ctrl", "c"))),
-        ),
-    ],
+test_replies = reads(
+    NAVI_7B,
+    ("published form", tagged("Click(box=(322, 714))"), Click(point=MIDDLE)),
+    ("no line breaks", "<think>a</think><action>Click(box=(322,714))</action>", Click(point=MIDDLE)),
+    ("no thought", "<action>Click(box=(322, 714))</action>", Click(point=MIDDLE)),
+    ("decimals", tagged("Click(box=(322.0, 714.0))"), Click(point=MIDDLE)),
+    ("square brackets", tagged("Click(box=[322, 714])"), Click(point=MIDDLE)),
+    ("a whole box", tagged("Click(box=(320, 710, 324, 718))"), Click(point=MIDDLE)),
+    ("quoted numbers", tagged("Click(box='(322, 714)')"), Click(point=MIDDLE)),
+    ("full-width brackets", tagged("Click(box='（322，714）')"), Click(point=MIDDLE)),
+    ("lower case", tagged("click(box=(322, 714))"), Click(point=MIDDLE)),
+    ("words around the call", tagged("I call Click(box=(322, 714)) now."), Click(point=MIDDLE)),
+    ("fenced", tagged("```\nClick(box=(322, 714))\n```"), Click(point=MIDDLE)),
+    ("special token at the end", tagged("Click(box=(322, 714))") + "<|im_end|>", Click(point=MIDDLE)),
+    ("action not closed", "<think>a</think><action>Click(box=(322, 714))\n<conclusion>x", Click(point=MIDDLE)),
+    ("cut off after the call", "<think>a</think>\n<action>\nClick(box=(322, 714))", Click(point=MIDDLE)),
+    ("bracket missing at the end", "<action>Click(box=(322, 714)", Click(point=MIDDLE)),
+    ("bracket missing at the end of a text", "<action>Type(content='a'</action>", Type(text="a")),
+    ("thought not closed", "<think>The bar.\n<action>Click(box=(322, 714))</action>", Click(point=MIDDLE)),
+    ("thought not opened", "The bar.</think><action>Click(box=(322, 714))</action>", Click(point=MIDDLE)),
+    (
+        "rehearsed in the thought",
+        "<think>not <action>Wait()</action></think>" + tagged("PressBack()")[25:],
+        Press(button="BACK"),
+    ),
+    ("continued turn", "<action>\nClick(box=(322, 714))\n</action>\n<conclusion>\nx\n</conclusion>", Click(point=MIDDLE)),
+    ("continued within the tag", "Click(box=(322, 714))</action>", Click(point=MIDDLE)),
+    ("no tags at all", "Click(box=(322, 714))", Click(point=MIDDLE)),
+    ("no action tag, on a line of its own", "I tap the bar.\n\n- Click(box=(322, 714))", Click(point=MIDDLE)),
+    ("two actions", "<action>PressHome()</action>\n<action>Wait()</action>", Press(button="HOME")),
+    ("two calls", tagged("Type(content='a')\nPressEnter()"), Type(text="a")),
+    ("two turns", tagged("PressHome()") + "\n" + tagged("Wait()"), Press(button="HOME")),
+    ("no brackets", tagged("PressEnter"), Press(button="ENTER")),
+    ("long press", tagged("LongPress(box=(322, 714))"), LongPress(point=MIDDLE)),
+    (
+        "recorded scroll's form",
+        tagged("Scroll(start=(322, 714), end=(322, 900), direction='down')"),
+        Scroll(point=MIDDLE, direction="down", distance=130.252),
+    ),
+    (
+        "the path decides",
+        tagged("Scroll(start=(322, 714), end=(322, 100), direction='down')"),
+        Scroll(point=MIDDLE, direction="up", distance=429.972),
+    ),
+    (
+        "scroll without a word",
+        tagged("Scroll(start=(322, 714), end=(600, 714))"),
+        Scroll(point=MIDDLE, direction="right", distance=431.677),
+    ),
+    ("scroll by word alone", tagged("Scroll(direction='Up')"), Scroll(point=MIDDLE, direction="up")),
+    ("drag", tagged("Drag(start=(322, 714), end=(10, 714))"), Scroll(point=MIDDLE, direction="left", distance=484.472)),
+    ("type", tagged("Type(content='壁纸_3.jpg')"), Type(text="壁纸_3.jpg")),
+    ("quotes not escaped", tagged("Type(content='it's (a) 'test', yes')"), Type(text="it's (a) 'test', yes")),
+    ("double quotes", tagged('Type(content="it\'s")'), Type(text="it's")),
+    ("line break in the text", tagged("Type(content='a\nb')"), Type(text="a\nb")),
+    ("the tag in a text", tagged("Type(content='</action>')"), Type(text="</action>")),
+    ("the other tag in a text", "<action>Type(content='</think>')</action>", Type(text="</think>")),
+    ("no text", tagged("Type(content='')"), Type(text="")),
+    ("launch", tagged("Launch(app='Visual Studio Code')"), Open(app="Visual Studio Code")),
+    ("launch with an empty address", tagged("Launch(app='Maps', url='')"), Open(app="Maps")),
+    ("address", tagged("Launch(app='', url='a.b')"), Unsupported(name="Launch", arguments={"app": "", "url": "a.b"})),
+    ("wait", tagged("Wait()"), Wait()),
+    ("recent", tagged("PressRecent()"), Press(button="RECENT")),
+    ("finished", tagged("Finished(content='')"), Stop()),
+    ("finished with words", tagged("Finished(content='The size is 3 MB.')"), Stop()),
+    ("finished without", tagged("Finished()"), Stop()),
+    (
+        "answer",
+        tagged("CallUser(content='7 (of 9)')"),
+        Unsupported(name="CallUser", arguments={"content": "7 (of 9)"}, device=Answer(text="7 (of 9)")),
+    ),
+    (
+        "web page",
+        tagged("Hotkey(keys=['ctrl', 'c'])"),
+        Unsupported(name="Hotkey", arguments={"keys": "['ctrl', 'c']"}, device=Hotkey(keys=("ctrl", "c"))),
+    ),
 )
-def test_replies(case: str, text: str, action: Action) -> None:
-    assert NAVI_7B.parse_response(step(), text).action == action, case
 
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        (tagged("Click(box=(645, 0))"), r"\(645, 0\) lies outside the 644 x 1428 frame"),
-        (tagged("Click(box=(-1, 0))"), "outside"),
-        (tagged("Click(box=(322))"), "holds 1 numbers"),
-        (tagged("Click(box=(a, b))"), "is not a point"),
-        (tagged("Click()"), "Click lacks 'box'"),
-        (tagged("Click((322, 714))"), "cannot be read"),
-        (tagged("Click on the bar."), "holds no action"),
-        (tagged("DoubleTap(box=(1, 2))"), "'DoubleTap', which is not an action"),
-        (tagged("Scroll(start=(1, 2), end=(1, 2))"), "no length"),
-        (tagged("Scroll(start=(1, 2), direction='up')"), "neither start and end"),
-        (tagged("Scroll(direction='down/up/right/left')"), "none of up"),
-        (tagged("Scroll()"), "neither"),
-        (tagged("Type()"), "Type lacks 'content'"),
-        (tagged("Launch(app='')"), "names no app"),
-        (tagged(""), "no <action>"),
-        ("<action>Type(content='abc", "ends inside a quoted value"),
-        ("<action>Click(box=(322, 71", "ends inside a value"),
-        ("<think>I could <action>Wait()</action></think>", "no <action>"),
-        ("<think>Click(box=(322, 714))", "no <action>"),
-        ("I would call Click(box=(322, 714)) here.", "no <action>"),
-        ("<action>Click on it.</action>\n<action>Wait()</action>", "holds no action"),
-        ("[322, 714, 322, 714]", "no <action>"),
-        ("", "no <action>"),
-    ],
+test_refuses = refuses(
+    NAVI_7B,
+    (tagged("Click(box=(645, 0))"), r"\(645, 0\) lies outside the 644 x 1428 frame"),
+    (tagged("Click(box=(-1, 0))"), "outside"),
+    (tagged("Click(box=(322))"), "holds 1 numbers"),
+    (tagged("Click(box=(a, b))"), "is not a point"),
+    (tagged("Click()"), "Click lacks 'box'"),
+    (tagged("Click((322, 714))"), "cannot be read"),
+    (tagged("Click on the bar."), "holds no action"),
+    (tagged("DoubleTap(box=(1, 2))"), "'DoubleTap', which is not an action"),
+    (tagged("Scroll(start=(1, 2), end=(1, 2))"), "no length"),
+    (tagged("Scroll(start=(1, 2), direction='up')"), "neither start and end"),
+    (tagged("Scroll(direction='down/up/right/left')"), "none of up"),
+    (tagged("Scroll()"), "neither"),
+    (tagged("Type()"), "Type lacks 'content'"),
+    (tagged("Launch(app='')"), "names no app"),
+    (tagged(""), "no <action>"),
+    ("<action>Type(content='abc", "ends inside a quoted value"),
+    ("<action>Click(box=(322, 71", "ends inside a value"),
+    ("<think>I could <action>Wait()</action></think>", "no <action>"),
+    ("<think>Click(box=(322, 714))", "no <action>"),
+    ("I would call Click(box=(322, 714)) here.", "no <action>"),
+    ("<action>Click on it.</action>\n<action>Wait()</action>", "holds no action"),
+    ("[322, 714, 322, 714]", "no <action>"),
+    ("", "no <action>"),
 )
-def test_refuses(text: str, reason: str) -> None:
-    with pytest.raises(ParseError, match=reason):
-        NAVI_7B.parse_response(step(), text)
 
 
 def test_thought_and_conclusion() -> None:
@@ -351,53 +274,35 @@ def test_the_scroll_word_can_be_the_contents() -> None:
     assert written == "<action>\nScroll(start=(546, 1204), end=(546, 482), direction='down')\n</action>"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "[320,710,324,718]",
-        "[322, 714]",
-        "(322, 714)",
-        "(320,710),(324,718)",
-        "The box is [320, 710, 324, 718].",
-        "```json\n[320, 710, 324, 718]\n```",
-        '```json\n[{"bbox_2d": [320, 710, 324, 718], "label": "bar"}]\n```',
-        tagged("Click(box=(322, 714))"),
-        "<think>Not [1,2,3,4].</think>\n[320,710,324,718]",
-    ],
+test_grounding_answers = means(
+    NAVI_7B,
+    Click(point=MIDDLE),
+    "[320,710,324,718]",
+    "[322, 714]",
+    "(322, 714)",
+    "(320,710),(324,718)",
+    "The box is [320, 710, 324, 718].",
+    "```json\n[320, 710, 324, 718]\n```",
+    '```json\n[{"bbox_2d": [320, 710, 324, 718], "label": "bar"}]\n```',
+    tagged("Click(box=(322, 714))"),
+    "<think>Not [1,2,3,4].</think>\n[320,710,324,718]",
+    task=GROUNDING,
 )
-def test_grounding_answers(text: str) -> None:
-    assert NAVI_7B.parse_response(step(setting="grounding"), text).action == Click(point=MIDDLE)
 
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "[320,710,324,7",
-        "[320, 710, 324]",
-        "[-1,-1,-1,-1]",
-        "[]",
-        "(322, 71",
-        "322 714",
-        "none",
-        "",
-        "<think>At [1,2,3,4]",
-        "<think>[1,2,3,4]</think>",
-    ],
+test_no_grounding_answers = refuses(
+    NAVI_7B,
+    "[320,710,324,7",
+    "[320, 710, 324]",
+    "[-1,-1,-1,-1]",
+    "[]",
+    "(322, 71",
+    "322 714",
+    "none",
+    "",
+    "<think>At [1,2,3,4]",
+    "<think>[1,2,3,4]</think>",
+    task=GROUNDING,
 )
-def test_no_grounding_answers(text: str) -> None:
-    with pytest.raises(ParseError):
-        NAVI_7B.parse_response(step(setting="grounding"), text)
-
-
-@pytest.mark.parametrize(
-    "text", ["<action>", "</think>", "<think>", "Click(box=(", "Type(content='a", "\n- Wait(", "<conclusion>"]
-)
-def test_a_model_stuck_in_a_loop_costs_little(text: str) -> None:
-    for before in ("", "<think>a</think><action>Type(content='"):
-        began = time.process_time()
-        with contextlib.suppress(ParseError):
-            NAVI_7B.parse_response(step(), before + text * (40_000 // len(text)))
-        assert time.process_time() - began < 5.0
 
 
 # --- recorded replies ------------------------------------------------------------------------------------------------

@@ -6,8 +6,6 @@ import copy
 import json
 import random
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -37,6 +35,7 @@ from guieval.running.config import RunConfig
 from guieval.running.progress import Progress, RunOutcome
 from guieval.steps import Episode, Sample, StepTaskModel
 from guieval.testing.mock_server import MockServer, MockSettings
+from tests.command_line import CommandLine
 from tests.model_adapters.replies import rows, screenshot_sizes, size_of, target_of
 from tests.model_adapters.steps import adapter, step
 from tests.scripted import ListBenchmark, ScriptedEngine, runner_of
@@ -289,30 +288,32 @@ def run_as(directory: Path, model: str, writes: ABCModel, count: int, actions: S
     return outcome
 
 
-def test_a_run_in_a_wrong_frame_warns_once_and_in_time(tmp_path: Path) -> None:
+def test_a_run_in_a_wrong_frame_warns_once_and_in_time(tmp_path: Path, guieval: CommandLine) -> None:
     outcome = run_as(tmp_path / "wrong", "ui-tars-1.5-7b", in_frame("ui-tars-1.5-7b", PER_1000), 60)
     [warning] = outcome.warnings
     assert re.search(r"0-(999|1000) hits 50 of 50 .*; these steps cannot tell it apart from 0-(999|1000):", warning)
     assert "declared frame pixels-resized-28" in warning
-    done = subprocess.run(
-        [sys.executable, "-m", "guieval", "audit", str(tmp_path / "wrong")], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 1, done.stderr
-    assert re.search(r"another frame fits far better: 0-(999|1000) hits 240 of 240 targets \(100.0%\)", done.stdout)
+    done = guieval("audit", tmp_path / "wrong")
+    assert done.code == 1, done.err
+    assert re.search(r"another frame fits far better: 0-(999|1000) hits 240 of 240 targets \(100.0%\)", done.out)
 
 
-def test_the_command_line_states_it_during_the_run_and_after(tmp_path: Path) -> None:
+def test_the_command_line_states_it_during_the_run_and_after(
+    tmp_path: Path, guieval: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
     demo = load_benchmark("demo", tmp_path / "demo", episodes=30, seed=2)
     settings = MockSettings(policy="reference", served_models=("ui-tars-7b",))
     with MockServer(settings, model=in_frame("ui-tars-7b", PIXELS), benchmark=demo) as server:
         options = f"--data {tmp_path / 'demo'} --set bench_options.episodes=30 --set bench_options.seed=2"
         command = f"run --model ui-tars-7b --bench demo {options} --base-url {server.base_url} --out {tmp_path / 'run'}"
-        done = subprocess.run([sys.executable, "-m", "guieval", *command.split()], capture_output=True, text=True, check=True)
-    for output in (done.stdout, done.stderr):
+        done = guieval(*command.split())
+    assert done.code == 0
+    for output in (done.out, done.err):
         [line] = [line for line in output.splitlines() if line.startswith("warning:")]
         assert "another frame fits far better: pixels" in line
         assert line.endswith(f"guieval audit {tmp_path / 'run'}")
-    assert done.stderr.index("warning:") < done.stderr.rindex("steps/s"), "there is time to stop the run"
+    assert done.err.index("warning:") < done.err.rindex("steps/s"), "there is time to stop the run"
 
 
 def test_answers_off_the_screen_count(tmp_path: Path) -> None:
@@ -324,13 +325,11 @@ def test_answers_off_the_screen_count(tmp_path: Path) -> None:
     assert "pixels hits 50 of 50" in warning
 
 
-def test_a_run_in_the_declared_frame_is_silent(tmp_path: Path) -> None:
+def test_a_run_in_the_declared_frame_is_silent(tmp_path: Path, guieval: CommandLine) -> None:
     assert run_as(tmp_path / "right", "ui-tars-1.5-7b", load_model("ui-tars-1.5-7b"), 60).warnings == ()
-    done = subprocess.run([sys.executable, "-m", "guieval", "audit", str(tmp_path)], capture_output=True, text=True, check=True)
-    assert (
-        "pixels) hits 240 of 240 targets (100.0%), and no reading fits better; these steps cannot tell it apart from"
-        in done.stdout
-    )
+    done = guieval("audit", tmp_path)
+    same = "pixels) hits 240 of 240 targets (100.0%), and no reading fits better; these steps cannot tell it apart from"
+    assert done.code == 0 and same in done.out
     other: list[Action] = [Type(text="tea"), LongPress(point=Point(1.0, 2.0)), Stop()]
     assert run_as(tmp_path / "none", "ui-tars-7b", load_model("ui-tars-7b"), 30, other).warnings == ()
     assert audit_records(load_model("ui-tars-7b"), Records(tmp_path / "none")) is None
@@ -348,10 +347,8 @@ def test_wild_clicks_do_not_warn(tmp_path: Path) -> None:
         assert run_as(tmp_path / str(seed), "qwen3-vl-8b-instruct", Wild(), 120).warnings == ()  # type: ignore[arg-type]
 
 
-def test_a_folder_without_a_run_is_one_sentence(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-m", "guieval", "audit", str(tmp_path)], capture_output=True, text=True)
-    assert done.returncode == 2
-    assert "holds no run" in done.stderr
+def test_a_folder_without_a_run_is_one_sentence(tmp_path: Path, guieval: CommandLine) -> None:
+    assert "holds no run" in guieval.sentence("audit", tmp_path)
 
 
 # --- adapters of any make ---------------------------------------------------------------------------------------------

@@ -7,9 +7,11 @@ import re
 import pytest
 import yaml
 
+from guieval.errors import UsageError
 from guieval.models import ModelConfig
 from guieval.models.written_prompts import example_episode
-from guieval.registry import config_folder, list_models, load_model, model_config
+from guieval.registry import config_folder, list_adapters, list_models, load_model, model_config
+from tests.rows import every_row
 
 FILES = sorted((config_folder() / "models").glob("*.yaml"))
 HF_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
@@ -33,26 +35,26 @@ def test_every_checkpoint_has_its_own_name_in_the_file_of_its_family() -> None:
         assert re.fullmatch(r"[a-z0-9]+([.-][a-z0-9]+)*", name), f"{name!r} cannot be typed as a name"
 
 
-@pytest.mark.parametrize("name", list_models())
-def test_the_words_of_the_frame_are_the_adapters(name: str) -> None:
-    config = model_config(name)
-    if config.frame is None:
-        assert config.engine == "local", "a model that is asked over a server says in which frame it answers"
-        return
-    assert config.frame == load_model(name).frame(example_episode().steps[0]).name
+@every_row("name", list_models)
+def test_a_checkpoints_file_agrees_with_its_adapter(name: str) -> None:
+    config, model = model_config(name), load_model(name)
+    assert config.adapter in list_adapters() and model.frame_source
+    if config.engine == "local":
+        assert config.frame is None
+    else:  # a model that is asked over a server says in which frame it answers
+        assert config.frame == model.frame(example_episode().steps[0]).name
+    if config.engine == "openai":
+        # weights that nobody publishes have no Hugging Face id, nor have those that are shipped
+        assert (config.hf_id is None) == (config.licence in ("proprietary", "unpublished") or config.folder is not None)
+        assert config.sampling["max_tokens"] > 0
+        assert "temperature" in config.sampling
+    assert (config.thinking is not None) == model.thinking_switch, "a family with a switch has its default in the file"
+    if not model.thinking_switch:
+        with pytest.raises(UsageError, match="no thinking switch"):
+            load_model(name, thinking=True)
 
 
-@pytest.mark.parametrize("name", list_models())
-def test_every_frame_names_its_source(name: str) -> None:
-    assert load_model(name).frame_source
-
-
-@pytest.mark.parametrize("name", list_models())
-def test_the_thinking_default_stands_only_where_there_is_a_switch(name: str) -> None:
-    assert (model_config(name).thinking is not None) == load_model(name).thinking_switch
-
-
-@pytest.mark.parametrize("name", list_models())
+@every_row("name", list_models)
 def test_ids_and_server_arguments_are_well_formed(name: str) -> None:
     config = model_config(name)
     assert config.hf_id is None or HF_ID.fullmatch(config.hf_id), config.hf_id
@@ -83,6 +85,6 @@ Qwen2.5-VL-7B-UI-S1
 """
 
 
-@pytest.mark.parametrize("printed", sorted({*TABLE_2.split(), *UI_S1_TABLES.split()}))
+@every_row("printed", sorted({*TABLE_2.split(), *UI_S1_TABLES.split()}))
 def test_every_model_of_the_papers_can_be_evaluated_by_name(printed: str) -> None:
     assert printed.lower() in list_models()

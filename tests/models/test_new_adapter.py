@@ -14,16 +14,18 @@ from guieval.registry import load_benchmark, load_model
 from guieval.scoring.score import evaluate_run
 from guieval.testing.conformance import check_adapter
 from guieval.testing.mock_server import MockServer, MockSettings
+from tests.command_line import CommandLine
+from tests.rows import every_row
 
 
-def guieval(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def program(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "guieval", *arguments]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, env={**os.environ, **environment})
 
 
 def test_what_it_writes_passes_its_own_test(tmp_path: Path) -> None:
     """In a folder that is not there yet, whose name has to be quoted in the commands it recommends."""
-    done = guieval("new-adapter", "wide_agent", "--out", "a folder", cwd=tmp_path)
+    done = program("new-adapter", "wide_agent", "--out", "a folder", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "a folder"
     assert sorted(file.name for file in folder.iterdir()) == ["test_wide_agent.py", "wide_agent.py"]
@@ -36,13 +38,13 @@ def test_what_it_writes_passes_its_own_test(tmp_path: Path) -> None:
     )
     assert tested.returncode == 0, tested.stdout
     assert "13 passed" in tested.stdout
-    checked = guieval("check", "a folder/wide_agent.py", cwd=tmp_path)
+    checked = program("check", "a folder/wide_agent.py", cwd=tmp_path)
     assert (checked.returncode, checked.stdout.splitlines()[-1]) == (0, "no problem found"), checked.stdout
 
 
 def test_what_it_writes_is_run_from_its_file(tmp_path: Path) -> None:
     """Right wherever it can say the reference: the exact matches of the run are the steps inside its action space."""
-    assert guieval("new-adapter", "wide_agent", cwd=tmp_path).returncode == 0
+    assert program("new-adapter", "wide_agent", cwd=tmp_path).returncode == 0
     demo = load_benchmark("demo", tmp_path / "demo", episodes=3, seed=4)
     file = str(tmp_path / "wide_agent.py")
     space = load_model("my-model", adapter=file).action_space
@@ -52,7 +54,7 @@ def test_what_it_writes_is_run_from_its_file(tmp_path: Path) -> None:
     options = ["--set", "bench_options.episodes=3", "--set", "bench_options.seed=4", "--out", "run"]
     with MockServer(settings, benchmark=demo) as server:
         command = ["run", "--model", "my-model", "--adapter", "wide_agent.py", "--bench", "demo", "--data", "demo"]
-        done = guieval(*command, *options, "--base-url", server.base_url, cwd=tmp_path)
+        done = program(*command, *options, "--base-url", server.base_url, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     summary = evaluate_run(tmp_path / "run").summary
     assert summary.exact_match.n == len(steps)
@@ -61,25 +63,24 @@ def test_what_it_writes_is_run_from_its_file(tmp_path: Path) -> None:
 
 def test_what_it_writes_is_found_in_an_installed_package(tmp_path: Path) -> None:
     """As pip leaves it: a module, and a distribution that names it as an entry point."""
-    assert guieval("new-adapter", "wide_agent", cwd=tmp_path).returncode == 0
+    assert program("new-adapter", "wide_agent", cwd=tmp_path).returncode == 0
     about = tmp_path / "wide_agent-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: wide-agent\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text("[guieval.model_adapters]\nwide = wide_agent:WideAgent\n")
-    checked = guieval("check", "wide", cwd=tmp_path.parent, PYTHONPATH=str(tmp_path))
+    checked = program("check", "wide", cwd=tmp_path.parent, PYTHONPATH=str(tmp_path))
     assert (checked.returncode, checked.stdout) == (0, "adapter wide: conforms\nno problem found\n"), checked.stderr
 
 
 @pytest.mark.parametrize("there", ["wide_agent.py", "test_wide_agent.py"])
-def test_nothing_is_overwritten(there: str, tmp_path: Path) -> None:
+def test_nothing_is_overwritten(there: str, tmp_path: Path, guieval: CommandLine) -> None:
     (tmp_path / there).write_text("mine")
-    done = guieval("new-adapter", "wide_agent", "--out", str(tmp_path), cwd=tmp_path.parent)
-    assert done.returncode == 2
-    assert "exists already, and is not overwritten" in done.stderr
+    sentence = guieval.sentence("new-adapter", "wide_agent", "--out", tmp_path)
+    assert "exists already, and is not overwritten" in sentence
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [(there, "mine")]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "message"),
     [
         (
@@ -96,21 +97,17 @@ def test_nothing_is_overwritten(there: str, tmp_path: Path) -> None:
         ("qwen3_vl", "there is a model family 'qwen3_vl' already"),
     ],
 )
-def test_a_name_that_cannot_be_is_one_sentence(name: str, message: str, tmp_path: Path) -> None:
-    done = guieval("new-adapter", name, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert message in done.stderr
+def test_a_name_that_cannot_be_is_one_sentence(name: str, message: str, tmp_path: Path, guieval: CommandLine) -> None:
+    assert message in guieval.sentence("new-adapter", name, "--out", tmp_path)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_package_is_no_place_for_it(tmp_path: Path) -> None:
+def test_a_package_is_no_place_for_it(tmp_path: Path, guieval: CommandLine) -> None:
     (tmp_path / "__init__.py").touch()
-    done = guieval("new-adapter", "wide_agent", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "is a Python package" in done.stderr
+    assert "is a Python package" in guieval.sentence("new-adapter", "wide_agent", "--out", tmp_path)
 
 
-@pytest.mark.parametrize("name", ["click", "type", "parse_error", "action_space", "a", "x_2_y"])
+@every_row("name", ["click", "type", "parse_error", "action_space", "a", "x_2_y"])
 def test_the_class_is_named_after_the_family_and_hides_nothing(name: str, tmp_path: Path) -> None:
     """Some families' names in capitals are names that the file imports."""
     file = tmp_path / f"{name}.py"

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,8 +15,10 @@ from guieval.evaluation import ActionEvaluator
 from guieval.journal import Journal, Records
 from guieval.models import ModelConfig, ParsedResponse
 from guieval.models.scored_reply import read_reply, storable
-from guieval.registry import load_model, model_configs
+from guieval.registry import load_model
 from guieval.steps import Sample, StepRecord, StepTaskModel, whole_text
+from tests.checkpoints import of_each_kind
+from tests.rows import every_row
 from tests.scripted import ACTIONS, ScriptedModel, make_episode
 
 TASK = make_episode("a", ACTIONS).steps[1]
@@ -49,7 +50,7 @@ def nested(levels: int) -> dict[str, Any]:
     return value
 
 
-@pytest.mark.parametrize(
+@every_row(
     "arguments",
     [
         {"a": "\ud83d"},
@@ -84,7 +85,7 @@ def test_half_surrogates_that_meet_join_and_others_are_replaced() -> None:
     assert storable(Type(text="\ud83d")) == Type(text="�") and storable(Open(app="\ud83d")) == Open(app="�")
 
 
-@pytest.mark.parametrize("action", ACTIONS)
+@every_row("action", ACTIONS)
 def test_an_ordinary_action_is_stored_as_it_is(action: Any) -> None:
     assert storable(action) is action or storable(action) == action
     call = Unsupported(name="x", arguments={"a": [1, 2.5, None, True, "text", {"b": {}}]})
@@ -95,7 +96,7 @@ def crash(_: str) -> Any:
     raise KeyError("bug \ud83d")
 
 
-@pytest.mark.parametrize(
+@every_row(
     "parse",
     [crash, lambda _: None, lambda _: ParsedResponse({"type": "CLICK"}), lambda _: ParsedResponse(ACTIONS[1], thought=7)],  # type: ignore[arg-type]
     ids=["raises", "nothing", "no action", "no text"],
@@ -123,7 +124,7 @@ LONG = "x" * 30_000
 CALL = '<tool_call>\n{{"name": "{name}", "arguments": {arguments}}}\n</tool_call>'
 
 
-@pytest.mark.parametrize("name", sorted({config.adapter: name for name, config in model_configs().items()}.values()))
+@every_row("name", of_each_kind)
 def test_the_message_about_a_long_reply_is_short(name: str) -> None:
     """A long word in each place where an adapter may repeat it."""
     model = load_model(name)

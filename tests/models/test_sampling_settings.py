@@ -19,6 +19,7 @@ from guieval.running.resolve import sample_parameters
 from guieval.testing.mock_server import MockServer, MockSettings
 from guieval.training.config import Evaluation
 from tests.command_line import CommandLine
+from tests.rows import every_row
 
 NAMES = {"model": "ocr-baseline", "bench": "demo"}
 SMALL = ("--set", "bench_options.episodes=2", "--quiet")
@@ -48,7 +49,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("override", "message"), WRONG)
+@every_row(("override", "message"), WRONG)
 def test_a_wrong_sampling_setting_is_one_sentence(guieval: CommandLine, tmp_path: Path, override: str, message: str) -> None:
     sentence = guieval.sentence("run", "--model", "ocr-baseline", "--bench", "demo", "--out", tmp_path / "x", "--set", override)
     assert re.search(message, sentence), sentence
@@ -59,17 +60,6 @@ def test_values_stay_as_they_were_given() -> None:
     """They are sent and fingerprinted as they are: 1 does not become 1.0."""
     given = {"temperature": 1, "top_k": -1, "top_p": None, "seed": 7, "stop": ["a"], "logit_bias": {"5": 1}}
     assert json.dumps(parse({**NAMES, "sampling": given}).sampling) == json.dumps(given)
-
-
-def test_what_guieval_does_not_know_is_sent_from_extra(guieval: CommandLine, tmp_path: Path) -> None:
-    settings = MockSettings(model="ui-tars-7b", served_models=("ui-tars-7b",), keep=1)
-    with MockServer(settings, benchmark=load_benchmark("demo", tmp_path / "data", episodes=2)) as server:
-        guieval(
-            *("run", "--model", "ui-tars-7b", "--bench", "demo", "--data", tmp_path / "data", "--out", tmp_path / "run"),
-            *("--base-url", server.base_url, "--set", "sampling.extra.top_a=0.1", "--set", "sampling.min_p=0.05", *SMALL),
-        )
-        body = json.loads(server.requests[-1].body)
-    assert body["top_a"] == 0.1 and body["min_p"] == 0.05 and "extra" not in body
 
 
 def test_extra_of_checkpoint_and_run_are_merged() -> None:
@@ -86,19 +76,27 @@ def test_checkpoints_and_evaluations_of_a_training_obey_the_same(values: dict[st
         Evaluation(every=1, sampling=values)
 
 
-@pytest.mark.parametrize("held", [{"tempurature": 0.4}, {"top_k": "many"}])
-def test_a_run_of_an_older_version_opens_and_resumes(guieval: CommandLine, tmp_path: Path, held: dict[str, Any]) -> None:
-    """Names and values were not checked when it began; changing them is checked."""
-    run = tmp_path / "run"
-    guieval("run", "--model", "ocr-baseline", "--bench", "demo", "--data", tmp_path / "data", "--out", run, *SMALL)
-    manifest = read_manifest(run).to_json()
-    manifest["config"]["sampling"] = held
-    (run / MANIFEST).write_text(json.dumps(manifest))
-    assert guieval("run", "--resume", run, "--quiet").code == 0
-    assert guieval("score", run).code == 0
-    assert "is unknown" in guieval.sentence(
-        "run", "--resume", run, "--set", "sampling.tempurature=0.5", "--set", "sampling.x=1"
-    )
+def test_what_guieval_does_not_know_is_sent_from_extra_and_runs_of_older_versions_resume(
+    guieval: CommandLine, tmp_path: Path
+) -> None:
+    """Names and values were not checked when these began; changing them is checked."""
+    run, data = tmp_path / "run", tmp_path / "data"
+    settings = MockSettings(model="ui-tars-7b", served_models=("ui-tars-7b",), keep=1)
+    with MockServer(settings, benchmark=load_benchmark("demo", data, episodes=2)) as server:
+        guieval(
+            *("run", "--model", "ui-tars-7b", "--bench", "demo", "--data", data, "--out", run, "--base-url", server.base_url),
+            *("--set", "sampling.extra.top_a=0.1", "--set", "sampling.min_p=0.05", *SMALL),
+        )
+        body = json.loads(server.requests[-1].body)
+        assert body["top_a"] == 0.1 and body["min_p"] == 0.05 and "extra" not in body
+        manifest = read_manifest(run).to_json()
+        for held in ({"tempurature": 0.4}, {"top_k": "many"}):
+            manifest["config"]["sampling"] = held
+            (run / MANIFEST).write_text(json.dumps(manifest))
+            assert guieval("run", "--resume", run, "--quiet").code == 0
+            assert guieval("score", run).code == 0
+            wrong = ("--set", "sampling.tempurature=0.5", "--set", "sampling.x=1")
+            assert "is unknown" in guieval.sentence("run", "--resume", run, *wrong)
 
 
 def test_extra_is_no_other_run_than_the_bare_name_of_older_versions() -> None:
@@ -108,11 +106,12 @@ def test_extra_is_no_other_run_than_the_bare_name_of_older_versions() -> None:
 
 
 def greedy_checkpoints() -> list[str]:
+    """Checkpoints that only take the likeliest token."""
     return [name for name in list_models() if model_config(name).sampling.get("top_k") == 1]
 
 
-@pytest.mark.parametrize("name", [*greedy_checkpoints(), "ui-tars-7b"])
-@pytest.mark.parametrize("given", [["sampling.temperature=0"], ["sampling.temperature=0.7"]])
+@every_row("name", lambda: [*greedy_checkpoints(), "ui-tars-7b"])
+@every_row("given", [["sampling.temperature=0"], ["sampling.temperature=0.7"]])
 def test_following_the_advice_about_greedy_samples_is_enough(name: str, given: list[str]) -> None:
     values = {"model": name, "bench": "demo", "samples": 8, "base_urls": ["http://x/v1"]}
     model = model_config(name)
@@ -126,5 +125,5 @@ def test_following_the_advice_about_greedy_samples_is_enough(name: str, given: l
         assert name == "ui-tars-7b" and given == ["sampling.temperature=0.7"]
 
 
-def test_there_are_checkpoints_that_only_take_the_likeliest_token() -> None:
-    assert "ui-s1-7b" in greedy_checkpoints()
+def test_there_are_greedy_checkpoints() -> None:
+    assert len(greedy_checkpoints()) > 1

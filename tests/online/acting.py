@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +16,8 @@ import psutil
 from guieval.journal import Records
 from guieval.online.trajectory import TRAJECTORIES, Outcome, read_outcome
 from tests.online.test_runs import AGENT, requests
-
-PATIENCE = 90.0
-"""Seconds after which a test gives up a program that should long have done something."""
+from tests.programs import guard
+from tests.waiting import PATIENCE, until
 
 
 @dataclass(frozen=True)
@@ -46,6 +44,7 @@ class Acting:
             command += ["--resume", str(out), "--trust-run"]
         else:
             command += ["--model", "scripted", "--engine", "local", "--mode", "online", "--out", str(out), *self.options]
+        guard()
         return subprocess.Popen(
             command,
             stdout=subprocess.PIPE,
@@ -82,11 +81,7 @@ def steps_recorded(out: Path) -> int:
 
 def wait_for_steps(process: subprocess.Popen[str], out: Path, count: int) -> None:
     """Wait until a running program has recorded so many steps."""
-    deadline = time.monotonic() + PATIENCE
-    while steps_recorded(out) < count:
-        assert process.poll() is None, f"the run ended before it could be disturbed: {process.communicate()[0]}"
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
+    until(lambda: steps_recorded(out) >= count, f"{count} steps of the run", every=0.002, running=process)
 
 
 def below(process: subprocess.Popen[str]) -> list[psutil.Process]:
@@ -116,8 +111,8 @@ def signal_all(processes: Sequence[psutil.Process], number: signal.Signals) -> N
 
 
 def left_of(processes: Sequence[psutil.Process]) -> list[psutil.Process]:
-    """Those that do not end within ten seconds."""
-    _, alive = psutil.wait_procs(processes, timeout=10)
+    """Those that do not end."""
+    _, alive = psutil.wait_procs(processes, timeout=PATIENCE)
     return [each for each in alive if each.status() != psutil.STATUS_ZOMBIE]
 
 

@@ -8,6 +8,8 @@ from types import TracebackType
 
 from aiohttp import web
 
+from tests.waiting import PATIENCE
+
 
 class InThread:
     """Serves ``app`` while the context lasts; ``address`` is ``http://127.0.0.1:PORT``."""
@@ -21,7 +23,7 @@ class InThread:
 
     def __enter__(self) -> InThread:
         self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(PATIENCE)
         return self
 
     async def _start(self) -> None:
@@ -34,12 +36,12 @@ class InThread:
     def stop(self) -> None:
         """Close every connection and stop listening."""
         if self._runner is not None:
-            asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result(10)
+            asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result(PATIENCE)
             self._runner = None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.stop()
-        asyncio.run_coroutine_threadsafe(_cancel_rest(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(_cancel_rest(), self._loop).result(PATIENCE)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

@@ -13,10 +13,13 @@ from guieval.online.conformance import check_environment
 from guieval.online.find import environments, load_environment
 from guieval.online.pages.browser import find_chromium
 from guieval.online.phone import PhoneEnvironment
+from guieval.testing.conformance import Finding
 from tests.command_line import CommandLine
+from tests.rows import every_row
 
 
-@pytest.mark.parametrize("name", list(environments()))
+@pytest.mark.ci
+@every_row("name", list(environments()))
 def test_environments_keep_their_promises(name: str) -> None:
     try:
         environment = load_environment(name)
@@ -82,7 +85,7 @@ class ClosesOnce(Wrapped):
         self.closed = True
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("device", "check", "sentence"),
     [
         (WrongSize, "observations", "size is (1, 1), the screenshot's (360, 800)"),
@@ -116,6 +119,10 @@ def test_no_task_twice_and_none_without_steps() -> None:
     assert any("allows no step" in finding.message for finding in check_environment(Stepless()))
 
 
-def test_the_command_checks_an_environment(guieval: CommandLine) -> None:
+def test_the_command_checks_the_benchmark_and_the_environment_of_a_name(
+    guieval: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = [Finding("demo", "tasks", "a broken promise")]  # tests/benchmarks tries the real ones
+    monkeypatch.setattr("guieval.cli.models.check.check_benchmarks", lambda names: found)
     ran = guieval("check", "demo")
-    assert ran.code == 0 and "environment demo: conforms" in ran.out
+    assert ran.code == 1 and "benchmark demo: 1 problem\n" in ran.out and "environment demo: conforms\n" in ran.out

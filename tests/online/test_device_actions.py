@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ from guieval.models.scored_reply import storable
 from guieval.online.pages.browser import Browser, find_chromium, key_name, require_playwright
 from guieval.online.phone import PhoneEnvironment
 from guieval.testing.conformance import example_step
+from tests.rows import every_row
 
 
 def missing_browser() -> str:
@@ -132,7 +134,7 @@ def test_a_scroll_moves_the_page_by_its_distance(tmp_path: Path) -> None:
     assert scrolled(250.0) == 50 and scrolled(2000.0) == 400 and scrolled(None) == 100
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("written", "name"),
     [
         ("ctrl", "Control"),
@@ -150,7 +152,7 @@ def test_names_of_keys(written: str, name: str | None) -> None:
     assert key_name(written) == name
 
 
-@pytest.mark.parametrize("device", MEANINGS, ids=lambda action: str(action.type))
+@every_row("device", MEANINGS, ids=lambda action: str(action.type))
 def test_an_action_of_a_device_is_unsupported_offline_and_kept_in_journals(device: Any) -> None:
     action = Unsupported(name="its own name", arguments={"x": 1}, device=device)
     assert executable(action) == device and action_from_json(action_to_json(action)) == action == storable(action)
@@ -214,10 +216,10 @@ def test_a_text_field_with_the_focus_shows_its_caret_and_the_caret_does_not_blin
             known = await page.evaluate("CSS.supports('caret-animation', 'manual')")
             before = await browser.screenshot()
             await page.focus("#field")
-            focused = set()
-            for _ in range(6):
+            focused = {await browser.screenshot()}
+            end = time.monotonic() + 0.6  # a caret that blinks is away for half a second of each
+            while time.monotonic() < end:
                 focused.add(await browser.screenshot())
-                await asyncio.sleep(0.25)
             return known, before, focused
         finally:
             await browser.close()

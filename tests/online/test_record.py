@@ -7,22 +7,22 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-import guieval
 from guieval.errors import UsageError
 from guieval.journal import Records
 from guieval.online.record import record
 from guieval.registry import load_benchmark
 from guieval.testing.phone import generate_episode
 from tests.command_line import CommandLine
+from tests.conftest import REPOSITORY
 
-from .test_runs import agent, reference, settings, task_id
+from .test_runs import Ran, agent, ran, reference, task_id
 
-__all__ = ["agent"]  # the fixture
+__all__ = ["agent", "ran"]  # the fixtures
 
 
 @pytest.fixture
-def run(tmp_path: Path, agent: Path) -> Path:
-    return Path(guieval.run(**settings(agent), out=tmp_path / "run", progress=False).directory)
+def run(ran: Ran) -> Path:
+    return ran.run
 
 
 def test_successes_are_episodes(tmp_path: Path, run: Path) -> None:
@@ -59,7 +59,9 @@ def test_nothing_to_record_is_refused(tmp_path: Path, run: Path, guieval: Comman
     assert not (tmp_path / "new").exists()
     assert "exists; name a new folder" in guieval.sentence("record", str(run), "--out", str(tmp_path))
     offline = tmp_path / "offline"
-    guieval("run", "--model", "ocr-baseline", "--bench", "demo", "--limit", "1", "--out", str(offline), "--quiet")
+    adapter = str(REPOSITORY / "tests" / "scripted_agents.py")
+    agent = ["--model", "scripted-hash", "--adapter", adapter, "--engine", "local"]
+    assert guieval("run", *agent, "--bench", "demo", "--limit", "1", "--out", str(offline), "--quiet").code == 0
     assert "holds no online run" in guieval.sentence("record", str(offline), "--out", str(tmp_path / "x"))
 
 

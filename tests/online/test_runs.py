@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import random
-import signal
+import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import pytest
 from PIL import Image
@@ -31,6 +29,10 @@ from guieval.reports.server.library import Library
 from guieval.testing.mock_server import MockServer, MockSettings
 from guieval.testing.phone import generate_episode
 from tests.command_line import CommandLine
+from tests.online.deadlines import SECONDS, Deadlines
+from tests.programs import started
+from tests.rows import every_row
+from tests.waiting import until
 
 AGENT = '''
 """Acts by a script: its reply to each step of each task; when a list is over, its last reply is repeated."""
@@ -111,13 +113,32 @@ ENDED = {
 }
 
 
-@pytest.fixture
-def agent(tmp_path: Path) -> Path:
+def write_agent(folder: Path) -> Path:
     """The agent's file, with the scripts above."""
-    path = tmp_path / "scripted.py"
+    path = folder / "scripted.py"
     path.write_text(AGENT)
     path.with_suffix(".json").write_text(json.dumps(SCRIPTS))
     return path
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Path:
+    return write_agent(tmp_path)
+
+
+class Ran(NamedTuple):
+    """A run of all scripts, which tests only read, and what the agent was asked."""
+
+    run: Path
+    asked: list[str]
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    folder = tmp_path_factory.mktemp("ran")
+    agent = write_agent(folder)
+    guieval.run(**settings(agent), out=folder / "run", progress=False)
+    return Ran(folder / "run", requests(agent))
 
 
 def settings(agent: Path, **more: Any) -> dict[str, Any]:
@@ -150,11 +171,10 @@ def requests(agent: Path) -> list[str]:
     return log.read_text().splitlines() if log.exists() else []
 
 
-def test_every_end_is_distinguished(tmp_path: Path, agent: Path) -> None:
-    guieval.run(**settings(agent), out=tmp_path / "run", progress=False)
-    found = outcomes(tmp_path / "run")
+def test_every_end_is_distinguished(ran: Ran) -> None:
+    found = outcomes(ran.run)
     assert {name: outcome.ended for name, outcome in found.items()} == ENDED
-    verdicts = {record.task.episode_id: record.sample.outcome.verdict for record in Records(tmp_path / "run")}
+    verdicts = {record.task.episode_id: record.sample.outcome.verdict for record in Records(ran.run)}
     rights = {name for name, ended in ENDED.items() if ended == "success"}
     assert {name for name, verdict in verdicts.items() if verdict == "right"} == rights
     assert verdicts[task_id(4)] == "unparseable" and verdicts[task_id(1)] == "wrong"
@@ -163,9 +183,8 @@ def test_every_end_is_distinguished(tmp_path: Path, agent: Path) -> None:
     assert found[task_id(6)].unsupported == 1 and found[task_id(6)].steps == len(reference(6)) + 1
 
 
-def test_figures_are_the_scripts_own(tmp_path: Path, agent: Path) -> None:
-    guieval.run(**settings(agent), out=tmp_path / "run", progress=False)
-    figures = figures_of(tmp_path / "run")
+def test_figures_are_the_scripts_own(ran: Ran) -> None:
+    figures = figures_of(ran.run)
     assert (figures.tasks, figures.judged, figures.failed, figures.not_run) == (8, 8, 0, 0)
     assert (figures.success.count, figures.success.n) == (3, 8)
     interval = figures.success.interval
@@ -178,11 +197,10 @@ def test_figures_are_the_scripts_own(tmp_path: Path, agent: Path) -> None:
     assert sum(share.n for share in by_app.values()) == 8 and sum(share.count for share in by_app.values()) == 3
 
 
-def test_the_model_sees_its_own_past(tmp_path: Path, agent: Path) -> None:
+def test_the_model_sees_its_own_past(ran: Ran) -> None:
     """Steps whose reply was not carried out are not part of the history."""
-    guieval.run(**settings(agent, episodes=None), out=tmp_path / "run", progress=False)
     seen: dict[str, list[tuple[int, int]]] = {}
-    for line in requests(agent):
+    for line in ran.asked:
         episode, step, past = line.split()
         seen.setdefault(episode, []).append((int(step), int(past)))
     assert sorted(seen[task_id(0)]) == [(step, step) for step in range(len(reference(0)))]
@@ -190,13 +208,12 @@ def test_the_model_sees_its_own_past(tmp_path: Path, agent: Path) -> None:
     assert sorted(seen[task_id(6)])[:3] == [(0, 0), (1, 0), (2, 1)]
 
 
-def test_trajectories_hold_what_was_shown_and_done(tmp_path: Path, agent: Path) -> None:
-    guieval.run(**settings(agent), out=tmp_path / "run", progress=False)
-    steps = {key.episode_id: steps for (key, _), steps in last_attempts(tmp_path / "run").items()}
+def test_trajectories_hold_what_was_shown_and_done(ran: Ran) -> None:
+    steps = {key.episode_id: steps for (key, _), steps in last_attempts(ran.run).items()}
     episode = generate_episode(0, 0)
     assert [step.action for step in steps[task_id(0)]] == [step.action for step in episode.steps]
     for step, expected in zip(steps[task_id(0)], episode.steps, strict=True):
-        shown = Image.open(tmp_path / "run" / step.screenshot)
+        shown = Image.open(ran.run / step.screenshot)
         assert shown.size == step.size and shown.tobytes() == expected.phone.render().tobytes()
         assert step.executed and step.thought == "as the script says" and step.goal == episode.task.instruction
     unread = steps[task_id(4)][0]
@@ -247,10 +264,9 @@ class Flaky(ABCEnvironment):
     source = "this test"
     deterministic = False
     attempts: ClassVar[dict[str, int]] = {}
+    deadlines: ClassVar[Deadlines | None] = None
+    """With them, it hangs where it would fail."""
     opened = closed = 0
-
-    def __init__(self, *, hangs: bool = False) -> None:
-        self.hangs = hangs
 
     @property
     def version(self) -> str:
@@ -283,8 +299,8 @@ class FlakyDevice(ABCDevice):
     async def step(self, actions: Sequence[ExecutableAction]) -> Observation:
         self.steps += len(actions)
         if self.steps == 2 and (self.task == "never" or (self.task == "once" and Flaky.attempts[self.task] == 1)):
-            if self.environment.hangs:
-                await asyncio.sleep(60)
+            if Flaky.deadlines is not None:
+                await Flaky.deadlines.hang()
             raise EnvironmentFailure("the screen went black") if self.task == "once" else ValueError("a bug")
         return self.observe()
 
@@ -304,9 +320,14 @@ def flaky(monkeypatch: pytest.MonkeyPatch, agent: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("hangs", [False, True])
-def test_a_failing_environment_is_restarted_and_costs_its_task_only(tmp_path: Path, flaky: dict[str, Any], hangs: bool) -> None:
-    slow = {"environment_timeout": 1.5, "bench_options": {"hangs": True}} if hangs else {}
-    result = guieval.run(**{**flaky, **slow}, out=tmp_path / "run", progress=False)
+def test_a_failing_environment_is_restarted_and_costs_its_task_only(
+    tmp_path: Path, flaky: dict[str, Any], hangs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if hangs:  # one device, as the deadlines of all that are in use pass together
+        monkeypatch.setattr(Flaky, "deadlines", Deadlines(monkeypatch, Flaky))
+    result = guieval.run(
+        **flaky, environment_timeout=SECONDS, environments=1 if hangs else 3, out=tmp_path / "run", progress=False
+    )
     figures = figures_of(tmp_path / "run")
     assert (figures.success.count, figures.judged, figures.failed) == (2, 2, 1) and not result.complete
     assert Flaky.attempts == {"good": 1, "once": 2, "never": 3}
@@ -314,7 +335,7 @@ def test_a_failing_environment_is_restarted_and_costs_its_task_only(tmp_path: Pa
     (failed,) = (record for record in Records(tmp_path / "run") if not record.finished)
     assert failed.sample.outcome.verdict == "infrastructure_failure" and failed.sample.error is not None
     assert failed.sample.error.stage == "environment"
-    assert ("took longer than 1.5 s" if hangs else "ValueError: a bug (3 attempts)") in failed.sample.error.message
+    assert (f"took longer than {SECONDS:g} s" if hangs else "ValueError: a bug (3 attempts)") in failed.sample.error.message
     steps = [step for step in read_trajectories(tmp_path / "run") if step.key.episode_id == "once"]
     assert [(step.attempt, step.index) for step in steps] == [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]
     assert outcomes_of_finished(tmp_path / "run")["once"].steps == 3
@@ -397,35 +418,22 @@ def test_a_budget_counts_failed_attempts(tmp_path: Path, paid: dict[str, Any]) -
     assert "is used up (0.0240 EUR spent, 0 requests in flight)" in str(result["online"].outcome.halted)
 
 
-def test_a_killed_run_goes_on_and_asks_nothing_twice(tmp_path: Path, agent: Path) -> None:
-    clean = tmp_path / "clean"
-    guieval.run(**settings(agent), out=clean, progress=False)
-    asked = sorted(requests(agent))
-    for moment in random.Random(17).sample(range(len(asked)), KILLS):
-        agent.with_suffix(".log").unlink()
+@pytest.mark.ci
+def test_a_killed_run_goes_on_and_asks_nothing_twice(tmp_path: Path, agent: Path, ran: Ran) -> None:
+    for moment in random.Random(17).sample(range(len(ran.asked)), KILLS):
+        agent.with_suffix(".log").unlink(missing_ok=True)
         run = tmp_path / f"killed{moment}"
-        process = subprocess.Popen(command(agent, run), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while process.poll() is None and len(requests(agent)) < moment:
-            time.sleep(0.002)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        resume = [
-            sys.executable,
-            "-m",
-            "guieval",
-            "run",
-            "--quiet",
-            "--resume",
-            str(run),
-            "--adapter",
-            str(agent),
-            "--trust-run",
-        ]
-        ended = subprocess.run(resume, capture_output=True, text=True)
-        assert ended.returncode == 0, ended.stderr
-        assert outcomes(run) == outcomes(clean)
+        kill_after(moment, agent, run)
+        guieval.run(resume=run, trust_run=True, progress=False, adapter=str(agent))
+        assert outcomes(run) == outcomes(ran.run)
         # a reply whose step was not on the disk when the process was killed is asked again: one per device at most
-        assert set(requests(agent)) == set(asked) and len(asked) <= len(requests(agent)) <= len(asked) + 4
+        assert set(requests(agent)) == set(ran.asked) and 0 <= len(requests(agent)) - len(ran.asked) <= 4
+
+
+def kill_after(count: int, agent: Path, out: Path) -> None:
+    """Start a run and kill it after so many requests."""
+    with started(command(agent, out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        until(lambda: process.poll() is not None or len(requests(agent)) >= count, f"{count} requests", every=0.002)
 
 
 def command(agent: Path, out: Path) -> list[str]:
@@ -440,18 +448,15 @@ def command(agent: Path, out: Path) -> list[str]:
     ]
 
 
-def test_a_torn_trajectory_is_cut_and_a_changed_one_begun_again(tmp_path: Path, agent: Path) -> None:
-    run = tmp_path / "run"
-    guieval.run(**settings(agent), out=run, progress=False)
+def test_a_torn_trajectory_is_cut_and_a_changed_one_begun_again(tmp_path: Path, agent: Path, ran: Ran) -> None:
+    run = shutil.copytree(ran.run, tmp_path / "run")
     (run / "steps.jsonl").write_bytes(b"")  # as if killed before any outcome was written
     lines = (run / TRAJECTORIES).read_text().splitlines(keepends=True)
     changed = [line.replace(".png", "0.png") if task_id(1) in line else line for line in lines]
     (run / TRAJECTORIES).write_text("".join(changed) + '{"key": ["demo"')
-    before = len(requests(agent))
     guieval.run(resume=run, trust_run=True, progress=False, adapter=str(agent))
     assert {name: outcome.ended for name, outcome in outcomes(run).items()} == ENDED
-    again = requests(agent)[before:]
-    assert [line.split()[0] for line in again] == [task_id(1)]  # the only one whose screens are not the recorded ones
+    assert [line.split()[0] for line in requests(agent)] == [task_id(1)]  # the only one whose screens are not the recorded ones
     assert outcomes(run)[task_id(1)].attempt == 1
 
 
@@ -465,7 +470,7 @@ def test_the_command_prints_one_table(tmp_path: Path, agent: Path, guieval: Comm
     assert values["success"]["count"] == 3 and values["ended"]["step limit"] == 1
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("changes", "sentence"),
     [
         (

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from guieval.actions import Answer, DeviceAction, DoubleClick, Drag, Hotkey, Hover, Point, RightClick, Unsupported
 from guieval.frames import PER_1000
 from guieval.parsing import call_tables as calls
+from tests.rows import every_row
 
 TABLE = calls.CallTable(
     {
@@ -24,7 +23,7 @@ TABLE = calls.CallTable(
 )
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "arguments", "device"),
     [
         ("double", {"at": [1, 2]}, DoubleClick(point=Point(1, 2))),
@@ -48,7 +47,7 @@ def test_a_call_keeps_its_own_words_and_states_what_it_does(
     assert TABLE.write(action, list) == (name, arguments)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "arguments"),
     [("double", {}), ("drag", {"from": [1, 2]}), ("keys", {"keys": []}), ("keys", {"keys": [1]}), ("right", {"at": "here"})],
 )

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from guieval.errors import ParseError
 from guieval.parsing import function_calls, function_text
+from tests.rows import every_row
 
 BLOCK = "<function=computer>\n<parameter=action>\ntype\n</parameter>\n<parameter=text>\na\n\nb\n</parameter>\n</function>"
 
@@ -16,7 +17,7 @@ def read(text: str) -> list[tuple[str, dict[str, str]]]:
     return [(call.name, dict(call.arguments)) for call in function_calls(text)]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "calls"),
     [
         (BLOCK, [("computer", {"action": "type", "text": "a\n\nb"})]),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from guieval.errors import ParseError
 from guieval.frames import PER_1000
 from guieval.parsing import MAX_DEPTH, decoded, first_call, json_value, numbers, place, quoted, split_reasoning, tagged
+from tests.rows import every_row
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.text(st.characters(exclude_categories=["Cs"])),
@@ -29,7 +30,7 @@ def test_whatever_json_writes_is_read_back_inside_prose(value: Any, before: str,
     assert json_value(text) == value
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("case", "text", "value"),
     [
         ("closing brackets missing", '{"a": {"b": [1, 2]', {"a": {"b": [1, 2]}}),
@@ -52,7 +53,7 @@ def test_json_tolerances(case: str, text: str, value: Any) -> None:
     assert json_value(text) == value, case
 
 
-@pytest.mark.parametrize(
+@every_row(
     "written",
     [
         *("+1", "- 1", ".5", "1.", "1_0", "00", "0x1f", "0o17", "0b11", "True", "False", "None", "()", "(1,)", "(1)", "[1,]"),
@@ -60,7 +61,7 @@ def test_json_tolerances(case: str, text: str, value: Any) -> None:
         *("{'b': 1}", "{'b': 1,}", '{"b": 1,}', '{"b"  "c": 1}', "1 # c\n", "# c\n 1", "1 \\\n", "\f1", "1\f", "1 # 'c\n"),
     ],
 )
-@pytest.mark.parametrize("around", ['{{"a": {}}}', '{{"a": 1, "b": [{}, 2]}}', '[{{"a": {}, "b": "c"}}]', "[1, {}]"])
+@every_row("around", ['{{"a": {}}}', '{{"a": 1, "b": [{}, 2]}}', '[{{"a": {}, "b": "c"}}]', "[1, {}]"])
 def test_python_literals_are_read_after_json(written: str, around: str) -> None:
     text = around.format(written)
     with pytest.raises(ValueError):
@@ -99,7 +100,7 @@ def test_whatever_python_writes_is_read(text: str, surplus: str) -> None:
     assert json_value(text + surplus) == as_json(ast.literal_eval(text))
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "",
@@ -132,7 +133,7 @@ def test_unreadable_json_is_a_parse_error(text: str) -> None:
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("text", ["{'a': 1true}", "[1a]", "{'a': 12if}", "[1.5or 2]"])
+@every_row("text", ["{'a': 1true}", "[1a]", "{'a': 12if}", "[1.5or 2]"])
 def test_letters_in_a_number_are_refused_without_a_warning(text: str) -> None:
     with pytest.raises(ParseError):
         json_value(text)
@@ -150,7 +151,7 @@ def test_quoted_text_is_read_back(text: str, before: str) -> None:
     assert (call.text, call.end) == (written, len(before + written))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("case", "text", "arguments"),
     [
         ("unescaped quotes", "type(content='it's a \"test\", isn't it')", {"content": "it's a \"test\", isn't it"}),
@@ -181,7 +182,7 @@ def test_call_tolerances(case: str, text: str, arguments: dict[str, str]) -> Non
     assert first_call(text, ["type"]).arguments == arguments, case
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "",
@@ -200,7 +201,7 @@ def test_unreadable_calls_are_parse_errors(text: str) -> None:
         first_call(text, ["type"])
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "found"),
     [
         ("(1,2)", (1, 2)),
@@ -218,13 +219,13 @@ def test_numbers(text: str, found: tuple[float, ...]) -> None:
     assert numbers(text) == found
 
 
-@pytest.mark.parametrize("text", ["", "[]", "=", "x,y", "1e3 2", "1,2px", "<point>x1 y1</point>"])
+@every_row("text", ["", "[]", "=", "x,y", "1e3 2", "1,2px", "<point>x1 y1</point>"])
 def test_what_is_no_place_is_a_parse_error(text: str) -> None:
     with pytest.raises(ParseError):
         numbers(text)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("value", "found"),
     [
         ([10, 20], (10, 20)),
@@ -239,7 +240,7 @@ def test_place(value: object, found: tuple[float, float]) -> None:
     assert place(value) == found
 
 
-@pytest.mark.parametrize("value", [[1], [1, 2, 3], [True, 1], [1, "x"], None, {"x": 1}, [], [10**400, 1]])
+@every_row("value", [[1], [1, 2, 3], [True, 1], [1, "x"], None, {"x": 1}, [], [10**400, 1]])
 def test_no_place(value: object) -> None:
     with pytest.raises(ParseError):
         place(value)
@@ -250,7 +251,7 @@ def test_a_place_outside_the_screen_is_not_moved_inside() -> None:
         decoded([1001, 5], PER_1000, (100, 100))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "thought", "rest"),
     [
         ("<think>a</think><tool_call>", "a", "<tool_call>"),
@@ -283,7 +284,7 @@ def test_readers_raise_nothing_but_parse_errors(text: str) -> None:
             continue
 
 
-@pytest.mark.parametrize("piece", ["a", "[", "{}", "'", "\\", " ", "\n", "type(", "</think>", "{'a':"])
+@every_row("piece", ["a", "[", "{}", "'", "\\", " ", "\n", "type(", "</think>", "{'a':"])
 def test_a_model_stuck_in_a_loop_is_read_in_linear_time(piece: str) -> None:
     text = "type(" + piece * (300_000 // len(piece))
     split_reasoning(text, "Action")

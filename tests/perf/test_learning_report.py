@@ -14,6 +14,7 @@ from guieval.steps import Sample, StepOutcome, StepRecord
 from perf.learning import RESULTS, keep
 from perf.learning_report import Evaluated, by_seed, chance_to_see, compared, read
 from tests.made_runs import step, write_run
+from tests.rows import every_row
 
 
 @pytest.mark.parametrize(("deviation", "seeds"), [(1.0, 17), (2.0, 64)])
@@ -38,7 +39,7 @@ def test_welch_by_hand() -> None:
     assert found.p == pytest.approx(2 * t.sf(3 / (5 / 3) ** 0.5, 2.941), abs=1e-4)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("one", "other", "words"),
     [
         ([60, 61, 62, 61], [50, 51, 52, 51], "better"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from functools import cache
 from typing import Any
 
 import pytest
@@ -18,20 +19,24 @@ from guieval.reports.leaderboards.published_results import get_results, list_res
 from guieval.running.config import merge, settings_file
 from guieval.training.config import parse_config, read_config
 from perf.reproduce import PAGE, TABLES, page
+from tests.rows import every_row
 
 LOOP = re.compile(r"for (\w) in ([^;]+); do (.*); done")
 KNOWN = {
-    "model": list_models,
-    "bench": lambda: [*list_benchmarks(), *environments()],
-    "protocol": list_protocols,
-    "sample_set": list_sample_sets,
+    "model": cache(list_models),
+    "bench": cache(lambda: [*list_benchmarks(), *environments()]),
+    "protocol": cache(list_protocols),
+    "sample_set": cache(list_sample_sets),
 }
+command_named = cache(load)
+"""Made once for all command lines: Typer needs longer to make a command than to read its options."""
 
 
-def commands(text: str) -> list[str]:
+@cache
+def commands() -> list[str]:
     """The command lines of the page, loops unrolled."""
     found: list[str] = []
-    for line in re.findall(r"`((?:for |guieval |accelerate ).*?)`", text):
+    for line in re.findall(r"`((?:for |guieval |accelerate ).*?)`", page()):
         if loop := LOOP.fullmatch(line):
             found += [loop[3].replace(f"${loop[1]}", value) for value in loop[2].split()]
         elif "--" in line:  # else the name of a command in the text
@@ -43,7 +48,7 @@ def checked(command: str) -> None:
     """Raise for what the command line would refuse before it reads data or weights."""
     words = shlex.split(command.partition("-m ")[2] if command.startswith("accelerate") else command)
     name, arguments = words[1], words[2:]
-    context = load(name).make_context(name, arguments)
+    context = command_named(name).make_context(name, arguments)
     given: dict[str, Any] = context.params
     for option, names in KNOWN.items():
         if isinstance(given.get(option), str):
@@ -64,14 +69,14 @@ def test_the_page_is_what_the_command_writes() -> None:
     assert page() == PAGE.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("command", commands(page()))
+@every_row("command", commands)
 def test_every_command_is_taken_by_the_command_line(command: str) -> None:
     checked(command)
 
 
 def test_no_two_commands_write_the_same_folder() -> None:
     writers: dict[str, set[str]] = {}
-    for command in commands(page()):
+    for command in commands():
         words = shlex.split(command)
         if "--out" in words:
             writers.setdefault(words[words.index("--out") + 1], set()).add(command)
@@ -100,7 +105,7 @@ def test_every_expected_number_has_a_command_or_a_note() -> None:
 
 
 def test_a_training_of_32_processes_is_on_four_machines() -> None:
-    launched = [command for command in commands(page()) if command.startswith("accelerate")]
+    launched = [command for command in commands() if command.startswith("accelerate")]
     assert len(launched) > 50
     for command in launched:
         assert ("--num_machines 4" in command) == ("--num_processes 32" in command)

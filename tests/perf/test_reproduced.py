@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from guieval.errors import DataError
-from perf.reproduced import FILES, PAGE, SOURCES, Score, compare, page, ui_genie
+from perf import reproduced
+from perf.reproduced import FILES, PAGE, SOURCES, Score, page
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _once() -> Iterator[None]:
+    """Each file is scored once, for the page and for the other tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("compare", "ui_genie"):
+            patch.setattr(reproduced, name, cache(getattr(reproduced, name)))
+        yield
 
 
 def test_the_page_is_what_the_command_finds(shared_data: Path) -> None:
@@ -21,7 +33,7 @@ def test_the_page_is_what_the_command_finds(shared_data: Path) -> None:
 def test_scores_are_the_stated_ones_but_for_polygons(shared_data: Path) -> None:
     if not (shared_data / FILES).is_dir():
         pytest.skip(f"no public result files at {shared_data / FILES}")
-    first, _, polygons, corners = [compare(each, shared_data) for each in SOURCES[:4]]
+    first, _, polygons, corners = [reproduced.compare(each, shared_data) for each in SOURCES[:4]]
     assert first.stated == first.found == Score(1210, 1272) and str(first.found) == "1,210 of 1,272 (95.13%)"
     assert (polygons.stated, polygons.found) == (Score(344, 564), Score(356, 564))
     assert sum(map(len, polygons.differing.values())) == 14
@@ -32,7 +44,7 @@ def test_scores_are_the_stated_ones_but_for_polygons(shared_data: Path) -> None:
 def test_ui_genies_four_figures_are_equal(shared_data: Path) -> None:
     if not (shared_data / FILES).is_dir():
         pytest.skip(f"no public result files at {shared_data / FILES}")
-    *_, stated, found, rows = ui_genie(shared_data)
+    *_, stated, found, rows = reproduced.ui_genie(shared_data)
     assert stated == "action_acc 74.66%, type_match_acc 83.90%, grounding_acc 83.49%, ep_acc 27.11%"
     assert found == f"{stated} under `ui-genie`" and rows.startswith("4 of 4 figures are equal in every digit")
 

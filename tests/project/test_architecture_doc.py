@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from tests.conftest import REPOSITORY
 from tests.project.test_structure import ALLOWED
+from tests.rows import every_row
 
 PAGE = (REPOSITORY / "docs" / "architecture.md").read_text(encoding="utf-8")
 TREE = re.search(r"^    guieval/\n((?:      .*\n)+)", PAGE, re.MULTILINE)
@@ -34,7 +33,7 @@ def test_a_package_stands_below_what_it_imports() -> None:
         assert all(names.index(target) < names.index(name) for target in targets), name
 
 
-@pytest.mark.parametrize("path", NAMED)
+@every_row("path", NAMED)
 def test_every_path_that_the_page_names_exists(path: str) -> None:
     place = REPOSITORY / path
     assert place.exists() or place.with_name(f"{place.name}.py").is_file()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -41,7 +39,7 @@ def test_the_adapter_passes_the_conformance_suite(adapter: Path) -> None:
     assert check_adapter(load_model("my-model", adapter=str(adapter))) == []
 
 
-def test_the_adapter_runs_from_its_file(adapter: Path, tmp_path: Path) -> None:
+def test_the_adapter_runs_from_its_file(adapter: Path, tmp_path: Path, guieval: CommandLine) -> None:
     """Right wherever it can say the reference: the exact matches of the run are the steps inside its action space."""
     demo = load_benchmark("demo", tmp_path / "demo", episodes=4, seed=2)
     model = load_model("my-model", adapter=str(adapter))
@@ -52,14 +50,10 @@ def test_the_adapter_runs_from_its_file(adapter: Path, tmp_path: Path) -> None:
     )
     settings = MockSettings(model="my-model", adapter=str(adapter), policy="reference", served_models=("my-model",))
     with MockServer(settings, benchmark=demo) as server:
-        command = (
-            f"{sys.executable} -m guieval run --model my-model --adapter {adapter} --bench demo --data {tmp_path / 'demo'}"
-        )
-        command += (
-            f" --set bench_options.episodes=4 --set bench_options.seed=2 --base-url {server.base_url} --out {tmp_path / 'run'}"
-        )
-        done = subprocess.run(command.split(), capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+        command = f"run --model my-model --adapter {adapter} --bench demo --data {tmp_path / 'demo'} --out {tmp_path / 'run'}"
+        command += f" --set bench_options.episodes=4 --set bench_options.seed=2 --base-url {server.base_url}"
+        done = guieval(*command.split())
+    assert done.code == 0, done.err
     assert evaluate_run(tmp_path / "run").summary.exact_match.count == sayable > 0
 
 

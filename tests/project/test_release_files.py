@@ -6,10 +6,10 @@ import re
 import tomllib
 from pathlib import Path
 
-import pytest
 import yaml
 
 import guieval
+from tests.rows import every_row
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -25,7 +25,7 @@ def extras(requirement: str) -> set[str]:
 def test_the_extra_all_holds_every_extra_that_resolves_with_the_others() -> None:
     optional = PROJECT["optional-dependencies"]
     pinned = "webarena-verified"  # its pydantic is older than the one that google-genai needs
-    assert extras(optional["all"][0]) == set(optional) - {"all", "dev", pinned}
+    assert extras(optional["all"][0]) == set(optional) - {"all", "dev", "dev-all", pinned}
 
 
 def test_citation_and_changelog_know_the_version() -> None:
@@ -35,7 +35,7 @@ def test_citation_and_changelog_know_the_version() -> None:
     assert "## Unreleased" in (ROOT / "CHANGELOG.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
+@every_row("file", WORKFLOWS, ids=lambda file: file.name)
 def test_workflows_run_targets_that_the_makefile_has(file: Path) -> None:
     targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     jobs = yaml.safe_load(file.read_text("utf-8"))["jobs"].values()
@@ -56,7 +56,7 @@ def test_the_workflow_tests_every_python_that_the_package_allows() -> None:
     assert [each[1] for each in named if each] == matrix["python"]
 
 
-@pytest.mark.parametrize("file", sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")), ids=lambda file: file.name)
+@every_row("file", sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")), ids=lambda file: file.name)
 def test_issue_forms_have_what_a_form_needs(file: Path) -> None:
     form = yaml.safe_load(file.read_text("utf-8"))
     assert {"name", "description", "body"} <= form.keys()

@@ -13,6 +13,7 @@ from guieval.errors import UsageError
 from guieval.reports.comparison import FigureDifference, compare_runs, compare_tables, flips, footnotes, write_flips
 from guieval.reports.tables.terminal import rendered
 from tests.reports.scripted_runs import EPISODES, HOME, made_run, named
+from tests.rows import every_row
 from tests.scripted import CLICK
 
 
@@ -87,7 +88,7 @@ def with_overlay(manifest: dict[str, Any]) -> None:
     manifest["overlay"] = {"sha256": "0123456789abcdef", "file": "more.jsonl", "steps": 1, "actions": 1}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("settings", "message"),
     [
         ({"episodes": EPISODES[:7]}, r"the steps differ \(20 steps only in the first, e.g. scripted/e07#0, 28 in both\)"),

@@ -28,6 +28,7 @@ from guieval.reports.spending import Spending
 from guieval.steps import Usage
 from guieval.telemetry.costs import Price, Tokens, bill
 from tests.reports.scripted_runs import EPISODES, made_run, named, reported
+from tests.rows import every_row
 
 PROTOCOL = "aitw-original"
 HOSTILE = "a|b <script>alert(1)</script> & 50% $x_1^2$ \\end{table} ~#{} [x](javascript:y) `c` \ud83d"
@@ -307,7 +308,7 @@ def test_no_name_breaks_markdown_latex_or_csv(tmp_path: Path) -> None:
     assert len(list(csv.DictReader(written(board, "csv").splitlines()))) == len(board.columns) + 1
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("form", "out", "found"),
     [(None, None, "md"), (None, "b.tex", "latex"), (None, "b.html", "html"), ("csv", "b.html", "csv")],
 )
@@ -466,7 +467,7 @@ def test_tokens_are_over_the_steps_that_have_counts(tmp_path: Path) -> None:
     assert any("tokens are means over the 12 of 48 steps with known tokens" in note for note in board.notes)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("low", "high", "found"),
     [
         (0, 4000, [0, 1000, 2000, 3000, 4000]),

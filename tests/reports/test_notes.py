@@ -10,6 +10,7 @@ import pytest
 from guieval.errors import UsageError
 from guieval.reports.notes import LONGEST_NOTE, NOTES, read_notes, write_note, write_tags
 from guieval.steps import StepKey
+from tests.rows import every_row
 
 STEP = StepKey("demo", "", "e1", 2)
 
@@ -36,7 +37,7 @@ def test_a_torn_line_costs_only_itself(tmp_path: Path) -> None:
     assert read_notes(tmp_path).steps == {STEP: "kept"} and read_notes(tmp_path).text == "later"
 
 
-@pytest.mark.parametrize(
+@every_row(
     "line",
     [b"[]", b"\xff\xfe", b"null", b'{"tags": ["' + b"x" * 41 + b'"]}', b'{"step": "demo", "text": "x"}', b"[" * 100_000],
 )

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from guieval.reports.private_places import Shortener, any_of, last_part
+from tests.rows import every_row
 
 SHORTENER = Shortener([Path("/data/screens")], ["http://gpu7:8000/v1", "http://judge.lab/v1/"])
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("message", "shortened"),
     [
         ("https://api.example.com/v1 has no model 'm' (status 404)", "[...] has no model 'm' (status 404)"),
@@ -28,7 +29,7 @@ def test_places_in_a_message(message: str, shortened: str) -> None:
     assert SHORTENER.message(message) == shortened
 
 
-@pytest.mark.parametrize(
+@every_row(
     "message",
     [
         "the server went away at all 5 attempts: status 500",
@@ -54,7 +55,7 @@ def test_of_a_reply_only_known_places_are_shortened(text: str, kept: str) -> Non
     assert SHORTENER.known(text) == kept
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "last"),
     [
         ("Qwen/Qwen2.5-VL-7B", ""),

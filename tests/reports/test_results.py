@@ -11,6 +11,7 @@ from guieval.evaluation import get_protocol
 from guieval.history.modes import MODES
 from guieval.registry import list_benchmarks, list_models
 from guieval.reports.leaderboards.published_results import ResultTable, get_results, list_results
+from tests.rows import every_row
 
 TABLE = """
 name: mine
@@ -49,7 +50,7 @@ def test_every_table_of_the_papers_is_there() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", list_results())
+@every_row("name", list_results())
 def test_tables_name_checkpoints_benchmarks_and_figures_that_exist(name: str) -> None:
     table = get_results(name)
     checkpoints = {row.checkpoint for row in table.rows} - {None}
@@ -100,7 +101,7 @@ def test_ui_s1_scores_are_means() -> None:
         assert average == pytest.approx((score + live) / 2, abs=0.0501)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "sizes"),
     [
         ("ui-r1-table-1", (206, 230, 140, 194)),
@@ -127,7 +128,7 @@ def test_a_table_of_ones_own(tmp_path: Path) -> None:
         table.pairs("sop", "life")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("old", "new", "message"),
     [
         ("values: [1.0, 2.0]", "values: [1.0]", "'A' has 1 values for 2 columns"),

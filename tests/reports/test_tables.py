@@ -7,13 +7,13 @@ import io
 import json
 import re
 
-import pytest
 from rich.cells import cell_len
 
 from guieval.metrics.intervals import Interval
 from guieval.reports.tables.table import Column, Number, Row, Table, columns, per_cent
 from guieval.reports.tables.terminal import fold, rendered
 from guieval.reports.tables.writers import comma_separated, json_text, latex, markdown
+from tests.rows import every_row
 
 HOSTILE = (
     "a" * 300,
@@ -42,8 +42,8 @@ def test_a_table_that_fits_is_printed_as_it_is() -> None:
     assert lines(table, 80) == ["T", "model      n", "────────────", "a      1,234", "", "bc         -", "Note.", ""]
 
 
-@pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 120, 200])
-@pytest.mark.parametrize("name", HOSTILE)
+@every_row("width", [20, 40, 60, 80, 100, 120, 200])
+@every_row("name", HOSTILE)
 def test_no_line_is_wider_than_the_terminal_whatever_a_name_is(name: str, width: int) -> None:
     for table in (
         wide_table(name),
@@ -55,7 +55,7 @@ def test_no_line_is_wider_than_the_terminal_whatever_a_name_is(name: str, width:
         assert all(line.isprintable() for line in shown)
 
 
-@pytest.mark.parametrize("width", [40, 60, 80, 100, 200])
+@every_row("width", [40, 60, 80, 100, 200])
 def test_no_word_is_split_and_every_figure_is_there(width: int) -> None:
     table = wide_table()
     shown = lines(table, width)

@@ -22,6 +22,7 @@ from guieval.rewards import ReplyScorer, open_scorer
 from guieval.rewards.adapters import easyr1, ms_swift, nemo_rl, openrlhf, rllm, trl, verifiers, verl
 from guieval.rewards.adapters.rows import task_of, text_of
 from tests.model_adapters.steps import step
+from tests.rows import every_row
 
 MODEL = "ui-s1-7b"
 TASK = step(Click(point=Point(500.0, 500.0)))
@@ -101,7 +102,7 @@ def test_verl_by_keywords(replies: list[str]) -> None:
     assert carried == {"score": 0.5, "format": 1.0, "type": 1.0, "exact": 1.0, "exact_match": 1.0}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("weights", "message"),
     [
         ({"exact_weight": [1]}, r"must be a number, got \[1\]"),
@@ -170,7 +171,7 @@ def test_openrlhf_with_queries_that_hold_the_prompt(scorer: ReplyScorer, replies
 USER = "<|im_start|>user\n<|vision_start|><|image_pad|><|vision_end|>Tap it<|im_end|>\n<|im_start|>assistant\n"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("query", "reply"),
     [
         (USER + "click(1)", "click(1)"),
@@ -241,7 +242,7 @@ def test_nemo_rl_by_ground_truth_and_response(scorer: ReplyScorer, replies: list
     assert [right for _, right in given] == [True, False, False, False]
 
 
-@pytest.mark.parametrize(
+@every_row(
     "completion",
     [
         "ab",

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from guieval.errors import UsageError
 from guieval.rewards.advantages import AdvantageSettings, Trajectory, advantages, keep_group, spread
 from tests.conftest import REPOSITORY
+from tests.rows import every_row
 
 PAPER, RELEASED = AdvantageSettings.paper(), AdvantageSettings.released()
 SETTINGS = [
@@ -212,7 +213,7 @@ def test_the_papers_and_the_released_settings_say_what_they_are() -> None:
     assert (RELEASED.segment, RELEASED.episode_level, RELEASED.spread_of) == ("released", "steps", "first-returns")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("wrong", "message"),
     [
         ({"gamma": -0.1}, r"gamma is -0\.1: expected a number from 0 to 1"),

@@ -15,6 +15,7 @@ from guieval.actions import Unsupported, Wait
 from guieval.errors import UsageError
 from guieval.rewards import HasThought, Parses, Tags, ThoughtAndAction, format_reward
 from guieval.steps import Sample, StepOutcome
+from tests.rows import every_row
 
 WRONG = StepOutcome(verdict="wrong")
 EMPTY = Sample(outcome=WRONG)
@@ -36,7 +37,7 @@ WAIT = '<action>\n{"action": "wait", "time": 2}\n</action>'
 TURN = f"<think>\nIt loads.\n</think>\n{WAIT}"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "holds"),
     [
         (TURN, True),
@@ -65,7 +66,7 @@ def test_the_papers_form_is_one_thought_and_one_json_object(text: str, holds: bo
     assert not ThoughtAndAction().holds(TURN.replace("2}", "[" * 100_000), Sample(action=Wait(), outcome=WRONG))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("names", "text", "holds"),
     [
         (("think", "answer"), "<think>a</think>\n<answer>b</answer>", True),
@@ -79,7 +80,7 @@ def test_tags_are_the_whole_text_in_order(names: tuple[str, ...], text: str, hol
     assert Tags(*names).holds(text, EMPTY) == holds
 
 
-@pytest.mark.parametrize("names", [("a",), ("a", "b"), ("a", "b", "a"), ("a", "a")])
+@every_row("names", [("a",), ("a", "b"), ("a", "b", "a"), ("a", "a")])
 @given(parts=st.lists(st.sampled_from(["<a>", "</a>", "<b>", "</b>", " ", "x", "</a> <b>"]), max_size=12))
 def test_tags_are_what_one_pattern_for_the_whole_text_would_find(names: tuple[str, ...], parts: list[str]) -> None:
     text = "".join([f"<{names[0]}>", *parts, f"</{names[-1]}>"])

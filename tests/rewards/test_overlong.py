@@ -10,9 +10,10 @@ from guieval.registry import load_model
 from guieval.rewards import Overlong, ReplyScorer, get_reward
 from guieval.rewards.adapters.trl import reward_function
 from tests.model_adapters.steps import step
+from tests.rows import every_row
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("tokens", "worth"),
     [(0, 0.0), (16_384, 0.0), (16_385, -1 / 4_096), (17_408, -0.25), (18_432, -0.5), (20_480, -1.0), (30_000, -1.0)],
 )
@@ -26,7 +27,7 @@ def test_another_penalty_scales_it_and_the_cache_may_be_the_whole_length() -> No
     assert [Overlong(longest=4, cache=1).of(tokens) for tokens in (3, 4)] == [0.0, -1.0]
 
 
-@pytest.mark.parametrize(("cache", "penalty"), [(0, 1.0), (11, 1.0), (5, 0.0), (5, float("nan"))])
+@every_row(("cache", "penalty"), [(0, 1.0), (11, 1.0), (5, 0.0), (5, float("nan"))])
 def test_settings_that_cannot_be_are_refused(cache: int, penalty: float) -> None:
     with pytest.raises(UsageError, match=r"reward\.overlong"):
         Overlong(longest=10, cache=cache, penalty=penalty)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from guieval.evaluation import ActionEvaluator
 from guieval.rewards import REWARDS, ReplyScorer, get_reward
 from guieval.scoring.recorded_run import read_again
 from guieval.scoring.score import evaluate_run
 from guieval.steps import Sample
+from tests.rows import every_row
 
 from .pairs import UNJUDGED, Answered, kairos, os_atlas, recorded, run_of, written
 
@@ -51,14 +50,12 @@ def both_paths_agree(answered: Answered, name: str, protocol: str, directory: Pa
 
 
 def over(all_answered: Iterator[Answered], directory: Path) -> int:
-    """Every reward under its own protocol in turn, and under GUIEvalKit's; how many pairs there were."""
-    names = list(REWARDS)
-    count = 0
-    for number, answered in enumerate(all_answered):
-        own = names[number % len(names)]
-        count += both_paths_agree(answered, own, REWARDS[own].protocol, directory / f"{number}-own")
-        both_paths_agree(answered, "ui-s1", "guievalkit", directory / f"{number}-guievalkit")
-    return count
+    """In turn: every reward under its own protocol, and one under GUIEvalKit's; how many pairs there were."""
+    turns = [turn for name, kind in REWARDS.items() for turn in ((name, kind.protocol), ("ui-s1", "guievalkit"))]
+    return sum(
+        both_paths_agree(answered, *turns[number % len(turns)], directory / str(number))
+        for number, answered in enumerate(all_answered)
+    )
 
 
 def test_every_recorded_reply_is_rewarded_as_it_is_evaluated(shared_data: Path, tmp_path: Path) -> None:
@@ -73,8 +70,8 @@ def test_every_family_is_rewarded_as_it_is_evaluated(tmp_path: Path) -> None:
     assert over(written(episodes=2), tmp_path) > 1000
 
 
-@pytest.mark.parametrize("name", list(REWARDS))
+@every_row("name", list(REWARDS))
 def test_every_reward_follows_the_protocol_it_is_given(name: str, tmp_path: Path) -> None:
-    answered = next(written(episodes=3))
+    answered = next(written(episodes=1))
     for protocol in ("guievalkit", "ui-s1-sop", "coat-intended", "gui-r1", "agentnetbench"):
         both_paths_agree(answered, name, protocol, tmp_path / protocol)

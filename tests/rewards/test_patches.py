@@ -12,8 +12,10 @@ from guieval.models import Message, ModelConfig, ModelInput
 from guieval.models.patch_thoughts import off_policy_input, on_policy_input, read_thought, thought_prompt
 from guieval.models.scored_reply import failed_sample
 from guieval.models.written_prompts import example_episode
-from guieval.registry import list_models, load_model, model_config
+from guieval.registry import load_model, model_config
 from guieval.steps import Patch, StepRecord, StepTaskModel
+from tests.checkpoints import of_each_kind
+from tests.rows import every_row
 from tests.scripted import ACTIONS, ScriptedModel, make_episode
 
 TASK = make_episode("a", ACTIONS).steps[0]
@@ -78,10 +80,7 @@ def test_the_policy_is_asked_with_its_own_messages_and_a_hint() -> None:
     assert user.parts[-1] == f"\n\nNext Action Hint: {model.render(STEP, STEP.action)}"
 
 
-FAMILIES = {model_config(name).adapter: name for name in list_models() if model_config(name).engine == "openai"}
-
-
-@pytest.mark.parametrize("name", FAMILIES.values(), ids=FAMILIES)
+@every_row("name", lambda: [name for name in of_each_kind() if model_config(name).engine == "openai"])
 def test_every_family_can_be_asked(name: str) -> None:
     """Turns for the past, no system prompt, thinking, or whatever it is: one system prompt first, a user's hint last."""
     model = load_model(name)
@@ -117,7 +116,7 @@ def test_an_auxiliary_model_sees_the_goal_the_screenshot_and_the_action() -> Non
     assert asked.messages[1].parts[1] == "Next Action Hint: Swipe up." and task.instruction in asked.text
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "reasoning", "thought"),
     [
         ("<think>\nTap it.\n</think>", None, "Tap it."),

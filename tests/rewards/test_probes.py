@@ -11,6 +11,7 @@ from guieval.rewards.probes import PROBES, Earnings, probe
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
 from tests.model_adapters.steps import step
+from tests.rows import every_row
 
 TASKS = [
     step(Scroll(point=Point(500, 500), direction="up")),
@@ -65,7 +66,7 @@ def test_the_form_alone_is_earned_by_nonsense_in_tags() -> None:
     assert found["expert"].steps == 1
 
 
-@pytest.mark.parametrize("name", list(REWARDS))
+@every_row("name", list(REWARDS))
 def test_nothing_earns_more_than_the_expert(name: str) -> None:
     found = earned(ReplyScorer(load_model("ui-s1-7b"), get_reward(name)))
     for each in found.values():
@@ -107,7 +108,7 @@ def test_the_command_states_when_the_expert_earns_nothing(guieval: CommandLine) 
     assert "under ui-s1-reward the expert earns less than nothing" in done.out and "% of the expert" not in done.out
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("arguments", "sentence"),
     [
         (("ui-s2", "--bench", "demo"), "unknown reward 'ui-s2' (did you mean 'ui-s1'?)"),

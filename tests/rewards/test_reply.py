@@ -14,6 +14,7 @@ from guieval.rewards import HasThought, ReplyScorer, Tags, get_reward, open_scor
 from guieval.rewards.reply import predicted_box
 from guieval.steps import StepTaskModel
 from tests.model_adapters.steps import step
+from tests.rows import every_row
 
 TASK = step(Click(point=Point(500.0, 500.0)), boxes=Boxes([[450.0, 450.0, 550.0, 550.0]]), screenshot_size=(1000, 1000))
 
@@ -73,7 +74,7 @@ def test_an_adapters_own_failure_is_not_measured_and_earns_nothing() -> None:
     assert scored.reward.total == 0.0 and not any(scored.reward.parts.values())
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "box"),
     [
         ("[100, 200, 300, 400]", Box(100, 200, 300, 400)),

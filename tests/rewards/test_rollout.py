@@ -25,6 +25,7 @@ from guieval.rewards.patches import OffPolicyThoughts, OnPolicyThoughts, Thought
 from guieval.rewards.rollout import SemiOnlineRollout
 from guieval.running.config import RunConfig
 from guieval.steps import Episode, Patch, Sample, StepRecord, StepTaskModel
+from tests.rows import every_row
 from tests.scripted import ACTIONS, CLICK, ListBenchmark, ScriptedEngine, ScriptedModel, make_episode, reply_with, runner_of
 
 HOME = Press(button="HOME")
@@ -62,7 +63,7 @@ def test_what_follows_a_step_is_algorithm_1() -> None:
     assert after(False, 0, PatchPolicy()) == after(False, 0, PatchPolicy("none", None)) == "end"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("rights", "budget", "asked", "patched"),
     [
         ("++++", 0, 4, []),
@@ -75,7 +76,7 @@ def test_what_follows_a_step_is_algorithm_1() -> None:
         ("+++-", 0, 4, []),
     ],
 )
-@pytest.mark.parametrize("method", ["thought-free", "off-policy"])
+@every_row("method", ["thought-free", "off-policy"])
 def test_a_rollout_ends_at_the_first_mismatch_that_no_patch_is_left_for(
     rights: str, budget: int | None, asked: int, patched: list[int], method: PatchMethod
 ) -> None:
@@ -242,9 +243,9 @@ def timeless(record: StepRecord) -> StepRecord:
     return record.model_copy(update={"samples": samples})
 
 
-@pytest.mark.parametrize("budget", BUDGETS)
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("counted", [[0, 1, 2, 3, 4, 5], [0, 2, 3, 5]], ids=["whole", "chosen"])
+@every_row("budget", BUDGETS)
+@every_row("method", METHODS)
+@every_row("counted", [[0, 1, 2, 3, 4, 5], [0, 2, 3, 5]], ids=["whole", "chosen"])
 def test_training_and_evaluation_roll_out_alike(
     tmp_path: Path, method: PatchMethod, budget: int | None, counted: list[int]
 ) -> None:

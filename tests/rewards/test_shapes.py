@@ -13,6 +13,7 @@ from guieval.rewards import REWARDS, get_reward
 from guieval.rewards.shapes import iou
 from tests.conftest import REPOSITORY
 from tests.model_adapters.steps import step
+from tests.rows import every_row
 
 CENTRE = Point(500.0, 500.0)
 BOX = [400.0, 450.0, 600.0, 550.0]
@@ -29,7 +30,7 @@ def total(name: str, task: Any, action: Action | None, *, well_formed: bool = Tr
     return get_reward(name, **weights).of(task, action, well_formed=well_formed).total
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("action", "well_formed", "expected"),
     [
         (ON_BORDER, True, 3.0),  # R_T + R_C + R_F
@@ -64,7 +65,7 @@ def test_weights_are_fields() -> None:
     assert get_reward("hypertrack", params_weight=3).highest == 4.0
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("box", "expected"),
     [
         (Box(*BOX), 1.0),
@@ -94,7 +95,7 @@ def test_intersection_over_union() -> None:
     assert iou(Box(3, 3, 3, 3), Box(3, 3, 3, 3)) == 0.0
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("reference", "action", "expected"),
     [
         (CLICK, ON_BORDER, 2.0),
@@ -149,7 +150,7 @@ def test_a_gaussian_over_a_line_is_the_line() -> None:
     assert reward.of(line, Click(point=Point(500, 501)), well_formed=True).parts["params"] == 0.0
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("action", "well_formed", "expected"),
     [
         (CLICK, True, 1.0),
@@ -164,7 +165,7 @@ def test_ui_s1_gates_its_terms(action: Action | None, well_formed: bool, expecte
     assert total("ui-s1", clicking(), action, well_formed=well_formed) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("action", "thought", "expected"),
     [
         (CLICK, True, 1.0),
@@ -207,7 +208,7 @@ def test_unsupported_actions_count_where_one_is_accepted() -> None:
     assert total("ui-s1", step(drag), Unsupported(name="drag")) == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("arguments", "message"),
     [
         ({"name": "ui-s2"}, r"unknown reward 'ui-s2' \(did you mean 'ui-s1'\?\)"),
@@ -226,7 +227,7 @@ def test_mistakes_are_reported_with_the_nearest_name(arguments: dict[str, Any], 
         get_reward(**arguments)
 
 
-@pytest.mark.parametrize("name", list(REWARDS))
+@every_row("name", list(REWARDS))
 def test_every_reward_states_what_it_is(name: str) -> None:
     reward = get_reward(name, protocol="guievalkit")
     result = reward.describe()

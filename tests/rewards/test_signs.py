@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from guieval.actions import Click, Open, Point, Type
 from guieval.registry import load_benchmark, load_model
 from guieval.rewards import ReplyScorer, open_scorer
@@ -11,6 +9,7 @@ from guieval.rewards.probes import EXPERT, PROBES
 from guieval.rewards.signs import SIGNS, words
 from guieval.steps import StepTaskModel
 from tests.model_adapters.steps import step
+from tests.rows import every_row
 
 CLICK = step(Click(point=Point(500, 500)))
 FAMILIES = ("ui-s1-7b", "qwen2.5-vl-7b", "ui-tars-7b", "os-atlas-pro-7b", "tiny-policy")
@@ -21,7 +20,7 @@ def shown(scorer: ReplyScorer, task: StepTaskModel, text: str) -> set[str]:
     return {sign.name for sign in SIGNS if sign.holds(scorer, task, scored)}
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@every_row("family", FAMILIES)
 def test_a_reference_reply_shows_no_sign(family: str) -> None:
     scorer = open_scorer(family, "ui-s1-lenient")
     benchmark = load_benchmark("demo")
@@ -32,7 +31,7 @@ def test_a_reference_reply_shows_no_sign(family: str) -> None:
                 assert not shown(scorer, task, text), text
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("probe", "sign"),
     [
         ("two-answers", "several-answers"),
@@ -49,7 +48,7 @@ def test_a_probe_shows_its_sign(probe: str, sign: str) -> None:
     assert reply is not None and sign in shown(scorer, CLICK, reply)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@every_row("family", FAMILIES)
 def test_two_different_answers_are_several(family: str) -> None:
     scorer = open_scorer(family, "ui-s1-lenient")
     first, second = (load_model(family).render(CLICK, Click(point=Point(x, 500)), "now", None) for x in (100, 900))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from guieval.rewards import action_reward, coordinate_reward, format_reward
+from tests.rows import every_row
 
 CLICK = "<answer>[{'action': 'click' ,'coordinate': [100, 200, 300, 400] }]</answer>"
 BACK = "<answer>[{'action': 'navigate_back' ,'coordinate': [0,0,0,0]}]</answer>"
@@ -18,7 +17,7 @@ def click(x: int, y: int) -> str:
     return message(f"[{{'action': 'click', 'coordinate': [{x}, {y}]}}]")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("answer", "solution", "reward"),
     [
         ("[{'action': 'click', 'coordinate': [1, 2]}]", CLICK, 1.0),
@@ -40,7 +39,7 @@ def test_only_the_first_answer_counts() -> None:
     assert action_reward("[{'action': 'click', 'coordinate': [150, 250]}]", CLICK) == 0.0
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("x", "y", "reward"),
     [(100, 200, 1.0), (300, 400, 1.0), (99, 200, 0.0), (301, 400, 0.0), (100, 199, 0.0), (300, 401, 0.0)],
 )
@@ -48,7 +47,7 @@ def test_a_click_hits_up_to_the_border_of_the_box(x: int, y: int, reward: float)
     assert coordinate_reward(click(x, y), CLICK) == reward
 
 
-@pytest.mark.parametrize(("x", "reward"), [(66, 0.0), (67, 1.0), (200, 1.0), (201, 0.0)])
+@every_row(("x", "reward"), [(66, 0.0), (67, 1.0), (200, 1.0), (201, 0.0)])
 def test_scaled_points_are_cut_to_whole_pixels(x: int, reward: float) -> None:
     # 66 x 1.504 = 99.264, 67 x 1.504 = 100.768, 200 x 1.504 = 300.8 which is cut to 300, 201 x 1.504 = 302.304
     assert coordinate_reward(click(x, 300), CLICK, (1.504, 1.0)) == reward
@@ -74,7 +73,7 @@ def test_a_number_without_end_is_a_miss() -> None:
     assert coordinate_reward(message(f"[{{'action': 'click', 'coordinate': [{'9' * 400}, 1]}}]"), CLICK, (1.5, 1.5)) == 0.0
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("completion", "reward"),
     [
         ("<think>a</think><answer>b</answer>", 1.0),

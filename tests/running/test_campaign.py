@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,9 @@ from guieval.running.config import RunConfig
 from guieval.running.estimate import estimates, side_by_side, without_servers
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
+from tests.programs import started
+from tests.rows import every_row
+from tests.waiting import until
 
 SHIPPED = sorted(path.stem for path in (config_folder() / "campaigns").glob("*.yaml"))
 
@@ -49,7 +51,7 @@ settings: {concurrency: 7, sampling: {temperature: 0.5, top_p: 0.9}}
     assert {run.model for run in only} == {"hot"} and {run.config.base_urls for run in only} == {("http://h:1/v1",)}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "words"),
     [
         ("models: [a]", "field benchmarks"),
@@ -78,7 +80,7 @@ def test_an_unknown_model_or_campaign_is_named(tmp_path: Path) -> None:
         read_campaign(Path("dem"))
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@every_row("name", SHIPPED)
 def test_shipped_campaigns_name_what_there_is(name: str, tmp_path: Path) -> None:
     campaign = read_campaign(Path(name))
     for run in planned(campaign, tmp_path):
@@ -93,7 +95,7 @@ def test_shipped_campaigns_name_what_there_is(name: str, tmp_path: Path) -> None
         get_results(reference)
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@every_row("name", SHIPPED)
 def test_a_dry_run_of_a_shipped_campaign_needs_no_engine_and_no_data(
     name: str, tmp_path: Path, guieval: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,21 +212,21 @@ def answered(folder: Path) -> dict[str, int]:
     return {path.name: len(list(Records(path))) for path in sorted(folder.iterdir()) if path.is_dir()}
 
 
+@pytest.mark.ci
 def test_a_campaign_that_is_killed_goes_on_where_it_stopped(tmp_path: Path, guieval: CommandLine) -> None:
     slots = 2
     settings = MockSettings(model="ui-tars-7b-sft", policy="reference", accuracy=0.7, latency=0.3, sigma=0.0)
     with MockServer(settings, benchmark=load_benchmark("demo")) as server:
         file = campaign_file(tmp_path, TWO.format(url=server.base_url))
         command = [sys.executable, "-m", "guieval", "campaign", str(file), "--out", str(tmp_path / "killed"), "--quiet"]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        until = time.monotonic() + 120
-        while time.monotonic() < until and process.poll() is None:
-            before = answered(tmp_path / "killed") if (tmp_path / "killed").is_dir() else {}
-            if sum(map(bool, before.values())) == 3:  # the third of the four runs is under way
-                break
-            time.sleep(0.02)
-        process.kill()
-        assert process.wait() == -signal.SIGKILL, "it was killed in the middle"
+
+        def third() -> bool:
+            return (tmp_path / "killed").is_dir() and sum(map(bool, answered(tmp_path / "killed").values())) == 3
+
+        with started(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            until(third, "the third of the four runs", running=process)
+        assert process.returncode == -signal.SIGKILL, "it was killed in the middle"
+        server.app.settings = settings.model_copy(update={"latency": 0.0})
         before = answered(tmp_path / "killed")
         assert sum(map(bool, before.values())) == 3
         resumed = guieval("campaign", file, "--out", tmp_path / "killed", "--quiet")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from guieval.errors import UsageError
 from guieval.running.config import RunConfig, merge, parse
+from tests.rows import every_row
 
 NAMES = {"model": "m", "bench": "b"}
 
@@ -30,7 +31,7 @@ def test_an_override_of_the_model_is_an_option_of_its_adapter() -> None:
     assert merge(None, ["model=other"], {"bench": "b"}).model == "other"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "message"),
     [
         ("", "must hold `name: value` lines"),
@@ -51,13 +52,13 @@ def test_a_file_that_is_no_configuration_is_one_sentence(tmp_path: Path, text: s
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("override", ["=1", "x", ".=1", "sampling.=1", "sampling..a=1"])
+@every_row("override", ["=1", "x", ".=1", "sampling.=1", "sampling..a=1"])
 def test_an_override_needs_a_whole_key(override: str) -> None:
     with pytest.raises(UsageError, match="--set needs key=value"):
         merge(None, [override], NAMES)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("values", "message"),
     [
         ({"model": ""}, "'model' is ''"),

@@ -19,6 +19,7 @@ from guieval.steps import Sample, StepOutcome, StepRecord, Usage
 from guieval.telemetry.costs import Budget, Price, Tokens, amount, bill, describe, find_price, read_prices
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
+from tests.rows import every_row
 from tests.scripted import make_episode
 
 MODEL = "ui-tars-7b"
@@ -82,14 +83,14 @@ def test_a_bill_does_not_guess() -> None:
     assert (result["amount"], describe(result)) == (None, "1,500 tokens in, 20 out")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("value", "text"), [(0.0, "0.00"), (0.000123, "0.000123"), (0.0123, "0.0123"), (2.345, "2.35"), (1234.5, "1,234.50")]
 )
 def test_an_amount_shows_what_there_is(value: float, text: str) -> None:
     assert amount(value, "USD") == f"{text} USD"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "prices"),
     [
         ("gpt-4o", (2.5, 10.0)),
@@ -134,7 +135,7 @@ def test_the_first_name_that_has_a_price_counts() -> None:
     assert find_price([PRICE, other], ["x"]) is None
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "message"),
     [
         ("models: [a]", "must hold a list of prices"),

@@ -6,7 +6,7 @@ import errno
 import io
 import re
 import sys
-import time
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from guieval.steps import Sample, StepError, StepOutcome, StepRecord, Usage, Ver
 from guieval.telemetry.rates import Rate, clock, spoken
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.outage import outage
+from tests.rows import every_row
 from tests.scripted import (
     ACTIONS,
     ListBenchmark,
@@ -36,7 +37,8 @@ from tests.scripted import (
     reply_with,
     runner_of,
 )
-from tests.terminal import COLOUR, on_terminal
+from tests.terminal import COLOUR, interrupted_on_terminal, on_terminal
+from tests.waiting import until
 
 MODEL = "ui-tars-7b"
 TASK = make_episode("e", [Stop()]).steps[0]
@@ -66,7 +68,7 @@ def test_a_rate_without_time_is_not_known() -> None:
     assert (rate.recent, rate.mean) == (None, None)
 
 
-@pytest.mark.parametrize(("count", "slots", "known"), [(9, 1, False), (10, 1, True), (127, 64, False), (128, 64, True)])
+@every_row(("count", "slots", "known"), [(9, 1, False), (10, 1, True), (127, 64, False), (128, 64, True)])
 def test_there_is_no_guess_of_the_time_left_before_every_slot_was_answered_twice(count: int, slots: int, known: bool) -> None:
     rate = Rate(0.0)
     rate.sample(10.0, count)
@@ -93,7 +95,7 @@ def test_a_few_recent_answers_are_no_rate() -> None:
     assert rate.seconds_left(105, slots=1) == pytest.approx(165.0), "the mean is 105 in 165 s"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("seconds", "sentence"),
     [(0.2, "1 s"), (7.4, "7 s"), (43, "45 s"), (61, "1 min"), (3000, "50 min"), (3601, "1 h"), (12100, "3 h 20 min")],
 )
@@ -232,10 +234,13 @@ def test_plain_lines_come_even_while_nothing_is_answered(
     with Dashboard("t", quiet=False) as board:
         board.update(Progress(3))
         lines = ""
-        until = time.monotonic() + 30
-        while lines.count("\n") < 3 and time.monotonic() < until:
+
+        def three() -> bool:
+            nonlocal lines
             lines += capsys.readouterr().err
-    assert lines.count("\n") >= 3
+            return lines.count("\n") >= 3
+
+        until(three, "three lines")
     assert set(re.findall(r"^progress: t: 0 %, 0/3 steps", lines, re.M)) == {"progress: t: 0 %, 0/3 steps"}
 
 
@@ -319,16 +324,18 @@ def test_a_wait_for_a_server_is_shown(tmp_path: Path) -> None:
     def make(port: int) -> MockServer:
         return MockServer(MockSettings(model=MODEL, latency=0.05, port=port))
 
-    with outage(make, after=4, seconds=2.0) as url:
-        code, written = on_terminal(*arguments(tmp_path / "run", url, "--patience", "77"), columns=120)
+    shown = threading.Event()
+    with outage(make, after=4, back=shown) as url:
+        command = arguments(tmp_path / "run", url, "--patience", "77")
+        code, written = on_terminal(*command, columns=120, at={b" s of 77 s": shown.set})
     assert code == 0, written
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written)
-    assert re.search(rf"steps +\d+ %, \d+ of .*elapsed, waiting for {url} for \d s of 77 s", plain), plain
+    assert re.search(rf"steps +\d+ %, \d+ of .*elapsed, waiting for {url} for \d+ s of 77 s", plain), plain
     assert "back after" in " ".join(plain.split())
 
 
 def test_ctrl_c_leaves_the_terminal_clean_and_no_color_is_honoured(slow_server: str, tmp_path: Path) -> None:
-    code, written = on_terminal(*arguments(tmp_path / "run", slow_server), interrupt_at=b"servers", NO_COLOR="1")
+    code, written = interrupted_on_terminal(*arguments(tmp_path / "run", slow_server), at=b"servers", NO_COLOR="1")
     assert code == 130, written
     assert written.count("\x1b[?25l") == written.count("\x1b[?25h") == 1
     assert "stopped" in written and "Traceback" not in written

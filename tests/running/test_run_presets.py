@@ -5,8 +5,6 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import pytest
-
 from guieval.data.sample_sets import get_sample_set
 from guieval.evaluation import get_protocol
 from guieval.history.modes import get_mode
@@ -15,6 +13,7 @@ from guieval.running.config import RunConfig, merge, run_file
 from guieval.running.resolve import patch_policy, sample_parameters
 from guieval.running.rollouts import plan_rounds
 from tests.command_line import CommandLine
+from tests.rows import every_row
 
 SHIPPED = sorted(file.stem for file in (config_folder() / "runs").glob("*.yaml"))
 
@@ -27,7 +26,7 @@ def test_there_is_one_of_each_kind() -> None:
     assert {"demo", "androidcontrol-soeval", "ui-s1-sop", "decisions", "screenspot-grounding"} <= set(SHIPPED)
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@every_row("name", SHIPPED)
 def test_every_name_exists_and_fits_the_others(name: str) -> None:
     config = settings(name)
     bench = benchmarks()[config.bench]
@@ -40,7 +39,7 @@ def test_every_name_exists_and_fits_the_others(name: str) -> None:
     assert config.data is None and not config.base_urls, "where data and servers are is the user's to say"
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@every_row("name", SHIPPED)
 def test_its_comment_names_it_as_it_is_given(name: str) -> None:
     text = (config_folder() / "runs" / f"{name}.yaml").read_text(encoding="utf-8")
     assert f"guieval run --config {name}" in text

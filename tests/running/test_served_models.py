@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
 from guieval.actions import Wait
 from guieval.journal import METRICS, read_manifest
 from guieval.journal.caveats import model_label
@@ -17,6 +15,7 @@ from guieval.journal.served_model import ServedModel, add_served, same_checkpoin
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.made_runs import record, step, write_run
+from tests.rows import every_row
 
 MODEL = "ui-tars-7b"
 OTHER = "qwen2.5-vl-7b"
@@ -112,9 +111,7 @@ def test_a_replay_is_marked_as_the_run_it_replays(tmp_path: Path, guieval: Comma
     assert replayed.code == 0 and MARK in unwrapped(replayed.out)
 
 
-@pytest.mark.parametrize(
-    "name", ["UI-TARS-7B", "bytedance-research/UI-TARS-7B-SFT", "/models/ui-tars-7b-sft/", "UI-TARS-7B-SFT"]
-)
+@every_row("name", ["UI-TARS-7B", "bytedance-research/UI-TARS-7B-SFT", "/models/ui-tars-7b-sft/", "UI-TARS-7B-SFT"])
 def test_the_checkpoint_under_its_own_names_is_not_marked(tmp_path: Path, guieval: CommandLine, name: str) -> None:
     with server(name) as running:
         done = guieval(*command(tmp_path, running))

@@ -21,6 +21,7 @@ from guieval.telemetry import tracking
 from guieval.telemetry.tracking import Tracking, check_tracking, final_figures, flat
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
+from tests.rows import every_row
 
 MODEL = "ui-tars-7b"
 KEY = "sk-very-secret-0123456789"
@@ -238,7 +239,7 @@ def test_final_figures_are_those_of_the_whole_run() -> None:
     assert final_figures(summary) == {"exact_match": 0.5, "verdicts/right": 1, "verdicts/planned": 2, "sop/pg": 0.25}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("names", "settings", "message"),
     [
         (["wandbb"], {}, r"unknown tracker 'wandbb' \(did you mean 'wandb'\?\)"),

@@ -53,6 +53,7 @@ from guieval.scoring.matrix import (
 from guieval.steps import StepRecord, StepTaskModel
 from tests.evaluation.strategies import anything, tasks
 from tests.made_runs import key, record, step, write_run
+from tests.rows import every_row
 
 TARGET = Click(point=Point(500, 500))
 BOX = [[450.0, 450.0, 550.0, 550.0]]
@@ -96,7 +97,7 @@ def check_against_the_evaluator(columns: RunColumns, answers: Iterable[tuple[Ste
     return compared
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.tuples(tasks(), st.none() | anything, st.booleans()), min_size=1, max_size=6))
 def test_every_protocol_states_of_random_steps_what_its_evaluator_states(
     drawn: list[tuple[StepTaskModel, Action | None, bool]],
@@ -287,7 +288,7 @@ def test_several_samples_of_a_step(tmp_path: Path) -> None:
     assert columns.judged["seeclick-official"].vote.tolist() == [True]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("actions", "place"),
     [
         ([TARGET], 0),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from guieval.evaluation import ClickRule, FailurePolicy, StepRules, TextRule, get_protocol, list_protocols
 from guieval.reports.protocol_page import (
     END,
@@ -18,6 +16,7 @@ from guieval.reports.protocol_page import (
 )
 from guieval.scoring.matrix import ALL, judge_predictions
 from tests.conftest import REPOSITORY
+from tests.rows import every_row
 
 PAGE = (REPOSITORY / "docs" / "protocols.md").read_text(encoding="utf-8")
 KAIROS = "Kairos_test_inputscore.json.gz"
@@ -43,16 +42,13 @@ def test_the_measured_part_states_what_is_assumed_and_how_far_protocols_are_apar
     assert measured.count("\n| [") == len([line for line in measured.splitlines() if line.endswith("| 0 | 0 | 0 |")]) > 20
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("rule", "words"),
     [
         (ClickRule(boxes="none", fallback=0.14), "0.14"),
         (ClickRule(), "any box"),
         (ClickRule(enlarge=1.2, boxes="nearest", fallback=0.04), "5 boxes nearest to the target x1.2, else 0.04"),
-        (
-            ClickRule(boxes="none", fallback=151.2, measure="canvas", fallback_strict=True),
-            "less than 151.2 px of 1080 x 2400",
-        ),
+        (ClickRule(boxes="none", fallback=151.2, measure="canvas", fallback_strict=True), "less than 151.2 px of 1080 x 2400"),
         (ClickRule(strict=True), "any box, border left out"),
     ],
 )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from guieval.actions import Action, Boxes, Click, Open, Point, Press, Unsupported
 from guieval.evaluation import get_protocol, list_protocols
@@ -23,6 +22,7 @@ from guieval.scoring.score import evaluate_run
 from guieval.steps import StepRecord
 from tests.command_line import CommandLine
 from tests.made_runs import record, sample, step, write_run
+from tests.rows import every_row
 from tests.scripted import ScriptedEngine, make_episode, reply_with, run_scripted
 
 TARGET = Click(point=Point(500, 500))
@@ -40,7 +40,7 @@ def a_run(folder: Path, answers: dict[str, list[Action | None]], **how: Any) -> 
     return write_run(folder / "run", records, **how)
 
 
-@pytest.mark.parametrize("name", list_protocols())
+@every_row("name", list_protocols())
 def test_a_protocols_figure_that_is_named_like_a_headline_figure_is_that_figure(name: str) -> None:
     protocol = get_protocol(name)
     assert len({figure.name for figure in protocol.figures}) == len(protocol.figures)
@@ -78,8 +78,7 @@ FAILED = {"a": ["!++-", "++!!"], "b": ["!!!!", "+---"], "c": ["++++", "-+++"]}
 PARTIAL = {"a": ["++++"], "b": ["+---", "-+++"], "c": ["++-+"]}
 
 
-@pytest.mark.parametrize("mode", ["offline", "sop"])
-@pytest.mark.parametrize("answers", [ALL_PASS, FAILED, PARTIAL])
+@every_row(("answers", "mode"), [(ALL_PASS, "offline"), (FAILED, "offline"), (FAILED, "sop"), (PARTIAL, "sop")])
 def test_pass_at_n_has_one_value_and_one_interval(
     guieval: CommandLine, tmp_path: Path, answers: dict[str, list[str]], mode: str
 ) -> None:
@@ -138,9 +137,18 @@ MIXED: dict[str, list[Action | None]] = {
 }
 
 
-@pytest.mark.parametrize("mode", ["offline", "sop"])
-@pytest.mark.parametrize("lost", [False, True])
-def test_all_commands_agree_on_every_figure_they_share(guieval: CommandLine, tmp_path: Path, mode: str, lost: bool) -> None:
+@every_row(
+    ("mode", "lost", "plotted", "figure_plotted"),
+    [
+        ("offline", False, "exact", "exact match"),
+        ("offline", True, "type", "type match"),
+        ("sop", False, "progress", "progress"),
+        ("sop", True, "success", "success rate"),
+    ],
+)
+def test_all_commands_agree_on_every_figure_they_share(
+    guieval: CommandLine, tmp_path: Path, mode: str, lost: bool, plotted: str, figure_plotted: str
+) -> None:
     """By protocol and name, whatever prints a figure: its value, what it is divided by, and where given its interval."""
     run = a_run(tmp_path, MIXED, mode=mode, protocol="guievalkit")
     if lost:  # the last steps were never asked, and one request failed
@@ -187,22 +195,19 @@ def test_all_commands_agree_on_every_figure_they_share(guieval: CommandLine, tmp
                 cell.exact_match,
                 cell.type_match,
             )
-    for short, figure_name in (
-        ("exact", "exact match"),
-        ("type", "type match"),
-        ("progress", "progress"),
-        ("success", "success rate"),
-    ):
-        runs = (run, run_beside(run), "--label", "a", "--label", "b", "--out", tmp_path / "m.svg")
-        grid = json.loads(guieval("plot", "matrix", *runs, *names, "--figure", short, "--json").out)["numbers"]
-        for protocol, row in zip(grid["rows"], grid["values"], strict=True):
-            result("plot", protocol, figure_name, row[0])
+    runs = (run, run_beside(run), "--label", "a", "--label", "b", "--out", tmp_path / "m.svg")
+    grid = json.loads(guieval("plot", "matrix", *runs, *names, "--figure", plotted, "--json").out)["numbers"]
+    for protocol, row in zip(grid["rows"], grid["values"], strict=True):
+        result("plot", protocol, figure_plotted, row[0])
     assert {command for of in found.values() for command in of} >= {"matrix", "leaderboard", "score", "report", "plot"}
-    for (protocol, figure_name), numbers in found.items():
-        for place in range(4):
-            values = {each[place] for each in numbers.values() if len(each) > place}
-            close = {None if value is None else round(value, 12) for value in values}
-            assert len(close) <= 1, (protocol, figure_name, numbers)
+    unlike = [(*figure, numbers) for figure, numbers in found.items() if differ(list(numbers.values()))]
+    assert unlike == []
+
+
+def differ(results: list[tuple[float | None, ...]]) -> bool:
+    """Whether any two say something else in a place that both have."""
+    rounded = [[None if each is None else round(each, 12) for each in numbers] for numbers in results]
+    return any(len(set(place) - {...}) > 1 for place in zip_longest(*rounded, fillvalue=...))
 
 
 def ends(interval: dict[str, float] | None) -> tuple[float | None, float | None]:

@@ -16,6 +16,7 @@ from guieval.errors import UsageError
 from guieval.registry import load_benchmark, load_model
 from guieval.steps import StepTaskModel
 from guieval.testing.mock_server import MockServer, MockSettings
+from tests.waiting import PATIENCE
 
 MODEL = "agentcpm-gui-8b"
 
@@ -36,7 +37,7 @@ def settings(folder: Path, *lines: dict[str, Any]) -> MockSettings:
 def asked(server: MockServer, task: StepTaskModel, count: int, *, seed: int | None = None) -> list[Action | None]:
     model = load_model(MODEL)
     found: list[Action | None] = []
-    with httpx.Client() as client:
+    with httpx.Client(timeout=PATIENCE) as client:
         for number in range(count):
             body = {"model": "mock", "messages": [], **({} if seed is None else {"seed": seed + number})}
             headers = {"X-Request-Id": request_id(task.key, number)}

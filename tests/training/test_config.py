@@ -24,6 +24,7 @@ from guieval.training.config import (
 )
 from guieval.training.guard import PACKAGES, PRIVATE, check_trainer
 from tests.command_line import CommandLine
+from tests.rows import every_row
 
 SHIPPED = sorted((config_folder() / "training").glob("*.yaml"))
 SMALL = {"kind": "grpo", "model": "tiny-policy", "bench": "demo-icons"}
@@ -33,7 +34,7 @@ def shipped(name: str) -> TrainingConfig:
     return read_config(config_folder() / "training" / f"{name}.yaml")
 
 
-@pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
+@every_row("file", SHIPPED, ids=lambda file: file.stem)
 def test_every_shipped_file_names_what_there_is(file: Path) -> None:
     config = read_config(file)
     assert config.model in list_models()
@@ -97,7 +98,7 @@ def test_hypertrack_rl_is_section_2_2() -> None:
     assert (sft.model, sft.bench, sft.split, sft.journal) == (config.model, config.bench, config.split, None)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("values", "message"),
     [
         ({"kind": "grop"}, "did you mean 'grpo'"),
@@ -180,7 +181,7 @@ def test_data_folders_of_several_sources_are_given_by_name() -> None:
         read_config(one, data=" ")
 
 
-@pytest.mark.parametrize("processes", [1, 2, 4, 8, 16, 32, 64])
+@every_row("processes", [1, 2, 4, 8, 16, 32, 64])
 def test_a_batch_is_the_same_on_any_number_of_processes(processes: int) -> None:
     counts = batch_counts(BatchSettings(tasks=32, updates=4), processes=processes, rows=1, replies=8, kind="semi-online")
     assert counts["steps_per_generation"] * processes == 32 * 8  # all rollouts of a batch

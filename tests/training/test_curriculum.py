@@ -13,6 +13,7 @@ from guieval.steps import StepKey
 from guieval.training.building import Parts
 from guieval.training.config import Curriculum, parse_config
 from guieval.training.data.curriculum import Measured, factors, read_measured
+from tests.rows import every_row
 from tests.scripted import ScriptedEngine, make_episode, reply_with, run_scripted
 
 KEYS = [StepKey("demo", "", "a", index) for index in range(5)]
@@ -55,7 +56,7 @@ def test_figures_are_read_from_a_run_of_several_samples(tmp_path: Path) -> None:
     assert {key.step_index: measured.pass_rate for key, measured in found.items()} == {0: 0.5, 1: 0.0}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("values", "message"),
     [
         ({"runs": []}, "setting 'curriculum.runs' is []: "),

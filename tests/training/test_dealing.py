@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import random
 
-import pytest
-
 from guieval.training.trainers.dealing import dealt, divided, micro_batches, rows_each
+from tests.rows import every_row
 
 
 def test_a_small_deal_by_hand() -> None:
@@ -25,7 +24,7 @@ def test_parts_differ_by_at_most_one() -> None:
     assert rows_each(0, 8, 4) == 4  # every chunk of every process is computed
 
 
-@pytest.mark.parametrize("seed", range(40))
+@every_row("seed", range(40))
 def test_every_row_is_dealt_once(seed: int) -> None:
     dice = random.Random(seed)
     rows, ranks, chunks = dice.randrange(200), dice.randrange(1, 33), dice.randrange(1, 9)

@@ -16,6 +16,7 @@ from guieval.rewards.adapters.ms_swift import GuievalReward
 from guieval.rewards.adapters.rows import task_of
 from guieval.training.data.export import write_rows
 from tests.command_line import CommandLine
+from tests.rows import every_row
 from tests.training.published_formats import DatasetInfo, ShareGPTRow, SwiftRow
 
 TRAINING = """
@@ -82,7 +83,7 @@ def test_conversations_of_sft(form: str, exported: Any, tmp_path: Path) -> None:
         assert {info.columns.messages, info.columns.system, info.columns.images} == row.keys()
 
 
-@pytest.mark.parametrize(
+@every_row(
     "change",
     [
         {"messages": [{"role": "human", "content": "<image>"}]},

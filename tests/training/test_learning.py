@@ -15,7 +15,7 @@ from guieval.training.config import read_config
 from guieval.training.session import train
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_semi_online_training_raises_the_reward(policy: Path, screens: Path, tmp_path: Path) -> None:
     """On four tasks, each rolled out eight times a step, at a bolder rate than the shipped one; else the shipped settings."""
     settings = [

@@ -11,6 +11,7 @@ import pytest
 from guieval.errors import UsageError
 from guieval.training.checkpoints import checkpoints, discard_after, keep_until, last_checkpoint, mark
 from guieval.training.config import TrainingConfig
+from tests.rows import every_row
 
 from .conftest import Configured, launched
 
@@ -66,7 +67,7 @@ def test_a_note_comes_from_one_process(
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("torn", ['{"step": 4, "los', '{"step": 3, "loss": 2}', "", "\x00\x00", "[]", '{"loss": 1}'])
+@every_row("torn", ['{"step": 4, "los', '{"step": 3, "loss": 2}', "", "\x00\x00", "[]", '{"loss": 1}'])
 def test_a_log_is_cut_back_to_a_step(torn: str, tmp_path: Path) -> None:
     file = tmp_path / "log.jsonl"
     keep_until(file, 2)

@@ -21,6 +21,7 @@ from guieval.training.building import Parts, _supervised
 from guieval.training.config import SFTTraining, ThoughtServer, parse_config
 from guieval.training.data.thoughts import KEPT, ServedThoughts, judged, read_thoughts_file, thoughts_of_runs, writes_thoughts
 from tests.command_line import CommandLine
+from tests.rows import every_row
 from tests.running.runner.test_patched_runs import ran
 from tests.scripted import ScriptedModel
 
@@ -140,7 +141,7 @@ def test_patches_during_training_ask_a_server_once_for_each_step(server: Server)
         away([STEPS[0]])
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("arguments", "message"),
     [
         (["--by", "auxilary"], "--by is 'auxilary' (did you mean 'auxiliary'?); expected one of self, auxiliary, replies"),
@@ -164,7 +165,7 @@ def test_a_file_that_holds_no_thoughts_is_one_sentence(tmp_path: Path) -> None:
         read_thoughts_file(tmp_path / "none.jsonl")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("rollout", "message"),
     [
         ({"patch": "off-policy"}, "patch off-policy needs either 'rollout.thoughts'"),

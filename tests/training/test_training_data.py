@@ -20,6 +20,7 @@ from guieval.training.data.mixture import drawn, open_data
 from guieval.training.evaluation import Evaluator
 from guieval.training.lockstep import LockstepEngine
 from tests.command_line import CommandLine
+from tests.rows import every_row
 
 DEMO = {"kind": "sft", "model": "qwen2.5-vl-7b", "bench": "demo"}
 
@@ -92,7 +93,7 @@ def test_several_benchmarks_are_mixed_by_their_weights() -> None:
         assert images_of(prompts.messages(example.task, example.history))
 
 
-@pytest.mark.parametrize("seed", range(50))
+@every_row("seed", range(50))
 def test_each_task_is_drawn_as_often_as_its_weight_says(seed: int) -> None:
     dice = random.Random(seed)
     weights = [dice.choice((0.0, 1.0, 2.0, dice.uniform(0, 5))) for _ in range(seed)]

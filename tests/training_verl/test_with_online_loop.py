@@ -27,6 +27,7 @@ from guieval.training.verl.online_loop import OnlineLoop
 from guieval.training.verl.records import RowRecord, figures, row_advantages
 from guieval.training.verl.rows import read_online_place
 from guieval.training.verl.settings import ONLINE, read_settings
+from tests.programs import started
 from tests.training_verl.conftest import Compose
 from tests.training_verl.scripted_server import WRONG, ScriptedServer
 from tests.training_verl.test_with_loop import roll
@@ -228,20 +229,17 @@ def test_a_rollout_through_openenv(compose: Compose, policy: Path, tokenizer: An
     """The same goal on a served environment; rows name the server."""
     what = ["demo-icons", "--port", "0", "--set", "episodes=4", "--set", f"seed={SEED}", "--set", "split=train"]
     command = [sys.executable, "-m", "guieval", "serve-environment", *what]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server_process:
-        try:
-            assert server_process.stdout is not None
-            url = re.search(r"ws://[\d.:]+", server_process.stdout.readline())
-            assert url is not None
-            rows = [sys.executable, "-m", "guieval.training.verl", "rows", str(tmp_path / "rows"), "--bench", "openenv"]
-            subprocess.run([*rows, "--online", "--option", f"url={url[0]}"], check=True)
-            lines = (tmp_path / "rows" / "rows.jsonl").read_text(encoding="utf-8").splitlines()
-            assert len(lines) == 4
-            row = next(each for each in map(json.loads, lines) if each["prompt"] == tasks[0]["prompt"])
-            server = ScriptedServer(tokenizer, lambda number, prompt: right(tasks[0], number))
-            outputs = roll(compose("online-1x8", *SETTINGS), policy, server, row, kind=OnlineLoop)
-        finally:
-            server_process.terminate()
+    with started(command, stdout=subprocess.PIPE) as server_process:
+        assert server_process.stdout is not None
+        url = re.search(r"ws://[\d.:]+", server_process.stdout.readline())
+        assert url is not None
+        rows = [sys.executable, "-m", "guieval.training.verl", "rows", str(tmp_path / "rows"), "--bench", "openenv"]
+        subprocess.run([*rows, "--online", "--option", f"url={url[0]}"], check=True)
+        lines = (tmp_path / "rows" / "rows.jsonl").read_text(encoding="utf-8").splitlines()
+        assert len(lines) == 4
+        row = next(each for each in map(json.loads, lines) if each["prompt"] == tasks[0]["prompt"])
+        server = ScriptedServer(tokenizer, lambda number, prompt: right(tasks[0], number))
+        outputs = roll(compose("online-1x8", *SETTINGS), policy, server, row, kind=OnlineLoop)
     assert len(outputs) == len(episode_of(tasks[0]).goal) and outputs[-1].reward_score == 1.0
 
 

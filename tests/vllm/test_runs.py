@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -20,10 +19,14 @@ from guieval.engines.vllm.command import served_name
 from guieval.engines.vllm.server import VLLMServer
 from guieval.journal import METRICS, STEPS, Records
 from guieval.steps import StepRecord
+from tests.programs import started
+from tests.waiting import until
 
 from .conftest import ARGUMENTS, MODEL, OPTIONS
 
 MODES = ("offline", "soeval")
+LONG = 600.0
+"""Seconds in which vLLM has started and answered on the slowest machine."""
 
 
 def command(screens: Path, tiny: Path | None, out: Path, *more: str) -> list[str]:
@@ -71,7 +74,7 @@ def run_unreadable(words: list[str]) -> str:
 
     The model's weights are random, so no reply can be read as an action, and guieval reports that with exit code 1.
     """
-    ended = subprocess.run(words, capture_output=True, text=True, timeout=300)
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=LONG)
     printed = ended.stdout + ended.stderr
     assert ended.returncode == 1 and "could be read as an action" in printed and "Traceback" not in printed, printed[-3000:]
     return ended.stderr
@@ -95,21 +98,13 @@ def test_a_killed_server_loses_and_doubles_nothing(
 ) -> None:
     """The server that guieval started is killed with -9 mid-run; another one goes on with the run."""
     out = tmp_path / "run"
-    process = subprocess.Popen(
-        command(screens, tiny, out, "--engine", "vllm", "--concurrency", "1"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    lines = 0
-    deadline = time.monotonic() + 240
-    while lines < 3 and process.poll() is None and time.monotonic() < deadline:
-        lines = (out / STEPS).read_bytes().count(b"\n") if (out / STEPS).exists() else 0
-        time.sleep(0.01)
-    killed = children_of(process.pid, "vllm.entrypoints.openai.api_server")
-    for pid in killed:
-        os.kill(pid, signal.SIGKILL)
-    printed, errors = process.communicate(timeout=120)
+    words = command(screens, tiny, out, "--engine", "vllm", "--concurrency", "1")
+    with started(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        until(lambda: lines_in(out / STEPS) >= 3, "three steps", within=LONG, running=process)
+        killed = children_of(process.pid, "vllm.entrypoints.openai.api_server")
+        for pid in killed:
+            os.kill(pid, signal.SIGKILL)
+        printed, errors = process.communicate(timeout=LONG)
     assert killed and process.returncode == 1, errors[-3000:]
     assert f"guieval run --resume {out}" in printed and "Traceback" not in errors
     before, whole = answered_so_far(out), answered(clean / "offline")
@@ -136,35 +131,24 @@ def answered_so_far(directory: Path) -> dict[str, Any]:
 
 def test_no_process_outlives_a_killed_run(tmp_path: Path, screens: Path, tiny: Path) -> None:
     """Killed with -9 while its model works in this process, guieval leaves none of vLLM's processes running."""
-    process = subprocess.Popen(
-        [*command(screens, tiny, tmp_path / "run", "--engine", "vllm-inprocess"), "--concurrency", "1"],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    deadline = time.monotonic() + 240
-    while process.poll() is None and time.monotonic() < deadline:
-        if (tmp_path / "run" / STEPS).exists() and (tmp_path / "run" / STEPS).stat().st_size:
-            break
-        time.sleep(0.01)
-    assert process.poll() is None, "the run was over before it was killed"
-    below = {child.pid for child in psutil.Process(process.pid).children(recursive=True)}
-    assert len(below) > 1, "vLLM works in processes of its own"
-    process.kill()
-    process.wait()
-    deadline = time.monotonic() + 60
-    while (left := {pid for pid in below if words(pid)}) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    for pid in left:
-        os.kill(pid, signal.SIGKILL)
-    assert not left
+    words = [*command(screens, tiny, tmp_path / "run", "--engine", "vllm-inprocess"), "--concurrency", "1"]
+    with started(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        until(lambda: lines_in(tmp_path / "run" / STEPS), "a step", within=LONG, running=process)
+        below = {child.pid for child in psutil.Process(process.pid).children(recursive=True)}
+        assert len(below) > 1, "vLLM works in processes of its own"
+    until(lambda: not any(map(words_of, below)), "the end of vLLM's processes")
+
+
+def lines_in(journal: Path) -> int:
+    return journal.read_bytes().count(b"\n") if journal.exists() else 0
 
 
 def children_of(pid: int, word: str) -> list[int]:
     """Processes below ``pid`` whose command line holds ``word``."""
-    return [child.pid for child in psutil.Process(pid).children(recursive=True) if word.encode() in words(child.pid)]
+    return [child.pid for child in psutil.Process(pid).children(recursive=True) if word.encode() in words_of(child.pid)]
 
 
-def words(pid: int) -> bytes:
+def words_of(pid: int) -> bytes:
     """A process's command line; nothing of one that is gone."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()

@@ -36,6 +36,7 @@ from guieval.actions import (
     path_direction,
     scroll_path,
 )
+from tests.rows import every_row
 
 coordinates = st.floats(0.0, 1000.0)
 points = st.builds(Point, coordinates, coordinates)
@@ -63,7 +64,7 @@ def test_every_action_type_has_a_strategy_here() -> None:
     assert set(ACTIONS) == {*ACTION_TYPES, "UNSUPPORTED"}
 
 
-@pytest.mark.parametrize("name", ACTIONS)
+@every_row("name", ACTIONS)
 @given(data=st.data())
 def test_json_round_trip_is_exact(name: str, data: st.DataObject) -> None:
     action = data.draw(ACTIONS[name])
@@ -79,7 +80,7 @@ def test_actions_pickle(action: Action) -> None:
     assert pickle.loads(pickle.dumps(action)) == action
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "field"),
     [
         ('{"type": "CLICK", "point": [1000.0001, 5]}', "point"),
@@ -100,7 +101,7 @@ def test_what_is_no_action_is_refused_naming_the_field(text: str, field: str) ->
     assert field in [str(part) for part in caught.value.errors()[0]["loc"]]
 
 
-@pytest.mark.parametrize("text", ['{"type": "TAP", "point": [1, 2]}', '{"point": [1, 2]}', "[]", "", "{"])
+@every_row("text", ['{"type": "TAP", "point": [1, 2]}', '{"point": [1, 2]}', "[]", "", "{"])
 def test_unknown_types_and_broken_json_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="validation error"):
         action_from_json(text)
@@ -162,21 +163,19 @@ def test_boxes_cannot_be_changed() -> None:
         Boxes([[1, 2, 3, 4]]).array[0, 0] = 5
 
 
-@pytest.mark.parametrize(
-    "rows", [[[1, 2, 3]], [1, 2, 3, 4], [[1, 2, 3, 4], [1, 2]], [[1, 2, 3, math.nan]], [[1, 2, 3, math.inf]]]
-)
+@every_row("rows", [[[1, 2, 3]], [1, 2, 3, 4], [[1, 2, 3, 4], [1, 2]], [[1, 2, 3, math.nan]], [[1, 2, 3, math.inf]]])
 def test_boxes_refuse_other_shapes_and_numbers_that_are_none(rows: list[Any]) -> None:
     with pytest.raises(ValueError):
         Boxes(rows)
 
 
-@pytest.mark.parametrize("value", ['"abc"', "5", '[["a", 1, 2, 3]]', "[[1, 2, 3]]"])
+@every_row("value", ['"abc"', "5", '[["a", 1, 2, 3]]', "[[1, 2, 3]]"])
 def test_boxes_in_json_are_checked(value: str) -> None:
     with pytest.raises(ValidationError):
         TypeAdapter(Boxes).validate_json(value)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("end", "direction"),
     [
         ((6, 5), "right"),

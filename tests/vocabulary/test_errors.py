@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from guieval.errors import Problem, UsageError, first_problem
 from guieval.running.config import parse
+from tests.rows import every_row
 
 
 class Inner(BaseModel):
@@ -41,7 +42,7 @@ def test_the_text_of_our_own_errors_is_left_as_it_is() -> None:
         parse({"model": "m", "bench": "demo", "sampling": {"API_KEY": "1"}})
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("values", "expected"),
     [
         (

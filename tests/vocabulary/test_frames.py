@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from guieval.actions import Point
 from guieval.frames import PER_999, PER_1000, PIXELS, RELATIVE, Frame, Normalised, ResizedPixels, Size, smart_resize
+from tests.rows import every_row
 
 FRAMES: tuple[Frame, ...] = (
     RELATIVE,
@@ -30,7 +31,7 @@ frames = st.sampled_from(FRAMES)
 SCREEN = (1080, 2400)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("factor", "min_pixels", "max_pixels", "expected"),
     [
         (28, 4 * 28 * 28, 16384 * 28 * 28, (1092, 2408)),
@@ -43,7 +44,7 @@ def test_smart_resize_of_a_phone_screen(factor: int, min_pixels: int, max_pixels
     assert smart_resize(SCREEN, factor, min_pixels, max_pixels) == expected
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("frame", "native"),
     [
         (ResizedPixels(), (546, 1806)),
@@ -61,7 +62,7 @@ def test_one_target_in_every_frame(frame: Frame, native: tuple[float, float]) ->
     assert decoded == (pytest.approx((500.5, 749.7), abs=0.06) if frame is PER_999 else Point(500, 750))
 
 
-@pytest.mark.parametrize(("side", "multiple"), [(70, 56), (98, 112), (126, 112), (154, 168), (69, 56), (71, 84)])
+@every_row(("side", "multiple"), [(70, 56), (98, 112), (126, 112), (154, 168), (69, 56), (71, 84)])
 def test_ties_go_to_the_even_multiple(side: int, multiple: int) -> None:
     assert smart_resize((280, side), min_pixels=1) == (280, multiple)
 
@@ -92,7 +93,7 @@ def test_a_resized_size_stays_as_it_is(size: Size, factor: int) -> None:
     assert smart_resize(once, factor) == once
 
 
-@pytest.mark.parametrize("size", [(0, 10), (10, 0), (201, 1), (1, 2001)])
+@every_row("size", [(0, 10), (10, 0), (201, 1), (1, 2001)])
 def test_sizes_no_processor_takes_are_refused(size: Size) -> None:
     with pytest.raises(ValueError, match=f"{size[0]} x {size[1]}"):
         smart_resize(size)

@@ -8,6 +8,7 @@ import pytest
 
 from guieval.errors import UsageError
 from guieval.registry import adapter_class, load_benchmark, load_model
+from tests.rows import every_row
 
 WHOLE = '''
 """An adapter whose own records need its module to be found."""
@@ -52,7 +53,7 @@ def test_a_file_may_use_postponed_annotations_with_dataclasses_and_pydantic(tmp_
     assert model.parse_response(None, '{"part": {"name": "x"}}').part.name == "x"  # type: ignore[arg-type, attr-defined]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "message"),
     [
         ("import nothing_of_this_name", "cannot be imported: ModuleNotFoundError"),

@@ -27,6 +27,7 @@ from guieval.steps import (
     Usage,
     validated,
 )
+from tests.rows import every_row
 
 
 def task(index: int = 0, length: int = 3, **changes: Any) -> StepTaskModel:
@@ -98,13 +99,13 @@ def test_a_record_is_one_line_each_way(record: StepRecord) -> None:
     assert pickle.loads(pickle.dumps(record)) == record
 
 
-@pytest.mark.parametrize("field", ["step_index", "action", "boxes", "extras"])
+@every_row("field", ["step_index", "action", "boxes", "extras"])
 def test_records_are_frozen(field: str) -> None:
     with pytest.raises(ValidationError, match="frozen"):
         setattr(task(), field, getattr(task(), field))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("change", "field"),
     [
         ({"episode_id": ""}, "episode_id"),
@@ -140,7 +141,7 @@ def test_an_episode_holds_its_steps_in_order() -> None:
     assert Episode.model_validate_json(episode.model_dump_json()) == episode
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("steps", "problem"),
     [
         ([], "at least 1 item"),

@@ -10,6 +10,7 @@ from guieval.analysis.data_selection.curated_files import HYPERTRACK_SIZES, nest
 from guieval.data.benchmark import EpisodeRef
 from guieval.errors import UsageError
 from guieval.steps import EpisodeKey
+from tests.rows import every_row
 
 REFS = [EpisodeRef(EpisodeKey("made-up", "", f"e{n}"), 5) for n in range(9000)]
 
@@ -40,7 +41,7 @@ def test_every_episode_is_as_likely() -> None:
     assert all(abs(count - 100) < 35 for count in counts.values())
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("sizes", "message"),
     [([], "at least one size"), ([4, 0], "0 is below 1"), ([4, 4], "4 is named twice"), ([9001], "from the 9,000")],
 )

@@ -9,6 +9,7 @@ import pytest
 
 from guieval.analysis.scaling import ScalingFit, fit_exponential, fit_log_linear, fit_scaling
 from guieval.errors import UsageError
+from tests.rows import every_row
 
 EPISODES = [2.0**power for power in range(4, 14)]
 SHARES = [0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0]
@@ -44,7 +45,7 @@ def test_values_that_do_not_vary_have_slope_0_and_no_r2() -> None:
     assert law.r2 is None
 
 
-@pytest.mark.parametrize(("a", "b", "k"), [(30, -12, -0.73), (30, -12, -1.13), (5, 1, 0.3), (0, 4, -0.5)])
+@every_row(("a", "b", "k"), [(30, -12, -0.73), (30, -12, -1.13), (5, 1, 0.3), (0, 4, -0.5)])
 def test_an_exponential_law_is_found_exactly(a: float, b: float, k: float) -> None:
     """With the rates UI-S1 prints, growing away from A, and ending at 0."""
     law = fit_exponential(SHARES, [a + b * math.exp(k * x) for x in SHARES])
@@ -105,8 +106,8 @@ def test_an_interval_has_no_end_where_the_data_set_no_bound() -> None:
     assert law["k"].low < 0 < law["k"].high
 
 
-@pytest.mark.parametrize("form", ["log-linear", "exponential"])
-@pytest.mark.parametrize(
+@every_row("form", ["log-linear", "exponential"])
+@every_row(
     ("sizes", "values", "message"),
     [
         ([16, 32], [1, 2], "2 points of 2 different sizes are too few"),

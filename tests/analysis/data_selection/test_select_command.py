@@ -25,6 +25,7 @@ from tests.analysis.data_selection.made_answers import (
 )
 from tests.command_line import CommandLine
 from tests.made_runs import write_run
+from tests.rows import every_row
 
 
 @pytest.fixture
@@ -101,7 +102,7 @@ def test_clicks_of_trajectories_count_where_their_boxes_are_marked_clean(guieval
     assert "selected: 1 step: BACK 1" in guieval("select", run, "--clean-boxes", "androidcontrol:platform=mobile").out
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("arguments", "message"),
     [
         ((), "name the run directories to select from, or --nested"),

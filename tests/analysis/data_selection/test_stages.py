@@ -30,6 +30,7 @@ from tests.analysis.data_selection.made_answers import (
     unanswered,
 )
 from tests.made_runs import write_run
+from tests.rows import every_row
 
 TABLE_5 = {"CLICK": 101, "SCROLL": 5, "TYPE": 2, "BACK": 9, "OPEN": 19}
 
@@ -188,7 +189,7 @@ def test_a_quota_for_each_value_leaves_out_what_an_earlier_quota_took(steps: lis
     ]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "message"),
     [
         ("SCROLL", "written KEY=N"),

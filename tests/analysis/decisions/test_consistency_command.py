@@ -28,6 +28,7 @@ from guieval.testing.mock_server import MockServer
 from guieval.testing.mock_server.policies import wrong_action
 from tests.command_line import CommandLine
 from tests.made_runs import step
+from tests.rows import every_row
 
 from .reasoners import judge, reasoner
 
@@ -99,6 +100,7 @@ def report(guieval: CommandLine, world: World, *more: str | Path) -> dict[str, A
     return found
 
 
+@pytest.mark.ci
 def test_the_judges_are_asked_about_every_thought(world: World, guieval: CommandLine) -> None:
     found = report(guieval, world)
     assert found["steps"]["judged"] == len(world.truth) and found["steps"]["not_judged"] == 0
@@ -234,7 +236,7 @@ def test_both_forms_of_labels(tmp_path: Path) -> None:
     assert read_human_labels(table) == read_human_labels(lines) == {("", "a", 0): True, ("", "a", 1): False}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "text", "message"),
     [
         ("x.csv", "episode_id,step_index,consitent\na,0,1\n", r"no column 'consistent' \(did you mean 'consitent'\?\)"),

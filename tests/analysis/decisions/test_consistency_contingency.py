@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from guieval.analysis.consistency.contingency import Contingency, Detection, Rate
+from tests.rows import every_row
 
 TABLE_6 = Contingency(consistent_exact=5531, consistent_missed=1976, inconsistent_exact=456, inconsistent_missed=2037)
 TABLE_21 = Detection(true_positive=273, false_negative=51, false_positive=15, true_negative=309)
@@ -72,7 +73,7 @@ def test_full_tables_agree_with_scipy(a: int, b: int, c: int, d: int) -> None:
     assert table.odds_ratio_interval() == pytest.approx((ends.low, ends.high))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("cells", "risk", "odds"),
     [
         ((5, 0, 0, 5), math.inf, math.inf),

@@ -22,6 +22,7 @@ from guieval.running.runner import Runner
 from guieval.steps import Sample, StepError, StepKey, StepOutcome, StepTaskModel
 from tests.command_line import CommandLine
 from tests.made_runs import ANSWERED, FAILED, record, step, write_run
+from tests.rows import every_row
 from tests.scripted import (
     ACTIONS,
     ListBenchmark,
@@ -215,7 +216,7 @@ def run_demo(tmp_path: Path, *more: str | Path) -> list[str | Path]:
     return [*start, "--base-url", NOBODY, "--set", "bench_options.episodes=1", *more]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("more", "reason"),
     [
         (["--model", "ocr-baseline"], "cannot be given a thought"),

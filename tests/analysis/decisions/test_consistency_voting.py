@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,6 +25,7 @@ from guieval.analysis.consistency.judging import (
 from guieval.analysis.decisions.clustering import DEFAULTS, ClusterSettings
 from guieval.analysis.decisions.executions import StepExecutions
 from tests.made_runs import step
+from tests.rows import every_row
 
 HOME, BACK = Press(button="HOME"), Press(button="BACK")
 UP = Scroll(point=Point(500.0, 500.0), direction="up")
@@ -68,7 +68,7 @@ def test_executions_without_a_decision_have_no_vote() -> None:
     assert found.actions == (HOME,) and (found.votes, found.of) == (2, 3)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("drawn", "why"),
     [
         ([(HOME, 4), (BACK, 4), (Wait(), 1)], "tie"),
@@ -85,7 +85,7 @@ def test_a_tie_below_the_first_place_is_none() -> None:
     assert decision((HOME, 4), (BACK, 3), (Wait(), 3)).actions == (HOME,)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("each", "expected"),
     [
         ((HOME, HOME, BACK), HOME),
@@ -131,7 +131,7 @@ def test_the_order_of_judges_states_nothing(order: list[Action]) -> None:
     assert isinstance(found, Majority) and found.prototype == HOME and found.votes == 3
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("meant", "done", "consistent", "failure"),
     [
         (click(500), click(500), True, None),

@@ -16,6 +16,7 @@ from guieval.analysis.decisions.measures import LEVELS, level_of, level_share, m
 from guieval.analysis.decisions.shifts import DEC, INC, NEGL, shift, support_trend
 from guieval.errors import UsageError
 from tests.analysis.decisions.scripted_executions import TARGETS, click, executions, scattered, task
+from tests.rows import every_row
 
 
 def scroll(direction: str, x: float = 500.0) -> Scroll:
@@ -110,7 +111,7 @@ def test_mistakes_in_the_settings() -> None:
 # Policies whose decisions are known. Bounds are 5 standard errors: once in two million draws one would be beyond them.
 
 
-@pytest.mark.parametrize("shares", [(1.0,), (0.7, 0.2, 0.1), (0.25, 0.25, 0.25, 0.25), (0.05, 0.95)])
+@every_row("shares", [(1.0,), (0.7, 0.2, 0.1), (0.25, 0.25, 0.25, 0.25), (0.05, 0.95)])
 def test_a_policys_distribution_comes_back_from_its_executions(shares: tuple[float, ...]) -> None:
     n = 4096
     step = scattered(shares, n, np.random.default_rng(3))

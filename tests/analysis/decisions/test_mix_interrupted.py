@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +16,9 @@ from guieval.registry import load_benchmark
 from guieval.running.config import RunConfig
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
+from tests.programs import started
 from tests.scripted import ListBenchmark, ScriptedEngine, ScriptedModel, make_episode, reply_with, runner_of
+from tests.waiting import PATIENCE, until
 
 MODEL = "ui-s1-7b"
 OPTIONS = {"episodes": 2, "seed": 5}
@@ -41,13 +42,11 @@ def test_sigterm_between_two_settings_is_as_ctrl_c(tmp_path: Path, guieval: Comm
     with begun(tmp_path, guieval) as arguments:
         # all 500 settings have the same prompts: after the first, a run has almost no requests
         sweep = [*arguments, "--out", str(tmp_path / "sweep"), "--pair", "0:0", "--means", "500"]
-        with subprocess.Popen(
-            [sys.executable, "-m", "guieval", "mix", *sweep], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        ) as process:
-            while process.poll() is None and not (outcomes.exists() and outcomes.read_bytes().count(b"\n") > 1):
-                time.sleep(0.01)
+        words = [sys.executable, "-m", "guieval", "mix", *sweep]
+        with started(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            until(lambda: outcomes.exists() and outcomes.read_bytes().count(b"\n") > 1, "two settings", running=process)
             process.send_signal(signal.SIGTERM)
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, (process.returncode, out, err)
     assert "resume:   guieval mix --resume" in out and "left:" in out and "stationary" in out
 

@@ -200,6 +200,7 @@ def test_a_sweep_that_cannot_be_is_refused_before_anything_is_made(tmp_path: Pat
     assert not (tmp_path / "sweep").exists()
 
 
+@pytest.mark.ci
 def test_under_greedy_decoding_a_prompt_is_asked_once_and_the_figures_are_the_same(
     tmp_path: Path, data: Path, guieval: CommandLine
 ) -> None:

@@ -21,6 +21,7 @@ from guieval.running.history_artifacts import read_artifacts
 from guieval.running.progress import RunOutcome
 from guieval.steps import Episode, EpisodeKey, Sample, StepKey, StepOutcome, StepRecord
 from tests.made_runs import record, step, write_run
+from tests.rows import every_row
 from tests.scripted import ACTIONS, ListBenchmark, ScriptedEngine, ScriptedModel, make_episode, past_of, reply_with, runner_of
 
 EVALUATOR = ActionEvaluator("guievalkit")
@@ -85,7 +86,7 @@ def test_over_the_episode_a_step_has_the_probability_of_its_place_in_it() -> Non
     assert all(mixture.draws(key(str(number)), 10, 11)[9] for number in range(100))  # p = 1: the last that is ever a past
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("values", "message"),
     [
         ({"star": 0.5}, "'mix.star' .did you mean 'start'"),
@@ -193,7 +194,7 @@ def origins(directory: Path) -> dict[StepKey, tuple[str, ...]]:
 
 
 def test_a_mixed_run_waits_for_no_step_and_shows_what_it_records(tmp_path: Path) -> None:
-    engine = ScriptedEngine(right, delay=lambda request: 0.01)
+    engine = ScriptedEngine(right, turns=lambda request: 20)
     outcome = mixed(tmp_path, engine, of_all(EPISODES, but=1), concurrency=16)
     assert outcome.tally.summary(outcome.plan).exact_match.value == 1.0
     assert engine.most_in_flight == 16  # of six episodes
@@ -220,9 +221,7 @@ def test_the_manifest_names_schedule_seed_and_artifacts(tmp_path: Path) -> None:
 
 def test_neither_concurrency_nor_a_resume_changes_a_draw(tmp_path: Path) -> None:
     mixed(tmp_path / "one", ScriptedEngine(right), of_all(EPISODES), concurrency=1)
-    mixed(
-        tmp_path / "many", ScriptedEngine(right, delay=lambda request: 0.002 * (request.task.step_index % 3)), of_all(EPISODES)
-    )
+    mixed(tmp_path / "many", ScriptedEngine(right, turns=lambda request: 20 * (request.task.step_index % 3)), of_all(EPISODES))
     assert origins(tmp_path / "one") == origins(tmp_path / "many")
     lines = (tmp_path / "many" / STEPS).read_bytes().splitlines(keepends=True)
     (tmp_path / "many" / STEPS).write_bytes(b"".join(lines[::2]))

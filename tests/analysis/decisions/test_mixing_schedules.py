@@ -13,6 +13,7 @@ from scipy.integrate import quad, trapezoid
 from guieval.analysis.mix_sweep.sweep import Sweep, get_preset, setting_name
 from guieval.errors import UsageError
 from guieval.history.mixing import Schedule, admissible_means, centre_for, mean_of_logistic, normalised_logistic
+from tests.rows import every_row
 
 PROBABILITIES = st.floats(0.0, 1.0)
 KAPPAS = st.floats(0.05, 100.0)
@@ -82,7 +83,7 @@ def test_regimes_follow_from_the_order_of_the_ends() -> None:
     assert Schedule(1.0, 0.25).gap == -0.75
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("values", "message"),
     [
         ({"start": 1.2, "end": 1.0}, "start is 1.2"),
@@ -122,8 +123,8 @@ def test_pairs_of_ones_own_take_the_place_of_the_levels() -> None:
         Sweep(pairs=((2.0, 0.0),)).mixes()
 
 
-@pytest.mark.parametrize("kappa", [0.01, 16.0, 1000.0])
-@pytest.mark.parametrize(("start", "end"), [(0.0, 1.0), (1.0, 0.0), (1 / 3, 2 / 3), (2 / 3, 1 / 3), (0.3, 0.30001)])
+@every_row("kappa", [0.01, 16.0, 1000.0])
+@every_row(("start", "end"), [(0.0, 1.0), (1.0, 0.0), (1 / 3, 2 / 3), (2 / 3, 1 / 3), (0.3, 0.30001)])
 def test_a_mean_at_the_border_of_what_is_admissible_has_a_centre(start: float, end: float, kappa: float) -> None:
     low, high = admissible_means(start, end, kappa=kappa)
     rising = start < end

@@ -69,6 +69,7 @@ def point_sets(draw: st.DrawFn) -> tuple[Floats, Ints, float, int, Metric]:
     return points, weights, draw(st.sampled_from([5.0, 35.0, 70.0, 140.0])), draw(st.integers(1, 12)), metric
 
 
+@pytest.mark.ci
 @settings(max_examples=1500)
 @given(point_sets())
 def test_labels_are_those_of_the_definition(case: tuple[Floats, Ints, float, int, Metric]) -> None:
@@ -92,6 +93,7 @@ def test_weights_stand_for_points_that_come_again(case: tuple[Floats, Ints, floa
     assert np.array_equal(again, once[which])
 
 
+@pytest.mark.ci
 @settings(max_examples=500)
 @given(point_sets())
 def test_labels_equal_those_of_scikit_learn(case: tuple[Floats, Ints, float, int, Metric]) -> None:

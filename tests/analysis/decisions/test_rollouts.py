@@ -26,6 +26,7 @@ from guieval.scoring.score import evaluate_run
 from guieval.steps import StepTaskModel
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
+from tests.rows import every_row
 
 MODEL = "agentcpm-gui-8b"
 WARM = {"temperature": 0.8}
@@ -52,7 +53,7 @@ def test_rounds_differ_in_nothing_but_the_seed_and_are_compact() -> None:
     assert [each.seed for each in plan_rounds(config(), seeds=(5, 500))] == [5, 500]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("settings", "rounds", "seeds", "message"),
     [
         ({}, 9, (), r"9 rounds need 9 seeds, and there are 8 \(those of the paper\)"),

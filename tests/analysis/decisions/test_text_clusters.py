@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -57,6 +58,7 @@ def alike(draw: st.DrawFn) -> list[str]:
     return list(dict.fromkeys(texts))
 
 
+@pytest.mark.ci
 @settings(max_examples=1000)
 @given(alike(), st.sampled_from([(0.3, 0.1), (0.3, 0.1), (0.5, 0.3), (0.1, 0.3), (0.0, 0.0), (1.0, 1.0)]))
 @example(["", "a"], (0.3, 0.1))

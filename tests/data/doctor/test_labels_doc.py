@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll
 from guieval.registry import benchmarks, list_benchmarks, load_benchmark
 from guieval.steps import StepTaskModel
 from tests.conftest import REPOSITORY
+from tests.rows import every_row
 
 PAGE = (REPOSITORY / "docs" / "labels.md").read_text(encoding="utf-8")
 WITHOUT_LABELS = {"demo", "demo-icons", "episodes"}
@@ -78,7 +79,7 @@ class Format:
         if self.writes:
             self.writes(folder)
         else:
-            benchmarks()[self.benchmark].write_example(folder)
+            benchmarks()[self.benchmark].write_example(folder, episodes=1)
 
     def load(self, folder: Path, label: Any) -> StepTaskModel:
         """The first step when its label is ``label``; the file is as it was afterwards."""
@@ -98,14 +99,17 @@ class Format:
 class TFRecords:
     """AndroidControl's release, which only ``guieval prepare`` reads."""
 
+    @cached_property
+    def record(self) -> dict[str, Any]:
+        (played,) = fitting_episodes(0, 1)
+        return dict(features(7, played))
+
     def write(self, folder: Path) -> None:
         (folder / "splits.json").write_text('{"train": [], "validation": [], "test": [7]}', encoding="utf-8")
 
     def load(self, folder: Path, label: Any) -> StepTaskModel:
-        (played,) = fitting_episodes(0, 1)
-        record = features(7, played)
-        others = [action for action in record["actions"] if isinstance(action, bytes)][1:]
-        record["actions"] = [json.dumps(label).encode(), *others]
+        others = [action for action in self.record["actions"] if isinstance(action, bytes)][1:]
+        record = {**self.record, "actions": [json.dumps(label).encode(), *others]}
         write_records(folder / shard_name(0, 1), [example(record)])
         release = benchmarks()["androidcontrol"].release(folder)
         return next(release.episodes(release.parts()[0], lambda key: False)).episode.steps[0]
@@ -170,7 +174,7 @@ FORMATS: dict[str, Format | TFRecords] = {
     "`agentnetbench`": Format("agentnetbench", "**/*.json", as_field("ground_truth_actions", "steps", 0)),
     "`mind2web`": Format("mind2web", "cross_task_blocks.jsonl", in_row),
     "`onekey`": Format("onekey", "*/ref.json", in_first_state),
-    "`screenspot`, `screenspot-v2`": Format("screenspot", "screenspot_desktop.json", in_list),
+    "`screenspot`, `screenspot-v2`": Format("screenspot", "screenspot_mobile.json", in_list),
     "`screenspot-pro`": Format("screenspot-pro", "annotations/*.json", in_list),
     "`osworld-g`, `osworld-g-refined`": Format("osworld-g", "benchmark/OSWorld-G.json", in_list),
     "`mmbench-gui-l2`": Format("mmbench-gui-l2", "L2_annotations.json", in_list),
@@ -204,9 +208,9 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return written
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("heading", "published", "unified"),
-    [(heading, *row) for heading, rows in tables().items() for row in rows],
+    lambda: [(heading, *row) for heading, rows in tables().items() for row in rows],
     ids=lambda value: value.replace("`", "")[:60],
 )
 def test_the_label_becomes_what_the_page_documents(

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from guieval.actions import Boxes, Click, LongPress, Open, Point, Scroll, Type
 from guieval.data.doctor.labels import KINDS, LintReport
 from guieval.registry import load_benchmark
 from guieval.steps import StepTaskModel
+from tests.rows import every_row
 
 
 def step(index: int = 0, **changes: Any) -> StepTaskModel:
@@ -35,7 +34,7 @@ def found(report: LintReport) -> dict[str, tuple[int, int]]:
     return {count.kind.name: (count.count, count.among) for count in report.found}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("changes", "expected"),
     [
         ({}, {}),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from guieval.data.benchmark import PublishedCount
 from guieval.data.doctor.counts import Counts, Verdict, compare
+from tests.rows import every_row
 
 # Nine episodes of two clicks and a stop: six test ones of app t (one subset each of a and b in turn), three training ones of o.
 DATA = Counts()
@@ -20,7 +19,7 @@ def count(name: str, steps: int | None, **more: Any) -> PublishedCount:
     return PublishedCount(name, steps, "a paper", **more)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("result", "verdict", "sentence"),
     [
         (count("all", 27, episodes=9), "agrees", "all: 9 episodes, 27 steps (a paper)"),
@@ -52,7 +51,7 @@ def test_a_count_is_compared_with_the_same_part_of_the_data(result: PublishedCou
     assert (comparison.verdict, str(comparison)) == (verdict, sentence)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("result", "nearest"),
     [
         ((count("with a finish step", 27), count("without", 18)), "with a finish step"),

@@ -7,9 +7,11 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,8 @@ from guieval.errors import DataError, JournalError, ScreenshotError, UsageError
 from guieval.registry import benchmarks, load_benchmark
 from guieval.steps import Episode
 from tests.conftest import REPOSITORY
-from tests.scripted_release import LENGTH, PARTS, Scripted, episode, png, released, scripted, whole_script
+from tests.rows import every_row
+from tests.scripted_release import LENGTH, PARTS, Scripted, episode, killed_at, png, released, scripted, whole_script
 
 EVERY = [f"{part}-{number}" for part in PARTS for number in range(3)]
 
@@ -82,17 +85,19 @@ def test_progress_is_reported_for_every_episode(source: Path, tmp_path: Path) ->
     assert result == [(number, 9) for number in range(10)]
 
 
-@pytest.mark.parametrize("moments", [range(0, 29, 4), range(1, 29, 5)])
-def test_a_kill_at_any_moment_loses_and_doubles_nothing(moments: range, source: Path, tmp_path: Path) -> None:
+@pytest.mark.ci
+@every_row("moments", [range(0, 29, 4), range(1, 29, 5), range(29)])
+def test_a_kill_at_any_moment_loses_and_doubles_nothing(moments: range, tmp_path: Path) -> None:
+    source, out = tmp_path / "release", tmp_path / "out"
+    source.mkdir()
     whole = expected(source, tmp_path)
-    out = tmp_path / "out"
     kills = 0
     for moment in moments:
-        done = subprocess.run(
-            [sys.executable, "-m", "tests.scripted_release", str(moment), source, out], cwd=REPOSITORY, capture_output=True
-        )
-        kills += done.returncode == -9
-        if done.returncode == 0:
+        preparing = get_context("fork").Process(target=killed_at, args=(moment, source, out))
+        preparing.start()
+        preparing.join()
+        kills += preparing.exitcode == -signal.SIGKILL
+        if preparing.exitcode == 0:
             break
     assert kills >= 3
     prepare(scripted(), source, out)
@@ -101,14 +106,14 @@ def test_a_kill_at_any_moment_loses_and_doubles_nothing(moments: range, source: 
 
 
 def test_a_kill_within_a_write_loses_and_doubles_nothing(source: Path, tmp_path: Path) -> None:
-    """The file of a stopped preparation, cut at every byte, is gone on with to the same end."""
+    """The file of a stopped preparation, cut at many bytes, is gone on with to the same end."""
     whole = expected(source, tmp_path)
     begun = tmp_path / "begun"
     with pytest.raises(KeyboardInterrupt):
         prepare(scripted(whole_script(stopping_after(11))), source, begun)
     lines = (begun / "episodes.jsonl").read_bytes()
     last = lines.rindex(b"\n", 0, -1) + 1
-    for cut in [*range(last - 5, len(lines) - 1, 7), len(lines) - 1]:
+    for cut in [*range(last - 5, len(lines) - 1, 41), len(lines) - 1]:
         out = tmp_path / "out"
         shutil.copytree(begun, out)
         (out / "episodes.jsonl").write_bytes(lines[:cut])
@@ -241,7 +246,7 @@ def failing(path: str) -> bytes:
     raise PermissionError(13, "Permission denied", path)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("image", "result"),
     [
         (missing, "episode scripted/one-1: the screenshot 'screenshots/one-1/0.png' does not exist; --without-screenshots pre"),
@@ -415,11 +420,11 @@ def test_what_was_prepared_is_compared_with_the_published(source: Path, tmp_path
 def test_memory_does_not_grow_with_the_release(source: Path, tmp_path: Path) -> None:
     code = (
         "import resource, sys; from pathlib import Path; from tests.scripted_release import *\n"
-        "big = lambda path: png(len(path), (2000, 2000)) + bytes(4_000_000)\n"
+        "big = lambda path: png(len(path), (500, 500)) + bytes(4_000_000)\n"
         "class Big(Script):\n"
         "    def episodes(self, part, done):\n"
         "        for number in range(int(sys.argv[3])):\n"
-        "            yield released(episode(str(number), screenshot_size=(2000, 2000)), big)\n"
+        "            yield released(episode(str(number), screenshot_size=(500, 500)), big)\n"
         "kind = scripted(); kind.release = classmethod(lambda cls, source: Big({'one': []}, []))\n"
         "prepare(kind, Path(sys.argv[1]), Path(sys.argv[2]))\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
@@ -508,32 +513,31 @@ def same_records(native: ABCBenchmark, served: ABCBenchmark) -> list[Episode]:
     return episodes
 
 
-@pytest.mark.parametrize(
-    ("name", "folder", "steps", "images"),
-    [
-        ("screenspot", "screenspot", 165, True),
-        ("androidcontrol", "ui_s1", 8444, False),
-        ("androidcontrol-low", "ui_s1", 8444, False),
-        ("aitz", "aitz_example", None, True),
-        ("agentnetbench", "agentnetbench", 54, True),
-        ("onekey", "zte_onekey", None, True),
-    ],
-)
-def test_a_real_release_is_prepared_without_loss(
-    name: str, folder: str, steps: int | None, images: bool, shared_data: Path, tmp_path: Path
-) -> None:
-    if name not in benchmarks():
-        pytest.skip(f"no benchmark {name!r}")
-    root = shared_data / folder
+def check_prepared(name: str, root: Path, out: Path, *, images: bool = True) -> int:
+    """Prepare a real release and compare it with what its own loader gives; the number of steps."""
     native = load_benchmark(name, root)
-    prepare(benchmarks()[name], root, tmp_path / "out", screenshots=images)
-    served = load_benchmark(name, tmp_path / "out")
+    prepare(benchmarks()[name], root, out, screenshots=images)
+    served = load_benchmark(name, out)
     episodes = same_records(native, served)
-    assert steps in (None, sum(len(each) for each in episodes))
     assert (served.name, served.title, served.protocol, served.setting) == (name, native.title, native.protocol, native.setting)
     assert (served.dataset, served.action_space, served.published) == (native.dataset, native.action_space, native.published)
     for each in {step.screenshot for whole in episodes for step in whole.steps} if images else ():
-        assert (tmp_path / "out" / each).read_bytes() == (native.root / each).read_bytes()
+        assert (out / each).read_bytes() == (native.root / each).read_bytes()
+    return sum(map(len, episodes))
+
+
+@every_row(
+    ("name", "folder", "steps"),
+    [("screenspot", "screenspot", 165), ("aitz", "aitz_example", 4), ("agentnetbench", "agentnetbench", 54)],
+)
+def test_a_real_release_is_prepared_without_loss(name: str, folder: str, steps: int, shared_data: Path, tmp_path: Path) -> None:
+    assert check_prepared(name, shared_data / folder, tmp_path / "out") == steps
+
+
+@pytest.mark.ci
+@every_row("name", ["androidcontrol", "androidcontrol-low"])
+def test_a_large_real_release_is_prepared_without_loss(name: str, shared_data: Path, tmp_path: Path) -> None:
+    assert check_prepared(name, shared_data / "ui_s1", tmp_path / "out", images=False) == 8444
 
 
 def test_every_example_of_a_release_is_prepared_without_loss(tmp_path: Path) -> None:
@@ -543,7 +547,7 @@ def test_every_example_of_a_release_is_prepared_without_loss(tmp_path: Path) -> 
         if not kind.needs_data:
             continue
         try:
-            kind.write_example(tmp_path / name)
+            kind.write_example(tmp_path / name, episodes=1)
         except NotImplementedError:
             continue
         prepare(kind, tmp_path / name, tmp_path / "out" / name)

@@ -35,6 +35,7 @@ from guieval.errors import DataError, UsageError
 from guieval.registry import load_benchmark
 from guieval.steps import Episode, StepTaskModel
 from tests.conftest import REPOSITORY
+from tests.rows import every_row
 
 SIZE = (1080, 2400)
 
@@ -80,7 +81,7 @@ def test_places_of_device_actions_are_in_the_frame_too(tmp_path: Path) -> None:
         only(tmp_path / "d", frame=None, steps=[step(action=action)])
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("frame", "point", "unified", "box"),
     [
         ("pixels", [540, 1800], (500.0, 750.0), [108, 240, 1080, 2400]),
@@ -149,78 +150,59 @@ def test_the_size_of_a_screenshot_is_read_from_the_image_when_it_is_not_given(tm
     assert found.action == Click(point=Point(250.0, 500.0))
 
 
-@pytest.mark.parametrize(
+def stepped(**changes: Any) -> dict[str, Any]:
+    return line(steps=[step(**changes)])
+
+
+def acted(**action: Any) -> dict[str, Any]:
+    return stepped(action=action)
+
+
+UNKNOWN = {"episode": "e", "instruction": "go", "steps": [step()]}
+
+
+@every_row(
     ("wrong", "result"),
     [
         (line(instrction="go"), "line 2, field instrction: is not known (did you mean 'instruction'?)"),
-        (line(steps=[step(extras={"text_patterns": "tea"})]), "steps.0.extras: text_patterns must be a list of regular"),
-        (line(steps=[step(extras={"text_patterns": ["tea("]})]), "steps.0.extras: 'tea(' is not a regular expression"),
-        (line(steps=[step(extras={"text_patterns": ["a{99999999999999}"]})]), "is not a regular expression"),
-        (line(steps=[step(extras={"polygon": [[1, 2], [3, 4]]})]), "polygon must be a list of at least three [x, y]"),
-        (line(steps=[step(extras={"polygon": [[1, 2], [3, 4], [5]]})]), "polygon must be a list of at least three [x, y]"),
-        (
-            line(steps=[step(low_level_instuction="x")]),
-            "line 2, field steps.0.low_level_instuction: is not known (did you mean 'low_level_in",
-        ),
+        (stepped(extras={"text_patterns": "tea"}), "steps.0.extras: text_patterns must be a list of regular"),
+        (stepped(extras={"text_patterns": ["tea("]}), "steps.0.extras: 'tea(' is not a regular expression"),
+        (stepped(extras={"text_patterns": ["a{99999999999999}"]}), "is not a regular expression"),
+        (stepped(extras={"polygon": [[1, 2], [3, 4]]}), "polygon must be a list of at least three [x, y]"),
+        (stepped(extras={"polygon": [[1, 2], [3, 4], [5]]}), "polygon must be a list of at least three [x, y]"),
+        (stepped(low_level_instuction="x"), "field steps.0.low_level_instuction: is not known (did you mean 'low_level_in"),
         (line(steps=[{"screenshot": "a.png", "screenshot_size": [1, 1]}]), "line 2, field steps.0.action: is missing"),
-        (
-            line(frame="pixel"),
-            "line 2, field frame: expected 'unified', 'pixels' or 'relative' (did you mean 'pixels'?) (got 'pixel')",
-        ),
-        (
-            {"episode_id": "e", "instruction": "go", "steps": [step()]},
-            "line 2, field frame: is missing, but step 0 has places; exp",
-        ),
+        (line(frame="pixel"), "expected 'unified', 'pixels' or 'relative' (did you mean 'pixels'?) (got 'pixel')"),
+        (UNKNOWN, "field episode: is not known (did you mean 'episode_id'?)"),
+        ({"episode_id": "e", "instruction": "go", "steps": [step()]}, "field frame: is missing, but step 0 has places; exp"),
+        ({"instruction": "go", "steps": [step()]}, "line 2, field episode_id: is missing"),
         (line(setting="easy"), "line 2, field setting: "),
         (line(setting="low"), "line 2, field steps.0.low_level_instruction: is missing, but the setting 'low' gives the model"),
-        (line(steps=[step(screenshot_size=[10**30, 5], boxes=[[0, 0, 1, 1]])]), "line 2, field steps.0.screenshot_size.0: "),
-        (line(steps=[step(action={"type": "CLICK", "point": [10**400, 5]})]), "field steps.0.action.point: int too large"),
-        (
-            line(frame="unified", steps=[step(action={"type": "CLICK", "point": [1, 10**400]})]),
-            "field steps.0.action.point: int too large",
-        ),
+        (stepped(screenshot_size=[10**30, 5], boxes=[[0, 0, 1, 1]]), "line 2, field steps.0.screenshot_size.0: "),
         (line(instruction=7), "line 2, field instruction: expected text (got 7)"),
         (line(steps=[step(), step(screenshot_size=[1080, "2400"])]), "line 2, field steps.1.screenshot_size.1: "),
-        (line(steps=[step(screenshot_size=[0, 5])]), "line 2, field steps.0.screenshot_size.0: "),
-        (line(steps=[step(boxes=[[1, 2, 3]])]), "line 2, field steps.0.boxes.0.3: is missing"),
-        (line(steps=[step(boxes=[[1, 2, 3, "4"]])]), "line 2, field steps.0.boxes.0.3: "),
-        (line(steps=[step(action={"type": "TAP", "point": [1, 1]})]), "field steps.0.action.type: expected 'CLICK', "),
-        (line(steps=[step(action={"type": "SCROL", "point": [1, 1]})]), "(did you mean 'SCROLL'?) (got 'SCROL')"),
-        (line(steps=[step(action={"point": [1, 1]})]), "field steps.0.action.type: is missing"),
-        (
-            line(steps=[step(action={"type": "SCROLL", "point": [1, 1], "directon": "up"})]),
-            "field steps.0.action.directon: is not known (did you mean 'direction'?)",
-        ),
-        (
-            line(steps=[step(action={"type": "TYPE", "text": "a", "txt": "b"})]),
-            "field steps.0.action.txt: is not known (did you mean 'text'?)",
-        ),
-        (line(steps=[step(action={"type": "CLICK"})]), "line 2, field steps.0.action.point: is missing"),
-        (
-            line(steps=[step(action={"type": "CLICK", "point": ["1", 2]})]),
-            "steps.0.action.point: expected [x, y], got ['1', 2]",
-        ),
-        (
-            line(steps=[step(action={"type": "CLICK", "point": [1, True]})]),
-            "steps.0.action.point: expected [x, y], got [1, True]",
-        ),
-        (
-            line(steps=[step(action={"type": "CLICK", "point": [1081, 5]})]),
-            "steps.0.action.point: (1081, 5) lies outside the 1080",
-        ),
+        (stepped(screenshot_size=[0, 5]), "line 2, field steps.0.screenshot_size.0: "),
+        (stepped(boxes=[[1, 2, 3]]), "line 2, field steps.0.boxes.0.3: is missing"),
+        (stepped(boxes=[[1, 2, 3, "4"]]), "line 2, field steps.0.boxes.0.3: "),
+        (acted(type="CLICK", point=[10**400, 5]), "field steps.0.action.point: int too large"),
+        (line(**acted(type="CLICK", point=[1, 10**400]) | {"frame": "unified"}), "field steps.0.action.point: int too large"),
+        (acted(type="TAP", point=[1, 1]), "field steps.0.action.type: expected 'CLICK', "),
+        (acted(type="SCROL", point=[1, 1]), "(did you mean 'SCROLL'?) (got 'SCROL')"),
+        (acted(point=[1, 1]), "field steps.0.action.type: is missing"),
+        (acted(type="SCROLL", point=[1, 1], directon="up"), "action.directon: is not known (did you mean 'direction'?)"),
+        (acted(type="TYPE", text="a", txt="b"), "field steps.0.action.txt: is not known (did you mean 'text'?)"),
+        (acted(type="CLICK"), "line 2, field steps.0.action.point: is missing"),
+        (acted(type="CLICK", point=["1", 2]), "steps.0.action.point: expected [x, y], got ['1', 2]"),
+        (acted(type="CLICK", point=[1, True]), "steps.0.action.point: expected [x, y], got [1, True]"),
+        (acted(type="CLICK", point=[1081, 5]), "steps.0.action.point: (1081, 5) lies outside the 1080"),
         (line(frame="relative"), "steps.0.action.point: (540, 1200) lies outside the 1 x 1 frame"),
+        (line(frame="unified"), "line 2, field steps.0.action.point.y: expected 1000 or less (got 1200.0)"),
         (
-            line(frame="unified"),
-            "line 2, field steps.0.action.point.y: expected 1000 or less (got 1200.0)",
-        ),
-        (
-            line(steps=[step(alternatives=[{"type": "OPEN", "app": "x"}, {"type": "CLICK", "point": [-1, 0]}])]),
+            stepped(alternatives=[{"type": "OPEN", "app": "x"}, {"type": "CLICK", "point": [-1, 0]}]),
             "field steps.0.alternatives.1.point: (-1, 0) lies outside",
         ),
-        (line(steps=[step(groups={"app": 3})]), "line 2, field steps.0.groups.app: "),
+        (stepped(groups={"app": 3}), "line 2, field steps.0.groups.app: "),
         (line(steps=[]), "line 2, field steps: must not be empty"),
-        ({"episode": "e", "instruction": "go", "steps": [step()]}, "field episode: is not known (did you mean 'episode_id'?)"),
-        ({"instruction": "go", "steps": [step()]}, "line 2, field episode_id: is missing"),
         (line(subset=None), "line 2, field subset: expected text (got None)"),
         (line(steps=[5]), "line 2, field steps.0: expected an object (got 5)"),
         (line(episode_id=""), "line 2, field episode_id: must not be empty"),
@@ -388,7 +370,7 @@ def read_back(root: Path, episode: Episode) -> Episode:
     return found
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60)
 @given(first=steps_of(points, box_lists), second=steps_of(points, box_lists))
 def test_what_is_written_is_read_back_equal(
     first: StepTaskModel, second: StepTaskModel, tmp_path_factory: pytest.TempPathFactory
@@ -399,7 +381,7 @@ def test_what_is_written_is_read_back_equal(
     assert read_back(tmp_path_factory.getbasetemp(), both) == both
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40)
 @given(step=steps_of(pixels, pixel_boxes))
 def test_whole_and_half_pixels_are_written_as_such_and_come_back_bit_for_bit(
     step: StepTaskModel, tmp_path_factory: pytest.TempPathFactory
@@ -431,14 +413,12 @@ def test_an_episode_that_no_line_can_hold_is_reported(tmp_path: Path) -> None:
         episode_line(Episode(steps=tuple(steps)))
 
 
-def test_the_real_file_of_ui_s1_is_read_back_equal(shared_data: Path, tmp_path: Path) -> None:
+def test_real_episodes_of_ui_s1_are_read_back_equal(shared_data: Path, tmp_path: Path) -> None:
     native: ABCBenchmark = load_benchmark("androidcontrol", shared_data / "ui_s1")
-    episodes = list(native)
-    with (tmp_path / "episodes.jsonl").open("wb") as stream:
-        for episode in episodes:
-            stream.write(episode_line(episode) + b"\n")
+    episodes = [native.load(ref) for ref in native.index()[:200]]
+    (tmp_path / "episodes.jsonl").write_bytes(b"".join(episode_line(episode) + b"\n" for episode in episodes))
     found = load_benchmark("episodes", tmp_path)
     renamed = [each.model_copy(update={"benchmark": "episodes"}) for episode in episodes for each in episode.steps]
     assert [each for episode in found for each in episode.steps] == renamed
     frames = re.findall(rb'"frame":"(\w+)"', (tmp_path / "episodes.jsonl").read_bytes())
-    assert (len(frames), set(frames)) == (1543, {b"pixels"})
+    assert frames == [b"pixels"] * 200

@@ -7,13 +7,16 @@ import os
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from guieval.cli.data.download import downloads
 from guieval.registry import benchmarks
+from tests.command_line import CommandLine, Done
 from tests.data.hub.local_hub import COMMIT, LocalHub, serving
+from tests.rows import every_row
 
 pytest.importorskip("huggingface_hub")
 
@@ -33,21 +36,46 @@ def released(folder: Path, filler: int = 0) -> dict[str, bytes]:
     return {**lists, ARCHIVE: packed.getvalue(), "README.md": b"license: apache-2.0", "other.bin": b"x" * 1000}
 
 
-def download(hub: str, *arguments: str | Path, answer: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
-    names = {name: value for name, value in os.environ.items() if not name.startswith("HF_") and "proxy" not in name.lower()}
-    return subprocess.run(
-        [sys.executable, "-m", "guieval", "download", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        input=answer,
-        env={**names, "HF_ENDPOINT": hub, "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1", **settings},
-    )
+@pytest.fixture
+def download(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Done]]:
+    """The command in this process, as it would be started with this hub; the client reads its variables when it is imported."""
+    from huggingface_hub import close_session, constants
+
+    for name in foreign():
+        monkeypatch.delenv(name)
+    close_session()  # it keeps the proxies that it found
+
+    def command(hub: str, *arguments: str | Path, answer: str = "", offline: bool = False) -> Done:
+        monkeypatch.setattr(constants, "ENDPOINT", hub)
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", hub + "/{repo_id}/resolve/{revision}/{filename}")
+        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", offline)
+        monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
+        return guieval("download", *arguments)
+
+    yield command
+    close_session()
+
+
+def foreign() -> list[str]:
+    """The variables of this environment that would change where the client goes."""
+    return [name for name in os.environ if name.startswith("HF_") or "proxy" in name.lower()]
 
 
 def test_a_download_that_broke_off_is_continued_and_checked(tmp_path: Path) -> None:
+    """By the program itself, to which a variable names the hub."""
+
+    def run() -> subprocess.CompletedProcess[str]:
+        names = {
+            name: value for name, value in os.environ.items() if not name.startswith("HF_") and "proxy" not in name.lower()
+        }
+        own = {"HF_ENDPOINT": hub.url, "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
+        command: list[str | Path] = [sys.executable, "-m", "guieval", "download", "screenspot-v2", "--out", out, "--yes"]
+        return subprocess.run(command, capture_output=True, text=True, env=names | own)
+
     files, out = released(tmp_path / "release", filler=24_000_000), tmp_path / "out"  # the client keeps pieces of 10 MiB
     with serving(LocalHub(REPOSITORY, files, cut=ARCHIVE)) as hub:
-        done = download(hub.url, "screenspot-v2", "--out", out, "--yes")
+        done = run()
         assert done.returncode == 0, done.stderr
         ranges = [asked for name, asked in hub.transfers if name == ARCHIVE]
         assert len(ranges) == 2 and ranges[0] == "" and int(ranges[1].removeprefix("bytes=").split("-")[0]) > 0
@@ -58,23 +86,23 @@ def test_a_download_that_broke_off_is_continued_and_checked(tmp_path: Path) -> N
         assert f"screenspot-v2 at {out}" in done.stdout and "no errors" in done.stdout  # doctor's own words
 
         hub.transfers.clear()
-        again = download(hub.url, "screenspot-v2", "--out", out, "--yes")
+        again = run()
         assert again.returncode == 0 and not hub.transfers
         assert "all of it already there" in again.stdout
 
 
-def test_nothing_is_downloaded_without_consent(tmp_path: Path) -> None:
+def test_nothing_is_downloaded_without_consent(download: Callable[..., Done], tmp_path: Path) -> None:
     with serving(LocalHub(REPOSITORY, released(tmp_path / "release"))) as hub:
         refused = download(hub.url, "screenspot-v2", "--out", tmp_path / "out", answer="n\n")
         silent = download(hub.url, "screenspot-v2", "--out", tmp_path / "out")
         assert not hub.transfers and not (tmp_path / "out").exists()
-        assert refused.returncode == 1
-        assert silent.returncode == 2 and "add --yes" in silent.stderr
+        assert refused.code == 1
+        assert silent.code == 2 and "add --yes" in silent.err
         agreed = download(hub.url, "screenspot-v2", "--out", tmp_path / "out", answer="y\n")
-        assert agreed.returncode == 0 and hub.transfers
+        assert agreed.code == 0 and hub.transfers
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("error", "arguments", "words"),
     [
         (None, ("--revision", "mainn"), "has no revision 'mainn' (did you mean 'main'?); known: main, or a commit"),
@@ -84,55 +112,69 @@ def test_nothing_is_downloaded_without_consent(tmp_path: Path) -> None:
     ],
 )
 def test_what_the_hub_refuses_is_one_sentence(
-    tmp_path: Path, error: tuple[int, str] | None, arguments: tuple[str, ...], words: str
+    download: Callable[..., Done], tmp_path: Path, error: tuple[int, str] | None, arguments: tuple[str, ...], words: str
 ) -> None:
     with serving(LocalHub(REPOSITORY, {"README.md": b""}, error=error)) as hub:
         done = download(hub.url, "screenspot-v2", "--yes", "--out", tmp_path / "out", *arguments)
-    assert done.returncode == 2 and done.stderr.count("\n") == 1 and words in done.stderr, done.stderr
+    assert done.code == 2 and done.err.count("\n") == 1 and words in done.err, done.err
 
 
-def test_other_files_at_the_hub_and_a_hub_that_is_away(tmp_path: Path) -> None:
+def test_other_files_at_the_hub_and_a_hub_that_is_away(download: Callable[..., Done], tmp_path: Path) -> None:
     with serving(LocalHub(REPOSITORY, {"README.md": b""})) as hub:
         done = download(hub.url, "screenspot-v2", "--yes", "--out", tmp_path / "out")
-        assert done.returncode == 2 and "has none of the expected files" in done.stderr
+        assert done.code == 2 and "has none of the expected files" in done.err
     away = download(hub.url, "screenspot-v2", "--yes", "--out", tmp_path / "out")
-    assert away.returncode == 2 and "could not be read" in away.stderr and away.stderr.count("\n") == 1
+    assert away.code == 2 and "could not be read" in away.err and away.err.count("\n") == 1
 
 
-def test_a_folder_below_a_file_and_a_client_told_to_stay_offline(tmp_path: Path) -> None:
+def test_a_folder_below_a_file_and_a_client_told_to_stay_offline(download: Callable[..., Done], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     below = download("http://127.0.0.1:1", "screenspot-v2", "--yes", "--out", tmp_path / "file" / "out")
-    assert below.returncode == 2 and below.stderr == f"guieval: '{tmp_path / 'file'}' is a file, not a folder\n"
-    offline = download("http://127.0.0.1:1", "screenspot-v2", "--yes", "--out", tmp_path / "out", HF_HUB_OFFLINE="1")
-    assert offline.returncode == 2 and "HF_HUB_OFFLINE is set" in offline.stderr and offline.stderr.count("\n") == 1
+    assert below.code == 2 and below.err == f"guieval: '{tmp_path / 'file'}' is a file, not a folder\n"
+    offline = download("http://127.0.0.1:1", "screenspot-v2", "--yes", "--out", tmp_path / "out", offline=True)
+    assert offline.code == 2 and "HF_HUB_OFFLINE is set" in offline.err and offline.err.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("name", "inside"),
-    [("ui-i2e-bench", ""), ("venusbench-gd", ""), ("androidcontrol-curated", "benchmark_resource/")],
-)
-def test_files_in_folders_arrive_where_the_loader_looks(name: str, inside: str, tmp_path: Path) -> None:
+@every_row(("name", "inside"), [("ui-i2e-bench", ""), ("venusbench-gd", ""), ("androidcontrol-curated", "benchmark_resource/")])
+def test_files_in_folders_arrive_where_the_loader_looks(
+    download: Callable[..., Done], name: str, inside: str, tmp_path: Path
+) -> None:
     release = tmp_path / "release"
     benchmarks()[name].write_example(release)
     files = {inside + file.relative_to(release).as_posix(): file.read_bytes() for file in release.rglob("*") if file.is_file()}
     with serving(LocalHub(downloads()[name].repository, files)) as hub:
         done = download(hub.url, name, "--out", tmp_path / "out", "--yes")
-    assert done.returncode == 0 and "no errors" in done.stdout, done.stderr
+    assert done.code == 0 and "no errors" in done.out, done.err
 
 
-def test_an_archive_cannot_write_outside_the_folder(tmp_path: Path) -> None:
+def test_an_archive_cannot_write_outside_the_folder(download: Callable[..., Done], tmp_path: Path) -> None:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("../escaped.txt", "x")
     with serving(LocalHub(REPOSITORY, {ARCHIVE: packed.getvalue()})) as hub:
         done = download(hub.url, "screenspot-v2", "--yes", "--out", tmp_path / "a" / "out")
-    assert done.returncode == 2 and "leads out of its folder" in done.stderr
+    assert done.code == 2 and "leads out of its folder" in done.err
     assert not (tmp_path / "a" / "escaped.txt").exists()
 
 
-def test_what_is_not_on_the_hub(tmp_path: Path) -> None:
+def test_what_is_not_on_the_hub(download: Callable[..., Done], tmp_path: Path) -> None:
     elsewhere = download("http://127.0.0.1:1", "osworld-g")
-    assert elsewhere.returncode == 1 and "github.com/xlang-ai/OSWorld-G" in elsewhere.stdout
-    assert download("http://127.0.0.1:1", "demo").stdout == "demo needs no download: it makes its own data.\n"
+    assert elsewhere.code == 1 and "github.com/xlang-ai/OSWorld-G" in elsewhere.out
+    assert download("http://127.0.0.1:1", "demo").out == "demo needs no download: it makes its own data.\n"
     wrong = download("http://127.0.0.1:1", "screenspot-v3")
-    assert wrong.returncode == 2 and "did you mean 'screenspot-v2'?" in wrong.stderr
+    assert wrong.code == 2 and "did you mean 'screenspot-v2'?" in wrong.err
+
+
+def test_every_repository_is_the_one_that_the_loader_names() -> None:
+    for name, download in downloads().items():
+        assert f"huggingface.co/datasets/{download.repository}" in benchmarks()[name].source, name
+
+
+def test_every_loader_of_a_data_set_on_the_hub_is_in_the_table() -> None:
+    on_hub = {name for name, kind in benchmarks().items() if kind.source.startswith("huggingface.co/datasets/")}
+    assert on_hub <= downloads().keys()
+
+
+def test_what_can_be_downloaded_says_so(guieval: CommandLine) -> None:
+    assert "download: guieval download screenspot-v2 --out DIR (about 1.33 GB)" in guieval("benchmarks", "screenspot-v2").out
+    assert "guieval download" not in guieval("benchmarks", "osworld-g").out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import json
 from collections.abc import Callable, Iterator
@@ -21,6 +20,8 @@ from guieval.models import END_TURN, Reply, Request
 from guieval.running.engine_choice import native_api
 from guieval.steps import Usage
 from guieval.testing.mock_server import MockServer, MockSettings
+from tests.rows import every_row
+from tests.waiting import past_hangs
 
 MakeRequest = Callable[..., Request]
 KINDS = ("openai-responses", "anthropic", "gemini")
@@ -75,7 +76,14 @@ def ask(kind: str, make_request: MakeRequest) -> Callable[..., Reply]:
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
 
-    def ask(url: str, *, extra: dict[str, Any] | None = None, sampling: dict[str, Any] | None = None, **changes: Any) -> Reply:
+    def ask(
+        url: str,
+        *,
+        extra: dict[str, Any] | None = None,
+        sampling: dict[str, Any] | None = None,
+        hung: Callable[[], int] = lambda: 0,
+        **changes: Any,
+    ) -> Reply:
         api = native_api(kind)
         fields: dict[str, Any] = {"base_urls": (url,), "model": "m", "timeout": 20.0, "api_key_env": api.key_env}
         engine = HostedEngine(api, OpenAISettings.model_validate({**fields, **changes}), sleep=sleep)
@@ -89,7 +97,7 @@ def ask(kind: str, make_request: MakeRequest) -> Callable[..., Reply]:
             finally:
                 await engine.close()
 
-        return asyncio.run(main())
+        return past_hangs(main(), hung, 20.0)
 
     ask.waits = waits  # type: ignore[attr-defined]
     return ask
@@ -255,7 +263,7 @@ def test_a_refusal_in_words_ends_the_task() -> None:
 
 def test_a_server_that_hangs_times_out_and_is_tried_again(kind: str, ask: Callable[..., Reply]) -> None:
     with mock(kind, first_faults=("hang",)) as server:
-        assert ask(server.base_url, timeout=0.5).attempts == 2
+        assert ask(server.base_url, hung=lambda: server.stats()["hung"]).attempts == 2
 
 
 def test_a_server_that_stays_broken_is_an_error_in_one_sentence(kind: str, ask: Callable[..., Reply]) -> None:
@@ -353,7 +361,7 @@ def test_anthropics_cached_tokens_are_part_of_the_prompt() -> None:
     assert _turn({"content": [], "usage": usage | {"cache_read_input_tokens": -(2**62)}}).usage == Usage(completion_tokens=5)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("refusal", "header"),
     [
         ({"error": {"details": [{"@type": "other"}, {"@type": "RetryInfo", "retryDelay": "19.5s"}]}}, {"retry-after": "19.5"}),

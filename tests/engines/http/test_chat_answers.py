@@ -7,7 +7,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +19,7 @@ from guieval.models.scored_reply import read_reply as sample_of
 from guieval.registry import load_model
 from guieval.steps import MOST_TOKENS, EpisodeKey, Sample, StepOutcome, StepRecord, Usage
 from guieval.telemetry.costs import Price, Tokens
+from tests.rows import every_row
 from tests.scripted import ACTIONS, make_episode
 
 MODEL = load_model("qwen3-vl-8b-instruct")
@@ -105,7 +105,7 @@ def test_an_answer_with_a_number_that_python_does_not_read_is_an_answer_all_the_
     assert reply.text == "x" and reply.usage is not None and reply.usage.completion_tokens is None
 
 
-@pytest.mark.parametrize("count", [-1, MOST_TOKENS + 1, 2**64 - 1, True, 1.5, "many", None])
+@every_row("count", [-1, MOST_TOKENS + 1, 2**64 - 1, True, 1.5, "many", None])
 def test_an_absurd_count_is_unknown(count: Any) -> None:
     assert Usage(prompt_tokens=count, completion_tokens=MOST_TOKENS) == Usage(completion_tokens=MOST_TOKENS)
 

@@ -29,14 +29,22 @@ def answer_to(name: str, *, padding: int = 0, chunked: bool = False, named: bool
 
 
 async def asked(
-    make_request: MakeRequest, respond: Callable[[str, asyncio.StreamWriter], object], pause: float, tls: ssl.SSLContext | None
+    make_request: MakeRequest,
+    respond: Callable[[str, asyncio.StreamWriter], object],
+    tls: ssl.SSLContext | None = None,
+    late: Callable[[str], bytes] = lambda name: b"",
 ) -> tuple[list[tuple[str, Reply]], int]:
-    """What each of some requests, one after the other, is answered, and over how many connections."""
+    """What each of some requests, one after the other, is answered, and over how many connections.
+
+    What ``late`` makes of a request's name is sent after its answer was read.
+    """
     connections = 0
+    last: list[asyncio.StreamWriter] = []
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal connections
         connections += 1
+        last[:] = [writer]
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
                 fields = dict(line.lower().split(": ", 1) for line in head.decode().split("\r\n")[1:] if line)
@@ -56,7 +64,10 @@ async def asked(
         for number in range(REQUESTS):
             name = f"request-{number}"
             pairs.append((name, await engine.generate(make_request("hello", name=name))))
-            await asyncio.sleep(pause)
+            if more := late(name):
+                last[0].write(more)
+                for _ in range(9):  # it is there at once, and read in the next turn of the event loop
+                    await asyncio.sleep(0)
         return pairs, connections
     finally:
         await engine.close()
@@ -86,7 +97,7 @@ def test_bytes_after_an_answer_are_not_the_next_one(
         writer.write(whole + whole[:keep])
 
     context = server_context(request.getfixturevalue("certificate")) if tls else None
-    pairs, connections = asyncio.run(asked(make_request, respond, 0.0, context))
+    pairs, connections = asyncio.run(asked(make_request, respond, context))
     assert [reply.text for _, reply in pairs] == [name for name, _ in pairs]
     assert connections == REQUESTS and all(reply.attempts == 1 for _, reply in pairs)
 
@@ -94,9 +105,8 @@ def test_bytes_after_an_answer_are_not_the_next_one(
 def test_bytes_that_come_while_a_connection_is_idle_are_not_the_next_answer(make_request: MakeRequest) -> None:
     def respond(name: str, writer: asyncio.StreamWriter) -> None:
         writer.write(answer_to(name))
-        asyncio.get_running_loop().call_later(0.01, writer.write, answer_to(name))
 
-    pairs, connections = asyncio.run(asked(make_request, respond, 0.05, None))
+    pairs, connections = asyncio.run(asked(make_request, respond, late=answer_to))
     assert [reply.text for _, reply in pairs] == [name for name, _ in pairs] and connections == REQUESTS
 
 
@@ -108,7 +118,7 @@ def test_an_answer_that_names_another_request_is_not_taken(make_request: MakeReq
         writer.write(late.pop(writer, b"") + answer_to(name, named=True))
         late[writer] = answer_to(name, named=True)
 
-    pairs, _ = asyncio.run(asked(make_request, respond, 0.0, None))
+    pairs, _ = asyncio.run(asked(make_request, respond))
     assert [reply.text for _, reply in pairs] == [name for name, _ in pairs]
     assert all(reply.attempts == 2 for _, reply in pairs[1:])
 
@@ -123,5 +133,5 @@ def test_a_connection_without_anything_left_is_used_again(
         writer.write(answer_to(name, padding=padding, chunked=chunked, named=True))
 
     context = server_context(request.getfixturevalue("certificate")) if tls else None
-    pairs, connections = asyncio.run(asked(make_request, respond, 0.0, context))
+    pairs, connections = asyncio.run(asked(make_request, respond, context))
     assert [reply.text for _, reply in pairs] == [name for name, _ in pairs] and connections == 1

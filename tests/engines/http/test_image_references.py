@@ -31,7 +31,9 @@ from guieval.models import ImageForm, ImageRef, Reply, Request
 from guieval.registry import load_benchmark, model_config
 from guieval.running.config import RunConfig
 from guieval.running.runner.image_cache import ImageLoader
+from tests.rows import every_row
 from tests.scripted import opened_run
+from tests.waiting import PATIENCE
 
 MakeRequest = Callable[..., Request]
 NO_PATH = "Cannot load local files without `--allowed-local-media-path`."
@@ -54,9 +56,11 @@ class Vision:
         self.kept: OrderedDict[str, bytes] = OrderedDict()
         self.asked: list[list[dict[str, Any]]] = []
         self.lock = threading.Lock()
+        self.sent = threading.Semaphore(0)
 
     def answer(self, body: bytes) -> tuple[int, str]:
         parts = [part for part in json.loads(body)["messages"][-1]["content"] if part["type"] == "image_url"]
+        self.sent.release()
         with self.lock:
             self.asked.append(parts)
             if self.lost:
@@ -290,10 +294,10 @@ def test_nothing_is_believed_to_be_held_before_it_was_answered(shots: list[Scree
     vision = Vision()
 
     async def steps(ask: Asking) -> None:
-        vision.lock.acquire()  # nothing is answered until all have been sent
-        asked = [asyncio.create_task(ask(shots[0])) for _ in range(3)]
-        await asyncio.sleep(0.05)
-        vision.lock.release()
+        with vision.lock:  # nothing is answered until all have been sent
+            asked = [asyncio.create_task(ask(shots[0])) for _ in range(3)]
+            for _ in asked:
+                await asyncio.to_thread(vision.sent.acquire, timeout=PATIENCE)
         await asyncio.gather(*asked)
 
     run(vision, make_request, steps, image_uuids=True)
@@ -484,7 +488,8 @@ def test_only_what_is_sent_is_encoded(
 
 def settings_of(tmp_path: Path, **changes: Any) -> tuple[Path, OpenAISettings]:
     """The data folder, and the settings of a run's engine."""
-    fields = {"model": "ui-tars-7b", "bench": "demo", "data": str(tmp_path / "demo"), **changes}
+    small = {"bench_options": {"episodes": 1}}
+    fields = {"model": "ui-tars-7b", "bench": "demo", "data": str(tmp_path / "demo"), **small, **changes}
     config = RunConfig.model_validate(fields)
     server = None
     if config.engine == "vllm":
@@ -499,7 +504,8 @@ def settings_of(tmp_path: Path, **changes: Any) -> tuple[Path, OpenAISettings]:
 URL = ("http://127.0.0.1:1/v1",)
 
 
-@pytest.mark.parametrize(
+@pytest.mark.ci
+@every_row(
     ("changes", "files", "ids"),
     [
         ({"base_urls": URL}, False, False),
@@ -513,7 +519,7 @@ URL = ("http://127.0.0.1:1/v1",)
 def test_a_server_of_ours_is_sent_references_and_another_when_asked_for(
     tmp_path: Path, changes: dict[str, Any], files: bool, ids: bool
 ) -> None:
-    load_benchmark("demo", tmp_path / "demo")
+    load_benchmark("demo", tmp_path / "demo", episodes=1)
     folder, settings = settings_of(tmp_path, **changes)
     assert settings.local_images == (folder if files else None)
     assert settings.image_uuids is ids

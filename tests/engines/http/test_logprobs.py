@@ -7,9 +7,10 @@ import math
 import pytest
 
 from guieval.engines import mean_logprob
+from tests.rows import every_row
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("tokens", "mean"),
     [
         ([math.log(0.5), math.log(0.125)], math.log(0.25)),  # the geometric mean's logarithm: sqrt(1/2 * 1/8) = 1/4

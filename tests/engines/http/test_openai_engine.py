@@ -10,7 +10,6 @@ import json
 import logging
 import random
 import re
-import socket
 import threading
 import time
 import zlib
@@ -35,6 +34,9 @@ from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.models import ImageRef, Message, ModelInput, Reply, Request
 from guieval.steps import StepTaskModel, Usage
 from guieval.testing.mock_server import MockServer, MockSettings
+from tests.outage import reserved_port
+from tests.rows import every_row
+from tests.waiting import auntil, past_hangs
 
 MakeRequest = Callable[..., Request]
 MakeTask = Callable[..., StepTaskModel]
@@ -68,18 +70,24 @@ def engine_for(*urls: str, sleep: Callable[[float], Awaitable[object]] | None = 
     return OpenAIEngine(OpenAISettings.model_validate({**fields, **changes}), sleep=sleep or Sleeps())
 
 
-def ask_all(engine: OpenAIEngine, *requests: Request) -> list[Reply]:
-    async def main() -> list[Reply]:
-        try:
-            return list(await asyncio.gather(*(engine.generate(request) for request in requests)))
-        finally:
-            await engine.close()
+async def asked(engine: OpenAIEngine, *requests: Request) -> list[Reply]:
+    try:
+        return list(await asyncio.gather(*(engine.generate(request) for request in requests)))
+    finally:
+        await engine.close()
 
-    return asyncio.run(main())
+
+def ask_all(engine: OpenAIEngine, *requests: Request) -> list[Reply]:
+    return asyncio.run(asked(engine, *requests))
 
 
 def ask(engine: OpenAIEngine, request: Request) -> Reply:
     return ask_all(engine, request)[0]
+
+
+def ask_past_hangs(engine: OpenAIEngine, request: Request, server: MockServer) -> Reply:
+    """As :func:`ask`, without a wait for the time limit of tries that hang at ``server``."""
+    return past_hangs(asked(engine, request), lambda: server.stats()["hung"], engine.settings.timeout)[0]
 
 
 # What is sent
@@ -159,7 +167,7 @@ def test_a_prefilled_turn_is_continued(make_request: MakeRequest) -> None:
     assert "continue_final_message" not in json.loads(chat_body(make_request("hi"), "m"))
 
 
-@pytest.mark.parametrize("sampling", [{"stream": True}, {"n": 4}, {"messages": []}, {"temperature": float("nan")}, {"a": {1}}])
+@every_row("sampling", [{"stream": True}, {"n": 4}, {"messages": []}, {"temperature": float("nan")}, {"a": {1}}])
 def test_parameters_that_cannot_be_sent_stop_the_run_before_a_request(
     sampling: dict[str, Any], make_request: MakeRequest
 ) -> None:
@@ -196,7 +204,7 @@ def test_the_whole_reply_is_read(make_request: MakeRequest) -> None:
 # When it asks again
 
 
-@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529])
+@every_row("status", [408, 409, 429, 500, 502, 503, 504, 529])
 def test_passing_refusals_are_tried_again(status: int, make_request: MakeRequest) -> None:
     sleeps = Sleeps()
     with mock(first_faults=(str(status), str(status))) as server:
@@ -213,7 +221,7 @@ def test_damaged_answers_are_tried_again(kind: str, make_request: MakeRequest) -
     assert (reply.text, reply.attempts) == ("the answer", 2)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("kind", "words"), [("500", "status 500"), ("cut-json", "not JSON"), ("html", "markup"), ("empty-choices", "no choices")]
 )
 def test_a_lasting_fault_is_an_error_that_states_what_it_is(kind: str, words: str, make_request: MakeRequest) -> None:
@@ -235,7 +243,7 @@ def test_a_refused_request_is_not_repeated(status: int, make_request: MakeReques
     assert not isinstance(caught.value, FatalEngineError)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("status", "words"),
     [(401, "OPENAI_API_KEY is not set"), (403, "OPENAI_API_KEY"), (404, "no model 'm'"), (302, "redirects")],
 )
@@ -260,7 +268,7 @@ def test_waits_double_up_to_their_limit(make_request: MakeRequest) -> None:
         assert 0.0 <= min(column) < limit / 2 < max(column) <= limit  # full jitter: fails by chance once in 2**19
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("header", "least", "most"),
     [
         ("7", 7.0, 8.0),
@@ -278,7 +286,7 @@ def test_waits_double_up_to_their_limit(make_request: MakeRequest) -> None:
         ("Fri, 31 Dec 99999 23:59:59 GMT", 0.0, 3.0),
     ],
 )
-@pytest.mark.parametrize("status", ["429", "503"])
+@every_row("status", ["429", "503"])
 def test_retry_after_is_honoured(status: str, header: str, least: float, most: float, make_request: MakeRequest) -> None:
     sleeps = Sleeps()
     with mock(first_faults=(status,), retry_after=header) as server:
@@ -294,41 +302,36 @@ def test_a_wait_in_milliseconds_comes_first() -> None:
 
 def test_a_hang_ends_at_the_time_limit_and_leaves_no_process(make_request: MakeRequest) -> None:
     async def main(server: MockServer) -> EngineError:
-        engine = engine_for(server.base_url, timeout=0.2, max_attempts=2)
-        async with asyncio.timeout(30):
-            with pytest.raises(EngineError, match=r"did not answer within 0\.2 s") as caught:
-                await engine.generate(make_request())
-            while server.stats()["in_flight"]:
-                await asyncio.sleep(0.01)
-            await engine.close()
-            return caught.value
+        engine = engine_for(server.base_url, timeout=20.0, max_attempts=2)
+        with pytest.raises(EngineError, match=r"did not answer within 20 s") as caught:
+            await engine.generate(make_request())
+        await auntil(lambda: server.stats()["in_flight"] == 0, "the end of the connections")
+        await engine.close()
+        return caught.value
 
     with mock(first_faults=("hang",) * 9) as server:
-        error = asyncio.run(main(server))
+        error = past_hangs(main(server), lambda: server.stats()["hung"], 20.0)
         assert error.attempts == 2
         assert server.stats()["hung"] == 2
 
 
 def test_after_a_hang_the_next_try_is_answered(make_request: MakeRequest) -> None:
     with mock(first_faults=("hang",)) as server:
-        reply = ask(engine_for(server.base_url, timeout=0.5), make_request())
+        reply = ask_past_hangs(engine_for(server.base_url), make_request(), server)
     assert (reply.text, reply.attempts) == ("the answer", 2)
 
 
 def test_a_cancelled_request_is_dropped_at_the_server(make_request: MakeRequest) -> None:
     async def main(server: MockServer) -> None:
         engine = engine_for(server.base_url)
-        async with asyncio.timeout(30):
-            task = asyncio.create_task(engine.generate(make_request()))
-            while not server.stats()["hung"]:
-                await asyncio.sleep(0.01)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            while server.stats()["in_flight"]:
-                await asyncio.sleep(0.01)
-            assert (await engine.generate(make_request())).text == "the answer"
-            await engine.close()
+        task = asyncio.create_task(engine.generate(make_request()))
+        await auntil(lambda: server.stats()["hung"], "the request")
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await auntil(lambda: server.stats()["in_flight"] == 0, "the end of the connection")
+        assert (await engine.generate(make_request())).text == "the answer"
+        await engine.close()
 
     with mock(first_faults=("hang",)) as server:
         asyncio.run(main(server))
@@ -379,7 +382,7 @@ def completion(message: Any, **more: Any) -> bytes:
 GOOD = completion({"content": "good"})
 
 
-@pytest.mark.parametrize(
+@every_row(
     "bad",
     [
         response(b""),
@@ -426,7 +429,7 @@ def test_an_answer_compressed_unasked_is_read(encoding: str, make_request: MakeR
     assert (reply.text, reply.attempts) == ("good", 1)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("bad", "sentence"),
     [
         (packed(gzip.compress(WORDS), "gzip, gzip"), "compressed as 'gzip, gzip', though no compression was requested"),
@@ -456,7 +459,7 @@ def test_a_date_to_wait_for_is_read_by_the_servers_clock(make_request: MakeReque
     assert 7.0 <= sleeps.seconds[0] <= 8.0
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("message", "text", "reasoning"),
     [
         ({"content": None, "reasoning_content": "hm"}, "", "hm"),
@@ -477,13 +480,13 @@ def test_unusual_messages_are_read(
     assert (reply.text, reply.reasoning, reply.attempts) == (text, reasoning, 1)
 
 
-@pytest.mark.parametrize("usage", [None, 3, [], {"prompt_tokens": "many", "completion_tokens": True}])
+@every_row("usage", [None, 3, [], {"prompt_tokens": "many", "completion_tokens": True}])
 def test_odd_usage_does_no_harm(usage: Any, make_request: MakeRequest) -> None:
     reply = ask_raw([completion({"content": "a"}, usage=usage)], make_request())
     assert reply.usage in (None, Usage())
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("logprobs", "mean"),
     [
         (
@@ -511,7 +514,7 @@ def test_the_mocks_null_content_is_an_empty_text(make_request: MakeRequest) -> N
     assert (reply.text, reply.reasoning, reply.attempts) == ("", "the answer", 1)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("body", "sentence"),
     [
         (b'{"error": {"message": "too long"}}', "too long"),
@@ -564,7 +567,7 @@ def test_a_reply_that_repeats_the_key_is_redacted(make_request: MakeRequest, mon
     assert (reply.text, reply.reasoning) == ("your key is [API key]", "[API key]")
 
 
-@pytest.mark.parametrize("before", ["", "u", "me", "Bearer ", "user:"])
+@every_row("before", ["", "u", "me", "Bearer ", "user:"])
 def test_a_key_inside_of_base64_is_redacted(before: str, make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """What stays of it are the characters that also hold bits of what stands around the key: fewer than eight bits of it."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -586,8 +589,8 @@ def broken(text: str, by: str = "\n") -> str:
 ODD_KEY = 'sk-"proj"/42+~very:secret=='
 
 
-@pytest.mark.parametrize("key", [KEY, ODD_KEY])
-@pytest.mark.parametrize(
+@every_row("key", [KEY, ODD_KEY])
+@every_row(
     "encode",
     [
         lambda key: key,
@@ -618,8 +621,8 @@ def test_the_key_is_hidden_however_it_is_written(
     assert text.removeprefix("the key").strip() == "[API key]|and more"
 
 
-@pytest.mark.parametrize("change", [broken, lambda text: text[::-1], lambda text: quote(text, safe="")])
-@pytest.mark.parametrize("before", ["", "u", "me"])
+@every_row("change", [broken, lambda text: text[::-1], lambda text: quote(text, safe="")])
+@every_row("before", ["", "u", "me"])
 def test_base64_of_the_key_is_hidden_also_where_it_is_changed(
     before: str, change: Callable[[str], str], make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -639,13 +642,13 @@ def test_the_key_itself_is_hidden_among_anything(before: str, after: str) -> Non
     assert KEY not in Secret(KEY).hidden(f"{before} {KEY} {after}")
 
 
-@pytest.mark.parametrize("before", ["%", "%25", "\\u00", "\\u0", "\ud800", "%ff"])
+@every_row("before", ["%", "%25", "\\u00", "\\u0", "\ud800", "%ff"])
 def test_what_looks_like_the_beginning_of_an_escape_does_not_show_the_key_after_it(before: str) -> None:
     for encoded in (KEY, KEY.encode().hex(), quote(KEY[:-1]) + f"%{ord(KEY[-1]):x}"):
         assert Secret(KEY).hidden(f"{before}{encoded}|") == f"{before}[API key]|"
 
 
-@pytest.mark.parametrize("unit", ["%41", "\\u0041", "\\n", "%25", "%", f"{KEY}%41", broken(KEY), KEY[:-1], "s\\", "s "])
+@every_row("unit", ["%41", "\\u0041", "\\n", "%25", "%", f"{KEY}%41", broken(KEY), KEY[:-1], "s\\", "s "])
 def test_the_time_to_hide_the_key_is_no_way_to_hold_a_run_up(unit: str) -> None:
     secret = Secret(KEY)
     text = unit * (MAX_REPLY_BYTES // len(unit)) + quote(f"/{KEY}", safe="").replace("a", "%61")
@@ -709,7 +712,7 @@ class Pace(AdaptiveConcurrency):
         self.reports.append("overloaded")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("fault", "reports"),
     [
         ("", ["answered"]),
@@ -723,33 +726,28 @@ class Pace(AdaptiveConcurrency):
 def test_the_settings_that_lower_the_load_are_named(fault: str, reports: list[str], make_request: MakeRequest) -> None:
     pace = Pace()
     with mock(first_faults=(fault,)) as server:
-        settings = OpenAISettings(base_urls=(server.base_url,), model="m", timeout=1.0 if fault == "hang" else 20.0)
-        ask(OpenAIEngine(settings, sleep=Sleeps(), pace=pace), make_request())
+        settings = OpenAISettings(base_urls=(server.base_url,), model="m", timeout=20.0)
+        ask_past_hangs(OpenAIEngine(settings, sleep=Sleeps(), pace=pace), make_request(), server)
     assert pace.reports == reports
 
 
-def closed_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
-
-
 def test_a_server_that_is_down_costs_no_try_and_loses_nothing(make_request: MakeRequest) -> None:
-    with mock() as server:
-        engine = engine_for(f"http://127.0.0.1:{closed_port()}/v1", server.base_url, backoff=20.0)
+    with mock() as server, reserved_port() as port:
+        engine = engine_for(f"http://127.0.0.1:{port}/v1", server.base_url, backoff=20.0)
         replies = ask_all(engine, *(make_request(name=f"r{i}") for i in range(8)))
         assert [(reply.text, reply.attempts) for reply in replies] == [("the answer", 1)] * 8
         assert server.stats()["served"] == 8
 
 
 def test_an_unreachable_server_is_an_error_that_names_it(make_request: MakeRequest) -> None:
-    url = f"http://127.0.0.1:{closed_port()}/v1"
-    with pytest.raises(EngineError, match=f"{url}/chat/completions could not be reached") as caught:
-        ask(engine_for(url, max_attempts=2), make_request())
+    with reserved_port() as port:
+        url = f"http://127.0.0.1:{port}/v1"
+        with pytest.raises(EngineError, match=f"{url}/chat/completions could not be reached") as caught:
+            ask(engine_for(url, max_attempts=2), make_request())
     assert caught.value.attempts == 2
 
 
-@pytest.mark.parametrize(
+@every_row(
     "url",
     [
         *("", "localhost:8000", "ftp://host/v1", "http://", "http://user:pw@host/v1", "http://host/v1?key=pw"),
@@ -817,7 +815,7 @@ def proxied() -> Iterator[tuple[str, list[bytes]]]:
     thread.join(10)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("settings", "environment", "through"),
     [
         ({"proxy": "PROXY"}, {}, True),
@@ -846,7 +844,7 @@ def test_a_proxy_is_used_where_the_settings_say_so(
     assert lines == [wanted] * through, "the second request uses the connection of the first"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("proxy", "sentence"),
     [
         ("", "does not hold the URL of a proxy"),
@@ -934,7 +932,8 @@ def test_servers_that_share_no_model_are_distinguished() -> None:
 
 
 def test_a_given_model_is_not_looked_up() -> None:
-    assert discover(engine_for(f"http://127.0.0.1:{closed_port()}/v1", model="mine")) == "mine"
+    with reserved_port() as port:
+        assert discover(engine_for(f"http://127.0.0.1:{port}/v1", model="mine")) == "mine"
 
 
 def test_no_request_goes_out_without_a_model_name(make_request: MakeRequest) -> None:
@@ -956,4 +955,4 @@ def test_the_mock_recognises_the_step(make_request: MakeRequest) -> None:
     request = make_request()
     assert request.request_id == request_id(request.task.key, 0)
     with mock(hang_at=((request.request_id, 0),)) as server:
-        assert ask(engine_for(server.base_url, timeout=0.3), request).attempts == 2
+        assert ask_past_hangs(engine_for(server.base_url), request, server).attempts == 2

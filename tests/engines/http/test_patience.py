@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import re
 import socket
-import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
@@ -15,10 +14,15 @@ import pytest
 
 from guieval.engines.concurrency import AdaptiveConcurrency
 from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+from guieval.engines.http.connections import Connections
+from guieval.engines.http.patience import Patience
+from guieval.engines.http.routing import Router, Server
 from guieval.errors import EngineError, FatalEngineError, ServersAway
 from guieval.models import Reply, Request
 from guieval.steps import StepTaskModel
-from guieval.testing.mock_server import MockServer, MockSettings
+from tests.outage import reserved_port
+from tests.rows import every_row
+from tests.waiting import PATIENCE, auntil
 
 MakeRequest = Callable[..., Request]
 MakeTask = Callable[..., StepTaskModel]
@@ -70,40 +74,46 @@ def well(path: str) -> str:
 
 def engine_at(*urls: str, **changes: Any) -> OpenAIEngine:
     fields: dict[str, Any] = {"base_urls": urls, "model": "m", "timeout": 20.0, "backoff": 0.05, "patience": 30.0}
-    pace = changes.pop("pace", None)
-    return OpenAIEngine(OpenAISettings.model_validate({**fields, **changes}), pace=pace)
+    parts = {name: changes.pop(name) for name in ("pace", "sleep") if name in changes}
+    return OpenAIEngine(OpenAISettings.model_validate({**fields, **changes}), **parts)
 
 
 def run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    asyncio.run(asyncio.wait_for(main(), 60))
+    asyncio.run(asyncio.wait_for(main(), PATIENCE))
+
+
+async def waits(engine: OpenAIEngine) -> str:
+    """What the engine says once it waits."""
+    return await auntil(engine.waiting, "a wait") or ""
 
 
 def test_all_requests_wait_for_one_probe_at_a_time(make_request: MakeRequest) -> None:
-    async def main() -> None:
-        server = Small(well)
-        engine = engine_at("http://127.0.0.1:1/v1")
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        await asyncio.sleep(0.001)
+
+    async def main(server: Small) -> None:
         async with server.serving():
-            engine = engine_at(server.url, max_attempts=1)
+            engine = engine_at(server.url, max_attempts=1, sleep=sleep)
             assert (await engine.generate(make_request("x"))).attempts == 1
         asking = [asyncio.create_task(engine.generate(make_request("x", name=f"r{number}"))) for number in range(40)]
-        until = time.monotonic() + 30
-        while engine.waiting() is None:
-            assert time.monotonic() < until
-            await asyncio.sleep(0.01)
-        sentence = engine.waiting()
-        assert sentence is not None and re.fullmatch(rf"waiting for {server.url} for \d s of 30 s", sentence)
-        loading = Small(lambda path: "503 Loading", server.port)
+        assert re.fullmatch(rf"waiting for {server.url} for \d+ s of 30 s", await waits(engine))
+        loading, before = Small(lambda path: "503 Loading", server.port), len(pauses)
         async with loading.serving():
-            await asyncio.sleep(1.0)
-            assert loading.paths and set(loading.paths) == {"/health"}, "no request goes out"
-            assert len(loading.paths) <= 6 and not any(each.done() for each in asking)
+            await auntil(lambda: len(loading.paths) >= 3 and len(pauses) >= 8, "more probes")
+            assert set(loading.paths) == {"/health"}, "no request goes out"
+            assert len(loading.paths) <= len(pauses) - before + 1 and not any(each.done() for each in asking)
         async with server.serving():
             replies = await asyncio.gather(*asking)
             await engine.close()
         assert {(reply.text, reply.attempts) for reply in replies} == {("the answer", 1)}
         assert engine.waiting() is None
+        assert pauses[:5] == [0.1, 0.2, 0.4, 0.8, 1.6] and set(pauses[5:]) == {2.0}
 
-    run(main)
+    with reserved_port() as port:
+        run(lambda: main(Small(well, port)))
 
 
 def test_a_name_that_is_not_resolved_for_a_while_is_waited_for(
@@ -126,8 +136,7 @@ def test_a_name_that_is_not_resolved_for_a_while_is_waited_for(
             await engine.generate(make_request("x"))
             broken = True
             asking = asyncio.create_task(engine.generate(make_request("y")))
-            await asyncio.sleep(0.5)
-            assert engine.waiting() is not None
+            await waits(engine)
             broken = False
             assert (await asking).attempts == 1
             await engine.close()
@@ -135,7 +144,7 @@ def test_a_name_that_is_not_resolved_for_a_while_is_waited_for(
     run(main)
 
 
-@pytest.mark.parametrize("head", ["500 Internal Server Error", "502 Bad Gateway", "503 Busy", None])
+@every_row("head", ["500 Internal Server Error", "502 Bad Gateway", "503 Busy", None])
 def test_a_server_that_is_there_is_asked_no_more_often_than_allowed(head: str | None, make_request: MakeRequest) -> None:
     """It fails every request, and answers every probe: each try counts."""
 
@@ -182,98 +191,111 @@ def test_a_request_that_takes_the_server_down_each_time_is_given_up(make_request
     run(main)
 
 
-def test_an_answer_between_two_outages_restarts_the_patience_and_a_probe_does_not(make_request: MakeRequest) -> None:
+class Clock:
+    """A clock that only pauses move."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def test_an_answer_between_two_outages_restarts_the_patience_and_a_probe_does_not(caplog: pytest.LogCaptureFixture) -> None:
+    clock, back = Clock(), 0.0
+    server = Server(Connections("http://a/v1", trust_env=False, verify_tls=True))
+
+    async def is_there(server: Server) -> bool:
+        return clock.now >= back
+
     async def main() -> None:
-        server = Small(well)
-        async with server.serving():
-            engine = engine_at(server.url, max_attempts=1, patience=1.5)
-            await engine.generate(make_request("x"))
+        nonlocal back
+        router = Router([server], is_there, backoff=0.1, max_backoff=1.0, clock=clock)
+        patience = Patience(router, is_there, 4.0, sleep=clock.sleep, clock=clock)
+        patience.answered(server, by_gateway=False)
         for _ in range(2):
-            asking = asyncio.create_task(engine.generate(make_request("y")))
-            await asyncio.sleep(1.0)
-            async with server.serving():
-                assert (await asking).attempts == 1
-        began = time.monotonic()
-        server.answer = lambda path: "502 Bad Gateway" if path.endswith("completions") else "200 OK"
-        lost = asyncio.create_task(engine.generate(make_request("z")))
-        with pytest.raises(ServersAway, match=rf"no answer from {server.url} for [12] s, and the run waits for 1.5 s at most"):
-            await lost
-        assert 1.4 < time.monotonic() - began < 10
-        await engine.close()
+            back = clock.now + 3.0
+            assert await patience.outlasts(server, "it is away")
+            patience.answered(server, by_gateway=False)
+        began = clock.now
+        back = began + 3.0
+        assert await patience.outlasts(server, "it is away") and clock.now > began
+        patience.answered(server, by_gateway=True)
+        back = clock.now + 3.0
+        with pytest.raises(
+            ServersAway, match=r"no answer from http://a/v1 for 4 s, and the run waits for 4 s at most .*: it is"
+        ):
+            await patience.outlasts(server, "it is away")
+        assert clock.now == pytest.approx(began + 4.0)
 
     run(main)
+    assert [record.message for record in caplog.records if "back" in record.message] == ["http://a/v1 is back after 3 s"] * 3
 
 
 def test_discovery_waits_for_a_server_that_an_earlier_run_of_the_command_asked(make_request: MakeRequest) -> None:
-    async def main() -> None:
-        server = Small(well)
+    async def main(server: Small) -> None:
         async with server.serving():
             await engine_at(server.url).generate(make_request("x"))
         later = engine_at(server.url, model=None, max_attempts=1)
         asking = asyncio.create_task(later.discover())
-        await asyncio.sleep(0.5)
-        assert later.waiting() is not None
+        await waits(later)
         async with server.serving():
             assert await asking == "m"
         await later.close()
 
-    run(main)
+    with reserved_port() as port:
+        run(lambda: main(Small(well, port)))
 
 
 def test_a_url_that_never_answered_is_not_waited_for(make_request: MakeRequest) -> None:
     async def main() -> None:
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
         with pytest.raises(EngineError, match="could not be reached"):
             await engine_at(url, model=None, max_attempts=2).discover()
         with pytest.raises(FatalEngineError, match=r"no usable answer after 2 tries; at last .* could not be reached"):
             await engine_at(url, max_attempts=2).generate(make_request("x"))
 
-    run(main)
+    with reserved_port() as port:
+        url = f"http://127.0.0.1:{port}/v1"
+        run(main)
 
 
 def test_one_of_several_servers_that_is_away_at_the_start_is_done_without(make_request: MakeRequest) -> None:
-    async def main() -> None:
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            away = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+    async def main(away: str) -> None:
         async with Small(well).serving() as server:
             engine = engine_at(away, server.url, model=None, max_attempts=1)
             assert await engine.discover() == "m"
             assert (await engine.generate(make_request("x"))).attempts == 1
             await engine.close()
 
-    run(main)
+    with reserved_port() as port:
+        run(lambda: main(f"http://127.0.0.1:{port}/v1"))
 
 
 def test_servers_that_do_not_list_their_models_hold_up_none_that_does(
     make_request: MakeRequest, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Nothing answers at the first, the second takes connections and says nothing, and the third loads its model."""
-    monkeypatch.setattr("guieval.engines.http.chat_completions._CHECK_TIMEOUT", 0.5)
+    monkeypatch.setattr("guieval.engines.http.chat_completions._CHECK_TIMEOUT", 1.0)
 
     async def main() -> None:
-        with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_server(("127.0.0.1", 0)) as silent:
-            away, mute = (f"http://127.0.0.1:{each.getsockname()[1]}/v1" for each in (listener, silent))
-            listener.close()
+        with reserved_port() as nobody, socket.create_server(("127.0.0.1", 0)) as silent:
+            away, mute = (f"http://127.0.0.1:{port}/v1" for port in (nobody, silent.getsockname()[1]))
             loading = Small(lambda path: "503 Loading")
             async with loading.serving(), Small(well).serving() as server:
-                engine = engine_at(away, mute, loading.url, server.url, model=None, timeout=60.0)
-                began = time.monotonic()
+                engine = engine_at(away, mute, loading.url, server.url, model=None, timeout=2 * PATIENCE)
                 assert await engine.discover() == "m"
                 asking = (engine.generate(make_request("x", name=f"r{number}")) for number in range(8))
                 assert {reply.attempts for reply in await asyncio.gather(*asking)} == {1}
-                assert time.monotonic() - began < 10
                 loading.answer = well
                 loading.paths.clear()
-                for number in range(600):
+                number = 0
+                while "/v1/chat/completions" not in loading.paths:  # or the whole takes longer than a test may
+                    number += 1
                     await engine.generate(make_request("x", task=make_task(f"e{number}")))
-                    if "/v1/chat/completions" in loading.paths:
-                        break
-                    await asyncio.sleep(0.05)
-                else:
-                    pytest.fail("the server that is loaded is never asked")
                 await engine.close()
-        for url, why in ((away, "could not be reached"), (mute, "did not answer within 0.5 s"), (loading.url, "status 503")):
+        for url, why in ((away, "could not be reached"), (mute, "did not answer within 1 s"), (loading.url, "status 503")):
             (warning,) = (each.message for each in caplog.records if each.message.startswith(url))
             assert why in warning and warning.endswith("; the other servers go on, and this one is used once it answers")
 
@@ -283,16 +305,14 @@ def test_servers_that_do_not_list_their_models_hold_up_none_that_does(
 def test_an_outage_is_no_sign_of_too_much_at_once(make_request: MakeRequest) -> None:
     """A gateway's 503 during an outage does not lower an adaptive concurrency; the same of a server that is there does."""
 
-    async def main() -> None:
+    async def main(server: Small) -> None:
         pace = AdaptiveConcurrency(start=32)
-        server = Small(well)
         async with server.serving():
             engine = engine_at(server.url, pace=pace)
             await engine.generate(make_request("x"))
         async with Small(lambda path: "503 No upstream", server.port).serving():
             asking = [asyncio.create_task(engine.generate(make_request("y", name=f"r{number}"))) for number in range(8)]
-            await asyncio.sleep(0.5)
-            assert engine.waiting() is not None
+            await waits(engine)
         async with server.serving():
             replies: list[Reply] = await asyncio.gather(*asking)
             assert {reply.attempts for reply in replies} == {1} and pace.value == 32
@@ -310,18 +330,19 @@ def test_an_outage_is_no_sign_of_too_much_at_once(make_request: MakeRequest) -> 
             assert pace.value < 32
             await engine.close()
 
-    run(main)
+    with reserved_port() as port:
+        run(lambda: main(Small(well, port)))
 
 
 def test_closing_the_engine_ends_a_wait(make_request: MakeRequest) -> None:
     async def main() -> None:
         before = asyncio.all_tasks()
-        with MockServer(MockSettings(policy="fixed", reply="the answer")) as server:
-            engine = engine_at(server.base_url)
-            await engine.generate(make_request("x"))
-        asking = asyncio.create_task(engine.generate(make_request("y")))
-        await asyncio.sleep(0.5)
-        assert engine.waiting() is not None
+        with reserved_port() as port:
+            async with Small(well, port).serving() as server:
+                engine = engine_at(server.url)
+                await engine.generate(make_request("x"))
+            asking = asyncio.create_task(engine.generate(make_request("y")))
+            await waits(engine)
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)
         await engine.close()

@@ -23,6 +23,7 @@ def command(tmp_path: Path, *urls: str) -> list[str | Path]:
     return ["run", "--model", MODEL, "--bench", "demo", "--data", tmp_path / "demo", "--out", tmp_path / "run", *where, *few]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("status", [400, 422])
 def test_a_server_that_refuses_everything_ends_the_run(tmp_path: Path, guieval: CommandLine, status: int) -> None:
     refusing = MockSettings(model=MODEL, policy="centre", error_rate=1.0, error_status=status)

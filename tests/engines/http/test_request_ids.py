@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from guieval.engines import parse_request_id, request_id, with_try, without_try
 from guieval.steps import StepKey
+from tests.rows import every_row
 
 parts = st.text(st.characters())  # surrogates, separators and control characters included
 keys = st.builds(StepKey, parts, parts, parts, st.integers(0, 10**6))
@@ -36,7 +37,7 @@ def test_the_documented_form() -> None:
     assert request_id(StepKey("aitz", "general", "a|b é", 3), 1) == "aitz|general|a%7Cb%20%C3%A9|3|1"
 
 
-@pytest.mark.parametrize("text", ["", "probe", "a|b|c|d|e", "a|b|c|1|-1", "a|b|c|1", "a|b|c|1|2|3"])
+@every_row("text", ["", "probe", "a|b|c|d|e", "a|b|c|1|-1", "a|b|c|1", "a|b|c|1|2|3"])
 def test_other_texts_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not a request id"):
         parse_request_id(text)

@@ -18,6 +18,7 @@ from guieval.models import Reply, Request
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.engines.conftest import MakeRequest
 from tests.engines.http.test_openai_engine import ask, ask_raw, completion
+from tests.rows import every_row
 
 TOOLS = [{"type": "function", "function": {"name": "click", "parameters": {"type": "object", "properties": {}}}}]
 CLICK = '<tool_call>\n{"name": "click", "arguments": {"x": 1}}\n</tool_call>'
@@ -27,7 +28,7 @@ def call(name: Any, arguments: Any) -> dict[str, Any]:
     return {"id": "call_0", "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("content", "calls", "text"),
     [
         ("", [call("click", '{"x": 1}')], CLICK),
@@ -73,7 +74,7 @@ def test_the_way_there_and_back(calls: list[tuple[str, dict[str, Any]]]) -> None
     assert [(each["function"]["name"], json.loads(each["function"]["arguments"])) for each in found] == calls
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "words",
@@ -90,7 +91,7 @@ def test_what_is_no_call_stays_words(text: str) -> None:
     assert text_as_calls(text) == (text, [])
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("message", "text"),
     [
         ({"content": None, "tool_calls": [call("click", '{"x": 1}')]}, CLICK),

@@ -14,6 +14,7 @@ from guieval.engines.in_process.chat_prompts import chat_messages, chat_options,
 from guieval.engines.in_process.transformers import refuse_second_resize
 from guieval.errors import UsageError
 from guieval.models import Request
+from tests.rows import every_row
 
 MakeRequest = Callable[..., Request]
 
@@ -87,7 +88,7 @@ def test_pictures_are_decoded_in_order(make_request: MakeRequest) -> None:
         pictures(make_request("a", images=[Screenshot(whole.data[:40], "png", whole.size)]))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("size", "rows", "columns", "fits"),
     [
         ((364, 812), 58, 26, True),  # 26 * 14 = 364 and 58 * 14 = 812: as sent

@@ -16,6 +16,7 @@ from guieval.frames import PER_1000, Frame
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ModelConfig, ModelInput, ParsedResponse, Reply, Request
 from guieval.steps import StepTaskModel
+from tests.rows import every_row
 
 
 class Agent(ABCModel):
@@ -63,7 +64,7 @@ class OddError(Exception):
     pass
 
 
-@pytest.mark.parametrize("error", [OddError("lost"), KeyError("x"), StopIteration(3), MemoryError("m")])
+@every_row("error", [OddError("lost"), KeyError("x"), StopIteration(3), MemoryError("m")])
 def test_what_the_agent_raises_is_named(error: Exception, make_request: Callable[..., Request]) -> None:
     def respond(request: Request) -> str:
         raise error

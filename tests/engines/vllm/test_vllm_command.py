@@ -16,6 +16,7 @@ from guieval.engines.vllm.kept_servers import command_digest
 from guieval.errors import UsageError
 from guieval.models import ModelConfig
 from guieval.registry import config_folder, list_models, model_config
+from tests.rows import every_row
 
 TEMPLATES = config_folder() / "chat_templates"
 START = ["python", "-m", "vllm.entrypoints.openai.api_server"]
@@ -32,7 +33,7 @@ def own(**values: Any) -> list[str]:
     return server_command(BARE, VLLMSettings.of(values), 1)[11:]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "expected"),
     [
         (
@@ -87,7 +88,7 @@ def test_every_checkpoint_with_weights_has_a_command() -> None:
             assert words(name)[:5] == [*START, "--model", model_config(name).hf_id]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("values", "expected"),
     [
         ({}, ["--limit-mm-per-prompt", '{"image": 5}', "--trust-remote-code"]),
@@ -173,7 +174,7 @@ def test_a_chat_template_is_a_shipped_one_a_file_or_written_out(tmp_path: Path, 
         words("glm-4.5v", **{"chat-template": "agvis.jinja"})
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("values", "sentence"),
     [
         ({"port": 8000}, "vllm.port cannot be set: guieval takes a free one"),

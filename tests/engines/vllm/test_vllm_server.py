@@ -9,27 +9,34 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from guieval.engines.vllm.command import VLLMSettings
 from guieval.engines.vllm.kept_servers import process_start
-from guieval.engines.vllm.server import ServerFailure, VLLMServer, free_port
+from guieval.engines.vllm.server import ServerFailure, VLLMServer
 from guieval.errors import UsageError
 from guieval.journal import METRICS, STEPS, Records
 from guieval.models import ModelConfig
+from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
+from tests.outage import reserved_port
+from tests.programs import guard, started
+from tests.rows import every_row
+from tests.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="vLLM is started on Linux only")
 
 FAKE = f"{sys.executable} {REPOSITORY / 'tests' / 'engines' / 'vllm' / 'fake_vllm.py'}"
 MODEL = ModelConfig(name="tiny", adapter="qwen2_5_vl", hf_id="org/tiny")
-PATIENCE = 60.0
 
 
 class Fake:
@@ -54,15 +61,13 @@ class Fake:
         return [pid for pid in pids if process_start(pid) is not None]
 
 
-def wait_until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come to pass"
-        time.sleep(0.02)
+def nothing_left(fake: Fake) -> None:
+    until(lambda: not fake.left, "the end of every process", every=0.02)
 
 
 @pytest.fixture
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
+    guard()  # of servers, whose supervisors are in sessions of their own
     made = Fake(tmp_path, monkeypatch)
     yield made
     for pid in made.left:  # a failed test must not leave any either
@@ -71,7 +76,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
 
 def settings(**values: Any) -> VLLMSettings:
     others = {name: values.pop(name) for name in ("reuse", "state") if name in values}
-    return VLLMSettings.of({"command": FAKE, "stop-timeout": 1.0, "start-timeout": PATIENCE, **values}, **others)
+    return VLLMSettings.of({"command": FAKE, "stop-timeout": 0.2, "start-timeout": PATIENCE, **values}, **others)
 
 
 def get(url: str) -> Any:
@@ -129,26 +134,21 @@ def test_however_its_owner_ends_no_process_stays(tmp_path: Path, fake: Fake, end
     if at_once:
         assert fake.left == []
     assert len(fake.starts) == 1
-    wait_until(lambda: fake.left == [])
+    nothing_left(fake)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_owner_that_is_stopped_while_it_waits_leaves_nothing(tmp_path: Path, fake: Fake, number: int) -> None:
     fake.order(never=True)
-    owner = subprocess.Popen(
-        [sys.executable, "-c", PARENT.format(ending="pass"), str(tmp_path / "vllm.log")],
-        cwd=REPOSITORY,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    wait_until(lambda: fake.starts)
-    owner.send_signal(number)
-    out, err = owner.communicate(timeout=PATIENCE)
+    words = [sys.executable, "-c", PARENT.format(ending="pass"), str(tmp_path / "vllm.log")]
+    with started(words, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as owner:
+        until(lambda: fake.starts, "a start of the server")
+        owner.send_signal(number)
+        out, err = owner.communicate(timeout=PATIENCE)
     assert out == ""
     if number != signal.SIGKILL:
         assert "KeyboardInterrupt" in err and fake.left == []
-    wait_until(lambda: fake.left == [])
+    nothing_left(fake)
 
 
 def test_one_that_ends_at_start_shows_its_last_lines(tmp_path: Path, fake: Fake) -> None:
@@ -164,11 +164,19 @@ def test_one_that_ends_at_start_shows_its_last_lines(tmp_path: Path, fake: Fake)
     assert log.read_text().startswith("a line of an earlier start\n"), "the log is appended to"
 
 
-def test_one_that_is_never_ready_is_taken_down(tmp_path: Path, fake: Fake) -> None:
+def test_one_that_is_never_ready_is_taken_down(tmp_path: Path, fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
     fake.order(never=True)
-    limited = settings(**{"start-timeout": 1.5, "stop-timeout": 0.2})
-    with pytest.raises(ServerFailure, match=r"not ready within 1\.5 s \(--set vllm\.start-timeout=SECONDS\)") as raised:
-        VLLMServer(MODEL, limited, tmp_path / "vllm.log").start()
+    now = time.monotonic
+    ahead = 0.0
+
+    def started_up(seconds: float, line: str) -> None:
+        nonlocal ahead
+        ahead = 700.0 * (line == "ready or not")
+
+    monkeypatch.setattr("guieval.engines.vllm.server.time", SimpleNamespace(monotonic=lambda: now() + ahead, sleep=time.sleep))
+    limited = settings(**{"start-timeout": 600})
+    with pytest.raises(ServerFailure, match=r"not ready within 600 s \(--set vllm\.start-timeout=SECONDS\)") as raised:
+        VLLMServer(MODEL, limited, tmp_path / "vllm.log", on_wait=started_up).start()
     assert raised.value.lines[-1] == "ready or not"
     assert len(fake.starts) == 1 and fake.left == []
 
@@ -186,19 +194,19 @@ FORKED = "child = os.fork(); child or __import__('time').sleep(600); print(child
 
 def test_a_forked_child_does_not_keep_the_server_of_a_killed_owner(tmp_path: Path, fake: Fake) -> None:
     words = [sys.executable, "-c", PARENT.format(ending=FORKED), str(tmp_path / "vllm.log")]
-    with subprocess.Popen(words, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as owner:
+    with started(words, cwd=REPOSITORY, stdout=subprocess.PIPE) as owner:
         assert owner.stdout is not None and owner.stdout.readline() == "ready\n"
         child = int(owner.stdout.readline())
         try:
-            wait_until(lambda: fake.left == [])
+            nothing_left(fake)
             assert process_start(child) is not None
         finally:
             os.kill(child, signal.SIGKILL)
 
 
 def test_a_port_that_was_taken_meanwhile_is_left_to_its_new_owner(tmp_path: Path, fake: Fake) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as holder:
-        taken, free = holder.getsockname()[1], free_port()
+    with socket.create_server(("127.0.0.1", 0)) as holder, reserved_port() as free:
+        taken = holder.getsockname()[1]
         ports = iter([taken, free])
         with VLLMServer(MODEL, settings(), tmp_path / "vllm.log", ports=lambda: next(ports)) as server:
             assert server.base_url == f"http://127.0.0.1:{free}/v1"
@@ -209,8 +217,8 @@ def test_a_port_that_was_taken_meanwhile_is_left_to_its_new_owner(tmp_path: Path
 def test_another_models_server_on_the_port_is_not_taken_for_ours(tmp_path: Path, fake: Fake) -> None:
     from guieval.testing.mock_server import MockServer, MockSettings
 
-    with MockServer(MockSettings(served_models=("other",), policy="fixed")) as other:
-        ports = iter([int(other.base_url.split(":")[2].split("/")[0]), free_port()])
+    with MockServer(MockSettings(served_models=("other",), policy="fixed")) as other, reserved_port() as free:
+        ports = iter([int(other.base_url.split(":")[2].split("/")[0]), free])
         with VLLMServer(MODEL, settings(), tmp_path / "vllm.log", ports=lambda: next(ports)) as server:
             assert server.base_url != other.base_url
             assert get(f"{server.base_url}/models")["data"][0]["id"] == "tiny"
@@ -224,14 +232,14 @@ def test_one_that_is_killed_later_is_reported_at_once(tmp_path: Path, fake: Fake
     with VLLMServer(MODEL, settings(), tmp_path / "vllm.log") as server:
         start = fake.starts[0]
         os.kill(start["pids"][0] if victim == "pids" else start["supervisor"], signal.SIGKILL)
-        wait_until(lambda: not server.alive)
+        until(lambda: not server.alive, "the end of the server")
         with pytest.raises(ServerFailure, match=message) as raised:
             server.check_alive()
         assert raised.value.lines[0] == "loading weights: 100%"
     if victim == "pids":
         assert fake.left == []
     else:  # a process that left its group is not looked after any more
-        wait_until(lambda: fake.left == [start["pids"][2]])
+        until(lambda: fake.left == [start["pids"][2]], "the end of all but one")
 
 
 def test_a_server_that_died_between_two_runs_is_restarted(tmp_path: Path, fake: Fake) -> None:
@@ -244,7 +252,7 @@ def test_a_server_that_died_between_two_runs_is_restarted(tmp_path: Path, fake: 
         launching.use(server)
         assert len(fake.starts) == 1
         os.kill(fake.starts[0]["pids"][0], signal.SIGKILL)
-        wait_until(lambda: not server.alive)
+        until(lambda: not server.alive, "the end of the server")
         launching.use(server)
         launching.check()
         assert len(fake.starts) == 2 and get(f"{server.base_url}/models")["data"][0]["id"] == "tiny"
@@ -266,15 +274,15 @@ def test_a_server_that_is_left_running_serves_the_next_one_and_ends_on_request(t
         assert unlike.base_url != url
         assert unlike.pid is not None
         os.kill(unlike.pid, signal.SIGTERM)
-        wait_until(lambda: len(fake.left) == 4)
+        until(lambda: len(fake.left) == 4, "the end of one of two servers")
     os.kill(fake.starts[0]["pids"][0], signal.SIGSTOP)  # hangs, and hears no SIGTERM
     os.kill(pid, signal.SIGTERM)
-    wait_until(lambda: fake.left == [])
+    nothing_left(fake)
     with made("four.log") as fourth:
         assert not fourth.reused
         fourth.check_alive()
         os.kill(fourth.pid or 0, signal.SIGTERM)
-        wait_until(lambda: fake.left == [])
+        nothing_left(fake)
         with pytest.raises(ServerFailure, match="the vLLM server is gone"):
             fourth.check_alive()
 
@@ -289,13 +297,13 @@ def test_an_owner_that_is_killed_leaves_a_server_only_once_it_is_ready(tmp_path:
     with VLLMServer(MODEL, settings(reuse=True, state=tmp_path / "servers"), tmp_path / "two.log") as server:
         assert server.reused
     os.kill(server.pid or 0, signal.SIGTERM)
-    wait_until(lambda: fake.left == [])
+    nothing_left(fake)
     fake.order(never=True)
-    waiting = subprocess.Popen(words, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    wait_until(lambda: len(fake.starts) == 2)
-    waiting.send_signal(number)
-    waiting.communicate(timeout=PATIENCE)
-    wait_until(lambda: fake.left == [])
+    with started(words, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as waiting:
+        until(lambda: len(fake.starts) == 2, "a second start of the server")
+        waiting.send_signal(number)
+        waiting.communicate(timeout=PATIENCE)
+    nothing_left(fake)
 
 
 def test_what_is_not_there_is_one_sentence(tmp_path: Path) -> None:
@@ -319,21 +327,28 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[s
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
     def words(*more: str, out: str = "run") -> list[str]:
-        start = [sys.executable, "-m", "guieval", "run", "--engine", "vllm", "--model", NAME, "--bench", "demo"]
+        start = ["run", "--engine", "vllm", "--model", NAME, "--bench", "demo"]
         start += ["--set", "bench_options.episodes=4", "--data", str(tmp_path / "demo"), "--out", str(tmp_path / out)]
-        return [*start, "--set", f"vllm.command={FAKE}", "--set", "vllm.stop_timeout=1", *more]
+        return [*start, "--set", f"vllm.command={FAKE}", "--set", "vllm.stop_timeout=0.2", *more]
 
     return words
+
+
+def program(words: Sequence[str]) -> AbstractContextManager[subprocess.Popen[str]]:
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return started([sys.executable, "-m", "guieval", *words], **streams)  # type: ignore[arg-type]
 
 
 def steps(folder: Path) -> int:
     return sum(record.finished for record in Records(folder)) if (folder / STEPS).exists() else 0
 
 
-def test_one_server_serves_all_modes_of_a_run(tmp_path: Path, fake: Fake, run: Callable[..., list[str]]) -> None:
+def test_one_server_serves_all_modes_of_a_run(
+    tmp_path: Path, fake: Fake, run: Callable[..., list[str]], guieval: CommandLine
+) -> None:
     fake.order(answers={"model": NAME, "policy": "random"})
-    done = subprocess.run(run("--mode", "offline", "--mode", "soeval"), capture_output=True, text=True, timeout=PATIENCE)
-    assert done.returncode == 0, done.stderr
+    done = guieval(*run("--mode", "offline", "--mode", "soeval"))
+    assert done.code == 0, done
     assert len(fake.starts) == 1 and fake.left == []
     assert (tmp_path / "run" / "vllm.log").exists()
     assert steps(tmp_path / "run" / "offline") == steps(tmp_path / "run" / "soeval") > 0
@@ -343,17 +358,20 @@ def test_one_server_serves_all_modes_of_a_run(tmp_path: Path, fake: Fake, run: C
 
 @pytest.mark.parametrize("attempts", ["1", "5"])
 def test_a_server_that_dies_midway_ends_the_run_which_then_goes_on(
-    tmp_path: Path, fake: Fake, run: Callable[..., list[str]], attempts: str
+    tmp_path: Path, fake: Fake, run: Callable[..., list[str]], attempts: str, guieval: CommandLine
 ) -> None:
     fake.order(answers={"model": NAME, "policy": "random", "latency": 0.4, "sigma": 0.0, "concurrency": 1})
     folder = tmp_path / "run"
-    process = subprocess.Popen(
-        run("--max-attempts", attempts, "--concurrency", "2"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    wait_until(lambda: steps(folder) >= 2)
-    os.kill(fake.starts[0]["pids"][0], signal.SIGKILL)
-    out, err = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 1 and "Traceback" not in err, err
+
+    def kill() -> None:
+        until(lambda: steps(folder) >= 2, "two steps")
+        os.kill(fake.starts[0]["pids"][0], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    code, out, err = guieval(*run("--max-attempts", attempts, "--concurrency", "2"))
+    killer.join()
+    assert code == 1, err
     assert "guieval: the vLLM server was ended by SIGKILL (out of memory?); its log is" in err and "  ready or not\n" in err
     assert f"resume:   guieval run --resume {folder} " in out and f"run:      {folder}\n" in out
     assert "By group: type match / exact match" in out and (folder / METRICS).exists(), "what was answered is reported"
@@ -362,15 +380,15 @@ def test_a_server_that_dies_midway_ends_the_run_which_then_goes_on(
     assert kept >= 2 and fake.left == []
     fake.order(answers={"model": NAME, "policy": "random"})
     (as_printed,) = [line for line in out.splitlines() if line.startswith("resume:")]
-    again = [sys.executable, "-m", *shlex.split(as_printed.removeprefix("resume:"))]
-    done = subprocess.run(again, capture_output=True, text=True, timeout=PATIENCE)
-    assert done.returncode == 0, done.stdout + done.stderr
+    again = shlex.split(as_printed.removeprefix("resume:"))[1:]
+    done = guieval(*again)
+    assert done.code == 0, done
     assert steps(folder) > kept and fake.left == []
-    whole = done.stdout
+    whole = done.out
     fake.order(crash=7)
-    done = subprocess.run(again, capture_output=True, text=True, timeout=PATIENCE)
-    assert done.returncode == 0 and len(fake.starts) == 2, "nothing is left to ask, so no server is needed"
-    assert done.stdout.splitlines()[:5] == whole.splitlines()[:5]
+    done = guieval(*again)
+    assert done.code == 0 and len(fake.starts) == 2, "nothing is left to ask, so no server is needed"
+    assert done.out.splitlines()[:5] == whole.splitlines()[:5]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
@@ -378,26 +396,26 @@ def test_stopping_the_program_takes_the_server_along(
     tmp_path: Path, fake: Fake, run: Callable[..., list[str]], number: int
 ) -> None:
     fake.order(answers={"model": NAME, "policy": "random", "latency": 0.4, "sigma": 0.0, "concurrency": 1})
-    process = subprocess.Popen(run("--concurrency", "2"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    wait_until(lambda: steps(tmp_path / "run") >= 1)
-    process.send_signal(number)
-    out, err = process.communicate(timeout=PATIENCE)
+    with program(run("--concurrency", "2")) as process:
+        until(lambda: steps(tmp_path / "run") >= 1, "a step", running=process)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=PATIENCE)
     if number == signal.SIGKILL:
         assert process.returncode == -signal.SIGKILL
     else:
         assert process.returncode == 130 and "resume:" in out and "Traceback" not in err, err
         assert fake.left == []
-    wait_until(lambda: fake.left == [])
+    nothing_left(fake)
 
 
 def test_a_server_that_does_not_start_is_reported_with_its_last_lines(
-    tmp_path: Path, fake: Fake, run: Callable[..., list[str]]
+    tmp_path: Path, fake: Fake, run: Callable[..., list[str]], guieval: CommandLine
 ) -> None:
     fake.order(crash=7)
-    done = subprocess.run(run(), capture_output=True, text=True, timeout=PATIENCE)
-    assert done.returncode == 1 and "Traceback" not in done.stderr
-    assert "ended with exit code 7" in done.stderr and done.stderr.endswith("  CUDA error: out of memory\n")
-    assert done.stdout == f"resume:   guieval run --resume {tmp_path / 'run'} --set {shlex.quote(f'vllm.command={FAKE}')}\n"
+    done = guieval(*run())
+    assert done.code == 1
+    assert "ended with exit code 7" in done.err and done.err.endswith("  CUDA error: out of memory\n")
+    assert done.out == f"resume:   guieval run --resume {tmp_path / 'run'} --set {shlex.quote(f'vllm.command={FAKE}')}\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -405,26 +423,28 @@ def test_stopping_the_program_while_the_server_starts(
     tmp_path: Path, fake: Fake, run: Callable[..., list[str]], number: int
 ) -> None:
     fake.order(never=True)
-    process = subprocess.Popen(run(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    wait_until(lambda: fake.starts)
-    process.send_signal(number)
-    out, err = process.communicate(timeout=PATIENCE)
+    with program(run()) as process:
+        until(lambda: fake.starts, "a start of the server", running=process)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, fake.left) == (130, []) and "Traceback" not in err, err
     assert out == f"resume:   guieval run --resume {tmp_path / 'run'} --set {shlex.quote(f'vllm.command={FAKE}')}\n"
 
 
-def test_a_server_left_running_is_reported_and_used_again(fake: Fake, run: Callable[..., list[str]]) -> None:
+def test_a_server_left_running_is_reported_and_used_again(
+    fake: Fake, run: Callable[..., list[str]], guieval: CommandLine
+) -> None:
     fake.order(answers={"model": NAME, "policy": "random"})
     for out in ("one", "two"):
-        done = subprocess.run(run("--reuse-server", out=out), capture_output=True, text=True, timeout=PATIENCE)
-        assert done.returncode == 0, done.stderr
-        assert f"is left running; `kill {fake.starts[0]['supervisor']}` ends it" in done.stdout
+        done = guieval(*run("--reuse-server", out=out))
+        assert done.code == 0, done
+        assert f"is left running; `kill {fake.starts[0]['supervisor']}` ends it" in done.out
     assert len(fake.starts) == 1
     os.kill(fake.starts[0]["supervisor"], signal.SIGTERM)
-    wait_until(lambda: fake.left == [])
+    nothing_left(fake)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("more", "message"),
     [
         (("--base-url", "http://127.0.0.1:1/v1"), "--engine vllm starts its own server: leave out --base-url"),
@@ -436,8 +456,7 @@ def test_a_server_left_running_is_reported_and_used_again(fake: Fake, run: Calla
     ],
 )
 def test_a_mistake_is_one_sentence_before_anything_is_made(
-    tmp_path: Path, run: Callable[..., list[str]], more: tuple[str, ...], message: str
+    tmp_path: Path, run: Callable[..., list[str]], guieval: CommandLine, more: tuple[str, ...], message: str
 ) -> None:
-    done = subprocess.run(run(*more), capture_output=True, text=True, timeout=PATIENCE)
-    assert done.returncode == 2 and message in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    assert message in guieval.sentence(*run(*more))
     assert not (tmp_path / "run").exists()

@@ -20,6 +20,8 @@ from guieval.online import ABCDevice
 from guieval.online.conformance import check_environment
 from guieval.online.find import load_environment
 from guieval.online.pages.browsergym import BrowserGym
+from tests.programs import started
+from tests.waiting import PATIENCE
 
 GYMNASIUM = """
 registry = dict.fromkeys(["browsergym/counting.two", "browsergym/counting.one", "browsergym/other.task", "CartPole-v1"])
@@ -201,12 +203,10 @@ def test_a_worker_that_hangs_ends_with_guieval(tmp_path: Path) -> None:
         "    await device.step([Type(text='hang')])\n"
         "asyncio.run(hold())\n"
     )
-    process = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None and process.stdout.readline() == "ready\n"
-    (worker,) = psutil.Process(process.pid).children()
-    process.kill()
-    process.wait()
-    _, alive = psutil.wait_procs([worker], timeout=10)
+    with started([sys.executable, script], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        (worker,) = psutil.Process(process.pid).children()
+    _, alive = psutil.wait_procs([worker], timeout=PATIENCE)
     assert not alive
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import subprocess
 import sys
 import threading
@@ -21,6 +19,8 @@ from PIL import Image
 from guieval.actions import Click, ExecutableAction, Hover, Point, Press, Stop, Type, Wait
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online import ABCDevice, EnvironmentTask
+from tests.programs import started
+from tests.waiting import PATIENCE
 
 pytest.importorskip("playwright.async_api", reason="playwright is not installed")
 pytest.importorskip("miniwob", reason="miniwob is not installed")
@@ -52,13 +52,13 @@ def task(name: str) -> EnvironmentTask:
 
 
 def slowly(*values: object) -> list[Any]:
-    """Parameters that only `pytest -m slow` takes."""
-    return [pytest.param(value, marks=pytest.mark.slow) for value in values]
+    """Parameters that only `pytest --tier full` takes."""
+    return [pytest.param(value, marks=pytest.mark.full) for value in values]
 
 
 @pytest.mark.parametrize("every", [7, *slowly(1)])
 def test_every_page_starts_and_is_judged(every: int) -> None:
-    """One page in seven; `pytest -m slow tests/online` takes all."""
+    """One page in seven; `pytest --tier full tests/online` takes all."""
     environment = MiniWoB(scale=1)
 
     async def work(device: ABCDevice) -> None:
@@ -220,16 +220,14 @@ def test_nothing_is_left_of_a_killed_process(tmp_path: Path) -> None:
     script.write_text(
         "import asyncio\nfrom guieval.online.pages.miniwob import MiniWoB\n"
         "async def hold():\n    device = await MiniWoB().open()\n"
-        "    await device.reset(MiniWoB().tasks()[0], 0)\n    print('ready', flush=True)\n    await asyncio.sleep(60)\n"
+        "    await device.reset(MiniWoB().tasks()[0], 0)\n    print('ready', flush=True)\n    await asyncio.sleep(600)\n"
         "asyncio.run(hold())\n"
     )
-    process = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None and process.stdout.readline() == "ready\n"
-    below = psutil.Process(process.pid).children(recursive=True)
-    assert any("chrom" in child.name() for child in below)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    _, alive = psutil.wait_procs(below, timeout=10)
+    with started([sys.executable, script], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        below = psutil.Process(process.pid).children(recursive=True)
+        assert any("chrom" in child.name() for child in below)
+    _, alive = psutil.wait_procs(below, timeout=PATIENCE)
     assert not alive
 
 
@@ -248,8 +246,7 @@ def test_a_page_s_clock_follows_steps_and_not_real_time() -> None:
         await device.reset(task("click-test"), 0)
         page = device._browser.page  # type: ignore[attr-defined]
         before = await page.evaluate("Date.now()")
-        await asyncio.sleep(0.3)
-        for _ in range(3):
+        for _ in range(3):  # each takes some milliseconds of real time
             await device.step([Press(button="HOME")])
         return float(await page.evaluate("Date.now()") - before)
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,6 +18,8 @@ from guieval.actions import Click, Point, Stop
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online import ABCDevice, EnvironmentTask
 from guieval.online.conformance import check_environment
+from tests.programs import started
+from tests.waiting import PATIENCE
 
 pytest.importorskip("playwright.async_api", reason="playwright is not installed")
 pytest.importorskip("requests", reason="requests is not installed")
@@ -199,22 +199,16 @@ def test_servers_listen_on_this_machine_only_and_none_outlives_a_kill(checkout: 
         "    device = await environment.open()\n"
         "    await device.reset(environment.tasks()[0], 0)\n"
         "    print('ready', flush=True)\n"
-        "    await asyncio.sleep(60)\n"
+        "    await asyncio.sleep(600)\n"
         "asyncio.run(hold())\n"
     )
-    process = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
-    try:
+    with started([sys.executable, script], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stdout.readline() == "ready\n"
         (server,) = servers_of(psutil.Process(process.pid))
         listening = [each.laddr.ip for each in server.net_connections() if each.status == psutil.CONN_LISTEN]
         assert listening == ["127.0.0.1"]
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    deadline = time.monotonic() + 20
-    while server.is_running() and server.status() != psutil.STATUS_ZOMBIE:
-        assert time.monotonic() < deadline, "the app's server outlives guieval"
-        time.sleep(0.1)
+    _, alive = psutil.wait_procs([server], timeout=PATIENCE)
+    assert not [each for each in alive if each.status() != psutil.STATUS_ZOMBIE], "the app's server outlives guieval"
 
 
 def test_mistakes_give_one_sentence(checkout: Path, tmp_path: Path) -> None:

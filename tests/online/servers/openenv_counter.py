@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
 from openenv.core.env_server import Action, Environment, Observation, State, create_fastapi_app
+
+from tests.waiting import PATIENCE, until
 
 
 class CounterAction(Action):  # type: ignore[misc]  # the package may be missing
@@ -54,19 +55,16 @@ class CounterEnvironment(Environment):  # type: ignore[misc]
 
 @contextmanager
 def running() -> Iterator[str]:
-    """The address of the server, which asks its clients for a pong every 0.4 s."""
+    """The address of the server."""
     app = create_fastapi_app(CounterEnvironment, CounterAction, CounterObservation, max_concurrent_envs=4)
     listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(
-        uvicorn.Config(app, log_config=None, ws_ping_interval=0.4, ws_ping_timeout=0.4, timeout_graceful_shutdown=1)
-    )
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
-    while not server.started:
-        time.sleep(0.02)
+    until(lambda: server.started, "OpenEnv's server")
     try:
         yield f"ws://127.0.0.1:{listener.getsockname()[1]}"
     finally:
         server.should_exit = True
-        thread.join(10)
+        thread.join(PATIENCE)
         listener.close()

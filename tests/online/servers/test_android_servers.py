@@ -40,10 +40,12 @@ from guieval.online.conformance import check_environment
 from guieval.online.servers.androidworld import AndroidWorld, android_action
 from guieval.online.servers.mobileworld import MobileWorld, mobile_action
 from guieval.testing.mock_server import MockServer, MockSettings
+from tests.online.deadlines import SECONDS, Deadlines
 from tests.online.in_thread import InThread
 from tests.online.servers.android_servers import AndroidWorldServer, Emulator, MobileWorldServer
 from tests.online.servers.test_openenv import outcomes
 from tests.online.test_runs import AGENT
+from tests.rows import every_row
 
 RIGHT, LEFT = Click(point=Point(900, 500)), Click(point=Point(100, 500))
 DEVICE_ACTIONS = (
@@ -194,7 +196,7 @@ def test_the_servers_take_every_action_that_is_sent(place: Any) -> None:
     assert translate(Press(button="RECENT"), (36, 80)) is None
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("action", "android", "mobile"),
     [
         (Click(point=Point(1000, 0)), {"action_type": "click", "x": 1079, "y": 0}, ...),
@@ -259,7 +261,9 @@ def agent(folder: Path, replies: list[Any]) -> dict[str, Any]:
 
 @BOTH
 @pytest.mark.parametrize("trouble", ["error", "hang", "crash", "nonsense"])
-def test_a_run_repeats_a_task_whose_emulator_broke(tmp_path: Path, place: Any, trouble: str) -> None:
+def test_a_run_repeats_a_task_whose_emulator_broke(
+    tmp_path: Path, place: Any, trouble: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken() -> Any:
         if len(server.actions) != 1 or len(server.calls) > 40:
             return None
@@ -268,9 +272,10 @@ def test_a_run_repeats_a_task_whose_emulator_broke(tmp_path: Path, place: Any, t
             return web.json_response({"detail": "Device is not healthy"}, status=500)
         if trouble == "nonsense":
             return web.json_response(["?"])
-        return asyncio.sleep(30, None) if trouble == "hang" else "hang up"
+        return deadlines.hang() if trouble == "hang" else "hang up"
 
     with place() as (server, environment):
+        deadlines = Deadlines(monkeypatch, type(environment))
         assert isinstance(server, Emulator)
         # a GET whose connection breaks is sent again by aiohttp, so the crash is at an action
         server.failures["/screenshot" if trouble != "crash" else ACTION[environment.name]] = broken
@@ -278,7 +283,7 @@ def test_a_run_repeats_a_task_whose_emulator_broke(tmp_path: Path, place: Any, t
             **agent(tmp_path, [LEFT, RIGHT, Stop()]),
             bench=environment.name,
             bench_options={"url": environment.servers.addresses[0]} | ({"wait": 0.0} if place is mobileworld else {}),
-            environment_timeout=3.0 if trouble == "hang" else 30.0,
+            environment_timeout=SECONDS,
             out=tmp_path / "run",
         )
     assert result.complete and not server.failures and not server.running
@@ -332,7 +337,7 @@ def test_a_score_that_is_none_is_an_environment_failure(place: Any, value: Any) 
             on(environment, play)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("kind", "options", "sentence"),
     [
         (AndroidWorld, {}, "environment 'androidworld' needs the address of its server: --set bench_options.url=http://"),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 import subprocess
 import sys
+import threading
 from base64 import b64decode
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
@@ -30,8 +30,12 @@ from guieval.online.servers.openenv_session import Session
 from guieval.online.trajectory import Outcome, read_outcome
 from guieval.testing.phone import generate_episode
 from tests.command_line import CommandLine
+from tests.online.deadlines import SECONDS, Deadlines
 from tests.online.in_thread import InThread
 from tests.online.test_runs import AGENT, SCRIPTS
+from tests.programs import started
+from tests.rows import every_row
+from tests.waiting import PATIENCE
 
 CLICK = {"type": "CLICK", "point": [500, 500]}
 
@@ -87,7 +91,7 @@ def test_the_seed_chooses_a_task_and_the_last_step_ends_it() -> None:
     assert state["data"]["score"]["success"] is False
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("message", "code", "sentence"),
     [
         ("{", "INVALID_JSON", "the message is not JSON"),
@@ -120,11 +124,11 @@ def test_a_wrong_action_changes_nothing() -> None:
 
 
 class Frail(PhoneEnvironment):
-    """The phone, whose devices break or hang at their second step, as often as ``bad`` states."""
+    """The phone, whose devices break at their second step, as often as ``bad`` states; with ``deadlines`` they hang there."""
 
     name = "frail"
     bad: ClassVar[int] = 1
-    hangs: ClassVar[bool] = False
+    deadlines: ClassVar[Deadlines | None] = None
     opened: ClassVar[int] = 0
     closed: ClassVar[int] = 0
 
@@ -145,8 +149,8 @@ class FrailDevice(ABCDevice):
         self.steps += 1
         if self.steps == 2 and Frail.bad > 0:
             Frail.bad -= 1
-            if Frail.hangs:
-                await asyncio.sleep(60)
+            if Frail.deadlines is not None:
+                await Frail.deadlines.hang()
             raise EnvironmentFailure("the emulator has crashed")
         return await self.device.step(actions)
 
@@ -161,18 +165,20 @@ class FrailDevice(ABCDevice):
 
 @pytest.fixture
 def frail(monkeypatch: pytest.MonkeyPatch) -> type[Frail]:
-    for name, value in {"bad": 1, "hangs": False, "opened": 0, "closed": 0}.items():
+    for name, value in {"bad": 1, "deadlines": None, "opened": 0, "closed": 0}.items():
         monkeypatch.setattr(Frail, name, value)
     return Frail
 
 
 @pytest.mark.parametrize("hangs", [False, True])
-def test_a_broken_device_is_replaced_by_the_next_reset(frail: type[Frail], hangs: bool) -> None:
-    frail.hangs = hangs
-    speaker = session(frail(episodes=1), timeout=0.5)
+def test_a_broken_device_is_replaced_by_the_next_reset(
+    frail: type[Frail], hangs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frail.deadlines = Deadlines(monkeypatch, frail) if hangs else None
+    speaker = session(frail(episodes=1), timeout=SECONDS)
     step, reset = {"type": "step", "data": CLICK}, {"type": "reset"}
     answers = talk(speaker, reset, step, step, step, reset, step, step, {"type": "close"})
-    reason = "took longer than 0.5 s" if hangs else "the emulator has crashed"
+    reason = f"took longer than {SECONDS:g} s" if hangs else "the emulator has crashed"
     assert reason in answers[2]["data"]["message"] and "send a reset" in answers[3]["data"]["message"]
     assert [answer["type"] for answer in answers[4:7]] == ["observation"] * 3 and answers[7] is None
     asyncio.run(speaker.close())
@@ -248,10 +254,12 @@ def test_a_run_has_the_same_outcomes_through_a_server(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("hangs", [False, True])
-def test_a_run_repeats_a_task_whose_server_broke(tmp_path: Path, frail: type[Frail], hangs: bool) -> None:
-    frail.hangs = hangs
+def test_a_run_repeats_a_task_whose_server_broke(
+    tmp_path: Path, frail: type[Frail], hangs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frail.deadlines = Deadlines(monkeypatch, OpenEnv) if hangs else None
     with served(frail(episodes=1)) as server:
-        options: dict[str, Any] = {"bench": "openenv", "bench_options": {"url": server.address}, "environment_timeout": 1.0}
+        options: dict[str, Any] = {"bench": "openenv", "bench_options": {"url": server.address}, "environment_timeout": SECONDS}
         result = guieval.run(**agent(tmp_path), **options, out=tmp_path / "run")
         assert result.complete and outcomes(tmp_path / "run")["s0-0000"].ended == "success"
     assert (frail.opened, frail.closed) == (2, 2)
@@ -287,13 +295,15 @@ def test_a_server_that_goes_away_is_an_environment_failure() -> None:
             asyncio.run(remote.open())
 
 
-def answering(content: Any) -> web.Application:
-    """A server that answers every request with the same JSON."""
+def answering(content: Any, **others: Callable[[web.Request], Coroutine[Any, Any, web.StreamResponse]]) -> web.Application:
+    """A server that answers every request with the same JSON but those of paths with another handler."""
 
     async def answer(_: web.Request) -> web.Response:
         return web.json_response(content)
 
     app = web.Application()
+    for path, handler in others.items():
+        app.router.add_get(f"/{path}", handler)
     app.router.add_route("*", "/{path:.*}", answer)
     return app
 
@@ -315,7 +325,7 @@ def test_servers_of_other_kinds_are_reported() -> None:
         OpenEnv(url=server.address, split="test").tasks()
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("options", "sentence"),
     [
         ({}, "needs the address of its server: --set bench_options.url=ws://127.0.0.1:8000"),
@@ -361,23 +371,23 @@ def test_the_task_api_lists_tasks() -> None:
 
 def test_the_command_serves_until_ctrl_c() -> None:
     command = [sys.executable, "-m", "guieval", "serve-environment", "demo", "--port", "0", "--set", "episodes=2"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    line = process.stdout.readline().strip()
-    assert line.startswith("demo (2 tasks) at ws://127.0.0.1:") and line.endswith("/ws")
-    remote = OpenEnv(url=line.rpartition(" ")[2])
+    with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline().strip()
+        assert line.startswith("demo (2 tasks) at ws://127.0.0.1:") and line.endswith("/ws")
+        remote = OpenEnv(url=line.rpartition(" ")[2])
 
-    async def stopped(device: ABCDevice) -> None:
-        await device.reset(remote.tasks()[0], 0)
-        os.kill(process.pid, signal.SIGINT)
-        with pytest.raises(EnvironmentFailure):
-            for _ in range(100):
-                await device.step([Click(point=Point(1, 1))])
-                await asyncio.sleep(0.05)
+        async def stopped(device: ABCDevice) -> None:
+            await device.reset(remote.tasks()[0], 0)
+            process.send_signal(signal.SIGINT)
+            with pytest.raises(EnvironmentFailure):
+                async with asyncio.timeout(PATIENCE):
+                    while True:
+                        await device.step([Click(point=Point(1, 1))])
 
-    on(remote, stopped)
-    assert process.wait(20) == 0
-    assert process.stderr is not None and process.stderr.read() == ""
+        on(remote, stopped)
+        assert process.wait(PATIENCE) == 0
+        assert process.stderr is not None and process.stderr.read() == ""
 
 
 def test_mistakes_on_the_command_line(guieval: CommandLine) -> None:
@@ -407,6 +417,23 @@ def test_openenv_s_own_client_acts_on_our_server() -> None:
         assert other.step(Stop().model_dump()).done
 
 
+def test_pings_are_answered_while_no_step_is_asked_for() -> None:
+    """Else a server would close the session while the model is busy."""
+    answered = threading.Event()
+
+    async def ping(request: web.Request) -> web.WebSocketResponse:
+        socket = web.WebSocketResponse(autoping=False)
+        await socket.prepare(request)
+        await socket.ping()
+        if (await socket.receive()).type is aiohttp.WSMsgType.PONG:
+            answered.set()
+        return socket
+
+    with InThread(answering({"action": {}}, ws=ping)) as server:
+        on(OpenEnv(url=server.address), lambda device: asyncio.to_thread(answered.wait, PATIENCE))
+    assert answered.is_set()
+
+
 def test_our_client_acts_on_openenv_s_own_server() -> None:
     """A server of OpenEnv's classes with a small environment: rows of pixels, rewards, and no tasks listed."""
     pytest.importorskip("openenv", reason="the package openenv is not installed")
@@ -421,7 +448,6 @@ def test_our_client_acts_on_openenv_s_own_server() -> None:
             assert (begun.goal, begun.size, begun.over) == ("Click twice (seed 1)", (4, 3), False)
             assert not (await device.score()).success
             await device.step([Click(point=Point(500, 500))])
-            await asyncio.sleep(1.5)  # longer than the server waits for a pong
             last = await device.step([Click(point=Point(500, 500)), Click(point=Point(1, 1))])
             return last.over, await device.score()
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import asyncio
 import json
+import shutil
 import sys
-import time
+import threading
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -38,14 +39,17 @@ from guieval.online import ABCDevice, EnvironmentTask
 from guieval.online.conformance import check_environment
 from guieval.online.servers.osworld import OSWorld
 from guieval.online.servers.pyautogui_code import pyautogui_code
+from tests.online.deadlines import SECONDS, Deadlines
 from tests.online.servers.test_openenv import outcomes
 from tests.online.test_runs import AGENT
+from tests.rows import every_row
+from tests.waiting import PATIENCE, until
 
 STAND_IN = '''
 """A desktop with the signatures of OSWorld's DesktopEnv: a task is done when its text has been typed and the task ended."""
 
 import io
-import time
+from threading import Event
 from types import SimpleNamespace
 from typing import Any
 
@@ -53,6 +57,14 @@ from PIL import Image
 
 MADE = []
 FAULTS = []
+HANGS = []
+GO_ON = Event()
+
+
+def hang():
+    for begin in HANGS:
+        begin()
+    assert GO_ON.wait(60)
 
 
 class DesktopEnv:
@@ -63,7 +75,7 @@ class DesktopEnv:
             raise ValueError(f"Invalid provider name: {provider_name}")
         if "boot" in FAULTS:
             FAULTS.remove("boot")
-            time.sleep(1)
+            hang()
         self.size, self.done, self.typed, self.called, self.judged = screen_size, [], "", [], 0
         self.open = True
         MADE.append(self)
@@ -87,13 +99,13 @@ class DesktopEnv:
             if fault == "exit":
                 raise SystemExit(1)
             if fault == "hang":
-                time.sleep(5)
+                hang()
             if fault == "black":
                 return {"screenshot": None}, 0, False, {}
         self.done.append(action)
         if action not in ("WAIT", "DONE", "FAIL"):
             exec(action, {"pyautogui": self, "time": SimpleNamespace(sleep=lambda seconds: None)})
-        time.sleep(pause)
+        assert pause == 0.0
         return self._get_obs(), 0, action in ("DONE", "FAIL"), {}
 
     def __getattr__(self, name):  # the functions of pyautogui
@@ -222,7 +234,7 @@ def test_every_action_is_code_that_runs(examples: Path) -> None:
     assert untranslated == {"OPEN", "PRESS", "WAIT", "STOP"}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("action", "code"),
     [
         (Click(point=Point(1000, 500)), "pyautogui.click(1919, 540)"),
@@ -267,7 +279,9 @@ def test_faults_are_environment_failures(examples: Path, fault: str, sentence: s
 
 
 @pytest.mark.parametrize("fault", ["crash", "hang", "black"])
-def test_a_run_repeats_a_task_whose_machine_broke(tmp_path: Path, examples: Path, fault: str) -> None:
+def test_a_run_repeats_a_task_whose_machine_broke(
+    tmp_path: Path, examples: Path, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     agent = tmp_path / "scripted.py"
     agent.write_text(AGENT)
     replies: dict[str, list[Any]] = {
@@ -279,6 +293,7 @@ def test_a_run_repeats_a_task_whose_machine_broke(tmp_path: Path, examples: Path
     agent.with_suffix(".json").write_text(json.dumps(scripts))
     osworld(examples)
     stand_in().FAULTS.append(fault)
+    stand_in().HANGS.append(Deadlines(monkeypatch, OSWorld).pass_now)
     result = guieval.run(
         model="scripted",
         adapter=str(agent),
@@ -286,7 +301,7 @@ def test_a_run_repeats_a_task_whose_machine_broke(tmp_path: Path, examples: Path
         mode="online",
         bench="osworld",
         bench_options={"examples": str(examples), **QUICK},
-        environment_timeout=1.0,
+        environment_timeout=SECONDS,
         progress=False,
         out=tmp_path / "run",
     )
@@ -296,6 +311,7 @@ def test_a_run_repeats_a_task_whose_machine_broke(tmp_path: Path, examples: Path
         "a2": "success",
         "b1": "false completion",
     }
+    stand_in().GO_ON.set()
     assert sorted(outcome.attempt for outcome in found.values()) == [0, 0, 1]
     assert len(stand_in().MADE) == 4 and not any(desktop.open for desktop in stand_in().MADE)
 
@@ -304,15 +320,18 @@ def test_a_machine_that_boots_too_late_is_closed(examples: Path) -> None:
     environment = osworld(examples)
 
     async def impatient() -> None:
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(environment.open(), 0.1)
+        opening, boots = asyncio.create_task(environment.open()), threading.Event()
+        stand_in().HANGS.append(boots.set)
+        assert await asyncio.to_thread(boots.wait, PATIENCE)
+        opening.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await opening
 
     stand_in().FAULTS.append("boot")
     asyncio.run(impatient())
-    deadline = time.monotonic() + 5
-    while not (stand_in().MADE and not stand_in().MADE[-1].open) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert [desktop.open for desktop in stand_in().MADE] == [False]
+    assert stand_in().MADE == []
+    stand_in().GO_ON.set()
+    until(lambda: [desktop.open for desktop in stand_in().MADE] == [False], "the late machine is closed")
 
 
 def test_a_wrong_provider_is_a_failure_with_its_reason(examples: Path) -> None:
@@ -339,7 +358,7 @@ def test_a_score_that_is_none_is_a_failure(examples: Path, value: Any) -> None:
         on(environment, play)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("change", "sentence"),
     [
         (lambda folder: (folder / "test_all.json").rename(folder / "test_al.json"), "(did you mean 'test_al.json'?)"),
@@ -353,10 +372,11 @@ def test_a_score_that_is_none_is_a_failure(examples: Path, value: Any) -> None:
         ),
     ],
 )
-def test_wrong_files_are_sentences(examples: Path, change: Any, sentence: str) -> None:
-    change(examples)
+def test_wrong_files_are_sentences(examples: Path, tmp_path: Path, change: Any, sentence: str) -> None:
+    folder = shutil.copytree(examples, tmp_path / "examples")
+    change(folder)
     with pytest.raises(UsageError) as refused:
-        osworld(examples).tasks()
+        osworld(folder).tasks()
     assert sentence in str(refused.value)
 
 

@@ -27,6 +27,7 @@ from guieval.reports.viewer.writing import write_report
 from guieval.scoring.matrix import score_run
 from guieval.steps import EpisodeKey, StepRecord
 from tests.reports.viewer.made_run import at, failed, record, report, task, write_run
+from tests.rows import every_row
 
 RIGHT, MISS, WRONG_TYPE, UNPARSEABLE, UNSUPPORTED, FAILED, NOT_REACHED, NOT_RUN, ABSENT = "012345678"
 
@@ -54,7 +55,7 @@ def test_a_script_holds_any_value_and_nothing_else(value: Any) -> None:
     assert value_in(script) == value
 
 
-@pytest.mark.parametrize("text", ["</script><script>alert(1)</script>", "<!--", "\u2028\u2029", "\\", "\\'", "\0", "\ud800"])
+@every_row("text", ["</script><script>alert(1)</script>", "<!--", "\u2028\u2029", "\\", "\\'", "\0", "\ud800"])
 def test_nothing_closes_the_string_or_the_script(text: str) -> None:
     script = script_text("index", 0, json.dumps({text: text}))
     assert script.isascii() and "<" not in script and value_in(script) == {text: text}
@@ -273,7 +274,7 @@ def _written_episodes(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("path", "size", "why"),
     [
         ("../secret.png", (300, 600), "leaves the data folder"),

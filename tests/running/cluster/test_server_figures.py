@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
-import pytest
-
 from guieval.engines import EndpointStats, describe_endpoint
 from guieval.running.cluster.server_figures import named_for_all, over_all
+from tests.rows import every_row
 
 ONE = EndpointStats(
     "http://a/v1", 2, 10, 1, 20.0, requests=13, retries=1, seconds_p95=3.0, prompt_tokens=100, completion_tokens=20, busy=0.5
@@ -31,7 +30,7 @@ def test_what_is_added_up_again_is_the_same() -> None:
     assert over_all([]) == []
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("url", "named"),
     [
         ("http://127.0.0.1:8000/v1", "http://127.0.0.1:8000/v1 on box"),

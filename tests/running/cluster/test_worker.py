@@ -24,6 +24,7 @@ from guieval.testing.mock_server import MockServer, MockSettings
 from tests.outage import outage
 from tests.running.cluster.conftest import MODEL, OPTIONS, final
 from tests.scripted import opened_run
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +134,7 @@ def test_it_stops_at_once_with_everything_in_its_shard(opened: Runner, worker: W
         while not worker.read(0, 0.1).data:
             assert thread.is_alive()
         worker.stop()
-        thread.join(30)
+        thread.join(PATIENCE)
     assert ended == [Ended("stopped")]
     shard = opened.directory / SHARDS / "now-0000"
     assert worker.read(0, 0.0).data == (shard / STEPS).read_bytes()
@@ -152,7 +153,7 @@ def test_it_finishes_what_is_in_flight_and_begins_no_more(opened: Runner, worker
         while not worker.read(0, 0.1).data:
             assert thread.is_alive()
         in_flight = worker.finish()
-        thread.join(30)
+        thread.join(PATIENCE)
         stats = server.stats()
     reading = worker.read(0, 0.0)
     assert ended == [Ended("stopped")] and reading.in_flight == 0 < in_flight
@@ -166,7 +167,7 @@ def test_a_worker_that_waits_for_episodes_need_not_wait_when_it_is_to_finish(ope
     while not worker.read(0, 1.0).wants:
         assert thread.is_alive()
     worker.finish()
-    thread.join(30)
+    thread.join(PATIENCE)
     assert ended and not worker.read(0, 0.0).data
 
 
@@ -204,13 +205,13 @@ def test_stop_returns_only_when_the_shard_exists_or_will_not_be_made(
 
     def slow_begin(runner: Runner) -> None:
         stopping.start()
-        stopping.join(0.3)
+        stopping.join(0.1)  # only time shows that it does not return
         assert stopping.is_alive()
         begin(runner)
 
     monkeypatch.setattr(Runner, "begin", slow_begin)
     ended = worker.work(job_of(opened), [0], b"")
-    stopping.join(10)
+    stopping.join(PATIENCE)
     assert ended == Ended("stopped") and not stopping.is_alive()
     discard_shard(opened.directory / SHARDS / "now-0000")
     assert not (opened.directory / SHARDS).exists()
@@ -242,13 +243,15 @@ def test_it_waits_for_a_server_that_is_away_and_reports_it(opened: Runner, worke
         return MockServer(settings, benchmark=load_benchmark("demo", data, **OPTIONS))
 
     waits: set[str | None] = set()
-    over = threading.Event()
+    over, reported = threading.Event(), threading.Event()
 
     def read() -> None:
         while not over.wait(0.02):
             waits.add(worker.read(0, 0.0).wait)
+            if any(waits):
+                reported.set()
 
-    with outage(make, after=10, seconds=1.5) as url:
+    with outage(make, after=10, back=reported) as url:
         reader = threading.Thread(target=read)
         reader.start()
         worker.give(range(1, 4), number=0, last=True)
@@ -270,7 +273,7 @@ def test_it_waits_for_more_and_ends_after_the_last(opened: Runner, worker: Worke
         worker.give([position], number=number, last=False)
     assert not ended
     worker.give([], number=2, last=True)
-    thread.join(60)
+    thread.join(PATIENCE)
     assert ended == [Ended("done")]
     lengths = [ref.length for ref in dealt_first(opened.run.selection)[5:7]]
     assert worker.read(0, 0.0).data.count(b"\n") == sum(lengths)

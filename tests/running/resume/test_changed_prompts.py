@@ -18,6 +18,7 @@ from guieval.running.config import RunConfig
 from guieval.running.resume.identity import digest
 from guieval.running.runner import Runner
 from guieval.steps import StepTaskModel
+from tests.rows import every_row
 from tests.scripted import ACTIONS, ListBenchmark, ScriptedEngine, ScriptedModel, make_episode, reply_with, runner_of
 
 EPISODES = [make_episode("1", ACTIONS[:3])]
@@ -79,7 +80,7 @@ def test_a_setting_that_an_adapter_refuses_is_part_of_what_it_does(tmp_path: Pat
         scripted(ScriptedModel, tmp_path).execute(resume=True)
 
 
-@pytest.mark.parametrize("name", list_models())
+@every_row("name", list_models())
 def test_the_same_adapter_asks_in_the_same_words(name: str) -> None:
     requests = example_requests(load_model(name))
     assert [setting for setting, *_ in requests] == ["high", "low", "grounding"]

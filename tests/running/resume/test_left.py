@@ -10,6 +10,7 @@ from guieval.errors import FatalEngineError, UsageError
 from guieval.models import ModelConfig, Reply, Request
 from guieval.running.config import RunConfig
 from guieval.running.runner import Runner
+from tests.rows import every_row
 from tests.scripted import (
     ACTIONS,
     ListBenchmark,
@@ -59,8 +60,8 @@ class Dying(ScriptedEngine):
         return await super().generate(request)
 
 
-@pytest.mark.parametrize("mode", ["offline", "soeval", "sop"])
-@pytest.mark.parametrize("answer", [right, wrong], ids=["right", "wrong"])
+@every_row("mode", ["offline", "soeval", "sop"])
+@every_row("answer", [right, wrong], ids=["right", "wrong"])
 def test_a_finished_run_needs_nobody_ready(tmp_path: Path, mode: str, answer: object) -> None:
     """In ``sop`` an episode that ended at a mismatch is finished as well."""
     assert callable(answer)

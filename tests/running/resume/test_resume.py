@@ -8,21 +8,27 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from guieval.journal import METRICS, STEPS, Records
 from guieval.registry import load_benchmark
 from guieval.testing.mock_server import MockServer, MockSettings
+from tests.command_line import CommandLine
+from tests.programs import started
+from tests.waiting import PATIENCE, until
 
 MODEL = "qwen2.5-vl-7b"
-KILLS = int(os.environ.get("GUIEVAL_KILLS", "6"))
+KILLS = int(os.environ.get("GUIEVAL_KILLS", "3"))
 """Moments at which the run is killed; ``make kills`` takes 100, in every mode."""
 MANY = KILLS > 10
-OPTIONS = {"episodes": KILLS if MANY else 30, "seed": 5}
+OPTIONS = {"episodes": KILLS if MANY else 12, "seed": 5}
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +42,14 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def command(data: Path, url: str, directory: Path, *more: str) -> list[str]:
     options = [item for name, value in OPTIONS.items() for item in ("--set", f"bench_options.{name}={value}")]
-    start = [sys.executable, "-m", "guieval", "run", "--quiet", "--base-url", url]
+    start = ["run", "--quiet", "--base-url", url]
     if "--resume" in more:
         return [*start, *more]
     return [*start, "--model", MODEL, "--bench", "demo", "--data", str(data), "--out", str(directory), *options, *more]
+
+
+def program(*words: str, **streams: Any) -> AbstractContextManager[subprocess.Popen[str]]:
+    return started([sys.executable, "-m", "guieval", *words], **streams)
 
 
 def final(directory: Path) -> dict[str, str]:
@@ -53,37 +63,41 @@ def final(directory: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("mode", ["offline", "soeval", "sop"] if MANY else ["soeval"])
-def test_kills_lose_and_double_nothing(tmp_path: Path, data: Path, mode: str) -> None:
+def test_kills_lose_and_double_nothing(tmp_path: Path, data: Path, mode: str, guieval: CommandLine) -> None:
+    """Half of the kills come when the journal has grown, the others when an answer has been sent that it may not hold yet."""
     settings = MockSettings(
         model=MODEL,
         policy="reference",
         accuracy=0.7,
-        latency=0.15,
         concurrency=3 if MANY else 8,
         seed=3,
         served_models=(MODEL,),
     )
     with MockServer(settings, benchmark=load_benchmark("demo", data, **OPTIONS)) as server:
         clean, killed = tmp_path / "clean", tmp_path / "killed"
-        subprocess.run(command(data, server.base_url, clean, "--mode", mode), check=True, capture_output=True)
+        assert guieval(*command(data, server.base_url, clean, "--mode", mode)).code == 0
+        server.app.settings = settings.model_copy(update={"latency": 0.15})
         draw = random.Random(11)
-        process = subprocess.Popen(command(data, server.base_url, killed, "--mode", mode), stdout=subprocess.DEVNULL)
-        lines: list[bytes] = []
+        words = command(data, server.base_url, killed, "--mode", mode)
+
+        def lines() -> int:
+            return (killed / STEPS).read_bytes().count(b"\n") if (killed / STEPS).exists() else 0
+
+        def served() -> int:
+            return int(server.stats()["served"])
+
+        def reached(count: Callable[[], int], grown: int) -> bool:
+            return count() >= grown
+
         for _ in range(KILLS):
-            grown = len(lines) + draw.randint(1, 2 if MANY else 8)
-            deadline = time.monotonic() + 60
-            while process.poll() is None and time.monotonic() < deadline:
-                lines = (killed / STEPS).read_bytes().splitlines() if (killed / STEPS).exists() else []
-                if len(lines) >= grown:
-                    break
-                time.sleep(0.002)
-            time.sleep(draw.random() * 0.05)
-            process.send_signal(signal.SIGKILL)
-            assert process.wait() == -signal.SIGKILL, "the run ended before it was killed: make it longer"
-            process = subprocess.Popen(
-                command(data, server.base_url, killed, "--resume", str(killed)), stdout=subprocess.DEVNULL
-            )
-        assert process.wait(timeout=120) == 0
+            count = draw.choice((lines, served))
+            grown = count() + draw.randint(1, 2 if MANY else 8)
+            with program(*words, stdout=subprocess.DEVNULL) as process:
+                until(partial(reached, count, grown), "the moment", every=0.002, running=process)
+            assert process.returncode == -signal.SIGKILL, "the run ended before it was killed: make it longer"
+            words = command(data, server.base_url, killed, "--resume", str(killed))
+        server.app.settings = settings
+        assert guieval(*words).code == 0
     keys = Counter(str(record.task.key) for record in Records(killed))
     assert set(keys.values()) == {1}, "a finished step was asked again"
     assert final(killed) == final(clean)
@@ -97,14 +111,12 @@ def test_ctrl_c_stops_in_order_and_prints_how_to_resume(tmp_path: Path, data: Pa
     settings = MockSettings(model=MODEL, policy="centre", latency=0.3, concurrency=4, served_models=(MODEL,))
     with MockServer(settings) as server:
         directory = tmp_path / "run"
-        process = subprocess.Popen(
-            command(data, server.base_url, directory), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
-        )
-        while not (directory / STEPS).exists() or not (directory / STEPS).stat().st_size:
-            assert process.poll() is None
-            time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        words = command(data, server.base_url, directory)
+        with program(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            journal = directory / STEPS
+            until(lambda: journal.exists() and journal.stat().st_size, "a step", running=process)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert f"guieval run --resume {directory}" in out and "Traceback" not in err
     assert len(list(Records(directory))) > 0 and json.loads((directory / METRICS).read_text())["summary"]["complete"] is False

@@ -15,6 +15,7 @@ from guieval.running.config import parse
 from guieval.running.resume.trust import reaches, remember, resumed
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
+from tests.rows import every_row
 
 KEY = "sk-verysecretkeyoftheuser123456"
 
@@ -167,7 +168,7 @@ def test_what_its_user_began_or_confirms_is_resumed(
 
 
 @pytest.mark.usefixtures("elsewhere")
-@pytest.mark.parametrize(
+@every_row(
     ("setting", "named"),
     [
         ({"base_urls": ["http://h:1/v1"]}, {"base_urls": ["http://h:1/v1"]}),

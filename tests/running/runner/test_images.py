@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations
 from pathlib import Path
 
-import pytest
 from PIL import Image
 
 from guieval.errors import ScreenshotError
 from guieval.models import ImageRef
 from guieval.running.runner.image_cache import ImageLoader
+from tests.rows import every_row
 from tests.scripted import ACTIONS, make_episode
 
 TASK = make_episode("a", ACTIONS).steps[0].model_copy(update={"screenshot": "a.png"})
@@ -25,7 +25,7 @@ async def outcomes(root: Path, images: list[ImageRef]) -> list[object]:
     return [each if isinstance(each, ScreenshotError) else each.size for (each,) in loaded]  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("order", list(permutations(range(3))))
+@every_row("order", list(permutations(range(3))))
 def test_a_record_with_a_wrong_size_fails_although_the_file_was_read_before(tmp_path: Path, order: tuple[int, ...]) -> None:
     Image.new("RGB", (30, 40)).save(tmp_path / "a.png")
     right = TASK.model_copy(update={"screenshot_size": (30, 40)})

@@ -26,6 +26,7 @@ from guieval.running.runner import Runner
 from guieval.scoring.matrix import score_run
 from guieval.scoring.score import evaluate_run, store_summary
 from guieval.steps import StepRecord, Usage
+from tests.rows import every_row
 from tests.scripted import ACTIONS, ListBenchmark, ScriptedEngine, ScriptedModel, make_episode, past_of, reply_with, runner_of
 
 HOME = Press(button="HOME")
@@ -125,9 +126,7 @@ def test_thoughts_are_asked_once_for_each_patch_that_a_later_step_sees(tmp_path:
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize(
-    ("budget", "reached", "not_reached"), [(0, 5, 5), (1, 8, 2), (2, 9, 1), ("unlimited", 10, 0), (3, 10, 0)]
-)
+@every_row(("budget", "reached", "not_reached"), [(0, 5, 5), (1, 8, 2), (2, 9, 1), ("unlimited", 10, 0), (3, 10, 0)])
 def test_figures_count_what_was_reached_and_a_patch_is_no_success(
     tmp_path: Path, budget: int | str, reached: int, not_reached: int
 ) -> None:
@@ -155,8 +154,8 @@ def test_another_protocol_counts_its_own_mismatches(tmp_path: Path) -> None:
         assert judged.exact_match.sum() == summary.exact_match.count
 
 
-@pytest.mark.parametrize("method", PATCHES)
-@pytest.mark.parametrize("budget", [1, "unlimited"])
+@every_row("method", PATCHES)
+@every_row("budget", [1, "unlimited"])
 def test_a_resume_rebuilds_the_same_history(tmp_path: Path, method: str, budget: int | str) -> None:
     """Cut after any record, a run goes on with the prompts of one that was never cut, and asks for no patch twice."""
     clean = tmp_path / "clean"
@@ -230,7 +229,7 @@ def test_a_broken_parser_loses_a_thought_and_not_the_run(tmp_path: Path) -> None
     }
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("other", "named"),
     [
         ({"patch_budget": 2}, r"patch_budget \(was 1, now 2\)"),
@@ -270,7 +269,7 @@ def test_no_patch_and_a_budget_of_nought_are_the_run_that_always_was(tmp_path: P
     assert not ran(tmp_path / "0", resume=True, patch="thought-free", patch_budget=0).requests
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("settings", "sentence"),
     [
         ({"mode": "soeval", "patch": "thought-free"}, "mode 'soeval' continues after a mismatch anyway"),

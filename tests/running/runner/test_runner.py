@@ -73,14 +73,14 @@ def test_every_step_is_recorded_once(tmp_path: Path, mode: str) -> None:
 
 
 def test_a_slow_step_holds_up_nothing_but_its_own_episode(tmp_path: Path) -> None:
-    engine = ScriptedEngine(answer, lambda request: 0.3 if request.task.key[2:] == ("3", 0) else 0.0)
+    engine = ScriptedEngine(answer, lambda request: 3000 if request.task.key[2:] == ("3", 0) else 1)
     run_scripted(tmp_path / "run", EPISODES, engine, mode="soeval", concurrency=4)
     order = [record.task.key[2:] for record in Records(tmp_path / "run")]
     assert order[-4:] == [("3", 0), ("3", 1), ("3", 2), ("3", 3)]
 
 
 def test_no_more_requests_in_flight_than_asked_for(tmp_path: Path) -> None:
-    engine = ScriptedEngine(answer, lambda request: 0.01)
+    engine = ScriptedEngine(answer, lambda request: 20)
     run_scripted(tmp_path / "run", EPISODES, engine, concurrency=5)
     assert engine.most_in_flight == 5
 

@@ -27,6 +27,7 @@ from guieval.scoring.score import evaluate_run
 from guieval.steps import StepRecord
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
+from tests.rows import every_row
 from tests.scripted import (
     ACTIONS,
     ListBenchmark,
@@ -86,14 +87,14 @@ def test_the_episode_remembers_the_first_sample(tmp_path: Path) -> None:
 
 
 def test_each_sample_is_a_request_of_its_own(tmp_path: Path) -> None:
-    engine = ScriptedEngine(first_is_right, delay=lambda request: 0.002)
+    engine = ScriptedEngine(first_is_right, turns=lambda request: 20)
     run_scripted(tmp_path / "run", EPISODES, engine, concurrency=4, **WARM)
     assert len({request.request_id for request in engine.requests}) == len(engine.requests) == 3 * STEPS
     assert {(number_of(request), request.sampling["seed"]) for request in engine.requests} == {(0, 0), (1, 1), (2, 2)}
     assert engine.most_in_flight == 4, "samples count as requests"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("settings", "checkpoint", "asked"),
     [
         ({}, {"temperature": 0.0}, [{"temperature": 0.0}]),
@@ -198,7 +199,7 @@ def test_a_fatal_error_of_one_sample_ends_the_run(tmp_path: Path) -> None:
         return first_is_right(request)
 
     with pytest.raises(FatalEngineError, match="no such model"):
-        run_scripted(tmp_path / "run", EPISODES, ScriptedEngine(policy, delay=number_of), **WARM)
+        run_scripted(tmp_path / "run", EPISODES, ScriptedEngine(policy, turns=lambda request: 20 * number_of(request)), **WARM)
 
 
 def test_pass_at_n_is_of_all_samples(tmp_path: Path) -> None:
@@ -252,7 +253,7 @@ def test_as_many_are_in_flight_as_the_present_limit(tmp_path: Path) -> None:
             seen.append((number, self.in_flight + 1))
             return reply
 
-    engine = Watching(lambda request: reply_with(request.task.action), delay=lambda request: 0.002)
+    engine = Watching(lambda request: reply_with(request.task.action), turns=lambda request: 20)
     config = RunConfig(model="scripted", bench="scripted", mode="soeval")
     model = ScriptedModel(ModelConfig(name="scripted", adapter="scripted"))
     outcome = runner_of(config, tmp_path / "run", ListBenchmark(episodes), model, engine, limit).execute(resume=False)
@@ -262,7 +263,7 @@ def test_as_many_are_in_flight_as_the_present_limit(tmp_path: Path) -> None:
 
 
 def test_auto_is_for_servers(tmp_path: Path) -> None:
-    options = {"model": MODEL, "bench": "demo", "data": str(tmp_path), "concurrency": "auto"}
+    options = {"model": MODEL, "bench": "demo", "data": str(tmp_path), "limit": 1, "concurrency": "auto"}
     run = opened_run(RunConfig.model_validate({**options, "base_urls": ("http://127.0.0.1:9/v1",)}), tmp_path / "run")
     assert isinstance(limit := run.run.answering.concurrency, AdaptiveConcurrency) and limit.value == 64
     ours = cast(VLLMServer, SimpleNamespace(settings=SimpleNamespace(media=tmp_path), pause=asyncio.sleep))

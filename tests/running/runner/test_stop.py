@@ -3,54 +3,57 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from guieval.journal import METRICS
+from tests.programs import started
+from tests.waiting import PATIENCE, until
 
 SLOW = """
-import time
 from pathlib import Path
 from tests.scripted import ScriptedModel
 
 class Slow(ScriptedModel):
     def respond(self, request):
         Path(__file__).with_name("busy").touch()
-        time.sleep(4)
+        Path(__file__).with_name("go").read_text()  # of a pipe: until somebody writes there
         return "no action"
 """
 
 
 @pytest.mark.parametrize("times", [1, 2])
 def test_ctrl_c_with_a_busy_agent(tmp_path: Path, times: int) -> None:
-    adapter, run = tmp_path / "slow.py", tmp_path / "run"
+    adapter, run, go = tmp_path / "slow.py", tmp_path / "run", tmp_path / "go"
     adapter.write_text(SLOW)
+    os.mkfifo(go)
     arguments = ["run", "--model", "slow", "--adapter", str(adapter), "--set", "engine=local", "--bench", "demo"]
     arguments += ["--data", str(tmp_path / "demo"), "--set", "bench_options.episodes=1", "--concurrency", "1"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "guieval", *arguments, "--out", str(run)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    while not (tmp_path / "busy").exists():
-        assert process.poll() is None
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    lines: list[str] = []
-    while not (lines and lines[-1].startswith("re-score:")):
-        lines.append(process.stdout.readline())
-        assert lines[-1], "it ended before its report"
-    if times == 2:
-        time.sleep(0.2)
+    words = [sys.executable, "-m", "guieval", *arguments, "--out", str(run)]
+    with started(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        until((tmp_path / "busy").exists, "a question to the agent", running=process)
         process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+        lines: list[str] = []
+        while not (lines and lines[-1].startswith("re-score:")):
+            lines.append(process.stdout.readline())
+            assert lines[-1], "it ended before its report"
+        if times == 1:
+            assert process.poll() is None, "it waits for the agent"
+            go.write_text("")
+        else:  # more than once, since nothing shows when the program listens to the second one
+
+            def ended() -> bool:
+                process.send_signal(signal.SIGINT)
+                return process.poll() is not None
+
+            until(ended, "the end, without the agent", every=0.2)
+        _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130 and "Traceback" not in err and "Exception" not in err, err
     assert any(line.startswith("resume:") for line in lines)
     assert json.loads((run / METRICS).read_text())["summary"]["complete"] is False

@@ -13,6 +13,7 @@ from guieval.errors import DataError, UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.scoring.predictions import Predicted, read_predictions
 from guieval.steps import StepTaskModel
+from tests.rows import every_row
 
 from .files import (
     SWIPING_UP,
@@ -67,11 +68,7 @@ def test_touch_and_lift_within_a_twenty_fifth_are_a_tap(tmp_path: Path, lift: fl
 
 @pytest.mark.parametrize(
     ("category", "benchmark", "subset"),
-    [
-        ("web_shopping", "aitz", "web_shopping"),
-        ("domestic", "cagui", "domestic"),
-        ("android_control", "androidcontrol", ""),
-    ],
+    [("web_shopping", "aitz", "web_shopping"), ("domestic", "cagui", "domestic"), ("android_control", "androidcontrol", "")],
 )
 def test_the_benchmark_follows_from_the_folder(tmp_path: Path, category: str, benchmark: str, subset: str) -> None:
     answer = read_one(tmp_path, agentcpm_row({"POINT": [1, 2]}, category=category, episode_id=17))
@@ -113,7 +110,7 @@ def test_guievalkits_low_setting_is_a_benchmark_of_its_own(tmp_path: Path) -> No
     assert answer.action == Stop(status="finish")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("change", "field"),
     [
         ({"category": "domestc"}, "category.*'domestic'"),
@@ -249,7 +246,7 @@ def test_screenspot_pros_own_rows_are_found_among_the_benchmarks_steps(tmp_path:
     assert read_predictions(chinese, steps=steps).rows[0].episode_id == "word_macos_5"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("change", "field"),
     [
         ({"bbox": [1, 2, 3]}, "bbox"),
@@ -300,7 +297,7 @@ def test_our_own_lines_are_read_and_written_back(tmp_path: Path) -> None:
     assert read_predictions(again) == read
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("row", "field"),
     [
         ({"episode_id": "1", "step_index": 0, "action": None, "response": ""}, "action"),

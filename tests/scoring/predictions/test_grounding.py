@@ -12,6 +12,7 @@ from guieval.actions import Action, Boxes, Click, Point, Stop
 from guieval.errors import DataError, UsageError
 from guieval.scoring.predictions import read_predictions
 from guieval.steps import StepTaskModel
+from tests.rows import every_row
 
 from .files import mai_ui_row, mobilepilot_row, se_gui_row, sspro_row, write_lines
 
@@ -66,7 +67,7 @@ def test_more_rows_than_steps_are_answers_given_twice(tmp_path: Path) -> None:
         read_predictions(write_lines(tmp_path / "g.jsonl", [*rows, sspro_row([1, 1])]), steps=TWINS)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("row", "screenshot"),
     [
         ("/root/osworldG_imgs/x.png", "images/x.png"),

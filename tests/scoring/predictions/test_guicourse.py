@@ -13,6 +13,7 @@ from guieval.scoring.matrix import answered_file
 from guieval.scoring.predictions import read_predictions
 from guieval.scoring.score import evaluate_answers
 from tests.command_line import CommandLine
+from tests.rows import every_row
 
 from .files import guicourse_row, write_lines
 
@@ -38,7 +39,7 @@ def files(folder: Path, *replies: str) -> Path:
     return file
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("uid", "episode", "step"),
     [
         ("uid_episode_10270193012375700035_step_01", "10270193012375700035", 1),
@@ -73,7 +74,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
         answered_file(file, "episodes", tmp_path)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("changes", "problem"),
     [
         ({"position_format": "absolute"}, "field position_format: expected related_version1, got 'absolute'"),

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from guieval.cli import app
 from guieval.errors import DataError, UsageError
 from guieval.scoring.predictions import FORMATS, detect_format, read_predictions
+from tests.rows import every_row
 
 from .files import (
     agentcpm_row,
@@ -59,7 +60,7 @@ FIRST_ROWS = {
 }
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@every_row("name", FORMATS)
 def test_every_format_is_recognised_by_its_first_row(name: str, tmp_path: Path) -> None:
     claiming = [each.name for each in FORMATS.values() if each.recognises(FIRST_ROWS[name])]
     assert claiming == [name]
@@ -79,7 +80,7 @@ def test_an_unknown_file_and_an_unknown_format_are_reported(tmp_path: Path) -> N
         read_predictions(tmp_path / "f.jsonl", "osatlas")
 
 
-@pytest.mark.parametrize("form", ["lines", "list", "indented list", "details", "indented details", "packed", "marked"])
+@every_row("form", ["lines", "list", "indented list", "details", "indented details", "packed", "marked"])
 def test_rows_may_stand_in_lines_in_a_list_or_under_details(form: str, tmp_path: Path) -> None:
     rows = [{**OWN, "step_index": step} for step in range(3)]
     file = tmp_path / ("f.json.gz" if form == "packed" else "f.json")
@@ -113,7 +114,7 @@ def test_a_torn_line_is_reported_or_skipped(tmp_path: Path) -> None:
     assert (len(read.rows), len(read.skipped)) == (1, 1)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("data", "problem"),
     [(b"", "holds no row"), (b"[]", "holds no row"), (b"[1, ", "is not JSON"), (b'{\n"a": 1}', "details"), (b"\x1f\x8bxx", "")],
 )
@@ -149,7 +150,7 @@ HOSTILE: tuple[Any, ...] = (
 )
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@every_row("name", FORMATS)
 def test_whatever_stands_in_a_field_is_an_answer_or_a_sentence(name: str, tmp_path: Path) -> None:
     row = FIRST_ROWS[name]
     for field in row:

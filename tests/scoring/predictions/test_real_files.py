@@ -17,6 +17,7 @@ from guieval.registry import build_model, load_benchmark
 from guieval.scoring.matrix import answered_file
 from guieval.scoring.predictions import read_predictions
 from guieval.scoring.score import evaluate_answers
+from tests.rows import every_row
 
 from .files import answered_steps
 
@@ -59,10 +60,13 @@ def agreement(rows: list[tuple[dict[str, Any], str]], file: Path, steps: Any = (
     """How often which verdict of the file meets which of ours, under ScreenSpot-Pro's protocol."""
     evaluator = ActionEvaluator("sspro-official")
     counts: Counter[tuple[str, str]] = Counter()
-    for row, verdict in rows:  # one by one: different prompts of one step would be answers to it twice
-        file.write_text(json.dumps({"details": [row], "metrics": {}}), encoding="utf-8")
-        ((task, action),) = answered_steps(file, steps)
-        counts[verdict, evaluator.evaluate(task, action).verdict] += 1
+    remaining = rows
+    while remaining:  # different prompts of one step would be answers to it twice, so each image stands once in a file
+        once = {each[0]["img_path"]: each for each in reversed(remaining)}
+        remaining = [each for each in remaining if once[each[0]["img_path"]] is not each]
+        file.write_text(json.dumps({"details": [row for row, _ in once.values()], "metrics": {}}), encoding="utf-8")
+        for (task, action), (_, verdict) in zip(answered_steps(file, steps), once.values(), strict=True):
+            counts[verdict, evaluator.evaluate(task, action).verdict] += 1
     return counts
 
 
@@ -121,7 +125,7 @@ def test_the_labels_of_os_atlas_are_right_answers(name: str, shared_data: Path, 
     assert [evaluator.evaluate(task, action).verdict for task, action in answered_steps(file)] == ["right"] * 3
 
 
-@pytest.mark.parametrize("name", ["ac_test", "gui_act_mobile_test", "gui_act_web_test", "omniact_test"])
+@every_row("name", ["ac_test", "gui_act_mobile_test", "gui_act_web_test", "omniact_test"])
 def test_os_atlas_data_without_answers_is_an_error_a_row(name: str, shared_data: Path) -> None:
     file = shared_data / "os_atlas_eval" / f"{name}.jsonl"
     with pytest.raises(DataError, match=r"line 1, field (pred|image)"):
@@ -129,27 +133,37 @@ def test_os_atlas_data_without_answers_is_an_error_a_row(name: str, shared_data:
     assert len(read_predictions(file, skip_damaged=True).skipped) == 3
 
 
-SE_GUI = "YXB-NKU+SE-GUI__rec_results_android_studio_macos_8k_SFT_0.json.gz"
+def check_score(
+    shared_data: Path, file: str, bench: str, adapter: str, points: int, replies: int, options: dict[str, Any] | None = None
+) -> None:
+    """By the points that the authors read, or read by the family's adapter: the score that they or docs/predictions state."""
+    data = shared_data / "screenspot_pro_format_annotations"
+    model = build_model(ModelConfig(name=adapter, adapter=adapter, options=options or {}))
+    for reader, right in ((None, points), (model, replies)):
+        answered = answered_file(shared_data / "result_files" / file, bench, data, model=reader)
+        assert evaluate_answers(answered).summary.exact_match.count == right
 
 
-@pytest.mark.parametrize(
-    ("name", "bench", "adapter", "options", "stated"),
+def test_raw_replies_give_the_stated_score(shared_data: Path) -> None:
+    file = "YXB-NKU+SE-GUI__rec_results_android_studio_macos_8k_SFT_0.json.gz"
+    check_score(shared_data, file, "screenspot-pro", "se_gui", 12, 12, {"max_pixels": 3_512_320})
+    check_score(shared_data, "Tongyi-MAI+MAI-UI__server_SSV2.jsonl.gz", "screenspot-v2", "mai_ui", 1207, 1207)
+
+
+@pytest.mark.ci
+@every_row(
+    ("file", "bench", "adapter", "points", "replies"),
     [
-        ("Tongyi-MAI+MAI-UI__server_SSV2.jsonl.gz", "screenspot-v2", "mai_ui", {}, 1207),
-        ("Tongyi-MAI+MAI-UI__server_MMBench.jsonl.gz", "mmbench-gui-l2", "mai_ui", {}, 3190),
-        (SE_GUI, "screenspot-pro", "se_gui", {"max_pixels": 3_512_320}, 12),
+        ("Tongyi-MAI+MAI-UI__server_MMBench.jsonl.gz", "mmbench-gui-l2", "mai_ui", 3190, 3190),
+        ("woodhalloween+ScreenSpot-Pro-GUI-Grounding__qwen25vl.json.gz", "screenspot-pro", "qwen2_5_vl", 323, 326),
+        ("woodhalloween+ScreenSpot-Pro-GUI-Grounding__qwen2vl.json.gz", "screenspot-pro", "qwen2_vl", 23, 23),
+        ("Tongyi-MAI+MAI-UI__local_SSV2.json.gz", "screenspot-v2", "mai_ui", 1210, 1210),
     ],
 )
-def test_raw_replies_give_the_stated_score(
-    shared_data: Path, name: str, bench: str, adapter: str, options: dict[str, Any], stated: int
+def test_raw_replies_of_large_files_give_the_stated_score(
+    shared_data: Path, file: str, bench: str, adapter: str, points: int, replies: int
 ) -> None:
-    """Read by the family's adapter, or as the points that the authors read: the score is the one that they state."""
-    file, data = shared_data / "result_files" / name, shared_data / "screenspot_pro_format_annotations"
-    model = build_model(ModelConfig(name=adapter, adapter=adapter, options=options))
-    for reader in (None, model):
-        answered = answered_file(file, bench, data, model=reader)
-        summary = evaluate_answers(answered).summary
-        assert summary.exact_match.count == stated
+    check_score(shared_data, file, bench, adapter, points, replies)
 
 
 def test_a_file_without_replies_refuses_a_reader(tmp_path: Path) -> None:
@@ -173,8 +187,8 @@ def test_files_that_cannot_be_scored_are_refused_with_the_reason(shared_data: Pa
         answered_file(shared_data / "result_files" / name, "screenspot-v2", data)
 
 
-@pytest.mark.parametrize(("protocol", "right"), [("osworld-g", 356), ("mai-ui-grounding", 344)])
-@pytest.mark.parametrize("read", ["points", "replies"])
+@every_row(("protocol", "right"), [("osworld-g", 356), ("mai-ui-grounding", 344)])
+@every_row("read", ["points", "replies"])
 def test_mai_uis_score_on_osworld_g_comes_out_under_its_own_rule(
     shared_data: Path, protocol: str, right: int, read: str
 ) -> None:
@@ -182,21 +196,3 @@ def test_mai_uis_score_on_osworld_g_comes_out_under_its_own_rule(
     model = build_model(ModelConfig(name="mai_ui", adapter="mai_ui")) if read == "replies" else None
     answered = answered_file(file, "osworld-g", shared_data / "screenspot_pro_format_annotations", model=model)
     assert evaluate_answers(answered, protocol).summary.exact_match.count == right
-
-
-@pytest.mark.parametrize(
-    ("name", "bench", "adapter", "points", "replies"),
-    [
-        ("woodhalloween+ScreenSpot-Pro-GUI-Grounding__qwen25vl.json.gz", "screenspot-pro", "qwen2_5_vl", 323, 326),
-        ("woodhalloween+ScreenSpot-Pro-GUI-Grounding__qwen2vl.json.gz", "screenspot-pro", "qwen2_vl", 23, 23),
-        ("Tongyi-MAI+MAI-UI__local_SSV2.json.gz", "screenspot-v2", "mai_ui", 1210, 1210),
-    ],
-)
-def test_replies_give_the_score_of_docs_predictions(
-    shared_data: Path, name: str, bench: str, adapter: str, points: int, replies: int
-) -> None:
-    data = shared_data / "screenspot_pro_format_annotations"
-    model = build_model(ModelConfig(name=adapter, adapter=adapter))
-    for reader, right in ((None, points), (model, replies)):
-        answered = answered_file(shared_data / "result_files" / name, bench, data, model=reader)
-        assert evaluate_answers(answered).summary.exact_match.count == right

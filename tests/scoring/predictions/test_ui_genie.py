@@ -16,11 +16,13 @@ from guieval.frames import smart_resize
 from guieval.metrics.columns import ENDS
 from guieval.metrics.figures import figures_of
 from guieval.registry import load_benchmark
+from guieval.scoring.answered import Answered
 from guieval.scoring.matrix import answered_file, judge_answers
 from guieval.scoring.predictions import read_predictions
 from guieval.scoring.score import evaluate_answers
 from guieval.steps import StepTaskModel
 from tests.command_line import CommandLine
+from tests.rows import every_row
 
 REAL = "Euphoria16+UI-Genie__details.json.gz"
 
@@ -117,7 +119,7 @@ def test_the_import_leaves_right_steps_out_and_says_so(tmp_path: Path, guieval: 
     assert len((tmp_path / "p.jsonl").read_text(encoding="utf-8").splitlines()) == 4
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("details", "files", "problem"),
     [
         (DETAILS, {"click": None}, r"there is no click_badcase\.json beside it"),
@@ -155,13 +157,18 @@ def real(shared_data: Path) -> Path:
     return file
 
 
+@pytest.fixture(scope="module")
+def answered(real: Path) -> Answered:
+    return answered_file(real)
+
+
 def stated(real: Path) -> dict[str, float]:
     values: dict[str, float] = json.loads(gzip.decompress(real.with_name(real.name.replace("details", "acc")).read_bytes()))
     return values
 
 
-def test_the_stated_scores_come_out_to_the_digit(real: Path) -> None:
-    columns = judge_answers(answered_file(real)).columns()
+def test_the_stated_scores_come_out_to_the_digit(real: Path, answered: Answered) -> None:
+    columns = judge_answers(answered).columns()
     found = {figure.name: value for figure, value in figures_of(get_protocol("ui-genie"), columns)}
     acc = stated(real)
     assert set(found) == {"action_acc", "type_match_acc", "grounding_acc", "ep_acc"}
@@ -171,9 +178,9 @@ def test_the_stated_scores_come_out_to_the_digit(real: Path) -> None:
     assert found["grounding_acc"].count == 3804 and found["grounding_acc"].n == 4556
 
 
-def test_the_stated_scores_by_type_come_out(real: Path) -> None:
+def test_the_stated_scores_by_type_come_out(real: Path, answered: Answered) -> None:
     """Those of clicks are over the 5,071 whose reply was JSON; the one that was not is wrong in a run's own figures."""
-    by_type = evaluate_answers(answered_file(real)).summary.by_action_type
+    by_type = evaluate_answers(answered).summary.by_action_type
     acc = stated(real)
     names = {"SCROLL": "swipe", "TYPE": "type", "OPEN": "open", "STOP": "terminate", "PRESS": "system_button", "WAIT": "wait"}
     for type_, name in (names | {"LONG_PRESS": "long_press"}).items():
@@ -183,15 +190,13 @@ def test_the_stated_scores_by_type_come_out(real: Path) -> None:
     assert (clicks.count / (clicks.n - 1), clicks.n - 1) == (acc["click_acc"], acc["all_click"])
 
 
+@pytest.mark.ci
 def test_the_data_gives_the_screens_and_the_labels_stay_the_files(real: Path, shared_data: Path) -> None:
     if not (shared_data / "ui_s1").is_dir():
         pytest.skip("no labels of AndroidControl")
     assumed, known = (
         {row.key: row for row in read.rows}
-        for read in (
-            read_predictions(real),
-            read_predictions(real, steps=_steps(shared_data / "ui_s1")),
-        )
+        for read in (read_predictions(real), read_predictions(real, steps=_steps(shared_data / "ui_s1")))
     )
     other = {key for key, row in known.items() if row.task is not None and row.task.screenshot_size != (1080, 2400)}
     assert len({key[2] for key in other}) == 29

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.command_line import CommandLine
+from tests.rows import every_row
 
 PACKAGE = "webarena_verified"
 MONTHS = [("Jan", 12), ("Feb", 7), ("March", 5), ("April", 9), ("May", 5)]
@@ -80,7 +81,7 @@ def test_a_settings_file_that_the_package_refuses_is_one_sentence(python: str, g
     assert not (tmp_path / "judged.jsonl").exists()
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("settings", "words"),
     [
         (["pyton=python3"], "has no option 'pyton' (did you mean 'python'?)"),

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from guieval.actions import ACTION_TYPES, Click, LongPress, Scroll, Stop, Type
 from guieval.testing.phone import PhoneEpisode, generate_episode, replay
+from tests.rows import every_row
 
 seeds = st.integers(0, 2**64)
 numbers = st.integers(0, 1000)
@@ -74,7 +75,7 @@ def round_of_tasks() -> list[PhoneEpisode]:
     return [generate_episode(0, number) for number in range(80)]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@every_row("seed", range(4))
 def test_thirty_episodes_show_every_action_type(seed: int) -> None:
     steps = [step for number in range(30) for step in generate_episode(seed, number).steps]
     assert {step.action.type for step in steps} == set(ACTION_TYPES)

@@ -6,6 +6,7 @@ from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll
 from guieval.errors import UsageError
 from guieval.testing.phone import DEFAULT_SIZE, Phone
 from guieval.testing.phone.world import APPS
+from tests.rows import every_row
 
 MIDDLE = Point(500.0, 500.0)
 
@@ -27,7 +28,7 @@ def field_text(phone: Phone, field: str) -> str:
     return phone.state.view.text(field)
 
 
-@pytest.mark.parametrize("app", APPS)
+@every_row("app", APPS)
 def test_every_app_opens_by_name_and_by_icon(app: str) -> None:
     home = Phone.furnished(3, 1, DEFAULT_SIZE)
     opened = home.apply(Open(app=app.upper()))
@@ -159,7 +160,7 @@ def test_enter_leads_on_and_breaks_lines_only_in_long_fields() -> None:
     assert field_text(following.apply(Press(button="ENTER")).apply(Type(text="x")), "Note") == "\nx"
 
 
-@pytest.mark.parametrize("size", [(359, 800), (360, 500), (800, 360), (360, 2000), (10_000, 20_000), (0, 0)])
+@every_row("size", [(359, 800), (360, 500), (800, 360), (360, 2000), (10_000, 20_000), (0, 0)])
 def test_a_size_that_no_phone_has_is_refused(size: tuple[int, int]) -> None:
     with pytest.raises(UsageError, match=f"a phone of {size[0]} x {size[1]} pixels cannot be drawn"):
         Phone.furnished(0, 0, size)

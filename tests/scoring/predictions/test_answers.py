@@ -1,4 +1,4 @@
-"""AgentCPM-GUI's action objects: what passes the schema, and what it means."""
+"""What an answer means: AgentCPM-GUI's action objects and OS-Atlas's calls."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import pytest
 from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
 from guieval.errors import ParseError
 from guieval.scoring.predictions.compact import KIT_KEYS, compact_action
+from guieval.scoring.predictions.os_atlas import call_action
+from tests.rows import every_row
 
 AT = Point(500.0, 200.0)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("message", "meant"),
     [
         ({"POINT": [500, 200]}, Click(point=AT)),
@@ -42,7 +44,7 @@ def test_an_object_means_one_unified_action(message: dict[str, Any], meant: Acti
     assert compact_action(message) == meant
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("message", "reason"),
     [
         (None, "no answer"),
@@ -74,7 +76,7 @@ def test_guievalkit_may_also_open_an_app() -> None:
     assert compact_action({"OPEN_APP": "Maps"}, KIT_KEYS) == Open(app="Maps")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("label", "meant"),
     [
         (Click(point=Point(1.0, 1.0)), Click(point=AT)),
@@ -87,9 +89,58 @@ def test_a_joint_click_and_type_counts_as_what_the_label_is(label: Action | None
     assert compact_action({"INPUT": {"point": [500, 200], "text": "hello"}}, KIT_KEYS, label=label) == meant
 
 
-@pytest.mark.parametrize(
-    "joint", ["hello", {"text": "hello"}, {"point": [1, 2], "text": "x", "more": 1}, {"point": [1], "text": ""}]
-)
+@every_row("joint", ["hello", {"text": "hello"}, {"point": [1, 2], "text": "x", "more": 1}, {"point": [1], "text": ""}])
 def test_a_damaged_joint_action_is_no_action(joint: Any) -> None:
     with pytest.raises(ParseError, match="INPUT"):
         compact_action({"INPUT": joint}, KIT_KEYS)
+
+
+# --- OS-Atlas's calls ------------------------------------------------------------------------------------------------
+
+MIDDLE = Point(500.0, 500.0)
+
+
+@every_row(
+    ("call", "meant"),
+    [
+        ("CLICK <point>[[101, 872]]</point>", Click(point=Point(101.0, 872.0))),
+        ("CLICK <point>[[374.5,417.1]]</point>", Click(point=Point(374.5, 417.1))),
+        ("LONG_PRESS <point>[[108,272]]</point>\n", LongPress(point=Point(108.0, 272.0))),
+        ("TYPE [Shanghai [old] mall]", Type(text="Shanghai [old] mall")),
+        ("TYPE[HO1257]", Type(text="HO1257")),
+        ("OPEN_APP [PocketBook]", Open(app="PocketBook")),
+        ("PRESS_RECENT", Press(button="RECENT")),
+        ("ENTER", Press(button="ENTER")),
+        ("WAIT", Wait()),
+        ("COMPLETE", Stop(status="finish")),
+        ("IMPOSSIBLE", Stop(status="impossible")),
+        ("HOTKEY [CTRL_A]", Unsupported(name="HOTKEY", arguments={"text": "[CTRL_A]"})),
+    ],
+)
+def test_a_call_means_one_unified_action(call: str, meant: Action) -> None:
+    assert call_action(call, scroll_words="content") == meant
+
+
+def test_a_scroll_names_the_content_or_the_finger() -> None:
+    assert call_action("SCROLL [UP]", scroll_words="content") == Scroll(point=MIDDLE, direction="down")
+    assert call_action("SCROLL [UP]", scroll_words="finger") == Scroll(point=MIDDLE, direction="up")
+    assert call_action("SCROLL [LEFT]", scroll_words="content") == Scroll(point=MIDDLE, direction="right")
+
+
+@every_row(
+    ("call", "reason"),
+    [
+        ("", "no answer"),
+        ("click here", "not a call"),
+        ("CLICK <point>[[101]]</point>", "no place"),
+        ("CLICK <point>[[1001,5]]</point>", "outside"),
+        ("CLICK [[1,2]] and so on", "no place"),
+        ("SCROLL [SIDEWAYS]", "none of up"),
+        ("TYPE hello", "brackets"),
+        ("WAIT for the page", "other words"),
+        ("JUMP [1]", "not an action of this family"),
+    ],
+)
+def test_anything_else_is_no_action(call: str, reason: str) -> None:
+    with pytest.raises(ParseError, match=reason):
+        call_action(call, scroll_words="content")

@@ -1,0 +1,107 @@
+"""Tests that differ in their rows alone: what a family reads, what it refuses, and how it writes.
+
+Each function makes one test of a table: ``test_replies = reads(MODEL, (text, action), ...)``. A row may begin with a few words
+on what it shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import pytest
+
+from guieval.actions import Action, Unsupported
+from guieval.errors import ParseError
+from guieval.models import ABCModel
+from guieval.steps import StepTaskModel
+from tests.rows import every_row
+
+from .steps import HIGH
+
+Test = Callable[[], None]
+Wrap = Callable[[Any], str | Iterable[str]]
+"""Makes whole replies of what a row states."""
+
+
+def reads(
+    models: ABCModel | Sequence[ABCModel], *rows: tuple[Any, ...], wrap: Wrap = str, task: StepTaskModel = HIGH, **also: Any
+) -> Test:
+    """``([case,] given, expected)``: an action; what a call outside the unified ones does on a device (``None``: nothing);
+    or ``Unsupported``, whatever it does there. ``also`` are further fields that the rows' replies have in common.
+    """
+
+    @every_row(("given", "expected"), [row[-2:] for row in rows], ids=[f"{row[0]!r:.120}" for row in rows])
+    def test(given: Any, expected: Any) -> None:
+        for model, text in _every(models, wrap(given)):
+            parsed = model.parse_response(task, text)
+            assert _agree(parsed.action, expected), f"{text!r} is read as {parsed.action!r}"
+            for name, value in also.items():
+                assert getattr(parsed, name) == value, f"{text!r} has the {name} {getattr(parsed, name)!r}"
+
+    return test
+
+
+def means(
+    models: ABCModel | Sequence[ABCModel],
+    action: Action | type[Unsupported],
+    *rows: Any,
+    wrap: Wrap = str,
+    task: StepTaskModel = HIGH,
+) -> Test:
+    """``given`` or ``(case, given)``: all of them mean ``action``."""
+    return reads(models, *((*_labelled(row), action) for row in rows), wrap=wrap, task=task)
+
+
+def refuses(models: ABCModel | Sequence[ABCModel], *rows: Any, wrap: Wrap = str, task: StepTaskModel = HIGH) -> Test:
+    """``given`` or ``(given, reason)``: no action, for a reason that its message states."""
+
+    @every_row(("given", "reason"), [row if isinstance(row, tuple) else (row, "") for row in rows])
+    def test(given: Any, reason: str) -> None:
+        for model, text in _every(models, wrap(given)):
+            with pytest.raises(ParseError, match=reason or None):
+                model.parse_response(task, text)
+
+    return test
+
+
+def writes(
+    model: ABCModel,
+    *rows: tuple[Action, str | None],
+    wrap: Callable[[str], str] = str,
+    task: StepTaskModel = HIGH,
+    **words: str,
+) -> Test:
+    """``(action, text)``: an action is written so, next to the ``thought`` in ``words``, and read back.
+
+    ``None`` for the text: the format has no word for the action.
+    """
+
+    @every_row(("action", "text"), rows)
+    def test(action: Action, text: str | None) -> None:
+        if text is None:
+            with pytest.raises(ValueError, match="has no word for"):
+                model.render(task, action)
+            return
+        assert model.render(task, action, **words) == wrap(text), f"it is written {model.render(task, action, **words)!r}"
+        parsed = model.parse_response(task, wrap(text))
+        assert (parsed.action, parsed.thought) == (action, words.get("thought")), f"it is read as {parsed!r}"
+
+    return test
+
+
+def _labelled(row: Any) -> tuple[str, Any]:
+    return row if isinstance(row, tuple) else ("", row)
+
+
+def _every(models: ABCModel | Sequence[ABCModel], texts: str | Iterable[str]) -> Iterable[tuple[ABCModel, str]]:
+    listed = [texts] if isinstance(texts, str) else list(texts)
+    return [(model, text) for model in (models if isinstance(models, Sequence) else [models]) for text in listed]
+
+
+def _agree(action: Action, expected: Any) -> bool:
+    if expected is Unsupported:
+        return isinstance(action, Unsupported)
+    if isinstance(action, Unsupported) and not isinstance(expected, Unsupported):
+        return bool(action.device == expected)
+    return bool(action == expected)
