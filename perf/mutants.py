@@ -699,7 +699,9 @@ class Copy:
 def copied(checkout: Path, seconds: dict[str, float], options: list[str]) -> Iterator[Copy]:
     """Copy what git knows or would add, and make an environment for it: the packages of the checkout's, another guieval."""
     checkout = checkout.resolve()
-    folder = Path(tempfile.mkdtemp(prefix="mut-")).resolve()
+    folder = Path(
+        tempfile.mkdtemp(prefix="m")
+    ).resolve()  # short: tests measure lines with paths in them, and sockets have limits
     try:
         copy = folder / checkout.name
         command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
@@ -746,7 +748,7 @@ class Trial:
     copy: Copy
     coverage: Coverage
     failing: set[str]
-    """Tests that fail without a fault."""
+    """Tests that fail without a fault; those found are written to the results, for the reader."""
     excluded: set[str]
     limit: float | None
     sound: set[str] = field(default_factory=set)
@@ -813,7 +815,7 @@ def run(arguments: argparse.Namespace) -> None:
     lines = [json.loads(line) for line in arguments.out.read_text().splitlines()] if arguments.out.exists() else []
     rows = {line["id"]: line for line in lines if "id" in line}
     excluded = {name for name in arguments.exclude if "::" not in name}
-    failing = (set(arguments.exclude) - excluded) | {line["fails"] for line in lines if "fails" in line}
+    failing = set(arguments.exclude) - excluded  # not those that an earlier run found: another program may have held their port
     with (
         copied(arguments.checkout, read_times(arguments.times), shlex.split(arguments.select)) as copy,
         arguments.out.open("a", encoding="utf-8") as out,
