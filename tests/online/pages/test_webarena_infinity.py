@@ -70,7 +70,9 @@ const state = JSON.parse(localStorage.getItem("state") || '{"count": 0}');
 function push() {
   localStorage.setItem("state", JSON.stringify(state));
   document.getElementById("n").textContent = state.count;
-  fetch("/api/state", {method: "PUT", body: JSON.stringify(state)});
+  const put = new XMLHttpRequest();
+  put.open("PUT", "/api/state", false);  // one after the other: the server answers each in a thread of its own
+  put.send(JSON.stringify(state));
 }
 document.getElementById("one").onclick = () => { state.count += 1; push(); };
 push();
