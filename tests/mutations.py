@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -33,43 +33,31 @@ def mutated(document: Any, source: Random) -> tuple[Any, str]:
         value = source.choice(HOSTILE)
         return value, f"all replaced by {value!r:.40}"
     container, key = source.choice(found)
-    how: Callable[[], str] = source.choice((_replace, _replace, _remove, _retype, _add))(container, key, source)
-    return changed, how()
+    how = source.choice((_replace, _replace, _remove, _retype, _add))
+    return changed, how(container, key, source)
 
 
-def _replace(container: Any, key: Any, source: Random) -> Callable[[], str]:
-    def do() -> str:
-        container[key] = source.choice(HOSTILE)
-        return f"{key!r:.40} replaced by {container[key]!r:.40}"
-
-    return do
+def _replace(container: Any, key: Any, source: Random) -> str:
+    container[key] = source.choice(HOSTILE)
+    return f"{key!r:.40} replaced by {container[key]!r:.40}"
 
 
-def _remove(container: Any, key: Any, source: Random) -> Callable[[], str]:
-    def do() -> str:
-        del container[key]
-        return f"{key!r:.40} removed"
-
-    return do
+def _remove(container: Any, key: Any, source: Random) -> str:
+    del container[key]
+    return f"{key!r:.40} removed"
 
 
-def _retype(container: Any, key: Any, source: Random) -> Callable[[], str]:
-    def do() -> str:
-        was = container[key]
-        forms = (str(was), [was], {"value": was}, json.dumps(was, default=str), [was, was], {str(was)[:50]: was})
-        container[key] = source.choice(forms)
-        return f"{key!r:.40} retyped to {container[key]!r:.60}"
-
-    return do
+def _retype(container: Any, key: Any, source: Random) -> str:
+    was = container[key]
+    forms = (str(was), [was], {"value": was}, json.dumps(was, default=str), [was, was], {str(was)[:50]: was})
+    container[key] = source.choice(forms)
+    return f"{key!r:.40} retyped to {container[key]!r:.60}"
 
 
-def _add(container: Any, key: Any, source: Random) -> Callable[[], str]:
-    def do() -> str:
-        value = source.choice(HOSTILE)
-        if isinstance(container, dict):
-            container[f"{key}{source.choice(('_', '2', ' '))}"] = value
-        else:
-            container.insert(source.randrange(len(container) + 1), value)
-        return f"beside {key!r:.40} added {value!r:.40}"
-
-    return do
+def _add(container: Any, key: Any, source: Random) -> str:
+    value = source.choice(HOSTILE)
+    if isinstance(container, dict):
+        container[f"{key}{source.choice(('_', '2', ' '))}"] = value
+    else:
+        container.insert(source.randrange(len(container) + 1), value)
+    return f"beside {key!r:.40} added {value!r:.40}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -128,3 +128,14 @@ def killed_at(moment: int, source: Path, out: Path) -> None:
         return png(sum(path.encode()))
 
     prepare(scripted(whole_script(image)), source, out, on_progress=pass_moment)
+
+
+def kills(moments: Iterable[int], source: Path, out: Path) -> int:
+    """How many preparations in processes of their own are killed, each at its moment, until one gets to its end."""
+    for count, moment in enumerate(moments):
+        if not (child := os.fork()):
+            killed_at(moment, source, out)
+            os._exit(0)
+        if os.waitpid(child, 0)[1] != signal.SIGKILL:
+            return count
+    return count + 1

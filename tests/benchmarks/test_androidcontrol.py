@@ -178,10 +178,8 @@ def test_a_file_that_is_no_image_is_reported(tmp_path: Path) -> None:
     write_lines(tmp_path, line(click(50, 50)))
     (tmp_path / "images").mkdir()
     (tmp_path / "images/7_0.png").write_text("hello")
-    with pytest.raises(
-        DataError,
-        match=r"line 1, step 0, field screenshot: the image 'images/7_0.png' is not a readable PNG, JPEG or WebP image",
-    ):
+    told = r"line 1, step 0, field screenshot: the image 'images/7_0.png' is not a readable PNG, JPEG or WebP image"
+    with pytest.raises(DataError, match=told):
         first_episode(tmp_path)
 
 
@@ -406,8 +404,7 @@ def test_damaged_lines_can_be_passed_over(tmp_path: Path) -> None:
     file = tmp_path / "android_control_evaluation_std.jsonl"
     first, second, third = file.read_text().splitlines(keepends=True)
     file.write_text(first + second[: len(second) // 2] + "\n" + third + first)
-    benchmark = load_benchmark("androidcontrol", tmp_path)
-    benchmark = benchmark.skipping_damaged()
+    benchmark = load_benchmark("androidcontrol", tmp_path).skipping_damaged()
     assert [episode.key.episode_id for episode in benchmark] == ["7", "9"]
     assert len(benchmark.skipped) == 2
     assert "line 2: is not JSON" in str(benchmark.skipped[0])

@@ -314,16 +314,13 @@ def test_any_folder_of_aitzs_release_may_be_given(tmp_path: Path, inner: str) ->
             assert (benchmark.root / step.screenshot).is_file()
 
 
-def test_the_folder_of_one_subset_may_be_given(tmp_path: Path) -> None:
-    AITZ.write(tmp_path, {})
-    assert names(load_benchmark("aitz", tmp_path / "test" / "general")) == [("test", "general", "41")]
-
-
-def test_the_recorded_path_determines_the_split_where_no_folder_does(tmp_path: Path) -> None:
-    AITZ.write(tmp_path, {}, home="")
-    AITZ.write(tmp_path, {"image_full_path": "general/x.png"}, home="", name="INSTALL-2")
-    (tmp_path / "notes").mkdir()
-    assert names(load_benchmark("aitz", tmp_path)) == [("train", "general", "41"), ("test", "install", "2")]
+def test_the_split_is_that_of_the_folder_or_else_of_the_recorded_path(tmp_path: Path) -> None:
+    AITZ.write(tmp_path / "a", {})
+    assert names(load_benchmark("aitz", tmp_path / "a" / "test" / "general")) == [("test", "general", "41")]
+    AITZ.write(tmp_path / "b", {}, home="")
+    AITZ.write(tmp_path / "b", {"image_full_path": "general/x.png"}, home="", name="INSTALL-2")
+    (tmp_path / "b" / "notes").mkdir()
+    assert names(load_benchmark("aitz", tmp_path / "b")) == [("train", "general", "41"), ("test", "install", "2")]
 
 
 def test_the_published_subsets_make_up_the_published_whole() -> None:

@@ -42,6 +42,7 @@ HASH = "0cf94392854b6b7224b63b93d7c8871a"
         ("screenspot-v2", "holds no screenspot_desktop.*comes from", []),
         ("ui-i2e-bench", r"holds no annotations\.jsonl", []),
         ("ui-vision", r"holds no element_grounding_<subset>\.json", []),
+        ("ui-r1", "", ["ac_test.json"]),
         ("venusbench-gd", r"holds no instruction/<task>\.json", []),
     ],
 )
@@ -53,4 +54,4 @@ def test_another_folder_is_refused(tmp_path: Path, name: str, expected: str, str
             (root / stray).parent.mkdir(parents=True, exist_ok=True)
             (root / stray).write_text("[]")
         with pytest.raises(UsageError, match=rf"{expected}.*guieval prepare {name}"):
-            load_benchmark(name, root)
+            load_benchmark(name, root).index()

@@ -458,9 +458,8 @@ def test_the_index_needs_no_image(tmp_path: Path) -> None:
     benchmark = load_benchmark("screenspot", FORMS["screenspot"].write(tmp_path, {"img_filename": "none.png"}))
     (ref,) = benchmark.index()
     assert (ref.key.episode_id, ref.length) == ("screenspot_mobile_0", 1)
-    with pytest.raises(
-        DataError, match=r"mobile\.json, row 0, field img_filename: there is no image 'screenspot_imgs/none\.png'"
-    ):
+    told = r"mobile\.json, row 0, field img_filename: there is no image 'screenspot_imgs/none\.png'"
+    with pytest.raises(DataError, match=told):
         benchmark.load(ref)
 
 

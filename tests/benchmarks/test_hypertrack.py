@@ -182,15 +182,13 @@ def test_the_inner_folder_is_understood_with_the_categorisation_beside_it(tmp_pa
 
 def test_an_unknown_layout_states_what_was_found_and_where_to_adapt(tmp_path: Path) -> None:
     write(tmp_path, {"uuid": 1, "wording": "打开", "moves": []})
-    with pytest.raises(
-        DataError, match=r"field steps: is under none of steps, trajectory.*; found are uuid, wording, moves; .*KEYS in"
-    ):
+    told = r"field steps: is under none of steps, trajectory.*; found are uuid, wording, moves; .*KEYS in"
+    with pytest.raises(DataError, match=told):
         load(tmp_path)
     value = document()
     value["aim"] = value.pop("instruction")
-    with pytest.raises(
-        DataError, match=r"field instruction: is under none of .*; found are .*aim; .*benchmarks/hypertrack\.py"
-    ):
+    told = r"field instruction: is under none of .*; found are .*aim; .*benchmarks/hypertrack\.py"
+    with pytest.raises(DataError, match=told):
         load(write(tmp_path, value))
 
 

@@ -114,9 +114,8 @@ def test_a_list_of_pages_shows_pages(tmp_path: Path) -> None:
     assert (step.subset, step.screenshot) == ("cross_website", "cross_website/images/t_u0.png")
     assert step.action == Click(point=Point(200, 535))
     (tmp_path / step.screenshot).unlink()
-    with pytest.raises(
-        DataError, match=r"sample.jsonl, line 1, field bbox: there is no image '.*', whose size is needed to read the label"
-    ):
+    told = r"sample.jsonl, line 1, field bbox: there is no image '.*', whose size is needed to read the label"
+    with pytest.raises(DataError, match=told):
         only(tmp_path)
 
 

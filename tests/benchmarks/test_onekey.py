@@ -78,14 +78,6 @@ def test_a_state_may_hold_its_action_without_a_list(tmp_path: Path) -> None:
     assert steps_of(write(tmp_path, {"0": END[0]}))[0].action == Stop()
 
 
-def test_clicks_count_strictly_inside_their_ranges(tmp_path: Path) -> None:
-    step = one(tmp_path, move("CLICK", x=[100, 300], y=[200, 400]), move("CLICK", x=[600, 700], y=[600, 700]))
-    assert judge(step, Click(point=Point(101, 399))).exact_match
-    assert judge(step, Click(point=Point(699, 601))).exact_match
-    assert not judge(step, Click(point=Point(100, 300))).exact_match
-    assert not judge(step, Click(point=Point(500, 500))).exact_match
-
-
 @every_row(
     ("pattern", "example", "accepted", "refused"),
     [

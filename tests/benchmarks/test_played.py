@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,14 +18,6 @@ from guieval.registry import load_benchmark
 from guieval.steps import StepTaskModel
 from guieval.testing.phone import PhoneEpisode, PhoneStep
 from tests.rows import every_row
-
-
-def all_boxes(step: PhoneStep) -> Sequence[Box]:
-    return list(step.boxes)
-
-
-def target_alone(step: PhoneStep) -> Sequence[Box]:
-    return list(step.boxes)[:1] if isinstance(step.action, Click) else []
 
 
 @dataclass(frozen=True)
@@ -76,10 +68,6 @@ class Written:
                 assert tuple(box) == pytest.approx(tuple(drawn), abs=self.near)
 
 
-def of_all_subsets(written: Mapping[str, Iterable[PhoneEpisode]]) -> list[PhoneEpisode]:
-    return [one for played in written.values() for one in played]
-
-
 RENAMED: list[dict[str, str]] = [
     {"steps": "trajectory", "screenshot": "image_path", "coordinate": "click_point", "action_description": "low_instruction"},
     {"instruction": "highLevelInstruction", "action_type": "actionType", "bbox": "boundingBox", "episode_id": "episodeId"},
@@ -93,9 +81,9 @@ RENAMED: list[dict[str, str]] = [
     [
         Written(
             "aitw",
-            lambda folder: of_all_subsets(write_aitw(folder, episodes=7)),
+            lambda folder: [one for played in write_aitw(folder, episodes=7).values() for one in played],
             lambda one: f"{168_000_000_000_000_000 + one.number}",
-            boxes=all_boxes,
+            boxes=lambda step: list(step.boxes),
         ),
         Written("aitz", partial(write_aitz, episodes=5), lambda one: f"{523_000_000_000_000_000 + one.number}", low=True),
         Written(
@@ -103,7 +91,7 @@ RENAMED: list[dict[str, str]] = [
             partial(amex.write_amex, episodes=3, size=(720, 1600), app="Yelp"),
             amex.episode_id,
             near=0.7,  # half a pixel
-            boxes=all_boxes,
+            boxes=lambda step: list(step.boxes),
         ),
         Written(
             "cagui",
@@ -130,7 +118,7 @@ RENAMED: list[dict[str, str]] = [
                 hypertrack.episode_id,
                 near=0.01,
                 low=True,
-                boxes=target_alone,
+                boxes=lambda step: list(step.boxes)[: isinstance(step.action, Click)],
                 scrolls=True,
             )
             for renamed, flat, by_episode in (

@@ -12,7 +12,7 @@ import pytest
 
 from guieval.actions import Action, Click, Point, Scroll
 from guieval.data.sample_sets import get_sample_set
-from guieval.errors import DataError, UsageError
+from guieval.errors import DataError
 from guieval.registry import load_benchmark
 from guieval.steps import StepTaskModel
 from tests.rows import every_row
@@ -97,15 +97,9 @@ def test_the_image_states_the_size(folder: str, tmp_path: Path) -> None:
 def test_a_damaged_row_is_named_and_skipped_only_on_request(damaged: Any, message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"ac_test.json, {message}"):
         steps_of(tmp_path, row(1), damaged, row(2))
-    benchmark = load_benchmark("ui-r1", tmp_path)
-    benchmark = benchmark.skipping_damaged()
+    benchmark = load_benchmark("ui-r1", tmp_path).skipping_damaged()
     assert [episode.key.episode_id for episode in benchmark] == ["1", "2"]
     assert len(benchmark.skipped) == 1
-
-
-def test_an_empty_list_is_no_benchmark(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="guieval prepare ui-r1"):
-        steps_of(tmp_path)
 
 
 def test_the_real_file(shared_data: Path) -> None:

@@ -13,14 +13,13 @@ from typing import Any
 import pytest
 
 from guieval.actions import Action, Open, Stop, Wait
-from guieval.data.benchmark import EpisodeRef
-from guieval.data.sample_sets import SampleSet, get_sample_set, list_sample_sets, sets_of, step_digest
+from guieval.data.sample_sets import get_sample_set, list_sample_sets, sets_of, step_digest
 from guieval.data.selection import Choice, Selection, select, type_differences
-from guieval.errors import DataError, UsageError
+from guieval.errors import UsageError
 from guieval.registry import benchmarks, load_benchmark
-from guieval.steps import Episode
+from tests.data.placed import Placed, placed
 from tests.rows import every_row
-from tests.scripted import CLICK, ListBenchmark, make_episode
+from tests.scripted import CLICK
 
 Steps = set[tuple[str, int]]
 UNIFIED = {
@@ -183,9 +182,8 @@ def test_a_set_over_a_split_can_be_narrowed_and_sampled(shared_data: Path) -> No
     assert len(drawn.plan) == 20 and "20 episodes, drawn with seed 1 from the 1,412 of sample set ac-osatlas-7708" in drawn.text
     with pytest.raises(UsageError, match=r"counts a finish step .* prepared with finish steps"):
         select(benchmark, Choice(sample_set="ac-test-finish-9987"))
-    with pytest.raises(
-        UsageError, match="is of aitz, but the data set of benchmark 'androidcontrol' is androidcontrol; its sets"
-    ):
+    told = "is of aitz, but the data set of benchmark 'androidcontrol' is androidcontrol; its sets"
+    with pytest.raises(UsageError, match=told):
         select(benchmark, Choice(sample_set="aitz-test-4724"))
     with pytest.raises(UsageError, match=r"is all the data of 1,272 episodes and 1,272 steps, but .* has 149 episodes"):
         select(load_benchmark("screenspot-v2", shared_data / "screenspot"), Choice(sample_set="screenspot-v2-1272"))
@@ -194,6 +192,7 @@ def test_a_set_over_a_split_can_be_narrowed_and_sampled(shared_data: Path) -> No
 # Small sets over scripted data: every way in which data may fit, or not.
 
 LENGTHS = {"1": 3, "2": 4, "3": 2}
+LONGER = {"1": 4, "2": 5, "3": 3}
 
 
 def write_set(folder: Path, **changes: Any) -> str:
@@ -223,26 +222,8 @@ def write_set(folder: Path, **changes: Any) -> str:
     return str(file)
 
 
-class Splits(ListBenchmark):
-    """Scripted episodes that are of the split their actions' number of steps is mapped to."""
-
-    dataset = "scripted"
-
-    def __init__(self, episodes: Sequence[Episode], splits: Mapping[str, str]) -> None:
-        super().__init__(episodes)
-        self._splits = splits
-
-    def index(self) -> list[EpisodeRef]:
-        split = {key: self._splits.get(key.episode_id, "test") for key in self._episodes}
-        return [EpisodeRef(key, len(episode), split=split[key]) for key, episode in self._episodes.items()]
-
-
-def data(lengths: Mapping[str, int], *, last: Action = CLICK, **splits: str) -> Splits:
-    return Splits([make_episode(name, [CLICK] * (length - 1) + [last]) for name, length in lengths.items()], splits)
-
-
-def longer(by: int = 1) -> dict[str, int]:
-    return {name: length + by for name, length in LENGTHS.items()}
+def data(lengths: Mapping[str, int], *, last: Action = CLICK, **splits: str) -> Placed:
+    return Placed([placed(name, [CLICK] * (n - 1) + [last], split=splits.get(name, "test")) for name, n in lengths.items()])
 
 
 def chosen(selection: Selection) -> dict[str, list[int]]:
@@ -263,25 +244,24 @@ def test_other_episodes_do_not_count_and_the_datas_order_stays(tmp_path: Path) -
 
 def test_a_finish_step_that_the_data_has_and_the_set_does_not_is_left_out(tmp_path: Path) -> None:
     name = write_set(tmp_path)
-    assert chosen(select(data(longer(), last=Stop()), Choice(sample_set=name))) == {
+    assert chosen(select(data(LONGER, last=Stop()), Choice(sample_set=name))) == {
         name: list(range(length)) for name, length in LENGTHS.items()
     }
-    with pytest.raises(
-        UsageError, match="episode '1' has 4 steps there and 3 in the set, and its last one is CLICK, not a finish"
-    ):
-        select(data(longer()), Choice(sample_set=name))
+    told = "episode '1' has 4 steps there and 3 in the set, and its last one is CLICK, not a finish"
+    with pytest.raises(UsageError, match=told):
+        select(data(LONGER), Choice(sample_set=name))
 
 
 def test_a_finish_step_counts_where_the_set_includes_it(tmp_path: Path) -> None:
     name = write_set(tmp_path, finish=True, without={"1": [0]})
-    assert chosen(select(data(longer(), last=Stop()), Choice(sample_set=name)))["1"] == [1, 2, 3]
+    assert chosen(select(data(LONGER, last=Stop()), Choice(sample_set=name)))["1"] == [1, 2, 3]
     with pytest.raises(UsageError, match="episode '1' has 3 steps and none: the data must be prepared with finish steps"):
         select(data(LENGTHS), Choice(sample_set=name))
 
 
 def test_single_steps_can_be_all_that_counts(tmp_path: Path) -> None:
     name = write_set(tmp_path, finish=True, only={"1": [3], "2": [0], "3": [1, 2]})
-    assert chosen(select(data(longer(), last=Stop()), Choice(sample_set=name))) == {"1": [3], "2": [0], "3": [1, 2]}
+    assert chosen(select(data(LONGER, last=Stop()), Choice(sample_set=name))) == {"1": [3], "2": [0], "3": [1, 2]}
 
 
 def test_data_that_holds_the_counted_steps_alone_fills_the_set(tmp_path: Path) -> None:
@@ -301,20 +281,13 @@ def test_what_is_missing_is_counted_and_named(tmp_path: Path) -> None:
 
 
 def test_damage_never_leaves_a_set_out_of_its_steps_silently(tmp_path: Path) -> None:
-    class Damaged(Splits):
-        def load(self, ref: EpisodeRef) -> Episode:
-            if ref.key.episode_id in ("2", "x"):
-                raise DataError(f"file.json, episode {ref.key.episode_id}, field action: expected a word")
-            return super().load(ref)
-
-    benchmark = Damaged([make_episode(name, [CLICK] * 2) for name in "123x"], {})
-    benchmark = benchmark.skipping_damaged()
+    benchmark = data({"1": 2, "bad": 2, "3": 2, "bad x": 2}).skipping_damaged()
     selection = select(benchmark, Choice(sample_set=write_set(tmp_path, ids={"1": 2, "3": 2})))
     assert selection.damaged == () and selection.text.startswith("all 2 episodes of sample set made-up (sha256 ")
     assert "damaged" not in selection.text
-    with pytest.raises(UsageError, match=r"has 2 of them; missing: 2$") as refused:
-        select(benchmark, Choice(sample_set=write_set(tmp_path, ids={"1": 2, "2": 2, "3": 2})))
-    assert "(2 damaged left out, first: file.json, episode 2, field action" in str(refused.value)
+    with pytest.raises(UsageError, match=r"has 2 of them; missing: bad$") as refused:
+        select(benchmark, Choice(sample_set=write_set(tmp_path, ids={"1": 2, "bad": 2, "3": 2})))
+    assert "(2 damaged left out, first: file.json, episode bad, field action" in str(refused.value)
 
 
 def test_episodes_without_published_ids_are_those_of_their_split(tmp_path: Path) -> None:
@@ -325,36 +298,31 @@ def test_episodes_without_published_ids_are_those_of_their_split(tmp_path: Path)
     assert list(chosen(split)) == ["v", "w", "1", "2", "3"]
     unsplit = select(data({"v": 2, "w": 3, **LENGTHS}), Choice(sample_set=name))  # as GUIEvalKit's folder: one split for all
     assert chosen(unsplit) == chosen(split)
-    with pytest.raises(
-        UsageError, match=r"needs the 2 episodes of split validation, with 5 steps that count, and .* has 1 with 2"
-    ):
+    told = r"needs the 2 episodes of split validation, with 5 steps that count, and .* has 1 with 2"
+    with pytest.raises(UsageError, match=told):
         select(data({"v": 2, "w": 3, **LENGTHS}, v="validation", w="train"), Choice(sample_set=name))
 
 
 def test_episodes_without_published_ids_may_lose_steps_by_their_type(tmp_path: Path) -> None:
     rest = {"split": "validation", "episodes": 1, "steps": 2, "without_types": ["OPEN"]}
     name = write_set(tmp_path, unnamed=rest, finish=True)
-    named = [make_episode(each, [CLICK] * length + [Stop()]) for each, length in LENGTHS.items()]
-    val = make_episode("v", [Open(app="Clock"), CLICK, Wait(), Stop()])
-    selection = select(Splits([*named, val], {"v": "validation"}), Choice(sample_set=name))
+    named = [placed(each, [CLICK] * length + [Stop()]) for each, length in LENGTHS.items()]
+    val = placed("v", [Open(app="Clock"), CLICK, Wait(), Stop()], split="validation")
+    selection = select(Placed([*named, val]), Choice(sample_set=name))
     assert chosen(selection)["v"] == [1, 2, 3]
 
 
 def test_a_whole_part_is_filled_by_split_subset_and_groups(tmp_path: Path) -> None:
-    steps = [
-        make_episode(name, [CLICK]).steps[0].model_copy(update={"groups": {"element": element}})
-        for name, element in (("1", "icon"), ("2", "text"), ("3", "icon"))
-    ]
-    benchmark = Splits([Episode(steps=(step,)) for step in steps], {"3": "train"})
+    rows = (("1", "icon", "test"), ("2", "text", "test"), ("3", "icon", "train"))
+    benchmark = Placed([placed(name, [CLICK], split=split, groups={"element": element}) for name, element, split in rows])
     nothing: dict[str, Any] = {"ids": {}, "sha256": None}
     name = write_set(tmp_path, **nothing, episodes=1, steps=1, split="test", groups={"element": "icon"})
     selection = select(benchmark, Choice(sample_set=name))
     assert chosen(selection) == {"1": [0]}
     assert selection.text == "the only episode of sample set made-up (a whole part, by its counts)"
     name = write_set(tmp_path, **nothing, episodes=506, steps=4724, split="test")
-    with pytest.raises(
-        UsageError, match=r"is the split test of 506 episodes and 4,724 steps, but .* has 2 episodes and 2 steps"
-    ):
+    told = r"is the split test of 506 episodes and 4,724 steps, but .* has 2 episodes and 2 steps"
+    with pytest.raises(UsageError, match=told):
         select(benchmark, Choice(sample_set=name))
 
 
@@ -390,14 +358,6 @@ def test_an_unknown_set_answers_with_the_nearest() -> None:
 
 
 def test_an_id_in_two_subsets_is_never_guessed(tmp_path: Path) -> None:
-    twice = [
-        Episode(steps=tuple(step.model_copy(update={"subset": subset}) for step in make_episode("1", [CLICK] * 3).steps))
-        for subset in ("a", "b")
-    ]
+    twice = Placed([placed("1", [CLICK] * 3, subset) for subset in ("a", "b")])
     with pytest.raises(UsageError, match=r"names the episode '1', which .* has in several"):
-        select(Splits(twice, {}), Choice(sample_set=write_set(tmp_path)))
-
-
-def test_a_manifest_is_frozen() -> None:
-    assert isinstance(get_sample_set("ac-test-8444"), SampleSet)
-    assert get_sample_set("ac-test-8444") is get_sample_set("ac-test-8444")
+        select(twice, Choice(sample_set=write_set(tmp_path)))

@@ -4,38 +4,15 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from guieval.actions import Action
-from guieval.data.benchmark import EpisodeRef
 from guieval.data.selection import Choice, Selection, select
-from guieval.errors import DataError, UsageError
-from guieval.steps import Episode
+from guieval.errors import UsageError
+from tests.data.placed import Placed, placed
 from tests.rows import every_row
-from tests.scripted import ACTIONS, ListBenchmark, make_episode
-
-
-def placed(name: str, actions: Sequence[Action], subset: str = "", split: str = "test") -> Episode:
-    """An episode of the scripted benchmark in a subset and a split."""
-    steps = make_episode(name, actions).steps
-    return Episode(steps=tuple(step.model_copy(update={"subset": subset, "split": split}) for step in steps))
-
-
-class Placed(ListBenchmark):
-    """Lists the split of each episode, and finds those called *bad* damaged."""
-
-    def index(self) -> list[EpisodeRef]:
-        episodes = self._episodes.values()
-        return [EpisodeRef(each.key, len(each), split=each.steps[0].split) for each in episodes]
-
-    def load(self, ref: EpisodeRef) -> Episode:
-        if ref.key.episode_id.startswith("bad"):
-            raise DataError(f"file.json, episode {ref.key.episode_id}, field action: expected a word")
-        return super().load(ref)
-
+from tests.scripted import ACTIONS
 
 BENCHMARK = Placed(
     [
@@ -141,9 +118,8 @@ def test_damaged_episodes_are_left_out_only_on_request() -> None:
     assert selection.to_json()["damaged"] == {"episodes": 2, "first": list(selection.damaged)}
     assert "bad 1, field action" in selection.damaged[0]
     none = Placed([placed("bad", ACTIONS)]).skipping_damaged()
-    with pytest.raises(
-        UsageError, match=r"no readable episode among those selected; the first damaged one: file\.json, episode bad"
-    ):
+    told = r"no readable episode among those selected; the first damaged one: file\.json, episode bad"
+    with pytest.raises(UsageError, match=told):
         select(none, Choice())
 
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guieval.metrics.intervals import Floats, Terms, bootstrap, mean_of_cells, pooled, quoted, resample, wilson
+from tests.rows import every_row
 
 
 def clustered(rng: np.random.Generator, episodes: int) -> tuple[Floats, Floats]:
@@ -102,14 +103,9 @@ def test_the_interval_depends_on_the_episodes_and_not_on_their_order(episodes: l
     assert first == interval(sorted(episodes, reverse=True))
 
 
-def test_a_seed_fixes_the_interval() -> None:
+def test_a_seed_fixes_the_interval_and_a_higher_level_is_wider() -> None:
     right, steps = clustered(np.random.default_rng(0), 40)
-    assert bootstrap(right, steps, seed=4) == bootstrap(right, steps, seed=4)
-    assert bootstrap(right, steps, seed=4) != bootstrap(right, steps, seed=5)
-
-
-def test_a_higher_level_is_wider_and_holds_the_lower_one() -> None:
-    right, steps = clustered(np.random.default_rng(0), 40)
+    assert bootstrap(right, steps, seed=4) == bootstrap(right, steps, seed=4) != bootstrap(right, steps, seed=5)
     narrow, wide = bootstrap(right, steps, level=0.8), bootstrap(right, steps, level=0.99)
     assert narrow is not None and wide is not None
     assert wide.low < narrow.low < narrow.high < wide.high
@@ -129,23 +125,15 @@ def test_episodes_without_a_denominator_change_nothing() -> None:
     assert with_others == bootstrap(right, steps, seed=1)
 
 
-def test_no_episode_and_no_denominator_have_no_interval() -> None:
-    assert bootstrap(np.empty(0), np.empty(0)) is None
+def test_what_has_no_interval_or_none_of_any_width() -> None:
+    assert bootstrap(np.empty(0), np.empty(0)) is None and quoted(np.empty(0), np.empty(0)) is None and wilson(0, 0) is None
     assert bootstrap(np.zeros(3), np.zeros(3)) is None
-    assert quoted(np.empty(0), np.empty(0)) is None
-    assert wilson(0, 0) is None
-
-
-def test_one_episode_gives_no_statement_on_others() -> None:
-    assert bootstrap(np.array([2.0]), np.array([5.0])) is None
-
-
-def test_equal_episodes_have_an_interval_without_width() -> None:
+    assert bootstrap(np.array([2.0]), np.array([5.0])) is None  # one episode gives no statement on others
     interval = bootstrap(np.full(8, 1.0), np.full(8, 2.0))
     assert interval is not None and (interval.low, interval.high) == (0.5, 0.5)
 
 
-@pytest.mark.parametrize("share", [0.0, 1.0])
+@every_row("share", [0.0, 1.0])
 def test_a_figure_of_zero_or_one_is_not_taken_for_certain(share: float) -> None:
     steps = np.array([3.0, 1.0, 7.0, 2.0])
     assert bootstrap(share * steps, steps) == wilson(int(4 * share), 4)
@@ -177,7 +165,7 @@ def test_figures_of_unlike_episodes_are_not_drawn_together() -> None:
         resample([Terms(np.ones(2), np.ones(2), pooled), Terms(np.ones(3), np.ones(3), pooled)])
 
 
-@pytest.mark.parametrize(("count", "n", "low", "high"), [(273, 324, 0.799, 0.878), (309, 324, 0.925, 0.972)])
+@every_row(("count", "n", "low", "high"), [(273, 324, 0.799, 0.878), (309, 324, 0.925, 0.972)])
 def test_wilson_gives_the_published_intervals(count: int, n: int, low: float, high: float) -> None:
     """GUIEvalKit paper, Tables 21 and 22: TPR and TNR."""
     interval = wilson(count, n)
@@ -203,10 +191,3 @@ def test_what_is_quoted_depends_on_what_an_episode_is() -> None:
     assert quoted(cells, np.ones((5, 2)), mean_of_cells) == bootstrap(cells, np.ones((5, 2)), mean_of_cells)
     shares = np.array([0.5, 0.25, 1.0, 0.0, 0.0])
     assert quoted(shares, np.ones(5)) == bootstrap(shares, np.ones(5))
-
-
-def test_bootstrap_and_wilson_agree_on_many_single_steps() -> None:
-    right = np.repeat([1.0, 0.0], [700, 300])
-    drawn, closed = bootstrap(right, np.ones(1000), resamples=20_000), wilson(700, 1000)
-    assert drawn is not None and closed is not None
-    assert drawn.low == pytest.approx(closed.low, abs=0.002) and drawn.high == pytest.approx(closed.high, abs=0.002)

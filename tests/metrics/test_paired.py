@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guieval.errors import UsageError
-from guieval.metrics.intervals import Floats, Terms, mean_of_cells, pooled, resample
+from guieval.metrics.intervals import Floats, Terms, mean_of_cells, pooled
 from guieval.metrics.paired import difference, differences, holm, holm_pairs, mcnemar, ranks, shared_steps, smallest_difference
 from tests.metrics.made_columns import PROTOCOL, made_columns
 from tests.rows import every_row
@@ -45,25 +45,14 @@ def test_false_alarms_are_as_rare_as_promised_and_mcnemar_gives_more_of_them() -
     assert by_steps / sets > 0.10
 
 
-def test_a_run_against_itself() -> None:
+def test_a_run_against_itself_and_too_few_episodes() -> None:
     right, steps = np.array([1.0, 2.0, 0.0]), np.array([2.0, 3.0, 1.0])
     found = difference(share(right, steps), share(right, steps))
     assert found.value == 0 and found.p_value == 1 and found.standard_error == 0
     assert found.interval is not None and (found.interval.low, found.interval.high) == (0, 0)
-
-
-def test_pairing_keeps_what_makes_episodes_hard_for_both() -> None:
-    """The second run is wrong on one more step of every tenth episode: far less spread than either run has by itself."""
-    rng = np.random.default_rng(0)
-    right = rng.binomial(10, rng.beta(1, 1, 200)).astype(np.float64)
-    steps = np.full(200, 10.0)
-    worse = np.where(np.arange(200) % 10 == 0, np.maximum(right - 1, 0), right)
-    found = difference(share(right, steps), share(worse, steps))
-    (alone,) = resample([share(right, steps)])
-    assert found.standard_error is not None and alone.standard_error is not None and found.interval is not None
-    assert found.standard_error < alone.standard_error / 5
-    assert found.value == pytest.approx((right - worse).sum() / 2000) and found.interval.low > 0
-    assert found.p_value is not None and found.p_value < 0.01
+    for count in (1, 0):
+        found = difference(share(right[:count], steps[:count]), share(right[:count], steps[:count]))
+        assert (found.value, found.interval, found.p_value, found.standard_error) == (0 if count else None, None, None, None)
 
 
 def test_standard_error_is_that_of_the_mean_of_differences() -> None:
@@ -90,13 +79,6 @@ def test_swapping_the_runs_turns_the_difference_round() -> None:
     forth, back = difference(one, other), difference(other, one)
     assert forth.value is not None and back.value == pytest.approx(-forth.value)
     assert forth.p_value == pytest.approx(back.p_value, abs=0.02)
-
-
-def test_one_episode_or_none_gives_no_statement() -> None:
-    for terms in (share(np.array([1.0]), np.array([2.0])), share(np.empty(0), np.empty(0))):
-        found = difference(terms, terms)
-        assert found.interval is None and found.p_value is None and found.standard_error is None
-    assert difference(share(np.empty(0), np.empty(0)), share(np.empty(0), np.empty(0))).value is None
 
 
 def test_a_p_value_is_never_finer_than_the_resampling() -> None:

@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 from guieval.actions import Action, ActionSpace, Click, LongPress, Open, Point, Press, Scroll, Type, Unsupported
 from guieval.history.modes import Mode, get_mode
 from guieval.metrics import RunSummary, RunTally
-from guieval.steps import VERDICTS, EpisodeKey, Plan, Sample, StepOutcome, StepRecord, StepTaskModel, Usage, Verdict
+from guieval.steps import VERDICTS, Plan, Sample, StepOutcome, StepRecord, Usage, Verdict
+from tests.made_runs import key, step
 from tests.metrics.made_columns import summarise
+from tests.rows import every_row
 
 OFFLINE, SOP = get_mode("offline"), get_mode("sop")
 SPACE = ActionSpace()
@@ -28,10 +30,6 @@ OPEN = Open(app="Maps")
 
 # How a planned step ended: its verdict and, for a wrong answer, whether the type matched; None where there is no record.
 End: TypeAlias = tuple[Verdict, bool] | None
-
-
-def key(episode: str) -> EpisodeKey:
-    return EpisodeKey("made-up", "", episode)
 
 
 def outcome(verdict: Verdict, *, typed: bool = False, distance: float | None = None) -> StepOutcome:
@@ -50,18 +48,7 @@ def record(
     message: Action | None = None,
     groups: Mapping[str, str] | None = None,
 ) -> StepRecord:
-    task = StepTaskModel(
-        benchmark="made-up",
-        dataset="made-up",
-        episode_id=episode,
-        step_index=index,
-        episode_length=length,
-        instruction="do it",
-        screenshot=f"{episode}_{index}.png",
-        screenshot_size=(1080, 2400),
-        action=reference,
-        groups=dict(groups or {}),
-    )
+    task = step(reference, episode=episode, index=index, length=length, groups=dict(groups or {}))
     if message is None and verdict in ("right", "wrong"):
         message = reference
     if message is None and verdict == "unsupported":
@@ -111,7 +98,7 @@ def test_unparseable_and_unsupported_are_wrong_and_outside_coverage() -> None:
     assert [getattr(summary.verdicts, name) for name in VERDICTS] == [1, 1, 1, 1, 0]
 
 
-@pytest.mark.parametrize(("outside", "enough"), [(5, True), (6, False)])
+@every_row(("outside", "enough"), [(5, True), (6, False)])
 def test_coverage_is_enough_from_95_percent_on(outside: int, enough: bool) -> None:
     ends: list[Verdict] = ["unparseable" if index < outside else "right" for index in range(100)]
     assert offline(episode("a", *ends), {"a": 100}).coverage_ok is enough
@@ -471,7 +458,7 @@ def test_finishing_a_run_lands_within_its_bounds(episodes: list[list[End]]) -> N
             assert new.value == bound if bound is None else new.value == pytest.approx(bound)
 
 
-@pytest.mark.parametrize("probability", [0.5, 0.9])
+@every_row("probability", [0.5, 0.9])
 def test_simulated_sop_agrees_with_its_closed_form(shared_data: Path, probability: float) -> None:
     """Steps right independently with probability p: E[s/t] = (p + ... + p^t) / t and P(s = t) = p^t, summed over episodes."""
     file = shared_data / "ui_s1" / "android_control_evaluation_std.jsonl.gz"

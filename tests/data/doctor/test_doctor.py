@@ -3,60 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
-from guieval.actions import Action, Boxes, Click, Point, Type, Unsupported
-from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
+from guieval.actions import Action, Click, Point, Type, Unsupported
+from guieval.data.benchmark import PublishedCount
 from guieval.data.doctor.examine import Examination, examine
 from guieval.registry import benchmarks, load_benchmark
-from guieval.steps import Episode, EpisodeKey, StepTaskModel
 from tests.command_line import CommandLine
+from tests.data.placed import Placed, placed
 from tests.rows import every_row
 
 SIZE = (30, 60)
 
 
-class Scripted(ABCBenchmark):
+class Scripted(Placed):
     """Three episodes: two of split test (subsets a and b), one of split train, of two steps each."""
 
-    name: ClassVar[str] = "scripted"
-    title: ClassVar[str] = "Scripted"
-    source: ClassVar[str] = "here"
-    dataset: ClassVar[str] = "scripted"
-    protocol: ClassVar[str] = "guievalkit"
     size: ClassVar[tuple[int, int]] = SIZE
     first: ClassVar[Action] = Click(point=Point(500, 500))
 
-    def index(self) -> Sequence[EpisodeRef]:
-        parts = (("a", "1", "test"), ("b", "2", "test"), ("b", "3", "train"))
-        return [EpisodeRef(EpisodeKey(self.name, subset, name), 2, split=split) for subset, name, split in parts]
-
-    def load(self, ref: EpisodeRef) -> Episode:
-        actions: list[Action] = [self.first, Type(text="tea")]
-        return Episode(
-            steps=tuple(
-                StepTaskModel(
-                    benchmark=self.name,
-                    dataset=self.dataset,
-                    subset=ref.key.subset,
-                    split=ref.split,
-                    episode_id=ref.key.episode_id,
-                    step_index=index,
-                    episode_length=2,
-                    instruction=f"Order tea {ref.key.episode_id}",
-                    screenshot=f"{ref.key.episode_id}-{index}.png",
-                    screenshot_size=self.size,
-                    action=action,
-                    boxes=Boxes([[400, 400, 600, 600]]),
-                    groups={"app": "Kaffi"},
-                )
-                for index, action in enumerate(actions)
-            )
-        )
+    def __init__(self, folder: Path) -> None:
+        more: dict[str, Any] = {"groups": {"app": "Kaffi"}, "screenshot_size": self.size}
+        parts = (("1", "a", "test"), ("2", "b", "test"), ("3", "b", "train"))
+        super().__init__([placed(name, [self.first, Type(text="tea")], subset, split, **more) for name, subset, split in parts])
+        self.root = folder
 
 
 @pytest.fixture
@@ -65,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 
     for name in "123":
         for index in range(2):
-            Image.new("RGB", SIZE).save(tmp_path / f"{name}-{index}.png")
+            Image.new("RGB", SIZE).save(tmp_path / f"{name}_{index}.png")
     return tmp_path
 
 
@@ -115,19 +88,19 @@ def test_published_facts_about_a_missing_part_are_not_printed(folder: Path, monk
 def test_screenshots_that_are_missing_damaged_or_of_another_size(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from PIL import Image
 
-    (folder / "1-0.png").unlink()
-    (folder / "2-0.png").write_bytes((folder / "2-0.png").read_bytes()[:-20])
-    (folder / "2-1.png").write_bytes(b"text")
-    Image.new("RGB", (60, 30)).save(folder / "3-1.png")
+    (folder / "1_0.png").unlink()
+    (folder / "2_0.png").write_bytes((folder / "2_0.png").read_bytes()[:-20])
+    (folder / "2_1.png").write_bytes(b"text")
+    Image.new("RGB", (60, 30)).save(folder / "3_1.png")
     found = examine(Scripted(folder))
     assert remarks(found) == [
         "error: missing screenshots: 1 of 6",
         "error: unusable screenshots: 2 of 6",
         "error: screenshots of another size than recorded: at 1 step",
     ]
-    assert found.remarks[0].examples == ["scripted/a/1#0: 1-0.png"]
-    assert "2-0.png is truncated" in found.remarks[1].examples[0] and "no" in found.remarks[1].examples[1]
-    assert found.remarks[2].examples == ["scripted/b/3#1: 3-1.png is 60x30, but its record says 30x60"]
+    assert found.remarks[0].examples == ["scripted/a/1#0: 1_0.png"]
+    assert "2_0.png is truncated" in found.remarks[1].examples[0] and "no" in found.remarks[1].examples[1]
+    assert found.remarks[2].examples == ["scripted/b/3#1: 3_1.png is 60x30, but its record says 30x60"]
     assert all(remark.why for remark in found.remarks)
 
 
@@ -140,8 +113,8 @@ def test_a_screenshot_outside_the_folder_is_no_missing_one(folder: Path) -> None
     (folder / "inner").mkdir()
     for path in folder.glob("*.png"):
         (folder / "inner" / path.name).write_bytes(path.read_bytes())
-    (folder / "inner" / "1-0.png").unlink()
-    (folder / "inner" / "1-0.png").symlink_to(folder / "1-0.png")
+    (folder / "inner" / "1_0.png").unlink()
+    (folder / "inner" / "1_0.png").symlink_to(folder / "1_0.png")
     (remark,) = examine(Scripted(folder / "inner")).remarks
     assert remark.what == "unusable screenshots: 1 of 6" and "leaves the data folder" in remark.examples[0]
 
@@ -269,10 +242,9 @@ def test_large_real_folders_have_no_error_and_no_unexplained_warning(name: str, 
     check_real_folder(name, shared_data / data)
 
 
-@pytest.mark.ci
-def test_a_sample_set_of_the_real_file(shared_data: Path) -> None:
-    found = examine(load_benchmark("androidcontrol", shared_data / "ui_s1"), "ac-no-wait-long-press-7868")
-    assert (found.whole.episodes, found.whole.steps) == (1543, 7868)
-    assert "WAIT" not in found.whole.types and "LONG_PRESS" not in found.whole.types
+def test_a_sample_set_of_the_real_lists(shared_data: Path) -> None:
+    benchmark = load_benchmark("screenspot-pro", shared_data / "screenspot_pro_format_annotations")
+    found = examine(benchmark, "screenspot-pro-cad-261")
+    assert (found.whole.episodes, found.whole.steps, found.groups["group"]) == (261, 261, {"CAD": 261})
     notes = [remark.what for remark in found.of("note")]
-    assert "holds the whole sample set 'ac-no-wait-long-press-7868': 1,543 episodes, 7,868 steps" in notes
+    assert "holds the whole sample set 'screenspot-pro-cad-261': 261 episodes, 261 steps" in notes

@@ -115,22 +115,20 @@ class TFRecords:
         return next(release.episodes(release.parts()[0], lambda key: False)).episode.steps[0]
 
 
-def in_row(row: dict[str, Any], label: Any) -> None:
-    """Puts the label's fields into the row."""
-    row.update(label)
+def into(*path: str | int) -> Callable[[Any, Any], None]:
+    """Puts the label's fields into what ``path`` leads to."""
+
+    def change(value: Any, label: Any) -> None:
+        for key in path:
+            value = value[key]
+        value.update(label)
+
+    return change
 
 
-def in_list(rows: list[dict[str, Any]], label: Any) -> None:
-    rows[0].update(label)
-
-
-def in_steps(value: dict[str, Any], label: Any) -> None:
-    value["steps"][0].update(label)
-
-
-def in_first_state(case: dict[str, Any], label: Any) -> None:
-    """Makes the label the only accepted action of the first state; it leads where the example's leads."""
-    case["0"] = [{**label, "next": case["0"][0]["next"]}]
+def as_field(field: str, *path: str | int) -> Callable[[Any, Any], None]:
+    """Puts the label as ``field`` into what ``path`` leads to."""
+    return lambda value, label: into(*path)(value, {field: label})
 
 
 def as_only(answers: list[Any], label: Any) -> None:
@@ -138,48 +136,42 @@ def as_only(answers: list[Any], label: Any) -> None:
     answers[:] = [label]
 
 
-def as_field(field: str, *path: str | int) -> Callable[[Any, Any], None]:
-    """Puts the label as ``field`` into what ``path`` leads to."""
-
-    def change(value: Any, label: Any) -> None:
-        for key in path:
-            value = value[key]
-        value[field] = label
-
-    return change
+def in_first_state(case: dict[str, Any], label: Any) -> None:
+    """Makes the label the only accepted action of the first state; it leads where the example's leads."""
+    case["0"] = [{**label, "next": case["0"][0]["next"]}]
 
 
 ANDROIDCONTROL = "`androidcontrol`, `androidcontrol-low`"
 FORMATS: dict[str, Format | TFRecords] = {
     f"{ANDROIDCONTROL}: the authors' TFRecords": TFRecords(),
     f"{ANDROIDCONTROL}: GUIEvalKit's folder": Format(
-        "androidcontrol", "test/*/*/*.json", in_list, lambda folder: write_folder(folder, fitting_episodes(0, 1))
+        "androidcontrol", "test/*/*/*.json", into(0), lambda folder: write_folder(folder, fitting_episodes(0, 1))
     ),
     f"{ANDROIDCONTROL}: UI-S1's files": Format(
-        "androidcontrol", "*.jsonl", in_steps, lambda folder: write_test_file(folder, fitting_episodes(0, 1))
+        "androidcontrol", "*.jsonl", into("steps", 0), lambda folder: write_test_file(folder, fitting_episodes(0, 1))
     ),
     "`ui-r1`": Format("ui-r1", "ac_test.json", as_field("gt", 0)),
     "`androidcontrol-curated`, `androidcontrol-curated-low`": Format(
-        "androidcontrol-curated-low", "android_control_low_point.json", in_list
+        "androidcontrol-curated-low", "android_control_low_point.json", into(0)
     ),
     "`mobi-bench`": Format("mobi-bench", "*/1/0_answers.json", as_only),
-    "`ui-i2e-bench`": Format("ui-i2e-bench", "annotations.jsonl", in_row),
-    "`venusbench-gd`": Format("venusbench-gd", "instruction/element_grounding.json", in_list),
-    "`aitz`": Format("aitz", "test/general/*/*.json", in_list),
-    "`aitw`": Format("aitw", "aitw_data_test.json", lambda parts, label: parts["general"][0][0].update(label)),
-    "`cagui`": Format("cagui", "CAGUI_agent/domestic/*/*.json", in_list),
-    "`amex`": Format("amex", "instruction_anno/*.json", in_steps),
-    "`gui-odyssey`, `gui-odyssey-low`": Format("gui-odyssey", "annotations/*.json", in_steps),
+    "`ui-i2e-bench`": Format("ui-i2e-bench", "annotations.jsonl", into()),
+    "`venusbench-gd`": Format("venusbench-gd", "instruction/element_grounding.json", into(0)),
+    "`aitz`": Format("aitz", "test/general/*/*.json", into(0)),
+    "`aitw`": Format("aitw", "aitw_data_test.json", into("general", 0, 0)),
+    "`cagui`": Format("cagui", "CAGUI_agent/domestic/*/*.json", into(0)),
+    "`amex`": Format("amex", "instruction_anno/*.json", into("steps", 0)),
+    "`gui-odyssey`, `gui-odyssey-low`": Format("gui-odyssey", "annotations/*.json", into("steps", 0)),
     "`hypertrack`": Format("hypertrack", "test_filtered/*/*.json", as_field("action", "steps", 0)),
     "`agentnetbench`": Format("agentnetbench", "**/*.json", as_field("ground_truth_actions", "steps", 0)),
-    "`mind2web`": Format("mind2web", "cross_task_blocks.jsonl", in_row),
+    "`mind2web`": Format("mind2web", "cross_task_blocks.jsonl", into()),
     "`onekey`": Format("onekey", "*/ref.json", in_first_state),
-    "`screenspot`, `screenspot-v2`": Format("screenspot", "screenspot_mobile.json", in_list),
-    "`screenspot-pro`": Format("screenspot-pro", "annotations/*.json", in_list),
-    "`osworld-g`, `osworld-g-refined`": Format("osworld-g", "benchmark/OSWorld-G.json", in_list),
-    "`mmbench-gui-l2`": Format("mmbench-gui-l2", "L2_annotations.json", in_list),
-    "`ui-vision`": Format("ui-vision", "annotations/*/element_grounding_basic.json", in_list),
-    "`cagui-grounding`": Format("cagui-grounding", "CAGUI_grounding/code/cap.jsonl", in_row),
+    "`screenspot`, `screenspot-v2`": Format("screenspot", "screenspot_mobile.json", into(0)),
+    "`screenspot-pro`": Format("screenspot-pro", "annotations/*.json", into(0)),
+    "`osworld-g`, `osworld-g-refined`": Format("osworld-g", "benchmark/OSWorld-G.json", into(0)),
+    "`mmbench-gui-l2`": Format("mmbench-gui-l2", "L2_annotations.json", into(0)),
+    "`ui-vision`": Format("ui-vision", "annotations/*/element_grounding_basic.json", into(0)),
+    "`cagui-grounding`": Format("cagui-grounding", "CAGUI_grounding/code/cap.jsonl", into()),
 }
 
 

@@ -221,8 +221,7 @@ def test_a_mistake_is_reported_by_file_line_and_field(wrong: Any, result: str, t
     with pytest.raises(DataError, match=re.escape(result)) as caught:
         loaded(tmp_path, *lines)
     assert str(caught.value).startswith(f"{tmp_path / 'episodes.jsonl'}, line 2")
-    benchmark = load_benchmark("episodes", tmp_path)
-    benchmark = benchmark.skipping_damaged()
+    benchmark = load_benchmark("episodes", tmp_path).skipping_damaged()
     assert [episode.key.episode_id for episode in benchmark] == ["first", "last"]
     assert len(benchmark.skipped) == 1
 

@@ -95,13 +95,6 @@ def test_a_guievalkit_row_may_open_or_input(tmp_path: Path) -> None:
     assert read_one(tmp_path, kit_row(None)).action is None
 
 
-def test_a_joint_action_is_right_on_a_click_and_on_a_type_step(tmp_path: Path) -> None:
-    evaluator = ActionEvaluator("guievalkit")
-    for change in ({}, TYPING):
-        answer = read_one(tmp_path, kit_row({"INPUT": {"point": [260, 480], "text": "hello"}}, **change))
-        assert evaluator.evaluate(the_task(answer), answer.action).verdict == "right"
-
-
 def test_guievalkits_low_setting_is_a_benchmark_of_its_own(tmp_path: Path) -> None:
     row = kit_row({"STATUS": "finish"}, dataset="androidcontrol_low", subset="android_control", low_instruction="tap it")
     answer = read_one(tmp_path, row)
