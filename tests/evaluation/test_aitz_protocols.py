@@ -114,10 +114,7 @@ def test_coat_reports_steps_action_types_and_episodes() -> None:
 
 
 def test_every_button_and_status_is_an_action_type_in_aitw(step: Step) -> None:
-    for label, other in (
-        (Press(button="BACK"), Press(button="HOME")),
-        (Stop(status="finish"), Stop(status="impossible")),
-    ):
+    for label, other in ((Press(button="BACK"), Press(button="HOME")), (Stop(status="finish"), Stop(status="impossible"))):
         assert judged("aitw-original", step(label), label).exact_match
         outcome = judged("aitw-original", step(label), other)
         assert (outcome.type_match, outcome.exact_match) == (False, False)

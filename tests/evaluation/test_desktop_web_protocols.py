@@ -4,19 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from guieval.actions import (
-    DoubleClick,
-    Drag,
-    Hotkey,
-    Hover,
-    Point,
-    Press,
-    RightClick,
-    Stop,
-    Type,
-    Unsupported,
-    Wait,
-)
+from guieval.actions import DoubleClick, Drag, Hotkey, Hover, Point, Press, RightClick, Stop, Type, Unsupported, Wait
 from guieval.evaluation import ActionEvaluator, get_protocol
 from tests.evaluation.verdicts import Step, click, right, scroll
 from tests.rows import every_row

@@ -60,8 +60,7 @@ def test_vlmevalkit_takes_a_pixel_off_the_far_edges(target: Step, x: float, y: f
 
 
 @every_row(
-    ("x", "y", "hit"),
-    [(100, 200, True), (299.99, 399.99, True), (300, 300, False), (200, 400, False), (99.99, 300, False)],
+    ("x", "y", "hit"), [(100, 200, True), (299.99, 399.99, True), (300, 300, False), (200, 400, False), (99.99, 300, False)]
 )
 def test_se_guis_box_is_half_open(target: Step, x: float, y: float, hit: bool) -> None:
     assert right("se-gui", target(), click(x, y)) is hit

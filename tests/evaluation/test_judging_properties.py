@@ -8,20 +8,8 @@ from typing import Any
 from hypothesis import given, settings
 
 from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Type, Unsupported
-from guieval.evaluation import (
-    ActionEvaluator,
-    StepRules,
-    TextRule,
-    get_protocol,
-    list_protocols,
-)
-from guieval.evaluation.leniencies import (
-    AnyPointedAction,
-    AnyWrittenAction,
-    LongPressIsClick,
-    NeverNamed,
-    RecentIsHome,
-)
+from guieval.evaluation import ActionEvaluator, StepRules, TextRule, get_protocol, list_protocols
+from guieval.evaluation.leniencies import AnyPointedAction, AnyWrittenAction, LongPressIsClick, NeverNamed, RecentIsHome
 from guieval.steps import StepTaskModel
 from tests.evaluation.strategies import anything, directions, points, tasks
 

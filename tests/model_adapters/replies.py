@@ -319,7 +319,7 @@ EXPLAINED: dict[str, dict[str, str]] = {
     "ui_tars": {"another CLICK here": "the source's parser expects the other kind of quote and reads the first number only"},
     "ui_venus_navi on ui_venus": {
         "WAIT there, unparseable here: the reply holds no action": "prose in a first <action>, then Wait() in another: the "
-        "first counts here, the last there",
+        "first counts here, the last there"
     },
     "ui_r1": {"another CLICK here": "a click and a swipe in one list: the first counts here, the last coordinate there"},
     "ui_tars_1_5 on ui_tars": {

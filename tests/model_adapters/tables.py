@@ -1,7 +1,7 @@
 """Tests that differ in their rows alone: what a family reads, what it refuses, and how it writes.
 
 Each function makes one test of a table: ``test_replies = reads(MODEL, (text, action), ...)``. A row may begin with a few words
-on what it shows.
+on what it shows. What a family is sent is not here: golden files pin it, and its own file has what only an option reaches.
 """
 
 from __future__ import annotations

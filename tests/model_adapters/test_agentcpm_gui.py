@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from guieval.actions import Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
+from guieval.actions import Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ImageRef
 from tests.rows import every_row
 
-from .steps import GROUNDING, adapter, past, step
+from .steps import GROUNDING, adapter, outside, past, step
 from .tables import means, reads, refuses, writes
 
 MODEL = adapter("agentcpm_gui")
@@ -87,8 +87,8 @@ test_tolerances = reads(
     ("end with an action", '{"POINT":[500,750],"STATUS":"satisfied"}', Stop()),
     ("feedback", '{"STATUS":"need_feedback"}', Stop(status="impossible")),
     ("recent apps", '{"PRESS":"APPSELECT"}', Press(button="RECENT")),
-    ("outside", '{"CLEAR":null}', Unsupported(name="CLEAR")),
-    ("outside, with a value", '{"DEEP_LINK":"maps://a"}', Unsupported(name="DEEP_LINK", arguments={"value": "maps://a"})),
+    ("outside", '{"CLEAR":null}', outside("CLEAR")),
+    ("outside, with a value", '{"DEEP_LINK":"maps://a"}', outside("DEEP_LINK", value="maps://a")),
     ("a thought that was given", 'POINT":[713,95]}', Click(point=Point(713.0, 95.0))),
 )
 

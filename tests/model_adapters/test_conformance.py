@@ -21,7 +21,7 @@ from tests.checkpoints import of_each_kind, twin
 from tests.evaluation.strategies import points
 from tests.rows import every_row
 
-from .steps import adapter, step
+from .steps import GROUNDING, adapter, past, step
 
 
 def test_a_checkpoint_of_each_kind_conforms() -> None:
@@ -58,6 +58,12 @@ def test_what_an_adapter_cannot_be_told_is_reported_by_name(name: str) -> None:
     if not name.startswith("ocr_"):  # these go on by the goal
         with pytest.raises(DataError, match="b/e#0"):
             adapter(name).prepare_input(step(setting="low"), ())
+
+
+def test_a_grounding_query_has_no_past_but_in_families_that_ask_for_a_step() -> None:
+    told = {name for name, model in adapters() if model.prepare_input(GROUNDING, past()) != model.prepare_input(GROUNDING, ())}
+    phones = {"autoglm_phone", "gui_owl_1_5", "qwen3_vl", "step_gui"}
+    assert told == phones | {"evocua", "ocr_baseline", "ocr_errant", "ui_tars_2"}
 
 
 def test_every_prompt_file_names_its_origin() -> None:

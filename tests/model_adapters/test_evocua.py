@@ -6,19 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from guieval.actions import (
-    Answer,
-    Click,
-    Drag,
-    Hotkey,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    Type,
-    Unsupported,
-    Wait,
-)
+from guieval.actions import Answer, Click, Drag, Hotkey, Point, Press, Scroll, Stop, Type, Unsupported, Wait
 from guieval.history import reference_entry
 from guieval.models import Message
 from guieval.registry import load_model

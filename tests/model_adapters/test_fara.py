@@ -6,19 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from guieval.actions import (
-    Click,
-    Hotkey,
-    Hover,
-    LongPress,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    Type,
-    Unsupported,
-    Wait,
-)
+from guieval.actions import Click, Hotkey, Hover, LongPress, Point, Press, Scroll, Stop, Type, Unsupported, Wait
 from guieval.history import reference_entry
 
 from .steps import adapter, past, step

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from guieval.actions import Answer, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported
+from guieval.actions import Answer, Click, LongPress, Open, Point, Press, Scroll, Stop, Type
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ABCModel, ImageRef
 
-from .steps import GROUNDING, adapter, past, step
+from .steps import GROUNDING, adapter, outside, past, step
 from .tables import means, reads, refuses
 
 OLD = adapter("glm_4_1v")
@@ -140,11 +140,7 @@ test_replies = reads(
         boxed("{'action_type': 'input_text', 'text': 'is true, not false', 'override': true, 'box_2d': [[038, 0, 99, 9]]}"),
         Type(text="is true, not false"),
     ),
-    (
-        "a box in the reason",
-        f"Reason: the bell <|begin_of_box|>[[1,2,3,4]]<|end_of_box|>.\nAction: {TAP}",
-        Click(point=MIDDLE),
-    ),
+    ("a box in the reason", f"Reason: the bell <|begin_of_box|>[[1,2,3,4]]<|end_of_box|>.\nAction: {TAP}", Click(point=MIDDLE)),
     ("a tag in a typed text", boxed('{"action_type": "input_text", "text": "</answer>"}'), Type(text="</answer>")),
     ("an end of thought in a typed text", f"<think>Hm.</think>{boxed(TYPED_TAG)}", Type(text="</think>")),
     ("an end of turn in a typed text", boxed('{"action_type": "input_text", "text": "<|user|>"}'), Type(text="<|user|>")),
@@ -174,7 +170,7 @@ test_replies = reads(
     (
         "answer",
         boxed('{"action_type": "answer", "text": "At 5 pm"}'),
-        Unsupported(name="answer", arguments={"text": "At 5 pm"}, device=Answer(text="At 5 pm")),
+        outside("answer", Answer(text="At 5 pm"), text="At 5 pm"),
     ),
 )
 

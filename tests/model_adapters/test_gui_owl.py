@@ -7,27 +7,13 @@ from typing import Any
 
 import pytest
 
-from guieval.actions import (
-    Answer,
-    Click,
-    Drag,
-    Hotkey,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    Type,
-    Unsupported,
-    Wait,
-)
+from guieval.actions import Answer, Click, Drag, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.errors import ParseError, UsageError
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ImageRef, Message
 from guieval.testing.conformance import check_adapter
 
-from .steps import CLICK, adapter, past, step
+from .steps import CLICK, adapter, outside, past, step
 from .tables import reads, refuses, writes
 
 OWL = adapter("gui_owl")
@@ -40,8 +26,6 @@ ASKED = (
     "After answering, summarize your action in <conclusion></conclusion> tags, and insert them after the "
     "<tool_call></tool_call> XML tags.\n"
 )
-
-# first 16 digits of the SHA-256 of each published text, so that an editor's "tidying" of a wire format is noticed
 
 MOUSE_DRAG = Drag(start=Point(1000 / 1092, 2000 / 2408), end=Point(3000 / 1092, 4000 / 2408))
 """Between the pixels (1, 2) and (3, 4) of the resized screenshot."""
@@ -182,11 +166,7 @@ test_replies = reads(
     OWL,
     ("the authors' other word", call('{"action": "tap", "coordinate": [546, 1204]}'), Click(point=MIDDLE)),
     ("open_app", call('{"action": "open_app", "text": "Clock"}'), Open(app="Clock")),
-    (
-        "GUIEvalKit's tool",
-        call('{"action": "system_button", "button": "Enter"}', "mobile_for_gui_owl"),
-        Press(button="ENTER"),
-    ),
+    ("GUIEvalKit's tool", call('{"action": "system_button", "button": "Enter"}', "mobile_for_gui_owl"), Press(button="ENTER")),
     ("think for thinking", f"<think>\nI tap.\n</think>\n{CLICKED}", Click(point=MIDDLE)),
     ("thinking never closed", f"<thinking>\nI tap.\n{CLICKED}", Click(point=MIDDLE)),
     ("call never closed", "<thinking>\nI tap.\n</thinking>\n" + CLICKED[:-12], Click(point=MIDDLE)),
@@ -213,25 +193,13 @@ test_replies = reads(
     ),
     ("wait", call('{"action": "wait", "time": 3}'), Wait(duration=3000)),
     ("failure", call('{"action": "terminate", "status": "failure"}'), Stop(status="impossible")),
-    (
-        "menu",
-        call('{"action": "system_button", "button": "Menu"}'),
-        Unsupported(name="system_button", arguments={"button": "Menu"}),
-    ),
-    (
-        "answer",
-        call('{"action": "answer", "text": "7"}'),
-        Unsupported(name="answer", arguments={"text": "7"}, device=Answer(text="7")),
-    ),
-    (
-        "key",
-        call('{"action": "key", "text": "volume_up"}'),
-        Unsupported(name="key", arguments={"text": "volume_up"}, device=Hotkey(keys=("volume_up",))),
-    ),
+    ("menu", call('{"action": "system_button", "button": "Menu"}'), outside("system_button", button="Menu")),
+    ("answer", call('{"action": "answer", "text": "7"}'), outside("answer", Answer(text="7"), text="7")),
+    ("key", call('{"action": "key", "text": "volume_up"}'), outside("key", Hotkey(keys=("volume_up",)), text="volume_up")),
     (
         "the mouse's drag",
         call('{"action": "drag", "coordinate": [1, 2], "coordinate2": [3, 4]}', "computer_use"),
-        Unsupported(name="drag", arguments={"coordinate": [1, 2], "coordinate2": [3, 4]}, device=MOUSE_DRAG),
+        outside("drag", MOUSE_DRAG, coordinate=[1, 2], coordinate2=[3, 4]),
     ),
 )
 

@@ -8,26 +8,13 @@ from typing import Any
 
 import pytest
 
-from guieval.actions import (
-    Answer,
-    Click,
-    Drag,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    Type,
-    Unsupported,
-    Wait,
-)
+from guieval.actions import Answer, Click, Drag, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
 from guieval.errors import UsageError
 from guieval.history import reference_entry
 from guieval.models import Message
 from guieval.registry import load_model
 
-from .steps import adapter, step
+from .steps import adapter, outside, step
 from .tables import reads, refuses
 
 MODEL = load_model("gui-owl-1.5-8b-instruct")
@@ -109,6 +96,6 @@ def test_one_screenshot_leaves_the_past_a_list() -> None:
 
 def test_an_answer_ends_the_task_online_and_counts_as_an_answer_alone_offline() -> None:
     parsed = MODEL.parse_response(step(), written(action="answer", text="7"))
-    assert parsed.action == Unsupported(name="answer", arguments={"text": "7"}, device=Answer(text="7"))
+    assert parsed.action == outside("answer", Answer(text="7"), text="7")
     assert parsed.batch == (parsed.action, Stop(status="finish"))
     assert MODEL.parse_response(step(), written(action="wait", time=1)).batch == ()

@@ -14,7 +14,7 @@ from guieval.history import HistoryEntry, reference_entry
 from guieval.models import Message
 from guieval.registry import load_model
 
-from .steps import GROUNDING, adapter, step
+from .steps import GROUNDING, adapter, outside, step
 from .tables import means, reads, refuses
 
 MODEL = load_model("gui-plus-2026-02-26")
@@ -120,6 +120,6 @@ def test_the_service_cannot_be_given_a_thought() -> None:
 
 def test_an_answer_ends_the_task_online_and_counts_as_an_answer_alone_offline() -> None:
     parsed = MODEL.parse_response(step(), written(action="answer", text="7"))
-    assert parsed.action == Unsupported(name="answer", arguments={"text": "7"}, device=Answer(text="7"))
+    assert parsed.action == outside("answer", Answer(text="7"), text="7")
     assert parsed.batch == (parsed.action, Stop(status="finish"))
     assert MODEL.parse_response(step(), written(action="wait", time=1)).batch == ()

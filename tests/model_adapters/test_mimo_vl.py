@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from guieval.actions import Action, Click, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
+from guieval.actions import Action, Click, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.history import HistoryEntry, reference_entry
 
-from .steps import GROUNDING, adapter, past, step
+from .steps import GROUNDING, adapter, outside, past, step
 from .tables import means, reads, refuses, writes
 
 MIMO = adapter("mimo_vl")
@@ -45,7 +45,7 @@ def test_every_other_past_action() -> None:
         '{"action_name": "wait"}': Wait(),
         '{"action_name": "finished", "status": "success"}': Stop(),
         '{"action_name": "finished", "status": "failed"}': Stop(status="impossible"),
-        '{"action_name": "zoom", "factor": 2}': Unsupported(name="zoom", arguments={"factor": 2}),
+        '{"action_name": "zoom", "factor": 2}': outside("zoom", factor=2),
     }
     for record, action in actions.items():
         assert result(reference_entry(step(action))) == f"Step 0: {record}."
@@ -121,12 +121,12 @@ test_replies = reads(
     (
         "keys together",
         fenced('{"action": "press", "keys": ["ctrl", "c"]}'),
-        Unsupported(name="press", arguments={"keys": ["ctrl", "c"]}, device=Hotkey(keys=("ctrl", "c"))),
+        outside("press", Hotkey(keys=("ctrl", "c")), keys=["ctrl", "c"]),
     ),
     (
         "another key",
         fenced('{"action": "press", "keys": ["volume_up"]}'),
-        Unsupported(name="press", arguments={"keys": ["volume_up"]}, device=Hotkey(keys=("volume_up",))),
+        outside("press", Hotkey(keys=("volume_up",)), keys=["volume_up"]),
     ),
     ("wait", fenced('{"action": "wait"}'), Wait()),
     ("finished", fenced('{"action": "finished", "status": "success"}'), Stop()),
@@ -143,7 +143,7 @@ test_replies = reads(
         fenced('{"action": "scroll", "direction": "left", "start_point": [546, 1806]}'),
         Scroll(point=MIDDLE, direction="left"),
     ),
-    ("app switch", fenced('{"action": "appswitch"}'), Unsupported(name="appswitch")),
+    ("app switch", fenced('{"action": "appswitch"}'), outside("appswitch")),
 )
 
 test_refusals = refuses(

@@ -16,21 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw, ImageFont
 
-from guieval.actions import (
-    Action,
-    Box,
-    Boxes,
-    Click,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    Type,
-    Unsupported,
-    Wait,
-)
+from guieval.actions import Action, Box, Boxes, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
 from guieval.data.screenshots import Screenshot
 from guieval.errors import ParseError, ScreenshotError
 from guieval.history import HistoryEntry, reference_entry
@@ -79,11 +65,7 @@ def past(*steps: tuple[Action, str]) -> tuple[HistoryEntry, ...]:
 
 
 def answer(
-    agent: Any,
-    task: StepTaskModel,
-    texts: Sequence[Line],
-    history: Sequence[HistoryEntry] = (),
-    size: tuple[int, int] = PHONE,
+    agent: Any, task: StepTaskModel, texts: Sequence[Line], history: Sequence[HistoryEntry] = (), size: tuple[int, int] = PHONE
 ) -> Action:
     """The action for given texts on the screen, by way of the agent's own prompt and reply."""
     prompt = next(part for part in agent.prepare_input(task, history).messages[-1].parts if isinstance(part, str))

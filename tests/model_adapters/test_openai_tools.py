@@ -194,10 +194,7 @@ test_each_function_is_read = reads(
     MODEL,
     ({"name": "click", "arguments": {"x": 500, "y": 750}}, CLICK),
     ({"name": "long_press", "arguments": {"x": 500, "y": 750}}, LongPress(point=CLICK.point)),
-    (
-        {"name": "long_press", "arguments": {"x": 500, "y": 750, "seconds": 2.5}},
-        LongPress(point=CLICK.point, duration=2500),
-    ),
+    ({"name": "long_press", "arguments": {"x": 500, "y": 750, "seconds": 2.5}}, LongPress(point=CLICK.point, duration=2500)),
     ({"name": "swipe", "arguments": {"x": 500, "y": 750, "direction": "up"}}, Scroll(point=CLICK.point, direction="up")),
     ({"name": "type_text", "arguments": {"text": "it's"}}, Type(text="it's")),
     ({"name": "type_text", "arguments": {"text": 42}}, Type(text="42")),
@@ -237,14 +234,7 @@ test_a_call_is_read_in_every_notation = means(
 )
 
 
-PLACES = (
-    "(500, 750)",
-    "[500,750]",
-    "500, 750",
-    "（500，750）",
-    '{"x": 500, "y": 750}',
-    "```json\n{'x': 500, 'y': 750}\n```",
-)
+PLACES = ("(500, 750)", "[500,750]", "500, 750", "（500，750）", '{"x": 500, "y": 750}', "```json\n{'x': 500, 'y': 750}\n```")
 test_a_grounding_query_may_be_answered_by_the_place_alone = means(MODEL, CLICK, *PLACES, task=GROUNDING)
 test_a_step_may_not_be_answered_by_a_place_alone = refuses(MODEL, *PLACES)
 
@@ -278,10 +268,7 @@ test_everything_else_is_an_error_that_gives_the_reason = refuses(
     ("", "the reply is empty"),
     ("I'm sorry, I can't assist with that.", "makes no function call: \"I'm sorry"),
     ('<tool_call>\n{"name": "click", "arguments": "{\\"x\\": 500, \\"y\\": 75"}\n</tool_call>', "no readable JSON"),
-    (
-        '<tool_call>\n{"name": "double_click", "arguments": {"x": 1, "y": 2}}\n</tool_call>',
-        "'double_click' is not an action",
-    ),
+    ('<tool_call>\n{"name": "double_click", "arguments": {"x": 1, "y": 2}}\n</tool_call>', "'double_click' is not an action"),
     ('{"name": "click", "arguments": {"x": 500}}', "lacks 'y'"),
     ('{"name": "click", "arguments": {"x": 500, "y": 1001}}', r"\(500, 1001\) lies outside the 1000 x 1000 frame"),
     ('{"name": "click", "arguments": {"x": -1, "y": 5}}', "lies outside"),

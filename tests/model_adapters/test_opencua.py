@@ -4,20 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from guieval.actions import (
-    Click,
-    DoubleClick,
-    Drag,
-    Hotkey,
-    Hover,
-    Point,
-    Press,
-    RightClick,
-    Scroll,
-    Stop,
-    Type,
-    Wait,
-)
+from guieval.actions import Click, DoubleClick, Drag, Hotkey, Hover, Point, Press, RightClick, Scroll, Stop, Type, Wait
 from guieval.errors import UsageError
 from guieval.frames import RELATIVE, ResizedPixels
 from guieval.models import Message

@@ -131,11 +131,7 @@ test_autoglms_calls = reads(
 )
 
 test_autoglms_garbage = refuses(
-    AUTOGLM,
-    'do(action="Fly")',
-    'do(action="Wait", duration="a while")',
-    "I would tap.",
-    'do(action="Tap", element=[x,y])',
+    AUTOGLM, 'do(action="Fly")', 'do(action="Wait", duration="a while")', "I would tap.", 'do(action="Tap", element=[x,y])'
 )
 
 
@@ -174,13 +170,7 @@ test_step_guis_fields = reads(
 )
 
 test_step_guis_garbage_is_no_action = refuses(
-    STEP_GUI,
-    "",
-    "<THINK> hm </THINK>",
-    "explain:tap\tsummary:done",
-    "action:JUMP",
-    "action:CLICK\tpoint:here",
-    "action:CLICK",
+    STEP_GUI, "", "<THINK> hm </THINK>", "explain:tap\tsummary:done", "action:JUMP", "action:CLICK\tpoint:here", "action:CLICK"
 )
 
 

@@ -7,19 +7,7 @@ from typing import Any
 
 import pytest
 
-from guieval.actions import (
-    Answer,
-    Click,
-    Drag,
-    Hotkey,
-    LongPress,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    Type,
-    Wait,
-)
+from guieval.actions import Answer, Click, Drag, Hotkey, LongPress, Point, Press, Scroll, Stop, Type, Wait
 from guieval.history import reference_entry
 from guieval.models import ABCModel
 from guieval.parsing import function_text

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
+from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import Message
 from tests.rows import every_row
 
-from .steps import CLICK, GROUNDING, HIGH, adapter, step
+from .steps import CLICK, GROUNDING, HIGH, adapter, outside, step
 from .tables import means, reads, refuses, writes
 
 SYSTEM = Message("system", ("You are a helpful assistant.",))
@@ -111,7 +111,7 @@ test_typed_texts = reads(
     (
         "a choice from a list",
         '{"action_type": 2, "click_point": (0.50,0.75), "value": "Large"}',
-        Unsupported(name="select", arguments={"click_point": [0.5, 0.75], "value": "Large"}),
+        outside("select", click_point=[0.5, 0.75], value="Large"),
     ),
 )
 

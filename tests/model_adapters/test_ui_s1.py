@@ -7,21 +7,19 @@ from typing import Any
 
 import pytest
 
-from guieval.actions import Action, Answer, Click, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
+from guieval.actions import Action, Answer, Click, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.errors import ParseError, UsageError
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ImageRef, Message
 from tests.rows import every_row
 
-from .steps import CLICK, GROUNDING, adapter, step
+from .steps import CLICK, GROUNDING, adapter, outside, step
 from .tables import means, reads, refuses, writes
 
 MODEL = adapter("ui_s1")
 
 FORMAT = "Output Format: ```\n<think> ... </think>\n\n<action> ... </action>\n```"
 NOTE = "If the query asks a question, please answer the question through the answer action before terminating the process.\n"
-
-# first 16 digits of the SHA-256 of each published text, so that an editor's "tidying" of a wire format is noticed
 
 
 # --- prompts ---------------------------------------------------------------------------------------------------------
@@ -139,11 +137,7 @@ test_replies = reads(
     ("prose after it", CLICKED + "\nThis opens [Wi-Fi].", Click(point=MIDDLE)),
     ("single quotes", sentence("{'action': 'open', 'text': 'Clock'}"), Open(app="Clock")),
     ("special token", CLICKED + "<|im_end|>", Click(point=MIDDLE)),
-    (
-        "two actions",
-        sentence('{"action": "open", "text": "A"}') + '\n<action>\n{"action": "wait"}\n</action>',
-        Open(app="A"),
-    ),
+    ("two actions", sentence('{"action": "open", "text": "A"}') + '\n<action>\n{"action": "wait"}\n</action>', Open(app="A")),
     ("the next step played as well", sentence('{"action": "open", "text": "A"}') + "\n" + CLICKED, Open(app="A")),
     ("an action rehearsed in the thought", f"<think>\nI say <action> then {{x}}.\n{CLICKED[8:]}", Click(point=MIDDLE)),
     ("the tag in a text", sentence('{"action": "type", "text": "</action>"}'), Type(text="</action>")),
@@ -166,21 +160,9 @@ test_replies = reads(
     ("enter", sentence('{"action": "system_button", "button": "Enter"}'), Press(button="ENTER")),
     ("success", sentence('{"action": "terminate", "status": "success"}'), Stop()),
     ("failure", sentence('{"action": "terminate", "status": "failure"}'), Stop(status="impossible")),
-    (
-        "answer",
-        sentence('{"action": "answer", "text": "7"}'),
-        Unsupported(name="answer", arguments={"text": "7"}, device=Answer(text="7")),
-    ),
-    (
-        "key",
-        sentence('{"action": "key", "text": "camera"}'),
-        Unsupported(name="key", arguments={"text": "camera"}, device=Hotkey(keys=("camera",))),
-    ),
-    (
-        "menu",
-        sentence('{"action": "system_button", "button": "Menu"}'),
-        Unsupported(name="system_button", arguments={"button": "Menu"}),
-    ),
+    ("answer", sentence('{"action": "answer", "text": "7"}'), outside("answer", Answer(text="7"), text="7")),
+    ("key", sentence('{"action": "key", "text": "camera"}'), outside("key", Hotkey(keys=("camera",)), text="camera")),
+    ("menu", sentence('{"action": "system_button", "button": "Menu"}'), outside("system_button", button="Menu")),
 )
 
 test_refusals = refuses(

@@ -4,20 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from guieval.actions import (
-    Click,
-    DoubleClick,
-    Drag,
-    Hotkey,
-    Hover,
-    Point,
-    Press,
-    RightClick,
-    Scroll,
-    Stop,
-    Type,
-    Wait,
-)
+from guieval.actions import Click, DoubleClick, Drag, Hotkey, Hover, Point, Press, RightClick, Scroll, Stop, Type, Wait
 from guieval.history import reference_entry
 from guieval.parsing import function_text
 from guieval.registry import load_model

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from guieval.actions import Action, Answer, Click, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
+from guieval.actions import Action, Answer, Click, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.errors import ParseError
 from guieval.frames import Size, smart_resize
 from guieval.history import HistoryEntry, reference_entry
@@ -15,14 +15,12 @@ from guieval.models import ABCModel, ImageRef, Message
 from guieval.registry import load_model
 from tests.rows import every_row
 
-from .steps import GROUNDING, adapter, past, step
+from .steps import GROUNDING, adapter, outside, past, step
 from .tables import means, reads, refuses
 
 NAVI_7B = load_model("ui-venus-navi-7b")
 NAVI_72B = load_model("ui-venus-navi-72b")
 GROUND_72B = load_model("ui-venus-ground-72b")
-
-# first 16 digits of the SHA-256 of each published text, so that an editor's "tidying" of a wire format is noticed
 
 
 # --- prompts ---------------------------------------------------------------------------------------------------------
@@ -68,8 +66,8 @@ def test_an_own_action_is_repeated_as_it_was_written() -> None:
         (Stop(status="impossible"), "Finished(content='Report that the task is impossible.')"),
         (Stop(), "Finished(content='')"),
         (Press(button="RECENT"), "PressRecent()"),
-        (Unsupported(name="CallUser", arguments={"content": "7"}), "CallUser(content='7')"),
-        (Unsupported(name="zoom", arguments={"factor": 2}), "zoom(factor='2')"),
+        (outside("CallUser", content="7"), "CallUser(content='7')"),
+        (outside("zoom", factor=2), "zoom(factor='2')"),
     ],
 )
 def test_every_past_action_is_written(action: Action, result: str) -> None:
@@ -208,22 +206,14 @@ test_replies = reads(
     ("no text", tagged("Type(content='')"), Type(text="")),
     ("launch", tagged("Launch(app='Visual Studio Code')"), Open(app="Visual Studio Code")),
     ("launch with an empty address", tagged("Launch(app='Maps', url='')"), Open(app="Maps")),
-    ("address", tagged("Launch(app='', url='a.b')"), Unsupported(name="Launch", arguments={"app": "", "url": "a.b"})),
+    ("address", tagged("Launch(app='', url='a.b')"), outside("Launch", app="", url="a.b")),
     ("wait", tagged("Wait()"), Wait()),
     ("recent", tagged("PressRecent()"), Press(button="RECENT")),
     ("finished", tagged("Finished(content='')"), Stop()),
     ("finished with words", tagged("Finished(content='The size is 3 MB.')"), Stop()),
     ("finished without", tagged("Finished()"), Stop()),
-    (
-        "answer",
-        tagged("CallUser(content='7 (of 9)')"),
-        Unsupported(name="CallUser", arguments={"content": "7 (of 9)"}, device=Answer(text="7 (of 9)")),
-    ),
-    (
-        "web page",
-        tagged("Hotkey(keys=['ctrl', 'c'])"),
-        Unsupported(name="Hotkey", arguments={"keys": "['ctrl', 'c']"}, device=Hotkey(keys=("ctrl", "c"))),
-    ),
+    ("answer", tagged("CallUser(content='7 (of 9)')"), outside("CallUser", Answer(text="7 (of 9)"), content="7 (of 9)")),
+    ("web page", tagged("Hotkey(keys=['ctrl', 'c'])"), outside("Hotkey", Hotkey(keys=("ctrl", "c")), keys="['ctrl', 'c']")),
 )
 
 test_refuses = refuses(

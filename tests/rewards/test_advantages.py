@@ -29,11 +29,7 @@ def made(rewards: tuple[float, ...], matched: tuple[bool, ...], uid: str = "u") 
 
 
 # Three rollouts of one task, budget 1: all right; a patch at step 1; over at step 0 (budget spent elsewhere).
-GROUP = [
-    made((1.0, 1.0, 1.0), (True, True, True)),
-    made((1.0, 0.5, 1.0), (True, False, True)),
-    made((0.1,), (False,)),
-]
+GROUP = [made((1.0, 1.0, 1.0), (True, True, True)), made((1.0, 0.5, 1.0), (True, False, True)), made((0.1,), (False,))]
 
 
 def test_the_papers_advantages_by_hand() -> None:

@@ -40,8 +40,7 @@ def test_only_the_first_answer_counts() -> None:
 
 
 @every_row(
-    ("x", "y", "reward"),
-    [(100, 200, 1.0), (300, 400, 1.0), (99, 200, 0.0), (301, 400, 0.0), (100, 199, 0.0), (300, 401, 0.0)],
+    ("x", "y", "reward"), [(100, 200, 1.0), (300, 400, 1.0), (99, 200, 0.0), (301, 400, 0.0), (100, 199, 0.0), (300, 401, 0.0)]
 )
 def test_a_click_hits_up_to_the_border_of_the_box(x: int, y: int, reward: float) -> None:
     assert coordinate_reward(click(x, y), CLICK) == reward

@@ -45,10 +45,7 @@ def test_the_text_of_our_own_errors_is_left_as_it_is() -> None:
 @every_row(
     ("values", "expected"),
     [
-        (
-            {"inner": {"size": 0}},
-            Problem(("inner", "size"), "greater_than_equal", "expected 1 or more", 0),
-        ),
+        ({"inner": {"size": 0}}, Problem(("inner", "size"), "greater_than_equal", "expected 1 or more", 0)),
         ({"inner": {"size": 1}, "name": "abcd"}, Problem(("name",), "value_error", "too long a name", "abcd")),
         (
             {"inner": {"size": 1}, "engine": "vlm"},
