@@ -116,7 +116,7 @@ def test_a_gateway_without_its_server_is_waited_for(program: Program, tmp_path: 
 
     row.check_seen(through_an_outage(program, tmp_path, "--max-attempts", "1", meanwhile=meanwhile, back=probed))
     (gateway,) = gateways
-    assert len(gateway.requests) <= 8 and 3 <= len(gateway.probes) <= 4
+    assert len(gateway.requests) <= 8 and len(gateway.probes) >= 3
     if headers:
         assert all(after - before > 0.95 for before, after in pairwise(gateway.probes))
     assert failed(tmp_path / "run") == tries_again(tmp_path / "run") == 0

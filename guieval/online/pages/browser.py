@@ -151,7 +151,8 @@ class Browser:
                 timezone_id="UTC",
             )
             self._page = await context.new_page()
-            await self._page.clock.install(time=start)
+            # it runs until it is paused, which may be more than a second later, and cannot be paused in its past
+            await self._page.clock.install(time=start - 60)
             await self._page.clock.pause_at(start + 1)
             await self._page.goto(address, wait_until="load")
             await self._align_clock(start)
