@@ -227,7 +227,12 @@ def empty_shards(directory: Path) -> list[Path]:
     """The shards without a record: of workers that were begun too late, or whose driver was killed before."""
     folder = directory / SHARDS
     found = sorted(folder.iterdir()) if folder.is_dir() else []
-    return [each for each in found if not ((each / STEPS).is_file() and (each / STEPS).stat().st_size)]
+    return [each for each in found if not has_records(each)]
+
+
+def has_records(shard: Path) -> bool:
+    """Whether anything was written into a shard."""
+    return (shard / STEPS).is_file() and (shard / STEPS).stat().st_size > 0
 
 
 def has_shards(directory: Path) -> bool:

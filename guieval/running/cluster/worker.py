@@ -26,7 +26,7 @@ from guieval.errors import DataError, GuievalError
 from guieval.journal import STEPS, Journal, Records, is_run
 from guieval.journal.lines import read_line
 from guieval.journal.run_files import Manifest, ServedEntry
-from guieval.running.cluster.merging import SHARDS, discard_shard
+from guieval.running.cluster.merging import SHARDS, discard_shard, has_records
 from guieval.running.config import parse
 from guieval.running.engine_choice import open_server
 from guieval.running.progress import Progress
@@ -256,6 +256,8 @@ class Worker:
         _write_down(shard, known)
         self._run, self._runner = run, runner
         if self._stopped:
+            if not has_records(shard):  # on a slow disk the driver has looked for such shards before this one was made
+                self.discard()
             return Ended("stopped")
         outcome = runner.execute(resume=True)
         if outcome.gave_up:

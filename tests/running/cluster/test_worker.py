@@ -217,6 +217,22 @@ def test_stop_returns_only_when_the_shard_exists_or_will_not_be_made(
     assert not (opened.directory / SHARDS).exists()
 
 
+def test_a_shard_that_the_driver_did_not_wait_for_is_removed_here(
+    opened: Runner, worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk slower than the driver's patience: it removes what is there of the shard, and the rest is made after."""
+    begin = Runner.begin
+
+    def late_begin(runner: Runner) -> None:
+        discard_shard(runner.directory)
+        begin(runner)
+        worker._stopped_turn = 1  # `stop` itself waits for this method
+
+    monkeypatch.setattr(Runner, "begin", late_begin)
+    assert worker.work(job_of(opened), [0], b"") == Ended("stopped")
+    assert not (opened.directory / SHARDS).exists()
+
+
 def test_a_machine_with_other_data_cannot_take_part(opened: Runner, worker: Worker, tmp_path: Path) -> None:
     other = {**OPTIONS, "seed": 6}
     ended = worker.work(job_of(opened, bench_options=other), [0], b"")
