@@ -236,6 +236,10 @@ class Sample(BaseModel):
     seconds: float | None = Field(None, description="from sending the request to the end of its answer; not compared")
     attempts: int = 1
     logprob: LogProbability = Field(None, description="mean natural log-probability of the reply's tokens, if requested")
+    in_reasoning: Annotated[
+        bool,
+        Field(exclude_if=lambda found: not found, description="the text was empty, and the reasoning was read in its place"),
+    ] = False
 
     @property
     def actions(self) -> tuple[Action, ...]:

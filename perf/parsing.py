@@ -28,7 +28,7 @@ from guieval.evaluation import ActionEvaluator
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel
 from guieval.models.frame_audit import FrameWatch
-from guieval.models.scored_reply import read_reply
+from guieval.models.scored_response import read_response
 from guieval.registry import list_adapters, load_model
 from guieval.steps import Sample, StepTaskModel
 from guieval.testing.conformance import every_model
@@ -179,7 +179,7 @@ def print_watch(steps: int = 5000) -> None:
             reference: Action = Click(point=Point(corners[0][0] + 30, corners[0][1] + 20))
             task = step(reference, boxes=boxes, step_index=0)
             text = model.render(task, reference)
-            answered.append((task, read_reply(model, judge, task, text if index % 5 else text.replace("(", "(99"))))
+            answered.append((task, read_response(model, judge, task, text if index % 5 else text.replace("(", "(99"))))
         best = min(_watched(model, answered) for _ in range(5))
         print(f"  {name:24} {best / steps * 1e6:5.1f} us")
 

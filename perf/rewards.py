@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from guieval.evaluation import ActionEvaluator
-from guieval.rewards import REWARDS, ReplyScorer, get_reward
+from guieval.rewards import REWARDS, ResponseScorer, get_reward
 from guieval.scoring.recorded_run import read_again
 from guieval.steps import Sample
 from tests.rewards.pairs import UNJUDGED, Answered, actions, kairos, os_atlas, recorded, tasks, written
@@ -43,7 +43,7 @@ def print_parity() -> None:
     for answered in every_answer():
         counts = [len(answered.pairs), 0, 0, 0, 0]
         for name in REWARDS:
-            scorer = ReplyScorer(answered.model, get_reward(name))
+            scorer = ResponseScorer(answered.model, get_reward(name))
             evaluator = ActionEvaluator(REWARDS[name].protocol)
             for pair in answered.pairs:
                 rewarded = scorer.score(pair.task, pair.text).reward
@@ -73,7 +73,7 @@ def print_speed() -> None:
             reward.of(task, action, well_formed=True)
         print(f"  {name:20} {ROWS / (time.perf_counter() - began):12,.0f}/s")
     answered = next(each for each in written() if each.source == "written/qwen2_5_vl")
-    scorer = ReplyScorer(answered.model, get_reward("ui-s1"))
+    scorer = ResponseScorer(answered.model, get_reward("ui-s1"))
     began = time.perf_counter()
     for pair in answered.pairs:
         scorer.score(pair.task, pair.text)

@@ -14,7 +14,7 @@ from guieval.engines.concurrency import AdaptiveConcurrency
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, Frame
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, Engine, ImageForm, Message, ModelConfig, ModelInput, ParsedResponse, Reply, Request
+from guieval.models import ABCModel, Engine, ImageForm, Message, ModelConfig, ModelInput, ParsedResponse, Request, Response
 from guieval.running.config import RunConfig
 from guieval.running.engine_choice import GIVE_UP_AFTER, Answering
 from guieval.running.progress import Progress, RunOutcome
@@ -81,14 +81,14 @@ class ScriptedEngine:
         self.requests: list[Request] = []
         self.in_flight = self.most_in_flight = 0
 
-    async def generate(self, request: Request) -> Reply:
+    async def generate(self, request: Request) -> Response:
         self.requests.append(request)
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
             for _ in range(self._turns(request)):
                 await asyncio.sleep(0)
-            return Reply(self._policy(request), usage=self._usage(request) if self._usage else None)
+            return Response(self._policy(request), usage=self._usage(request) if self._usage else None)
         finally:
             self.in_flight -= 1
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from guieval.engines import parse_request_id
 from guieval.errors import DataError, EngineError, UsageError
 from guieval.journal.lines import json_line
-from guieval.models import ImageForm, Reply, Request
+from guieval.models import ImageForm, Request, Response
+from guieval.models.response import recorded_response
 from guieval.steps import StepKey, StepRecord, validated
 
 
@@ -43,7 +44,7 @@ class ReplayEngine:
     def __len__(self) -> int:
         return len(self._places.keys() | self._answered.keys())
 
-    async def generate(self, request: Request) -> Reply:
+    async def generate(self, request: Request) -> Response:
         """The recorded answer; :class:`EngineError` naming the step when there is none."""
         key = request.task.key
         place = self._places.get(key) or self._answered.get(key)
@@ -63,7 +64,7 @@ class ReplayEngine:
         sample = record.samples[index]
         if sample.raw_response is None:
             raise EngineError(f"step {key} holds no answer in the journal {str(self._path)!r}")
-        return Reply(sample.raw_response, sample.reasoning, sample.usage, sample.finish_reason, sample.attempts, sample.logprob)
+        return recorded_response(sample)
 
     async def close(self) -> None:
         """Close the journal."""

@@ -21,8 +21,9 @@ from guieval.data.screenshots import Screenshot
 from guieval.errors import UsageError
 from guieval.frames import Frame, Size
 from guieval.history import HistoryEntry
+from guieval.models.response import Response as Response
 from guieval.models.sampling import check_sampling
-from guieval.steps import StepTaskModel, Usage
+from guieval.steps import StepTaskModel
 
 ImageForm: TypeAlias = Literal["none", "bytes", "base64", "file"]
 Role: TypeAlias = Literal["system", "user", "assistant"]
@@ -91,21 +92,6 @@ class Request:
     task: StepTaskModel
 
 
-@dataclass(frozen=True)
-class Reply:
-    """An engine's answer. ``text`` is the reply as the model wrote it, ``reasoning`` what the server split off."""
-
-    text: str
-    reasoning: str | None = None
-    usage: Usage | None = None
-    finish_reason: str | None = None
-    attempts: int = 1
-    logprob: float | None = None
-    """Mean natural log-probability of its tokens, where it was requested."""
-    model: str | None = None
-    """The server's name of the model that wrote it."""
-
-
 class Engine(Protocol):
     """A source of answers: a server, a local model or a replay."""
 
@@ -115,7 +101,7 @@ class Engine(Protocol):
     With ``file`` it names an original's file (:attr:`guieval.data.screenshots.Screenshot.path`) and needs base64 of the others.
     """
 
-    async def generate(self, request: Request) -> Reply:
+    async def generate(self, request: Request) -> Response:
         """Answer one request; raises :class:`guieval.errors.EngineError` after its own retries are spent."""
 
     async def close(self) -> None:
@@ -235,7 +221,7 @@ class ABCModel(ABC):
         Raises ``ValueError`` for an action outside ``action_space``.
         """
 
-    async def generate(self, request: Request, engine: Engine) -> Reply:
+    async def generate(self, request: Request, engine: Engine) -> Response:
         """Answer a prepared request: by default the run's engine does."""
         return await engine.generate(request)
 

@@ -17,8 +17,9 @@ from typing import Any
 
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry, describe
-from guieval.models import ABCModel, ImageRef, Message, ModelInput, fill, load_template
-from guieval.steps import StepTaskModel, whole_text
+from guieval.models import ABCModel, ImageRef, Message, ModelInput, Response, fill, load_template
+from guieval.models.response import without_end_tokens
+from guieval.steps import StepTaskModel
 
 HINT = "\n\nNext Action Hint: {action}"
 """How the expert's action is given. The prompt refers to it in these words; the line is ours."""
@@ -77,14 +78,15 @@ def off_policy_input(task: StepTaskModel) -> ModelInput:
     return ModelInput((_system(task), Message("user", (ImageRef(task), hint.strip()))))
 
 
-def read_thought(text: str, *, reasoning: str | None = None, model: ABCModel | None = None, task: StepTaskModel) -> str | None:
+def read_thought(response: Response | str, *, model: ABCModel | None = None, task: StepTaskModel) -> str | None:
     """The thought in an answer, ``None`` where it holds none.
 
     That is what stands between the tags of the prompt's format; without tags what ``model``, the policy, reads as the thought
-    of an answer in its own form; else the whole text. ``reasoning`` is what a server's reasoning parser took out of the text,
-    and replaces an answer without text. Raises no error of its own.
+    of an answer in its own form; else the whole text. What a server's reasoning parser took out of the text replaces an answer
+    without text. Raises no error of its own.
     """
-    text = whole_text(text)
+    response = Response.of(response)
+    text = without_end_tokens(response.written)
     tagged = _THOUGHT.search(text)
     if tagged is not None:
         return tagged[2].strip() or None
@@ -92,7 +94,7 @@ def read_thought(text: str, *, reasoning: str | None = None, model: ABCModel | N
     if closed is not None:
         return closed[1].strip() or None
     if not text.strip():
-        return whole_text(reasoning or "").strip() or None
+        return (response.reasoning or "").strip() or None
     if model is not None:
         try:
             return model.parse_response(task, text).thought or None

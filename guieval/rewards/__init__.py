@@ -11,7 +11,7 @@ from guieval.rewards.dynamic_sampling import Collected, collect
 from guieval.rewards.formats import FormatRule, HasThought, Parses, Tags, ThoughtAndAction
 from guieval.rewards.overlong import Overlong
 from guieval.rewards.patches import OffPolicyThoughts, OnPolicyThoughts, ThoughtSource, finish_patch
-from guieval.rewards.reply import ReplyScorer, ScoredReply, open_scorer
+from guieval.rewards.response import ResponseScorer, ScoredResponse, open_scorer
 from guieval.rewards.rollout import RolloutStep, SemiOnlineRollout
 from guieval.rewards.shapes import REWARDS, get_reward
 from guieval.rewards.step import ABCReward, RewardParts
@@ -28,10 +28,10 @@ __all__ = [
     "OnPolicyThoughts",
     "Overlong",
     "Parses",
-    "ReplyScorer",
+    "ResponseScorer",
     "RewardParts",
     "RolloutStep",
-    "ScoredReply",
+    "ScoredResponse",
     "SemiOnlineRollout",
     "Tags",
     "ThoughtAndAction",

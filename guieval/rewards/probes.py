@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from guieval.actions import Action, Click, Open, Point, Scroll, Type, Wait
 from guieval.rewards.formats import Tags
-from guieval.rewards.reply import ReplyScorer
+from guieval.rewards.response import ResponseScorer
 from guieval.rewards.step import RewardParts
 from guieval.steps import StepTaskModel
 
@@ -29,7 +29,7 @@ class Probe:
 
     name: str
     summary: str
-    reply: Callable[[ReplyScorer, StepTaskModel], str | None]
+    reply: Callable[[ResponseScorer, StepTaskModel], str | None]
 
 
 @dataclass(frozen=True)
@@ -48,31 +48,31 @@ class Earnings:
     expert: float | None
 
 
-def _written(scorer: ReplyScorer, task: StepTaskModel, action: Action, thought: str | None = THOUGHT) -> str | None:
+def _written(scorer: ResponseScorer, task: StepTaskModel, action: Action, thought: str | None = THOUGHT) -> str | None:
     try:
         return scorer.model.render(task, action, thought, None)
     except ValueError:  # the family's format has no word for the action
         return None
 
 
-def _always(action: Action) -> Callable[[ReplyScorer, StepTaskModel], str | None]:
+def _always(action: Action) -> Callable[[ResponseScorer, StepTaskModel], str | None]:
     return lambda scorer, task: _written(scorer, task, action)
 
 
-def _spoilt(spoil: Callable[[str], str]) -> Callable[[ReplyScorer, StepTaskModel], str | None]:
+def _spoilt(spoil: Callable[[str], str]) -> Callable[[ResponseScorer, StepTaskModel], str | None]:
     """The expert's reply with a defect; ``None`` if the defect changes nothing."""
 
-    def reply(scorer: ReplyScorer, task: StepTaskModel) -> str | None:
+    def reply(scorer: ResponseScorer, task: StepTaskModel) -> str | None:
         text = _written(scorer, task, task.action)
         return None if text is None or (spoiled := spoil(text)) == text else spoiled
 
     return reply
 
 
-def _texted(change: Callable[[str], str]) -> Callable[[ReplyScorer, StepTaskModel], str | None]:
+def _texted(change: Callable[[str], str]) -> Callable[[ResponseScorer, StepTaskModel], str | None]:
     """The reference with another text, on the steps that have one to change."""
 
-    def reply(scorer: ReplyScorer, task: StepTaskModel) -> str | None:
+    def reply(scorer: ResponseScorer, task: StepTaskModel) -> str | None:
         match task.action:
             case Type(text=text) if change(text) != text:
                 return _written(scorer, task, Type(text=change(text)))
@@ -83,7 +83,7 @@ def _texted(change: Callable[[str], str]) -> Callable[[ReplyScorer, StepTaskMode
     return reply
 
 
-def _nonsense(scorer: ReplyScorer, task: StepTaskModel) -> str | None:
+def _nonsense(scorer: ResponseScorer, task: StepTaskModel) -> str | None:
     if isinstance(scorer.format, Tags):
         return "".join(f"<{name}>{_NONSENSE}</{name}>" for name in scorer.format.names)
     replies = (
@@ -132,14 +132,14 @@ PROBES: tuple[Probe, ...] = (
 """The expert, then the degenerate policies."""
 
 
-def probe(scorer: ReplyScorer, tasks: Iterable[StepTaskModel], probes: Iterable[Probe] = PROBES) -> list[Earnings]:
+def probe(scorer: ResponseScorer, tasks: Iterable[StepTaskModel], probes: Iterable[Probe] = PROBES) -> list[Earnings]:
     """The earnings of each probe on ``tasks``, in the order of ``probes``."""
     steps = list(tasks)
     expert = _scored(scorer, EXPERT, steps)
     return [_earned(each, _scored(scorer, each, steps), expert) for each in probes]
 
 
-def _scored(scorer: ReplyScorer, asked: Probe, tasks: list[StepTaskModel]) -> list[RewardParts | None]:
+def _scored(scorer: ResponseScorer, asked: Probe, tasks: list[StepTaskModel]) -> list[RewardParts | None]:
     replies = ((task, asked.reply(scorer, task)) for task in tasks)
     return [None if text is None else scorer.score(task, text).reward for task, text in replies]
 

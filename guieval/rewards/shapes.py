@@ -47,7 +47,7 @@ class UIR1Reward(ABCReward):
 class UIR1IoUReward(ABCReward):
     """UI-R1's ablation (section 4.4): R_IoU takes the place of R_C, 1 where IoU with the target's box is above ``threshold``.
 
-    The predicted box is four numbers in the reply (:func:`guieval.rewards.reply.predicted_box`), because a unified click
+    The predicted box is four numbers in the reply (:func:`guieval.rewards.response.predicted_box`), because a unified click
     is only a point. ``iou`` is 0 for a click whose reply has no box, wherever its point is, for a step without a target box and
     for a click of the wrong type; for every other action it is the protocol's exact match.
     """

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from guieval.actions import Open, Type
-from guieval.models.scored_reply import read_reply
-from guieval.rewards.reply import ReplyScorer, ScoredReply
+from guieval.models.scored_response import read_response
+from guieval.rewards.response import ResponseScorer, ScoredResponse
 from guieval.steps import StepTaskModel
 
 _END_OF_PART = re.compile(r"[)\]}>\n]")
@@ -26,35 +26,35 @@ class Sign:
 
     name: str
     summary: str
-    holds: Callable[[ReplyScorer, StepTaskModel, ScoredReply], bool]
+    holds: Callable[[ResponseScorer, StepTaskModel, ScoredResponse], bool]
 
 
-def _malformed(scorer: ReplyScorer, task: StepTaskModel, scored: ScoredReply) -> bool:
+def _malformed(scorer: ResponseScorer, task: StepTaskModel, scored: ScoredResponse) -> bool:
     return not scored.reward.parts["format"]
 
 
-def _several_answers(scorer: ReplyScorer, task: StepTaskModel, scored: ScoredReply) -> bool:
+def _several_answers(scorer: ResponseScorer, task: StepTaskModel, scored: ScoredResponse) -> bool:
     """Whether the reply can be cut in two parts that both hold an action; tried at the ends of brackets, tags and lines."""
     text = scored.sample.raw_response or ""
     if scored.sample.action is None or scored.sample.batch:  # some families write several actions per reply by design
         return False
 
     def has_action(part: str) -> bool:
-        return read_reply(scorer.model, scorer.reward.evaluator, task, part).action is not None
+        return read_response(scorer.model, scorer.reward.evaluator, task, part).action is not None
 
     cuts = [found.end() for found in _END_OF_PART.finditer(text, 0, len(text) - 1)][:_MOST_CUTS]
     first = next((cut for cut in cuts if has_action(text[:cut])), None)
     return first is not None and any(has_action(text[cut:]) for cut in cuts if cut >= first)
 
 
-def _empty_text(scorer: ReplyScorer, task: StepTaskModel, scored: ScoredReply) -> bool:
+def _empty_text(scorer: ResponseScorer, task: StepTaskModel, scored: ScoredResponse) -> bool:
     match scored.sample.action:
         case Type(text=text) | Open(app=text):
             return not text.strip()
     return False
 
 
-def _copied_instruction(scorer: ReplyScorer, task: StepTaskModel, scored: ScoredReply) -> bool:
+def _copied_instruction(scorer: ResponseScorer, task: StepTaskModel, scored: ScoredResponse) -> bool:
     """Whether the instruction is typed, or is the whole reply."""
     match scored.sample.action:
         case Type(text=text):
@@ -77,6 +77,6 @@ SIGNS: tuple[Sign, ...] = (
 """The signs that are counted. The length of a reply is logged as a number of words."""
 
 
-def words(scored: ScoredReply) -> int:
+def words(scored: ScoredResponse) -> int:
     """The number of words of a reply."""
     return len((scored.sample.raw_response or "").split())

@@ -1,7 +1,7 @@
 """The contract of step rewards: a weighted sum over the evaluator's outcome for an answer.
 
 A reward judges nothing itself: type and exact match come from its :class:`ActionEvaluator`, so training rewards what evaluation
-measures. The published shapes are in :mod:`guieval.rewards.shapes`, raw replies are :mod:`guieval.rewards.reply`'s.
+measures. The published shapes are in :mod:`guieval.rewards.shapes`, raw replies are :mod:`guieval.rewards.response`'s.
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ from guieval.evaluation import ActionEvaluator
 from guieval.journal import Planned, Records, caveats, read_manifest, read_planned
 from guieval.journal.run_files import Manifest, RecordedSelection
 from guieval.models import ABCModel, ModelConfig
-from guieval.models.scored_reply import read_reply
+from guieval.models.response import recorded_response
+from guieval.models.scored_response import read_response
 from guieval.registry import build_model
 from guieval.scoring.answered import Answered
 from guieval.steps import EpisodeKey, Sample, StepKey, StepTaskModel
@@ -158,8 +159,7 @@ def recorded_model(manifest: Manifest, adapter: str | None = None) -> ABCModel:
 def read_again(evaluator: ActionEvaluator, model: ABCModel | None, task: StepTaskModel, sample: Sample) -> Sample:
     """A recorded answer as ``evaluator`` judges it; its reply is parsed again where a ``model`` is given."""
     if model is not None and sample.raw_response is not None:
-        kept = {name: getattr(sample, name) for name in ("reasoning", "usage", "finish_reason", "seconds", "attempts")}
-        return read_reply(model, evaluator, task, sample.raw_response, **kept)
+        return read_response(model, evaluator, task, recorded_response(sample), seconds=sample.seconds)
     if not sample.answered:
         return sample  # there is no reply, or none that could be parsed: nothing to score
     return sample.model_copy(update={"outcome": evaluator.evaluate(task, sample.action)})

@@ -12,7 +12,7 @@ from typing import Any
 from guieval.errors import UsageError
 from guieval.models import ABCModel
 from guieval.online.tasks import EnvironmentTasks
-from guieval.rewards.reply import ReplyScorer
+from guieval.rewards.response import ResponseScorer
 from guieval.steps import StepKey, StepTaskModel
 from guieval.training.acting import Stage
 from guieval.training.arguments import check_enough, trainer_arguments
@@ -79,12 +79,12 @@ class Parts:
         return load_weights(self.config, self.model)
 
     @cached_property
-    def scorer(self) -> ReplyScorer:
+    def scorer(self) -> ResponseScorer:
         """Rewards replies, and shows them to :attr:`watch`."""
         return self._scorer if self.watch is None else WatchedScorer(self._scorer, self.watch)
 
     @cached_property
-    def _scorer(self) -> ReplyScorer:
+    def _scorer(self) -> ResponseScorer:
         from trl import GRPOConfig
 
         assert isinstance(self.config, GRPOTraining | SemiOnlineTraining)

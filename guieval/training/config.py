@@ -21,7 +21,7 @@ from guieval.online.trajectory import Outcome
 from guieval.registry import build_model, model_config
 from guieval.rewards.advantages import AdvantageSettings
 from guieval.rewards.overlong import Overlong
-from guieval.rewards.reply import ReplyScorer
+from guieval.rewards.response import ResponseScorer
 from guieval.rewards.shapes import weighed
 from guieval.running.config import override, read_settings
 
@@ -83,10 +83,10 @@ class RewardSettings(Settings):
     weights: dict[str, float] = Field(default_factory=dict, description="weights of its parts over its own")
     overlong: OverlongSettings | None = Field(None, description="punishment of long replies, as DAPO's")
 
-    def open_scorer(self, model: ABCModel, generated: int) -> ReplyScorer:
+    def open_scorer(self, model: ABCModel, generated: int) -> ResponseScorer:
         """The scorer of replies of ``model``, of at most ``generated`` tokens."""
         overlong = None if self.overlong is None else self.overlong.rule(generated)
-        return ReplyScorer(model, weighed(self.name, self.protocol, self.weights), overlong=overlong)
+        return ResponseScorer(model, weighed(self.name, self.protocol, self.weights), overlong=overlong)
 
 
 class RewardWatchSettings(Settings):

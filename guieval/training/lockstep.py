@@ -23,7 +23,7 @@ from guieval.engines.in_process.chat_prompts import chat_options
 from guieval.engines.in_process.checkpoint import Checkpoint
 from guieval.engines.in_process.transformers import TransformersModel
 from guieval.errors import EngineError, FatalEngineError, UsageError
-from guieval.models import ImageForm, Reply, Request
+from guieval.models import ImageForm, Request, Response
 from guieval.running.progress import Progress
 from guieval.steps import LOWEST_LOGPROB
 
@@ -58,7 +58,7 @@ class LiveModel(TransformersModel):
         self._seed, self._sharded = seed, sharded
         self.adopt(model, processor)
 
-    def answers(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
+    def answers(self, requests: Sequence[Request]) -> list[Response | EngineError]:
         """The answers to requests whose parameters differ at most in the seed; an error for each that cannot be answered.
 
         Without requests, a blank one is computed, since other processes may wait for the forward passes.
@@ -96,7 +96,7 @@ class LiveModel(TransformersModel):
         inputs = self._processor(text=[text], images=[blank], return_tensors="pt", add_special_tokens=False)
         return _Row(dict(inputs), self._values({}), 0, 1)
 
-    def _replies(self, rows: Sequence[_Row]) -> list[Reply]:
+    def _replies(self, rows: Sequence[_Row]) -> list[Response]:
         import torch
         from transformers import GenerationConfig
 
@@ -162,7 +162,7 @@ class LockstepEngine:
         self._processes, self._pause = processes, timeout / BEATS
         self._model: LiveModel | None = None
         self._progress: Progress | None = None
-        self._waiting: list[tuple[str, Request, asyncio.Future[Reply]]] = []
+        self._waiting: list[tuple[str, Request, asyncio.Future[Response]]] = []
         self._beating: asyncio.Task[None] | None = None
         self._last_round = 0.0
 
@@ -190,13 +190,13 @@ class LockstepEngine:
             self._beating = asyncio.create_task(self._beat())
         self._look()
 
-    async def generate(self, request: Request) -> Reply:
+    async def generate(self, request: Request) -> Response:
         """The answer of the next round; :class:`EngineError` for a request that cannot be answered."""
         try:
             alike = {name: value for name, value in chat_options(request).sampling.items() if name != "seed"}
         except UsageError as error:
             raise FatalEngineError(str(error)) from error
-        answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
         self._waiting.append((json.dumps(alike, sort_keys=True, default=str), request, answer))
         self._look()
         return await answer
@@ -232,7 +232,7 @@ class LockstepEngine:
         """Answer what waits, at most ``of`` requests (by default as many as all processes generate at once)."""
         waiting = sorted(self._waiting, key=lambda each: (each[0], each[1].request_id))  # not in the order of reading images
         taken, self._waiting = waiting[: self.capacity if of is None else of], waiting[self.capacity if of is None else of :]
-        jobs: defaultdict[str, list[tuple[Request, asyncio.Future[Reply]]]] = defaultdict(list)
+        jobs: defaultdict[str, list[tuple[Request, asyncio.Future[Response]]]] = defaultdict(list)
         for alike, request, answer in taken:
             jobs[alike].append((request, answer))
         shares = [
@@ -256,7 +256,7 @@ class LockstepEngine:
                 reply = answered[place % self._processes][number][place // self._processes]
                 if answer.done():  # the run was stopped
                     continue
-                if isinstance(reply, Reply):
+                if isinstance(reply, Response):
                     answer.set_result(reply)
                 else:
                     answer.set_exception(reply)

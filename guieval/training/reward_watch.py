@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from guieval.evaluation import ActionEvaluator
 from guieval.rewards.probes import BLIND, probe
-from guieval.rewards.reply import ReplyScorer, ScoredReply
+from guieval.rewards.response import ResponseScorer, ScoredResponse
 from guieval.rewards.signs import SIGNS, words
 from guieval.steps import StepTaskModel
 from guieval.training.config import RewardWatchSettings
@@ -36,14 +36,14 @@ class Sum(NamedTuple):
     n: int
 
 
-class WatchedScorer(ReplyScorer):
+class WatchedScorer(ResponseScorer):
     """A scorer that passes every scored reply to a :class:`RewardWatch`."""
 
-    def __init__(self, scorer: ReplyScorer, watch: RewardWatch) -> None:
+    def __init__(self, scorer: ResponseScorer, watch: RewardWatch) -> None:
         super().__init__(scorer.model, scorer.reward, scorer.format, scorer.overlong)
         self._watch = watch
 
-    def score(self, task: StepTaskModel, text: str, *, tokens: int | None = None) -> ScoredReply:
+    def score(self, task: StepTaskModel, text: str, *, tokens: int | None = None) -> ScoredResponse:
         scored = super().score(task, text, tokens=tokens)
         self._watch.saw(task, scored)
         return scored
@@ -55,7 +55,7 @@ class RewardWatch:
     ``protocols`` judge exact match, one for each benchmark, as in an evaluation; they may differ from the reward's.
     """
 
-    def __init__(self, settings: RewardWatchSettings, scorer: ReplyScorer, protocols: Mapping[str, str]) -> None:
+    def __init__(self, settings: RewardWatchSettings, scorer: ResponseScorer, protocols: Mapping[str, str]) -> None:
         self.settings = settings
         self._named = " and ".join(sorted(set(protocols.values())))
         self._scorer = scorer
@@ -67,9 +67,9 @@ class RewardWatch:
     def _clear(self) -> None:
         self._rewards: list[float] = []
         self._exact: list[float] = []
-        self._last: deque[tuple[StepTaskModel, ScoredReply]] = deque(maxlen=LOOKED_AT)
+        self._last: deque[tuple[StepTaskModel, ScoredResponse]] = deque(maxlen=LOOKED_AT)
 
-    def saw(self, task: StepTaskModel, scored: ScoredReply) -> None:
+    def saw(self, task: StepTaskModel, scored: ScoredResponse) -> None:
         """Record a rewarded reply; one that could not be judged does not count."""
         if scored.measured:
             self._rewards.append(scored.reward.total / self._scorer.reward.highest)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from guieval.engines.replay import ReplayEngine
 from guieval.errors import DataError, EngineError, UsageError
-from guieval.models import Reply, Request
+from guieval.models import Request, Response
 from guieval.steps import Sample, StepError, StepOutcome, StepRecord, StepTaskModel, Usage
 
 MakeTask = Callable[..., StepTaskModel]
@@ -39,8 +39,8 @@ def journal(path: Path, *records: StepRecord, tail: str = "") -> Path:
     return file
 
 
-def ask(engine: ReplayEngine, *requests: Request) -> list[Reply]:
-    async def main() -> list[Reply]:
+def ask(engine: ReplayEngine, *requests: Request) -> list[Response]:
+    async def main() -> list[Response]:
         try:
             return [await engine.generate(request) for request in requests]
         finally:
@@ -63,7 +63,7 @@ def test_every_field_comes_back_and_samples_are_distinguished(
     assert engine.images == "none"
     replies = ask(engine, make_request(task=first), make_request(task=second), make_request(task=first, sample=1))
     assert [reply.text for reply in replies] == ["eins", "zwei ✓", "another"]
-    assert replies[0] == Reply("eins", "why eins", Usage(prompt_tokens=7, completion_tokens=2), "stop", 3)
+    assert replies[0] == Response("eins", "why eins", Usage(prompt_tokens=7, completion_tokens=2), "stop", 3)
 
 
 def test_the_last_finished_line_of_a_step_counts(tmp_path: Path, make_task: MakeTask, make_request: MakeRequest) -> None:

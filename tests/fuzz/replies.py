@@ -14,7 +14,7 @@ from guieval.errors import GuievalError, ParseError
 from guieval.evaluation import ActionEvaluator
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ModelConfig
-from guieval.models.scored_reply import read_reply
+from guieval.models.scored_response import read_response
 from guieval.registry import adapter_class, list_adapters
 from guieval.steps import StepTaskModel
 from guieval.testing.conformance import example_actions
@@ -50,7 +50,7 @@ class Replies(Target):
         took = _milliseconds(model, task, text, allowed)
         if took > allowed:
             raise Wrong(f"{model.config.name} takes {took:.1f} ms for a reply of {len(text)} characters")
-        sample = read_reply(model, self._judge, task, text)
+        sample = read_response(model, self._judge, task, text)
         if not sample.answered:
             raise Wrong(f"{model.config.name} on a reply of {len(text)} characters: {sample.error}")
         if sample.error is not None and (not sample.error.message.strip() or len(sample.error.message) >= 300):

@@ -13,8 +13,8 @@ from guieval.engines import request_id
 from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
 from guieval.errors import EngineError, UsageError
 from guieval.evaluation import ActionEvaluator
-from guieval.models import Message, ModelConfig, ModelInput, Reply, Request
-from guieval.models.scored_reply import read_reply
+from guieval.models import Message, ModelConfig, ModelInput, Request, Response
+from guieval.models.scored_response import read_response
 from guieval.registry import adapter_class
 
 from . import mutations
@@ -91,10 +91,10 @@ class ServerAnswers(Target):
         if reply is None:
             return
         answered = {"usage": reply.usage, "finish_reason": reply.finish_reason, "logprob": reply.logprob}
-        sample = read_reply(self._model, self._judge, task, reply.text, reasoning=reply.reasoning, **answered)
+        sample = read_response(self._model, self._judge, task, reply.text, reasoning=reply.reasoning, **answered)
         stored(task, sample, compact=dice.random() < 0.5)
 
-    async def _asked(self, request: Request, *, discover: bool) -> Reply | None:
+    async def _asked(self, request: Request, *, discover: bool) -> Response | None:
         settings = OpenAISettings(
             base_urls=(f"http://127.0.0.1:{self._port}/v1",),
             model=None if discover else "m",

@@ -19,7 +19,7 @@ from guieval.actions import Action, Click, Point, Type
 from guieval.evaluation import ActionEvaluator
 from guieval.history import HistoryEntry, reference_entry, select
 from guieval.models import ABCModel, Message, ModelInput
-from guieval.models.scored_reply import read_reply
+from guieval.models.scored_response import read_response
 from guieval.models.written_prompts import example_episode, shown
 from guieval.registry import list_models, load_model, model_config
 from guieval.steps import StepTaskModel
@@ -60,7 +60,7 @@ def cases(model: ABCModel) -> Iterator[tuple[str, ModelInput]]:
 def answered(model: ABCModel, task: StepTaskModel, action: Action) -> HistoryEntry:
     """What SOEval tells of a step to which the model answered ``action``."""
     reply = model.render(task, action, "Wi-Fi is below this row.", "I tapped the row.")
-    return select("matched", task, read_reply(model, EVALUATOR, task, reply))
+    return select("matched", task, read_response(model, EVALUATOR, task, reply))
 
 
 def golden(name: str) -> str:

@@ -29,7 +29,7 @@ from guieval.models.frame_audit import (
     targets_of,
     title,
 )
-from guieval.models.scored_reply import read_reply
+from guieval.models.scored_response import read_response
 from guieval.registry import load_benchmark, load_model
 from guieval.running.config import RunConfig
 from guieval.running.progress import Progress, RunOutcome
@@ -111,7 +111,7 @@ def test_an_adapter_hands_out_the_numbers_it_read(shared_data: Path, reread: boo
         if size is not None and target is not None and re.search(PAIR, row.text):
             centre = Click(point=Point((target.left + target.right) / 2, (target.top + target.bottom) / 2))
             task = step(centre, screenshot_size=size, setting="grounding", boxes=Boxes([target]))
-            audit.add(task, read_reply(model, judge, task, row.text), reread=reread)
+            audit.add(task, read_response(model, judge, task, row.text), reread=reread)
     assert audit.audit is not None
     report = audit.audit.report()
     # of 113: two hit targets that fill more than a tenth of the screen, far from their centre
@@ -184,7 +184,7 @@ def replied(model: ABCModel, size: Size, write: Callable[[Point], str]) -> Frame
         x, y = dice.uniform(500, 990), dice.uniform(500, 990)
         box = [x - 0.3, y - 0.3, x + 0.3, y + 0.3]
         task = step(Click(point=Point(x, y)), screenshot_size=size, setting="grounding", boxes=Boxes([box]))
-        audit.add(task, read_reply(model, judge, task, write(Point(x, y))), reread=True)
+        audit.add(task, read_response(model, judge, task, write(Point(x, y))), reread=True)
     assert audit.audit is not None and audit.audit.steps == 60
     return audit.audit.report()
 
@@ -368,7 +368,7 @@ def test_watching_never_ends_a_run() -> None:
     model = load_model("ui-tars-7b")
     watch = FrameWatch(Broken(model))  # type: ignore[arg-type]
     task = step()
-    sample = read_reply(model, ActionEvaluator("guievalkit"), task, model.render(task, task.action))
+    sample = read_response(model, ActionEvaluator("guievalkit"), task, model.render(task, task.action))
     assert watch.add(task, sample) is None
     assert watch.add(task, sample) is None
 
@@ -389,7 +389,7 @@ def test_an_adapter_that_reads_without_its_frame_is_audited_by_encoding() -> Non
     task = step()
     judge = ActionEvaluator("guievalkit")
     for text in ("[500, 750]", "[0, 0]", "prose"):
-        audit.add(task, read_reply(model, judge, task, text), reread=True)
+        audit.add(task, read_response(model, judge, task, text), reread=True)
     assert audit.audit is not None
     assert (audit.audit.steps, audit.audit.report().declared.hits) == (2, 1)
 

@@ -31,7 +31,7 @@ from guieval.actions import (
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.evaluation.protocols import list_protocols
-from guieval.models.scored_reply import storable
+from guieval.models.scored_response import storable
 from guieval.online.pages.browser import Browser, find_chromium, key_name, require_playwright
 from guieval.online.phone import PhoneEnvironment
 from guieval.testing.conformance import example_step

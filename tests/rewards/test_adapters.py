@@ -18,9 +18,9 @@ import pytest
 
 from guieval.actions import Click, Point
 from guieval.errors import UsageError
-from guieval.rewards import ReplyScorer, open_scorer
+from guieval.rewards import ResponseScorer, open_scorer
 from guieval.rewards.adapters import easyr1, ms_swift, nemo_rl, openrlhf, rllm, trl, verifiers, verl
-from guieval.rewards.adapters.rows import task_of, text_of
+from guieval.rewards.adapters.rows import task_of
 from tests.model_adapters.steps import step
 from tests.rows import every_row
 
@@ -31,12 +31,12 @@ NAMES: dict[str, Any] = {"model": MODEL, "reward": "ui-s1", "protocol": "guieval
 
 
 @pytest.fixture(scope="module")
-def scorer() -> ReplyScorer:
+def scorer() -> ResponseScorer:
     return open_scorer(MODEL, "ui-s1", protocol="guievalkit")
 
 
 @pytest.fixture(scope="module")
-def replies(scorer: ReplyScorer) -> list[str]:
+def replies(scorer: ResponseScorer) -> list[str]:
     """A hit, a miss, a wrong type, and no action at all: 1, 0.5, 0.1 and 0."""
     miss = Click(point=Point(10.0, 10.0))
     hit, other = scorer.model.render(TASK, TASK.action, "t"), scorer.model.render(TASK, miss, "t")
@@ -50,7 +50,7 @@ def messages(text: str) -> list[dict[str, Any]]:
     return [{"role": "assistant", "content": text}]
 
 
-def test_trl_by_keywords_with_strings_or_messages(scorer: ReplyScorer, replies: list[str]) -> None:
+def test_trl_by_keywords_with_strings_or_messages(scorer: ResponseScorer, replies: list[str]) -> None:
     reward = trl.reward_function(scorer)
     assert reward.__name__ == "ui_s1" and trl.reward_function(scorer, name="grip").__name__ == "grip"
     assert not inspect.iscoroutinefunction(reward)
@@ -69,7 +69,7 @@ def test_trl_by_keywords_with_strings_or_messages(scorer: ReplyScorer, replies: 
     assert logged == {"ui_s1/format": 0.75, "ui_s1/type": 0.5, "ui_s1/exact": 0.25, "ui_s1/exact_match": 0.25}
 
 
-def test_trl_leaves_out_what_could_not_be_judged(scorer: ReplyScorer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trl_leaves_out_what_could_not_be_judged(scorer: ResponseScorer, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*arguments: Any) -> Any:
         raise KeyError("a bug")
 
@@ -78,7 +78,7 @@ def test_trl_leaves_out_what_could_not_be_judged(scorer: ReplyScorer, monkeypatc
     assert nemo_rl.reward_function(scorer)(ROW, "x") == (0.0, None)
 
 
-def test_trl_states_what_its_data_lacks(scorer: ReplyScorer) -> None:
+def test_trl_states_what_its_data_lacks(scorer: ResponseScorer) -> None:
     reward = trl.reward_function(scorer)
     with pytest.raises(UsageError, match=r"no column 'task'.*its columns are: solution"):
         reward(completions=["x"], solution=["y"])
@@ -118,7 +118,7 @@ def test_wrong_weights_of_a_configuration_are_reported(weights: dict[str, Any], 
         easyr1.compute_score({"ground_truth": ROW, "response": "x"}, weights=weights)
 
 
-def test_a_row_without_its_step_is_reported(scorer: ReplyScorer) -> None:
+def test_a_row_without_its_step_is_reported(scorer: ResponseScorer) -> None:
     result = "a row has no 'task'"
     with pytest.raises(UsageError, match=result):
         verl.compute_score("guieval", "x", None, {})
@@ -130,7 +130,7 @@ def test_a_row_without_its_step_is_reported(scorer: ReplyScorer) -> None:
         nemo_rl.reward_function(scorer)(None, "x")
 
 
-def test_a_reply_without_text_earns_nothing(scorer: ReplyScorer) -> None:
+def test_a_reply_without_text_earns_nothing(scorer: ResponseScorer) -> None:
     """Frameworks hand in ``None`` where a model answered nothing."""
     assert verl.compute_score("guieval", None, ROW, **NAMES)["score"] == 0.0  # type: ignore[arg-type]
     assert easyr1.compute_score({"ground_truth": ROW, "response": None}, **NAMES)["overall"] == 0.0
@@ -149,7 +149,7 @@ def test_ms_swift_as_a_class_called_with_columns(replies: list[str]) -> None:
     assert type(orm).__name__ == "Own"  # what ms-swift logs it under
 
 
-def test_openrlhf_with_queries_that_hold_the_prompt(scorer: ReplyScorer, replies: list[str]) -> None:
+def test_openrlhf_with_queries_that_hold_the_prompt(scorer: ResponseScorer, replies: list[str]) -> None:
     made: list[list[float]] = []
 
     def tensor(values: list[float]) -> tuple[float, ...]:
@@ -201,7 +201,7 @@ def test_easyr1_one_by_one_and_in_a_batch(replies: list[str]) -> None:
     assert easyr1.REWARD_TYPE == "sequential"
 
 
-def test_verifiers_v0_asks_for_arguments_by_name(scorer: ReplyScorer, replies: list[str]) -> None:
+def test_verifiers_v0_asks_for_arguments_by_name(scorer: ResponseScorer, replies: list[str]) -> None:
     reward = verifiers.rubric_function(scorer)
     offered: dict[str, Any] = {"prompt": [], "answer": "", "state": {}, "task": "gui", "info": {"task": ROW}, "parser": None}
     wanted = set(inspect.signature(reward).parameters)
@@ -212,7 +212,7 @@ def test_verifiers_v0_asks_for_arguments_by_name(scorer: ReplyScorer, replies: l
     assert reward(completion=replies[0], answer=ROW) == 1.0
 
 
-def test_verifiers_v1_is_a_method_of_a_task(scorer: ReplyScorer, replies: list[str]) -> None:
+def test_verifiers_v1_is_a_method_of_a_task(scorer: ResponseScorer, replies: list[str]) -> None:
     class Task:
         data = SimpleNamespace(task=ROW)
         guieval = verifiers.task_method(scorer)
@@ -224,7 +224,7 @@ def test_verifiers_v1_is_a_method_of_a_task(scorer: ReplyScorer, replies: list[s
         asyncio.run(Task().guieval(trace=trace))
 
 
-def test_rllm_makes_its_own_output(scorer: ReplyScorer, replies: list[str]) -> None:
+def test_rllm_makes_its_own_output(scorer: ResponseScorer, replies: list[str]) -> None:
     reward = rllm.reward_function(scorer)
     given = reward({"task": ROW, "data_source": "gui"}, replies[0])
     assert (given.reward, given.is_correct, given.metadata["type"]) == (1.0, True, 1.0)
@@ -235,32 +235,11 @@ def test_rllm_makes_its_own_output(scorer: ReplyScorer, replies: list[str]) -> N
         reward({"question": "?"}, replies[0])
 
 
-def test_nemo_rl_by_ground_truth_and_response(scorer: ReplyScorer, replies: list[str]) -> None:
+def test_nemo_rl_by_ground_truth_and_response(scorer: ResponseScorer, replies: list[str]) -> None:
     reward = nemo_rl.reward_function(scorer)
     given = [reward(ground_truth=ROW, response=text, images=None) for text in replies]
     assert [value for value, _ in given] == pytest.approx(EXPECTED)
     assert [right for _, right in given] == [True, False, False, False]
-
-
-@every_row(
-    "completion",
-    [
-        "ab",
-        messages("ab"),
-        [{"role": "assistant", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}],
-        [{"role": "user", "content": "x"}, {"role": "assistant", "content": "ab"}],
-        [SimpleNamespace(role="assistant", content="ab")],
-        {"role": "assistant", "content": "ab"},
-    ],
-)
-def test_completions_of_every_form_are_read(completion: Any) -> None:
-    assert text_of(completion) == "ab"
-
-
-def test_completions_without_text() -> None:
-    assert text_of([{"role": "assistant", "content": None}]) == text_of([]) == text_of(None) == ""
-    with pytest.raises(UsageError, match="a text or a list of messages, got 3"):
-        text_of(3)
 
 
 def test_a_step_is_read_from_text_object_and_record() -> None:

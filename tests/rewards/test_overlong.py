@@ -7,7 +7,7 @@ import pytest
 from guieval.actions import Boxes, Click, Point
 from guieval.errors import UsageError
 from guieval.registry import load_model
-from guieval.rewards import Overlong, ReplyScorer, get_reward
+from guieval.rewards import Overlong, ResponseScorer, get_reward
 from guieval.rewards.adapters.trl import reward_function
 from tests.model_adapters.steps import step
 from tests.rows import every_row
@@ -35,7 +35,7 @@ def test_settings_that_cannot_be_are_refused(cache: int, penalty: float) -> None
 
 def test_a_long_reply_earns_less_and_the_log_has_the_punishment() -> None:
     task = step(Click(point=Point(500, 500)), boxes=Boxes([[400.0, 400.0, 600.0, 600.0]]))
-    scorer = ReplyScorer(load_model("tiny-policy"), get_reward("hypertrack"), overlong=Overlong(longest=10, cache=4))
+    scorer = ResponseScorer(load_model("tiny-policy"), get_reward("hypertrack"), overlong=Overlong(longest=10, cache=4))
     logged: dict[str, float] = {}
     rewards = reward_function(scorer)(
         completions=["click(500,500)"] * 3,

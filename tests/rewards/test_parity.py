@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from guieval.evaluation import ActionEvaluator
-from guieval.rewards import REWARDS, ReplyScorer, get_reward
+from guieval.rewards import REWARDS, ResponseScorer, get_reward
 from guieval.scoring.recorded_run import read_again
 from guieval.scoring.score import evaluate_run
 from guieval.steps import Sample
@@ -26,7 +26,7 @@ EXACT_PART = {
 
 def both_paths_agree(answered: Answered, name: str, protocol: str, directory: Path) -> int:
     """Compare every pair, and then the totals of a whole run that is read and judged again; how many pairs there were."""
-    scorer = ReplyScorer(answered.model, get_reward(name, protocol=protocol))
+    scorer = ResponseScorer(answered.model, get_reward(name, protocol=protocol))
     evaluator = ActionEvaluator(protocol)
     types = exacts = 0
     for pair in answered.pairs:

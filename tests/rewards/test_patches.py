@@ -8,9 +8,9 @@ import pytest
 
 from guieval.actions import Press, Scroll
 from guieval.history import HistoryEntry, patched_entry, recalled, reference_entry
-from guieval.models import Message, ModelConfig, ModelInput
+from guieval.models import Message, ModelConfig, ModelInput, Response
 from guieval.models.patch_thoughts import off_policy_input, on_policy_input, read_thought, thought_prompt
-from guieval.models.scored_reply import failed_sample
+from guieval.models.scored_response import failed_sample
 from guieval.models.written_prompts import example_episode
 from guieval.registry import load_model, model_config
 from guieval.steps import Patch, StepRecord, StepTaskModel
@@ -132,7 +132,7 @@ def test_an_auxiliary_model_sees_the_goal_the_screenshot_and_the_action() -> Non
     ],
 )
 def test_a_thought_is_what_stands_between_the_tags(text: str, reasoning: str | None, thought: str | None) -> None:
-    assert read_thought(text, reasoning=reasoning, task=TASK) == thought
+    assert read_thought(Response(text, reasoning), task=TASK) == thought
 
 
 def test_a_policy_may_answer_in_its_own_form() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from guieval.actions import Boxes, Click, Point, Scroll, Type, Wait
 from guieval.registry import load_model
-from guieval.rewards import REWARDS, ReplyScorer, get_reward, open_scorer
+from guieval.rewards import REWARDS, ResponseScorer, get_reward, open_scorer
 from guieval.rewards.probes import PROBES, Earnings, probe
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
@@ -22,7 +22,7 @@ TASKS = [
 """Each of the first policies is right on one of them: the instruction is what is to be typed."""
 
 
-def earned(scorer: ReplyScorer) -> dict[str, Earnings]:
+def earned(scorer: ResponseScorer) -> dict[str, Earnings]:
     return {each.probe.name: each for each in probe(scorer, TASKS)}
 
 
@@ -68,7 +68,7 @@ def test_the_form_alone_is_earned_by_nonsense_in_tags() -> None:
 
 @every_row("name", list(REWARDS))
 def test_nothing_earns_more_than_the_expert(name: str) -> None:
-    found = earned(ReplyScorer(load_model("ui-s1-7b"), get_reward(name)))
+    found = earned(ResponseScorer(load_model("ui-s1-7b"), get_reward(name)))
     for each in found.values():
         assert each.reward is not None and each.expert is not None and each.reward <= each.expert
     assert found["expert"].reward == found["expert"].expert

@@ -19,7 +19,7 @@ from guieval.history.modes import PATCH_METHODS, PatchMethod, PatchPolicy, after
 from guieval.journal import Records
 from guieval.models import ModelConfig, ModelInput
 from guieval.models.patch_thoughts import off_policy_input, on_policy_input, read_thought
-from guieval.models.scored_reply import failed_sample, read_reply
+from guieval.models.scored_response import failed_sample, read_response
 from guieval.rewards.advantages import Trajectory
 from guieval.rewards.patches import OffPolicyThoughts, OnPolicyThoughts, ThoughtSource, finish_patch
 from guieval.rewards.rollout import SemiOnlineRollout
@@ -36,7 +36,7 @@ BUDGETS = (0, 1, 2, None)
 
 def answered(task: StepTaskModel, *, right: bool = True, thought: str = "mine") -> Sample:
     text = reply_with(task.action if right else HOME, thought)
-    return read_reply(scripted(), JUDGE, task, text)
+    return read_response(scripted(), JUDGE, task, text)
 
 
 def scripted() -> ScriptedModel:
@@ -207,7 +207,7 @@ def by_rollout(episodes: list[Episode], patches: PatchPolicy, policy: Policy, co
         while rollout.state == "ask":
             task, past = rollout.task, rollout.history
             text = policy(task, model.prepare_input(task, past))
-            step = rollout.tell(read_reply(model, JUDGE, task, text))
+            step = rollout.tell(read_response(model, JUDGE, task, text))
             finish_patch(rollout, thoughts)
             assert patches.method != "none"
             patch = Patch(method=patches.method, thought=step.thought) if step.patched else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from guieval.actions import Click, Open, Point, Type
 from guieval.registry import load_benchmark, load_model
-from guieval.rewards import ReplyScorer, open_scorer
+from guieval.rewards import ResponseScorer, open_scorer
 from guieval.rewards.probes import EXPERT, PROBES
 from guieval.rewards.signs import SIGNS, words
 from guieval.steps import StepTaskModel
@@ -15,7 +15,7 @@ CLICK = step(Click(point=Point(500, 500)))
 FAMILIES = ("ui-s1-7b", "qwen2.5-vl-7b", "ui-tars-7b", "os-atlas-pro-7b", "tiny-policy")
 
 
-def shown(scorer: ReplyScorer, task: StepTaskModel, text: str) -> set[str]:
+def shown(scorer: ResponseScorer, task: StepTaskModel, text: str) -> set[str]:
     scored = scorer.score(task, text)
     return {sign.name for sign in SIGNS if sign.holds(scorer, task, scored)}
 

@@ -13,7 +13,7 @@ from guieval.data.sample_sets import get_sample_set, step_digest
 from guieval.data.selection import Choice
 from guieval.errors import EngineError, UsageError
 from guieval.journal import EPISODES, METRICS, STEPS, Records, read_manifest, read_planned
-from guieval.models import Reply, Request
+from guieval.models import Request, Response
 from guieval.scoring.score import evaluate_run, store_summary
 from guieval.steps import Episode
 from tests.scripted import ACTIONS, CLICK, ScriptedEngine, make_episode, past_of, reply_with, run_scripted
@@ -77,7 +77,7 @@ def test_sop_stops_at_the_first_mismatch_among_the_steps_that_count(tmp_path: Pa
 @pytest.mark.parametrize("mode", ["offline", "soeval", "sop"])
 def test_resuming_runs_what_is_left_with_the_same_history(tmp_path: Path, chosen: str, mode: str) -> None:
     class Broken(ScriptedEngine):
-        async def generate(self, request: Request) -> Reply:
+        async def generate(self, request: Request) -> Response:
             if request.task.key[2:] == ("a", 3):
                 raise EngineError("down")
             return await super().generate(request)
@@ -163,7 +163,7 @@ def test_an_unfinished_run_over_a_set_is_scored_over_that_set(tmp_path: Path, mo
     """An episode without records is as long as the data state, though its last steps do not count."""
 
     class Down(ScriptedEngine):
-        async def generate(self, request: Request) -> Reply:
+        async def generate(self, request: Request) -> Response:
             if request.task.episode_id == "b":
                 raise EngineError("down")
             return await super().generate(request)

@@ -10,7 +10,7 @@ import pytest
 from guieval.actions import Click, ExecutableAction, Point
 from guieval.errors import EnvironmentFailure
 from guieval.evaluation import ActionEvaluator, get_protocol
-from guieval.models.scored_reply import failed_sample, read_reply
+from guieval.models.scored_response import failed_sample, read_response
 from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
 from guieval.online.attempt import MOST_UNPARSEABLE
 from guieval.online.icons import IconsEnvironment
@@ -72,7 +72,7 @@ def rolled(stage: Stage, all_: Sequence[OnlineRollout], reply: Callable[[OnlineR
         for rollout in waiting:
             assert rollout.shown is not None
             text = reply(rollout)
-            rollout.tell(read_reply(MODEL, EVALUATOR, rollout.shown, text), payload=text)
+            rollout.tell(read_response(MODEL, EVALUATOR, rollout.shown, text), payload=text)
         stage.advance(waiting)
 
 
@@ -117,7 +117,7 @@ def test_a_device_is_not_used_for_an_environment_with_other_options(stage: Stage
         assert rollout.observation is not None
         assert rollout.observation.goal == environment.tasks()[0].goal
         while not rollout.over:
-            rollout.tell(read_reply(MODEL, EVALUATOR, rollout.task, "no idea"))
+            rollout.tell(read_response(MODEL, EVALUATOR, rollout.task, "no idea"))
             stage.advance([rollout])
     assert (one.opened, other.opened) == (1, 1) and one.tasks()[0].goal != other.tasks()[0].goal
 

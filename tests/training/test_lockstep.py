@@ -24,7 +24,7 @@ import torch
 
 from guieval.data.screenshots import read_screenshot, resized_png
 from guieval.errors import EngineError, FatalEngineError
-from guieval.models import Reply, Request
+from guieval.models import Request, Response
 from guieval.training.building import Parts
 from guieval.training.config import TrainingConfig
 from guieval.training.evaluation import Evaluator
@@ -160,13 +160,13 @@ def test_a_batch_answers_as_its_requests_alone(sampling: dict[str, Any], configu
     asked, model = requests(parts, screens, sampling), live(parts)
     together = model.answers(asked)
     alone = [reply for request in asked for reply in model.answers([request])]
-    assert len({reply.usage.prompt_tokens for reply in together if isinstance(reply, Reply) and reply.usage}) > 1
+    assert len({reply.usage.prompt_tokens for reply in together if isinstance(reply, Response) and reply.usage}) > 1
     for one, other in zip(together, alone, strict=True):
-        assert isinstance(one, Reply) and isinstance(other, Reply)
+        assert isinstance(one, Response) and isinstance(other, Response)
         assert (one.text, one.usage, one.finish_reason) == (other.text, other.usage, other.finish_reason)
         assert one.logprob == (None if other.logprob is None else pytest.approx(other.logprob, abs=1e-4))
     if "seed" not in sampling and sampling["temperature"]:
-        assert len({reply.text for reply in together if isinstance(reply, Reply)}) > 1
+        assert len({reply.text for reply in together if isinstance(reply, Response)}) > 1
 
 
 @pytest.mark.parametrize("logits", [[0.0, 1.0, 2.0, -1.0], [5.0, 0.0, 0.0, 0.0]])
@@ -206,7 +206,7 @@ def test_a_request_that_cannot_be_answered_fails_alone(configured: Configured, s
 
     def length(request: Request) -> int:
         (reply,) = model.answers([request])
-        assert isinstance(reply, Reply) and reply.usage is not None and reply.usage.prompt_tokens
+        assert isinstance(reply, Response) and reply.usage is not None and reply.usage.prompt_tokens
         return reply.usage.prompt_tokens
 
     good, *_, long = sorted(requests(parts, screens, {"temperature": 0.0, "max_tokens": 1}), key=length)
@@ -214,7 +214,7 @@ def test_a_request_that_cannot_be_answered_fails_alone(configured: Configured, s
     model._longest = length(long)
     expected = model.answers([good])
     answered, *failed = model.answers([good, long, blind])
-    assert [answered] == expected and isinstance(answered, Reply)
+    assert [answered] == expected and isinstance(answered, Response)
     assert all(isinstance(each, EngineError) for each in failed)
     assert "the model's context length is" in str(failed[0]) and "0 images are given" in str(failed[1])
     assert all(isinstance(each, EngineError) for each in model.answers([long, blind]))

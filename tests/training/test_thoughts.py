@@ -15,7 +15,7 @@ pytest.importorskip("aiohttp")
 from guieval.errors import EngineError, UsageError
 from guieval.models import ModelConfig
 from guieval.registry import load_benchmark, load_model
-from guieval.rewards.reply import ReplyScorer, open_scorer
+from guieval.rewards.response import ResponseScorer, open_scorer
 from guieval.rewards.shapes import weighed
 from guieval.training.building import Parts, _supervised
 from guieval.training.config import SFTTraining, ThoughtServer, parse_config
@@ -90,7 +90,7 @@ def test_a_thought_of_the_wrong_form_is_asked_for_again(guieval: CommandLine, tm
 def test_own_thoughts_are_those_of_exact_replies(tmp_path: Path) -> None:
     model = ScriptedModel(ModelConfig(name="scripted", adapter="scripted"))
     ran(tmp_path / "run", mode="offline")
-    found = thoughts_of_runs([tmp_path / "run"], ReplyScorer(model, weighed("hypertrack", None, {})))
+    found = thoughts_of_runs([tmp_path / "run"], ResponseScorer(model, weighed("hypertrack", None, {})))
     kept = {each.key.step_index: each.thought for each in found if each.outcome == KEPT}
     assert kept and all(thought == f"own {index}" for index, thought in kept.items())
     assert {each.outcome for each in found} == {KEPT, "no exact reply in the runs"}

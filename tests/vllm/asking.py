@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
-from guieval.models import Engine, Reply, Request
+from guieval.models import Engine, Request, Response
 
-Ask: TypeAlias = Callable[[Sequence[Request]], list[Reply]]
+Ask: TypeAlias = Callable[[Sequence[Request]], list[Response]]
 """All requests at once, each through the same engine; the replies in their order."""
 
 
@@ -19,8 +19,8 @@ class MakeEngine(Protocol):
 def asking(make: MakeEngine) -> Ask:
     """Ask through an engine that is made for this one call, in an event loop of its own, as every mode of a run has."""
 
-    def ask(requests: Sequence[Request]) -> list[Reply]:
-        async def main() -> list[Reply]:
+    def ask(requests: Sequence[Request]) -> list[Response]:
+        async def main() -> list[Response]:
             engine = make()
             try:
                 return list(await asyncio.gather(*(engine.generate(request) for request in requests)))
@@ -32,11 +32,11 @@ def asking(make: MakeEngine) -> Ask:
     return ask
 
 
-def texts(replies: Sequence[Reply]) -> list[str]:
+def texts(replies: Sequence[Response]) -> list[str]:
     return [reply.text for reply in replies]
 
 
-def counts(reply: Reply) -> tuple[Any, ...]:
+def counts(reply: Response) -> tuple[Any, ...]:
     """What must be equal for every engine: tokens of prompt and answer, and why it ended."""
     usage = reply.usage
     return (usage.prompt_tokens, usage.completion_tokens, reply.finish_reason) if usage is not None else ()

@@ -18,7 +18,7 @@ from guieval.engines.http.chat_body import chat_body
 from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
 from guieval.engines.vllm.command import served_name
 from guieval.engines.vllm.server import VLLMServer
-from guieval.models import ABCModel, Reply, Request
+from guieval.models import ABCModel, Request, Response
 
 from .asking import counts, texts
 from .conftest import MakeRequest
@@ -41,10 +41,10 @@ def unsent(request: Request, *, named: bool) -> Request:
     return replace(request, images=tuple(images))
 
 
-def replies(server: VLLMServer, requests: Sequence[Request], **settings: Any) -> list[Reply]:
+def replies(server: VLLMServer, requests: Sequence[Request], **settings: Any) -> list[Response]:
     """Asked one after the other; none may need a second try."""
 
-    async def main() -> list[Reply]:
+    async def main() -> list[Response]:
         fields = {"base_urls": (server.base_url,), "model": served_name(server.model, server.settings), "max_attempts": 1}
         engine = OpenAIEngine(OpenAISettings.model_validate({**fields, **settings}))
         try:
@@ -65,16 +65,16 @@ def asked(make_request: MakeRequest) -> list[Request]:
 
 
 @pytest.fixture
-def in_bytes(server: VLLMServer, asked: list[Request]) -> list[Reply]:
+def in_bytes(server: VLLMServer, asked: list[Request]) -> list[Response]:
     return replies(server, asked)
 
 
-def same(these: Sequence[Reply], those: Sequence[Reply]) -> bool:
+def same(these: Sequence[Response], those: Sequence[Response]) -> bool:
     return texts(these) == texts(those) and [counts(each) for each in these] == [counts(each) for each in those]
 
 
 def test_files_are_read_by_the_server(
-    server: VLLMServer, screens: Path, asked: list[Request], in_bytes: list[Reply], caplog: pytest.LogCaptureFixture
+    server: VLLMServer, screens: Path, asked: list[Request], in_bytes: list[Response], caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
         read = replies(server, [unsent(request, named=True) for request in asked], local_images=screens)
@@ -82,7 +82,7 @@ def test_files_are_read_by_the_server(
 
 
 def test_what_was_sent_once_is_held(
-    server: VLLMServer, asked: list[Request], in_bytes: list[Reply], caplog: pytest.LogCaptureFixture
+    server: VLLMServer, asked: list[Request], in_bytes: list[Response], caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
         again = [unsent(request, named=False) for request in reversed(asked)]
@@ -90,7 +90,7 @@ def test_what_was_sent_once_is_held(
     assert same(held, [*in_bytes, *reversed(in_bytes)]) and not caplog.records
 
 
-def test_files_and_ids_together(server: VLLMServer, screens: Path, asked: list[Request], in_bytes: list[Reply]) -> None:
+def test_files_and_ids_together(server: VLLMServer, screens: Path, asked: list[Request], in_bytes: list[Response]) -> None:
     first = [unsent(request, named=True) for request in asked]
     again = [unsent(request, named=False) for request in asked]
     both = replies(server, [*first, *again], local_images=screens, image_uuids=True)
@@ -101,7 +101,7 @@ def test_a_file_that_the_server_may_not_read_is_sent(
     server: VLLMServer,
     tmp_path: Path,
     asked: list[Request],
-    in_bytes: list[Reply],
+    in_bytes: list[Response],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     moved = []

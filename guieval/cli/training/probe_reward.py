@@ -15,7 +15,7 @@ from guieval.data.benchmark import ABCBenchmark
 from guieval.errors import UsageError
 from guieval.registry import load_model
 from guieval.reports.tables.table import Cell, Number, Table, columns, per_cent
-from guieval.rewards import ABCReward, ReplyScorer
+from guieval.rewards import ABCReward, ResponseScorer
 from guieval.rewards.probes import Earnings, probe
 from guieval.rewards.shapes import weighed
 from guieval.steps import StepTaskModel
@@ -49,7 +49,7 @@ def probe_reward(
     warnings: list[str] = []
     for each in rewards:
         judge = each.evaluator.protocol.name
-        earned = probe(ReplyScorer(loaded, each), tasks)
+        earned = probe(ResponseScorer(loaded, each), tasks)
         rows += [_row(judge, one) for one in earned]
         plain += [_plain(judge, one) for one in earned]
         warnings += _warnings(judge, each, earned)

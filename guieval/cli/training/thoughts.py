@@ -16,7 +16,7 @@ from guieval.cli.settings import RUN, Given, path_argument, path_option
 from guieval.cli.tables import echo
 from guieval.errors import UsageError, nearest
 from guieval.registry import load_benchmark, load_model
-from guieval.rewards import ReplyScorer
+from guieval.rewards import ResponseScorer
 from guieval.rewards.shapes import weighed
 from guieval.running.config import RunConfig, merge, run_file
 from guieval.steps import StepTaskModel
@@ -50,7 +50,7 @@ def thoughts(
             raise UsageError("--by replies needs --run RUN, a run of the model whose exact replies are used")
         if settings.get("model") is None:
             raise UsageError("--by replies needs --model, in whose format the thoughts are judged")
-        scorer = ReplyScorer(load_model(settings["model"], adapter=settings.get("adapter")), weighed(reward, None, {}))
+        scorer = ResponseScorer(load_model(settings["model"], adapter=settings.get("adapter")), weighed(reward, None, {}))
         found = thoughts_of_runs(run, scorer)
         _report(_written(out, ((str(each.key), each.thought, each.outcome) for each in found), _known(out)), out)
         return
@@ -59,10 +59,10 @@ def thoughts(
     merged = merge(run_file(config), override or [], settings)
     if by == "auxiliary" and merged.served_model is None:
         raise UsageError("--by auxiliary needs --served-model NAME: --model only gives the format of the thoughts")
-    _ask(merged, by, out, ReplyScorer(load_model(merged.model, adapter=merged.adapter), weighed(reward, None, {})), tries)
+    _ask(merged, by, out, ResponseScorer(load_model(merged.model, adapter=merged.adapter), weighed(reward, None, {})), tries)
 
 
-def _ask(config: RunConfig, by: str, out: Path, scorer: ReplyScorer, tries: int) -> None:
+def _ask(config: RunConfig, by: str, out: Path, scorer: ResponseScorer, tries: int) -> None:
     from guieval.data.selection import select
     from guieval.models.sampling import request_parameters
     from guieval.running.engine_choice import choose_engine

@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from guieval.data.screenshots import Screenshot
-from guieval.engines.apis.native import Call, Conversation, NativeAPI, Turn, media_type, shown, system_text, with_images
+from guieval.engines.apis.native import Conversation, NativeAPI, Turn, media_type, shown, system_text, with_images
 from guieval.engines.apis.sdk_calls import count_of, entries, mapping, raw_answer, text_of, total
-from guieval.models import Request
+from guieval.models import Request, Response
+from guieval.models.response import Call
 from guieval.steps import Usage
 
 _CACHED = ("read", "creation")
@@ -79,7 +80,7 @@ class AnthropicMessages(NativeAPI):
         # the result of a toolset's member has to name the toolset, else the service refuses it
         toolsets = {text_of(block, "id"): text_of(block, "toolset_name") for block in turn.content}
         answers = []
-        for call in turn.calls:
+        for call in turn.response.calls:
             answer: dict[str, Any] = {"type": "tool_result", "tool_use_id": call.id}
             if toolset := toolsets.get(call.id):
                 answer["toolset_name"] = toolset
@@ -104,19 +105,19 @@ def _turn(answer: dict[str, Any]) -> Turn:
     if answer.get("stop_reason") == "refusal":
         texts = [f"<refusal>{' '.join(texts)}</refusal>"]
     calls = [
-        Call(text_of(block, "id"), text_of(block, "name"), mapping(block.get("input") or {}))
+        Call(text_of(block, "name"), mapping(block.get("input") or {}), text_of(block, "id"))
         for block in blocks
         if block.get("type") == "tool_use"
     ]
     usage = answer.get("usage")
     # tokens that are read from the cache or written into it are part of the prompt
     prompt = total([count_of(usage, "input_tokens"), *(count_of(usage, f"cache_{kind}_input_tokens") or 0 for kind in _CACHED)])
-    return Turn(
+    response = Response(
         "\n".join(text for text in texts if text),
-        calls,
-        blocks,
         "\n".join(text_of(block, "thinking") for block in blocks if block.get("type") == "thinking") or None,
         Usage(prompt_tokens=prompt, completion_tokens=count_of(usage, "output_tokens")),
         text_of(answer, "stop_reason") or None,
-        text_of(answer, "model") or None,
+        model=text_of(answer, "model") or None,
+        calls=tuple(calls),
     )
+    return Turn(response, blocks)

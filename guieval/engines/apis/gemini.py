@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 from guieval.data.screenshots import Screenshot
 from guieval.engines.apis.native import (
-    Call,
     Conversation,
     NativeAPI,
     Turn,
@@ -22,7 +21,8 @@ from guieval.engines.apis.native import (
     with_images,
 )
 from guieval.engines.apis.sdk_calls import total
-from guieval.models import Request
+from guieval.models import Request, Response
+from guieval.models.response import Call
 from guieval.steps import Usage
 
 
@@ -92,7 +92,7 @@ class Gemini(NativeAPI):
 
     def answer_looks(self, conversation: Conversation, turn: Turn) -> None:
         parts: list[dict[str, Any]] = []
-        for call in turn.calls:
+        for call in turn.response.calls:
             answer = shown(call, conversation.images[-1])
             answered: dict[str, Any] = {"output": answer} if isinstance(answer, str) else {}
             if "safety_decision" in call.arguments:
@@ -137,21 +137,21 @@ def _turn(answer: Any) -> Turn:
     parts = (content.parts or []) if content is not None else []
     texts = [part.text for part in parts if part.text and not part.thought]
     calls = [
-        Call(part.function_call.id or "", part.function_call.name or "", part.function_call.args or {})
+        Call(part.function_call.name or "", part.function_call.args or {}, part.function_call.id or "")
         for part in parts
         if part.function_call is not None
     ]
     finish = blocked if candidate is None else candidate.finish_reason
     usage = answer.usage_metadata
-    return Turn(
+    response = Response(
         f"<refusal>{blocked.value}</refusal>" if blocked is not None else "\n".join(texts),
-        calls,
-        content,
         "\n".join(part.text for part in parts if part.text and part.thought) or None,
         None if usage is None else Usage(prompt_tokens=usage.prompt_token_count, completion_tokens=_completion_tokens(usage)),
         None if finish is None else str(finish.value),
-        answer.model_version,
+        model=answer.model_version,
+        calls=tuple(calls),
     )
+    return Turn(response, content)
 
 
 def _completion_tokens(usage: Any) -> int | None:

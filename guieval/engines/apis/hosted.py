@@ -11,12 +11,12 @@ from typing import Any
 
 from guieval.engines.apis.native import Connection, Conversation, NativeAPI, Turn, Unanswered
 from guieval.engines.apis.sdk_calls import total
-from guieval.engines.http.chat_answers import TryAgain
+from guieval.engines.http.chat_answers import TryAgain, whole_response
 from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
 from guieval.engines.http.routing import Server
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.journal.run_files import ServedEntry
-from guieval.models import ImageForm, Reply, Request
+from guieval.models import ImageForm, Request, Response
 from guieval.steps import Usage
 
 _TOOL_REFUSED = re.compile(r"(?i)not support[^.]*\bcomputer|\bcomputer\w*\b[^.]*not (support|enabled)")
@@ -76,7 +76,7 @@ class HostedEngine(OpenAIEngine):
     def _body(self, request: Request, model: str) -> Conversation:
         return self._api.begin(request, model)
 
-    async def _ask(self, server: Server, body: Any, name: str) -> Reply:
+    async def _ask(self, server: Server, body: Any, name: str) -> Response:
         """Ask until the model acts, or has looked as often as it may; the reply holds the calls of all its answers."""
         turns: list[Turn] = []
         conversation = replace(body, turns=list(body.turns))  # a try that fails begins again
@@ -85,13 +85,13 @@ class HostedEngine(OpenAIEngine):
             if not turns[-1].only_looks or len(turns) > conversation.looks:
                 break
             self._api.answer_looks(conversation, turns[-1])
-        last = turns[-1]
-        return Reply(
-            "\n".join(turn.written for turn in turns),
-            "\n".join(turn.reasoning for turn in turns if turn.reasoning) or None,
-            _sum([turn.usage for turn in turns]),
-            last.finish_reason,
-            model=last.model,
+        responses = [turn.response for turn in turns]
+        return replace(
+            responses[-1],
+            text="\n".join(turn.written for turn in turns),
+            calls=(),
+            reasoning="\n".join(each.reasoning for each in responses if each.reasoning) or None,
+            usage=_sum([each.usage for each in responses]),
         )
 
     async def _turn(self, server: Server, conversation: Conversation, name: str) -> Turn:
@@ -106,6 +106,7 @@ class HostedEngine(OpenAIEngine):
         except ValueError as problem:
             raise TryAgain(f"{server.url} sent an answer that cannot be read: {problem}") from None
         self._patience.answered(server, by_gateway=False)
+        whole_response(turn.response)
         return turn
 
     def _error(self, url: str, status: int, headers: Mapping[str, str], message: str) -> TryAgain | EngineError:

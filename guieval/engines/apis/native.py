@@ -15,18 +15,14 @@ from typing import Any, ClassVar
 
 from guieval.data.screenshots import Screenshot
 from guieval.engines.http.connections import Connections
-from guieval.engines.http.tool_calls import calls_as_text
 from guieval.errors import UsageError, nearest
-from guieval.models import END_TURN, LOOKS, ImageRef, Message, Request
+from guieval.models import END_TURN, LOOKS, ImageRef, Message, Request, Response
+from guieval.models.response import Call
 from guieval.models.sampling import SamplingSettings
-from guieval.steps import Usage
 
 NO_POINTER = "The position of the pointer is not known."
+_FURTHEST = 1e9  # pixels; JSON may hold integers that no float can
 UNKNOWN_HERE = "This is not known here; act on what the screenshot shows."
-
-
-_ENDS = ("completed", "end_turn", "STOP")
-"""Finish reasons of the APIs for an answer that is whole; with words and without a call, it ends the task."""
 
 
 class Unanswered(Exception):
@@ -40,52 +36,28 @@ class Unanswered(Exception):
 
 
 @dataclass(frozen=True)
-class Call:
-    """A call of an answer: its name and arguments as the model gave them, and the id that an answer to it names."""
-
-    id: str
-    name: str
-    arguments: Mapping[str, Any]
-
-    @property
-    def looks(self) -> bool:
-        """Whether the call only looks."""
-        return self.name in LOOKS or (self.name == "computer" and self.arguments.get("action") in LOOKS)
-
-    @property
-    def region(self) -> Sequence[float] | None:
-        """The region (left, top, right, bottom) in pixels that a zoom names."""
-        region = self.arguments.get("region")
-        numbers = isinstance(region, list) and len(region) == 4 and all(type(side) in (int, float) for side in region)
-        return region if numbers else None
-
-
-@dataclass(frozen=True)
 class Turn:
-    """One answer of a model.
+    """One answer of a model: the response, and the ``content`` that the API expects back when the conversation goes on."""
 
-    ``content`` is what the API expects back when the conversation goes on, in its own format.
-    """
-
-    text: str
-    calls: Sequence[Call]
+    response: Response
     content: Any
-    reasoning: str | None = None
-    usage: Usage | None = None
-    finish_reason: str | None = None
-    model: str | None = None
 
     @property
     def written(self) -> str:
-        """The words and the calls as one text (:func:`guieval.engines.http.tool_calls.calls_as_text`)."""
-        functions = [{"function": {"name": call.name, "arguments": dict(call.arguments)}} for call in self.calls]
-        ended = bool(self.text) and not self.calls and (self.finish_reason in _ENDS or "<refusal>" in self.text)
-        return calls_as_text("\n".join(filter(None, (self.text, END_TURN if ended else ""))), functions)
+        """The words and the calls as one text; words without a call, with which the model ended its turn, are marked so."""
+        response = self.response
+        ended = response.text and not response.calls and (response.ended == "stop" or "<refusal>" in response.text)
+        return f"{response.written}\n{END_TURN}" if ended else response.written
 
     @property
     def only_looks(self) -> bool:
         """Whether all calls only look."""
-        return bool(self.calls) and all(call.looks for call in self.calls)
+        return bool(self.response.calls) and all(map(looks, self.response.calls))
+
+
+def looks(call: Call) -> bool:
+    """Whether a call only looks."""
+    return call.name in LOOKS or (call.name == "computer" and call.arguments.get("action") in LOOKS)
 
 
 @dataclass(frozen=True)
@@ -181,13 +153,16 @@ def media_type(screenshot: Screenshot) -> str:
     return f"image/{screenshot.format}"
 
 
-def zoomed(screenshot: Screenshot, region: Sequence[float]) -> Screenshot:
+def zoomed(screenshot: Screenshot, region: Any) -> Screenshot:
     """The ``region`` (left, top, right, bottom) of a screenshot in its pixels, enlarged to its size, as a PNG file.
 
-    A region that is not on the screen gives the whole screenshot.
+    Whatever else a model wrote in its place gives the whole screenshot, and so does a region that is not on the screen.
     """
     from PIL import Image
 
+    numbers = isinstance(region, list) and len(region) == 4 and all(type(side) in (int, float) for side in region)
+    if not numbers or not all(abs(side) < _FURTHEST for side in region):  # no comparison holds for NaN
+        return screenshot
     width, height = screenshot.size
     left, right = sorted(min(max(side, 0.0), float(width)) for side in region[0::2])
     top, bottom = sorted(min(max(side, 0.0), float(height)) for side in region[1::2])
@@ -209,4 +184,4 @@ def shown(call: Call, screenshot: Screenshot) -> Screenshot | str:
         return NO_POINTER
     if name == "list_apps":
         return UNKNOWN_HERE
-    return zoomed(screenshot, call.region) if name == "zoom" and call.region is not None else screenshot
+    return zoomed(screenshot, call.arguments.get("region")) if name == "zoom" else screenshot

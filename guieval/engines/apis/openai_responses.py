@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from guieval.data.screenshots import Screenshot
-from guieval.engines.apis.native import Call, Conversation, NativeAPI, Turn, media_type, shown, system_text, with_images
+from guieval.engines.apis.native import Conversation, NativeAPI, Turn, media_type, shown, system_text, with_images
 from guieval.engines.apis.sdk_calls import count_of, entries, mapping, raw_answer, text_of
-from guieval.models import Request
+from guieval.models import Request, Response
+from guieval.models.response import Call
 from guieval.steps import Usage
 
 
@@ -75,7 +76,7 @@ class OpenAIResponses(NativeAPI):
 
     def answer_looks(self, conversation: Conversation, turn: Turn) -> None:
         conversation.turns += turn.content
-        calls = {call.id: call for call in turn.calls}  # of a batch of screenshots one answer is enough
+        calls = {call.id: call for call in turn.response.calls}  # of a batch of screenshots one answer is enough
         for item in turn.content:
             call = calls.get(text_of(item, "call_id"))
             if call is None:
@@ -122,17 +123,17 @@ def _turn(answer: dict[str, Any]) -> Turn:
                 ]
                 calls += list(_actions(item))
             case "function_call":
-                calls.append(Call(text_of(item, "call_id"), text_of(item, "name"), mapping(item.get("arguments") or {})))
+                calls.append(Call(text_of(item, "name"), mapping(item.get("arguments") or {}), text_of(item, "call_id")))
     usage, incomplete = answer.get("usage"), answer.get("incomplete_details")
-    return Turn(
+    response = Response(
         "\n".join(text for text in texts if text),
-        calls,
-        items,
         "\n".join(text for text in reasoning if text) or None,
         Usage(prompt_tokens=count_of(usage, "input_tokens"), completion_tokens=count_of(usage, "output_tokens")),
         text_of(incomplete, "reason") or text_of(answer, "status") or None,
-        text_of(answer, "model") or None,
+        model=text_of(answer, "model") or None,
+        calls=tuple(calls),
     )
+    return Turn(response, items)
 
 
 def _texts(message: dict[str, Any]) -> Iterator[str]:
@@ -148,4 +149,4 @@ def _actions(item: dict[str, Any]) -> Iterator[Call]:
     for action in batch if isinstance(batch, list) else []:
         if isinstance(action, dict):
             arguments = {key: value for key, value in action.items() if key != "type" and value is not None}
-            yield Call(text_of(item, "call_id"), text_of(action, "type"), arguments)
+            yield Call(text_of(action, "type"), arguments, text_of(item, "call_id"))

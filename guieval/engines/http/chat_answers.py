@@ -7,13 +7,13 @@ import math
 import re
 import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from guieval.engines import mean_logprob
 from guieval.engines.http.image_references import Refusal
-from guieval.engines.http.tool_calls import calls_as_text
 from guieval.journal.served_model import ServedModel
-from guieval.models import Reply
+from guieval.models import Response
 from guieval.steps import Usage, whole_text
 
 if TYPE_CHECKING:
@@ -41,15 +41,17 @@ class TryAgain(Refusal):
         unsent: bool = False,
         busy: bool = False,
         slow: bool = False,
+        last: bool = False,
     ) -> None:
         """``gone``: no answer; ``unsent``: no connection; ``busy``: the server asks to wait; ``slow``: the server is
-        overloaded or did not answer in time."""
+        overloaded or did not answer in time; ``last``: an answer of a server that shuts down."""
         super().__init__(reason)
         self.retry_after = retry_after
         self.gone = gone
         self.unsent = unsent
         self.busy = busy
         self.slow = slow
+        self._last = last
 
     @property
     def may_be_away(self) -> bool:
@@ -59,15 +61,11 @@ class TryAgain(Refusal):
     @property
     def may_be_last(self) -> bool:
         """Whether a gateway answered, or a server that may be shutting down."""
-        return (self.status or 0) >= 500 and not self.slow
+        return self._last or ((self.status or 0) >= 500 and not self.slow)
 
 
-def read_reply(data: bytes) -> Reply:
-    """Read the body of a chat completion.
-
-    ``content: null``, which vLLM sends when its reasoning parser took the whole answer, is read as an empty text. Function
-    calls become text (:mod:`guieval.engines.http.tool_calls`), and OpenAI's separate ``refusal`` becomes the reply's text.
-    """
+def response_in(data: bytes) -> Response:
+    """Read the body of a chat completion. Raises :class:`TryAgain` if it holds none, or one that the server broke off."""
     payload = _read_object(data)
     choices = payload.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
@@ -76,23 +74,30 @@ def read_reply(data: bytes) -> Reply:
     message = choices[0].get("message")
     if not isinstance(message, dict):
         raise TryAgain("the answer's choice has no message")
-    content = message.get("content")
-    if isinstance(content, list):
-        content = "".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
-    if content is not None and not isinstance(content, str):
-        raise TryAgain(f"the answer's content is of type {type(content).__name__}")
-    refusal = message.get("refusal")
-    text = calls_as_text(content or "", message.get("tool_calls")) or (refusal if isinstance(refusal, str) else "")
-    reasoning = next((message[name] for name in ("reasoning_content", "reasoning") if message.get(name)), None)
     finish = choices[0].get("finish_reason")
-    return Reply(
-        whole_text(text),
-        whole_text(reasoning) if isinstance(reasoning, str) else None,
-        _usage(payload.get("usage")),
-        whole_text(finish) if isinstance(finish, str) and len(finish) <= _LONGEST_FINISH else None,
-        logprob=_mean_logprob(choices[0].get("logprobs")),
-        model=whole_text(name) if isinstance(name := payload.get("model"), str) and 0 < len(name) <= _LONGEST_NAME else None,
+    try:
+        response = Response.of(message)
+    except ValueError as error:
+        raise TryAgain(f"the answer cannot be read: {error}") from None
+    return whole_response(
+        replace(
+            response,
+            usage=_usage(payload.get("usage")),
+            finish_reason=finish if isinstance(finish, str) and len(finish) <= _LONGEST_FINISH else None,
+            logprob=_mean_logprob(choices[0].get("logprobs")),
+            model=name if isinstance(name := payload.get("model"), str) and 0 < len(name) <= _LONGEST_NAME else None,
+        )
     )
+
+
+def whole_response(response: Response) -> Response:
+    """A response that the model, and not the server, ended; else raises :class:`TryAgain`.
+
+    vLLM ends the requests in flight with ``abort`` when it is stopped (vllm-project/vllm issue 57082), so it may be going away.
+    """
+    if response.broken_off:
+        raise TryAgain(f"the server broke the response off (it ended with {response.finish_reason!r})", last=True)
+    return response
 
 
 def _mean_logprob(value: Any) -> float | None:

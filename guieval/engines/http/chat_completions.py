@@ -30,7 +30,7 @@ from guieval.engines.http.chat_answers import (
     answers_another_request,
     asked_wait,
     read_models,
-    read_reply,
+    response_in,
     server_message,
     whole_answer,
 )
@@ -44,7 +44,7 @@ from guieval.engines.http.routing import Router, Server
 from guieval.errors import EngineError, FatalEngineError, UsageError, nearest, one_line
 from guieval.journal.run_files import ServedEntry
 from guieval.journal.served_model import ServedModel, same_checkpoint, served_entry
-from guieval.models import ImageForm, Reply, Request
+from guieval.models import ImageForm, Request, Response
 
 RETRIED = frozenset({408, 409, 429})
 """Statuses below 500 after which a request is retried."""
@@ -133,7 +133,7 @@ class OpenAIEngine:
     def __repr__(self) -> str:
         return f"OpenAIEngine(model={self.model!r}, base_urls={[server.url for server in self._router.servers]!r})"
 
-    async def generate(self, request: Request) -> Reply:
+    async def generate(self, request: Request) -> Response:
         """Request one chat completion.
 
         Raises :class:`EngineError` when the request is refused or every try failed, and :class:`FatalEngineError` when no
@@ -218,11 +218,11 @@ class OpenAIEngine:
         """The body that :meth:`_ask` sends, made once for all tries of a request."""
         return ChatBody(request, model)
 
-    async def _ask(self, server: Server, body: Any, name: str) -> Reply:
+    async def _ask(self, server: Server, body: Any, name: str) -> Response:
         """Send a request to one server once; raises :class:`TryAgain` or :class:`EngineError`."""
-        return read_reply(await self._try(server, "POST", "/chat/completions", body, name))
+        return response_in(await self._try(server, "POST", "/chat/completions", body, name))
 
-    async def _answer(self, body: Any, request: Request) -> tuple[Reply, int]:
+    async def _answer(self, body: Any, request: Request) -> tuple[Response, int]:
         """Try until there is an answer; return it with the number of tries that count."""
         attempt = sent = spared = broken = 0
         server = None
@@ -282,7 +282,7 @@ class OpenAIEngine:
         elif not self._router.another_is_up(*refusals):  # it may be the server's fault, so the others are tried first
             raise error
 
-    async def _once(self, server: Server, body: Any, request: Request, number: int) -> Reply:
+    async def _once(self, server: Server, body: Any, request: Request, number: int) -> Response:
         """Send a request to one server, and report the result to the router and the concurrency limit."""
         self._router.sent(server, again=number > 1)
         started = time.monotonic()
@@ -378,12 +378,13 @@ class OpenAIEngine:
         tries = "1 try" if most == 1 else f"{most} tries"
         return EngineError(f"no usable answer after {tries}; at last {reason}", attempts=most)
 
-    def _finished(self, reply: Reply, attempts: int) -> Reply:
+    def _finished(self, reply: Response, attempts: int) -> Response:
         if self._secret.is_short:
             return replace(reply, attempts=attempts)
         return replace(
             reply,
-            text=self._secret.hidden(reply.text),
+            text=self._secret.hidden(reply.written),
+            calls=(),
             reasoning=reply.reasoning and self._secret.hidden(reply.reasoning),
             finish_reason=reply.finish_reason and self._secret.hidden(reply.finish_reason),
             model=reply.model and self._secret.hidden(reply.model),

@@ -10,7 +10,7 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
 from guieval.errors import EngineError, FatalEngineError, UsageError
-from guieval.models import ABCModel, ImageForm, Reply, Request
+from guieval.models import ABCModel, ImageForm, Request, Response
 
 
 class LocalEngine:
@@ -24,7 +24,7 @@ class LocalEngine:
         self._model = model
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="guieval-agent")
 
-    async def generate(self, request: Request) -> Reply:
+    async def generate(self, request: Request) -> Response:
         """The agent's answer. Raises :class:`EngineError` with the type and text of an exception of the agent."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, self._answer, request)
 
@@ -32,7 +32,7 @@ class LocalEngine:
         """Start no further request; does not wait for an agent that is still busy."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _answer(self, request: Request) -> Reply:
+    def _answer(self, request: Request) -> Response:
         try:
             text = self._model.respond(request)
         except EngineError:
@@ -43,4 +43,4 @@ class LocalEngine:
             raise EngineError(f"the agent failed with {type(error).__name__}: {error}") from error
         if not isinstance(text, str):
             raise EngineError(f"the agent answered with {type(text).__name__}, not with text")
-        return Reply(text)
+        return Response(text)

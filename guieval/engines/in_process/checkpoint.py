@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Self
 
 from guieval.engines.vllm.command import find_chat_template, merged_arguments
 from guieval.errors import EngineError, FatalEngineError, UsageError
-from guieval.models import ImageForm, ModelConfig, Reply, Request
+from guieval.models import ImageForm, ModelConfig, Request, Response
 
 
 class Checkpoint:
@@ -120,7 +120,7 @@ class HeldModel(ABC):
                 self._loaded = asyncio.run_coroutine_threadsafe(self._load_or_raise(), self._loop)
         await asyncio.shield(asyncio.wrap_future(self._loaded))
 
-    async def answer(self, request: Request) -> Reply:
+    async def answer(self, request: Request) -> Response:
         """Answer one request in the model's thread; a cancellation is passed on to it."""
         await self.load()
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._answer(request), self._loop))
@@ -147,7 +147,7 @@ class HeldModel(ABC):
         """Load the weights; may block."""
 
     @abstractmethod
-    async def _answer(self, request: Request) -> Reply:
+    async def _answer(self, request: Request) -> Response:
         """Answer one request. ``UsageError`` or :class:`FatalEngineError`: no request can succeed; others: this one failed."""
 
     @abstractmethod
@@ -167,7 +167,7 @@ class InProcessEngine:
         """Load the model before the first request, so that an error appears before any work."""
         await self._joined.load()
 
-    async def generate(self, request: Request) -> Reply:
+    async def generate(self, request: Request) -> Response:
         """The model's answer; :class:`EngineError` if this request fails, :class:`FatalEngineError` if every request would."""
         try:
             return await self._joined.answer(request)

@@ -13,8 +13,8 @@ from guieval.engines import mean_logprob
 from guieval.engines.in_process.chat_prompts import chat_options, pictures, prompt_text
 from guieval.engines.in_process.checkpoint import Checkpoint, HeldModel, InProcessEngine, require
 from guieval.errors import UsageError, nearest
-from guieval.models import Reply, Request
-from guieval.steps import LOWEST_LOGPROB, Usage, whole_text
+from guieval.models import Request, Response
+from guieval.steps import LOWEST_LOGPROB, Usage
 
 _NEUTRAL: dict[str, Any] = {
     "temperature": 1.0,
@@ -96,7 +96,7 @@ class TransformersModel(HeldModel):
         self._longest = int(self.checkpoint.arguments.get("max_model_len") or longest or 1 << 30)
         self._model, self._processor = model, processor
 
-    async def _answer(self, request: Request) -> Reply:
+    async def _answer(self, request: Request) -> Response:
         options = chat_options(request)
         values = self._values(options.sampling)
         inputs = self._inputs(request, options.template).to(self._model.device)
@@ -180,7 +180,7 @@ class TransformersModel(HeldModel):
 
     def _reply(
         self, tokens: list[int], prompt_length: int, limit: int, values: Mapping[str, Any], logprob: float | None
-    ) -> Reply:
+    ) -> Response:
         ends = [*([] if values["ignore_eos"] else self._ends), *values["stop_token_ids"]]
         ended = bool(tokens) and tokens[-1] in ends
         text = self._processor.tokenizer.decode(tokens, skip_special_tokens=values["skip_special_tokens"])
@@ -190,7 +190,7 @@ class TransformersModel(HeldModel):
             text = text[: end if values["include_stop_str_in_output"] else start]
         usage = Usage(prompt_tokens=prompt_length, completion_tokens=len(tokens))
         finish = "stop" if ended or stopped is not None else "length"
-        return Reply(whole_text(text), usage=usage, finish_reason=finish, logprob=logprob)
+        return Response(text, usage=usage, finish_reason=finish, logprob=logprob)
 
     def _free(self) -> None:
         self._model = self._processor = None

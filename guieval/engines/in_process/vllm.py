@@ -15,9 +15,9 @@ from guieval.engines import mean_logprob, with_try
 from guieval.engines.in_process.chat_prompts import chat_options, pictures, prompt_text
 from guieval.engines.in_process.checkpoint import Checkpoint, HeldModel, InProcessEngine, require
 from guieval.engines.in_process.left_behind import Watch
-from guieval.errors import FatalEngineError, UsageError, nearest
-from guieval.models import Reply, Request
-from guieval.steps import LOWEST_LOGPROB, Usage, whole_text
+from guieval.errors import EngineError, FatalEngineError, UsageError, nearest
+from guieval.models import Request, Response
+from guieval.steps import LOWEST_LOGPROB, Usage
 
 _SERVER_ONLY = frozenset(
     {"served_model_name", "chat_template_content_format", "reasoning_parser", "tool_call_parser", "enable_auto_tool_choice"}
@@ -65,7 +65,7 @@ class VLLMModel(HeldModel):
         self._nonce = secrets.token_hex(4)
         self._serial = 0
 
-    async def _answer(self, request: Request) -> Reply:
+    async def _answer(self, request: Request) -> Response:
         from vllm.v1.engine.exceptions import EngineDeadError
 
         options = chat_options(request)
@@ -85,7 +85,10 @@ class VLLMModel(HeldModel):
             raise ValueError("no answer came")
         answer = last.outputs[0]
         usage = Usage(prompt_tokens=len(last.prompt_token_ids or ()), completion_tokens=len(answer.token_ids))
-        return Reply(whole_text(answer.text), usage=usage, finish_reason=answer.finish_reason, logprob=_mean_logprob(answer))
+        response = Response(answer.text, usage=usage, finish_reason=answer.finish_reason, logprob=_mean_logprob(answer))
+        if response.broken_off:
+            raise EngineError(f"vLLM broke the response off ({answer.finish_reason})")
+        return response
 
     def _sampling(self, requested: dict[str, Any]) -> Any:
         """The checkpoint's generation config, updated with the request's parameters, as in a server."""

@@ -8,7 +8,7 @@ from guieval.engines.concurrency import AdaptiveConcurrency
 from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
 from guieval.engines.vllm.server import VLLMServer
 from guieval.errors import EngineError, FatalEngineError
-from guieval.models import Reply, Request
+from guieval.models import Request, Response
 
 _ENDING_SECONDS = 0.1
 """A killed process closes its connections a moment before it is gone."""
@@ -30,7 +30,7 @@ class LaunchedEngine(OpenAIEngine):
         self._router.servers[0].connections.url = self._server.base_url
         return await super().discover(candidates)
 
-    async def generate(self, request: Request) -> Reply:
+    async def generate(self, request: Request) -> Response:
         """Answer one request (:meth:`OpenAIEngine.generate`)."""
         try:
             return await super().generate(request)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from guieval.rewards.adapters.rows import column, text_of
-from guieval.rewards.reply import ReplyScorer, open_scorer
+from guieval.rewards.adapters.rows import column
+from guieval.rewards.response import ResponseScorer, open_scorer
 
 
 class GuievalReward:
@@ -25,9 +25,9 @@ class GuievalReward:
 
     def __init__(self, args: Any = None, **ignored: Any) -> None:
         self.args = args
-        self.scorer: ReplyScorer = open_scorer(self.model, self.reward, protocol=self.protocol)
+        self.scorer: ResponseScorer = open_scorer(self.model, self.reward, protocol=self.protocol)
 
     def __call__(self, completions: list[str], **columns: Any) -> list[float]:
         """One reward per completion, by the column ``task``."""
         steps = column(columns, len(completions))
-        return [self.scorer.score(task, text_of(text)).reward.total for task, text in zip(steps, completions, strict=True)]
+        return [self.scorer.score(task, text).reward.total for task, text in zip(steps, completions, strict=True)]

@@ -12,17 +12,13 @@ from typing import Any
 
 from guieval.errors import UsageError
 from guieval.rewards.adapters.rows import figures, task_of
-from guieval.rewards.reply import ReplyScorer
+from guieval.rewards.response import ResponseScorer
 
-ENDS = ("<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end|>", "<|user|>", "</s>", "<eos>")
-"""Tokens with which replies of the known families end; other special tokens may be part of an answer (``<|box_end|>``)."""
 _REPEATED = re.compile(r"(<\|[^<>|]+\|>)\1+")
 _TAIL = 200
 
 
-def reward_function(
-    scorer: ReplyScorer, tensor: Callable[[list[float]], Any] = list, *, ends: Sequence[str] = ENDS
-) -> Callable[..., dict[str, Any]]:
+def reward_function(scorer: ResponseScorer, tensor: Callable[[list[float]], Any] = list) -> Callable[..., dict[str, Any]]:
     """The scorer as OpenRLHF's reward function, with ``labels`` holding the steps.
 
     It returns ``rewards``, ``scores`` in [0, 1] for dynamic filtering (the share of the highest reward there is), and
@@ -36,7 +32,7 @@ def reward_function(
         if not len(queries) == len(prompts) == len(labels):
             raise UsageError(f"{len(queries)} queries, {len(prompts)} prompts and {len(labels)} labels: expected equally many")
         scored = [
-            scorer.score(task_of(label), reply_in(query, prompt, ends))
+            scorer.score(task_of(label), reply_in(query, prompt))
             for query, prompt, label in zip(queries, prompts, labels, strict=True)
         ]
         rewards = [each.reward.total for each in scored]
@@ -52,8 +48,8 @@ def reward_function(
     return reward_func
 
 
-def reply_in(query: str, prompt: str, ends: Sequence[str] = ENDS) -> str:
-    """The reply in a query, without the tokens that end it. Raises :class:`UsageError` where the prompt is not found."""
+def reply_in(query: str, prompt: str) -> str:
+    """The reply in a query. Raises :class:`UsageError` where the prompt is not found."""
     if query.startswith(prompt):
         reply = query.removeprefix(prompt)
     else:
@@ -65,6 +61,4 @@ def reply_in(query: str, prompt: str, ends: Sequence[str] = ENDS) -> str:
             reply = once.rpartition(tail)[2]
         else:
             raise UsageError(f"the query {query!r:.60} does not hold its prompt, which ends with {prompt[-40:]!r}")
-    while ended := next((each for each in ends if reply.rstrip().endswith(each)), None):
-        reply = reply.rstrip().removesuffix(ended)
     return reply

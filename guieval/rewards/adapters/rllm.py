@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from guieval.errors import UsageError
-from guieval.rewards.adapters.rows import TASK, figures, task_of, text_of
-from guieval.rewards.reply import ReplyScorer
+from guieval.rewards.adapters.rows import TASK, figures, task_of
+from guieval.rewards.response import ResponseScorer
 
 
 @dataclass
@@ -20,7 +20,7 @@ class RewardOutput:
     is_correct: bool | None = None
 
 
-def reward_function(scorer: ReplyScorer, output: Callable[..., Any] = RewardOutput) -> Callable[..., Any]:
+def reward_function(scorer: ResponseScorer, output: Callable[..., Any] = RewardOutput) -> Callable[..., Any]:
     """The scorer as ``f(task_info, action)``; the step is ``task_info["task"]``, else its ``ground_truth``.
 
     The result is made by ``output``: give rLLM's own ``RewardOutput``. ``is_correct`` is the exact match.
@@ -30,7 +30,7 @@ def reward_function(scorer: ReplyScorer, output: Callable[..., Any] = RewardOutp
         step = task_info.get(TASK, task_info.get("ground_truth"))
         if step is None:
             raise UsageError(f"task_info has no {TASK!r}, the step's text; its keys are: {', '.join(task_info)}")
-        scored = scorer.score(task_of(step), text_of(getattr(action, "action", action)))
+        scored = scorer.score(task_of(step), getattr(action, "action", action))
         return output(reward=scored.reward.total, metadata=figures(scored), is_correct=scored.reward.outcome.exact_match)
 
     return reward_fn

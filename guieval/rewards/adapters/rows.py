@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from guieval.errors import UsageError, first_problem
 from guieval.registry import load_model
-from guieval.rewards.reply import ReplyScorer, ScoredReply
+from guieval.rewards.response import ResponseScorer, ScoredResponse
 from guieval.rewards.shapes import weighed
 from guieval.steps import StepTaskModel
 
@@ -52,34 +52,14 @@ def column(columns: Mapping[str, Any], count: int) -> list[StepTaskModel]:
     return [task_of(each) for each in values]
 
 
-def text_of(completion: Any) -> str:
-    """A completion's text: a string, or the assistant's messages of a chat (texts in content blocks are joined)."""
-    if isinstance(completion, str):
-        return completion
-    if completion is None:
-        return ""
-    if isinstance(completion, Mapping):
-        content = completion.get("content")
-        if content is None:
-            content = completion.get("text")
-        return text_of(content)
-    if isinstance(completion, Sequence):
-        spoken = [each for each in completion if not isinstance(each, Mapping) or each.get("role", "assistant") == "assistant"]
-        return "".join(text_of(each) for each in spoken)
-    content = getattr(completion, "content", None)  # a message as an object
-    if content is None or content is completion:
-        raise UsageError(f"a completion must be a text or a list of messages, got {completion!r:.80}")
-    return text_of(content)
-
-
-def figures(scored: ScoredReply) -> dict[str, float]:
+def figures(scored: ScoredResponse) -> dict[str, float]:
     """The logged figures of a reply: every part, unweighted, and whether it matched exactly."""
     return {**scored.reward.parts, "exact_match": float(scored.reward.outcome.exact_match)}
 
 
 @lru_cache(maxsize=16)
-def _kept(model: str, reward: str, protocol: str | None, weights: tuple[tuple[str, float], ...]) -> ReplyScorer:
-    return ReplyScorer(load_model(model), weighed(reward, protocol, dict(weights)))
+def _kept(model: str, reward: str, protocol: str | None, weights: tuple[tuple[str, float], ...]) -> ResponseScorer:
+    return ResponseScorer(load_model(model), weighed(reward, protocol, dict(weights)))
 
 
 def named_scorer(
@@ -87,10 +67,10 @@ def named_scorer(
     reward: str = "ui-s1",
     protocol: str | None = None,
     weights: Mapping[str, float] | None = None,
-) -> ReplyScorer:
+) -> ResponseScorer:
     """As :func:`guieval.rewards.open_scorer`, cached by name, for functions that are called once per reply."""
     given = dict(weights or {})
     try:
         return _kept(model, reward, protocol, tuple(sorted(given.items())))
     except TypeError:  # an unhashable weight, such as a list: the reward raises the error that explains it
-        return ReplyScorer(load_model(model), weighed(reward, protocol, given))
+        return ResponseScorer(load_model(model), weighed(reward, protocol, given))

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from guieval.rewards.adapters.rows import column, figures, text_of
-from guieval.rewards.reply import ReplyScorer
+from guieval.rewards.adapters.rows import column, figures
+from guieval.rewards.response import ResponseScorer
 
 
 class TRLReward(Protocol):
@@ -20,7 +20,7 @@ class TRLReward(Protocol):
     ) -> list[float | None]: ...
 
 
-def reward_function(scorer: ReplyScorer, name: str | None = None) -> TRLReward:
+def reward_function(scorer: ResponseScorer, name: str | None = None) -> TRLReward:
     """The scorer as TRL's synchronous reward function, called ``name`` (default: the reward's, as an identifier).
 
     The data set needs a column ``task``. A completion on which the adapter itself failed gets ``None``, which TRL
@@ -35,7 +35,7 @@ def reward_function(scorer: ReplyScorer, name: str | None = None) -> TRLReward:
         logged: defaultdict[str, list[float]] = defaultdict(list)
         tokens = columns.get("completion_ids")
         for number, (task, completion) in enumerate(zip(column(columns, len(completions)), completions, strict=True)):
-            scored = scorer.score(task, text_of(completion), tokens=None if tokens is None else len(tokens[number]))
+            scored = scorer.score(task, completion, tokens=None if tokens is None else len(tokens[number]))
             rewards.append(scored.reward.total if scored.measured else None)
             if scored.measured:
                 for part, value in figures(scored).items():

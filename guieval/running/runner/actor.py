@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from guieval.errors import EnvironmentFailure
 from guieval.history import HistoryEntry
-from guieval.models.scored_reply import failed_sample
+from guieval.models.scored_response import failed_sample
 from guieval.online import ABCDevice, Observation
 from guieval.online.attempt import MOST_ATTEMPTS, MOST_UNPARSEABLE, Attempt, carried_out, closed, screen_name, within
 from guieval.online.tasks import EnvironmentTasks

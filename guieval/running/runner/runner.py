@@ -1,14 +1,9 @@
 """Runs a model over a benchmark: asynchronous, no barrier, one journal line as soon as a step is answered.
 
 One step's way: history -> ``prepare_input`` -> screenshots read and resized in threads -> ``generate`` -> parsed and scored
-(:mod:`guieval.models.scored_reply`) -> journal -> the episode's next step becomes ready. Every failure of a step is stored on
-its record with its stage; failures of the run itself (the journal cannot be written, the server does not know the model) end it
-with the journal intact.
-
-Each of several samples of a step is a request of its own, so it has its own seed, its own retries and its own length, which one
-request with ``n`` does not allow; a server with a prefix cache computes the prompt once either way. The history (SOEval,
-equations 4 and 5, knows one answer to a step), the decision to continue an episode, and every step metric use the first sample.
-A step is finished when all its samples are answered; a resume requests those that are missing.
+(:mod:`guieval.models.scored_response`) -> journal -> the episode's next step becomes ready. Every failure of a step is
+stored on its record with its stage; failures of the run itself (the journal cannot be written, the server does not know the model)
+end it with the journal intact.
 """
 
 from __future__ import annotations

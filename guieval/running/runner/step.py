@@ -17,9 +17,9 @@ from guieval.errors import EngineError, FatalEngineError, ScreenshotError
 from guieval.evaluation import ActionEvaluator
 from guieval.history import HistoryEntry
 from guieval.history.modes import Mode, after
-from guieval.models import ABCModel, Engine, ImageRef, Reply, Request
+from guieval.models import ABCModel, Engine, ImageRef, Request, Response
 from guieval.models.patch_thoughts import off_policy_input, on_policy_input, read_thought, unbound
-from guieval.models.scored_reply import failed_sample, read_reply
+from guieval.models.scored_response import failed_sample, read_response
 from guieval.running.fixed_thoughts import FixedThoughts
 from guieval.running.runner.image_cache import ImageLoader
 from guieval.running.runner.task_pool import Gate
@@ -124,7 +124,7 @@ class Asker:
         if isinstance(reply, Sample):
             return reply
         try:
-            thought = read_thought(reply.text, reasoning=reply.reasoning, model=policy, task=task)
+            thought = read_thought(reply, model=policy, task=task)
         except Exception as error:  # its parser may be anyone's code
             return failed_sample("parse", f"{about}{type(error).__name__}: {error}")
         return Patch(method=method, thought=thought, usage=reply.usage)
@@ -168,20 +168,9 @@ class Asker:
             return reply
         if reply.model is not None:
             asked.models[reply.model] = None
-        return read_reply(
-            self.model,
-            self.evaluator,
-            request.task,
-            reply.text,
-            reasoning=reply.reasoning,
-            usage=reply.usage,
-            finish_reason=reply.finish_reason,
-            seconds=round(time.monotonic() - started, 4),
-            attempts=reply.attempts,
-            logprob=reply.logprob,
-        )
+        return read_response(self.model, self.evaluator, request.task, reply, seconds=round(time.monotonic() - started, 4))
 
-    async def _generate(self, request: Request) -> Reply:
+    async def _generate(self, request: Request) -> Response:
         return await self.model.generate(request, self.engine)
 
 
@@ -199,7 +188,7 @@ async def _load(
         return failed_sample("prepare", f"{about}{type(error).__name__}: {error}")
 
 
-async def _reply(ask: Callable[[Request], Awaitable[Reply]], request: Request, *, about: str = "") -> Reply | Sample:
+async def _reply(ask: Callable[[Request], Awaitable[Response]], request: Request, *, about: str = "") -> Response | Sample:
     """The answer to a request, or the failed sample that says why there is none."""
     try:
         return await ask(request)

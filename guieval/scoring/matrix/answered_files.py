@@ -22,7 +22,7 @@ from guieval.evaluation.evaluator import infrastructure_failure
 from guieval.evaluation.table.online import ENVIRONMENT
 from guieval.history.modes import get_mode
 from guieval.models import ABCModel
-from guieval.models.scored_reply import read_reply
+from guieval.models.scored_response import read_response
 from guieval.registry import benchmarks, load_benchmark, load_model
 from guieval.scoring import predictions
 from guieval.scoring.answered import Answered, Unkept
@@ -209,7 +209,7 @@ def _sample(evaluator: ActionEvaluator, model: ABCModel | None, task: StepTaskMo
     if prediction.right_under:  # Answered.unkept decides
         return Sample(raw_response="", action=task.action, outcome=evaluator.evaluate(task, task.action))
     if prediction.response is not None and model is not None:
-        return read_reply(model, evaluator, task, prediction.response)
+        return read_response(model, evaluator, task, prediction.response)
     return Sample(raw_response="", action=prediction.action, outcome=evaluator.evaluate(task, prediction.action))
 
 

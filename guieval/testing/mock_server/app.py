@@ -21,7 +21,7 @@ from typing import IO, Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 from guieval.engines import parse_request_id, without_try
-from guieval.engines.http.tool_calls import text_as_calls
+from guieval.models.response import Call, calls_in
 from guieval.steps import StepKey
 from guieval.testing.mock_server.native import (
     KEY_HEADERS,
@@ -446,15 +446,20 @@ def _compressed(data: bytes) -> bytes:
 _SAME = object()
 
 
+def _tool_call(number: int, call: Call) -> dict[str, Any]:
+    arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments, ensure_ascii=False)
+    return {"id": f"call_{number}", "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
 def _completion_body(answer: Answer, content: object = _SAME, *, calls: bool = False) -> bytes:
     """``calls``: the client offered functions, so calls in the text are sent in the protocol's format."""
     message: dict[str, Any] = {"role": "assistant", "content": answer.text if content is _SAME else content}
-    text, tool_calls = text_as_calls(answer.text) if calls else (answer.text, [])
-    if tool_calls:
-        message |= {"content": text or None, "tool_calls": tool_calls}
+    text, made = calls_in(answer.text) if calls else (answer.text, ())
+    if made:
+        message |= {"content": text or None, "tool_calls": [_tool_call(number, call) for number, call in enumerate(made)]}
     if answer.reasoning is not None:
         message["reasoning_content"] = answer.reasoning
-    choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if tool_calls else "stop"}
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if made else "stop"}
     usage = {"prompt_tokens": 3000, "completion_tokens": 60, "total_tokens": 3060}
     return _json({"id": "mock", "object": "chat.completion", "model": "mock", "choices": [choice], "usage": usage})
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from guieval.engines.http.tool_calls import text_as_calls
+from guieval.models.response import calls_in
 
 API: TypeAlias = Literal["responses", "messages", "generateContent"]
 KEY_HEADERS = (b"authorization", b"x-api-key", b"x-goog-api-key")
@@ -49,8 +49,8 @@ def answer_body(api: API, text: str, request: bytes, looks: int) -> bytes:
     a call for a screenshot instead."""
     fields = json.loads(request)
     written = json.dumps(fields)
-    words, calls = text_as_calls(text)
-    named = [(call["function"]["name"], json.loads(call["function"]["arguments"])) for call in calls]
+    words, calls = calls_in(text)
+    named = [(call.name, call.arguments) for call in calls]
     if sum(written.count(result) for result in _RESULTS[api]) < looks:
         dated = any(tool.get("name") == "computer" for tool in fields.get("tools") or [])
         words, named = "I look first.", [("computer", {"action": "screenshot"}) if dated else _LOOK[api]]
@@ -67,7 +67,7 @@ def damaged_body(api: API, kind: str, text: str, request: bytes) -> bytes | None
     if kind == "empty-choices":
         return json.dumps({name: value for name, value in whole.items() if name not in _CONTENTS}).encode()
     if kind == "cut-text":  # what the limit of tokens leaves: half the words, and no call
-        words = text_as_calls(text)[0]
+        words = calls_in(text)[0]
         return json.dumps(_cut_off(api, json.loads(answer_body(api, words[: len(words) // 2], request, 0)))).encode()
     if kind == "absurd-numbers":
         first, second = _COUNTS[api]

@@ -20,7 +20,7 @@ from guieval.journal import Records
 from guieval.models import ABCModel, Engine, ModelInput, Request
 from guieval.models.patch_thoughts import off_policy_input, on_policy_input, read_thought, unbound
 from guieval.models.sampling import is_greedy
-from guieval.rewards.reply import ReplyScorer
+from guieval.rewards.response import ResponseScorer
 from guieval.steps import StepKey, StepTaskModel
 from guieval.training.config import ThoughtServer
 
@@ -71,7 +71,7 @@ def writes_thoughts(model: ABCModel, task: StepTaskModel) -> bool:
         return False
 
 
-def judged(scorer: ReplyScorer, task: StepTaskModel, thought: str | None) -> Written:
+def judged(scorer: ResponseScorer, task: StepTaskModel, thought: str | None) -> Written:
     """The thought, if the reference's action with it has the form that the reward requires and is still read as that action."""
     if not thought:
         return Written(task.key, None, "no thought in the answer")
@@ -88,7 +88,7 @@ def judged(scorer: ReplyScorer, task: StepTaskModel, thought: str | None) -> Wri
     return Written(task.key, thought, KEPT)
 
 
-def thoughts_of_runs(runs: Sequence[Path], scorer: ReplyScorer) -> list[Written]:
+def thoughts_of_runs(runs: Sequence[Path], scorer: ResponseScorer) -> list[Written]:
     """The model's own thoughts: those of the exact replies in ``runs``, the first for each step."""
     found: dict[StepKey, Written] = {}
     for run in runs:
@@ -129,8 +129,7 @@ class Asking:
         if number and sampling.get("seed") is not None:
             sampling["seed"] += number  # else a repeated request would get the same answer
         request = Request(prepared, shots, sampling, f"{task.key}/thought-{number}", task)
-        reply = await self.engine.generate(request)
-        return read_thought(reply.text, reasoning=reply.reasoning, model=model, task=task)
+        return read_thought(await self.engine.generate(request), model=model, task=task)
 
     def _screenshots(self, prepared: ModelInput) -> tuple[Screenshot, ...]:
         if self.engine.images == "none":
@@ -145,7 +144,7 @@ class Asking:
 async def write_thoughts(
     steps: Sequence[tuple[Sequence[StepTaskModel], int]],
     asking: Asking,
-    scorer: ReplyScorer,
+    scorer: ResponseScorer,
     *,
     by: Writer,
     tries: int = 3,

@@ -12,7 +12,7 @@ from accelerate.utils import gather_object
 
 from guieval.errors import UsageError
 from guieval.rewards.adapters.rows import figures
-from guieval.rewards.reply import ReplyScorer, ScoredReply
+from guieval.rewards.response import ResponseScorer, ScoredResponse
 from guieval.training.data.examples import Example
 from guieval.training.trainers.answers import Answer
 from guieval.training.trainers.groups import Group, GroupTrainer
@@ -27,7 +27,7 @@ class StepGRPOTrainer(GroupTrainer):
     ``example`` gives the step of a number. A reply on which the adapter itself failed has no reward and is not trained on.
     """
 
-    def __init__(self, *, example: Callable[[int], Example], scorer: ReplyScorer, **named: Any) -> None:
+    def __init__(self, *, example: Callable[[int], Example], scorer: ResponseScorer, **named: Any) -> None:
         self._example = example
         self._scorer = scorer
         super().__init__(reward_funcs=[_rewarded_by_the_scorer], **named)
@@ -59,7 +59,7 @@ class StepGRPOTrainer(GroupTrainer):
             groups.append(Group(len(measured) > 1 and pstdev(measured) > eta, rows))
         return groups
 
-    def _log(self, scored: Sequence[ScoredReply], answers: Sequence[Answer], rewards: Sequence[float | None]) -> None:
+    def _log(self, scored: Sequence[ScoredResponse], answers: Sequence[Answer], rewards: Sequence[float | None]) -> None:
         size = self.num_generations
         spreads = [deviation(rewards[start : start + size]) for start in range(0, len(rewards), size)]
         logged: defaultdict[str, list[float]] = defaultdict(list)
@@ -74,7 +74,7 @@ class StepGRPOTrainer(GroupTrainer):
         self._tally(logged)
 
     def _log_completions(
-        self, examples: Sequence[Example], answers: Sequence[Answer], scored: Sequence[ScoredReply], worth: Sequence[float]
+        self, examples: Sequence[Example], answers: Sequence[Answer], scored: Sequence[ScoredResponse], worth: Sequence[float]
     ) -> None:
         """Add the replies of all processes to TRL's table of completions; ``worth`` are their advantages."""
         prompts = [[{"role": "user", "content": str(example.task.key)}] for example in examples]

@@ -20,7 +20,7 @@ from accelerate.utils import gather_object
 
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator, get_protocol
-from guieval.models.scored_reply import read_reply
+from guieval.models.scored_response import read_response
 from guieval.online.tasks import PROTOCOL, EnvironmentTasks
 from guieval.rewards.advantages import AdvantageSettings, Trajectory, advantages, keep_group
 from guieval.steps import StepTaskModel
@@ -114,7 +114,7 @@ class OnlineTrainer(GroupTrainer):
             shown = [(rollout, rollout.shown) for rollout in active if rollout.shown is not None]
             answers = self._answers([model.prepare_input(step, rollout.attempt.history) for rollout, step in shown])
             for (rollout, step), answer in zip(shown, answers, strict=True):
-                rollout.tell(read_reply(model, self._evaluator, step, answer.text), answer.row)
+                rollout.tell(read_response(model, self._evaluator, step, answer.text), answer.row)
 
     def _log(self, rollouts: Sequence[OnlineRollout], everywhere: Sequence[Trajectory | None]) -> None:
         rewards = [None if each is None else sum(each.rewards) for each in everywhere]

@@ -16,7 +16,7 @@ from guieval.errors import UsageError
 from guieval.history.modes import PatchPolicy
 from guieval.models.patch_thoughts import on_policy_input, read_thought
 from guieval.rewards.advantages import AdvantageSettings, Trajectory, advantages, keep_group
-from guieval.rewards.reply import ReplyScorer
+from guieval.rewards.response import ResponseScorer
 from guieval.rewards.rollout import RolloutStep, SemiOnlineRollout
 from guieval.steps import Episode, StepTaskModel
 from guieval.training.trainers.groups import Group, GroupTrainer
@@ -35,7 +35,7 @@ class SemiOnlineTrainer(GroupTrainer):
         self,
         *,
         episode: Callable[[int], tuple[Episode, Sequence[int]]],
-        scorer: ReplyScorer,
+        scorer: ResponseScorer,
         policy: PatchPolicy,
         settings: AdvantageSettings,
         thoughts: Callable[[Sequence[StepTaskModel]], Sequence[str | None]] | None = None,

@@ -23,7 +23,7 @@ from guieval.history.modes import NO_PATCH
 from guieval.models import ABCModel, ModelInput
 from guieval.models.patch_thoughts import on_policy_input, read_thought
 from guieval.rewards.adapters.rows import figures
-from guieval.rewards.reply import ReplyScorer, ScoredReply
+from guieval.rewards.response import ResponseScorer, ScoredResponse
 from guieval.rewards.rollout import SemiOnlineRollout
 from guieval.steps import StepTaskModel
 from guieval.training.config import RolloutSettings
@@ -177,7 +177,7 @@ class GuiLoop(PolicyLoop):
         _score(outputs[-1], rollout, len(place.counted), cut=cut)
         return outputs
 
-    def _watched(self, place: Place, task: StepTaskModel, scored: ScoredReply) -> Mapping[str, Sum]:
+    def _watched(self, place: Place, task: StepTaskModel, scored: ScoredResponse) -> Mapping[str, Sum]:
         """The sums of one reply for the watch over the reward, which the trainer adds up."""
         if self._settings.reward_watch is None or place.validation:
             return {}
@@ -232,7 +232,7 @@ def _adapter(settings: str) -> ABCModel:
 
 
 @lru_cache(maxsize=8)
-def _scorer(settings: str, longest: int) -> ReplyScorer:
+def _scorer(settings: str, longest: int) -> ResponseScorer:
     """The scorer of replies with at most ``longest`` tokens."""
     return VerlSettings.model_validate_json(settings).reward.open_scorer(_adapter(settings), longest)
 

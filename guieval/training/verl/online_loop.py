@@ -22,7 +22,7 @@ from verl.experimental.agent_loop.agent_loop import AgentLoopOutput, register
 
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.evaluation import ActionEvaluator, get_protocol
-from guieval.models.scored_reply import read_reply
+from guieval.models.scored_response import read_response
 from guieval.online.tasks import PROTOCOL
 from guieval.online.trajectory import Outcome
 from guieval.training.acting import Devices, OnlineRollout
@@ -69,7 +69,7 @@ class OnlineLoop(PolicyLoop):
                         raise UsageError(f"the first step of {rollout.task.key}: {error}") from None
                     rollout.cut()
                 else:
-                    rollout.tell(read_reply(self._model, _judge(), rollout.shown, answer.text), answer.output)
+                    rollout.tell(read_response(self._model, _judge(), rollout.shown, answer.text), answer.output)
                 await devices.advance(rollout, screens)
 
     def _outputs(self, rollout: OnlineRollout, outcome: Outcome, uid: str, session: int) -> list[AgentLoopOutput]:

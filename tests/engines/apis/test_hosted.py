@@ -14,9 +14,9 @@ from guieval.data.screenshots import Screenshot
 from guieval.engines.apis.hosted import HostedEngine
 from guieval.engines.apis.native import zoomed
 from guieval.engines.http.chat_completions import OpenAISettings
-from guieval.engines.http.tool_calls import calls_as_text
 from guieval.errors import EngineError, FatalEngineError, UsageError
-from guieval.models import END_TURN, Reply, Request
+from guieval.models import END_TURN, Request, Response
+from guieval.models.response import Call
 from guieval.running.engine_choice import native_api
 from guieval.steps import Usage
 from guieval.testing.mock_server import MockServer, MockSettings
@@ -50,7 +50,7 @@ def screenshot() -> Screenshot:
 
 
 def called(*calls: tuple[str, dict[str, Any]], words: str = "The button is there.") -> str:
-    return calls_as_text(words, [{"function": {"name": name, "arguments": arguments}} for name, arguments in calls])
+    return Response(words, calls=tuple(Call(name, arguments) for name, arguments in calls)).written
 
 
 @contextmanager
@@ -69,7 +69,7 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
 
 @pytest.fixture
-def ask(kind: str, make_request: MakeRequest) -> Callable[..., Reply]:
+def ask(kind: str, make_request: MakeRequest) -> Callable[..., Response]:
     """Ask one question of a server; the waits between tries are not waited for."""
     waits: list[float] = []
 
@@ -83,7 +83,7 @@ def ask(kind: str, make_request: MakeRequest) -> Callable[..., Reply]:
         sampling: dict[str, Any] | None = None,
         hung: Callable[[], int] = lambda: 0,
         **changes: Any,
-    ) -> Reply:
+    ) -> Response:
         api = native_api(kind)
         fields: dict[str, Any] = {"base_urls": (url,), "model": "m", "timeout": 20.0, "api_key_env": api.key_env}
         engine = HostedEngine(api, OpenAISettings.model_validate({**fields, **changes}), sleep=sleep)
@@ -91,7 +91,7 @@ def ask(kind: str, make_request: MakeRequest) -> Callable[..., Reply]:
             "Click on the button.", images=[screenshot()], extra={**TOOLS[kind], **(extra or {})}, sampling=sampling
         )
 
-        async def main() -> Reply:
+        async def main() -> Response:
             try:
                 return await engine.generate(request)
             finally:
@@ -103,7 +103,7 @@ def ask(kind: str, make_request: MakeRequest) -> Callable[..., Reply]:
     return ask
 
 
-def test_an_answer_is_read_with_its_calls_words_and_tokens(kind: str, ask: Callable[..., Reply]) -> None:
+def test_an_answer_is_read_with_its_calls_words_and_tokens(kind: str, ask: Callable[..., Response]) -> None:
     with mock(kind) as server:
         reply = ask(server.base_url)
         (request,) = server.requests
@@ -116,7 +116,7 @@ def test_an_answer_is_read_with_its_calls_words_and_tokens(kind: str, ask: Calla
 
 
 def test_the_mock_server_answers_in_the_sdks_own_types(
-    kind: str, ask: Callable[..., Reply], monkeypatch: pytest.MonkeyPatch
+    kind: str, ask: Callable[..., Response], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The SDKs build their objects without a check, so the bodies are validated here, with nothing unknown or missing."""
     from anthropic.types import Message as AnthropicMessage
@@ -133,12 +133,12 @@ def test_the_mock_server_answers_in_the_sdks_own_types(
     assert "click" in checked.model_dump_json() and "end_task" in checked.model_dump_json()
 
 
-def test_a_turn_without_a_call_is_marked(kind: str, ask: Callable[..., Reply]) -> None:
+def test_a_turn_without_a_call_is_marked(kind: str, ask: Callable[..., Response]) -> None:
     with mock(kind, reply="All done.") as server:
         assert ask(server.base_url).text == f"All done.\n{END_TURN}"
 
 
-def test_a_model_that_looks_is_shown_the_screen_and_asked_again(kind: str, ask: Callable[..., Reply]) -> None:
+def test_a_model_that_looks_is_shown_the_screen_and_asked_again(kind: str, ask: Callable[..., Response]) -> None:
     with mock(kind, looks=2) as server:
         reply = ask(server.base_url, extra={"looks": 3})
         requests = server.requests
@@ -148,21 +148,21 @@ def test_a_model_that_looks_is_shown_the_screen_and_asked_again(kind: str, ask: 
     assert reply.attempts == 1
 
 
-def test_a_model_may_look_only_so_often(kind: str, ask: Callable[..., Reply]) -> None:
+def test_a_model_may_look_only_so_often(kind: str, ask: Callable[..., Response]) -> None:
     with mock(kind, looks=9) as server:
         reply = ask(server.base_url, extra={"looks": 2})
         assert len(server.requests) == 3
     assert reply.text.count(f'"name": "{LOOK[kind]}"') == 3 and "left_click" not in reply.text
 
 
-def test_several_calls_keep_their_order(kind: str, ask: Callable[..., Reply]) -> None:
+def test_several_calls_keep_their_order(kind: str, ask: Callable[..., Response]) -> None:
     text = called(CLICK[kind], ("type", {"text": "a"}), ("end_task", {"status": "done"}))
     with mock(kind, reply=text) as server:
         assert ask(server.base_url).text == text
 
 
 @pytest.mark.parametrize("fault", ["429", "503", "500", "cut-json", "html", "reset", "empty-choices", "flood", "gzip-bomb"])
-def test_a_failure_is_tried_again(kind: str, ask: Callable[..., Reply], fault: str) -> None:
+def test_a_failure_is_tried_again(kind: str, ask: Callable[..., Response], fault: str) -> None:
     with mock(kind, first_faults=(fault,), retry_after="7") as server:
         reply = ask(server.base_url)
     assert reply.attempts == 2 and reply.text == called(CLICK[kind])
@@ -170,25 +170,25 @@ def test_a_failure_is_tried_again(kind: str, ask: Callable[..., Reply], fault: s
     assert waits and (waits[0] > 6) == (fault in ("429", "503")), "Retry-After is honoured"
 
 
-def test_an_answer_that_is_too_large_is_named(kind: str, ask: Callable[..., Reply]) -> None:
+def test_an_answer_that_is_too_large_is_named(kind: str, ask: Callable[..., Response]) -> None:
     with mock(kind, first_faults=("flood",)) as server, pytest.raises(EngineError, match="sent more than 8 MiB"):
         ask(server.base_url, max_attempts=1)
 
 
-def test_uncompressed_answers_are_requested_and_compressed_ones_are_unpacked(kind: str, ask: Callable[..., Reply]) -> None:
+def test_uncompressed_answers_are_requested_and_compressed_ones_are_unpacked(kind: str, ask: Callable[..., Response]) -> None:
     with mock(kind, first_faults=("gzip",)) as server:
         reply = ask(server.base_url)
         assert server.requests[0].headers["accept-encoding"] == "identity"
     assert reply.attempts == 1 and reply.text == called(CLICK[kind])
 
 
-def test_an_empty_answer_is_the_models_and_ends_nothing(kind: str, ask: Callable[..., Reply]) -> None:
+def test_an_empty_answer_is_the_models_and_ends_nothing(kind: str, ask: Callable[..., Response]) -> None:
     with mock(kind, first_faults=("null-content",)) as server:
         reply = ask(server.base_url)
     assert (reply.text, reply.attempts) == ("", 1) and reply.usage == Usage(prompt_tokens=3000, completion_tokens=60)
 
 
-def test_an_answer_that_is_cut_off_ends_nothing(kind: str, ask: Callable[..., Reply]) -> None:
+def test_an_answer_that_is_cut_off_ends_nothing(kind: str, ask: Callable[..., Response]) -> None:
     with mock(kind, first_faults=("cut-text",)) as server:
         reply = ask(server.base_url)
     assert (reply.text, reply.attempts) == ("The button", 1)
@@ -199,7 +199,7 @@ def test_an_answer_that_is_cut_off_ends_nothing(kind: str, ask: Callable[..., Re
     }.get(kind)
 
 
-def test_impossible_token_counts_are_unknown(kind: str, ask: Callable[..., Reply]) -> None:
+def test_impossible_token_counts_are_unknown(kind: str, ask: Callable[..., Response]) -> None:
     with mock(kind, first_faults=("absurd-numbers",)) as server:
         reply = ask(server.base_url)
     assert reply.attempts == 1 and reply.text == called(CLICK[kind])
@@ -215,7 +215,7 @@ def test_the_tokens_of_a_step_are_unknown_where_those_of_one_answer_are() -> Non
     assert _sum([known, None]) == Usage()
 
 
-def test_a_refused_tool_ends_the_run_in_one_sentence(kind: str, ask: Callable[..., Reply]) -> None:
+def test_a_refused_tool_ends_the_run_in_one_sentence(kind: str, ask: Callable[..., Response]) -> None:
     offered = {"openai-responses": "computer", "anthropic": "computer_toolset_20260801", "gemini": "computerUse"}[kind]
     with mock(kind, refused_tools=(offered,)) as server, pytest.raises(FatalEngineError) as caught:
         ask(server.base_url)
@@ -226,7 +226,7 @@ def test_a_refused_tool_ends_the_run_in_one_sentence(kind: str, ask: Callable[..
 
 @pytest.mark.parametrize("kind", ["anthropic"], indirect=True)
 @pytest.mark.parametrize("tool", ["computer_toolset_20260801", "computer_20251124"])
-def test_the_answer_to_a_look_names_the_toolset(tool: str, kind: str, ask: Callable[..., Reply]) -> None:
+def test_the_answer_to_a_look_names_the_toolset(tool: str, kind: str, ask: Callable[..., Response]) -> None:
     """The service, and the mock server with it, refuses an answer to a toolset's member that does not."""
     offered: dict[str, Any] = {"type": tool}
     if tool == "computer_20251124":
@@ -240,7 +240,7 @@ def test_the_answer_to_a_look_names_the_toolset(tool: str, kind: str, ask: Calla
 
 
 @pytest.mark.parametrize("kind", ["openai-responses"], indirect=True)
-def test_the_detail_of_images_holds_for_answers_to_looks_too(kind: str, ask: Callable[..., Reply]) -> None:
+def test_the_detail_of_images_holds_for_answers_to_looks_too(kind: str, ask: Callable[..., Response]) -> None:
     with mock(kind, looks=1) as server:
         ask(server.base_url, extra={"looks": 1, "image_detail": "original"})
         _, second = (json.loads(request.body) for request in server.requests)
@@ -249,7 +249,7 @@ def test_the_detail_of_images_holds_for_answers_to_looks_too(kind: str, ask: Cal
     assert second["input"][-1]["output"]["detail"] == "original"
 
 
-def test_a_redirect_is_not_followed(kind: str, ask: Callable[..., Reply]) -> None:
+def test_a_redirect_is_not_followed(kind: str, ask: Callable[..., Response]) -> None:
     with mock(kind, error_rate=1.0, error_status=302) as server, pytest.raises(FatalEngineError, match="redirects elsewhere"):
         ask(server.base_url)
 
@@ -261,18 +261,18 @@ def test_a_refusal_in_words_ends_the_task() -> None:
     assert _turn(refused).written == f"<refusal>I cannot do this.</refusal>\n{END_TURN}"
 
 
-def test_a_server_that_hangs_times_out_and_is_tried_again(kind: str, ask: Callable[..., Reply]) -> None:
+def test_a_server_that_hangs_times_out_and_is_tried_again(kind: str, ask: Callable[..., Response]) -> None:
     with mock(kind, first_faults=("hang",)) as server:
         assert ask(server.base_url, hung=lambda: server.stats()["hung"]).attempts == 2
 
 
-def test_a_server_that_stays_broken_is_an_error_in_one_sentence(kind: str, ask: Callable[..., Reply]) -> None:
+def test_a_server_that_stays_broken_is_an_error_in_one_sentence(kind: str, ask: Callable[..., Response]) -> None:
     with mock(kind, error_rate=1.0) as server, pytest.raises(EngineError, match="no usable answer after 2 tries"):
         ask(server.base_url, max_attempts=2)
 
 
 def test_a_wrong_key_ends_the_run_and_is_not_repeated(
-    kind: str, ask: Callable[..., Reply], monkeypatch: pytest.MonkeyPatch
+    kind: str, ask: Callable[..., Response], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     variable = native_api(kind).key_env
     monkeypatch.setenv(variable, KEY)
@@ -281,24 +281,24 @@ def test_a_wrong_key_ends_the_run_and_is_not_repeated(
     assert "status 401" in str(caught.value) and KEY not in str(caught.value) and "[API key]" in str(caught.value)
 
 
-def test_the_right_key_is_sent(kind: str, ask: Callable[..., Reply], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_right_key_is_sent(kind: str, ask: Callable[..., Response], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(native_api(kind).key_env, KEY)
     with mock(kind, api_key=KEY) as server:
         assert ask(server.base_url).text == called(CLICK[kind])
 
 
-def test_an_unknown_model_ends_the_run(kind: str, ask: Callable[..., Reply]) -> None:
+def test_an_unknown_model_ends_the_run(kind: str, ask: Callable[..., Response]) -> None:
     with mock(kind, check_model=True, served_models=("n",)) as server, pytest.raises(FatalEngineError, match="no model 'm'"):
         ask(server.base_url)
 
 
-def test_a_refused_request_costs_its_step_only(kind: str, ask: Callable[..., Reply]) -> None:
+def test_a_refused_request_costs_its_step_only(kind: str, ask: Callable[..., Response]) -> None:
     with mock(kind, longest_body=10) as server, pytest.raises(EngineError, match="refuses this request") as caught:
         ask(server.base_url)
     assert not isinstance(caught.value, FatalEngineError)
 
 
-def test_nobody_at_the_address_is_one_sentence(kind: str, ask: Callable[..., Reply]) -> None:
+def test_nobody_at_the_address_is_one_sentence(kind: str, ask: Callable[..., Response]) -> None:
     with pytest.raises(FatalEngineError, match="could not be reached"):
         ask("http://127.0.0.1:9/v1", max_attempts=2)
 
@@ -314,7 +314,7 @@ def test_two_addresses_are_refused(kind: str) -> None:
         HostedEngine(native_api(kind), OpenAISettings(base_urls=("http://a/v1", "http://b/v1"), model="m"))
 
 
-def test_request_parameters_have_the_apis_names(kind: str, ask: Callable[..., Reply]) -> None:
+def test_request_parameters_have_the_apis_names(kind: str, ask: Callable[..., Response]) -> None:
     with mock(kind) as server:
         ask(server.base_url, sampling={"max_tokens": 77, "top_p": 0.5})
         body = json.loads(server.requests[0].body)
@@ -322,7 +322,7 @@ def test_request_parameters_have_the_apis_names(kind: str, ask: Callable[..., Re
     assert (body["generationConfig"] if kind == "gemini" else body)[name] == 77
 
 
-def test_a_parameter_that_the_api_lacks_is_an_error(kind: str, ask: Callable[..., Reply]) -> None:
+def test_a_parameter_that_the_api_lacks_is_an_error(kind: str, ask: Callable[..., Response]) -> None:
     with mock(kind) as server, pytest.raises(FatalEngineError, match="no request parameter 'min_p'"):
         ask(server.base_url, sampling={"min_p": 0.1})
 
@@ -357,8 +357,10 @@ def test_anthropics_cached_tokens_are_part_of_the_prompt() -> None:
     from guieval.engines.apis.anthropic_messages import _turn
 
     usage = {"input_tokens": 10, "cache_read_input_tokens": 2000, "cache_creation_input_tokens": 300, "output_tokens": 5}
-    assert _turn({"content": [], "usage": usage}).usage == Usage(prompt_tokens=2310, completion_tokens=5)
-    assert _turn({"content": [], "usage": usage | {"cache_read_input_tokens": -(2**62)}}).usage == Usage(completion_tokens=5)
+    assert _turn({"content": [], "usage": usage}).response.usage == Usage(prompt_tokens=2310, completion_tokens=5)
+    assert _turn({"content": [], "usage": usage | {"cache_read_input_tokens": -(2**62)}}).response.usage == Usage(
+        completion_tokens=5
+    )
 
 
 @every_row(
@@ -378,7 +380,7 @@ def test_geminis_refusals_name_the_time_to_wait(refusal: Any, header: dict[str, 
 
 @pytest.mark.parametrize("kind", ["anthropic"], indirect=True)
 @pytest.mark.parametrize("cached", [True, False])
-def test_anthropics_breakpoint_is_set_where_it_is_asked_for(cached: bool, kind: str, ask: Callable[..., Reply]) -> None:
+def test_anthropics_breakpoint_is_set_where_it_is_asked_for(cached: bool, kind: str, ask: Callable[..., Response]) -> None:
     with mock(kind) as server:
         ask(server.base_url, extra={"prompt_cache": cached})
         assert (b"cache_control" in server.requests[0].body) == cached

@@ -10,12 +10,12 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from guieval.engines.http.chat_answers import TryAgain, read_reply
+from guieval.engines.http.chat_answers import TryAgain, response_in
 from guieval.evaluation import ActionEvaluator
 from guieval.history.modes import get_mode
 from guieval.journal import STEPS, Journal, Records
 from guieval.metrics.tally import RunTally
-from guieval.models.scored_reply import read_reply as sample_of
+from guieval.models.scored_response import read_response
 from guieval.registry import load_model
 from guieval.steps import MOST_TOKENS, EpisodeKey, Sample, StepOutcome, StepRecord, Usage
 from guieval.telemetry.costs import Price, Tokens
@@ -79,12 +79,11 @@ def answer(**more: Any) -> dict[str, Any]:
 @settings(max_examples=300, deadline=None)
 def test_a_record_of_any_answer_is_read_back_equal_counted_and_costs_something(body: dict[str, Any], compact: bool) -> None:
     try:
-        reply = read_reply(json.dumps(body).encode())
+        response = response_in(json.dumps(body).encode())
     except TryAgain:
         return
     evaluator = ActionEvaluator("guievalkit")
-    fields = {"usage": reply.usage, "finish_reason": reply.finish_reason, "logprob": reply.logprob}
-    sample = sample_of(MODEL, evaluator, TASK, reply.text, reasoning=reply.reasoning, **fields)
+    sample = read_response(MODEL, evaluator, TASK, response)
     record = StepRecord(task=TASK, samples=(sample,))
     with tempfile.TemporaryDirectory() as folder:
         with Journal(Path(folder), compact=compact) as journal:
@@ -101,7 +100,7 @@ def test_a_record_of_any_answer_is_read_back_equal_counted_and_costs_something(b
 def test_an_answer_with_a_number_that_python_does_not_read_is_an_answer_all_the_same() -> None:
     digits = "9" * 5000
     body = f'{{"choices": [{{"message": {{"content": "x"}}}}], "usage": {{"prompt_tokens": 3, "completion_tokens": {digits}}}}}'
-    reply = read_reply(body.encode())
+    reply = read_response(body.encode())
     assert reply.text == "x" and reply.usage is not None and reply.usage.completion_tokens is None
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
-from guieval.models import Reply, Request
+from guieval.models import Request, Response
 
 MakeRequest = Callable[..., Request]
 REQUESTS = 8
@@ -33,7 +33,7 @@ async def asked(
     respond: Callable[[str, asyncio.StreamWriter], object],
     tls: ssl.SSLContext | None = None,
     late: Callable[[str], bytes] = lambda name: b"",
-) -> tuple[list[tuple[str, Reply]], int]:
+) -> tuple[list[tuple[str, Response]], int]:
     """What each of some requests, one after the other, is answered, and over how many connections.
 
     What ``late`` makes of a request's name is sent after its answer was read.

@@ -27,7 +27,7 @@ from guieval.engines.vllm.command import VLLMSettings
 from guieval.engines.vllm.launched import LaunchedEngine
 from guieval.engines.vllm.server import VLLMServer
 from guieval.errors import EngineError, ScreenshotError, UsageError
-from guieval.models import ImageForm, ImageRef, Reply, Request
+from guieval.models import ImageForm, ImageRef, Request, Response
 from guieval.registry import load_benchmark, model_config
 from guieval.running.config import RunConfig
 from guieval.running.runner.image_cache import ImageLoader
@@ -174,7 +174,7 @@ class Asking:
         self.make_request = make_request
         self.count = 0
 
-    async def __call__(self, *shots: Screenshot) -> Reply:
+    async def __call__(self, *shots: Screenshot) -> Response:
         self.count += 1
         reply = await self.engine.generate(self.make_request("look", images=shots, name=f"r{self.count}"))
         assert reply.text == digests(shots)

@@ -31,7 +31,7 @@ from guieval.engines.http.chat_body import chat_body
 from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
 from guieval.engines.http.credentials import Secret
 from guieval.errors import EngineError, FatalEngineError, UsageError
-from guieval.models import ImageRef, Message, ModelInput, Reply, Request
+from guieval.models import ImageRef, Message, ModelInput, Request, Response
 from guieval.steps import StepTaskModel, Usage
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.outage import reserved_port
@@ -70,22 +70,22 @@ def engine_for(*urls: str, sleep: Callable[[float], Awaitable[object]] | None = 
     return OpenAIEngine(OpenAISettings.model_validate({**fields, **changes}), sleep=sleep or Sleeps())
 
 
-async def asked(engine: OpenAIEngine, *requests: Request) -> list[Reply]:
+async def asked(engine: OpenAIEngine, *requests: Request) -> list[Response]:
     try:
         return list(await asyncio.gather(*(engine.generate(request) for request in requests)))
     finally:
         await engine.close()
 
 
-def ask_all(engine: OpenAIEngine, *requests: Request) -> list[Reply]:
+def ask_all(engine: OpenAIEngine, *requests: Request) -> list[Response]:
     return asyncio.run(asked(engine, *requests))
 
 
-def ask(engine: OpenAIEngine, request: Request) -> Reply:
+def ask(engine: OpenAIEngine, request: Request) -> Response:
     return ask_all(engine, request)[0]
 
 
-def ask_past_hangs(engine: OpenAIEngine, request: Request, server: MockServer) -> Reply:
+def ask_past_hangs(engine: OpenAIEngine, request: Request, server: MockServer) -> Response:
     """As :func:`ask`, without a wait for the time limit of tries that hang at ``server``."""
     return past_hangs(asked(engine, request), lambda: server.stats()["hung"], engine.settings.timeout)[0]
 
@@ -198,7 +198,7 @@ def test_the_request_id_is_sent_header_safe_and_new_for_every_try(make_request: 
 def test_the_whole_reply_is_read(make_request: MakeRequest) -> None:
     with mock() as server:
         reply = ask(engine_for(server.base_url), make_request())
-    assert reply == Reply("the answer", None, Usage(prompt_tokens=3000, completion_tokens=60), "stop", 1, model="mock")
+    assert reply == Response("the answer", None, Usage(prompt_tokens=3000, completion_tokens=60), "stop", 1, model="mock")
 
 
 # When it asks again
@@ -340,10 +340,10 @@ def test_a_cancelled_request_is_dropped_at_the_server(make_request: MakeRequest)
 # Odd answers, from a server that sends whatever bytes the test gives it
 
 
-def ask_raw(payloads: list[bytes], request: Request, **changes: Any) -> Reply:
+def ask_raw(payloads: list[bytes], request: Request, **changes: Any) -> Response:
     """Ask a server that answers its n-th connection with the n-th of ``payloads`` (the last one for all later), then closes."""
 
-    async def main() -> Reply:
+    async def main() -> Response:
         served = 0
 
         async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

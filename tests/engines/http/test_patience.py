@@ -18,7 +18,7 @@ from guieval.engines.http.connections import Connections
 from guieval.engines.http.patience import Patience
 from guieval.engines.http.routing import Router, Server
 from guieval.errors import EngineError, FatalEngineError, ServersAway
-from guieval.models import Reply, Request
+from guieval.models import Request, Response
 from guieval.steps import StepTaskModel
 from tests.outage import reserved_port
 from tests.rows import every_row
@@ -314,7 +314,7 @@ def test_an_outage_is_no_sign_of_too_much_at_once(make_request: MakeRequest) -> 
             asking = [asyncio.create_task(engine.generate(make_request("y", name=f"r{number}"))) for number in range(8)]
             await waits(engine)
         async with server.serving():
-            replies: list[Reply] = await asyncio.gather(*asking)
+            replies: list[Response] = await asyncio.gather(*asking)
             assert {reply.attempts for reply in replies} == {1} and pace.value == 32
             first = True
 

@@ -18,7 +18,7 @@ from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
 from guieval.engines.http.connections import Answer, Connections
 from guieval.engines.http.routing import HOMES, Router, Server
 from guieval.errors import EngineError, FatalEngineError
-from guieval.models import Reply, Request
+from guieval.models import Request, Response
 from guieval.steps import StepTaskModel, Usage
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.outage import reserved_port
@@ -280,10 +280,10 @@ def engine_over(servers: Sequence[MockServer], **changes: Any) -> OpenAIEngine:
 
 async def walk(
     engine: OpenAIEngine, episodes: dict[str, list[Request]], at_once: int, on_reply: Callable[[int], Any] = lambda done: None
-) -> list[Reply]:
+) -> list[Response]:
     """Ask for the steps of every episode one after the other, ``at_once`` episodes at a time."""
     left = list(episodes.values())
-    replies: list[Reply] = []
+    replies: list[Response] = []
 
     async def work() -> None:
         while left:

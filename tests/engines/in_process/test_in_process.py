@@ -11,7 +11,7 @@ import pytest
 
 from guieval.engines.in_process.checkpoint import Checkpoint, HeldModel, InProcessEngine, require
 from guieval.errors import EngineError, FatalEngineError, UsageError
-from guieval.models import ModelConfig, Reply, Request
+from guieval.models import ModelConfig, Request, Response
 
 MakeRequest = Callable[..., Request]
 
@@ -32,7 +32,7 @@ class Parrot(HeldModel):
         if self.checkpoint.path == "maker/broken":
             raise OSError("no weights\nthere")
 
-    async def _answer(self, request: Request) -> Reply:
+    async def _answer(self, request: Request) -> Response:
         text = request.input.text.splitlines()[-1]
         failures: dict[str, Exception] = {
             "usage": UsageError("no such field"),
@@ -41,7 +41,7 @@ class Parrot(HeldModel):
         }
         if text in failures:
             raise failures[text]
-        return Reply(text)
+        return Response(text)
 
     def _free(self) -> None:
         type(self).frees += 1

@@ -14,7 +14,7 @@ from guieval.engines.in_process.agent import LocalEngine
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.frames import PER_1000, Frame
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ModelConfig, ModelInput, ParsedResponse, Reply, Request
+from guieval.models import ABCModel, ModelConfig, ModelInput, ParsedResponse, Request, Response
 from guieval.steps import StepTaskModel
 from tests.rows import every_row
 
@@ -45,8 +45,8 @@ class Agent(ABCModel):
         return answer
 
 
-def ask(engine: LocalEngine, request: Request) -> Reply:
-    async def main() -> Reply:
+def ask(engine: LocalEngine, request: Request) -> Response:
+    async def main() -> Response:
         try:
             return await engine.generate(request)
         finally:
@@ -102,7 +102,7 @@ def test_agents_block_each_other_only_beyond_the_pool(make_request: Callable[...
             running.pop()
         return "met"
 
-    async def main() -> list[Reply]:
+    async def main() -> list[Response]:
         engine = LocalEngine(Agent(respond), workers=2)
         replies = await asyncio.gather(*(engine.generate(make_request()) for _ in range(6)))
         await engine.close()

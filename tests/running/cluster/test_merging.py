@@ -11,7 +11,7 @@ from guieval.errors import EngineError, UsageError
 from guieval.journal import STEPS, Journal
 from guieval.journal.lines import read_line, write_line
 from guieval.models import Request
-from guieval.models.scored_reply import failed_sample
+from guieval.models.scored_response import failed_sample
 from guieval.running.cluster import Merger, absorb_shards, has_shards
 from guieval.running.cluster.merging import SHARDS, Shard
 from guieval.running.progress import Progress

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from guieval.journal import STEPS, Journal, Records
-from guieval.models.scored_reply import failed_sample
+from guieval.models.scored_response import failed_sample
 from guieval.registry import load_benchmark
 from guieval.running.cluster import Ended, Job, Merger, Reading, Worker, dealt_first
 from guieval.running.cluster.merging import SHARDS, Shard, discard_shard

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from guieval.errors import FatalEngineError, UsageError
-from guieval.models import ModelConfig, Reply, Request
+from guieval.models import ModelConfig, Request, Response
 from guieval.running.config import RunConfig
 from guieval.running.runner import Runner
 from tests.rows import every_row
@@ -54,7 +54,7 @@ class Dying(ScriptedEngine):
         super().__init__(right)
         self._answers = answers
 
-    async def generate(self, request: Request) -> Reply:
+    async def generate(self, request: Request) -> Response:
         if len(self.requests) >= self._answers:
             raise FatalEngineError("it died")
         return await super().generate(request)

@@ -17,7 +17,7 @@ from guieval.actions import Press
 from guieval.data.benchmark import EpisodeRef
 from guieval.errors import DataError, EngineError, FatalEngineError, JournalError, UsageError
 from guieval.journal import EPISODES, MANIFEST, STEPS, Records, read_planned
-from guieval.models import ABCModel, Engine, ImageRef, ModelConfig, ModelInput, Reply, Request
+from guieval.models import ABCModel, Engine, ImageRef, ModelConfig, ModelInput, Request, Response
 from guieval.registry import load_model
 from guieval.running.config import RunConfig
 from guieval.running.engine_choice import GIVE_UP_AFTER
@@ -334,9 +334,9 @@ def test_a_signal_before_the_first_step_stops_at_once(tmp_path: Path) -> None:
 class Hasty(ScriptedEngine):
     """Answers without ever giving way, as a replay does."""
 
-    async def generate(self, request: Request) -> Reply:
+    async def generate(self, request: Request) -> Response:
         self.requests.append(request)
-        return Reply(right(request))
+        return Response(right(request))
 
 
 @pytest.mark.parametrize("engine", [ScriptedEngine(right, lambda request: 100), Hasty(right)], ids=["waits", "never waits"])
@@ -368,7 +368,7 @@ def test_a_signal_after_the_last_answer_is_kept_for_what_follows(tmp_path: Path)
 
 
 class Dead(ScriptedEngine):
-    async def generate(self, request: Request) -> Reply:
+    async def generate(self, request: Request) -> Response:
         raise EngineError("nobody there")
 
 
@@ -388,7 +388,7 @@ class FullAfter(ScriptedEngine):
         super().__init__(right)
         self._error, self._after = error, after
 
-    async def generate(self, request: Request) -> Reply:
+    async def generate(self, request: Request) -> Response:
         if len(self.requests) >= self._after:
             raise self._error
         return await super().generate(request)

@@ -15,7 +15,7 @@ from guieval.errors import EngineError, UsageError
 from guieval.journal import METRICS, STEPS, Journal, Records, read_manifest
 from guieval.journal.run_files import Manifest
 from guieval.metrics.columns import NOT_REACHED, NOT_RUN
-from guieval.models import ModelConfig, Reply, Request
+from guieval.models import ModelConfig, Request, Response
 from guieval.reports.comparison import compare_runs
 from guieval.running.cluster import Merger
 from guieval.running.cluster.merging import Shard
@@ -195,7 +195,7 @@ def test_a_thought_that_cannot_be_had_is_asked_for_again(tmp_path: Path) -> None
 class BilledEngine(ScriptedEngine):
     """Says what every answer cost."""
 
-    async def generate(self, request: Request) -> Reply:
+    async def generate(self, request: Request) -> Response:
         return replace(await super().generate(request), usage=Usage(prompt_tokens=100, completion_tokens=10))
 
 

@@ -11,7 +11,7 @@ import pytest
 from guieval.actions import Press
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.journal import METRICS, Journal, Records
-from guieval.models import ModelConfig, Reply, Request
+from guieval.models import ModelConfig, Request, Response
 from guieval.scoring.score import evaluate_run, store_summary
 from guieval.steps import StepRecord
 from tests.scripted import (
@@ -56,7 +56,7 @@ class Flaky(ScriptedEngine):
         self._failing = failing
         self._error = error
 
-    async def generate(self, request: Request) -> Reply:
+    async def generate(self, request: Request) -> Response:
         if (request.task.episode_id, request.task.step_index) in self._failing:
             raise self._error
         return await super().generate(request)

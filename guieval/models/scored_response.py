@@ -1,7 +1,7 @@
-"""Reads a reply and scores it: the model's mistakes are kept apart from an adapter's bugs.
+"""Reads a response and scores it: the model's mistakes are kept apart from the server's failures and an adapter's bugs.
 
-A run, a second reading of its journal and a predictions file all go through :func:`read_reply`, so that they agree. What
-comes out of it can be written to a journal and is read back equal; how the model was queried does not matter here.
+A run, a second reading of its journal, a predictions file and a reward all go through :func:`read_response`, so that they
+agree. What comes out of it can be written to a journal and is read back equal; how the model was queried does not matter.
 """
 
 from __future__ import annotations
@@ -12,42 +12,60 @@ from typing import Any, Literal
 from guieval.actions import Action, Answer, DeviceAction, Hotkey, Open, Type, Unsupported
 from guieval.errors import ParseError, in_short
 from guieval.evaluation import ActionEvaluator
-from guieval.models import ABCModel
+from guieval.models import ABCModel, Response
 from guieval.steps import Sample, StepError, StepOutcome, StepTaskModel, whole_text
 
 DEEPEST = 100
 """Levels of nesting kept of an unsupported call's arguments; JSON readers give up at about 200 for the whole record."""
 
 
-def read_reply(
-    model: ABCModel,
-    evaluator: ActionEvaluator,
-    task: StepTaskModel,
-    text: str,
-    *,
-    reasoning: str | None = None,
-    **answered: Any,
+def read_response(
+    model: ABCModel, evaluator: ActionEvaluator, task: StepTaskModel, response: Response | str, *, seconds: float | None = None
 ) -> Sample:
-    """The sample that a reply makes: parsed by ``model``, scored by ``evaluator``. Raises nothing.
+    """The sample that a response makes: parsed by ``model``, scored by ``evaluator``. Raises nothing.
 
-    ``answered`` are further fields of :class:`Sample` (usage, timing). A reply without an action is the model's mistake; any
-    other exception is the adapter's bug, which is not scored against the model: the reply is kept, to be read again.
+    ``seconds`` is how long it took. A response without an action is the model's mistake. One that the server broke off says
+    nothing about the model, and any other exception than :class:`ParseError` is the adapter's bug: neither is scored, and the
+    text is kept, to be read again.
     """
-    answered |= {"raw_response": whole_text(text), "reasoning": None if reasoning is None else whole_text(reasoning)}
+    response = Response.of(response)
+    answered: dict[str, Any] = {
+        "raw_response": response.written,
+        "reasoning": response.reasoning,
+        "usage": response.usage,
+        "finish_reason": response.finish_reason,
+        "seconds": seconds,
+        "attempts": response.attempts,
+        "logprob": response.logprob,
+        "in_reasoning": response.in_reasoning,
+    }
+    if response.broken_off:
+        return failed_sample("generate", f"the server broke the response off ({response.finish_reason})", **answered)
     try:
         try:
-            parsed = model.parse_response(task, answered["raw_response"])
+            parsed = model.parse_response(task, response.readable)
         except ParseError as error:
-            problem = StepError(stage="parse", message=whole_text(str(error)))
+            problem = StepError(stage="parse", message=_why_unread(response, whole_text(str(error))))
             return Sample(**answered, error=problem, outcome=evaluator.evaluate(task, None))
         action = storable(parsed.action)
         thought, conclusion = (part if part is None else whole_text(part) for part in (parsed.thought, parsed.conclusion))
-        thought = thought or answered["reasoning"]
+        thought = thought or (None if response.in_reasoning else response.reasoning)
         batch = tuple(map(storable, parsed.batch))
         outcome = evaluator.evaluate(task, action)
         return Sample(**answered, action=action, batch=batch, thought=thought, conclusion=conclusion, outcome=outcome)
     except Exception as error:  # an adapter may be anyone's code
         return failed_sample("parse", f"{type(error).__name__}: {error}", **answered)
+
+
+def _why_unread(response: Response, problem: str) -> str:
+    """Why a response holds no action, where its text does not tell."""
+    if response.ended == "filter":
+        return f"the server's filter withheld the response ({response.finish_reason}): {problem}"
+    if response.written.strip() or not (response.reasoning or "").strip():
+        return problem
+    if response.ended == "length":
+        return f"the limit of tokens ended the response within its reasoning: {problem}"
+    return f"the response is empty but for its reasoning, and in that {problem}"
 
 
 def failed_sample(

@@ -10,8 +10,8 @@ from guieval.actions import Box, Boxes, Click, Point
 from guieval.errors import UsageError
 from guieval.models import ABCModel, ParsedResponse
 from guieval.registry import load_model
-from guieval.rewards import HasThought, ReplyScorer, Tags, get_reward, open_scorer
-from guieval.rewards.reply import predicted_box
+from guieval.rewards import HasThought, ResponseScorer, Tags, get_reward, open_scorer
+from guieval.rewards.response import predicted_box
 from guieval.steps import StepTaskModel
 from tests.model_adapters.steps import step
 from tests.rows import every_row
@@ -33,9 +33,9 @@ def test_a_scorer_by_names_reads_judges_and_weighs() -> None:
 def test_the_form_may_be_another_than_the_rewards_own() -> None:
     model, text = load_model("ui-s1-7b"), '<action>\n{"action": "wait", "time": 1}\n</action>'
     reward = get_reward("ui-s1-lenient")
-    assert ReplyScorer(model, reward).score(TASK, text).reward.parts["format"] == 1.0
-    assert ReplyScorer(model, reward, HasThought()).score(TASK, text).reward.parts["format"] == 0.0
-    assert ReplyScorer(model, reward, Tags("action")).score(TASK, text).reward.parts["format"] == 1.0
+    assert ResponseScorer(model, reward).score(TASK, text).reward.parts["format"] == 1.0
+    assert ResponseScorer(model, reward, HasThought()).score(TASK, text).reward.parts["format"] == 0.0
+    assert ResponseScorer(model, reward, Tags("action")).score(TASK, text).reward.parts["format"] == 1.0
 
 
 @pytest.mark.parametrize(("model", "reward", "nearest"), [("ui-s1-7bb", "ui-s1", "ui-s1-7b"), ("ui-s1-7b", "ui-s", "ui-s1")])
@@ -66,7 +66,7 @@ class _Failing(ABCModel):
 
 
 def test_an_adapters_own_failure_is_not_measured_and_earns_nothing() -> None:
-    scored = ReplyScorer(_Failing(load_model("ui-s1-7b")), get_reward("ui-r1")).score(
+    scored = ResponseScorer(_Failing(load_model("ui-s1-7b")), get_reward("ui-r1")).score(
         TASK, "<think>a</think><answer>b</answer>"
     )
     assert not scored.measured
@@ -92,7 +92,7 @@ def test_a_predicted_box_is_the_replys_last_four_numbers_in_the_models_frame(tex
 
 
 def test_the_iou_reward_reads_boxes_from_replies() -> None:
-    scorer = ReplyScorer(load_model("qwen2.5-vl-7b"), get_reward("ui-r1-iou"))
+    scorer = ResponseScorer(load_model("qwen2.5-vl-7b"), get_reward("ui-r1-iou"))
     grounding = TASK.model_copy(update={"setting": "grounding"})
     width, height = scorer.model.frame(grounding).extent(grounding.screenshot_size)
     corners = [round(share * side) for share, side in ((0.45, width), (0.45, height), (0.55, width), (0.55, height))]

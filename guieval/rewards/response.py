@@ -1,17 +1,19 @@
-"""Scores a raw reply: the model's adapter parses it, the evaluator judges it, and the reward weighs the result.
+"""Rewards a response: the model's adapter parses it, the evaluator scores it, and the reward weighs the outcome.
 
-Replies are parsed by :func:`guieval.models.scored_reply.read_reply`, as in ``guieval run``, and the reward is computed from the
-outcome that it returns, so evaluation and reward cannot interpret a reply differently.
+Responses are parsed by :func:`guieval.models.scored_response.read_response`, as in ``guieval run``, and the reward is computed
+from the outcome that it returns, so evaluation and reward cannot read a response differently.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from typing import Any
 
 from guieval.actions import Box
-from guieval.models import ABCModel
-from guieval.models.scored_reply import read_reply
+from guieval.errors import UsageError
+from guieval.models import ABCModel, Response
+from guieval.models.scored_response import read_response
 from guieval.registry import load_model
 from guieval.rewards.formats import FormatRule
 from guieval.rewards.overlong import Overlong
@@ -25,7 +27,7 @@ _NAMED = re.compile(r"bbox_2d[\"']?\s*:\s*\Z")
 
 
 @dataclass(frozen=True)
-class ScoredReply:
+class ScoredResponse:
     """A reply as the journal of a run stores it, and its reward."""
 
     sample: Sample
@@ -37,7 +39,7 @@ class ScoredReply:
         return self.sample.outcome.verdict != "infrastructure_failure"
 
 
-class ReplyScorer:
+class ResponseScorer:
     """Scores raw replies: ``model`` reads them, ``reward`` judges and weighs, ``format`` decides what is well formed.
 
     ``format`` defaults to the reward's own. ``overlong`` punishes long replies. Scoring is pure and thread-safe.
@@ -51,12 +53,17 @@ class ReplyScorer:
         self.format = reward.form if format is None else format
         self.overlong = overlong
 
-    def score(self, task: StepTaskModel, text: str, *, tokens: int | None = None) -> ScoredReply:
-        """Read ``text`` as the model's reply to ``task`` and reward it; ``tokens`` is its length. Raises nothing.
+    def score(self, task: StepTaskModel, response: Any, *, tokens: int | None = None) -> ScoredResponse:
+        """Read the model's response to ``task`` and reward it; ``tokens`` is its length.
 
-        A punishment for its length is included in the total and is the part ``overlong``.
+        ``response`` is anything that :meth:`guieval.models.Response.of` reads: a text, or the messages of a training framework.
+        A punishment for its length is included in the total and is the part ``overlong``. Raises :class:`UsageError` for a
+        ``response`` that is none of these, and nothing for what a model may write.
         """
-        scored = self._scored(task, text)
+        try:
+            scored = self._scored(task, Response.of(response))
+        except ValueError as error:
+            raise UsageError(f"a completion cannot be read: {error}") from None
         if self.overlong is None or tokens is None or not scored.measured:
             return scored
         punished = self.overlong.of(tokens)
@@ -65,14 +72,13 @@ class ReplyScorer:
             scored, reward=replace(reward, total=reward.total + punished, parts={**reward.parts, "overlong": punished})
         )
 
-    def _scored(self, task: StepTaskModel, text: str) -> ScoredReply:
-        sample = read_reply(self.model, self.reward.evaluator, task, text)
+    def _scored(self, task: StepTaskModel, response: Response) -> ScoredResponse:
+        sample = read_response(self.model, self.reward.evaluator, task, response)
         if sample.outcome.verdict == "infrastructure_failure":
-            return ScoredReply(sample, self.reward.grade(task, None, sample.outcome, well_formed=False))
-        text = sample.raw_response or ""
-        box = predicted_box(self.model, task, text) if self.reward.reads_boxes else None
-        well_formed = self.format.holds(text, sample)
-        return ScoredReply(sample, self.reward.grade(task, sample.action, sample.outcome, well_formed=well_formed, box=box))
+            return ScoredResponse(sample, self.reward.grade(task, None, sample.outcome, well_formed=False))
+        box = predicted_box(self.model, task, response.readable) if self.reward.reads_boxes else None
+        well_formed = self.format.holds(response.in_full, sample)
+        return ScoredResponse(sample, self.reward.grade(task, sample.action, sample.outcome, well_formed=well_formed, box=box))
 
 
 def predicted_box(model: ABCModel, task: StepTaskModel, text: str) -> Box | None:
@@ -96,9 +102,9 @@ def predicted_box(model: ABCModel, task: StepTaskModel, text: str) -> Box | None
 
 def open_scorer(
     model: str = "qwen2.5-vl-7b-ui-s1", reward: str = "ui-s1", *, protocol: str | None = None, **weights: float
-) -> ReplyScorer:
+) -> ResponseScorer:
     """A scorer by registered names: a checkpoint (`guieval models`), a reward and a protocol (default: the reward's own).
 
     Raises :class:`guieval.errors.UsageError` with the nearest name for an unknown one.
     """
-    return ReplyScorer(load_model(model), get_reward(reward, protocol=protocol, **weights))
+    return ResponseScorer(load_model(model), get_reward(reward, protocol=protocol, **weights))

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from guieval.actions import Open, Type, Unsupported
 from guieval.evaluation import ActionEvaluator
 from guieval.journal import Journal, Records
-from guieval.models import ModelConfig, ParsedResponse
-from guieval.models.scored_reply import read_reply, storable
+from guieval.models import ModelConfig, ParsedResponse, Response
+from guieval.models.scored_response import read_response, storable
 from guieval.registry import load_model
 from guieval.steps import Sample, StepRecord, StepTaskModel, whole_text
 from tests.checkpoints import of_each_kind
@@ -66,14 +66,14 @@ def nested(levels: int) -> dict[str, Any]:
 )
 def test_whatever_a_parser_makes_of_a_reply_is_read_back_from_the_journal(tmp_path: Path, arguments: dict[str, Any]) -> None:
     model = model_that(lambda text: ParsedResponse(Unsupported(name="odd\ud83d", arguments=arguments), "thought \udc00"))
-    sample = read_reply(model, EVALUATOR, TASK, "raw \ud83d\0", reasoning="r\udfff")
+    sample = read_response(model, EVALUATOR, TASK, Response("raw \ud83d\0", "r\udfff"))
     assert sample.outcome.verdict == "unsupported"
     assert journalled(sample, tmp_path) == sample
 
 
 @given(st.text(st.characters(exclude_categories=())))
 def test_any_reply_is_kept_whole_but_for_half_surrogates(text: str) -> None:
-    sample = read_reply(SCRIPTED, EVALUATOR, TASK, text)
+    sample = read_response(SCRIPTED, EVALUATOR, TASK, text)
     assert sample.raw_response == whole_text(text)
     assert Sample.model_validate_json(sample.model_dump_json()) == sample
     if not any("\ud800" <= each <= "\udfff" for each in text):
@@ -102,22 +102,22 @@ def crash(_: str) -> Any:
     ids=["raises", "nothing", "no action", "no text"],
 )
 def test_an_adapters_bug_is_not_scored_and_keeps_the_reply(tmp_path: Path, parse: Callable[[str], Any]) -> None:
-    sample = read_reply(model_that(parse), EVALUATOR, TASK, "the reply", attempts=3)
+    sample = read_response(model_that(parse), EVALUATOR, TASK, Response("the reply", attempts=3))
     assert sample.outcome.verdict == "infrastructure_failure" and sample.error is not None and sample.error.stage == "parse"
     assert (sample.raw_response, sample.attempts, sample.action) == ("the reply", 3, None)
     assert journalled(sample, tmp_path) == sample
 
 
 def test_a_reply_without_action_is_the_models_mistake() -> None:
-    sample = read_reply(SCRIPTED, EVALUATOR, TASK, "no action")
+    sample = read_response(SCRIPTED, EVALUATOR, TASK, "no action")
     assert sample.outcome.verdict == "unparseable" and sample.error is not None and sample.raw_response == "no action"
 
 
 def test_the_servers_reasoning_stands_in_for_a_missing_thought() -> None:
     text = json.dumps({"action": ACTIONS[1].model_dump(mode="json")})
-    assert read_reply(SCRIPTED, EVALUATOR, TASK, text, reasoning="because").thought == "because"
+    assert read_response(SCRIPTED, EVALUATOR, TASK, Response(text, "because")).thought == "because"
     own = json.dumps({"thought": "own", "action": ACTIONS[1].model_dump(mode="json")})
-    assert read_reply(SCRIPTED, EVALUATOR, TASK, own, reasoning="because").thought == "own"
+    assert read_response(SCRIPTED, EVALUATOR, TASK, Response(own, "because")).thought == "own"
 
 
 LONG = "x" * 30_000
@@ -138,7 +138,7 @@ def test_the_message_about_a_long_reply_is_short(name: str) -> None:
         CALL.format(name="mobile_use", arguments=f'{{"action": "swipe", "direction": "{LONG}"}}'),
         CALL.format(name="mobile_use", arguments=f'{{"action": "terminate", "status": "{LONG}"}}'),
     ]
-    samples = [read_reply(model, EVALUATOR, TASK, reply) for reply in replies]
+    samples = [read_response(model, EVALUATOR, TASK, reply) for reply in replies]
     sentence = [text for each in samples for text in (each.outcome.reason, each.error.message if each.error else "")]
     assert max(map(len, sentence)) < 300 and any(sentence)
 
@@ -147,5 +147,5 @@ def test_the_message_about_an_adapters_bug_is_short() -> None:
     def fails(text: str) -> Any:
         raise RuntimeError(f"begin {LONG} end")
 
-    message = read_reply(model_that(fails), EVALUATOR, TASK, LONG).outcome.reason
+    message = read_response(model_that(fails), EVALUATOR, TASK, LONG).outcome.reason
     assert len(message) < 300 and message.startswith("RuntimeError: begin xx") and message.endswith("xx end")

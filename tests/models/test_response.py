@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from guieval.data.screenshots import Screenshot
 from guieval.engines.http.chat_body import chat_body
 from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
-from guieval.engines.http.tool_calls import calls_as_text, text_as_calls
 from guieval.errors import UsageError
-from guieval.models import Reply, Request
+from guieval.models import Request, Response
+from guieval.models.response import calls_in
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.engines.conftest import MakeRequest
 from tests.engines.http.test_openai_engine import ask, ask_raw, completion
@@ -51,7 +51,7 @@ def call(name: Any, arguments: Any) -> dict[str, Any]:
     ],
 )
 def test_calls_become_text(content: str, calls: object, text: str) -> None:
-    assert calls_as_text(content, calls) == text
+    assert Response.of({"content": content, "tool_calls": calls}).written == text
 
 
 values = st.recursive(
@@ -69,9 +69,9 @@ values = st.recursive(
 def test_the_way_there_and_back(calls: list[tuple[str, dict[str, Any]]]) -> None:
     """Whatever the arguments hold, the tags and line breaks included."""
     sent = [call(name, json.dumps(arguments)) for name, arguments in calls]
-    words, found = text_as_calls(calls_as_text("I see.", sent))
+    words, found = calls_in(Response.of({"content": "I see.", "tool_calls": sent}).written)
     assert words == "I see."
-    assert [(each["function"]["name"], json.loads(each["function"]["arguments"])) for each in found] == calls
+    assert [(each.name, each.arguments) for each in found] == calls
 
 
 @every_row(
@@ -88,7 +88,7 @@ def test_the_way_there_and_back(calls: list[tuple[str, dict[str, Any]]]) -> None
     ],
 )
 def test_what_is_no_call_stays_words(text: str) -> None:
-    assert text_as_calls(text) == (text, [])
+    assert calls_in(text) == (text, ())
 
 
 @every_row(
@@ -102,7 +102,7 @@ def test_what_is_no_call_stays_words(text: str) -> None:
     ],
 )
 def test_the_engine_reads_calls_and_refusals(message: dict[str, Any], text: str, make_request: MakeRequest) -> None:
-    assert ask_raw([completion(message)], make_request()).text == text
+    assert ask_raw([completion(message)], make_request()).written == text
 
 
 def asked(make_request: MakeRequest, **changes: Any) -> dict[str, Any]:
@@ -131,8 +131,8 @@ def test_the_mock_server_calls_functions_where_they_are_offered(offered: bool, m
     request = make_request('"tools": [{', extra={"tools": TOOLS} if offered else {})
     with MockServer(MockSettings(policy="fixed", reply=reply)) as server:
         settings = OpenAISettings(base_urls=(server.base_url,), model="m")
-        sentence: Reply = ask(OpenAIEngine(settings), request)
-    assert (sentence.text, sentence.finish_reason) == (reply, "tool_calls" if offered else "stop")
+        sentence: Response = ask(OpenAIEngine(settings), request)
+    assert (sentence.written, sentence.finish_reason) == (reply, "tool_calls" if offered else "stop")
 
 
 def test_the_mock_server_sends_what_is_no_call_as_words(make_request: MakeRequest) -> None:
@@ -140,4 +140,4 @@ def test_the_mock_server_sends_what_is_no_call_as_words(make_request: MakeReques
         sentence = ask(
             OpenAIEngine(OpenAISettings(base_urls=(server.base_url,), model="m")), make_request(extra={"tools": TOOLS})
         )
-    assert (sentence.text, sentence.finish_reason) == ("<tool_call> {", "stop")
+    assert (sentence.written, sentence.finish_reason) == ("<tool_call> {", "stop")
