@@ -1,12 +1,5 @@
 from __future__ import annotations
 
-import json
-from collections import Counter
-from pathlib import Path
-from typing import Any
-
-import pytest
-
 from guieval.actions import Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ImageRef
@@ -115,24 +108,3 @@ test_refusals = refuses(
     ("[500, 750]", "not an object"),
     ("POINT:[500,750]", "not an object"),
 )
-
-
-def test_real_replies(shared_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """11 replies; the source states its own reading of five, the others are examples of the README and an issue."""
-    counts: Counter[str] = Counter()
-    for line in (shared_data / "model_outputs" / "agentcpm_gui.jsonl").read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        parsed = MODEL.parse_response(step(), row["raw_response"])
-        written = json.loads(row["raw_response"])
-        assert parsed.thought == written.get("thought")
-        stated: dict[str, Any] | None = row["expected_action_if_the_source_states_it"]
-        rendered = json.loads(MODEL.render(step(), parsed.action, parsed.thought))
-        assert rendered == written
-        if stated is not None:
-            assert {key: value for key, value in rendered.items() if key != "thought"} == {
-                key: value for key, value in stated.items() if key != "basis"
-            }
-        counts["same as stated" if stated else parsed.action.type] += 1
-    with capsys.disabled():
-        print("\nagentcpm_gui: " + "; ".join(f"{count} {what}" for what, count in counts.most_common()))
-    assert counts == {"same as stated": 5, "CLICK": 2, "PRESS": 1, "WAIT": 1, "SCROLL": 1, "TYPE": 1}

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
 from guieval.actions import Click, Hotkey, Open, Point, Press, Scroll, Stop, Type
-from guieval.history import HistoryEntry
 from guieval.registry import load_model
 
-from .steps import GROUNDING, adapter, outside, step
+from .steps import GROUNDING, adapter, outside, own, step
 from .tables import means, reads, refuses
 
 INFIGUI = load_model("infigui-r1-3b")
@@ -13,9 +12,7 @@ SILENT = load_model("infigui-r1-3b", thinking=False)
 
 def test_an_own_call_is_repeated_as_it_was_written() -> None:
     raw = '<think>a</think>\n<tool_call>\n{"name": "mobile_use", "arguments": {"action": "wait", "time": 2.0}}\n</tool_call>'
-    read = INFIGUI.parse_response(step(), raw)
-    entry = HistoryEntry(step(), read.action, read.thought, read.conclusion, raw, "model")
-    assert INFIGUI.prepare_input(step(), (entry,)).text.endswith('Step 1: {"action": "wait", "time": 2.0}; ')
+    assert INFIGUI.prepare_input(step(), (own(INFIGUI, raw),)).text.endswith('Step 1: {"action": "wait", "time": 2.0}; ')
 
 
 def test_frame() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from guieval.actions import Action, Click, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.history import HistoryEntry, reference_entry
 
-from .steps import GROUNDING, adapter, outside, past, step
+from .steps import GROUNDING, adapter, outside, own, past, step
 from .tables import means, reads, refuses, writes
 
 MIMO = adapter("mimo_vl")
@@ -53,9 +53,7 @@ def test_every_other_past_action() -> None:
 
 def test_its_own_past_is_written_in_the_same_form() -> None:
     raw = '<think>\nHm.\n</think>\n\n```json\n[{"action": "click", "start_point": [546, 1806]}]\n```'
-    read = MIMO.parse_response(step(), raw)
-    entry = HistoryEntry(step(), read.action, read.thought, read.conclusion, raw, "model")
-    assert result(entry) == 'Step 0: {"action_name": "click", "start_point": [540, 1800]}.'
+    assert result(own(MIMO, raw)) == 'Step 0: {"action_name": "click", "start_point": [540, 1800]}.'
 
 
 def test_large_screenshots_are_shrunk_to_4096_tokens() -> None:

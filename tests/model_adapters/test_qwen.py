@@ -1,15 +1,13 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from guieval.actions import Answer, Click, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.errors import UsageError
-from guieval.history import HistoryEntry
+from guieval.history import reference_entry
 from tests.rows import every_row
 
-from .steps import GROUNDING, adapter, outside, past, step
+from .steps import GROUNDING, adapter, outside, own, step
 from .tables import means, reads, refuses
 
 QWEN25 = adapter("qwen2_5_vl")
@@ -188,17 +186,14 @@ def test_thoughts_and_conclusions(text: str, thought: str, conclusion: str) -> N
     assert (parsed.thought, parsed.conclusion) == (thought, conclusion)
 
 
-def own(raw: str, **changes: Any) -> HistoryEntry:
-    """A past step as the model's own history tells it, read from the raw reply."""
-    task = step(**changes)
-    parsed = QWEN25.parse_response(task, raw)
-    return HistoryEntry(task, parsed.action, parsed.thought, parsed.conclusion, raw, "model")
-
-
 def test_qwen25_writes_its_own_past_calls_as_it_made_them() -> None:
     swipe = '{"name": "mobile_use", "arguments": {"action": "swipe", "coordinate": [540, 2000], "coordinate2": [540, 99]}}'
     flat = '{"name": "left_click", "arguments": [546, 1204]}'
-    query = QWEN25.prepare_input(step(), [own(f"<tool_call>\n{swipe}\n</tool_call>"), own(flat)]).messages[-1].parts[0]
+    query = (
+        QWEN25.prepare_input(step(), [own(QWEN25, f"<tool_call>\n{swipe}\n</tool_call>"), own(QWEN25, flat)])
+        .messages[-1]
+        .parts[0]
+    )
     assert isinstance(query, str)
     assert query.endswith(
         f'Step 1: {swipe}; Step 2: {{"name": "mobile_use", "arguments": {{"action": "click", "coordinate": [546, 1204]}}}}; '
@@ -226,8 +221,7 @@ def test_qwen25_reply_with_thinking_and_conclusion() -> None:
 
 
 def test_what_the_format_has_no_word_for_is_still_written_into_the_history() -> None:
-    entry = past(1)[0]
-    recent = entry.__class__(step(Press(button="RECENT")), Press(button="RECENT"), None, None, None, "reference")
+    recent = reference_entry(step(Press(button="RECENT")))
     assert '{"action": "system_button", "button": "Menu"}' in QWEN25.prepare_input(step(), [recent]).text
     with pytest.raises(ValueError, match="has no word for"):
         QWEN25.render(step(), Press(button="RECENT"))

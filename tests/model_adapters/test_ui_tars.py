@@ -20,11 +20,11 @@ from guieval.actions import (
     Wait,
 )
 from guieval.errors import UsageError
-from guieval.history import HistoryEntry
+from guieval.history import reference_entry
 from guieval.models import ImageRef, Message
 from tests.rows import every_row
 
-from .steps import GROUNDING, LOW, adapter, outside, past, step
+from .steps import GROUNDING, LOW, adapter, outside, own, past, step
 from .tables import means, reads, refuses, writes
 
 V1 = adapter("ui_tars")
@@ -52,9 +52,7 @@ def shape(messages: tuple[Message, ...]) -> str:
     ],
 )
 def test_own_past_calls_are_written_as_they_were_made(raw: str, result: str) -> None:
-    task = step(low_level_instruction="the reference's words")
-    parsed = V15.parse_response(task, raw)
-    entry = HistoryEntry(task, parsed.action, parsed.thought, parsed.conclusion, raw, "model")
+    entry = own(V15, raw, low_level_instruction="the reference's words")
     answer = next(message for message in V15.prepare_input(step(), [entry]).messages if message.role == "assistant")
     assert answer.parts == (f"Thought: Up.\nAction: {result}",)
 
@@ -219,7 +217,7 @@ def test_what_no_prompt_lists_is_still_written_into_the_history() -> None:
         (Wait(), "wait()"),
         (Stop(status="impossible"), "call_user()"),
     ):
-        entry = past(1)[0].__class__(step(action), action, None, "Go on", None, "reference")
+        entry = reference_entry(step(action, low_level_instruction="Go on"))
         assert f"Thought: Go on\nAction: {call}" in V15.prepare_input(step(), [entry]).text
         with pytest.raises(ValueError, match="has no word for"):
             V15.render(step(), action)
