@@ -11,7 +11,7 @@ from guieval.history import reference_entry
 from guieval.models import ABCModel, ImageRef
 
 from .steps import GROUNDING, adapter, outside, own, past, step
-from .tables import means, reads, refuses
+from .tables import means, reads, refuses, thinks
 
 OLD = adapter("glm_4_1v")
 NEW = adapter("glm_4_5v")
@@ -196,16 +196,13 @@ test_refusals = refuses(
 )
 
 
-def test_thoughts_and_conclusions() -> None:
-    text = f"<think>\nThe Action: tap.\n</think>\n{boxed(TAP)}"
-    assert (NEW.parse_response(step(), text).thought, NEW.parse_response(step(), text).conclusion) == (
-        "The Action: tap.",
-        "The bell.",
-    )
-    # where the server took the thought out, the reason must not stand in for it; with thinking off there is no other
-    assert NEW.parse_response(step(), boxed(TAP)).thought is None
-    assert SILENT.parse_response(step(), "<think></think>" + boxed(TAP)).thought == "The bell."
-    assert NEW.parse_response(step(), boxed(TAP).replace("The bell.", "None")).conclusion is None
+test_thoughts_and_conclusions = thinks(
+    NEW,
+    (f"<think>\nThe Action: tap.\n</think>\n{boxed(TAP)}", "The Action: tap.", "The bell."),
+    (boxed(TAP), None, "The bell."),  # where the server took the thought out, the reason must not stand in for it
+    (boxed(TAP).replace("The bell.", "None"), None, None),
+)
+test_with_thinking_off_the_reason_is_the_thought = thinks(SILENT, ("<think></think>" + boxed(TAP), "The bell."))
 
 
 def test_rendered_replies() -> None:

@@ -1,15 +1,12 @@
 from __future__ import annotations
 
-import pytest
-
 from guieval.actions import Answer, Click, Drag, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
-from guieval.errors import UsageError
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ImageRef, Message
 from guieval.testing.conformance import check_adapter
 
 from .steps import CLICK, GROUNDING, adapter, outside, own, past, step
-from .tables import means, reads, refuses, writes
+from .tables import means, reads, refuses, thinks, writes
 
 OWL = adapter("gui_owl")
 SILENT = adapter("gui_owl", thinking=False)
@@ -192,16 +189,11 @@ test_replies = reads(
 )
 
 
-def test_the_conclusion_of_a_continued_turn() -> None:
-    parsed = OWL.parse_response(step(), SWIPE.partition("</thinking>\n")[2])
-    assert (parsed.thought, parsed.conclusion) == (None, "Scrolled down")
-
-
-def test_a_special_token_is_no_part_of_the_conclusion() -> None:
-    parsed = OWL.parse_response(step(), f"<thinking>\na\n</thinking>\n{CLICKED}\n<conclusion>\nTapped<|im_end|>")
-    assert (parsed.thought, parsed.conclusion) == ("a", "Tapped")
-
-
+test_thoughts_and_conclusions = thinks(
+    OWL,
+    (SWIPE.partition("</thinking>\n")[2], None, "Scrolled down"),  # a continued turn
+    (f"<thinking>\na\n</thinking>\n{CLICKED}\n<conclusion>\nTapped<|im_end|>", "a", "Tapped"),
+)
 test_calls = writes(OWL, (CLICK, call('{"action": "click", "coordinate": [546, 1806]}')), (Press(button="RECENT"), None))
 test_without_thinking_there_is_no_conclusion = writes(
     SILENT, (Open(app="A"), call('{"action": "open", "text": "A"}')), conclusion="Opened"
@@ -253,8 +245,3 @@ def test_what_the_format_has_no_word_for_is_still_written_into_the_past() -> Non
 def test_it_conforms_with_the_past_as_turns() -> None:
     assert check_adapter(TURNS) == []
     assert check_adapter(adapter("gui_owl", thinking=False, history="turns", max_images=1)) == []
-
-
-def test_an_unknown_form_of_history_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"'images'.*'history'"):
-        adapter("gui_owl", history="images")

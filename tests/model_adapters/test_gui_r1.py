@@ -2,14 +2,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from guieval.actions import Action, Click, Direction, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
+from guieval.actions import Action, Click, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ABCModel, ImageRef
 from guieval.registry import load_model
 from tests.rows import every_row
 
 from .steps import GROUNDING, adapter, outside, step
-from .tables import means, reads, refuses
+from .tables import means, reads, refuses, thinks
 
 CONTROL = load_model("gui-r1-7b")
 ODYSSEY = adapter("gui_r1", prompt="guiodyssey")
@@ -169,30 +169,18 @@ test_refuses = refuses(
 )
 
 
-def test_thought() -> None:
-    assert CONTROL.parse_response(step(), answer("wait")).thought == "The bar."
-    rehearsed = f"<think> not <answer>x</answer> but </think><answer>{CLICK}</answer>"
-    assert CONTROL.parse_response(step(), rehearsed).thought == "not <answer>x</answer> but"
-    assert CONTROL.parse_response(step(), f"<answer>{CLICK}</answer>").thought is None
+test_thoughts = thinks(
+    CONTROL,
+    (answer("wait"), "The bar."),
+    (f"<think> not <answer>x</answer> but </think><answer>{CLICK}</answer>", "not <answer>x</answer> but"),
+    (f"<answer>{CLICK}</answer>", None),
+)
+
+
+def test_a_thought_is_written_before_the_answer() -> None:
     written = CONTROL.render(step(), Press(button="BACK"), "I leave.")
     filler = "'point': [-100, -100], 'input_text': 'no input text'"
     assert written == f"<think> I leave. </think> <answer>[{{'action': 'press_back', {filler}}}]</answer>"
-
-
-@every_row(
-    ("options", "down"),
-    [
-        ({"prompt": "androidcontrol"}, "up"),
-        ({"prompt": "guiodyssey"}, "down"),
-        ({"prompt": "androidcontrol", "scroll_words": "finger"}, "down"),
-        ({"prompt": "guiodyssey", "scroll_words": "content"}, "up"),
-    ],
-)
-def test_scroll_words_go_by_the_prompt_and_can_be_set(options: dict[str, Any], down: Direction) -> None:
-    model = adapter("gui_r1", **options)
-    action = model.parse_response(step(), answer("scroll", "'down'")).action
-    assert action == Scroll(point=MIDDLE, direction=down)
-    assert "'input_text': 'down'}" in model.render(step(), action)
 
 
 test_grounding_answers = means(

@@ -4,7 +4,7 @@ from guieval.actions import Click, Hotkey, Open, Point, Press, Scroll, Stop, Typ
 from guieval.registry import load_model
 
 from .steps import GROUNDING, adapter, outside, own, step
-from .tables import means, reads, refuses
+from .tables import means, reads, refuses, thinks
 
 INFIGUI = load_model("infigui-r1-3b")
 SILENT = load_model("infigui-r1-3b", thinking=False)
@@ -81,15 +81,19 @@ test_refuses = refuses(
 )
 
 
-def test_thought_and_sub_goal() -> None:
-    read = INFIGUI.parse_response(step(), "<think>\nThe bar. <step>Tap the bar.</step>\n</think>\n" + CLICK)
-    assert (read.thought, read.conclusion) == ("The bar. <step>Tap the bar.</step>", "Tap the bar.")
+test_thought_and_sub_goal = thinks(
+    INFIGUI,
+    ("<think>\nThe bar. <step>Tap the bar.</step>\n</think>\n" + CLICK, "The bar. <step>Tap the bar.</step>", "Tap the bar."),
+    (CLICK, None, None),
+)
+
+
+def test_a_sub_goal_is_written_into_the_thought() -> None:
     written = INFIGUI.render(step(), Press(button="HOME"), "I leave.", "Go home.")
     assert written == (
         "<think>\nI leave.\n<step>Go home.</step>\n</think>\n" + call('{"action": "system_button", "button": "Home"}')
     )
     assert SILENT.render(step(), Press(button="HOME"), "I leave.", "Go home.").startswith("<tool_call>")
-    assert INFIGUI.parse_response(step(), CLICK).conclusion is None
 
 
 test_grounding_answers = means(

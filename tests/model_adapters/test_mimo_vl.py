@@ -6,7 +6,7 @@ from guieval.actions import Action, Click, Hotkey, LongPress, Open, Point, Press
 from guieval.history import HistoryEntry, reference_entry
 
 from .steps import GROUNDING, adapter, outside, own, past, step
-from .tables import means, reads, refuses, writes
+from .tables import means, reads, refuses, thinks, writes
 
 MIMO = adapter("mimo_vl")
 
@@ -169,15 +169,7 @@ test_refusals = refuses(
 )
 
 
-def test_thoughts() -> None:
-    assert MIMO.parse_response(step(), fenced(TAP)).thought == "Hm."
-    assert MIMO.parse_response(step(), fenced(TAP).replace("Hm.\n", "")).thought is None
-
-
-def test_a_scroll_word_can_name_the_view() -> None:
-    text = fenced('{"action": "scroll", "direction": "down"}')
-    read = adapter("mimo_vl", scroll_words="content").parse_response(step(), text)
-    assert read.action == Scroll(point=Point(500.0, 500.0), direction="up")
+test_thoughts = thinks(MIMO, (fenced(TAP), "Hm."), (fenced(TAP).replace("Hm.\n", ""), None))
 
 
 test_rendered_replies = writes(

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guieval.actions import Click, LongPress, Open, Press, Scroll, Stop, Type, Wait
-from guieval.errors import DataError, ParseError, UsageError
+from guieval.errors import DataError, ParseError
 from guieval.models import ABCModel, ImageRef, ModelInput
 from guieval.registry import load_benchmark, load_model
 from guieval.scoring.score import evaluate_run
@@ -21,7 +21,7 @@ from tests.rows import every_row
 
 from .replies import rows
 from .steps import CLICK, GROUNDING, adapter, past, step
-from .tables import means, reads, refuses
+from .tables import means, reads, refuses, thinks
 
 MODEL = adapter("openai_tools")
 CLAUDE = load_model("claude-sonnet-4-6")
@@ -131,11 +131,6 @@ def test_without_the_interface_the_functions_are_described() -> None:
     assert model.render(step(), CLICK) == '{"name": "click", "arguments": {"x": 500, "y": 750}}'
 
 
-def test_a_frame_that_is_none_is_refused() -> None:
-    with pytest.raises(UsageError, match="cannot use '0-999' as option 'frame'"):
-        adapter("openai_tools", frame="0-999")
-
-
 # Images that are shrunk, and coordinates in them
 
 
@@ -239,19 +234,15 @@ test_a_grounding_query_may_be_answered_by_the_place_alone = means(MODEL, CLICK, 
 test_a_step_may_not_be_answered_by_a_place_alone = refuses(MODEL, *PLACES)
 
 
-@every_row(
-    ("text", "thought"),
-    [
-        ('<tool_call>\n{"name": "wait", "arguments": {"thought": " It loads. "}}\n</tool_call>', "It loads."),
-        ('Words.\n<tool_call>\n{"name": "wait", "arguments": {"thought": "It loads."}}\n</tool_call>', "It loads."),
-        ('Words.\n<tool_call>\n{"name": "wait", "arguments": {}}\n</tool_call>', "Words."),
-        ('<think>Hm.</think>Words.\n<tool_call>\n{"name": "wait", "arguments": {}}\n</tool_call>', "Hm."),
-        ("It loads.\nwait(seconds=1)", "It loads."),
-        ('{"name": "wait", "arguments": {"thought": ""}}', None),
-    ],
+test_the_thought_is_the_argument_or_what_stands_before_the_call = thinks(
+    MODEL,
+    ('<tool_call>\n{"name": "wait", "arguments": {"thought": " It loads. "}}\n</tool_call>', "It loads."),
+    ('Words.\n<tool_call>\n{"name": "wait", "arguments": {"thought": "It loads."}}\n</tool_call>', "It loads."),
+    ('Words.\n<tool_call>\n{"name": "wait", "arguments": {}}\n</tool_call>', "Words."),
+    ('<think>Hm.</think>Words.\n<tool_call>\n{"name": "wait", "arguments": {}}\n</tool_call>', "Hm."),
+    ("It loads.\nwait(seconds=1)", "It loads."),
+    ('{"name": "wait", "arguments": {"thought": ""}}', None),
 )
-def test_the_thought_is_the_argument_or_what_stands_before_the_call(text: str, thought: str | None) -> None:
-    assert MODEL.parse_response(step(), text).thought == thought
 
 
 def test_a_typed_text_may_look_like_a_call() -> None:

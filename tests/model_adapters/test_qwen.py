@@ -3,12 +3,10 @@ from __future__ import annotations
 import pytest
 
 from guieval.actions import Answer, Click, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
-from guieval.errors import UsageError
 from guieval.history import reference_entry
-from tests.rows import every_row
 
 from .steps import GROUNDING, adapter, outside, own, step
-from .tables import means, reads, refuses
+from .tables import means, reads, refuses, thinks
 
 QWEN25 = adapter("qwen2_5_vl")
 QWEN3 = adapter("qwen3_vl")
@@ -31,11 +29,6 @@ test_qwen3_reads_lists_in_0_to_999_where_that_is_chosen = reads(
     (CALL, Click(point=Point(1000, 0))),
     task=GROUNDING,
 )
-
-
-def test_lists_have_one_of_two_scales() -> None:
-    with pytest.raises(UsageError, match="cannot use 998 as option 'list_scale'"):
-        adapter("qwen3_vl", list_scale=998)
 
 
 def test_images_are_resized_here_only_where_a_limit_binds() -> None:
@@ -172,18 +165,19 @@ test_a_part_of_a_grounding_answer_is_none = refuses(
 )
 
 
-@every_row(
-    ("text", "thought", "conclusion"),
-    [
-        ('**Thought:** the bar.\n**Action:** "tap it"\n' + click(5, 6), "the bar.", "tap it"),
-        ("thought: the bar.\naction：tap it\n" + click(5, 6), "the bar.", "tap it"),
-        ("Thought: I use a <tool_call>.\nAction: tap it\n" + click(5, 6), "I use a <tool_call>.", "tap it"),
-        ("Thought: the [bar].\nAction: tap it\n```json\n" + click(5, 6)[12:-13] + "\n```", "the [bar].", "tap it"),
-    ],
+test_thoughts_and_conclusions = thinks(
+    QWEN3,
+    ('**Thought:** the bar.\n**Action:** "tap it"\n' + click(5, 6), "the bar.", "tap it"),
+    ("thought: the bar.\naction：tap it\n" + click(5, 6), "the bar.", "tap it"),
+    ("Thought: I use a <tool_call>.\nAction: tap it\n" + click(5, 6), "I use a <tool_call>.", "tap it"),
+    ("Thought: the [bar].\nAction: tap it\n```json\n" + click(5, 6)[12:-13] + "\n```", "the [bar].", "tap it"),
+    # a thinking checkpoint's reply starts inside its reasoning
+    (
+        "The bar.\nI tap it.\n</think>\n\nThought: Short.\nAction: I tapped.\n" + click(447, 81),
+        "The bar.\nI tap it.",
+        "I tapped.",
+    ),
 )
-def test_thoughts_and_conclusions(text: str, thought: str, conclusion: str) -> None:
-    parsed = QWEN3.parse_response(step(), text)
-    assert (parsed.thought, parsed.conclusion) == (thought, conclusion)
 
 
 def test_qwen25_writes_its_own_past_calls_as_it_made_them() -> None:
@@ -206,12 +200,6 @@ def test_qwen3_reply_in_three_parts() -> None:
     assert (parsed.thought, parsed.conclusion) == ("To search.", "I tapped on the search bar.")
     assert parsed.action == Click(point=Point(447 * 1000 / 999, 81 * 1000 / 999))
     assert QWEN3.render(step(), parsed.action, parsed.thought, parsed.conclusion) == text
-
-
-def test_qwen3_thinking_reply_starts_inside_its_reasoning() -> None:
-    text = "The bar is on top.\nI will tap it.\n</think>\n\nThought: Short.\nAction: I tapped.\n" + click(447, 81)
-    parsed = QWEN3.parse_response(step(), text)
-    assert (parsed.thought, parsed.conclusion) == ("The bar is on top.\nI will tap it.", "I tapped.")
 
 
 def test_qwen25_reply_with_thinking_and_conclusion() -> None:

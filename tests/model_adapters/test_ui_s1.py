@@ -2,10 +2,7 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from guieval.actions import Action, Answer, Click, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
-from guieval.errors import UsageError
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ImageRef, Message
 from tests.rows import every_row
@@ -32,8 +29,6 @@ def test_examples_as_the_code_sends_them() -> None:
     assert f"Example outputs:\n{thought}{action}{thought}<action>\n" in paper
     assert f"Example outputs:\n{action}<action>\n" in code
     assert code == paper.replace(thought, "")
-    with pytest.raises(UsageError, match="'examples'"):
-        adapter("ui_s1", examples="none")
 
 
 OWN = "<think>\nThe list.\n</think>\n<action>\n" + json.dumps({"action": "click", "coordinate": [546, 1806]}) + "\n</action>"

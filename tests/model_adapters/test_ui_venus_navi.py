@@ -14,7 +14,7 @@ from guieval.registry import load_model
 from tests.rows import every_row
 
 from .steps import GROUNDING, adapter, outside, own, past, step
-from .tables import means, reads, refuses
+from .tables import means, reads, refuses, thinks
 
 NAVI_7B = load_model("ui-venus-navi-7b")
 NAVI_72B = load_model("ui-venus-navi-72b")
@@ -239,24 +239,13 @@ test_refuses = refuses(
 )
 
 
-def test_thought_and_conclusion() -> None:
-    read = NAVI_7B.parse_response(step(), tagged("Wait()"))
-    assert (read.thought, read.conclusion) == ("The bar.", "Tapped it.")
-    rehearsed = NAVI_7B.parse_response(step(), "<think>not <action>a</action> but\n</think><action>Wait()</action>")
-    assert rehearsed.thought == "not <action>a</action> but"
-    bare = NAVI_7B.parse_response(step(), "<action>Wait()</action>")
-    assert (bare.thought, bare.conclusion) == (None, None)
-    second = NAVI_7B.parse_response(step(), "<action>Wait()</action>" + tagged("PressBack()"))
-    assert second.conclusion is None
-
-
-def test_the_scroll_word_can_be_the_contents() -> None:
-    model = adapter("ui_venus_navi", scroll_words="content")
-    assert model.parse_response(step(), "<action>Scroll(direction='down')</action>").action == Scroll(
-        point=MIDDLE, direction="up"
-    )
-    written = model.render(step(), Scroll(point=MIDDLE, direction="up"))
-    assert written == "<action>\nScroll(start=(546, 1204), end=(546, 482), direction='down')\n</action>"
+test_thought_and_conclusion = thinks(
+    NAVI_7B,
+    (tagged("Wait()"), "The bar.", "Tapped it."),
+    ("<think>not <action>a</action> but\n</think><action>Wait()</action>", "not <action>a</action> but", None),
+    ("<action>Wait()</action>", None, None),
+    ("<action>Wait()</action>" + tagged("PressBack()"), None, None),
+)
 
 
 test_grounding_answers = means(
