@@ -2,23 +2,12 @@ from __future__ import annotations
 
 from guieval.actions import Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.history import HistoryEntry, reference_entry
-from guieval.models import ImageRef
-from tests.rows import every_row
 
 from .steps import GROUNDING, adapter, outside, past, step
 from .tables import means, reads, refuses, writes
 
 MODEL = adapter("agentcpm_gui")
 AT = Point(500.0, 750.0)
-
-
-@every_row(
-    ("size", "sent"),
-    [((1080, 2400), (504, 1120)), ((1152, 2376), (543, 1120)), ((1920, 1080), (1120, 630)), ((540, 1080), None)],
-)
-def test_the_longer_side_is_at_most_1120(size: tuple[int, int], sent: tuple[int, int] | None) -> None:
-    task = step(screenshot_size=size)
-    assert MODEL.prepare_input(task, ()).images == (ImageRef(task, sent),)
 
 
 def test_past_turns_are_pairs_of_question_and_object() -> None:

@@ -35,22 +35,6 @@ def test_past_is_written_as_conclusions_without_newlines_and_double_quotes() -> 
     )
 
 
-def test_small_screenshots_are_enlarged_further_for_the_computer_prompt() -> None:
-    # 330 x 210 rounds to 12 x 8 patches of 28; 75,264 pixels are below 100 * 28 * 28, and grow by sqrt(78,400 / 69,300)
-    small = step(screenshot_size=(330, 210))
-    assert OWL.frame(small).extent((330, 210)) == (336.0, 224.0)
-    assert OWL.prepare_input(small, ()).images[0].resize is None
-    grounded = small.model_copy(update={"setting": "grounding"})
-    assert OWL.frame(grounded).extent((330, 210)) == (364.0, 224.0)
-    assert OWL.prepare_input(grounded, ()).images[0].resize == (364, 224)
-
-
-def test_limits_are_options() -> None:
-    limited = adapter("gui_owl", min_pixels=256 * 28 * 28, max_pixels=1280 * 28 * 28)
-    assert limited.prepare_input(step(), ()).images[0].resize == (672, 1484)
-    assert limited.parse_response(step(), call('{"action": "click", "coordinate": [336, 1113]}')).action == CLICK
-
-
 # --- the past as turns -----------------------------------------------------------------------------------------------
 
 SWIPE = (

@@ -9,7 +9,7 @@ from guieval.registry import load_model
 from tests.rows import every_row
 
 from .steps import GROUNDING, adapter, outside, step
-from .tables import means, reads, refuses, thinks
+from .tables import means, reads, refuses, thinks, writes
 
 CONTROL = load_model("gui-r1-7b")
 ODYSSEY = adapter("gui_r1", prompt="guiodyssey")
@@ -54,21 +54,17 @@ def test_the_past_on_guiodyssey_is_in_os_atlas_notation(action: Action, result: 
     assert f"history being 'Step 1: {result}\nStep 2: CLICK <point>[[500,750]]</point>'.\n" in text
 
 
-def test_frame() -> None:
-    """The worked anchor: 1080 x 2400, target (540, 1800), i.e. (500, 750)."""
-    action = Click(point=Point(500.0, 750.0))
-    text = "<answer>[{'action': 'click', 'point': [546, 1806], 'input_text': 'no input text'}]</answer>"
-    assert CONTROL.render(step(), action) == text
-    assert CONTROL.parse_response(step(), text).action == action
-    limited = adapter("gui_r1", min_pixels=262144, max_pixels=1280 * 28 * 28)
-    assert limited.prepare_input(step(), ()).images[0].resize == (672, 1484)
-    assert limited.render(step(), action) == text.replace("[546, 1806]", "[336, 1113]")
-
-
 # --- replies ---------------------------------------------------------------------------------------------------------
 
 MIDDLE = Point(500.0, 500.0)  # (546, 1204) of 1092 x 2408
 CLICK = "[{'action': 'click', 'point': [546, 1204], 'input_text': 'no input text'}]"
+
+
+test_a_click = writes(
+    CONTROL,
+    (Click(point=Point(500.0, 750.0)), "[{'action': 'click', 'point': [546, 1806], 'input_text': 'no input text'}]"),
+    wrap=lambda call: f"<answer>{call}</answer>",
+)
 
 
 def answer(action: str, text: str = "'no input text'", point: str = "[-100, -100]") -> str:

@@ -56,15 +56,6 @@ def test_its_own_past_is_written_in_the_same_form() -> None:
     assert result(own(MIMO, raw)) == 'Step 0: {"action_name": "click", "start_point": [540, 1800]}.'
 
 
-def test_large_screenshots_are_shrunk_to_4096_tokens() -> None:
-    """1440 x 3120 rounds to 1428 x 3108 = 4,438,224 pixels, above 3,211,264: divided by sqrt(4,492,800 / 3,211,264) = 1.1828,
-    that is 1217.4 x 2637.8, and rounded down to multiples of 28, 1204 x 2632."""
-    task = step(screenshot_size=(1440, 3120))
-    assert MIMO.prepare_input(task, ()).images[0].resize == (1204, 2632)
-    assert MIMO.parse_response(task, click(602, 1316)).action == Click(point=Point(500.0, 500.0))
-    assert MIMO.prepare_input(step(), ()).images[0].resize is None
-
-
 # --- replies --------------------------------------------------------------------------------------------------------
 
 MIDDLE = Point(500.0, 750.0)

@@ -167,7 +167,7 @@ def test_a_base_checkpoint_cannot_be_given_a_thought() -> None:
         adapter("os_atlas", prompt="base-bbox").prepare_fixed_thought(HIGH, (), "I see it.")
 
 
-def test_recorded_replies(shared_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_recorded_replies(shared_data: Path) -> None:
     """253 replies and reference answers. Their sources state no parse, so each is compared with its own text: all agree."""
     counts: Counter[str] = Counter()
     for row in rows(shared_data, "os_atlas"):
@@ -178,8 +178,6 @@ def test_recorded_replies(shared_data: Path, capsys: pytest.CaptureFixture[str])
             continue
         parsed = adapter("os_atlas").parse_response(HIGH, row.text)
         counts[_as_written(row.text.split("actions:\n")[-1], parsed.action)] += 1
-    with capsys.disabled():
-        print(f"\nos_atlas: {dict(counts)}")
     assert counts == {"CLICK": 193, "TYPE": 56, "OPEN": 1, "LONG_PRESS": 1, "PRESS": 1, "box": 1}
 
 

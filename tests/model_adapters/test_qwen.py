@@ -31,14 +31,6 @@ test_qwen3_reads_lists_in_0_to_999_where_that_is_chosen = reads(
 )
 
 
-def test_images_are_resized_here_only_where_a_limit_binds() -> None:
-    assert QWEN25.prepare_input(step(), ()).images[0].resize is None
-    limited = adapter("qwen2_5_vl", min_pixels=256 * 28 * 28, max_pixels=1280 * 28 * 28)
-    assert limited.prepare_input(step(), ()).images[0].resize == (672, 1484)
-    assert limited.parse_response(step(), click(336, 1113)).action == Click(point=Point(500.0, 750.0))
-    assert QWEN3.prepare_input(step(), ()).images[0].resize is None
-
-
 def click(x: object, y: object) -> str:
     return f'<tool_call>\n{{"name": "mobile_use", "arguments": {{"action": "click", "coordinate": [{x}, {y}]}}}}\n</tool_call>'
 

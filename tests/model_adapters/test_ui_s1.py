@@ -88,14 +88,6 @@ def test_every_turn_states_its_own_step_instruction() -> None:
     assert turns[2].parts == (f"User Instruction: Tap {{instruction}}\n{FORMAT}", ImageRef(task))
 
 
-def test_limits() -> None:
-    # 12,800 patches of 28 x 28; 4000 x 4000 shrinks to the largest square of whole patches below that
-    large = step(screenshot_size=(4000, 4000))
-    assert MODEL.prepare_input(large, ()).images[0].resize == (3164, 3164)
-    assert MODEL.frame(large).extent((4000, 4000)) == (3164.0, 3164.0)
-    assert MODEL.prepare_input(step(), ()).images[0].resize is None
-
-
 # --- replies ---------------------------------------------------------------------------------------------------------
 
 MIDDLE = Point(500.0, 500.0)  # (546, 1204) of 1092 x 2408
