@@ -17,19 +17,9 @@ _MARKS = (
     *"'\"\\{}[](),=:\n\r\0",
     *("\x1b]52;c;aGk=\a", "\x1b[2J", "\u2028", "\u202e", "\ud800", "\\ud83d", "\\u", "é", "：", "｛", "，"),
     *("null", "true", "NaN", "-Infinity", "1e999", "1e308", "-1", "0x1f", "٣"),
-    *(
-        "<think>",
-        "</think>",
-        "<tool_call>",
-        "</tool_call>",
-        "<action>",
-        "<answer>",
-        "<|im_end|>",
-        "<point>",
-        "Action:",
-        "click(",
-    ),
-    *("```json\n", '{"a":', "[[", "]]", "__import__('os')", "../../etc/passwd", "<script>", "9" * 400, "a" * 50),
+    *("<think>", "</think>", "<tool_call>", "</tool_call>", "<action>", "<answer>", "<|im_end|>", "<point>"),
+    *("Action:", "click(", "```json\n", '{"a":', "[[", "]]"),
+    *("__import__('os')", "../../etc/passwd", "<script>", "9" * 400, "a" * 50),
 )
 _VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1, 2**31, 2**63, 2**64 - 1, 10**400, 0.5, -0.0, 1e308, -1e308, float("nan"), float("inf")),

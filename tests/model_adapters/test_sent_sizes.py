@@ -46,6 +46,10 @@ LIMITED: dict[str, Any] = {"min_pixels": 256 * 28 * 28, "max_pixels": 1280 * 28 
         (adapter("mimo_vl"), PHONE, "high", None, (546, 1806)),
         (adapter("gui_r1", min_pixels=262144, max_pixels=1280 * 28 * 28), PHONE, "high", (672, 1484), (336, 1113)),
         (adapter("ui_r1", max_pixels=1_003_520), PHONE, "high", (672, 1484), (336, 1113)),  # README of Qwen2.5-VL
+        (load_model("ui-venus-navi-7b"), PHONE, "high", (644, 1428), (322, 1071)),
+        (load_model("ui-venus-navi-72b"), PHONE, "high", None, (546, 1806)),
+        (load_model("ui-venus-ground-7b"), PHONE, "high", None, (546, 1806)),
+        (load_model("ui-venus-ground-72b"), PHONE, "high", (1204, 2632), (602, 1974)),
         # the longer side is at most 1120
         (adapter("agentcpm_gui"), (1080, 2400), "high", (504, 1120), (500, 750)),
         (adapter("agentcpm_gui"), (1152, 2376), "high", (543, 1120), (500, 750)),

@@ -14,7 +14,7 @@ from guieval.registry import load_model
 from tests.rows import every_row
 
 from .steps import GROUNDING, adapter, outside, own, past, step
-from .tables import means, reads, refuses, thinks
+from .tables import means, reads, refuses, thinks, writes
 
 NAVI_7B = load_model("ui-venus-navi-7b")
 NAVI_72B = load_model("ui-venus-navi-72b")
@@ -72,24 +72,9 @@ def test_every_past_action_is_written(action: Action, result: str) -> None:
 # --- frame -----------------------------------------------------------------------------------------------------------
 
 
-@every_row(
-    ("name", "resized", "click"),
-    [
-        ("ui-venus-navi-7b", (644, 1428), "Click(box=(322, 1071))"),
-        ("ui-venus-navi-72b", (1092, 2408), "Click(box=(546, 1806))"),
-        ("ui-venus-ground-7b", (1092, 2408), "Click(box=(546, 1806))"),
-        ("ui-venus-ground-72b", (1204, 2632), "Click(box=(602, 1974))"),
-    ],
+test_a_click = writes(
+    NAVI_7B, (Click(point=Point(500.0, 750.0)), "Click(box=(322, 1071))"), wrap=lambda call: f"<action>\n{call}\n</action>"
 )
-def test_the_frame_follows_the_checkpoints_limits(name: str, resized: Size, click: str) -> None:
-    """The worked anchor: 1080 x 2400, target (540, 1800), i.e. (500, 750)."""
-    model = load_model(name)
-    limited = model.prepare_input(step(), ()).images[0].resize
-    assert limited == (None if resized == (1092, 2408) else resized)
-    assert model.frame(step()).extent((1080, 2400)) == resized
-    action = Click(point=Point(500.0, 750.0))
-    assert model.render(step(), action) == f"<action>\n{click}\n</action>"
-    assert model.parse_response(step(), f"<action>{click}</action>").action == action
 
 
 @every_row(
