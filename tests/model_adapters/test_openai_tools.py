@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 
 from guieval.actions import Click, LongPress, Open, Press, Scroll, Stop, Type, Wait
 from guieval.errors import ParseError
-from guieval.models import ABCModel, ImageRef, ModelInput
+from guieval.models import ABCModel
 from guieval.registry import load_benchmark, load_model
 from guieval.scoring.score import evaluate_run
 from guieval.testing.mock_server import MockServer, MockSettings
@@ -27,23 +26,6 @@ MODEL = adapter("openai_tools")
 CLAUDE = load_model("claude-sonnet-4-6")
 
 
-def user_text(request: ModelInput) -> str:
-    text, image = request.messages[1].parts
-    assert isinstance(text, str)
-    assert isinstance(image, ImageRef)
-    return text
-
-
-def system_text(request: ModelInput) -> str:
-    (text,) = request.messages[0].parts
-    assert isinstance(text, str)
-    return text
-
-
-def functions(request: ModelInput) -> dict[str, dict[str, Any]]:
-    return {each["function"]["name"]: each["function"]["parameters"] for each in request.extra["tools"]}
-
-
 # What is asked, beside what the golden files hold
 
 
@@ -51,17 +33,19 @@ def test_a_past_place_is_written_in_the_frame_of_the_model() -> None:
     """(500, 750) thousandths of a phone that is sent as 705 x 1568 pixels; x is 352.5, and rounding is half to even."""
     (entry,) = past(1)
     entry = type(entry)(step(), CLICK, None, None, "raw", "model")
-    assert "Step 1: Click at (352, 1176).\n" in user_text(CLAUDE.prepare_input(step(), (entry,)))
-    assert "Step 1: Click at (0.5, 0.75).\n" in user_text(load_model("gpt-4o").prepare_input(step(), (entry,)))
-    assert "Step 1: Click at (500, 750).\n" in user_text(MODEL.prepare_input(step(), (entry,)))
+    assert "Step 1: Click at (352, 1176).\n" in CLAUDE.prepare_input(step(), (entry,)).text
+    assert "Step 1: Click at (0.5, 0.75).\n" in load_model("gpt-4o").prepare_input(step(), (entry,)).text
+    assert "Step 1: Click at (500, 750).\n" in MODEL.prepare_input(step(), (entry,)).text
 
 
 def test_without_the_interface_the_functions_are_described() -> None:
     model = adapter("openai_tools", tools=False)
     request = model.prepare_input(step(), ())
     assert not request.extra
-    described = system_text(request).partition("The functions, as JSON:\n")[2].split("\n")
-    assert [json.loads(line)["name"] for line in described[:8]] == list(functions(MODEL.prepare_input(step(), ())))
+    (text,) = request.messages[0].parts
+    described = str(text).partition("The functions, as JSON:\n")[2].split("\n")
+    offered = [each["function"]["name"] for each in MODEL.prepare_input(step(), ()).extra["tools"]]
+    assert [json.loads(line)["name"] for line in described[:8]] == offered
     assert described[-1] == 'Write the call as one JSON object and nothing else: {"name": FUNCTION, "arguments": {...}}'
     assert model.render(step(), CLICK) == '{"name": "click", "arguments": {"x": 500, "y": 750}}'
 
