@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
-from guieval.models import Reply, Request
+from guieval.models import Reply
+from tests.engines.asking import engine_for, listening
+from tests.engines.conftest import MakeRequest
 
-MakeRequest = Callable[..., Request]
 REQUESTS = 8
 
 
@@ -55,12 +55,9 @@ async def asked(
         finally:
             writer.close()
 
-    server = await asyncio.start_server(handle, "127.0.0.1", 0, ssl=tls)
-    port = server.sockets[0].getsockname()[1]
-    url = f"{'http' if tls is None else 'https'}://127.0.0.1:{port}/v1"
-    engine = OpenAIEngine(OpenAISettings(base_urls=(url,), model="m", timeout=10.0, verify_tls=False, backoff=0.0))
-    try:
-        pairs = []
+    pairs = []
+    async with listening(handle, tls=tls) as port:
+        engine = engine_for(f"{'http' if tls is None else 'https'}://127.0.0.1:{port}/v1", timeout=10.0, verify_tls=False)
         for number in range(REQUESTS):
             name = f"request-{number}"
             pairs.append((name, await engine.generate(make_request("hello", name=name))))
@@ -68,10 +65,8 @@ async def asked(
                 last[0].write(more)
                 for _ in range(9):  # it is there at once, and read in the next turn of the event loop
                     await asyncio.sleep(0)
-        return pairs, connections
-    finally:
         await engine.close()
-        server.close()
+    return pairs, connections
 
 
 READ = 65_536  # what httpcore reads at once
