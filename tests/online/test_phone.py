@@ -11,7 +11,6 @@ import pytest
 from PIL import Image
 
 from guieval.actions import Action, Click, Point, Stop, Wait, executable
-from guieval.errors import UsageError
 from guieval.online import Observation, Score
 from guieval.online.phone import SPARE_STEPS, PhoneEnvironment, judged
 from guieval.registry import load_benchmark
@@ -93,10 +92,3 @@ def test_other_changes_are_side_effects(episodes: list[PhoneEpisode]) -> None:
 def test_actions_that_lead_nowhere_change_nothing() -> None:
     seen, score = played(PhoneEnvironment(), 0, [Wait(), Click(point=Point(0, 0))])
     assert seen[1].screenshot == seen[0].screenshot and not score.side_effects
-
-
-def test_wrong_options_are_refused() -> None:
-    with pytest.raises(UsageError, match="option episodes is 0"):
-        PhoneEnvironment(episodes=0)
-    with pytest.raises(UsageError, match="100 x 100 pixels cannot be drawn"):
-        PhoneEnvironment(width=100, height=100)
