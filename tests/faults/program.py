@@ -24,6 +24,7 @@ from guieval.data.benchmark import ABCBenchmark
 from guieval.journal import METRICS, STEPS, Records
 from guieval.steps import StepRecord
 from guieval.testing.mock_server import MockServer, MockSettings
+from tests.faults.rows import Row
 from tests.programs import started
 from tests.waiting import PATIENCE, until
 
@@ -35,13 +36,15 @@ OPTIONS = {"episodes": 6, "seed": 8}
 class Program:
     """``guieval run`` over ``benchmark``, whose screens are drawn already; ``clean`` is a run that nothing disturbed.
 
-    ``served`` is the name by which requests ask for ``model``; ``running`` are the processes that the test at hand has started.
+    ``served`` is the name by which requests ask for ``model``, and ``variable`` holds the key; ``running`` are the processes
+    that the test at hand has started.
     """
 
     benchmark: ABCBenchmark
     clean: Path
     model: str = MODEL
     served: str = MODEL
+    variable: str = "OPENAI_API_KEY"
     running: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     @property
@@ -96,6 +99,18 @@ class Program:
     ) -> str:
         """As :meth:`start` and :meth:`end`, but in this process, which is faster."""
         return guieval(*self.command(url, directory, *options, **more), folder=directory.parent, code=code, env=env)
+
+    def tried(self, row: Row, directory: Path, **more: Any) -> dict[str, int]:
+        """A run against the server of a row, which prints what the row says; what the server counted."""
+        with self.server(**row.server) as server:
+            row.check_seen(self.run(server.base_url, directory, *row.options, code=row.code, **more))
+            return server.stats()
+
+    def check_resumed(self, directory: Path, *options: str, **more: Any) -> None:
+        """A resume against a healthy server ends as :meth:`check_whole` says."""
+        with self.server(**more.pop("server", {})) as healthy:
+            self.run(healthy.base_url, directory, *options, resume=True, **more)
+        self.check_whole(directory)
 
     def check_whole(self, directory: Path, *, once: bool = True) -> None:
         """The run is complete, says what the clean run says, figures included, and holds every step once (if ``once``)."""

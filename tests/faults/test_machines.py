@@ -308,6 +308,4 @@ def test_a_damaged_screenshot_costs_its_step(program: Program, tmp_path: Path, r
     finally:
         file.write_bytes(whole)
     assert program.check_honest(tmp_path / "run") == 1
-    with program.server() as server:
-        program.run(server.base_url, tmp_path / "run", resume=True)
-    program.check_whole(tmp_path / "run")
+    program.check_resumed(tmp_path / "run")

@@ -145,9 +145,7 @@ def test_patience_ends(program: Program, tmp_path: Path, row: Row) -> None:
     and figures of a clean run."""
     row.check_seen(through_an_outage(program, tmp_path, *row.options, code=row.code, back=NEVER))
     assert failed(tmp_path / "run") == program.check_honest(tmp_path / "run") == 0
-    with program.server() as healthy:
-        program.run(healthy.base_url, tmp_path / "run", resume=True)
-    program.check_whole(tmp_path / "run")
+    program.check_resumed(tmp_path / "run")
 
 
 @rows(
@@ -178,9 +176,7 @@ def test_a_wait_can_be_stopped(program: Program, tmp_path: Path, row: Row) -> No
         process.send_signal(row.server["signal"])
         row.check_seen(program.end(process, row.code))
     assert failed(tmp_path / "run") == 0
-    with program.server() as healthy:
-        program.run(healthy.base_url, tmp_path / "run", resume=True)
-    program.check_whole(tmp_path / "run")
+    program.check_resumed(tmp_path / "run")
 
 
 @rows(
@@ -246,6 +242,14 @@ def test_a_server_that_never_was_is_not_waited_for(program: Program, tmp_path: P
     assert not list(Records(tmp_path / "run"))
 
 
+def prices(folder: Path, model: str) -> str:
+    """A file of prices by which an answer of the model costs 3.06 USD."""
+    file = folder / "prices.yaml"
+    price = {"models": [model], "currency": "USD", "input": 1000, "output": 1000, "source": "here", "as_of": "2026-01"}
+    file.write_text(json.dumps([price]), encoding="utf-8")  # JSON is YAML
+    return str(file)
+
+
 @rows(
     Row(
         "a budget that is reached after an outage",
@@ -256,11 +260,7 @@ def test_a_server_that_never_was_is_not_waited_for(program: Program, tmp_path: P
 )
 def test_a_wait_changes_no_budget(program: Program, tmp_path: Path, row: Row) -> None:
     """No step fails, and a resume without the budget ends with the answers and figures of a clean run."""
-    prices = tmp_path / "prices.yaml"
-    price = {"models": [MODEL], "currency": "USD", "input": 1000, "output": 1000, "source": "this test", "as_of": "2026-01"}
-    prices.write_text(json.dumps([price]), encoding="utf-8")  # JSON is YAML
-    row.check_seen(through_an_outage(program, tmp_path, "--budget", "60", "--prices", str(prices), code=row.code))
+    budget = ("--budget", "60", "--prices", prices(tmp_path, MODEL))
+    row.check_seen(through_an_outage(program, tmp_path, *budget, code=row.code))
     assert failed(tmp_path / "run") == 0
-    with program.server() as healthy:
-        program.run(healthy.base_url, tmp_path / "run", "--set", "budget=null", resume=True)
-    program.check_whole(tmp_path / "run")
+    program.check_resumed(tmp_path / "run", "--set", "budget=null")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,7 @@ from guieval.running.config import RunConfig
 from guieval.running.resume.identity import digest
 from guieval.running.runner import Runner
 from guieval.steps import StepTaskModel
-from tests.rows import every_row
+from tests.checkpoints import of_each_kind
 from tests.scripted import ACTIONS, ListBenchmark, ScriptedEngine, ScriptedModel, make_episode, reply_with, runner_of
 
 EPISODES = [make_episode("1", ACTIONS[:3])]
@@ -80,11 +80,12 @@ def test_a_setting_that_an_adapter_refuses_is_part_of_what_it_does(tmp_path: Pat
         scripted(ScriptedModel, tmp_path).execute(resume=True)
 
 
-@every_row("name", list_models())
-def test_the_same_adapter_asks_in_the_same_words(name: str) -> None:
-    requests = example_requests(load_model(name))
-    assert [setting for setting, *_ in requests] == ["high", "low", "grounding"]
-    assert digest(requests) == digest(example_requests(load_model(name)))
+@pytest.mark.parametrize("names", [of_each_kind, pytest.param(list_models, marks=pytest.mark.full)])
+def test_the_same_adapter_asks_in_the_same_words(names: Callable[[], Sequence[str]]) -> None:
+    for name in names():
+        requests = example_requests(load_model(name))
+        assert [setting for setting, *_ in requests] == ["high", "low", "grounding"], name
+        assert digest(requests) == digest(example_requests(load_model(name))), name
 
 
 @pytest.mark.parametrize("option", [{"prompt": "computer"}, {"max_pixels": 200_000}, {"max_images": 1}])
