@@ -21,11 +21,12 @@ import pytest
 
 from guieval.cli import main
 from guieval.data.benchmark import ABCBenchmark
-from guieval.journal import METRICS, STEPS, Records
+from guieval.journal import STEPS, Records
 from guieval.steps import StepRecord
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.faults.rows import Row
 from tests.programs import started
+from tests.running.records import figures, final
 from tests.waiting import PATIENCE, until
 
 MODEL = "qwen3-vl-8b-instruct"
@@ -114,14 +115,16 @@ class Program:
 
     def check_whole(self, directory: Path, *, once: bool = True) -> None:
         """The run is complete, says what the clean run says, figures included, and holds every step once (if ``once``)."""
-        doubled = [key for key, times in Counter(map(_key, _finished(directory))).items() if times > 1]
+        doubled = [
+            key for key, times in Counter(_key(record) for record in Records(directory) if record.finished).items() if times > 1
+        ]
         assert not (once and doubled), f"these steps were finished twice: {doubled}"
-        assert _final(directory) == _final(self.clean)
+        assert final(directory) == final(self.clean)
         assert figures(directory) == figures(self.clean)
 
     def check_honest(self, directory: Path) -> int:
         """What was answered is as in the clean run, the rest is counted apart from it; how many steps failed."""
-        answered, clean = _final(directory), _final(self.clean)
+        answered, clean = final(directory), final(self.clean)
         assert answered.items() <= clean.items()
         failed = {_key(record) for record in Records(directory) if not record.finished} - answered.keys()
         for record in Records(directory):
@@ -155,13 +158,6 @@ def _environment(more: Mapping[str, str] | None) -> dict[str, str]:
     """This process's environment without keys and certificates, and wide enough a terminal that no line is broken."""
     kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY") and name != "SSL_CERT_FILE"}
     return {**kept, "COLUMNS": "250", **(more or {})}
-
-
-def figures(directory: Path) -> dict[str, Any]:
-    """The stored figures, without those that tell how long things took."""
-    summary: dict[str, Any] = json.loads((directory / METRICS).read_text(encoding="utf-8"))["summary"]
-    del summary["diagnostics"]["seconds_mean"]
-    return summary
 
 
 def tries_again(directory: Path) -> int:
@@ -204,17 +200,3 @@ def wait_for_lines(process: subprocess.Popen[str], directory: Path, count: int) 
 
 def _key(record: StepRecord) -> str:
     return str(record.task.key)
-
-
-def _finished(directory: Path) -> list[StepRecord]:
-    return [record for record in Records(directory) if record.finished]
-
-
-def _final(directory: Path) -> dict[str, str]:
-    """The last finished record of each step as text, without its timing."""
-    return {
-        _key(record): record.model_copy(
-            update={"samples": tuple(each.model_copy(update={"seconds": None, "attempts": 1}) for each in record.samples)}
-        ).model_dump_json()
-        for record in _finished(directory)
-    }

@@ -14,11 +14,12 @@ from guieval.journal import Records
 from guieval.registry import model_config
 from guieval.running.engine_choice import native_api
 from tests.faults import test_outages, test_secrets, test_servers
-from tests.faults.program import Program, figures, tries_again
+from tests.faults.program import Program, tries_again
 from tests.faults.rows import Row, rows
 from tests.faults.test_outages import TELLS, WAITS, prices
 from tests.faults.test_secrets import KEY, encodings
 from tests.faults.test_servers import AGAIN, SPEAKS_LATER
+from tests.running.records import figures
 
 MODELS = ("gpt-6.2-sol-computer", "claude-sonnet-5-computer", "gemini-3.8-flash-computer")
 KINDS = ("cut-json", "html", "empty-choices", "reset", "flood")

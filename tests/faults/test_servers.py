@@ -14,8 +14,9 @@ from guieval.registry import load_benchmark
 from guieval.running.config import RunConfig
 from guieval.running.engine_choice import GIVE_UP_AFTER
 from guieval.testing.mock_server import MockServer, MockSettings
-from tests.faults.program import MODEL, Program, figures, guieval, most_memory, tries_again
+from tests.faults.program import MODEL, Program, guieval, most_memory, tries_again
 from tests.faults.rows import Row, rows
+from tests.running.records import figures
 from tests.scripted import opened_run
 
 AGAIN = "retries up to `--max-attempts` attempts, with exponential backoff and jitter"

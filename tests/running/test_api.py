@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,11 +12,12 @@ import pytest
 
 import guieval
 from guieval.errors import FatalEngineError, UsageError
-from guieval.journal import METRICS, Records
+from guieval.journal import Records
 from guieval.registry import load_benchmark
 from guieval.running.api import RunResult
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
+from tests.running.records import figures
 
 MODEL = "ui-tars-7b"
 OPTIONS = {"episodes": 3, "seed": 4}
@@ -39,13 +39,6 @@ def ran(server: MockServer, data: Path, **settings: Any) -> RunResult:
     return guieval.run(model=MODEL, bench="demo", data=data, bench_options=OPTIONS, base_urls=server.base_url, **settings)
 
 
-def stored(directory: Path) -> dict[str, Any]:
-    """The figures in a run's directory, but for those that are times."""
-    summary: dict[str, Any] = json.loads((directory / METRICS).read_text())["summary"]
-    summary.pop("diagnostics")
-    return summary
-
-
 def test_it_is_what_the_command_does(tmp_path: Path, data: Path, server: MockServer, guieval: CommandLine) -> None:
     result = ran(server, data, mode=["offline", "sop"], out=tmp_path / "api")
     assert result.complete and [run.mode for run in result] == ["offline", "sop"] and result.directory == tmp_path / "api"
@@ -54,7 +47,7 @@ def test_it_is_what_the_command_does(tmp_path: Path, data: Path, server: MockSer
     guieval("run", "--model", MODEL, "--bench", "demo", "--data", str(data), *options)
     for mode in ("offline", "sop"):
         assert result[mode].directory == tmp_path / "api" / mode
-        assert stored(tmp_path / "api" / mode) == stored(tmp_path / "cli" / mode)
+        assert figures(tmp_path / "api" / mode) == figures(tmp_path / "cli" / mode)
         assert result.figures()[mode]["exact_match"] == result[mode].summary.exact_match.value
     with pytest.raises(KeyError, match="no run in mode 'soeval'; there are offline, sop"):
         _ = result["soeval"]

@@ -16,7 +16,8 @@ from guieval.running.cluster import Merger, absorb_shards, has_shards
 from guieval.running.cluster.merging import SHARDS, Shard
 from guieval.running.progress import Progress
 from guieval.steps import Episode, EpisodeKey, Sample, StepOutcome, StepRecord
-from tests.running.cluster.conftest import final, open_scripted
+from tests.running.cluster.conftest import open_scripted
+from tests.running.records import final
 from tests.scripted import ACTIONS, CLICK, ScriptedEngine, make_episode, reply_with, run_scripted
 
 EPISODES = [make_episode("a", ACTIONS), make_episode("b", ACTIONS[:2]), make_episode("c", [CLICK])]

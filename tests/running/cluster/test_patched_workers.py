@@ -15,7 +15,8 @@ from guieval.running.cluster.merging import Shard
 from guieval.running.config import RunConfig
 from guieval.running.resume.identity import manifest_of
 from guieval.testing.mock_server import MockServer, MockSettings
-from tests.running.cluster.conftest import MODEL, OPTIONS, final
+from tests.running.cluster.conftest import MODEL, OPTIONS
+from tests.running.records import final
 from tests.scripted import opened_run
 
 

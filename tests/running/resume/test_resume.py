@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
@@ -17,11 +16,12 @@ from typing import Any
 
 import pytest
 
-from guieval.journal import METRICS, STEPS, Records
+from guieval.journal import STEPS, Records
 from guieval.registry import load_benchmark
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.programs import started
+from tests.running.records import figures, final
 from tests.waiting import PATIENCE, until
 
 MODEL = "qwen2.5-vl-7b"
@@ -50,16 +50,6 @@ def command(data: Path, url: str, directory: Path, *more: str) -> list[str]:
 
 def program(*words: str, **streams: Any) -> AbstractContextManager[subprocess.Popen[str]]:
     return started([sys.executable, "-m", "guieval", *words], **streams)
-
-
-def final(directory: Path) -> dict[str, str]:
-    """The last finished record of each step as text, without its timing."""
-    records = {}
-    for record in Records(directory):
-        if record.finished:
-            samples = [sample.model_copy(update={"seconds": None, "attempts": 1}) for sample in record.samples]
-            records[str(record.task.key)] = record.model_copy(update={"samples": tuple(samples)}).model_dump_json()
-    return records
 
 
 @pytest.mark.parametrize("mode", ["offline", "soeval", "sop"] if MANY else ["soeval"])
@@ -101,10 +91,7 @@ def test_kills_lose_and_double_nothing(tmp_path: Path, data: Path, mode: str, gu
     keys = Counter(str(record.task.key) for record in Records(killed))
     assert set(keys.values()) == {1}, "a finished step was asked again"
     assert final(killed) == final(clean)
-    metrics = [json.loads((directory / METRICS).read_text())["summary"] for directory in (clean, killed)]
-    for each in metrics:
-        each.pop("diagnostics")
-    assert metrics[0] == metrics[1]
+    assert figures(killed) == figures(clean)
 
 
 def test_ctrl_c_stops_in_order_and_prints_how_to_resume(tmp_path: Path, data: Path) -> None:
@@ -119,4 +106,4 @@ def test_ctrl_c_stops_in_order_and_prints_how_to_resume(tmp_path: Path, data: Pa
             out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert f"guieval run --resume {directory}" in out and "Traceback" not in err
-    assert len(list(Records(directory))) > 0 and json.loads((directory / METRICS).read_text())["summary"]["complete"] is False
+    assert len(list(Records(directory))) > 0 and figures(directory)["complete"] is False

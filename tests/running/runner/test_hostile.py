@@ -126,6 +126,9 @@ def test_an_adapter_that_fails_anywhere_costs_its_steps_not_the_run(
     failed = [record for record in Records(tmp_path / "run") if not record.finished]
     assert {record.task.episode_id for record in failed} == {"3"}
     assert {record.sample.error.stage for record in failed if record.sample.error} == {stage}
+    for sample in (record.sample for record in failed):
+        assert sample.outcome.verdict == "infrastructure_failure" and (stage != "parse" or sample.raw_response)
+        assert result is None or (sample.error is not None and type(result).__name__ in sample.error.message)
     summary = outcome.tally.summary(outcome.plan)
     assert summary.exact_match.n == STEPS_ and summary.verdicts.measured == STEPS_ - 4 and not summary.complete
     resumed = a_run(tmp_path / "run", mode=mode).execute(resume=True)
