@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
 import pytest
 
+from guieval.cli.models.new_adapter import adapter_source
 from guieval.journal import STEPS, Journal, Records
-from guieval.registry import load_benchmark
 from tests.cli.demo_runs import MODEL, SMALL, centre, command, reference
 from tests.command_line import CommandLine
 
@@ -53,26 +52,6 @@ def test_a_replay_equals_the_run_it_replays(tmp_path: Path, demo: Path, guieval:
     assert replies[0] == replies[1]
 
 
-def test_predictions_files_are_scored(tmp_path: Path, demo: Path, guieval: CommandLine) -> None:
-    benchmark = load_benchmark("demo", demo, episodes=3)
-    data = ("--bench", "demo", "--data", demo, "--set", "episodes=3")
-    rows = [
-        {"episode_id": task.episode_id, "step_index": task.step_index, "action": task.action.model_dump(mode="json")}
-        for episode in benchmark
-        for task in episode.steps
-    ]
-    file = tmp_path / "predictions.jsonl"
-    file.write_text("".join(json.dumps({**row, "subset": benchmark.index()[0].key.subset}) + "\n" for row in rows[:-1]))
-    done = guieval("score", file, *data)
-    assert done.code == 0 and f"{len(rows) - 1} predictions for {len(rows)} steps" in done.err
-    file.write_text("\ufeff" + json.dumps(rows[0]) + "\r\n" + json.dumps(rows[0]) + "\r\n")
-    assert "is answered twice" in guieval.sentence("score", file, *data)
-    file.write_text('{"episode_id": "no such episode", "step_index": 0, "action": null}\n')
-    assert "does not have" in guieval.sentence("score", file, *data)
-    file.write_text('{"episode_id": "1"}\n')
-    assert "line 1, field step_index" in guieval.sentence("score", file, *data)
-
-
 def test_lists_and_doctor(tmp_path: Path, demo: Path, guieval: CommandLine) -> None:
     assert (
         "ui-tars-1.5-7b" in guieval("models").out and "ByteDance-Seed/UI-TARS-1.5-7B" in guieval("models", "ui-tars-1.5-7b").out
@@ -104,32 +83,10 @@ def test_plug_ins_are_checked_by_name(tmp_path: Path, guieval: CommandLine) -> N
     ]
     assert "did you mean 'qwen3_vl'?" in guieval.sentence("check", "qwen3_vll")
     mute = tmp_path / "mute.py"
-    mute.write_text(MUTE)
+    silent = "    def render(self, task, action, thought=None, conclusion=None):\n        return ''\n"
+    mute.write_text(f"{adapter_source('mute')}\n{silent}")
     done = guieval("check", mute)
     assert done.code == 1 and "round trip:" in done.out and "in all: " in done.out
-
-
-MUTE = """
-from guieval.actions import ActionSpace, Wait
-from guieval.frames import PER_1000
-from guieval.models import ABCModel, ImageRef, Message, ModelInput, ParsedResponse
-
-
-class Mute(ABCModel):
-    action_space = ActionSpace(types=frozenset({"CLICK"}))
-
-    def frame(self, task):
-        return PER_1000
-
-    def prepare_input(self, task, history):
-        return ModelInput((Message("user", (ImageRef(task), task.instruction)),))
-
-    def parse_response(self, task, text):
-        return ParsedResponse(Wait())
-
-    def render(self, task, action, thought=None, conclusion=None):
-        return ""
-"""
 
 
 def test_a_second_writer_gets_an_error_that_names_the_holder(tmp_path: Path, demo: Path, guieval: CommandLine) -> None:

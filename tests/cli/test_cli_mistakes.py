@@ -24,6 +24,7 @@ from tests.rows import every_row
 from tests.waiting import PATIENCE, until
 
 LONG = "a" * 300
+TWICE = "\r\n".join(['{"episode_id": "s0-0000", "step_index": 0, "action": null}'] * 2)
 ANDROIDCONTROL = ("run", "--model", MODEL, "--bench", "androidcontrol")
 
 
@@ -100,13 +101,16 @@ def test_a_mistake_is_one_sentence(
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and b"secret" in path.read_bytes()]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("line", "message"),
     [
         ('{"episode_id": "s0-0000", "step_index": 0}', "either an action"),
         ('{"episode_id": "s0-0000", "step_index": 0, "action": null, "response": "x"}', "either an action"),
         ('{"episode_id": "s0-0000", "step_index": 0, "action": null, "acton": 1}', "field acton"),
         ('{"episode_id": "s0-0000", "step_index": 99, "action": null}', "does not have"),
+        ('{"episode_id": "no such episode", "step_index": 0, "action": null}', "does not have"),
+        ('{"episode_id": "s0-0000"}', "line 1, field step_index"),
+        (TWICE, "is answered twice"),
         ('{"episode_id": "s0-0000", "step_index": 0, "response": "x"}', "add --model"),
         ('{"episode_id": "s0-0000", "step_index": 0, "action": {"type": "CLICK", "point": [1e999, 0]}}', "line 1"),
     ],

@@ -13,13 +13,15 @@ import pytest
 from PIL import Image
 
 from guieval.actions import Stop
-from guieval.cli import main
 from guieval.reports.notes import NOTES, read_notes
 from guieval.reports.opened import open_run
 from guieval.reports.opened.run import OpenedRun
 from guieval.reports.server.app import ViewerApp
 from guieval.reports.server.library import Library
+from guieval.reports.server.overview import failures_section, online_failures
+from guieval.reports.trajectories.reading import read_online
 from guieval.steps import StepKey
+from tests.command_line import CommandLine
 from tests.reports.viewer.made_run import at, end, failed, record, task, write_run
 from tests.reports.viewer.test_writing import value_in
 
@@ -291,25 +293,14 @@ def test_a_broken_run_is_listed_with_its_problem(app: ViewerApp, runs: Path) -> 
     ],
 )
 def test_a_mistake_is_one_sentence(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    arguments: tuple[str, ...],
-    message: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guieval: CommandLine, arguments: tuple[str, ...], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.argv", ["guieval", "view", *arguments])
-    with pytest.raises(SystemExit) as left:
-        main()
-    err = capsys.readouterr().err
-    assert left.value.code == 2 and message in err and err.count("\n") == 1
+    assert message in guieval.sentence("view", *arguments)
 
 
 def test_a_task_without_an_outcome_leads_to_its_trajectory(tmp_path: Path) -> None:
     """The emulator of the second task was gone."""
-    from guieval.reports.server.overview import failures_section, online_failures
-    from guieval.reports.trajectories.reading import read_online
-
     run = write_run(tmp_path / "run", [record(task("e0", length=1), Stop()), failed(task("e1", length=1), "no emulator")])
     (run / "trajectories.jsonl").touch()
     (found,) = [
