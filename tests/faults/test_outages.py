@@ -34,6 +34,11 @@ def failed(directory: Path) -> int:
     return sum(not record.finished for record in Records(directory))
 
 
+def check_undisturbed(program: Program, run: Path) -> None:
+    assert failed(run) == tries_again(run) == 0
+    program.check_whole(run)
+
+
 def through_an_outage(program: Program, tmp_path: Path, *options: str, code: int = 0, **more: Any) -> str:
     """What a run prints whose server goes away with requests in flight, and comes back once that was announced."""
     with outage(lambda port: program.server(port=port, latency=0.05), after=10, **more) as url:
@@ -45,8 +50,7 @@ def test_an_outage_costs_no_step(program: Program, tmp_path: Path, row: Row) -> 
     """The server is stopped with requests in flight and comes back empty on the same port; no step fails, no attempt counts,
     and the run ends by itself with the answers and figures of a clean run."""
     row.check_seen(through_an_outage(program, tmp_path, "--max-attempts", "1"))
-    assert failed(tmp_path / "run") == tries_again(tmp_path / "run") == 0
-    program.check_whole(tmp_path / "run")
+    check_undisturbed(program, tmp_path / "run")
 
 
 class Gateway(ThreadingHTTPServer):
@@ -119,8 +123,7 @@ def test_a_gateway_without_its_server_is_waited_for(program: Program, tmp_path: 
     assert len(gateway.requests) <= 8 and len(gateway.probes) >= 3
     if headers:
         assert all(after - before > 0.95 for before, after in pairwise(gateway.probes))
-    assert failed(tmp_path / "run") == tries_again(tmp_path / "run") == 0
-    program.check_whole(tmp_path / "run")
+    check_undisturbed(program, tmp_path / "run")
 
 
 @rows(
@@ -200,8 +203,7 @@ def test_several_servers_are_waited_for_together(program: Program, tmp_path: Pat
         output = program.run(first, tmp_path / "run", "--base-url", second, "--max-attempts", "1")
     row.check_seen(output)
     assert ("waiting for" in output) is all_go
-    assert failed(tmp_path / "run") == tries_again(tmp_path / "run") == 0
-    program.check_whole(tmp_path / "run")
+    check_undisturbed(program, tmp_path / "run")
 
 
 @rows(
