@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from guieval.models import ModelConfig
 from guieval.registry import load_benchmark
+from guieval.running.cluster import Worker
 from guieval.running.config import RunConfig
 from guieval.running.progress import Progress
 from guieval.running.runner import Runner
@@ -26,6 +28,14 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for _ in load_benchmark("demo", folder, **OPTIONS):
         pass
     return folder
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    """A worker changes its working directory, as it has a process of its own."""
+    here = os.getcwd()
+    yield Worker("0000")
+    os.chdir(here)
 
 
 def open_scripted(

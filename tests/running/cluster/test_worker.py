@@ -46,14 +46,6 @@ def opened(tmp_path: Path, data: Path, server: MockServer) -> Runner:
     return run
 
 
-@pytest.fixture
-def worker() -> Iterator[Worker]:
-    """A worker changes its working directory, as it has a process of its own."""
-    here = os.getcwd()
-    yield Worker("0000")
-    os.chdir(here)
-
-
 def job_of(run: Runner, **changes: Any) -> Job:
     config = {**run.run.config.model_dump(mode="json"), **changes}
     return Job(config, manifest_of(run.run), str(run.directory), os.getcwd(), "now")
