@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 from guieval.cli.models.new_adapter import adapter_source
 from guieval.journal import STEPS, Journal, Records
+from guieval.online.find import environments
+from guieval.registry import list_benchmarks
 from tests.cli.demo_runs import MODEL, SMALL, centre, command, reference
 from tests.command_line import CommandLine
+from tests.rows import every_row
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +75,19 @@ def test_a_benchmark_is_reported_whole(guieval: CommandLine) -> None:
     assert "guieval doctor ui-r1 --data DIR" in result and "Layout: one JSON list" in result
     assert "screen_size=None" in guieval("benchmarks", "androidcontrol").out
     assert "did you mean 'ui-r1'?" in guieval.sentence("benchmarks", "ui-r2")
+
+
+@every_row("name", [*list_benchmarks(), *(name for name in environments() if name not in list_benchmarks())])
+def test_no_marks_of_docstrings_are_printed(guieval: CommandLine, name: str) -> None:
+    shown = guieval("benchmarks", name).out
+    assert shown.startswith(f"{name}: ") and not re.search(r"``|:[a-z]+:`", shown)
+
+
+def test_what_has_an_option_of_its_own_is_not_listed_among_those_for_set(guieval: CommandLine) -> None:
+    shown = guieval("benchmarks", "miniwob").out
+    assert "options:  max_steps=20, scale=3, text=False\n" in shown and "allow_network" not in shown
+    assert "with --allow-network other hosts too" in shown
+    assert "network" not in guieval("benchmarks", "androidworld").out
 
 
 def test_plug_ins_are_checked_by_name(tmp_path: Path, guieval: CommandLine) -> None:

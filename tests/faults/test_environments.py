@@ -18,6 +18,7 @@ from guieval.online.trajectory import SCREENS, TRAJECTORIES
 from guieval.registry import load_benchmark
 from tests.faults.rows import Row, rows
 from tests.faults.test_disks import no_file_beyond
+from tests.faults.test_machines import listen
 from tests.online.acting import Acting, below, browsers, left_of, signal_all, steps_recorded, wait_for_steps
 from tests.online.devices import require_chromium
 from tests.online.test_runs import outcomes, reference, task_id
@@ -90,11 +91,6 @@ def test_a_full_disk_keeps_every_step(on_phone: Acting, tmp_path: Path, row: Row
     assert on_phone.asked() - before - asked == sum(len(reference(number)) for number in range(PHONE_TASKS)) - kept
 
 
-def _listen() -> None:
-    """What a shell has when it runs something in the foreground."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 @rows(
     Row(
         "Ctrl-C while pages are open",
@@ -105,7 +101,7 @@ def _listen() -> None:
 )
 def test_an_interrupt_closes_the_browsers(on_pages: Acting, clean: Path, tmp_path: Path, row: Row) -> None:
     """No browser is left and no task counts as failed; the resume ends with the outcomes of a clean run."""
-    process = on_pages.start(tmp_path / "run", before=_listen)
+    process = on_pages.start(tmp_path / "run", before=listen)
     wait_for_steps(process, tmp_path / "run", 3)
     open_then = below(process)
     process.send_signal(signal.SIGINT)

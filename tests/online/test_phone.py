@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
@@ -11,26 +10,23 @@ import pytest
 from PIL import Image
 
 from guieval.actions import Action, Click, Point, Stop, Wait, executable
-from guieval.online import Observation, Score
+from guieval.online import ABCDevice, Observation, Score
 from guieval.online.phone import SPARE_STEPS, PhoneEnvironment, judged
 from guieval.registry import load_benchmark
 from guieval.testing.phone import PhoneEpisode, generate_episode, replay
 from guieval.testing.phone.transitions import mark
+from tests.online.devices import on
 
 
 def played(environment: PhoneEnvironment, number: int, actions: Sequence[Action]) -> tuple[list[Observation], Score]:
     """What the environment shows and judges when a task's actions are given one by one."""
 
-    async def play() -> tuple[list[Observation], Score]:
-        device = await environment.open()
-        try:
-            seen = [await device.reset(environment.tasks()[number], seed=0)]
-            seen += [await device.step([todo]) for action in actions if (todo := executable(action)) is not None]
-            return seen, await device.score()
-        finally:
-            await device.close()
+    async def play(device: ABCDevice) -> tuple[list[Observation], Score]:
+        seen = [await device.reset(environment.tasks()[number], seed=0)]
+        seen += [await device.step([todo]) for action in actions if (todo := executable(action)) is not None]
+        return seen, await device.score()
 
-    return asyncio.run(play())
+    return on(environment, play)
 
 
 @pytest.fixture(scope="module")

@@ -13,14 +13,11 @@ import pytest
 import guieval
 from guieval.errors import FatalEngineError, UsageError
 from guieval.journal import Records
-from guieval.registry import load_benchmark
 from guieval.running.api import RunResult
 from guieval.testing.mock_server import MockServer, MockSettings
+from tests.cli.demo_runs import MODEL, OPTIONS, command, reference
 from tests.command_line import CommandLine
 from tests.running.records import figures
-
-MODEL = "ui-tars-7b"
-OPTIONS = {"episodes": 3, "seed": 4}
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +27,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(data: Path) -> Iterator[MockServer]:
-    settings = MockSettings(model=MODEL, policy="reference", accuracy=0.7, seed=3, served_models=(MODEL,))
-    with MockServer(settings, benchmark=load_benchmark("demo", data, **OPTIONS)) as server:
+    with reference(data, accuracy=0.7) as server:
         yield server
 
 
@@ -42,9 +38,7 @@ def ran(server: MockServer, data: Path, **settings: Any) -> RunResult:
 def test_it_is_what_the_command_does(tmp_path: Path, data: Path, server: MockServer, guieval: CommandLine) -> None:
     result = ran(server, data, mode=["offline", "sop"], out=tmp_path / "api")
     assert result.complete and [run.mode for run in result] == ["offline", "sop"] and result.directory == tmp_path / "api"
-    options = ["--set", "bench_options.episodes=3", "--set", "bench_options.seed=4", "--base-url", server.base_url]
-    options += ["--mode", "offline", "--mode", "sop", "--out", str(tmp_path / "cli")]
-    guieval("run", "--model", MODEL, "--bench", "demo", "--data", str(data), *options)
+    guieval(*command(server, data, tmp_path / "cli", "--mode", "offline", "--mode", "sop"))
     for mode in ("offline", "sop"):
         assert result[mode].directory == tmp_path / "api" / mode
         assert figures(tmp_path / "api" / mode) == figures(tmp_path / "cli" / mode)

@@ -368,11 +368,6 @@ def test_a_date_to_wait_for_lies_ahead_of_the_answers_own() -> None:
     assert 30.0 <= ahead.total_seconds() <= 45.0  # it is made in whole seconds, and a moment before the answer's
 
 
-def test_an_unknown_fault_is_refused() -> None:
-    with pytest.raises(UsageError, match="unknown fault 'explode'"):
-        MockSettings(first_faults=("explode",))
-
-
 def test_a_hanging_server_still_stops() -> None:
     with ExitStack() as client, mock(hang_rate=1.0) as server:
         client.enter_context(unanswered(server.base_url))

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from guieval.models import ModelConfig
 from guieval.registry import load_benchmark
 from guieval.running.cluster import Worker
-from guieval.running.config import RunConfig
 from guieval.running.progress import Progress
 from guieval.running.runner import Runner
 from guieval.steps import Episode
-from tests.scripted import ListBenchmark, ScriptedEngine, ScriptedModel, runner_of
+from tests.running.scripted_runs import scripted_runner
+from tests.scripted import ScriptedEngine
 
 MODEL = "qwen2.5-vl-7b"
 OPTIONS = {"episodes": 24, "seed": 5}
@@ -45,6 +44,4 @@ def open_scripted(
     mode: str = "offline",
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Runner:
-    config = RunConfig(model="scripted", bench="scripted", mode=mode)
-    model = ScriptedModel(ModelConfig(name="scripted", adapter="scripted"))
-    return runner_of(config, directory, ListBenchmark(episodes), model, engine, 4, on_progress)
+    return scripted_runner(directory, episodes, engine, settings={"mode": mode}, on_progress=on_progress)

@@ -22,7 +22,7 @@ from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.programs import started
 from tests.running.records import figures, final
-from tests.waiting import PATIENCE, until
+from tests.waiting import until
 
 MODEL = "qwen2.5-vl-7b"
 KILLS = int(os.environ.get("GUIEVAL_KILLS", "3"))
@@ -92,18 +92,3 @@ def test_kills_lose_and_double_nothing(tmp_path: Path, data: Path, mode: str, gu
     assert set(keys.values()) == {1}, "a finished step was asked again"
     assert final(killed) == final(clean)
     assert figures(killed) == figures(clean)
-
-
-def test_ctrl_c_stops_in_order_and_prints_how_to_resume(tmp_path: Path, data: Path) -> None:
-    settings = MockSettings(model=MODEL, policy="centre", latency=0.3, concurrency=4, served_models=(MODEL,))
-    with MockServer(settings) as server:
-        directory = tmp_path / "run"
-        words = command(data, server.base_url, directory)
-        with program(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-            journal = directory / STEPS
-            until(lambda: journal.exists() and journal.stat().st_size, "a step", running=process)
-            process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130
-    assert f"guieval run --resume {directory}" in out and "Traceback" not in err
-    assert len(list(Records(directory))) > 0 and figures(directory)["complete"] is False

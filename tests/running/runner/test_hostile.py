@@ -17,15 +17,15 @@ from guieval.actions import Press
 from guieval.data.benchmark import EpisodeRef
 from guieval.errors import DataError, EngineError, FatalEngineError, JournalError, UsageError
 from guieval.journal import EPISODES, MANIFEST, STEPS, Records, read_planned
-from guieval.models import ABCModel, Engine, ImageRef, ModelConfig, ModelInput, Reply, Request
+from guieval.models import Engine, ImageRef, ModelConfig, ModelInput, Reply, Request
 from guieval.registry import load_model
-from guieval.running.config import RunConfig
 from guieval.running.engine_choice import GIVE_UP_AFTER
 from guieval.running.progress import Progress, RunOutcome
 from guieval.running.runner import Runner
 from guieval.scoring.score import evaluate_run
 from guieval.steps import Episode
 from tests.rows import every_row
+from tests.running.scripted_runs import scripted_runner
 from tests.scripted import (
     ACTIONS,
     ListBenchmark,
@@ -35,7 +35,6 @@ from tests.scripted import (
     past_of,
     reply_with,
     run_scripted,
-    runner_of,
 )
 from tests.waiting import PATIENCE, auntil
 
@@ -48,19 +47,10 @@ def right(request: Request) -> str:
 
 
 def a_run(
-    directory: Path,
-    *,
-    model: ABCModel | None = None,
-    engine: ScriptedEngine | None = None,
-    benchmark: ListBenchmark | None = None,
-    mode: str = "offline",
-    concurrency: int = 4,
-    **more: Any,
+    directory: Path, *, engine: Engine | None = None, benchmark: ListBenchmark | None = None, mode: str = "offline", **more: Any
 ) -> Runner:
-    config = RunConfig(model="scripted", bench="scripted", mode=mode)
-    model = model or ScriptedModel(ModelConfig(name="scripted", adapter="scripted"))
     benchmark, engine = benchmark or ListBenchmark(EPISODES_), engine or ScriptedEngine(right)
-    return runner_of(config, directory, benchmark, model, engine, concurrency, **more)
+    return scripted_runner(directory, benchmark, engine, settings={"mode": mode}, **more)
 
 
 def ended(work: Callable[[], RunOutcome]) -> RunOutcome:

@@ -15,11 +15,10 @@ from guieval.errors import EngineError, UsageError
 from guieval.journal import METRICS, STEPS, Journal, Records, read_manifest
 from guieval.journal.run_files import Manifest
 from guieval.metrics.columns import NOT_REACHED, NOT_RUN
-from guieval.models import ModelConfig, Reply, Request
+from guieval.models import Reply, Request
 from guieval.reports.comparison import compare_runs
 from guieval.running.cluster import Merger
 from guieval.running.cluster.merging import Shard
-from guieval.running.config import RunConfig
 from guieval.running.progress import Progress
 from guieval.running.resume.identity import identity
 from guieval.running.runner import Runner
@@ -28,7 +27,8 @@ from guieval.scoring.score import evaluate_run, store_summary
 from guieval.steps import Usage
 from tests.rows import every_row
 from tests.running.records import final
-from tests.scripted import ACTIONS, ListBenchmark, ScriptedEngine, ScriptedModel, make_episode, past_of, reply_with, runner_of
+from tests.running.scripted_runs import scripted_runner
+from tests.scripted import ACTIONS, ScriptedEngine, make_episode, past_of, reply_with
 
 HOME = Press(button="HOME")
 EPISODES = [make_episode("a", ACTIONS), make_episode("b", ACTIONS), make_episode("c", ACTIONS[:2])]
@@ -51,22 +51,10 @@ def policy(missed: Collection[tuple[str, int]] = MISSED) -> Callable[[Request], 
     return answer
 
 
-def opened(
-    directory: Path,
-    engine: ScriptedEngine,
-    *,
-    concurrency: int = 8,
-    on_progress: Callable[[Progress], None] = lambda progress: None,
-    **settings: Any,
-) -> Runner:
-    settings = {"mode": "sop", **settings}
-    if settings.get("patch") == "off-policy":
-        settings = {**AUXILIARY, **settings}
-    config = RunConfig(model="scripted", bench="scripted", **settings)
-    model = ScriptedModel(ModelConfig(name="scripted", adapter="scripted"))
-    return runner_of(
-        config, directory, ListBenchmark(EPISODES), model, engine, concurrency, on_progress=on_progress, thoughts=engine
-    )
+def opened(directory: Path, engine: ScriptedEngine, *, concurrency: int = 8, **settings: Any) -> Runner:
+    more = {name: settings.pop(name) for name in ("on_progress",) if name in settings}
+    settings = {"mode": "sop", **(AUXILIARY if settings.get("patch") == "off-policy" else {}), **settings}
+    return scripted_runner(directory, EPISODES, engine, concurrency=concurrency, settings=settings, thoughts=engine, **more)
 
 
 def ran(directory: Path, engine: ScriptedEngine | None = None, *, resume: bool = False, **settings: Any) -> ScriptedEngine:
