@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
 from guieval.actions import Boxes, Open, Point, Scroll, Stop, Type
 from guieval.steps import StepRecord
 from tests.browser.conftest import Opened, assert_accessible, opened
+from tests.reports.opened.test_opened_run import drawn
 from tests.reports.viewer.made_run import at, failed, record, report, task
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -39,12 +39,8 @@ def episode_records() -> list[StepRecord]:
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("plain")
-    data = folder / "data"
-    for each in episode_records():
-        path = data / each.task.screenshot
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not each.task.screenshot.endswith("e2/3.png"):
-            Image.new("RGB", (300, 600), "teal").save(path)
+    shots = {each.task.screenshot for each in episode_records()}
+    data = drawn(folder / "data", *(shots - {"e2/3.png"}))
     report(folder, episode_records(), protocols=("guievalkit", "ui-s1-sop"), screenshots=data)
     return folder / "report"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
 from guieval.steps import Patch
 from tests.browser.conftest import Opened
+from tests.reports.opened.test_opened_run import drawn
 from tests.reports.viewer.made_run import record, report, task
 from tests.reports.viewer.test_decisions import ANSWERS
 
@@ -21,11 +21,7 @@ from playwright.sync_api import expect
 def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("several")
     records = [record(task(step=0, length=2), *ANSWERS), record(task(step=1, length=2), ANSWERS[0])]
-    for each in records:
-        path = folder / "data" / each.task.screenshot
-        path.parent.mkdir(parents=True, exist_ok=True)
-        Image.new("RGB", (300, 600), "midnightblue").save(path)
-    report(folder, records, screenshots=folder / "data")
+    report(folder, records, screenshots=drawn(folder / "data", *(each.task.screenshot for each in records)))
     return folder / "report"
 
 

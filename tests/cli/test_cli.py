@@ -6,8 +6,6 @@ import os
 import re
 from pathlib import Path
 
-import pytest
-
 from guieval.cli.models.new_adapter import adapter_source
 from guieval.journal import STEPS, Journal, Records
 from guieval.online.find import environments
@@ -15,11 +13,6 @@ from guieval.registry import list_benchmarks
 from tests.cli.demo_runs import MODEL, SMALL, centre, command, reference
 from tests.command_line import CommandLine
 from tests.rows import every_row
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("demo")
 
 
 def test_an_adapter_that_cannot_be_imported_is_one_sentence(tmp_path: Path, guieval: CommandLine) -> None:

@@ -129,11 +129,6 @@ def server() -> Iterator[MockServer]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("demo")
-
-
 def program(server: MockServer, demo: Path, out: Path, *more: str) -> list[str]:
     """The command of a run in a process of its own."""
     return [sys.executable, "-m", "guieval", *map(str, command(server, demo, out, *more))]

@@ -18,11 +18,6 @@ SETTINGS = [item for name, value in OPTIONS.items() for item in ("--set", f"{nam
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("demo")
-
-
-@pytest.fixture(scope="module")
 def episode(demo: Path) -> Episode:
     return max(load_benchmark("demo", demo, **OPTIONS), key=len)
 

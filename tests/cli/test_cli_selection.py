@@ -18,11 +18,6 @@ from tests.command_line import CommandLine
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("demo")
-
-
-@pytest.fixture(scope="module")
 def lengths(demo: Path) -> dict[str, int]:
     return {ref.key.episode_id: ref.length for ref in load_benchmark("demo", demo, **OPTIONS).index()}
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import httpx
 import pytest
-from PIL import Image
 
 from guieval.actions import Stop
 from guieval.reports.notes import NOTES, read_notes
@@ -22,6 +21,7 @@ from guieval.reports.server.overview import failures_section, online_failures
 from guieval.reports.trajectories.reading import read_online
 from guieval.steps import StepKey
 from tests.command_line import CommandLine
+from tests.reports.opened.test_opened_run import drawn
 from tests.reports.viewer.made_run import at, end, failed, record, task, write_run
 from tests.reports.viewer.test_writing import value_in
 
@@ -30,15 +30,12 @@ BASE = "http://127.0.0.1:8770"
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    data = tmp_path / "data" / "e1"
-    data.mkdir(parents=True)
-    Image.new("RGB", (300, 600), "navy").save(data / "0.png")
-    (tmp_path / "secret.png").write_bytes((data / "0.png").read_bytes())
+    data = drawn(tmp_path / "data", "e1/0.png", "../secret.png")
     steps = [task(step=number) for number in range(3)]
     answers = {"a": (at(500, 500), at(0, 0)), "b": (at(500, 500), at(500, 500))}
     for name, (first, second) in answers.items():
         records = [record(steps[0], first), record(steps[1], second), failed(steps[2], "the server is gone")]
-        write_run(tmp_path / "runs" / name, records, data=tmp_path / "data")
+        write_run(tmp_path / "runs" / name, records, data=data)
     return tmp_path / "runs"
 
 

@@ -7,10 +7,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
 from guieval.actions import Stop
 from tests.command_line import CommandLine
+from tests.reports.opened.test_opened_run import drawn
 from tests.reports.viewer.made_run import at, record, task, write_run
 from tests.reports.viewer.test_writing import value_in
 from tests.rows import every_row
@@ -37,9 +37,7 @@ def with_benchmark(run: Path, name: str | None) -> Path:
 
 
 def test_a_report_is_written_into_the_run(run: Path, guieval: CommandLine, tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    (data / "e1").mkdir(parents=True)
-    Image.new("RGB", (300, 600)).save(data / "e1" / "0.png")
+    data = drawn(tmp_path / "data", "e1/0.png")
     done = guieval("report", run, "--data", data, "--protocol", "guievalkit", "--protocol", "ui-s1-sop")
     assert done.code == 0
     assert "3 steps of 1 episode, 1 screenshot" in done.out and str(run / "report" / "index.html") in done.out

@@ -1,4 +1,4 @@
-"""Runs of the real program against the mock server, killed and resumed."""
+"""A run of the real program against the mock server, killed and resumed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -31,15 +29,6 @@ MANY = KILLS > 10
 OPTIONS = {"episodes": KILLS if MANY else 12, "seed": 5}
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which every screen of the demo benchmark is drawn already."""
-    folder = tmp_path_factory.mktemp("demo")
-    for _ in load_benchmark("demo", folder, **OPTIONS):
-        pass
-    return folder
-
-
 def command(data: Path, url: str, directory: Path, *more: str) -> list[str]:
     options = [item for name, value in OPTIONS.items() for item in ("--set", f"bench_options.{name}={value}")]
     start = ["run", "--quiet", "--base-url", url]
@@ -48,21 +37,12 @@ def command(data: Path, url: str, directory: Path, *more: str) -> list[str]:
     return [*start, "--model", MODEL, "--bench", "demo", "--data", str(data), "--out", str(directory), *options, *more]
 
 
-def program(*words: str, **streams: Any) -> AbstractContextManager[subprocess.Popen[str]]:
-    return started([sys.executable, "-m", "guieval", *words], **streams)
-
-
 @pytest.mark.parametrize("mode", ["offline", "soeval", "sop"] if MANY else ["soeval"])
-def test_kills_lose_and_double_nothing(tmp_path: Path, data: Path, mode: str, guieval: CommandLine) -> None:
+def test_kills_lose_and_double_nothing(tmp_path: Path, mode: str, guieval: CommandLine) -> None:
     """Half of the kills come when the journal has grown, the others when an answer has been sent that it may not hold yet."""
-    settings = MockSettings(
-        model=MODEL,
-        policy="reference",
-        accuracy=0.7,
-        concurrency=3 if MANY else 8,
-        seed=3,
-        served_models=(MODEL,),
-    )
+    fixed = {"model": MODEL, "policy": "reference", "accuracy": 0.7, "seed": 3, "served_models": (MODEL,)}
+    settings = MockSettings.model_validate({**fixed, "concurrency": 3 if MANY else 8})
+    data = tmp_path / "demo"
     with MockServer(settings, benchmark=load_benchmark("demo", data, **OPTIONS)) as server:
         clean, killed = tmp_path / "clean", tmp_path / "killed"
         assert guieval(*command(data, server.base_url, clean, "--mode", mode)).code == 0
@@ -82,7 +62,7 @@ def test_kills_lose_and_double_nothing(tmp_path: Path, data: Path, mode: str, gu
         for _ in range(KILLS):
             count = draw.choice((lines, served))
             grown = count() + draw.randint(1, 2 if MANY else 8)
-            with program(*words, stdout=subprocess.DEVNULL) as process:
+            with started([sys.executable, "-m", "guieval", *words], stdout=subprocess.DEVNULL) as process:
                 until(partial(reached, count, grown), "the moment", every=0.002, running=process)
             assert process.returncode == -signal.SIGKILL, "the run ended before it was killed: make it longer"
             words = command(data, server.base_url, killed, "--resume", str(killed))
