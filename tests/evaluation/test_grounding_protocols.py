@@ -14,10 +14,12 @@ from guieval.evaluation.table import grounding
 from guieval.metrics.columns import RIGHT, WRONG, Judged, RunColumns
 from guieval.metrics.figures import compute
 from guieval.steps import EpisodeKey, StepTaskModel
-from tests.evaluation.verdicts import Step, click, right
+from tests.evaluation.verdicts import Step, click, matches, right
 from tests.rows import every_row
 
 BOX = [[100.0, 200.0, 300.0, 400.0]]
+SQUARE = [[100.0, 100.0], [500.0, 100.0], [500.0, 500.0], [100.0, 500.0]]
+NOTCHED = [[0.0, 0.0], [600.0, 0.0], [600.0, 600.0], [300.0, 300.0], [0.0, 600.0]]
 NAMES = [protocol.name for protocol in grounding.PROTOCOLS]
 INCLUSIVE = [name for name in NAMES if name not in ("vlmevalkit", "clawgui-grounding", "gui-r1-grounding", "se-gui")]
 REFUSING = ("sspro-official", "infigui-g1", "osworld-g", "lmms-osworld-g-corner-boxes", "mai-ui-grounding")
@@ -41,6 +43,7 @@ def target(step: Step) -> Callable[..., StepTaskModel]:
         (100, 200, True),
         (300, 400, True),
         (100, 400, True),
+        (300, 200, True),
         (99.99, 300, False),
         (300.01, 300, False),
         (200, 199.99, False),
@@ -129,7 +132,7 @@ def test_only_ui_r1_reads_the_place_of_any_action(target: Step, protocol: str) -
 def test_what_has_no_target_must_be_refused(step: Step, target: Step, protocol: str) -> None:
     nothing, impossible = step(Stop(status="impossible")), Stop(status="impossible")
     assert right(protocol, nothing, impossible)
-    assert not right(protocol, nothing, Stop(status="finish"))
+    assert matches(protocol, nothing, Stop(status="finish")) == (True, False)
     assert not right(protocol, nothing, click(200, 300))
     assert not right(protocol, target(), impossible)
 
@@ -142,6 +145,37 @@ def test_three_scorers_know_polygons(target: Step, protocol: str) -> None:
     assert right(protocol, task, click(250, 350)) is (
         protocol not in ("osworld-g", "infigui-g1", "lmms-osworld-g-corner-boxes")
     )
+
+
+@every_row(
+    ("corners", "x", "y", "hit"),
+    [
+        (SQUARE, 100, 100, True),  # a corner
+        (SQUARE, 300, 500, True),  # the lower edge, which plain ray casting would leave out
+        (SQUARE, 500, 300, True),
+        (SQUARE, 300, 500.001, False),
+        (NOTCHED, 300, 299, True),
+        (NOTCHED, 300, 300, True),  # the tip of the notch
+        (NOTCHED, 300, 301, False),
+        (NOTCHED, 450, 450, True),  # on its slanted edge
+        (NOTCHED, 100, 500, True),  # on the other slanted edge
+        (NOTCHED, 101, 500, False),
+        (NOTCHED, 599, 598, True),
+    ],
+)
+def test_osworld_g_judges_by_the_polygon_where_there_is_one(
+    step: Step, corners: list[list[float]], x: float, y: float, hit: bool
+) -> None:
+    whole = [[0.0, 0.0, 1000.0, 1000.0]]
+    assert right("osworld-g", step(click(200, 200), whole, extras={"polygon": corners}), click(x, y)) is hit
+    assert right("sspro-official", step(click(200, 200), whole, extras={"polygon": corners}), click(x, y))
+
+
+@every_row("odd", [[], [[1, 1], [2, 2]], "polygon", [[1, 1], [2], [3, 3]], [["1", 1], [2, 2], [3, 3]]])
+def test_what_is_no_polygon_leaves_the_boxes(step: Step, odd: Any) -> None:
+    task = step(click(200, 300), BOX, extras={"polygon": odd})
+    assert right("osworld-g", task, click(100, 200))
+    assert not right("osworld-g", task, click(99, 200))
 
 
 @every_row(("x", "y", "hit"), [(100, 200, True), (400, 400, True), (401, 400, False), (400, 401, False), (99, 300, False)])
