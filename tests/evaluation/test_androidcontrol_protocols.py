@@ -65,11 +65,6 @@ def test_pixels_count_the_screenshots_own_and_a_canvas_a_fixed_size(step: Step) 
     assert not judged("clawgui", task, pixel(720 + 492, 1560, size)).exact_match
 
 
-def test_os_genesis_cuts_a_place_to_whole_pixels(step: Step) -> None:
-    assert judged("os-genesis", step(click(500, 500)), pixel(908.9, 1200)).exact_match
-    assert not judged("os-genesis", step(click(500, 500)), pixel(909.0, 1200)).exact_match
-
-
 def test_places_are_cut_to_whole_pixels_of_the_canvas_where_one_is_used(step: Step) -> None:
     # 1.3 of 1440 px are 0.975 of 1080, pixel 0, which UI-R1 takes for missing; 1.4 are 1.05
     size = (1440, 3120)
@@ -89,13 +84,21 @@ def test_gui_r1s_reward_takes_any_long_press(step: Step) -> None:
     assert matches("gui-r1-reward", step(click(500, 500)), click(0, 0)) == (True, False)
 
 
-def test_ui_r1_takes_less_than_151_2_px(step: Step) -> None:
-    task = step(click(500, 500), [[0, 0, 1000, 1000]])
-    assert judged("ui-r1", task, pixel(540 + 151, 1200)).exact_match
-    assert judged("ui-r1", task, pixel(540 + 151.9, 1200)).exact_match  # cut to 151
-    assert not judged("ui-r1", task, pixel(540 + 152, 1200)).exact_match
-    assert judged("ui-r1", task, pixel(540, 1200 - 151)).exact_match
-    assert not judged("ui-r1", task, pixel(540, 1200 - 152)).exact_match
+@every_row(
+    ("protocol", "x", "y", "hit"),
+    [
+        *[("os-genesis", x, 1200, hit) for x, hit in ((908.9, True), (909.0, False))],  # cut to whole pixels
+        *[("ui-r1", 540 + x, 1200, hit) for x, hit in ((151, True), (151.9, True), (152, False))],  # less than 151.2 px, cut
+        *[("ui-r1", 540, 1200 - y, hit) for y, hit in ((151, True), (152, False))],
+        *[("infigui-r1", x, 1200, hit) for x, hit in ((635.9, True), (636.1, False))],  # 0.04 of the longer side: 96 px
+        *[("infigui-r1", 540, y, hit) for y, hit in ((1296, True), (1296.1, False))],
+        *[("gui-r1-reward", 540 + x, 1200, hit) for x, hit in ((139.9, True), (140, False))],  # less than 140 px
+        *[("gui-r1-reward", 540, 1200 - y, hit) for y, hit in ((139.9, True), (140, False))],
+    ],
+)
+def test_circles_in_pixels(step: Step, protocol: str, x: float, y: float, hit: bool) -> None:
+    boxes = [[0, 0, 1000, 1000]] if protocol == "ui-r1" else []  # which does not look at them
+    assert matches(protocol, step(click(500, 500), boxes), pixel(x, y)) == (True, hit)
 
 
 ANY_BOX = ["qwen-gist", "ui-s1-sop", "ui-s1-reward-match", "infigui-r1"]
@@ -122,12 +125,6 @@ def test_0_04_of_the_screen_on_each_axis(step: Step, protocol: str) -> None:
     task = step(click(500, 500))
     for x, y, hit in ((539.9, 500, True), (540.1, 500, False), (500, 460.1, True), (500, 459.9, False)):
         assert matches(protocol, task, click(x, y)) == (True, hit), (x, y)
-
-
-def test_0_04_of_the_longer_side_is_a_circle(step: Step) -> None:
-    task = step(click(500, 500))  # 96 px of 2400
-    for x, y, hit in ((635.9, 1200, True), (636.1, 1200, False), (540, 1296, True), (540, 1296.1, False)):
-        assert matches("infigui-r1", task, pixel(x, y)) == (True, hit), (x, y)
 
 
 def test_ui_s1s_released_script_has_lost_its_boxes(step: Step) -> None:
@@ -210,11 +207,6 @@ def test_onekey_takes_any_range(step: Step) -> None:
     task = step(click(200, 300), [*ONEKEY, [700, 700, 800, 800]], alternatives=[click(750, 750)])
     assert judged("onekey", task, click(790, 710)).exact_match
     assert not judged("onekey", task, click(600, 600)).exact_match
-
-
-def test_gui_r1s_reward_takes_less_than_140_px(step: Step) -> None:
-    for x, y, hit in ((540 + 139.9, 1200, True), (540 + 140, 1200, False), (540, 1200 + 139.9, True), (540, 1200 + 140, False)):
-        assert matches("gui-r1-reward", step(click(500, 500)), pixel(x, y)) == (True, hit), (x, y)
 
 
 CONTAINMENT = [("Hello World", " hello ", True), ("abc", "", True), ("abc", "abd", False), ("a b c", "a b d", False)]

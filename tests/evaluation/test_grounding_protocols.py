@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 
 from guieval.actions import LongPress, Open, Point, Scroll, Stop
 from guieval.evaluation import Figure, get_protocol
 from guieval.evaluation.table import grounding
-from guieval.metrics.columns import RIGHT, WRONG, Judged, RunColumns
 from guieval.metrics.figures import compute
-from guieval.steps import EpisodeKey, StepTaskModel
+from guieval.steps import StepTaskModel
 from tests.evaluation.verdicts import Step, click, matches, right
+from tests.metrics.made_columns import made_columns
 from tests.rows import every_row
 
 BOX = [[100.0, 200.0, 300.0, 400.0]]
@@ -36,37 +35,53 @@ def target(step: Step) -> Callable[..., StepTaskModel]:
     return make
 
 
-@every_row("protocol", INCLUSIVE)
-@every_row(
-    ("x", "y", "hit"),
-    [
+MOST: list[tuple[float, float, bool]] = [
+    (100, 200, True),
+    (300, 400, True),
+    (100, 400, True),
+    (300, 200, True),
+    (99.99, 300, False),
+    (300.01, 300, False),
+    (200, 199.99, False),
+    (200, 400.01, False),
+]
+BORDERS: dict[str, list[tuple[float, float, bool]]] = {
+    **dict.fromkeys(INCLUSIVE, MOST),
+    # a pixel off the far edges
+    "vlmevalkit": [
         (100, 200, True),
-        (300, 400, True),
-        (100, 400, True),
-        (300, 200, True),
+        (299, 399, True),
+        (299.01, 300, False),
+        (200, 399.01, False),
+        (300, 300, False),
         (99.99, 300, False),
-        (300.01, 300, False),
-        (200, 199.99, False),
-        (200, 400.01, False),
     ],
-)
-def test_most_count_the_border_and_nothing_beyond(target: Step, protocol: str, x: float, y: float, hit: bool) -> None:
-    assert right(protocol, target(), click(x, y)) is hit
+    # half open
+    "se-gui": [(100, 200, True), (299.99, 399.99, True), (300, 300, False), (200, 400, False), (99.99, 300, False)],
+    # the point is cut to whole pixels, so (300.99, 400.99) to (300, 400)
+    "clawgui-grounding": [
+        (100, 200, True),
+        (300.99, 400.99, True),
+        (301, 300, False),
+        (200, 401, False),
+        (99.99, 300, False),
+    ],
+    # without the border
+    "gui-r1-grounding": [
+        (100.01, 200.01, True),
+        (299.99, 399.99, True),
+        (100, 300, False),
+        (300, 300, False),
+        (200, 200, False),
+        (200, 400, False),
+    ],
+}
 
 
-@every_row(
-    ("x", "y", "hit"),
-    [(100, 200, True), (299, 399, True), (299.01, 300, False), (200, 399.01, False), (300, 300, False), (99.99, 300, False)],
-)
-def test_vlmevalkit_takes_a_pixel_off_the_far_edges(target: Step, x: float, y: float, hit: bool) -> None:
-    assert right("vlmevalkit", target(), click(x, y)) is hit
-
-
-@every_row(
-    ("x", "y", "hit"), [(100, 200, True), (299.99, 399.99, True), (300, 300, False), (200, 400, False), (99.99, 300, False)]
-)
-def test_se_guis_box_is_half_open(target: Step, x: float, y: float, hit: bool) -> None:
-    assert right("se-gui", target(), click(x, y)) is hit
+@every_row("protocol", NAMES)
+def test_the_border_of_a_box(target: Step, protocol: str) -> None:
+    for x, y, hit in BORDERS[protocol]:
+        assert right(protocol, target(), click(x, y)) is hit, (x, y)
 
 
 def test_vlmevalkit_takes_pixels_of_the_screenshot(step: Step) -> None:
@@ -82,40 +97,11 @@ def test_the_pixel_is_lost_with_widths_and_heights_only(target: Step, protocol: 
     assert right(protocol, target(), click(300, 400))
 
 
-@every_row(
-    ("x", "y", "hit"),
-    [
-        (100, 200, True),
-        (300.99, 400.99, True),  # cut to (300, 400)
-        (301, 300, False),
-        (200, 401, False),
-        (99.99, 300, False),
-    ],
-)
-def test_clawgui_cuts_the_point_to_whole_pixels(target: Step, x: float, y: float, hit: bool) -> None:
-    assert right("clawgui-grounding", target(), click(x, y)) is hit
-
-
 def test_clawgui_cuts_points_out_of_boxes_that_begin_within_a_pixel(target: Step) -> None:
     task = target([99.5, 200.0, 300.0, 400.0])
     assert not right("clawgui-grounding", task, click(99.7, 300))  # becomes 99
     assert right("clawgui-grounding", task, click(100, 300))
     assert right("sspro-official", task, click(99.7, 300))
-
-
-@every_row(
-    ("x", "y", "hit"),
-    [
-        (100.01, 200.01, True),
-        (299.99, 399.99, True),
-        (100, 300, False),
-        (300, 300, False),
-        (200, 200, False),
-        (200, 400, False),
-    ],
-)
-def test_gui_r1_leaves_the_border_out(target: Step, x: float, y: float, hit: bool) -> None:
-    assert right("gui-r1-grounding", target(), click(x, y)) is hit
 
 
 @every_row("protocol", NAMES)
@@ -250,37 +236,13 @@ PRO_HITS = {
 def value(figure: Figure, keys: Sequence[str], cells: Cells) -> float:
     """A figure, in per cent, of a run whose targets fill these cells."""
     filled = [(cell, place < hits) for cell, (hits, size) in cells.items() for place in range(size)]
-    count, hit = len(filled), np.array([each for _, each in filled])
-    nothing = np.full(count, np.nan)
-    judged = Judged(
-        protocol="p",
-        end=np.where(hit, RIGHT, WRONG).astype(np.int8),
-        type_match=np.ones(count, dtype=np.bool_),
-        exact_match=hit,
-        distance=nothing,
-        similarity=nothing,
-        exact_samples=hit.astype(np.int16),
-        vote=hit,
-    )
-    columns = RunColumns(
-        title="run",
-        benchmark="b",
-        dataset="d",
-        model="m",
-        mode="offline",
-        stop="never",
-        selection="",
-        episodes=tuple(EpisodeKey("b", "", str(index)) for index in range(count)),
-        episode=np.arange(count, dtype=np.int32),
-        step_index=np.zeros(count, dtype=np.int32),
-        length=np.ones(count, dtype=np.int32),
-        reference_type=np.zeros(count, dtype=np.int8),
-        predicted_type=np.zeros(count, dtype=np.int8),
-        covered=np.ones(count, dtype=np.bool_),
-        samples=np.ones(count, dtype=np.int16),
+    columns = made_columns(
+        [str(number) for number in range(len(filled))],
+        exact=[hit for _, hit in filled],
+        typed=[True] * len(filled),
         groups={key: [cell[place] for cell, _ in filled] for place, key in enumerate(keys)},
-        judged={"p": judged},
     )
+    (judged,) = columns.judged.values()
     found = compute(figure, get_protocol("sspro-official").failure, columns, judged).value
     assert found is not None
     return 100 * found

@@ -54,7 +54,7 @@ def screens(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def small_training(kind: str, policy: Path, screens: Path, out: Path, **given: Any) -> TrainingConfig:
+def small_training(kind: str, policy: Path, screens: Path, **given: Any) -> TrainingConfig:
     """A small training of a kind, with other settings over its own; groups are merged."""
     values: dict[str, Any] = {
         "kind": kind,
@@ -63,7 +63,6 @@ def small_training(kind: str, policy: Path, screens: Path, out: Path, **given: A
         "bench": "demo-icons",
         "bench_options": {"split": "train", "episodes": EPISODES},
         "data": str(screens),
-        "out": str(out),
         "trainer": {"max_steps": 2, "per_device_train_batch_size": 8, "gradient_accumulation_steps": 1, "save_steps": 2},
     }
     if kind != "sft":
@@ -79,7 +78,7 @@ def small_training(kind: str, policy: Path, screens: Path, out: Path, **given: A
 
 @pytest.fixture
 def configured(policy: Path, screens: Path, tmp_path: Path) -> Configured:
-    return lambda kind, **given: small_training(kind, policy, screens, tmp_path / "out", **given)
+    return lambda kind, **given: small_training(kind, policy, screens, **{"out": str(tmp_path / "out"), **given})
 
 
 def in_training(config: TrainingConfig) -> Any:

@@ -28,8 +28,8 @@ Changed = Callable[[Callable[..., Any]], Callable[..., Any]]
 @pytest.fixture(scope="module")
 def trainer(policy: Any, screens: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A trainer as it is made; building it has tested all behaviours once."""
-    out = tmp_path_factory.mktemp("out")
-    return Parts(small_training("grpo", policy, screens, out, trainer={"max_steps": 1})).trainer()
+    out = str(tmp_path_factory.mktemp("out"))
+    return Parts(small_training("grpo", policy, screens, out=out, trainer={"max_steps": 1})).trainer()
 
 
 def test_the_installed_packages_behave_as_relied_on(trainer: Any) -> None:

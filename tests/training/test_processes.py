@@ -35,7 +35,7 @@ def values(policy: Path, screens: Path, tmp_path_factory: pytest.TempPathFactory
         "semi-online",
         policy,
         screens,
-        tmp_path_factory.mktemp("training"),
+        out=str(tmp_path_factory.mktemp("training")),
         limit=4,
         batch={"tasks": 2},
         rollout={"patch": "thought-free", "budget": None},
