@@ -429,7 +429,8 @@ class _Session:
             except self._ray.exceptions.RayError:  # it is gone, or nearly: what it has is merged all the same
                 member.in_flight = 0
         self._on_progress(self._progress)
-        while not self._interrupted and any(member.state == "working" and member.in_flight for member in self._members):
+        # until each has ended: one that had nothing in flight may have been about to begin a step
+        while not self._interrupted and any(member.state == "working" for member in self._members):
             self._tick()
 
     def _stop_all(self) -> None:
