@@ -157,7 +157,7 @@ def test_it_finishes_what_is_in_flight_and_begins_no_more(opened: Runner, worker
         worker.give([0, 1, 2], number=0, last=True)
         with working(worker, job_of(opened, base_urls=[server.base_url])) as ended:
             wait_for_answers(worker, ended)
-            in_flight = worker.finish()
+            in_flight = worker.finish() or 0
         stats = server.stats()
     reading = worker.read(0, 0.0)
     assert ended == [Ended("stopped")] and reading.in_flight == 0 < in_flight
@@ -175,7 +175,7 @@ def test_a_worker_that_has_asked_nothing_yet_stops_when_it_is_to_finish(
     opened: Runner, worker: Worker, server: MockServer
 ) -> None:
     asked = server.stats()["requests"]
-    assert worker.finish() == 0
+    assert worker.finish() is None
     assert worker.work(job_of(opened), [0], b"") == Ended("stopped")
     assert server.stats()["requests"] == asked
 
