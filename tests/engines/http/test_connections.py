@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from guieval.engines.http.connections import Connections
 from guieval.models import Reply
 from tests.engines.asking import engine_for, listening
 from tests.engines.conftest import MakeRequest
@@ -67,6 +68,23 @@ async def asked(
                     await asyncio.sleep(0)
         await engine.close()
     return pairs, connections
+
+
+def test_an_answer_is_read_to_its_limit_and_no_further() -> None:
+    async def main() -> int:
+        async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\n\r\n" + bytes(8 << 20))
+            writer.close()
+
+        async with listening(respond) as port:
+            url = f"http://127.0.0.1:{port}"
+            connections = Connections(url, trust_env=False, verify_tls=True)
+            answer = await connections.exchange("GET", url, {}, None, 1000)
+            await connections.close()
+        return len(answer.data)
+
+    assert 1000 < asyncio.run(main()) < 1 << 20
 
 
 READ = 65_536  # what httpcore reads at once

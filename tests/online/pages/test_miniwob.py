@@ -20,6 +20,7 @@ from guieval.online.pages.miniwob import MiniWoB
 from tests.online.acting import left_of
 from tests.online.devices import on, require_chromium
 from tests.online.pages.held import held
+from tests.waiting import PATIENCE
 
 require_chromium("miniwob")
 
@@ -188,6 +189,21 @@ def test_a_dead_browser_is_an_environment_failure() -> None:
                 process.kill()
         with pytest.raises(EnvironmentFailure, match="the browser failed at"):
             await device.step([Click(point=Point(500, 500))])
+
+    on(MiniWoB(), work)
+
+
+def test_a_call_that_a_dead_browser_leaves_unanswered_ends() -> None:
+    async def work(device: ABCDevice) -> None:
+        await device.reset(task("click-test"), 0)
+        browser = device._browser  # type: ignore[attr-defined]
+        for process in psutil.Process().children(recursive=True):
+            if "chrom" in process.name():
+                process.kill()
+        for _ in range(2):  # one under way, and one that comes later
+            with pytest.raises(EnvironmentFailure, match="the browser failed at a wait: Chromium or its page has ended"):
+                async with browser.call("a wait"):
+                    await asyncio.wait_for(asyncio.Event().wait(), PATIENCE)
 
     on(MiniWoB(), work)
 

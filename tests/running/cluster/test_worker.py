@@ -89,6 +89,13 @@ def test_it_runs_what_is_dealt_and_what_it_claims(opened: Runner, worker: Worker
     assert (asked.answered, asked.in_flight) == (reading.data.count(b"\n"), 0)
 
 
+def test_a_worker_that_cannot_write_into_the_run_directory_keeps_its_shard_elsewhere(opened: Runner, worker: Worker) -> None:
+    (opened.directory / SHARDS).write_text("in the way")
+    worker.give([], number=0, last=True)
+    assert worker.work(job_of(opened), [0], b"") == Ended("done")
+    assert worker.read(0, 0.0).data.count(b"\n") == dealt_first(opened.run.selection)[0].length
+
+
 def test_it_goes_on_where_another_one_ended(opened: Runner, worker: Worker, server: MockServer, tmp_path: Path) -> None:
     """The known answers are in its shard and were not asked again; the figures are those of one who did it all."""
     whole = opened_run(opened.run.config, tmp_path / "whole")
