@@ -10,11 +10,11 @@ import pytest
 
 from guieval.reports.leaderboards.formats import written
 from guieval.reports.leaderboards.leaderboard import leaderboard
-from tests.browser.conftest import assert_accessible, opened
+from tests.browser.conftest import Opened, assert_accessible, opened
 from tests.reports.scripted_runs import EPISODES, made_run, named
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Dialog
+    from playwright.sync_api import Browser
 
 HOSTILE = "z<img src=x onerror=alert(1)></script><script>alert(2)</script>"
 
@@ -44,18 +44,11 @@ def test_the_page_is_accessible_and_fits_a_phone(page_file: Path, chromium: Brow
         assert_accessible(one.page, axe)
 
 
-def test_the_page_sorts_and_runs_nothing_of_the_names(page_file: Path, chromium: Browser) -> None:
-    noted: list[str] = []
-    asked: list[str] = []
-    page = chromium.new_page(color_scheme="dark")
-
-    def refuse(dialog: Dialog) -> None:
-        noted.append(dialog.message)
-        dialog.dismiss()
-
-    page.on("dialog", refuse)
-    page.on("console", lambda message: noted.append(message.text))
-    page.on("request", lambda request: asked.append(request.url))
+def test_the_page_sorts_and_runs_nothing_of_the_names(page_file: Path, dark_tab: Opened) -> None:
+    """``dark_tab`` also demands that no dialog opens and nothing fails."""
+    page = dark_tab.page
+    printed: list[str] = []
+    page.on("console", lambda message: printed.append(message.text))
     page.goto(page_file.as_uri())
 
     table = page.locator("table").first
@@ -76,6 +69,4 @@ def test_the_page_sorts_and_runs_nothing_of_the_names(page_file: Path, chromium:
     dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
     page.emulate_media(color_scheme="light")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != dark
-    assert noted == []
-    assert asked == [page_file.as_uri()]
-    page.close()
+    assert printed == [] and dark_tab.requests == [page_file.as_uri()]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,8 +14,9 @@ from tests.browser.conftest import Opened, assert_accessible, opened
 from tests.online.test_runs import ENDED, reference, task_id
 from tests.reports.trajectories.made_online import HOSTILE, made_hostile, online_run
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+from playwright.sync_api import Browser, Page, expect
 
 
 @pytest.fixture(scope="module")
@@ -74,8 +74,6 @@ def test_filters_by_ending_and_text(tab: Opened, report: Path) -> None:
 
 
 def test_a_link_restores_filters_and_the_enlarged_screen(tab: Opened, report: Path) -> None:
-    from playwright.sync_api import expect
-
     page = go(tab, report)
     page.select_option("#ended", "success")
     page.fill("#search", "steps")

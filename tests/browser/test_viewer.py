@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-from PIL import Image
 
 from guieval.actions import Boxes, Open, Point, Scroll, Stop, Type
 from guieval.steps import StepRecord
 from tests.browser.conftest import Opened, assert_accessible, opened
+from tests.reports.opened.test_opened_run import drawn
 from tests.reports.viewer.made_run import at, failed, record, report, task
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Locator, Page
+pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+from playwright.sync_api import Browser, Locator, Page, expect
 
 TOLERANCE = 0.75
 """Of a place on the page, in CSS pixels: layout may round to a part of one."""
@@ -39,19 +39,13 @@ def episode_records() -> list[StepRecord]:
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("plain")
-    data = folder / "data"
-    for each in episode_records():
-        path = data / each.task.screenshot
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not each.task.screenshot.endswith("e2/3.png"):
-            Image.new("RGB", (300, 600), "teal").save(path)
+    shots = {each.task.screenshot for each in episode_records()}
+    data = drawn(folder / "data", *(shots - {"e2/3.png"}))
     report(folder, episode_records(), protocols=("guievalkit", "ui-s1-sop"), screenshots=data)
     return folder / "report"
 
 
 def count(page: Page, text: str) -> None:
-    from playwright.sync_api import expect
-
     expect(page.locator("#count")).to_contain_text(text)
 
 
@@ -74,8 +68,6 @@ def on_screen(page: Page, x: float, y: float) -> tuple[float, float]:
 
 
 def test_filters_change_what_is_listed(tab: Opened, plain: Path) -> None:
-    from playwright.sync_api import expect
-
     page = tab.go(plain)
     count(page, "7 steps: 28.6 % right of 7")
     expect(page.locator(".episode")).to_have_count(2)
@@ -103,8 +95,6 @@ def test_filters_change_what_is_listed(tab: Opened, plain: Path) -> None:
 
 
 def test_a_report_without_its_index_says_so(chromium: Browser, tmp_path: Path) -> None:
-    from playwright.sync_api import expect
-
     report(tmp_path, [record(task(length=1), Stop())])
     (tmp_path / "report" / "data" / "index.js").unlink()
     for one in opened(chromium):
@@ -148,8 +138,6 @@ def test_marks_lie_where_the_thousandths_say(tab: Opened, plain: Path) -> None:
 
 
 def test_another_protocol_accepts_another_area(tab: Opened, plain: Path) -> None:
-    from playwright.sync_api import expect
-
     page = tab.go(plain, "#e1/0/ui-s1-sop")
     before = page.locator("#marks ellipse.accepted").get_attribute("rx")
     page.select_option("#protocol", label="guievalkit")
@@ -171,8 +159,6 @@ def test_scrolls_are_arrows_of_the_fingers_path(tab: Opened, plain: Path) -> Non
 
 
 def test_links_lead_to_a_step_and_back(tab: Opened, plain: Path) -> None:
-    from playwright.sync_api import expect
-
     page = tab.go(plain, "#e2/1")
     expect(page.locator(".where h2")).to_contain_text("Step 1")
     expect(page.locator("[role=alert]")).to_have_count(0)
@@ -193,8 +179,6 @@ def test_links_lead_to_a_step_and_back(tab: Opened, plain: Path) -> None:
 
 
 def test_keys_walk_through_what_is_listed(tab: Opened, plain: Path) -> None:
-    from playwright.sync_api import expect
-
     page = tab.go(plain)
     for key, where in (("j", "e1/1"), ("ArrowRight", "e1/2"), ("j", "e2/0"), ("k", "e1/2"), ("n", "e2/0"), ("p", "e1/0")):
         page.keyboard.press(key)
@@ -215,8 +199,6 @@ def test_keys_walk_through_what_is_listed(tab: Opened, plain: Path) -> None:
 
 
 def test_the_focus_stays_where_a_key_was_pressed(tab: Opened, plain: Path, tmp_path: Path) -> None:
-    from playwright.sync_api import expect
-
     page = tab.go(plain)
     for _ in range(2):
         page.get_by_role("button", name="Next step").press("Enter")
@@ -289,8 +271,6 @@ def test_the_report_is_accessible_and_fits_a_phone(chromium: Browser, plain: Pat
 
 
 def test_a_missing_screenshot_leaves_an_empty_screen_of_its_shape(tab: Opened, plain: Path) -> None:
-    from playwright.sync_api import expect
-
     page = tab.go(plain, "#e2/3")
     expect(page.locator("#screen p")).to_contain_text("No screenshot: the screenshot '[...]/e2/3.png' does not exist")
     left, top, right, bottom = edges(page.locator("#screen"))
@@ -302,8 +282,6 @@ def test_a_missing_screenshot_leaves_an_empty_screen_of_its_shape(tab: Opened, p
 
 
 def test_two_runs_side_by_side(tab: Opened, tmp_path: Path) -> None:
-    from playwright.sync_api import expect
-
     own = [record(task(step=0), at(100, 200)), record(task(step=1), at(500, 500)), record(task(step=2), Stop())]
     other = [record(task(step=0), at(500, 510)), record(task(step=1), at(500, 500)), record(task(step=2), Open(app="x"))]
     report(tmp_path, own, against=other)
@@ -319,8 +297,6 @@ def test_two_runs_side_by_side(tab: Opened, tmp_path: Path) -> None:
 
 
 def test_samples_can_be_looked_at_one_by_one(tab: Opened, tmp_path: Path) -> None:
-    from playwright.sync_api import expect
-
     report(tmp_path, [record(task(length=1), at(500, 500), at(0, 0), None)])
     page = tab.go(tmp_path / "report")
     expect(page.locator(".samples button")).to_have_text(["1 ✓", "2 ≈", "3 ?"])
@@ -351,8 +327,6 @@ HOSTILE = (
 
 
 def test_no_text_of_a_model_or_a_data_set_can_run(tab: Opened, tmp_path: Path) -> None:
-    from playwright.sync_api import expect
-
     records = []
     for number, text in enumerate(HOSTILE):
         hostile = task(

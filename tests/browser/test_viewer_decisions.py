@@ -5,29 +5,27 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
 from guieval.steps import Patch
 from tests.browser.conftest import Opened
+from tests.reports.opened.test_opened_run import drawn
 from tests.reports.viewer.made_run import record, report, task
 from tests.reports.viewer.test_decisions import ANSWERS
+
+pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+from playwright.sync_api import expect
 
 
 @pytest.fixture(scope="module")
 def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("several")
     records = [record(task(step=0, length=2), *ANSWERS), record(task(step=1, length=2), ANSWERS[0])]
-    for each in records:
-        path = folder / "data" / each.task.screenshot
-        path.parent.mkdir(parents=True, exist_ok=True)
-        Image.new("RGB", (300, 600), "midnightblue").save(path)
-    report(folder, records, screenshots=folder / "data")
+    report(folder, records, screenshots=drawn(folder / "data", *(each.task.screenshot for each in records)))
     return folder / "report"
 
 
 def test_points_are_drawn_by_cluster_and_can_be_hidden(tab: Opened, several: Path) -> None:
-    from playwright.sync_api import expect
-
     page = tab.go(several)
     expect(page.locator("#marks .sampled")).to_have_count(5)
     expect(page.locator("#marks .sampled.d0")).to_have_count(3)
@@ -41,8 +39,6 @@ def test_points_are_drawn_by_cluster_and_can_be_hidden(tab: Opened, several: Pat
 
 @pytest.mark.parametrize("colours", ["tab", "dark_tab"])
 def test_decisions_are_listed_with_their_counts(colours: str, several: Path, request: pytest.FixtureRequest) -> None:
-    from playwright.sync_api import expect
-
     page = request.getfixturevalue(colours).go(several)
     rows = page.locator(".decisions tbody tr")
     expect(rows).to_have_count(4)
@@ -57,8 +53,6 @@ def test_decisions_are_listed_with_their_counts(colours: str, several: Path, req
 
 
 def test_a_step_of_one_sample_shows_no_decisions(tab: Opened, several: Path) -> None:
-    from playwright.sync_api import expect
-
     page = tab.go(several)
     page.keyboard.press("j")
     expect(page.locator("h2").first).to_contain_text("Step 1")
@@ -67,8 +61,6 @@ def test_a_step_of_one_sample_shows_no_decisions(tab: Opened, several: Path) -> 
 
 
 def test_a_patched_step_records_its_replacement(tab: Opened, tmp_path: Path) -> None:
-    from playwright.sync_api import expect
-
     records = [record(task(step=0, length=2), ANSWERS[0]), record(task(step=1, length=2), ANSWERS[0])]
     records[0] = records[0].model_copy(update={"patch": Patch(method="on-policy", thought="The button is <b>below</b>.")})
     report(tmp_path, records)

@@ -74,38 +74,34 @@ def test_several_columns_are_compared_as_predictors(tmp_path: Path, guieval: Com
     assert "given twice" in guieval.sentence("correlate", file, "--x", "good", "--x", "good", "--y", "live")
 
 
+def online(folder: Path, *rows: str) -> tuple[str | Path, ...]:
+    """Options that name a CSV file of success rates online."""
+    file = folder / "online.csv"
+    file.write_text("\n".join(["model,AW", *rows]) + "\n", encoding="utf-8")
+    return ("--y", "AW", "--online", file)
+
+
 def test_runs_are_correlated_with_a_csv_file_of_their_models(tmp_path: Path, guieval: CommandLine) -> None:
     for name, missed in (("x", 1), ("y", 4), ("z", 9)):
         made_run(tmp_path / "runs" / name, [(each, 0) for each in EPISODES[:missed]], rewrite=named(name))
-    online = tmp_path / "online.csv"
-    online.write_text("model,AW\nx,30\ny,20\nz,5\n", encoding="utf-8")
     figure = json.loads(guieval("leaderboard", tmp_path / "runs", "--format", "json").out)["columns"][0]["figure"]
-    done = guieval("correlate", tmp_path / "runs", "--x", figure, "--y", "AW", "--online", online)
+    asked = ("correlate", tmp_path / "runs", "--x", figure)
+    done = guieval(*asked, *online(tmp_path, "x,30", "y,20", "z,5"))
     assert done.code == 0, done.err
     assert "z (offline)" in done.out and "R², line " in done.out
-    assert "did you mean" in guieval.sentence(
-        "correlate", tmp_path / "runs", "--x", figure[:-1], "--y", "AW", "--online", online
-    )
-    assert "need --online" in guieval.sentence("correlate", tmp_path / "runs", "--x", figure, "--y", "AW")
-    online.write_text("model,AW\nx,30\ny,20\nx,10\n", encoding="utf-8")
-    assert "line 4: the model 'x' has a value already" in guieval.sentence(
-        "correlate", tmp_path / "runs", "--x", figure, "--y", "AW", "--online", online
-    )
-    online.write_text("model,AW\nx,30\ny,20\n", encoding="utf-8")
-    assert "of the model 'z'" in guieval.sentence(
-        "correlate", tmp_path / "runs", "--x", figure, "--y", "AW", "--online", online
-    )
+    wrong = guieval.sentence("correlate", tmp_path / "runs", "--x", figure[:-1], *online(tmp_path, "x,30", "y,20", "z,5"))
+    assert "did you mean" in wrong
+    assert "need --online" in guieval.sentence(*asked, "--y", "AW")
+    twice = guieval.sentence(*asked, *online(tmp_path, "x,30", "y,20", "x,10"))
+    assert "line 4: the model 'x' has a value already" in twice
+    assert "of the model 'z'" in guieval.sentence(*asked, *online(tmp_path, "x,30", "y,20"))
 
 
 def test_a_model_with_two_runs_is_not_two_points(tmp_path: Path, guieval: CommandLine) -> None:
     for name in ("x", "y"):
         made_run(tmp_path / "runs" / name, episodes=EPISODES[:2], rewrite=named("x"))
-    online = tmp_path / "online.csv"
-    online.write_text("model,AW\nx,30\n", encoding="utf-8")
-    message = guieval.sentence(
-        "correlate", tmp_path / "runs", "--x", "Action Acc", "--y", "AW", "--online", online, "--protocol", "aitw-original"
-    )
-    assert "the model 'x' has several runs" in message
+    asked = ("correlate", tmp_path / "runs", "--x", "Action Acc", "--protocol", "aitw-original")
+    assert "the model 'x' has several runs" in guieval.sentence(*asked, *online(tmp_path, "x,30"))
 
 
 def test_a_very_small_p_is_not_shown_as_0(tmp_path: Path, guieval: CommandLine) -> None:
@@ -117,11 +113,9 @@ def test_a_very_small_p_is_not_shown_as_0(tmp_path: Path, guieval: CommandLine) 
 def test_unlike_runs_are_not_correlated(tmp_path: Path, guieval: CommandLine) -> None:
     made_run(tmp_path / "runs" / "x", rewrite=named("x"))
     made_run(tmp_path / "runs" / "y", rewrite=named("y"), mode="soeval")
-    online = tmp_path / "online.csv"
-    online.write_text("model,AW\nx,30\ny,20\n", encoding="utf-8")
     board = guieval("leaderboard", tmp_path / "runs", "--format", "csv").out
     figure = next(csv.DictReader(board.splitlines()))["figure"]
-    asked = ("--x", figure, "--y", "AW", "--online", online)
+    asked = ("--x", figure, *online(tmp_path, "x,30", "y,20"))
     assert "several modes (offline, soeval)" in guieval.sentence("correlate", tmp_path / "runs", *asked)
     made_run(tmp_path / "z", episodes=EPISODES[:3], rewrite=named("y"))
     assert "stands in 2 columns" in guieval.sentence("correlate", tmp_path / "runs" / "x", tmp_path / "z", *asked)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,17 +15,16 @@ import pytest
 from guieval.cli.running.perform import perform
 from guieval.journal import EPISODES, MANIFEST, METRICS, STEPS, Records
 from guieval.running.config import RunConfig
-from guieval.testing.mock_server import MockServer, MockSettings
+from guieval.testing.mock_server import MockServer
+from tests.cli.demo_runs import BASELINE, MODEL, SERVED, SMALL, centre, command
 from tests.command_line import CommandLine
 from tests.programs import started
 from tests.rows import every_row
 from tests.waiting import PATIENCE, until
 
-MODEL = "ui-tars-7b"
-SMALL = ("--set", "bench_options.episodes=5", "--set", "bench_options.seed=4")
-BASELINE = ("run", "--model", "ocr-baseline", "--bench", "demo")
-SERVED = ("run", "--model", MODEL, "--bench", "demo", "--base-url", "http://127.0.0.1:9/v1")
 LONG = "a" * 300
+TWICE = "\r\n".join(['{"episode_id": "s0-0000", "step_index": 0, "action": null}'] * 2)
+ANDROIDCONTROL = ("run", "--model", MODEL, "--bench", "androidcontrol")
 
 
 @every_row(
@@ -65,6 +64,26 @@ LONG = "a" * 300
         (("score", __file__), "line 1: is not JSON"),
         (("score", __file__, "--bench", "demo"), "line 1"),
         ((*SERVED, "--api-key-env", "sk-secret-0123456789"), "not a key"),
+        (SERVED[:-2], "add --base-url URL"),
+        ((*SERVED, "--data", "{tmp}/demo", "--out", "{tmp}/run", "--max-attempts", "1", *SMALL), "127.0.0.1:9"),
+        ((*SERVED, "--model", "ui-tars-7"), "did you mean 'ui-tars-7b'?"),
+        (("run", "--model", MODEL, "--bench", "android-control"), "did you mean 'androidcontrol'?"),
+        ((*BASELINE, "--mode", "so-eval"), "did you mean 'soeval'?"),
+        ((*BASELINE, "--protocol", "ui-s1-so", "--limit", "1"), "did you mean 'ui-s1-sop'?"),
+        ((*BASELINE, "--set", "sampling_=1"), "did you mean 'sampling'?"),
+        (("protocols", "ui-s1-so"), "did you mean 'ui-s1-sop'?"),
+        (("models", "qwen2.5vl-7b"), "did you mean 'qwen2.5-vl-7b'?"),
+        (("run", "--model", "x", "--adapter", "ui_tar", "--bench", "demo"), "unknown adapter 'ui_tar'"),
+        (("run", "--bench", "demo"), "'model' is required (--model)"),
+        (ANDROIDCONTROL, "needs its data folder: add --data DIR"),
+        ((*ANDROIDCONTROL, "--data", "{tmp}/none"), "does not exist"),
+        ((*ANDROIDCONTROL, "--data", "{tmp}"), "{tmp}"),
+        (("run", "--model", "qwen2.5-vl-7b", "--bench", "demo", "--thinking"), "no thinking switch"),
+        (("run", "--resume", "{tmp}/none"), "nothing to resume"),
+        (("score", "{tmp}/none"), "expected a run directory or a predictions file"),
+        (("run", "--config", "{tmp}/none.yaml"), "cannot be read"),
+        ((*BASELINE, "--concurrency", "0"), "concurrency"),
+        ((*SERVED, "--concurrency", "all"), "'concurrency' is 'all': expected a number from 1 to 4096, or auto"),
         (("run", *SERVED[1:5], "--base-url", "http://user:secret@h/v1"), "must not hold a user"),
         (("run", *SERVED[1:5], "--base-url", "http://h/v1?key=secret"), "must not hold a user, a query"),
     ],
@@ -78,17 +97,20 @@ def test_a_mistake_is_one_sentence(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     sentence = guieval.sentence(*(argument.replace("{tmp}", str(tmp_path)) for argument in arguments))
-    assert message in sentence and "secret" not in sentence
+    assert message.replace("{tmp}", str(tmp_path)) in sentence and "secret" not in sentence
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and b"secret" in path.read_bytes()]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("line", "message"),
     [
         ('{"episode_id": "s0-0000", "step_index": 0}', "either an action"),
         ('{"episode_id": "s0-0000", "step_index": 0, "action": null, "response": "x"}', "either an action"),
         ('{"episode_id": "s0-0000", "step_index": 0, "action": null, "acton": 1}', "field acton"),
         ('{"episode_id": "s0-0000", "step_index": 99, "action": null}', "does not have"),
+        ('{"episode_id": "no such episode", "step_index": 0, "action": null}', "does not have"),
+        ('{"episode_id": "s0-0000"}', "line 1, field step_index"),
+        (TWICE, "is answered twice"),
         ('{"episode_id": "s0-0000", "step_index": 0, "response": "x"}', "add --model"),
         ('{"episode_id": "s0-0000", "step_index": 0, "action": {"type": "CLICK", "point": [1e999, 0]}}', "line 1"),
     ],
@@ -102,38 +124,20 @@ def test_a_prediction_that_cannot_be_meant_is_one_sentence(
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> object:
-    with MockServer(MockSettings(model=MODEL, policy="centre", latency=0.05, served_models=(MODEL,))) as running:
+def server() -> Iterator[MockServer]:
+    with centre(latency=0.05) as running:
         yield running
 
 
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("demo")
-
-
-def command(server: MockServer, demo: Path, out: Path, *more: str) -> list[str]:
-    return [
-        "run",
-        "--model",
-        MODEL,
-        "--bench",
-        "demo",
-        "--data",
-        str(demo),
-        "--base-url",
-        server.base_url,
-        "--out",
-        str(out),
-        *SMALL,
-        *more,
-    ]
+def program(server: MockServer, demo: Path, out: Path, *more: str) -> list[str]:
+    """The command of a run in a process of its own."""
+    return [sys.executable, "-m", "guieval", *map(str, command(server, demo, out, *more))]
 
 
 @pytest.mark.ci
 @pytest.mark.parametrize("closed", [">&- 2>&-", "| true", "2>&1 >/dev/null | true"])
 def test_nobody_reading_the_output_does_not_stop_a_run(server: MockServer, demo: Path, tmp_path: Path, closed: str) -> None:
-    words = " ".join([sys.executable, "-m", "guieval", *command(server, demo, tmp_path / "run")])
+    words = " ".join(program(server, demo, tmp_path / "run"))
     done = subprocess.run(["bash", "-c", f"{words} {closed}"], capture_output=True, text=True)
     assert "Traceback" not in done.stderr and "Exception" not in done.stderr, done.stderr
     assert json.loads((tmp_path / "run" / METRICS).read_text())["summary"]["complete"] is True
@@ -143,7 +147,7 @@ def test_nobody_reading_the_output_does_not_stop_a_run(server: MockServer, demo:
 def test_output_that_cannot_be_written_is_one_sentence_after_the_figures_are_stored(
     server: MockServer, demo: Path, tmp_path: Path
 ) -> None:
-    words = [sys.executable, "-m", "guieval", *command(server, demo, tmp_path / "run", "--quiet")]
+    words = program(server, demo, tmp_path / "run", "--quiet")
     buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with open("/dev/full", "w") as full:
         done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, env=buffered)
@@ -154,9 +158,9 @@ def test_output_that_cannot_be_written_is_one_sentence_after_the_figures_are_sto
 @pytest.mark.ci
 def test_several_modes_stopped_in_the_first_are_all_resumed(demo: Path, tmp_path: Path, guieval: CommandLine) -> None:
     run = tmp_path / "a run"
-    with MockServer(MockSettings(model=MODEL, policy="centre", latency=0.2, served_models=(MODEL,))) as slow:
+    with centre(latency=0.2) as slow:
         modes = [item for mode in ("sop", "offline", "soeval") for item in ("--mode", mode)]
-        words = [sys.executable, "-m", "guieval", *command(slow, demo, run, "--concurrency", "2", *modes)]
+        words = program(slow, demo, run, "--concurrency", "2", *modes)
         with started(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             journal = run / "sop" / STEPS
             until(lambda: journal.exists() and journal.stat().st_size, "a step", running=process)
@@ -164,7 +168,7 @@ def test_several_modes_stopped_in_the_first_are_all_resumed(demo: Path, tmp_path
             out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130 and "Traceback" not in err
     assert f"guieval run --resume '{run}'" in out and f"not begun: {run / 'soeval'}" in out
-    with MockServer(MockSettings(model=MODEL, policy="centre", served_models=(MODEL,))) as quick:
+    with centre() as quick:
         only = guieval("run", "--resume", run, "--mode", "soeval", "--base-url", quick.base_url, "--quiet")
         assert only.code == 0 and (run / "soeval" / METRICS).exists() and not (run / "offline" / METRICS).exists()
         rest = guieval("run", "--resume", run, "--base-url", quick.base_url, "--quiet", "--concurrency", "1")
@@ -188,23 +192,22 @@ def test_the_figures_of_a_finished_mode_survive_a_later_one_that_fails(
     demo: Path, server: MockServer, tmp_path: Path, guieval: CommandLine
 ) -> None:
     run = tmp_path / "run"
-    modes = ("--mode", "offline", "--mode", "sop", "--quiet")
-    assert guieval(*command(server, demo, run, *modes)).code == 0
+    words = command(server, demo, run, "--mode", "offline", "--mode", "sop", "--quiet")
+    assert guieval(*words).code == 0
     for file in (run / "offline" / METRICS, run / "sop" / METRICS, run / "sop" / EPISODES):
         file.unlink()
     (run / "sop" / EPISODES).mkdir()  # nothing can be written there
     failed = guieval("run", "--resume", run, "--quiet")
     assert failed.code == 1 and len(failed.err.splitlines()) == 1 and "cannot write" in failed.err
     assert "demo offline" in failed.out and (run / "offline" / METRICS).exists()
-    assert "already holds a run" in guieval(*command(server, demo, run, *modes)).err
+    assert "already holds a run" in guieval(*words).err
 
 
 def test_a_lost_manifest_is_never_guessed(demo: Path, server: MockServer, tmp_path: Path, guieval: CommandLine) -> None:
     run = tmp_path / "run"
     assert guieval(*command(server, demo, run, "--quiet")).code == 0
     before = (run / STEPS).read_bytes()
-    commands: list[list[str | Path]] = [["score", run], ["run", "--resume", run]]
-    commands.append([*command(server, demo, run, "--mode", "sop")])
+    commands = [("score", run), ("run", "--resume", run), command(server, demo, run, "--mode", "sop")]
     (run / MANIFEST).write_text((run / MANIFEST).read_text()[:300])
     for arguments in commands:
         guieval.sentence(*arguments)
@@ -222,22 +225,3 @@ def test_a_data_folder_that_moved_is_given_again(demo: Path, server: MockServer,
     (run / STEPS).write_bytes(b"".join(lines[:-3]))
     assert guieval("run", "--resume", run, "--data", moved, "--quiet").code == 0
     assert len(list(Records(run))) == len(lines)
-
-
-@pytest.mark.ci
-def test_a_run_has_no_more_connections_than_the_system_allows_files(demo: Path, server: MockServer, tmp_path: Path) -> None:
-    def limited(soft: int, hard: int, *more: str) -> subprocess.CompletedProcess[str]:
-        arguments = command(server, demo, tmp_path / f"run{hard}", "--quiet", *more)
-        return subprocess.run(
-            [sys.executable, "-m", "guieval", *arguments],
-            capture_output=True,
-            text=True,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard)),
-        )
-
-    few = limited(256, 256, "--concurrency", "1000")
-    assert few.returncode == 0, few.stderr
-    message = " ".join(few.stdout.split())
-    assert "at most 128 requests are in flight instead of 1,000, because this system allows a program 256 open files" in message
-    enough = limited(256, 2048, "--concurrency", "1000")
-    assert enough.returncode == 0 and "open files" not in enough.stdout, enough

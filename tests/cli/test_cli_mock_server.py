@@ -2,57 +2,38 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-
-import httpx
 import pytest
 
+from guieval.testing.mock_server import MockSettings
 from tests.command_line import CommandLine
-from tests.programs import started
-from tests.waiting import PATIENCE
+from tests.rows import every_row
 
 KEY = "mock-key-0123456789"
 
 
-@contextmanager
-def serving(*options: str) -> Iterator[str]:
-    """The address of the server while it runs."""
-    words = [sys.executable, "-m", "guieval", "mock-server", "--port", "0", "--policy", "fixed", "--reply", "hi", *options]
-    with started(words, stdout=subprocess.PIPE, env={**os.environ, "MOCK_KEY": KEY}) as process:
-        assert process.stdout is not None
-        yield process.stdout.readline().split()[-1]
-        process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE) == 0
+@every_row(
+    ("options", "settings"),
+    [
+        ("", {"port": 8000}),
+        ("--port 0 --policy fixed --reply hi", {"port": 0, "policy": "fixed", "reply": "hi"}),
+        ("--served-model a --served-model b --check-model", {"served_models": ("a", "b"), "check_model": True}),
+        ("--api-key-env MOCK_KEY --longest-body 400", {"api_key": KEY, "longest_body": 400}),
+        ("--first-fault 503 --first-fault html --faults-after 1", {"first_faults": ("503", "html"), "faults_after": 1}),
+        ("--slots 3", {"concurrency": 3}),
+    ],
+)
+def test_an_option_reaches_the_server(
+    options: str, settings: dict[str, object], guieval: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What each setting does, and how a server runs and ends, is tested in tests/testing/test_mock_server.py."""
+    served: list[MockSettings] = []
+    monkeypatch.setenv("MOCK_KEY", KEY)
+    monkeypatch.setattr("guieval.cli.running.mock_server.serve", served.append)
+    assert guieval("mock-server", *options.split()).code == 0
+    assert served == [MockSettings.model_validate({"port": 8000, **settings})]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
-def test_what_a_server_refuses_and_when_it_fails_can_be_chosen() -> None:
-    options = "--served-model a --served-model b --check-model --api-key-env MOCK_KEY --longest-body 400"
-    with serving(*options.split(), "--first-fault", "503", "--first-fault", "html", "--faults-after", "1") as url:
-        headers = {"Authorization": f"Bearer {KEY}"}
-
-        def ask(name: str, model: str = "a", **more: str) -> httpx.Response:
-            body = {"model": model, "messages": [], **more}
-            return httpx.post(f"{url}/chat/completions", json=body, headers={**headers, "X-Request-Id": name})
-
-        listed = httpx.get(f"{url}/models", headers=headers).json()["data"]
-        assert [entry["id"] for entry in listed] == ["a", "b"]
-        assert httpx.get(f"{url}/models").status_code == 401
-        assert ask("first").status_code == 200, "no fault comes before the second request"
-        assert ask("second").status_code == 503
-        assert ask("second").text.startswith("<html>")
-        assert ask("second", "b").json()["choices"][0]["message"]["content"] == "hi"
-        assert ask("other", "c").status_code == 404
-        assert ask("long", user="x" * 400).status_code == 400
-
-
-def test_mistakes_name_the_option(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_mistakes_name_the_option(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_SUCH_KEY", raising=False)
     for words, printed in (
         (("--slots", "0"), "--slots is 0"),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-
-import pytest
+from typing import Any
 
 from guieval.journal import METRICS, Records
 from guieval.models.patch_thoughts import HINT, thought_prompt
@@ -20,23 +19,14 @@ OPTIONS = {"episodes": 6, "seed": 5}
 THOUGHT = "The auxiliary model says why."
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which every screen of the demo benchmark is drawn already."""
-    folder = tmp_path_factory.mktemp("demo")
-    for _ in load_benchmark("demo", folder, **OPTIONS):
-        pass
-    return folder
-
-
 def policy(data: Path) -> MockServer:
     settings = MockSettings(model=MODEL, policy="reference", accuracy=0.7, seed=3, served_models=(MODEL,), keep=200)
     return MockServer(settings, benchmark=load_benchmark("demo", data, **OPTIONS))
 
 
-def auxiliary() -> MockServer:
+def auxiliary(**more: Any) -> MockServer:
     reply = f"<think>\n{THOUGHT}\n</think>"
-    return MockServer(MockSettings(policy="fixed", reply=reply, served_models=("aux",), check_model=True, keep=200))
+    return MockServer(MockSettings(policy="fixed", reply=reply, served_models=("aux",), check_model=True, keep=200, **more))
 
 
 def arguments(data: Path, server: MockServer, directory: Path, *more: str) -> list[str | Path]:
@@ -58,24 +48,20 @@ def text_of(body: bytes) -> str:
     return "\n".join(texts)
 
 
-def test_an_auxiliary_model_that_is_away_for_a_while_costs_no_step(tmp_path: Path, data: Path, guieval: CommandLine) -> None:
-    def make(port: int) -> MockServer:
-        reply = f"<think>\n{THOUGHT}\n</think>"
-        return MockServer(MockSettings(policy="fixed", reply=reply, served_models=("aux",), port=port, latency=0.05))
-
+def test_an_auxiliary_model_that_is_away_for_a_while_costs_no_step(tmp_path: Path, demo: Path, guieval: CommandLine) -> None:
     patch = ("--patch", "off-policy", "--patch-budget", "unlimited", "--patch-model", "aux", "--max-attempts", "1")
-    with policy(data) as server, outage(make, after=2) as aux:
-        done = guieval(*arguments(data, server, tmp_path / "run", *patch, "--patch-base-url", aux, "--concurrency", "2"))
+    with policy(demo) as server, outage(lambda port: auxiliary(port=port, latency=0.05), after=2) as aux:
+        done = guieval(*arguments(demo, server, tmp_path / "run", *patch, "--patch-base-url", aux, "--concurrency", "2"))
     assert done.code == 0, done
     assert all(record.finished for record in Records(tmp_path / "run"))
     assert sum(record.patch.thought is not None for record in patched(tmp_path / "run") if record.patch is not None) > 2
 
 
-def test_off_policy_thoughts_come_from_the_auxiliary_model(tmp_path: Path, data: Path, guieval: CommandLine) -> None:
+def test_off_policy_thoughts_come_from_the_auxiliary_model(tmp_path: Path, demo: Path, guieval: CommandLine) -> None:
     run = tmp_path / "run"
-    with policy(data) as server, auxiliary() as other:
+    with policy(demo) as server, auxiliary() as other:
         more = ("--patch", "off-policy", "--patch-budget", "unlimited", "--patch-model", "aux")
-        done = guieval(*arguments(data, server, run, *more, "--patch-base-url", other.base_url))
+        done = guieval(*arguments(demo, server, run, *more, "--patch-base-url", other.base_url))
         assert done.code == 0 and "sop+off-policy:unlimited" in done.out.replace("\n", ""), done
         seen = [text_of(request.body) for request in other.requests]
         own = [text_of(request.body) for request in server.requests]
@@ -90,10 +76,10 @@ def test_off_policy_thoughts_come_from_the_auxiliary_model(tmp_path: Path, data:
     assert len(later) == later[0].task.episode_length
 
 
-def test_on_policy_asks_the_same_server_and_goes_on_where_it_was(tmp_path: Path, data: Path, guieval: CommandLine) -> None:
+def test_on_policy_asks_the_same_server_and_goes_on_where_it_was(tmp_path: Path, demo: Path, guieval: CommandLine) -> None:
     run = tmp_path / "run"
-    with policy(data) as server:
-        assert guieval(*arguments(data, server, run, "--patch", "on-policy", "--patch-budget", "2")).code == 0
+    with policy(demo) as server:
+        assert guieval(*arguments(demo, server, run, "--patch", "on-policy", "--patch-budget", "2")).code == 0
         asked = [text_of(request.body) for request in server.requests]
         steps = list(Records(run))
         thoughts = sum(thought_prompt()[:40] in text for text in asked)
@@ -104,12 +90,12 @@ def test_on_policy_asks_the_same_server_and_goes_on_where_it_was(tmp_path: Path,
     assert "patch_budget (was 2, now 1)" in sentence
 
 
-def test_what_was_patched_can_be_scored_compared_shown_and_replayed(tmp_path: Path, data: Path, guieval: CommandLine) -> None:
+def test_what_was_patched_can_be_scored_compared_shown_and_replayed(tmp_path: Path, demo: Path, guieval: CommandLine) -> None:
     one, two, again = tmp_path / "one", tmp_path / "two", tmp_path / "again"
-    with policy(data) as server:
-        assert guieval(*arguments(data, server, one, "--patch", "thought-free")).code == 0
-        assert guieval(*arguments(data, server, two)).code == 0
-        replay = arguments(data, server, again, "--patch", "thought-free", "--engine", "replay", "--replay", str(one))
+    with policy(demo) as server:
+        assert guieval(*arguments(demo, server, one, "--patch", "thought-free")).code == 0
+        assert guieval(*arguments(demo, server, two)).code == 0
+        replay = arguments(demo, server, again, "--patch", "thought-free", "--engine", "replay", "--replay", str(one))
         assert guieval(*replay).code == 0
     stored = json.loads((one / METRICS).read_text())["summary"]
     assert guieval("score", one).code == 0 and json.loads((one / METRICS).read_text())["summary"] == stored
@@ -122,8 +108,8 @@ def test_what_was_patched_can_be_scored_compared_shown_and_replayed(tmp_path: Pa
     assert board.code == 0 and "| sop+thought-free:1 |" in board.out and "| sop |" in board.out
 
 
-def test_mistakes_are_reported_before_anything_is_written(tmp_path: Path, data: Path, guieval: CommandLine) -> None:
-    with policy(data) as server:
+def test_mistakes_are_reported_before_anything_is_written(tmp_path: Path, demo: Path, guieval: CommandLine) -> None:
+    with policy(demo) as server:
         for more, printed in (
             (("--patch", "thought-fre"), "did you mean 'thought-free'"),
             (("--patch", "thought-free", "--patch-budget", "-1"), "expected a whole number from 0, or unlimited"),
@@ -133,5 +119,5 @@ def test_mistakes_are_reported_before_anything_is_written(tmp_path: Path, data: 
             (("--patch", "thought-free", "--mode", "soeval"), "--patch is for --mode sop"),
             (("--patch", "on-policy", "--engine", "replay", "--replay", "x"), "engine 'replay' cannot"),
         ):
-            assert printed in guieval.sentence(*arguments(data, server, tmp_path / "run", *more))
+            assert printed in guieval.sentence(*arguments(demo, server, tmp_path / "run", *more))
     assert not (tmp_path / "run").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -9,19 +10,11 @@ import pytest
 from guieval.cli.models.models import models
 from guieval.registry import list_models, load_benchmark
 from guieval.steps import Episode
-from guieval.testing.mock_server import MockServer, MockSettings
+from tests.checkpoints import of_each_kind
+from tests.cli.demo_runs import MODEL, OPTIONS, command, reference
 from tests.command_line import CommandLine
-from tests.rows import every_row
 
-OPTIONS = {"episodes": 4, "seed": 4}
 SETTINGS = [item for name, value in OPTIONS.items() for item in ("--set", f"{name}={value}")]
-RUN_SETTINGS = [item for name, value in OPTIONS.items() for item in ("--set", f"bench_options.{name}={value}")]
-MODEL = "ui-tars-7b"
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("demo")
 
 
 @pytest.fixture(scope="module")
@@ -52,11 +45,9 @@ def test_a_prompt_is_printed_whole(demo: Path, episode: Episode, guieval: Comman
 def test_the_past_of_a_sequential_mode_is_that_of_a_run(
     demo: Path, episode: Episode, tmp_path: Path, guieval: CommandLine
 ) -> None:
-    settings = MockSettings(model=MODEL, policy="reference", accuracy=1.0, served_models=(MODEL,))
     directory = tmp_path / "run"
-    with MockServer(settings, benchmark=load_benchmark("demo", demo, **OPTIONS)) as server:
-        run = ("run", "--quiet", "--model", MODEL, "--bench", "demo", "--mode", "soeval", "--base-url", server.base_url)
-        done = guieval(*run, "--data", demo, "--out", directory, *RUN_SETTINGS)
+    with reference(demo, accuracy=1.0) as server:
+        done = guieval(*command(server, demo, directory, "--quiet", "--mode", "soeval"))
         assert done.code == 0, done
     offline = guieval(*prompt(demo, episode, "--step", "1")).out
     own = guieval(*prompt(demo, episode, "--step", "1", "--mode", "soeval", "--run", directory)).out
@@ -76,7 +67,7 @@ def test_mistakes_are_one_sentence(demo: Path, episode: Episode, tmp_path: Path,
         *prompt(demo, episode, "--step", "0", "--thinking", model="qwen3-vl-8b-instruct")
     )
     assert "'ui-tars-7b'" in guieval.sentence(*prompt(demo, episode, "--step", "0", model="ui-tars-7"))
-    assert "there is no episode 'none' among the 4 of 'demo'; its first is " in guieval.sentence(
+    assert "there is no episode 'none' among the 5 of 'demo'; its first is " in guieval.sentence(
         "prompt", "--model", MODEL, "--bench", "demo", "--data", demo, *SETTINGS, "--episode", "none", "--step", "0"
     )
 
@@ -95,12 +86,15 @@ def test_models_are_listed_by_family_and_reported_whole(guieval: CommandLine) ->
     assert "thinking: --thinking/--no-thinking (default on)" in guieval("models", "ui-tars-1.5-7b").out
 
 
-@every_row("name", list_models())
-def test_every_checkpoint_is_reported_with_a_prompt_and_a_reply(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    models(name)
-    result = capsys.readouterr().out
-    prompt, _, reply = result.partition("an example prompt, the second step of an episode:\n")[2].partition(
-        "an example reply to it, as the model would write it:\n"
-    )
-    assert result.startswith(f"name: {name}\n") and "=== user" in prompt and "[image 1.png: 1080 x 2400" in prompt
-    assert reply.strip()
+@pytest.mark.parametrize("names", [of_each_kind, pytest.param(list_models, marks=pytest.mark.full)])
+def test_checkpoints_are_reported_with_a_prompt_and_a_reply(
+    names: Callable[[], Sequence[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in names():
+        models(name)
+        result = capsys.readouterr().out
+        prompt, _, reply = result.partition("an example prompt, the second step of an episode:\n")[2].partition(
+            "an example reply to it, as the model would write it:\n"
+        )
+        assert result.startswith(f"name: {name}\n") and "=== user" in prompt and "[image 1.png: 1080 x 2400" in prompt
+        assert reply.strip(), name

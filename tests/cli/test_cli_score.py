@@ -13,6 +13,7 @@ import pytest
 from guieval.actions import Action, Boxes, Click, Point
 from guieval.registry import benchmarks, load_benchmark
 from guieval.scoring.matrix import protocols_for
+from guieval.steps import StepTaskModel
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
 from tests.made_runs import key, record, step, write_run
@@ -182,9 +183,14 @@ def test_files_that_hold_their_steps_are_scored_by_themselves(
     assert values["benchmark"] == benchmark and len(values["protocols"]) > 3
 
 
+def screenspot_pro(folder: Path, episodes: int = 3) -> tuple[Path, list[StepTaskModel]]:
+    """An example of the benchmark's data, and its steps."""
+    benchmarks()["screenspot-pro"].write_example(folder / "pro", episodes=episodes, seed=0)
+    return folder / "pro", [task for episode in load_benchmark("screenspot-pro", folder / "pro") for task in episode.steps]
+
+
 def test_a_file_is_scored_over_a_benchmarks_whole_data_where_that_is_given(guieval: CommandLine, tmp_path: Path) -> None:
-    benchmarks()["screenspot-pro"].write_example(tmp_path / "pro", episodes=3, seed=0)
-    steps = [task for episode in load_benchmark("screenspot-pro", tmp_path / "pro") for task in episode.steps]
+    data, steps = screenspot_pro(tmp_path)
     rows = []
     for task in steps[:2]:
         (box,), (width, height) = list(task.boxes)[:1], task.screenshot_size
@@ -194,7 +200,7 @@ def test_a_file_is_scored_over_a_benchmarks_whole_data_where_that_is_given(guiev
     file = tmp_path / "results.json"
     file.write_text(json.dumps({"details": rows, "metrics": {}}))
     assert "add --data, the benchmark's data folder" in guieval.sentence("score", file)
-    done = guieval("score", file, "--data", tmp_path / "pro")
+    done = guieval("score", file, "--data", data)
     assert done.code == 0 and f"2 predictions for {len(steps)} steps" in done.err
     assert f"right {2}" in " ".join(done.out.split()) and f"not run {len(steps) - 2}" in " ".join(done.out.split())
 
@@ -211,45 +217,40 @@ def test_figures_over_a_part_of_the_steps_say_in_their_cell_how_many_are_missing
     assert re.search(r"\naction_acc +50\.00% of 2 \(1 missing\) ", matrix.out)
     assert "action_acc 50.00 (1 missing)" in matrix.out
 
-    benchmarks()["screenspot-pro"].write_example(tmp_path / "pro", episodes=3, seed=0)
-    steps = [task for episode in load_benchmark("screenspot-pro", tmp_path / "pro") for task in episode.steps]
+    data, steps = screenspot_pro(tmp_path)
     lines = [{"episode_id": task.episode_id, "step_index": 0, "action": task.action.model_dump(mode="json")} for task in steps]
     part = write_lines(tmp_path / "part.jsonl", lines[:-2])
-    whole = guieval("score", part, "--bench", "screenspot-pro", "--data", tmp_path / "pro")
+    whole = guieval("score", part, "--bench", "screenspot-pro", "--data", data)
     found = f"{100 * (len(steps) - 2) / len(steps):.2f}%"
     assert re.search(rf"\nexact match +{found} of {len(steps)} \(2 missing\) ", whole.out)
     assert re.search(rf"\naction_acc +{found} \(2 missing\) ", whole.out)
 
 
 def test_our_own_file_may_be_packed(guieval: CommandLine, tmp_path: Path) -> None:
-    data = write_lines(
-        tmp_path / "own.jsonl", [{"subset": "", "episode_id": "x", "step_index": 0, "action": None}]
-    ).read_bytes()
-    benchmarks()["screenspot-pro"].write_example(tmp_path / "pro", episodes=1, seed=0)
-    name = next(iter(load_benchmark("screenspot-pro", tmp_path / "pro").index())).key.episode_id
+    data, (task,) = screenspot_pro(tmp_path, episodes=1)
+    own = {"subset": "", "episode_id": task.episode_id, "step_index": 0, "action": None}
     file = tmp_path / "own.jsonl.gz"
-    file.write_bytes(gzip.compress(data.replace(b'"x"', json.dumps(name).encode())))
-    done = guieval("score", file, "--bench", "screenspot-pro", "--data", tmp_path / "pro")
+    file.write_bytes(gzip.compress(json.dumps(own).encode() + b"\n"))
+    done = guieval("score", file, "--bench", "screenspot-pro", "--data", data)
     assert done.code == 0 and "unparseable 1" in " ".join(done.out.split())
     file.write_bytes(file.read_bytes()[:-9])
-    damaged = guieval.sentence("score", file, "--bench", "screenspot-pro", "--data", tmp_path / "pro")
+    damaged = guieval.sentence("score", file, "--bench", "screenspot-pro", "--data", data)
     assert "cannot be unpacked as gzip" in damaged
 
 
 def test_rows_with_another_box_are_scored_by_the_benchmarks_and_named(guieval: CommandLine, tmp_path: Path) -> None:
-    benchmarks()["screenspot-pro"].write_example(tmp_path / "pro", episodes=3, seed=0)
-    task = next(task for episode in load_benchmark("screenspot-pro", tmp_path / "pro") for task in episode.steps)
+    data, (task, *_) = screenspot_pro(tmp_path)
     assert isinstance(task.action, Click)
     x, y = (part * side / 1000 for part, side in zip(task.action.point, task.screenshot_size, strict=True))
     changed = {"img_path": task.screenshot, "prompt_to_evaluate": task.instruction, "bbox": [0, 0, 1, 1]}
     file = write_lines(tmp_path / "rows.jsonl", [sspro_row([x, y], **changed)])
-    done = guieval("score", file, "--data", tmp_path / "pro")
+    done = guieval("score", file, "--data", data)
     assert (
         f"1 rows state another box than the benchmark, whose own label decides: {task.episode_id} (bbox [0, 0, 1, 1])"
         in done.err
     )
     assert "right 1" in " ".join(done.out.split())
-    result = guieval("import", "auto", file, "--data", tmp_path / "pro", "--out", tmp_path / "out.jsonl").out
+    result = guieval("import", "auto", file, "--data", data, "--out", tmp_path / "out.jsonl").out
     assert f"whose own label decides: 1\n    {task.episode_id}: bbox [0, 0, 1, 1]\n" in result
 
 

@@ -4,52 +4,37 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from guieval.cli import main
+import guieval as package
 from guieval.data.sample_sets import get_sample_set, step_digest
 from guieval.journal import METRICS, STEPS, Records, read_manifest
 from guieval.registry import load_benchmark
-from guieval.testing.mock_server import MockServer, MockSettings
+from tests.cli.demo_runs import MODEL, OPTIONS, SMALL, reference
 from tests.command_line import CommandLine
-
-SMALL = ("--set", "bench_options.episodes=5", "--set", "bench_options.seed=4")
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("demo")
 
 
 @pytest.fixture(scope="module")
 def lengths(demo: Path) -> dict[str, int]:
-    return {ref.key.episode_id: ref.length for ref in load_benchmark("demo", demo, episodes=5, seed=4).index()}
+    return {ref.key.episode_id: ref.length for ref in load_benchmark("demo", demo, **OPTIONS).index()}
 
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory, demo: Path) -> Path:
     """A run over everything, whose journal answers in the others."""
     directory = tmp_path_factory.mktemp("recorded") / "run"
-    settings = MockSettings(model="ui-tars-7b", policy="reference", accuracy=0.7, served_models=("ui-tars-7b",))
-    arguments = ["run", "--model", "ui-tars-7b", "--bench", "demo", "--data", str(demo), *SMALL, "--quiet"]
-    with (
-        MockServer(settings, benchmark=load_benchmark("demo", demo, episodes=5, seed=4)) as server,
-        pytest.MonkeyPatch.context() as patch,
-    ):
-        patch.setattr(sys, "argv", ["guieval", *arguments, "--base-url", server.base_url, "--out", str(directory)])
-        with pytest.raises(SystemExit) as left:
-            main()
-    assert not left.value.code
+    with reference(demo, accuracy=0.7) as server:
+        settings: dict[str, Any] = {"data": demo, "bench_options": OPTIONS, "base_urls": server.base_url}
+        package.run(model=MODEL, bench="demo", **settings, out=directory, progress=False)
     return directory
 
 
 @pytest.fixture
 def replayed(demo: Path, recorded: Path) -> tuple[str | Path, ...]:
-    return ("run", "--model", "ui-tars-7b", "--bench", "demo", "--data", demo, *SMALL, "--quiet", "--replay", recorded)
+    return ("run", "--model", MODEL, "--bench", "demo", "--data", demo, *SMALL, "--quiet", "--replay", recorded)
 
 
 def write_set(folder: Path, ids: dict[str, int], **changes: Any) -> Path:
@@ -180,7 +165,7 @@ def test_predictions_are_scored_over_a_set_with_options_and_an_overlay(
     ]
     predictions = tmp_path / "predictions.jsonl"
     predictions.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    common = ("score", predictions, "--bench", "demo", "--data", demo, *SMALL, "--model", "ui-tars-7b")
+    common = ("score", predictions, "--bench", "demo", "--data", demo, *SMALL, "--model", MODEL)
     assert f"{len(rows)} predictions for {len(rows)} steps" in guieval(*common).err
     name = next(iter(lengths))
     file = write_set(tmp_path, {name: lengths[name]})
@@ -205,7 +190,7 @@ def test_damaged_episodes_are_reported_and_left_out_on_request(
     data = tmp_path / "data"
     data.mkdir()
     (data / source.name).write_text("\n".join([lines[0], json.dumps(broken), lines[2]]) + "\n")
-    arguments = ("run", "--model", "ui-tars-7b", "--bench", "androidcontrol", "--data", data, "--quiet", "--replay", recorded)
+    arguments = ("run", "--model", MODEL, "--bench", "androidcontrol", "--data", data, "--quiet", "--replay", recorded)
     assert "line 2, step 0, field action_content" in guieval.sentence(*arguments, "--out", tmp_path / "one")
     done = guieval(*arguments, "--skip-damaged", "--out", tmp_path / "two")
     assert done.code == 1  # the replayed run is of other steps and answers none of these

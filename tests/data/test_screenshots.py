@@ -41,14 +41,17 @@ def picture(kind: str = "png", size: tuple[int, int] = (40, 60), **options: Any)
     return buffer.getvalue()
 
 
-def png_header(width: int, height: int) -> bytes:
-    """A well-formed PNG that claims a size; its data is one empty block."""
+def png_of(data: bytes, size: tuple[int, int] = (20, 30)) -> bytes:
+    """A PNG of RGB pixels whose chunks are whole, whatever its size and its compressed data are."""
 
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
+    header = struct.pack(">IIBBBBB", *size, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
+
+
+NO_PIXELS = zlib.compress(b"")
 
 
 @pytest.fixture
@@ -132,7 +135,7 @@ def test_other_formats_are_refused(kind: str) -> None:
 @pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
 @every_row("size", [(100_000, 100_000), (8_001, 8_000), (MAX_PIXELS + 1, 1)])
 def test_a_small_file_of_a_huge_image_is_refused(root: Path, size: tuple[int, int]) -> None:
-    bomb = png_header(*size)
+    bomb = png_of(NO_PIXELS, size)
     assert len(bomb) < 100
     (root / "a.png").write_bytes(bomb)
     with pytest.raises(ScreenshotError, match="unpacks to"):
@@ -140,7 +143,7 @@ def test_a_small_file_of_a_huge_image_is_refused(root: Path, size: tuple[int, in
 
 
 def test_the_largest_image_allowed_is_allowed() -> None:
-    assert probe(png_header(8_000, 8_000)) == ("png", (8_000, 8_000))
+    assert probe(png_of(NO_PIXELS, (8_000, 8_000))) == ("png", (8_000, 8_000))
 
 
 def test_a_file_too_large_is_not_read(root: Path) -> None:
@@ -227,16 +230,6 @@ def test_the_same_content_is_decoded_once_by_all_runs_of_a_process(tmp_path: Pat
     for _ in range(2):
         with pytest.raises(ScreenshotError, match="cannot be decoded"):
             check_data(read_screenshot(tmp_path, "one.png", (20, 30)))
-
-
-def png_of(data: bytes, size: tuple[int, int] = (20, 30)) -> bytes:
-    """A PNG of RGB pixels whose chunks are whole, whatever their compressed data are."""
-
-    def chunk(kind: bytes, content: bytes) -> bytes:
-        return len(content).to_bytes(4, "big") + kind + content + zlib.crc32(kind + content).to_bytes(4, "big")
-
-    head = size[0].to_bytes(4, "big") + size[1].to_bytes(4, "big") + bytes([8, 2, 0, 0, 0])
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
 
 
 @every_row(

@@ -17,6 +17,11 @@ MakeTask = Callable[..., StepTaskModel]
 MakeRequest = Callable[..., Request]
 
 
+@pytest.fixture(autouse=True)
+def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+
 @pytest.fixture
 def make_task() -> MakeTask:
     def make(episode: str = "e0", step: int = 0, **changes: Any) -> StepTaskModel:

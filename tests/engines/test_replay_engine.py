@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,11 +10,10 @@ from hypothesis import strategies as st
 
 from guieval.engines.replay import ReplayEngine
 from guieval.errors import DataError, EngineError, UsageError
-from guieval.models import Request, Response
-from guieval.steps import Sample, StepError, StepOutcome, StepRecord, StepTaskModel, Usage
-
-MakeTask = Callable[..., StepTaskModel]
-MakeRequest = Callable[..., Request]
+from guieval.models import Response
+from guieval.steps import Sample, StepError, StepOutcome, StepRecord, Usage
+from tests.engines.asking import ask_all
+from tests.engines.conftest import MakeRequest, MakeTask
 
 
 def answered(text: str) -> Sample:
@@ -39,16 +36,6 @@ def journal(path: Path, *records: StepRecord, tail: str = "") -> Path:
     return file
 
 
-def ask(engine: ReplayEngine, *requests: Request) -> list[Response]:
-    async def main() -> list[Response]:
-        try:
-            return [await engine.generate(request) for request in requests]
-        finally:
-            await engine.close()
-
-    return asyncio.run(main())
-
-
 def test_every_field_comes_back_and_samples_are_distinguished(
     tmp_path: Path, make_task: MakeTask, make_request: MakeRequest
 ) -> None:
@@ -61,7 +48,7 @@ def test_every_field_comes_back_and_samples_are_distinguished(
     engine = ReplayEngine(file)
     assert len(engine) == 2
     assert engine.images == "none"
-    replies = ask(engine, make_request(task=first), make_request(task=second), make_request(task=first, sample=1))
+    replies = ask_all(engine, make_request(task=first), make_request(task=second), make_request(task=first, sample=1))
     assert [reply.text for reply in replies] == ["eins", "zwei ✓", "another"]
     assert replies[0] == Response("eins", "why eins", Usage(prompt_tokens=7, completion_tokens=2), "stop", 3)
 
@@ -69,7 +56,7 @@ def test_every_field_comes_back_and_samples_are_distinguished(
 def test_the_last_finished_line_of_a_step_counts(tmp_path: Path, make_task: MakeTask, make_request: MakeRequest) -> None:
     task = make_task()
     lines = [StepRecord(task=task, samples=samples) for samples in ((answered("old"),), (answered("new"),), (LOST,))]
-    assert ask(ReplayEngine(journal(tmp_path, *lines)), make_request(task=task))[0].text == "new"
+    assert ask_all(ReplayEngine(journal(tmp_path, *lines)), make_request(task=task))[0].text == "new"
 
 
 def test_a_reply_that_crashed_a_parser_can_be_read_again(
@@ -83,7 +70,7 @@ def test_a_reply_that_crashed_a_parser_can_be_read_again(
         StepRecord(task=other, samples=(answered("good"),)),
         StepRecord(task=other, samples=(crashed,)),
     ]
-    replies = ask(ReplayEngine(journal(tmp_path, *lines)), make_request(task=task), make_request(task=other))
+    replies = ask_all(ReplayEngine(journal(tmp_path, *lines)), make_request(task=task), make_request(task=other))
     assert [reply.text for reply in replies] == ["odd", "good"]
 
 
@@ -91,18 +78,18 @@ def test_missing_and_lost_steps_are_named(tmp_path: Path, make_task: MakeTask, m
     lost = make_task("lost", 2)
     file = journal(tmp_path, StepRecord(task=lost, samples=(LOST,)))
     with pytest.raises(EngineError, match=r"bench/sub/lost#2 was never answered"):
-        ask(ReplayEngine(file), make_request(task=lost))
+        ask_all(ReplayEngine(file), make_request(task=lost))
     with pytest.raises(EngineError, match=r"bench/sub/other#0 is not in"):
-        ask(ReplayEngine(file), make_request(task=make_task("other")))
+        ask_all(ReplayEngine(file), make_request(task=make_task("other")))
 
 
 def test_a_missing_sample_and_another_setting_are_named(tmp_path: Path, make_task: MakeTask, make_request: MakeRequest) -> None:
     task = make_task()
     file = journal(tmp_path, StepRecord(task=task, samples=(answered("a"),)))
     with pytest.raises(EngineError, match="has 1 samples in the journal, so sample 1 is not in it"):
-        ask(ReplayEngine(file), make_request(task=task, sample=1))
+        ask_all(ReplayEngine(file), make_request(task=task, sample=1))
     with pytest.raises(EngineError, match="recorded in the setting 'high', but 'low'"):
-        ask(ReplayEngine(file), make_request(task=make_task(setting="low")))
+        ask_all(ReplayEngine(file), make_request(task=make_task(setting="low")))
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -117,7 +104,7 @@ def test_a_tail_torn_anywhere_is_ignored(
     file.write_bytes(file.read_bytes() + whole[:cut])
     engine = ReplayEngine(file)
     assert len(engine) == 1
-    assert ask(engine, make_request(task=kept))[0].text == "kept"
+    assert ask_all(engine, make_request(task=kept))[0].text == "kept"
 
 
 def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path, make_task: MakeTask) -> None:

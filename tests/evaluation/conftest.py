@@ -9,6 +9,7 @@ import pytest
 
 from guieval.actions import Action
 from guieval.steps import StepTaskModel
+from tests import made_runs
 
 
 @pytest.fixture(scope="session")
@@ -23,19 +24,7 @@ def step() -> Callable[..., StepTaskModel]:
         alternatives: Sequence[Action] = (),
         extras: dict[str, Any] | None = None,
     ) -> StepTaskModel:
-        return StepTaskModel(
-            benchmark="test",
-            dataset=dataset,
-            episode_id="e",
-            step_index=0,
-            episode_length=1,
-            instruction="",
-            screenshot="s.png",
-            screenshot_size=(1080, 2400),
-            action=action,
-            alternatives=tuple(alternatives),
-            boxes=boxes,
-            extras=extras or {},
-        )
+        more: dict[str, Any] = {"boxes": boxes, "alternatives": tuple(alternatives), "extras": extras or {}}
+        return made_runs.step(action, dataset=dataset, **more)
 
     return make

@@ -8,7 +8,7 @@ from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator, ClickRule, Protocol, StepRules, infrastructure_failure, list_protocols
 from guieval.steps import VERDICTS, StepOutcome
-from tests.evaluation.verdicts import Step
+from tests.evaluation.verdicts import Step, right
 from tests.rows import every_row
 
 AT, FAR = Point(500, 500), Point(900, 900)
@@ -61,6 +61,16 @@ def test_an_action_outside_the_space_is_unsupported_where_no_label_is(step: Step
     assert ActionEvaluator(protocol).evaluate(task, Unsupported(name="answer")) == StepOutcome(
         verdict="unsupported", reason="the action 'answer' is outside the unified action space"
     )
+
+
+@every_row("protocol", ["onekey", "guievalkit", "agentnetbench", "odyssey-v1", "mind2web-element"])
+def test_a_pattern_accepts_the_texts_it_matches_wholly(step: Step, protocol: str) -> None:
+    task = step(Type(text="no"), extras={"text_patterns": ["(", "[0-9]{3}", ".*三体.*"]})
+    assert right(protocol, task, Type(text="123"))
+    assert right(protocol, task, Type(text="搜索三体有声剧"))
+    assert not right(protocol, task, Type(text="1234567"))
+    assert not right(protocol, step(Type(text="x1234567y")), Type(text="9876"))
+    assert not right(protocol, step(Open(app="no"), extras={"text_patterns": ["[0-9]{3}"]}), Open(app="123"))
 
 
 def test_text_similarity_is_reported_for_typed_text_and_app_names(step: Step) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from guieval.actions import LongPress, Point, Press, Stop, Type
+from guieval.actions import LongPress, Point, Press, Stop, Type, Wait
 from guieval.evaluation import get_protocol
 from tests.evaluation.verdicts import Step, click, judged, scroll
 from tests.rows import every_row
@@ -114,6 +114,7 @@ def test_coat_reports_steps_action_types_and_episodes() -> None:
 
 
 def test_every_button_and_status_is_an_action_type_in_aitw(step: Step) -> None:
+    assert judged("aitw-original", step(Wait()), Wait(duration=5)).exact_match
     for label, other in ((Press(button="BACK"), Press(button="HOME")), (Stop(status="finish"), Stop(status="impossible"))):
         assert judged("aitw-original", step(label), label).exact_match
         outcome = judged("aitw-original", step(label), other)
@@ -130,3 +131,25 @@ def test_aitw_is_lenient_about_texts_and_the_way_of_a_scroll(step: Step) -> None
 def test_aitw_leaves_lost_steps_out() -> None:
     protocol = get_protocol("aitw-original")
     assert (protocol.failure.missing, protocol.failure.unparseable) == ("left-out", "wrong")
+
+
+@every_row(
+    ("x", "y", "hit"), [(739.9, 425, True), (740.1, 425, False), (500, 484.9, True), (500, 485.1, False), (500, 364.9, False)]
+)
+def test_aitw_takes_both_points_in_one_box_grown_by_140_per_cent(step: Step, x: float, y: float, hit: bool) -> None:
+    # 200 wide and 50 high: 140 more on the left and right, 35 more above and below. Only so grown it holds the reference.
+    assert judged("aitw-original", step(click(261, 425), [[400.0, 400.0, 600.0, 450.0]]), click(x, y)).exact_match is hit
+
+
+def test_aitw_keeps_the_size_of_a_box_cut_at_the_edge(step: Step) -> None:
+    # [0, 200] grows by 280 to [-140, 340], which becomes [0, 480].
+    task = step(click(10, 500), [[0.0, 480.0, 200.0, 520.0]])
+    assert judged("aitw-original", task, click(479, 500)).exact_match
+    assert not judged("aitw-original", task, click(481, 500)).exact_match
+
+
+def test_aitw_ignores_boxes_that_hold_only_one_of_the_points(step: Step) -> None:
+    task = step(click(100, 100), [[600.0, 600.0, 700.0, 700.0]])
+    assert not judged("aitw-original", task, click(650, 650)).exact_match
+    assert judged("aitw-original", task, click(240, 100)).exact_match  # 0.14 of the screen, border included
+    assert not judged("aitw-original", task, click(240.1, 100)).exact_match

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from guieval.evaluation import ActionEvaluator
 from guieval.frames import PER_1000, PIXELS, RELATIVE, Size
 from guieval.registry import load_benchmark
 from guieval.steps import StepTaskModel
+from tests.made_runs import step
 from tests.rows import every_row
 
 SIZES = ((2560, 1440), (1920, 1080), (1366, 768), (1080, 2400), (1179, 2556), (3840, 1600))
@@ -46,18 +48,8 @@ def bordering(size: Size, label: Callable[[float, float, Size], Point]) -> tuple
     tasks, places = [], []
     for at in range(40, min(width, height) - 60, STEP):
         corners = *label(at, at + 1, size), *label(at + 30, at + 20, size)
-        task = StepTaskModel(
-            benchmark="b",
-            dataset="d",
-            episode_id=str(at),
-            step_index=0,
-            episode_length=1,
-            instruction="",
-            screenshot="s.png",
-            screenshot_size=size,
-            action=Click(point=Box(*corners).centre),
-            boxes=Boxes([corners]),
-        )
+        more: dict[str, Any] = {"screenshot_size": size, "boxes": Boxes([corners])}
+        task = step(Click(point=Box(*corners).centre), episode=str(at), **more)
         for place in ((at, at + 10), (at + 30, at + 10), (at + 15, at + 1), (at + 15, at + 20)):
             tasks.append(task)
             places.append(place)

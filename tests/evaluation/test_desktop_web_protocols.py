@@ -6,7 +6,7 @@ import pytest
 
 from guieval.actions import DoubleClick, Drag, Hotkey, Hover, Point, Press, RightClick, Stop, Type, Unsupported, Wait
 from guieval.evaluation import ActionEvaluator, get_protocol
-from tests.evaluation.verdicts import Step, click, right, scroll
+from tests.evaluation.verdicts import Step, click, matches, right, scroll
 from tests.rows import every_row
 
 BOX = [[100.0, 200.0, 300.0, 400.0]]
@@ -36,6 +36,8 @@ def test_full_marks_are_a_box_or_a_hundredth_on_both_axes(step: Step, protocol: 
         ("abcde", "abcdx", True),  # 1 - 1/5
         ("abcd", "abcx", False),  # 1 - 1/4
         ("Hello\n", "hello", True),  # the line break is stripped before it could matter
+        ("STAT6011 Grouping\n", "stat6011 gROUPING", True),
+        ("ab", "", False),
         ("long text", "text", False),
         ("", "", True),
     ],
@@ -55,10 +57,10 @@ def test_only_the_later_scorer_minds_the_way_of_a_scroll(step: Step) -> None:
 @BOTH
 def test_ends_keys_and_named_actions(step: Step, protocol: str) -> None:
     assert right(protocol, step(Stop(status="finish")), Stop(status="finish"))
-    assert not right(protocol, step(Stop(status="finish")), Stop(status="impossible"))
+    assert matches(protocol, step(Stop(status="finish")), Stop(status="impossible")) == (True, False)
     assert right(protocol, step(Press(button="ENTER")), Press(button="ENTER"))
     assert not right(protocol, step(Press(button="ENTER")), Press(button="BACK"))
-    assert right(protocol, step(Wait()), Wait())
+    assert right(protocol, step(Wait()), Wait(duration=5))
     hotkey = Unsupported(name="hotkey", arguments={"keys": ["ctrl", "c"]})
     assert right(protocol, step(hotkey), hotkey)
     assert not right(protocol, step(hotkey), Unsupported(name="hotkey", arguments={"keys": ["ctrl", "v"]}))
@@ -88,14 +90,35 @@ def test_keys_are_compared_as_a_set(step: Step, protocol: str) -> None:
     assert not right(protocol, step(label), Unsupported(name="key", device=Hotkey(keys=("ctrl", "v"))))
 
 
-@every_row(("x", "y", "hit"), [(100, 200, True), (300, 400, True), (300.01, 300, False), (750, 750, True), (650, 650, False)])
+@every_row(
+    ("x", "y", "hit"),
+    [
+        (100, 200, True),
+        (300, 400, True),
+        (300, 200, True),
+        (99.99, 300, False),
+        (300.01, 300, False),
+        (200, 400.01, False),
+        (750, 750, True),
+        (650, 650, False),
+    ],
+)
 def test_mind2web_takes_any_of_the_targets_boxes(step: Step, x: float, y: float, hit: bool) -> None:
     assert right("mind2web-element", step(click(200, 300), [*BOX, [700, 700, 800, 800]]), click(x, y)) is hit
 
 
 @every_row(
     ("reference", "predicted", "exact"),
-    [("New York", "york  new", True), ("New York", "New", False), ("a , b", "A B", True), ("", ".", True), ("a", "", False)],
+    [
+        ("New York", " york  new ", True),
+        ("New York", "New", False),
+        ("New York", "York", False),
+        ("a , b", "A B", True),
+        ("New York , NY", "new york ny", True),
+        ("", ".", True),
+        ("", "-", True),
+        ("a", "", False),
+    ],
 )
 def test_mind2web_compares_the_words_of_a_value(step: Step, reference: str, predicted: str, exact: bool) -> None:
     assert right("mind2web-element", step(Type(text=reference)), Type(text=predicted)) is exact

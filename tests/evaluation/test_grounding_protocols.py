@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 
 from guieval.actions import LongPress, Open, Point, Scroll, Stop
 from guieval.evaluation import Figure, get_protocol
 from guieval.evaluation.table import grounding
-from guieval.metrics.columns import RIGHT, WRONG, Judged, RunColumns
 from guieval.metrics.figures import compute
-from guieval.steps import EpisodeKey, StepTaskModel
-from tests.evaluation.verdicts import Step, click, right
+from guieval.steps import StepTaskModel
+from tests.evaluation.verdicts import Step, click, matches, right
+from tests.metrics.made_columns import made_columns
 from tests.rows import every_row
 
 BOX = [[100.0, 200.0, 300.0, 400.0]]
+SQUARE = [[100.0, 100.0], [500.0, 100.0], [500.0, 500.0], [100.0, 500.0]]
+NOTCHED = [[0.0, 0.0], [600.0, 0.0], [600.0, 600.0], [300.0, 300.0], [0.0, 600.0]]
 NAMES = [protocol.name for protocol in grounding.PROTOCOLS]
 INCLUSIVE = [name for name in NAMES if name not in ("vlmevalkit", "clawgui-grounding", "gui-r1-grounding", "se-gui")]
 REFUSING = ("sspro-official", "infigui-g1", "osworld-g", "lmms-osworld-g-corner-boxes", "mai-ui-grounding")
@@ -34,36 +35,53 @@ def target(step: Step) -> Callable[..., StepTaskModel]:
     return make
 
 
-@every_row("protocol", INCLUSIVE)
-@every_row(
-    ("x", "y", "hit"),
-    [
+MOST: list[tuple[float, float, bool]] = [
+    (100, 200, True),
+    (300, 400, True),
+    (100, 400, True),
+    (300, 200, True),
+    (99.99, 300, False),
+    (300.01, 300, False),
+    (200, 199.99, False),
+    (200, 400.01, False),
+]
+BORDERS: dict[str, list[tuple[float, float, bool]]] = {
+    **dict.fromkeys(INCLUSIVE, MOST),
+    # a pixel off the far edges
+    "vlmevalkit": [
         (100, 200, True),
-        (300, 400, True),
-        (100, 400, True),
+        (299, 399, True),
+        (299.01, 300, False),
+        (200, 399.01, False),
+        (300, 300, False),
         (99.99, 300, False),
-        (300.01, 300, False),
-        (200, 199.99, False),
-        (200, 400.01, False),
     ],
-)
-def test_most_count_the_border_and_nothing_beyond(target: Step, protocol: str, x: float, y: float, hit: bool) -> None:
-    assert right(protocol, target(), click(x, y)) is hit
+    # half open
+    "se-gui": [(100, 200, True), (299.99, 399.99, True), (300, 300, False), (200, 400, False), (99.99, 300, False)],
+    # the point is cut to whole pixels, so (300.99, 400.99) to (300, 400)
+    "clawgui-grounding": [
+        (100, 200, True),
+        (300.99, 400.99, True),
+        (301, 300, False),
+        (200, 401, False),
+        (99.99, 300, False),
+    ],
+    # without the border
+    "gui-r1-grounding": [
+        (100.01, 200.01, True),
+        (299.99, 399.99, True),
+        (100, 300, False),
+        (300, 300, False),
+        (200, 200, False),
+        (200, 400, False),
+    ],
+}
 
 
-@every_row(
-    ("x", "y", "hit"),
-    [(100, 200, True), (299, 399, True), (299.01, 300, False), (200, 399.01, False), (300, 300, False), (99.99, 300, False)],
-)
-def test_vlmevalkit_takes_a_pixel_off_the_far_edges(target: Step, x: float, y: float, hit: bool) -> None:
-    assert right("vlmevalkit", target(), click(x, y)) is hit
-
-
-@every_row(
-    ("x", "y", "hit"), [(100, 200, True), (299.99, 399.99, True), (300, 300, False), (200, 400, False), (99.99, 300, False)]
-)
-def test_se_guis_box_is_half_open(target: Step, x: float, y: float, hit: bool) -> None:
-    assert right("se-gui", target(), click(x, y)) is hit
+@every_row("protocol", NAMES)
+def test_the_border_of_a_box(target: Step, protocol: str) -> None:
+    for x, y, hit in BORDERS[protocol]:
+        assert right(protocol, target(), click(x, y)) is hit, (x, y)
 
 
 def test_vlmevalkit_takes_pixels_of_the_screenshot(step: Step) -> None:
@@ -79,40 +97,11 @@ def test_the_pixel_is_lost_with_widths_and_heights_only(target: Step, protocol: 
     assert right(protocol, target(), click(300, 400))
 
 
-@every_row(
-    ("x", "y", "hit"),
-    [
-        (100, 200, True),
-        (300.99, 400.99, True),  # cut to (300, 400)
-        (301, 300, False),
-        (200, 401, False),
-        (99.99, 300, False),
-    ],
-)
-def test_clawgui_cuts_the_point_to_whole_pixels(target: Step, x: float, y: float, hit: bool) -> None:
-    assert right("clawgui-grounding", target(), click(x, y)) is hit
-
-
 def test_clawgui_cuts_points_out_of_boxes_that_begin_within_a_pixel(target: Step) -> None:
     task = target([99.5, 200.0, 300.0, 400.0])
     assert not right("clawgui-grounding", task, click(99.7, 300))  # becomes 99
     assert right("clawgui-grounding", task, click(100, 300))
     assert right("sspro-official", task, click(99.7, 300))
-
-
-@every_row(
-    ("x", "y", "hit"),
-    [
-        (100.01, 200.01, True),
-        (299.99, 399.99, True),
-        (100, 300, False),
-        (300, 300, False),
-        (200, 200, False),
-        (200, 400, False),
-    ],
-)
-def test_gui_r1_leaves_the_border_out(target: Step, x: float, y: float, hit: bool) -> None:
-    assert right("gui-r1-grounding", target(), click(x, y)) is hit
 
 
 @every_row("protocol", NAMES)
@@ -129,7 +118,7 @@ def test_only_ui_r1_reads_the_place_of_any_action(target: Step, protocol: str) -
 def test_what_has_no_target_must_be_refused(step: Step, target: Step, protocol: str) -> None:
     nothing, impossible = step(Stop(status="impossible")), Stop(status="impossible")
     assert right(protocol, nothing, impossible)
-    assert not right(protocol, nothing, Stop(status="finish"))
+    assert matches(protocol, nothing, Stop(status="finish")) == (True, False)
     assert not right(protocol, nothing, click(200, 300))
     assert not right(protocol, target(), impossible)
 
@@ -142,6 +131,37 @@ def test_three_scorers_know_polygons(target: Step, protocol: str) -> None:
     assert right(protocol, task, click(250, 350)) is (
         protocol not in ("osworld-g", "infigui-g1", "lmms-osworld-g-corner-boxes")
     )
+
+
+@every_row(
+    ("corners", "x", "y", "hit"),
+    [
+        (SQUARE, 100, 100, True),  # a corner
+        (SQUARE, 300, 500, True),  # the lower edge, which plain ray casting would leave out
+        (SQUARE, 500, 300, True),
+        (SQUARE, 300, 500.001, False),
+        (NOTCHED, 300, 299, True),
+        (NOTCHED, 300, 300, True),  # the tip of the notch
+        (NOTCHED, 300, 301, False),
+        (NOTCHED, 450, 450, True),  # on its slanted edge
+        (NOTCHED, 100, 500, True),  # on the other slanted edge
+        (NOTCHED, 101, 500, False),
+        (NOTCHED, 599, 598, True),
+    ],
+)
+def test_osworld_g_judges_by_the_polygon_where_there_is_one(
+    step: Step, corners: list[list[float]], x: float, y: float, hit: bool
+) -> None:
+    whole = [[0.0, 0.0, 1000.0, 1000.0]]
+    assert right("osworld-g", step(click(200, 200), whole, extras={"polygon": corners}), click(x, y)) is hit
+    assert right("sspro-official", step(click(200, 200), whole, extras={"polygon": corners}), click(x, y))
+
+
+@every_row("odd", [[], [[1, 1], [2, 2]], "polygon", [[1, 1], [2], [3, 3]], [["1", 1], [2, 2], [3, 3]]])
+def test_what_is_no_polygon_leaves_the_boxes(step: Step, odd: Any) -> None:
+    task = step(click(200, 300), BOX, extras={"polygon": odd})
+    assert right("osworld-g", task, click(100, 200))
+    assert not right("osworld-g", task, click(99, 200))
 
 
 @every_row(("x", "y", "hit"), [(100, 200, True), (400, 400, True), (401, 400, False), (400, 401, False), (99, 300, False)])
@@ -216,37 +236,13 @@ PRO_HITS = {
 def value(figure: Figure, keys: Sequence[str], cells: Cells) -> float:
     """A figure, in per cent, of a run whose targets fill these cells."""
     filled = [(cell, place < hits) for cell, (hits, size) in cells.items() for place in range(size)]
-    count, hit = len(filled), np.array([each for _, each in filled])
-    nothing = np.full(count, np.nan)
-    judged = Judged(
-        protocol="p",
-        end=np.where(hit, RIGHT, WRONG).astype(np.int8),
-        type_match=np.ones(count, dtype=np.bool_),
-        exact_match=hit,
-        distance=nothing,
-        similarity=nothing,
-        exact_samples=hit.astype(np.int16),
-        vote=hit,
-    )
-    columns = RunColumns(
-        title="run",
-        benchmark="b",
-        dataset="d",
-        model="m",
-        mode="offline",
-        stop="never",
-        selection="",
-        episodes=tuple(EpisodeKey("b", "", str(index)) for index in range(count)),
-        episode=np.arange(count, dtype=np.int32),
-        step_index=np.zeros(count, dtype=np.int32),
-        length=np.ones(count, dtype=np.int32),
-        reference_type=np.zeros(count, dtype=np.int8),
-        predicted_type=np.zeros(count, dtype=np.int8),
-        covered=np.ones(count, dtype=np.bool_),
-        samples=np.ones(count, dtype=np.int16),
+    columns = made_columns(
+        [str(number) for number in range(len(filled))],
+        exact=[hit for _, hit in filled],
+        typed=[True] * len(filled),
         groups={key: [cell[place] for cell, _ in filled] for place, key in enumerate(keys)},
-        judged={"p": judged},
     )
+    (judged,) = columns.judged.values()
     found = compute(figure, get_protocol("sspro-official").failure, columns, judged).value
     assert found is not None
     return 100 * found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from guieval.actions import Action, LongPress, Point, Press, Stop, Type
+from guieval.actions import Action, LongPress, Point, Press, Stop, Type, Wait
 from guieval.evaluation import get_protocol
 from tests.evaluation.verdicts import Step, click, judged, scroll
 
@@ -19,6 +19,9 @@ BOTH = pytest.mark.parametrize("protocol", ["odyssey-v1", "odyssey-v2"])
 def test_0_14_of_the_screen_is_an_ellipse(step: Step, protocol: str, x: float, y: float, hit: bool) -> None:
     # 84 and 112 thousandths make 140; the screen's 1080 x 2400 pixels do not matter.
     assert judged(protocol, step(click(500, 500)), click(x, y)).exact_match is hit
+    held = step(LongPress(point=Point(500, 500)))
+    assert judged(protocol, held, LongPress(point=Point(x, y))).exact_match is hit
+    assert not judged(protocol, held, click(500, 500)).exact_match
 
 
 def test_the_box_counts_in_the_second_scorer_alone(step: Step) -> None:
@@ -36,7 +39,9 @@ def test_buttons_and_ends_are_types_of_their_own(step: Step, protocol: str) -> N
         *(Press(button=name) for name in ("HOME", "BACK", "RECENT")),
         Stop(status="finish"),
         Stop(status="impossible"),
+        Wait(),
     ]
+    assert judged(protocol, step(Wait()), Wait(duration=5)).exact_match
     for label in labels:
         for given in labels:
             outcome = judged(protocol, step(label), given)
@@ -49,6 +54,9 @@ def test_buttons_and_ends_are_types_of_their_own(step: Step, protocol: str) -> N
     [
         ("abcd", "abxy", True),  # 1 - 2/4
         ("abcde", "abxyz", False),  # 1 - 3/5
+        ("abcd", "axyz", False),  # 1 - 3/4
+        ("coffee near me", " coffee ", True),
+        ("", "", True),
         ("weather", " weather in Rome ", True),
         ("ABCD", "abcd", False),
         ("something", "", True),

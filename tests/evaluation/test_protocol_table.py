@@ -10,6 +10,7 @@ import pytest
 
 from guieval.errors import UsageError
 from guieval.evaluation import ClickRule, FailurePolicy, Protocol, ScrollRule, StepRules, get_protocol, list_protocols
+from tests.rows import every_row
 
 
 def test_the_published_protocols_are_listed_under_their_own_names() -> None:
@@ -31,10 +32,43 @@ def test_guievalkit_chooses_its_variant_by_data_set() -> None:
     assert protocol.rules_for("aitz") == protocol.rules_for("gui_odyssey") == protocol.rules
 
 
-def test_the_words_tell_every_threshold() -> None:
-    words = get_protocol("guievalkit").describe()
-    for part in ("5 boxes", "x1.2", "0.04", "0.14", "200 ms", "androidcontrol", "summed over all episodes", "OPEN"):
-        assert part in words
+@every_row(
+    ("protocol", "words"),
+    [
+        (
+            "guievalkit",
+            ("5 boxes", "x1.2", "0.04", "0.14", "200 ms", "HOME", "androidcontrol", "summed over all episodes", "OPEN"),
+        ),
+        ("agentcpm", ("wait and stop are one type", "a labelled long press is a click", "mean over episodes")),
+        ("magicgui", ("any click matches where typing is labelled", "0.15 x 0.15", "square brackets")),
+        (
+            "osatlas",
+            (
+                "at most 140 px",
+                'second one in "TYPE [text]"',
+                'words in "TYPE [text]"',
+                "more than 0.5",
+                "among the steps of the right type",
+            ),
+        ),
+        ("gui-r1", ("less than 0.14", "though it is not a type match", "over CLICK, LONG_PRESS steps")),
+        ("os-genesis", ("368.45", "px of the screenshot", "Scroll up", "whole pixels")),
+        ("clawgui", ("nearest to the predicted point", "canvas of 1080 x 2400")),
+        ("infigui-r1", ("0.04 of the screenshot's longer side",)),
+        ("ui-r1", ("less than 151.2 px", "coordinate of 0 misses", "any scroll agrees")),
+        ("uground-ac", ("smallest of the boxes", "holds the app's name")),
+        ("osworld-g", ("polygon", "status")),
+        ("aitw-original", ("x2.4", "0.14", "axis", "any text agrees", "status")),
+        ("odyssey-v1", ("boxes do not count", "0.14", "at least 0.5", "both stripped")),
+        ("agentnetbench", ("0.0141421", "at least 0.8", "any scroll")),
+        ("mind2web-element", ("same words",)),
+        ("onekey", ("border left out", "equal, as they are", "patterns")),
+        ("ui-s1-sop", ("UI-S1", "the intended version of ui-s1-sop-released")),
+    ],
+)
+def test_the_words_tell_what_is_special(protocol: str, words: tuple[str, ...]) -> None:
+    described = get_protocol(protocol).describe()
+    assert [word for word in words if word not in described] == []
 
 
 def test_protocols_that_judge_differently_are_described_differently() -> None:

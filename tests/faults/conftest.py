@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from guieval.registry import load_benchmark
-from tests.faults.program import OPTIONS, Program, figures
+from tests.faults.program import OPTIONS, Program
+from tests.running.records import figures
 
 
 @pytest.fixture(scope="session")

@@ -21,10 +21,12 @@ import pytest
 
 from guieval.cli import main
 from guieval.data.benchmark import ABCBenchmark
-from guieval.journal import METRICS, STEPS, Records
+from guieval.journal import STEPS, Records
 from guieval.steps import StepRecord
 from guieval.testing.mock_server import MockServer, MockSettings
+from tests.faults.rows import Row
 from tests.programs import started
+from tests.running.records import figures, final
 from tests.waiting import PATIENCE, until
 
 MODEL = "qwen3-vl-8b-instruct"
@@ -35,13 +37,15 @@ OPTIONS = {"episodes": 6, "seed": 8}
 class Program:
     """``guieval run`` over ``benchmark``, whose screens are drawn already; ``clean`` is a run that nothing disturbed.
 
-    ``served`` is the name by which requests ask for ``model``; ``running`` are the processes that the test at hand has started.
+    ``served`` is the name by which requests ask for ``model``, and ``variable`` holds the key; ``running`` are the processes
+    that the test at hand has started.
     """
 
     benchmark: ABCBenchmark
     clean: Path
     model: str = MODEL
     served: str = MODEL
+    variable: str = "OPENAI_API_KEY"
     running: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     @property
@@ -97,16 +101,30 @@ class Program:
         """As :meth:`start` and :meth:`end`, but in this process, which is faster."""
         return guieval(*self.command(url, directory, *options, **more), folder=directory.parent, code=code, env=env)
 
+    def tried(self, row: Row, directory: Path, **more: Any) -> dict[str, int]:
+        """A run against the server of a row, which prints what the row says; what the server counted."""
+        with self.server(**row.server) as server:
+            row.check_seen(self.run(server.base_url, directory, *row.options, code=row.code, **more))
+            return server.stats()
+
+    def check_resumed(self, directory: Path, *options: str, **more: Any) -> None:
+        """A resume against a healthy server ends as :meth:`check_whole` says."""
+        with self.server(**more.pop("server", {})) as healthy:
+            self.run(healthy.base_url, directory, *options, resume=True, **more)
+        self.check_whole(directory)
+
     def check_whole(self, directory: Path, *, once: bool = True) -> None:
         """The run is complete, says what the clean run says, figures included, and holds every step once (if ``once``)."""
-        doubled = [key for key, times in Counter(map(_key, _finished(directory))).items() if times > 1]
+        doubled = [
+            key for key, times in Counter(_key(record) for record in Records(directory) if record.finished).items() if times > 1
+        ]
         assert not (once and doubled), f"these steps were finished twice: {doubled}"
-        assert _final(directory) == _final(self.clean)
+        assert final(directory) == final(self.clean)
         assert figures(directory) == figures(self.clean)
 
     def check_honest(self, directory: Path) -> int:
         """What was answered is as in the clean run, the rest is counted apart from it; how many steps failed."""
-        answered, clean = _final(directory), _final(self.clean)
+        answered, clean = final(directory), final(self.clean)
         assert answered.items() <= clean.items()
         failed = {_key(record) for record in Records(directory) if not record.finished} - answered.keys()
         for record in Records(directory):
@@ -140,13 +158,6 @@ def _environment(more: Mapping[str, str] | None) -> dict[str, str]:
     """This process's environment without keys and certificates, and wide enough a terminal that no line is broken."""
     kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY") and name != "SSL_CERT_FILE"}
     return {**kept, "COLUMNS": "250", **(more or {})}
-
-
-def figures(directory: Path) -> dict[str, Any]:
-    """The stored figures, without those that tell how long things took."""
-    summary: dict[str, Any] = json.loads((directory / METRICS).read_text(encoding="utf-8"))["summary"]
-    del summary["diagnostics"]["seconds_mean"]
-    return summary
 
 
 def tries_again(directory: Path) -> int:
@@ -189,17 +200,3 @@ def wait_for_lines(process: subprocess.Popen[str], directory: Path, count: int) 
 
 def _key(record: StepRecord) -> str:
     return str(record.task.key)
-
-
-def _finished(directory: Path) -> list[StepRecord]:
-    return [record for record in Records(directory) if record.finished]
-
-
-def _final(directory: Path) -> dict[str, str]:
-    """The last finished record of each step as text, without its timing."""
-    return {
-        _key(record): record.model_copy(
-            update={"samples": tuple(each.model_copy(update={"seconds": None, "attempts": 1}) for each in record.samples)}
-        ).model_dump_json()
-        for record in _finished(directory)
-    }

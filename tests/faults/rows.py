@@ -52,7 +52,7 @@ def tables() -> dict[str, list[tuple[Row, str]]]:
     found: dict[str, list[tuple[Row, str]]] = {}
     for path in sorted(Path(__file__).parent.glob("test_*.py")):
         module = importlib.import_module(f"{__package__}.{path.stem}")
-        for test in vars(module).values():
+        for test in filter(callable, vars(module).values()):
             for row in getattr(test, "rows", ()):
                 section = (module.__doc__ or "").split("\n")[0].rstrip(".")
                 found.setdefault(section, []).append((row, " ".join((test.__doc__ or "").split())))

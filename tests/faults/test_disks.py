@@ -40,8 +40,7 @@ def test_a_full_disk_loses_nothing(program: Program, tmp_path: Path, row: Row) -
         row.check_seen(program.end(process, row.code))
         journal = (tmp_path / "run" / STEPS).read_bytes()
         assert 10_000 < len(journal) <= 30_000 and journal.endswith(b"\n")
-        program.run(server.base_url, tmp_path / "run", resume=True)
-    program.check_whole(tmp_path / "run")
+    program.check_resumed(tmp_path / "run")
 
 
 @rows(
@@ -83,8 +82,7 @@ def test_a_disk_without_room_spares_what_is_there(program: Program, tmp_path: Pa
         process = program.start(server.base_url, tmp_path / "run", resume=True, before=no_file_beyond(50))
         row.check_seen(program.end(process, row.code))
         assert contents(tmp_path / "run") == before and server.stats()["requests"] == asked
-        program.run(server.base_url, tmp_path / "run", resume=True)
-    program.check_whole(tmp_path / "run")
+    program.check_resumed(tmp_path / "run")
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -143,8 +141,7 @@ def test_a_deleted_journal_ends_the_run(program: Program, tmp_path: Path, row: R
         wait_for_lines(process, tmp_path / "run", 5)
         (tmp_path / "run" / STEPS).unlink()
         row.check_seen(program.end(process, row.code))
-        program.run(server.base_url, tmp_path / "run", resume=True)
-    program.check_whole(tmp_path / "run")
+    program.check_resumed(tmp_path / "run")
 
 
 POWER_LOSSES = int(os.environ.get("GUIEVAL_POWER_LOSSES", "5"))

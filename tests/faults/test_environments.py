@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from guieval.errors import UsageError
 from guieval.journal import Records
 from guieval.online.demonstrate import demonstrate
 from guieval.online.find import load_environment
@@ -19,8 +18,10 @@ from guieval.online.trajectory import SCREENS, TRAJECTORIES
 from guieval.registry import load_benchmark
 from tests.faults.rows import Row, rows
 from tests.faults.test_disks import no_file_beyond
-from tests.online.acting import Acting, below, browsers, left_of, outcomes, signal_all, steps_recorded, wait_for_steps
-from tests.online.test_runs import reference, task_id
+from tests.faults.test_machines import listen
+from tests.online.acting import Acting, below, browsers, left_of, signal_all, steps_recorded, wait_for_steps
+from tests.online.devices import require_chromium
+from tests.online.test_runs import outcomes, reference, task_id
 
 KILLS = max(1, int(os.environ.get("GUIEVAL_KILLS", "1")))
 """How often a run in a browser is killed; 20 in ``make kills``."""
@@ -40,14 +41,7 @@ def on_phone(tmp_path_factory: pytest.TempPathFactory) -> Acting:
 @pytest.fixture(scope="module")
 def on_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Acting]:
     """An agent that waits twice and then does as the expert, on four pages, two at once."""
-    pytest.importorskip("playwright.async_api", reason="playwright is not installed")
-    pytest.importorskip("miniwob", reason="miniwob is not installed")
-    from guieval.online.pages.browser import find_chromium
-
-    try:
-        find_chromium("")
-    except UsageError as error:
-        pytest.skip(str(error))
+    require_chromium("miniwob")
     folder = tmp_path_factory.mktemp("pages")
     demonstrate(load_environment("miniwob"), folder / "expert", tasks=PAGES)
     scripts = {
@@ -97,11 +91,6 @@ def test_a_full_disk_keeps_every_step(on_phone: Acting, tmp_path: Path, row: Row
     assert on_phone.asked() - before - asked == sum(len(reference(number)) for number in range(PHONE_TASKS)) - kept
 
 
-def _listen() -> None:
-    """What a shell has when it runs something in the foreground."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 @rows(
     Row(
         "Ctrl-C while pages are open",
@@ -112,7 +101,7 @@ def _listen() -> None:
 )
 def test_an_interrupt_closes_the_browsers(on_pages: Acting, clean: Path, tmp_path: Path, row: Row) -> None:
     """No browser is left and no task counts as failed; the resume ends with the outcomes of a clean run."""
-    process = on_pages.start(tmp_path / "run", before=_listen)
+    process = on_pages.start(tmp_path / "run", before=listen)
     wait_for_steps(process, tmp_path / "run", 3)
     open_then = below(process)
     process.send_signal(signal.SIGINT)

@@ -5,8 +5,6 @@ Each row holds for the makers' three SDKs against the mock server, which speaks 
 
 from __future__ import annotations
 
-import json
-import logging
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,11 +13,13 @@ import pytest
 from guieval.journal import Records
 from guieval.registry import model_config
 from guieval.running.engine_choice import native_api
-from tests.faults.program import Program, figures, guieval, most_memory, tries_again
+from tests.faults import test_outages, test_secrets, test_servers
+from tests.faults.program import Program, tries_again
 from tests.faults.rows import Row, rows
-from tests.faults.test_outages import NEVER, TELLS, WAITS, through_an_outage
-from tests.faults.test_secrets import KEY, encodings, leaks
-from tests.faults.test_servers import AGAIN, MOST_MEMORY, SPEAKS_LATER, check_attempts, waits
+from tests.faults.test_outages import TELLS, WAITS, prices
+from tests.faults.test_secrets import KEY, encodings
+from tests.faults.test_servers import AGAIN, SPEAKS_LATER
+from tests.running.records import figures
 
 MODELS = ("gpt-6.2-sol-computer", "claude-sonnet-5-computer", "gemini-3.8-flash-computer")
 KINDS = ("cut-json", "html", "empty-choices", "reset", "flood")
@@ -29,15 +29,12 @@ KINDS = ("cut-json", "html", "empty-choices", "reset", "flood")
 def hosted(request: pytest.FixtureRequest, program: Program, tmp_path_factory: pytest.TempPathFactory) -> Program:
     config = model_config(request.param)
     clean = tmp_path_factory.mktemp("clean") / "run"
-    made = replace(program, clean=clean, model=config.name, served=config.served_as or config.name)
+    served, variable = config.served_as or config.name, native_api(config.engine).key_env
+    made = replace(program, clean=clean, model=config.name, served=served, variable=variable)
     with made.server() as server:
         made.run(server.base_url, clean)
     assert figures(clean)["complete"] and figures(clean)["verdicts"]["unparseable"] == 0
     return made
-
-
-def variable(hosted: Program) -> str:
-    return native_api(model_config(hosted.model).engine).key_env
 
 
 @rows(
@@ -58,11 +55,7 @@ def variable(hosted: Program) -> str:
 def test_a_passing_fault_of_a_hosted_api_changes_nothing(hosted: Program, tmp_path: Path, row: Row) -> None:
     """The fault occurred and cost exactly as many attempts; no record is lost or doubled; answers and figures equal those of a
     clean run."""
-    with hosted.server(**row.server) as server:
-        row.check_seen(hosted.run(server.base_url, tmp_path / "run", *row.options))
-        counts = server.stats()
-    check_attempts(tmp_path / "run", counts, limited="--timeout" in row.options)
-    hosted.check_whole(tmp_path / "run")
+    test_servers.test_a_passing_fault_changes_nothing(hosted, tmp_path, row)
 
 
 @rows(
@@ -76,14 +69,7 @@ def test_a_passing_fault_of_a_hosted_api_changes_nothing(hosted: Program, tmp_pa
 def test_a_bomb_of_a_hosted_api_does_not_go_off(hosted: Program, tmp_path: Path, row: Row) -> None:
     """However many arrive, the program needs less memory than two of them would take; each costs an attempt; answers and
     figures equal those of a clean run."""
-    with hosted.server(**row.server) as server:
-        process = hosted.start(server.base_url, tmp_path / "run")
-        most = most_memory(process)
-        row.check_seen(hosted.end(process))
-        bombs = server.stats()["malformed"]
-    assert tries_again(tmp_path / "run") == bombs > 0
-    assert 0 < most < MOST_MEMORY
-    hosted.check_whole(tmp_path / "run")
+    test_servers.test_a_bomb_does_not_go_off(hosted, tmp_path, row)
 
 
 @rows(
@@ -96,11 +82,7 @@ def test_a_bomb_of_a_hosted_api_does_not_go_off(hosted: Program, tmp_path: Path,
 )
 def test_an_answer_of_a_hosted_api_that_needs_no_other_try_is_taken(hosted: Program, tmp_path: Path, row: Row) -> None:
     """It occurred, cost no attempt, and answers and figures equal those of a clean run."""
-    with hosted.server(**row.server) as server:
-        row.check_seen(hosted.run(server.base_url, tmp_path / "run"))
-        assert server.stats()["malformed"] > 0
-    assert tries_again(tmp_path / "run") == 0
-    hosted.check_whole(tmp_path / "run")
+    test_servers.test_an_answer_that_needs_no_other_try_is_taken(hosted, tmp_path, row)
 
 
 @rows(
@@ -108,25 +90,19 @@ def test_an_answer_of_a_hosted_api_that_needs_no_other_try_is_taken(hosted: Prog
         "hosted: HTTP 429 with Retry-After",
         "waits that long, at most 60 s, then retries",
         SPEAKS_LATER,
-        server={"error_rate": 0.06, "error_status": 429, "retry_after": "1"},
+        server={"retry_after": "1"},
     )
 )
 def test_the_wait_a_hosted_api_asks_for_is_kept(hosted: Program, tmp_path: Path, row: Row) -> None:
     """By the server's own log no attempt came sooner than the header allows; answers and figures equal those of a clean run."""
-    with hosted.server(log=tmp_path / "log", **row.server) as server:
-        row.check_seen(hosted.run(server.base_url, tmp_path / "run"))
-    waited = waits(tmp_path / "log")
-    assert waited and all(came - failed > 0.99 for failed, came in waited)
-    hosted.check_whole(tmp_path / "run")
+    test_servers.test_the_wait_a_server_asks_for_is_kept(hosted, tmp_path, row)
 
 
 @rows(Row("hosted: a service that is away for a moment", WAITS, TELLS, options=("--max-attempts", "1")))
 def test_an_outage_of_a_hosted_api_costs_no_step(hosted: Program, tmp_path: Path, row: Row) -> None:
     """The server is stopped with requests in flight and comes back empty on the same port; no step fails, no attempt counts,
     and the run ends by itself with the answers and figures of a clean run."""
-    row.check_seen(through_an_outage(hosted, tmp_path, *row.options))
-    assert all(record.finished for record in Records(tmp_path / "run")) and tries_again(tmp_path / "run") == 0
-    hosted.check_whole(tmp_path / "run")
+    test_outages.test_an_outage_costs_no_step(hosted, tmp_path, row)
 
 
 @rows(
@@ -142,11 +118,7 @@ def test_an_outage_of_a_hosted_api_costs_no_step(hosted: Program, tmp_path: Path
 def test_a_hosted_api_that_stays_away_ends_the_run_in_order(hosted: Program, tmp_path: Path, row: Row) -> None:
     """No step is recorded as failed; a resume against a healthy server runs no answered step again and ends with the answers
     and figures of a clean run."""
-    row.check_seen(through_an_outage(hosted, tmp_path, *row.options, code=row.code, back=NEVER))
-    assert all(record.finished for record in Records(tmp_path / "run"))
-    with hosted.server() as healthy:
-        hosted.run(healthy.base_url, tmp_path / "run", resume=True)
-    hosted.check_whole(tmp_path / "run")
+    test_outages.test_patience_ends(hosted, tmp_path, row)
 
 
 @rows(
@@ -180,12 +152,10 @@ def test_what_a_hosted_api_will_never_answer_stops_the_run(hosted: Program, tmp_
         message = hosted.run(server.base_url, tmp_path / "run", *row.options, code=row.code)
         counts = server.stats()
     row.check_seen(message)
-    assert variable(hosted) in message or "401" not in row.fault
+    assert hosted.variable in message or "401" not in row.fault
     assert not list(Records(tmp_path / "run")) and counts["failed"] <= 8, "more was asked than was in flight"
     mended = ("--served-model", hosted.served) if "404" in row.fault else ()
-    with hosted.server() as healthy:
-        hosted.run(healthy.base_url, tmp_path / "run", *mended, resume=True)
-    hosted.check_whole(tmp_path / "run")
+    hosted.check_resumed(tmp_path / "run", *mended)
 
 
 @rows(
@@ -216,14 +186,7 @@ def test_what_a_hosted_api_repeats_is_not_passed_on(
 ) -> None:
     """No ten characters of the key, plain or encoded, in any file of the run, in what is printed, or in any library's log at
     debug level, the SDKs' included."""
-    env = {variable(hosted): KEY}
-    options = ("--max-attempts", "2")
-    with caplog.at_level(logging.DEBUG), hosted.server(**row.server) as server:
-        message = hosted.run(server.base_url, tmp_path / "run", *options, code=row.code, env=env)
-    row.check_seen(message)
-    assert not leaks(tmp_path, message, caplog.text)
-    if row.code != 2:
-        assert "[API key]" in (tmp_path / "run" / "steps.jsonl").read_text(encoding="utf-8")
+    test_secrets.test_what_a_server_repeats_is_not_passed_on(hosted, tmp_path, row, caplog)
 
 
 @rows(
@@ -255,17 +218,12 @@ def test_an_unproven_hosted_api_is_not_asked(hosted: Program, tmp_path: Path, ro
 def test_a_budget_ends_a_run_of_a_hosted_api(hosted: Program, tmp_path: Path, row: Row) -> None:
     """The answers that were paid for cost the budget and no more than the requests in flight above it; a resume without the
     budget ends with the answers and figures of a clean run."""
-    prices = tmp_path / "prices.yaml"
-    price = {"models": [hosted.served], "currency": "USD", "input": 1000, "output": 1000, "source": "here", "as_of": "2026-01"}
-    prices.write_text(json.dumps([price]), encoding="utf-8")  # JSON is YAML; an answer costs 3.06 USD
-    options = ("--budget", "30", "--prices", str(prices), "--concurrency", "4")
+    options = ("--budget", "30", "--prices", prices(tmp_path, hosted.served), "--concurrency", "4")
     with hosted.server() as server:
         row.check_seen(hosted.run(server.base_url, tmp_path / "run", *options, code=row.code))
     answers = sum(record.finished for record in Records(tmp_path / "run"))
     assert 30 / 3.06 <= answers <= 30 / 3.06 + 5
-    with hosted.server() as server:
-        hosted.run(server.base_url, tmp_path / "run", "--set", "budget=null", resume=True)
-    hosted.check_whole(tmp_path / "run")
+    hosted.check_resumed(tmp_path / "run", "--set", "budget=null")
 
 
 @rows(
@@ -279,13 +237,7 @@ def test_a_budget_ends_a_run_of_a_hosted_api(hosted: Program, tmp_path: Path, ro
 def test_an_empty_answer_of_a_hosted_api_is_the_models(hosted: Program, tmp_path: Path, row: Row) -> None:
     """As many steps are unparseable as such answers were sent, none is taken for the end of the task, and every denominator
     still holds all planned steps."""
-    with hosted.server(**row.server) as server:
-        row.check_seen(hosted.run(server.base_url, tmp_path / "run", mode="offline"))
-        odd = server.stats()["malformed"]
-    summary = figures(tmp_path / "run")
-    verdicts = summary["verdicts"]
-    assert summary["complete"] and verdicts["unparseable"] == odd > 0
-    assert summary["exact_match"]["n"] == verdicts["planned"]
+    test_servers.test_an_empty_answer_is_the_models_and_stays_in_the_denominator(hosted, tmp_path, row)
 
 
 @rows(
@@ -299,14 +251,7 @@ def test_an_empty_answer_of_a_hosted_api_is_the_models(hosted: Program, tmp_path
 def test_absurd_numbers_of_a_hosted_api_are_unknown(hosted: Program, tmp_path: Path, row: Row) -> None:
     """No request is repeated; the other answers keep their token counts; `guieval score` reads the journal; apart from token
     counts, the figures are those of a clean run."""
-    with hosted.server(**row.server) as server:
-        row.check_seen(hosted.run(server.base_url, tmp_path / "run"))
-        odd = server.stats()["malformed"]
-    guieval("score", "run", folder=tmp_path)
-    summary, clean = figures(tmp_path / "run"), figures(hosted.clean)
-    tokens = [(each.pop("diagnostics"), each)[0]["completion_tokens"] for each in (summary, clean)]
-    assert odd > 0 and tokens[0]["n"] == tokens[1]["n"] - odd and summary == clean
-    assert tries_again(tmp_path / "run") == 0
+    test_servers.test_absurd_numbers_are_unknown(hosted, tmp_path, row)
 
 
 @rows(
@@ -319,9 +264,7 @@ def test_absurd_numbers_of_a_hosted_api_are_unknown(hosted: Program, tmp_path: P
 )
 def test_a_look_is_repeated_with_its_step(hosted: Program, tmp_path: Path, row: Row) -> None:
     """Each failure cost an attempt; every reply holds one look and the action of the clean run."""
-    with hosted.server(**row.server) as server:
-        row.check_seen(hosted.run(server.base_url, tmp_path / "run"))
-        failed = server.stats()["failed"]
+    failed = hosted.tried(row, tmp_path / "run")["failed"]
     assert tries_again(tmp_path / "run") == failed > 0
     actions = {record.task.key: record.sample.action for record in Records(hosted.clean)}
     for record in Records(tmp_path / "run"):

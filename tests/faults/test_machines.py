@@ -22,7 +22,7 @@ STOPS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 SLOW = {"latency": 0.06, "sigma": 0.2}
 
 
-def _listen() -> None:
+def listen() -> None:
     """As a shell starts a program in the foreground; tests in the background, or under ``nohup``, ignore these signals."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -57,13 +57,12 @@ def test_a_stopped_run_goes_on(program: Program, tmp_path: Path, row: Row) -> No
     """Cancelled requests are not counted as failures; the resume ends with the answers and figures of a clean run, no step is
     run twice."""
     with program.server(**SLOW) as server:
-        process = program.start(server.base_url, tmp_path / "run", before=_listen)
+        process = program.start(server.base_url, tmp_path / "run", before=listen)
         wait_for_lines(process, tmp_path / "run", 10)
         process.send_signal(next(number for number in STOPS if number.name in row.fault))
         row.check_seen(program.end(process, row.code))
         assert program.check_honest(tmp_path / "run") == 0
-        program.run(server.base_url, tmp_path / "run", resume=True)
-    program.check_whole(tmp_path / "run")
+    program.check_resumed(tmp_path / "run")
 
 
 @rows(
@@ -92,7 +91,7 @@ def test_two_interrupts_leave_no_temporary_file(program: Program, tmp_path: Path
 
         for moment in range(4):
             run = tmp_path / str(moment)
-            process = program.start(server.base_url, run, before=_listen)
+            process = program.start(server.base_url, run, before=listen)
             wait_for_lines(process, run, 1 + 3 * moment)
             process.send_signal(signal.SIGINT)
             until(functools.partial(reached, moment, run, process), "the moment", every=0.001)
@@ -101,8 +100,7 @@ def test_two_interrupts_leave_no_temporary_file(program: Program, tmp_path: Path
             assert process.returncode in (row.code, -signal.SIGINT), text  # both are 130 to a shell
             assert "Traceback" not in text, text
             assert {each.name for each in run.iterdir()} <= {"lock", "manifest.json", "episodes.json", "metrics.json", STEPS}
-        program.run(server.base_url, run, resume=True)
-    program.check_whole(run)
+    program.check_resumed(run)
 
 
 def test_an_event_loop_that_an_interrupt_left_half_closed_is_not_printed() -> None:
@@ -161,13 +159,20 @@ def test_a_run_that_ignores_hangups_goes_on(program: Program, tmp_path: Path) ->
 )
 def test_few_open_files_make_a_run_slower_not_impossible(program: Program, tmp_path: Path, row: Row) -> None:
     """With 24, 64 and 256 files, with a concurrency of 200: answers and figures equal those of a clean run."""
+
+    def limited(soft: int, hard: int) -> str:
+        limit = functools.partial(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        run = tmp_path / str(hard)
+        message = program.end(program.start(server.base_url, run, "--concurrency", "200", before=limit))
+        program.check_whole(run)
+        return " ".join(message.split())
+
     with program.server() as server:
         for files in (24, 64, 256):
-            run = tmp_path / str(files)
-            limit = functools.partial(resource.setrlimit, resource.RLIMIT_NOFILE, (files, files))
-            message = program.end(program.start(server.base_url, run, "--concurrency", "200", before=limit))
+            message = limited(files, files)
             row.check_seen(message)
-            program.check_whole(run)
+        assert "at most 128 requests are in flight instead of 200, because this system allows a program 256 open" in message
+        assert "open files" not in limited(256, 2048), "what the system allows more is used"
 
 
 @rows(
@@ -308,6 +313,4 @@ def test_a_damaged_screenshot_costs_its_step(program: Program, tmp_path: Path, r
     finally:
         file.write_bytes(whole)
     assert program.check_honest(tmp_path / "run") == 1
-    with program.server() as server:
-        program.run(server.base_url, tmp_path / "run", resume=True)
-    program.check_whole(tmp_path / "run")
+    program.check_resumed(tmp_path / "run")

@@ -34,6 +34,11 @@ def failed(directory: Path) -> int:
     return sum(not record.finished for record in Records(directory))
 
 
+def check_undisturbed(program: Program, run: Path) -> None:
+    assert failed(run) == tries_again(run) == 0
+    program.check_whole(run)
+
+
 def through_an_outage(program: Program, tmp_path: Path, *options: str, code: int = 0, **more: Any) -> str:
     """What a run prints whose server goes away with requests in flight, and comes back once that was announced."""
     with outage(lambda port: program.server(port=port, latency=0.05), after=10, **more) as url:
@@ -45,8 +50,7 @@ def test_an_outage_costs_no_step(program: Program, tmp_path: Path, row: Row) -> 
     """The server is stopped with requests in flight and comes back empty on the same port; no step fails, no attempt counts,
     and the run ends by itself with the answers and figures of a clean run."""
     row.check_seen(through_an_outage(program, tmp_path, "--max-attempts", "1"))
-    assert failed(tmp_path / "run") == tries_again(tmp_path / "run") == 0
-    program.check_whole(tmp_path / "run")
+    check_undisturbed(program, tmp_path / "run")
 
 
 class Gateway(ThreadingHTTPServer):
@@ -119,8 +123,7 @@ def test_a_gateway_without_its_server_is_waited_for(program: Program, tmp_path: 
     assert len(gateway.requests) <= 8 and len(gateway.probes) >= 3
     if headers:
         assert all(after - before > 0.95 for before, after in pairwise(gateway.probes))
-    assert failed(tmp_path / "run") == tries_again(tmp_path / "run") == 0
-    program.check_whole(tmp_path / "run")
+    check_undisturbed(program, tmp_path / "run")
 
 
 @rows(
@@ -145,9 +148,7 @@ def test_patience_ends(program: Program, tmp_path: Path, row: Row) -> None:
     and figures of a clean run."""
     row.check_seen(through_an_outage(program, tmp_path, *row.options, code=row.code, back=NEVER))
     assert failed(tmp_path / "run") == program.check_honest(tmp_path / "run") == 0
-    with program.server() as healthy:
-        program.run(healthy.base_url, tmp_path / "run", resume=True)
-    program.check_whole(tmp_path / "run")
+    program.check_resumed(tmp_path / "run")
 
 
 @rows(
@@ -178,9 +179,7 @@ def test_a_wait_can_be_stopped(program: Program, tmp_path: Path, row: Row) -> No
         process.send_signal(row.server["signal"])
         row.check_seen(program.end(process, row.code))
     assert failed(tmp_path / "run") == 0
-    with program.server() as healthy:
-        program.run(healthy.base_url, tmp_path / "run", resume=True)
-    program.check_whole(tmp_path / "run")
+    program.check_resumed(tmp_path / "run")
 
 
 @rows(
@@ -204,8 +203,7 @@ def test_several_servers_are_waited_for_together(program: Program, tmp_path: Pat
         output = program.run(first, tmp_path / "run", "--base-url", second, "--max-attempts", "1")
     row.check_seen(output)
     assert ("waiting for" in output) is all_go
-    assert failed(tmp_path / "run") == tries_again(tmp_path / "run") == 0
-    program.check_whole(tmp_path / "run")
+    check_undisturbed(program, tmp_path / "run")
 
 
 @rows(
@@ -246,6 +244,14 @@ def test_a_server_that_never_was_is_not_waited_for(program: Program, tmp_path: P
     assert not list(Records(tmp_path / "run"))
 
 
+def prices(folder: Path, model: str) -> str:
+    """A file of prices by which an answer of the model costs 3.06 USD."""
+    file = folder / "prices.yaml"
+    price = {"models": [model], "currency": "USD", "input": 1000, "output": 1000, "source": "here", "as_of": "2026-01"}
+    file.write_text(json.dumps([price]), encoding="utf-8")  # JSON is YAML
+    return str(file)
+
+
 @rows(
     Row(
         "a budget that is reached after an outage",
@@ -256,11 +262,7 @@ def test_a_server_that_never_was_is_not_waited_for(program: Program, tmp_path: P
 )
 def test_a_wait_changes_no_budget(program: Program, tmp_path: Path, row: Row) -> None:
     """No step fails, and a resume without the budget ends with the answers and figures of a clean run."""
-    prices = tmp_path / "prices.yaml"
-    price = {"models": [MODEL], "currency": "USD", "input": 1000, "output": 1000, "source": "this test", "as_of": "2026-01"}
-    prices.write_text(json.dumps([price]), encoding="utf-8")  # JSON is YAML
-    row.check_seen(through_an_outage(program, tmp_path, "--budget", "60", "--prices", str(prices), code=row.code))
+    budget = ("--budget", "60", "--prices", prices(tmp_path, MODEL))
+    row.check_seen(through_an_outage(program, tmp_path, *budget, code=row.code))
     assert failed(tmp_path / "run") == 0
-    with program.server() as healthy:
-        program.run(healthy.base_url, tmp_path / "run", "--set", "budget=null", resume=True)
-    program.check_whole(tmp_path / "run")
+    program.check_resumed(tmp_path / "run", "--set", "budget=null")

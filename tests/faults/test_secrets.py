@@ -125,8 +125,9 @@ def test_what_a_server_repeats_is_not_passed_on(
 ) -> None:
     """No ten characters of the key, plain or encoded, in any file of the run, in what is printed, or in any library's log at
     debug level."""
+    env = {program.variable: KEY}
     with caplog.at_level(logging.DEBUG), program.server(**row.server) as server:
-        message = program.run(server.base_url, tmp_path / "run", "--max-attempts", "2", code=row.code, env=VARIABLE)
+        message = program.run(server.base_url, tmp_path / "run", "--max-attempts", "2", code=row.code, env=env)
     row.check_seen(message)
     assert not leaks(tmp_path, message, caplog.text)
     if row.code != 2:
@@ -160,7 +161,7 @@ def test_a_key_that_stands_where_its_variables_name_should_is_refused_unseen(pro
 QUOTED = quote(KEY, safe="")
 
 
-@pytest.mark.parametrize(
+@every_row(
     "url",
     [
         f"http://user:{QUOTED}@127.0.0.1:9/v1",
@@ -185,7 +186,7 @@ def test_a_key_in_the_base_url_is_refused_unseen(program: Program, tmp_path: Pat
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize(
+@every_row(
     "name",
     [
         "sampling.extra_headers.Authorization",
@@ -204,7 +205,7 @@ def test_a_setting_that_is_a_secret_is_refused_unseen(program: Program, tmp_path
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("name", ["sampling.user", "sampling.extra_body.notes", "served_model", "bench_options.x", "vllm.x"])
+@every_row("name", ["sampling.user", "sampling.extra_body.notes", "served_model", "bench_options.x", "vllm.x"])
 def test_the_key_under_another_name_is_refused_unseen(program: Program, tmp_path: Path, name: str) -> None:
     message = program.run("http://127.0.0.1:9/v1", tmp_path / "run", "--set", f"{name}=x {KEY}", code=2, env=VARIABLE)
     assert "holds the key that the environment variable OPENAI_API_KEY holds" in message and not LEAK.search(message.encode())

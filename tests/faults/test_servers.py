@@ -14,8 +14,9 @@ from guieval.registry import load_benchmark
 from guieval.running.config import RunConfig
 from guieval.running.engine_choice import GIVE_UP_AFTER
 from guieval.testing.mock_server import MockServer, MockSettings
-from tests.faults.program import MODEL, Program, figures, guieval, most_memory, tries_again
+from tests.faults.program import MODEL, Program, guieval, most_memory, tries_again
 from tests.faults.rows import Row, rows
+from tests.running.records import figures
 from tests.scripted import opened_run
 
 AGAIN = "retries up to `--max-attempts` attempts, with exponential backoff and jitter"
@@ -66,10 +67,7 @@ def check_attempts(directory: Path, counts: Mapping[str, int], *, limited: bool)
 def test_a_passing_fault_changes_nothing(program: Program, tmp_path: Path, row: Row) -> None:
     """The fault occurred and cost exactly as many attempts; no record is lost or doubled; answers and figures equal those of a
     clean run."""
-    with program.server(**row.server) as server:
-        row.check_seen(program.run(server.base_url, tmp_path / "run", *row.options))
-        counts = server.stats()
-    check_attempts(tmp_path / "run", counts, limited="--timeout" in row.options)
+    check_attempts(tmp_path / "run", program.tried(row, tmp_path / "run"), limited="--timeout" in row.options)
     program.check_whole(tmp_path / "run")
 
 
@@ -149,10 +147,7 @@ def test_the_wait_a_server_asks_for_is_kept(program: Program, tmp_path: Path, ro
 )
 def test_an_answer_that_needs_no_other_try_is_taken(program: Program, tmp_path: Path, row: Row) -> None:
     """It occurred, cost no attempt, and answers and figures equal those of a clean run."""
-    with program.server(**row.server) as server:
-        row.check_seen(program.run(server.base_url, tmp_path / "run"))
-        assert server.stats()["malformed"] > 0
-    assert tries_again(tmp_path / "run") == 0
+    assert program.tried(row, tmp_path / "run")["malformed"] > 0 == tries_again(tmp_path / "run")
     program.check_whole(tmp_path / "run")
 
 
@@ -182,9 +177,7 @@ def test_a_lasting_failure_is_no_wrong_answer(program: Program, tmp_path: Path, 
     with program.server(**settings) as server:
         row.check_seen(program.run(server.base_url, tmp_path / "run", *row.options, code=row.code))
     assert program.check_honest(tmp_path / "run") > 0
-    with program.server() as healthy:
-        program.run(healthy.base_url, tmp_path / "run", resume=True)
-    program.check_whole(tmp_path / "run")
+    program.check_resumed(tmp_path / "run")
 
 
 @rows(
@@ -214,15 +207,12 @@ def test_a_lasting_failure_is_no_wrong_answer(program: Program, tmp_path: Path, 
 def test_what_can_never_work_stops_at_once(program: Program, tmp_path: Path, row: Row) -> None:
     """No request is sent twice, no step is recorded as answered or failed for it, and a resume with the mistake corrected
     ends with the answers and figures of a clean run."""
-    with program.server(**row.server) as server:
-        row.check_seen(program.run(server.base_url, tmp_path / "run", *row.options, code=row.code))
-        counts = server.stats()
+    counts = program.tried(row, tmp_path / "run")
     assert all(record.finished for record in Records(tmp_path / "run"))
     assert counts["failed"] <= 8, "more was asked than was in flight"
     mended = ("--served-model", MODEL) if "model" in row.fault else ()
-    with program.server(api_key="sk-the-right-one") as healthy:
-        program.run(healthy.base_url, tmp_path / "run", *mended, resume=True, env={"OPENAI_API_KEY": "sk-the-right-one"})
-    program.check_whole(tmp_path / "run")
+    key = "sk-the-right-one"
+    program.check_resumed(tmp_path / "run", *mended, server={"api_key": key}, env={"OPENAI_API_KEY": key})
 
 
 ASIDE = "puts that server aside for the rest of the run, and sends its refused requests to the others"
@@ -276,13 +266,11 @@ def test_one_bad_server_of_several_costs_nothing(program: Program, tmp_path: Pat
 def test_an_empty_answer_is_the_models_and_stays_in_the_denominator(program: Program, tmp_path: Path, row: Row) -> None:
     """As many steps are unparseable as such answers were sent, and every denominator still holds all planned steps: leaving
     them out would raise the score."""
-    with program.server(**row.server) as server:
-        row.check_seen(program.run(server.base_url, tmp_path / "run", mode="offline"))
-        odd_replies = server.stats()["malformed"]
+    odd_replies = program.tried(row, tmp_path / "run", mode="offline")["malformed"]
     summary = figures(tmp_path / "run")
-    verdicts = summary["verdicts"]
+    verdicts, coverage = summary["verdicts"], summary["coverage"]
     assert summary["complete"] and verdicts["unparseable"] == odd_replies > 0
-    assert summary["exact_match"]["n"] == verdicts["planned"] == summary["coverage"]["n"] > summary["coverage"]["count"]
+    assert summary["exact_match"]["n"] == verdicts["planned"] == coverage["n"] > coverage["count"]
 
 
 @rows(

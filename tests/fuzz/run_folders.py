@@ -10,11 +10,12 @@ from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
 from pathlib import Path
 from random import Random
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from guieval import cli
 from guieval.journal import EPISODES, LOCK, MANIFEST, METRICS
 from guieval.testing.mock_server import MockServer, MockSettings
+from tests.command_line import Done
 
 from . import mutations
 from .engine import LONGEST_SENTENCE, Target, Wrong
@@ -86,13 +87,7 @@ class RunFolders(Target):
             raise Wrong(f"{words}: a message of {len(longest)} characters: {longest[:300]!r}")
 
 
-class _Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-def _program(*arguments: str | Path) -> _Done:
+def _program(*arguments: str | Path) -> Done:
     """The program in this process; what it raises but for its exit is the finding."""
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace") for _ in range(2))
     before, sys.argv = sys.argv, ["guieval", *map(str, arguments)]
@@ -108,4 +103,4 @@ def _program(*arguments: str | Path) -> _Done:
     for stream in (out, err):
         stream.flush()
         texts.append(stream.buffer.getvalue().decode("utf-8", "replace"))
-    return _Done(code, *texts)
+    return Done(code, *texts)

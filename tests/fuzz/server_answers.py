@@ -30,23 +30,12 @@ _MESSAGES: tuple[dict[str, Any], ...] = (
 _TOKENS = {"content": [{"token": "a", "logprob": -0.25, "bytes": [97], "top_logprobs": []}, {"token": "b", "logprob": -1e-6}]}
 _LIST = {"object": "list", "data": [{"id": "m", "object": "model", "root": "org/m"}, {"id": "n"}]}
 _ERROR = {"object": "error", "message": "This model's maximum context length is 4096 tokens", "code": 400}
+_WAITS = ("5", "-1", "1e308", "Thu, 01 Jan 9999 00:00:00 GMT", "\xff", "Mon, 99 Foo 2024 25:61:61 +9999")
 _HEADERS = (
-    *(
-        "Retry-After: 5",
-        "Retry-After: -1",
-        "Retry-After: 1e308",
-        "Retry-After: Thu, 01 Jan 9999 00:00:00 GMT",
-        "Retry-After: \xff",
-    ),
-    *("Retry-After: Mon, 99 Foo 2024 25:61:61 +9999", "Date: never", "Content-Encoding: gzip", "Content-Encoding: br"),
-    *(
-        "Content-Type: text/html",
-        "Connection: close",
-        "Set-Cookie: " + "a" * 5000,
-        "X-A: \x1b[2J",
-        "Location: http://127.0.0.1:1/",
-    ),
-    *("Transfer-Encoding: chunked", "Content-Length: 99999999999999999999", "Content-Length: -1", "Broken header", ": empty"),
+    *(f"Retry-After: {wait}" for wait in _WAITS),
+    *("Date: never", "Content-Encoding: gzip", "Content-Encoding: br", "Content-Type: text/html", "Connection: close"),
+    *("Set-Cookie: " + "a" * 5000, "X-A: \x1b[2J", "Location: http://127.0.0.1:1/", "Transfer-Encoding: chunked"),
+    *("Content-Length: 99999999999999999999", "Content-Length: -1", "Broken header", ": empty"),
 )
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from guieval.actions import Action, Boxes, Click, Point, Type, Unsupported
 from guieval.errors import JournalError, UsageError
-from guieval.journal import PACKED_STEPS, STEPS, Journal, Records, has_records, journal_file
+from guieval.journal import PACKED_STEPS, STEPS, Journal, Records, journal_file
 from guieval.journal.lines import json_line, read_line, read_name, write_line
 from guieval.running.config import parse
 from guieval.steps import Patch, Sample, StepError, StepOutcome, StepRecord, Usage
@@ -148,23 +148,6 @@ def test_a_record_that_could_not_be_read_again_is_refused_and_the_journal_goes_o
     assert [record.sample.raw_response for record in records] == ["a", "c"] and not records.damaged
 
 
-@pytest.mark.parametrize("kept", [1, 40, -1])
-def test_a_torn_last_line_is_dropped_and_the_journal_goes_on_after_the_line_before(tmp_path: Path, kept: int) -> None:
-    first, second, third = (many(text * 30) for text in ("a", "b", "c"))
-    with Journal(tmp_path, compact=True) as journal:
-        journal.append(first)
-        end = journal_file(tmp_path).stat().st_size
-        journal.append(second)
-    path = tmp_path / PACKED_STEPS
-    whole = path.read_bytes()
-    path.write_bytes(whole[: end + kept] if kept > 0 else whole[:kept])
-    assert list(Records(tmp_path)) == [first]
-    with Journal(tmp_path) as journal:  # it stays compact
-        journal.append(third)
-    assert list(Records(tmp_path)) == [first, third]
-    assert not (tmp_path / STEPS).exists() and has_records(tmp_path)
-
-
 def test_every_damaged_byte_costs_one_record_that_is_named(tmp_path: Path) -> None:
     with Journal(tmp_path, compact=True) as journal:
         for text in "abc":
@@ -180,16 +163,6 @@ def test_every_damaged_byte_costs_one_record_that_is_named(tmp_path: Path) -> No
             found = Records(tmp_path)
             assert [record.sample.raw_response for record in found] == ["a", "c"] and found.damaged == [2], place
             assert len(list(found.outline())) == 2
-
-
-def test_records_are_read_where_they_lie(tmp_path: Path) -> None:
-    with Journal(tmp_path, compact=True) as journal:
-        for text in "abc":
-            journal.append(many(text, text))
-    found = Records(tmp_path)
-    outline = list(found.outline())
-    assert [found.at(offset).sample.raw_response for offset, _ in reversed(outline)] == ["c", "b", "a"]
-    assert [offset for offset, _ in outline] == [offset for offset, _ in found.with_offsets()]
 
 
 def test_a_plain_journal_stays_json_line(tmp_path: Path) -> None:

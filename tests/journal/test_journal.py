@@ -18,9 +18,12 @@ from guieval.journal import (
     FLUSH_SECONDS,
     LOCK,
     MANIFEST,
+    PACKED_STEPS,
     STEPS,
     Journal,
     Records,
+    has_records,
+    journal_file,
     read_manifest,
     read_planned,
 )
@@ -39,14 +42,17 @@ def records(count: int) -> list[StepRecord]:
     return [StepRecord(task=make_episode(str(n), ACTIONS).steps[0], samples=(sample,)) for n in range(count)]
 
 
-def test_what_is_appended_is_read_back(tmp_path: Path) -> None:
+@pytest.mark.parametrize("compact", [False, True])
+def test_what_is_appended_is_read_back_where_it_lies(tmp_path: Path, compact: bool) -> None:
     written = records(3)
-    with Journal(tmp_path) as journal:
+    with Journal(tmp_path, compact=compact) as journal:
         for record in written:
             journal.append(record)
-    assert list(Records(tmp_path)) == written
-    offsets = [offset for offset, _ in Records(tmp_path).with_offsets()]
-    assert [Records(tmp_path).at(offset) for offset in offsets] == written
+    found = Records(tmp_path)
+    assert list(found) == written
+    offsets = [offset for offset, _ in found.outline()]
+    assert [found.at(offset) for offset in reversed(offsets)] == written[::-1]
+    assert offsets == [offset for offset, _ in found.with_offsets()]
 
 
 def test_half_a_surrogate_pair_is_written_as_a_question_mark(tmp_path: Path) -> None:
@@ -58,19 +64,23 @@ def test_half_a_surrogate_pair_is_written_as_a_question_mark(tmp_path: Path) -> 
     assert read.task == record.task and read.sample.raw_response == "a ? b" and read.sample.action == Type(text="?")
 
 
-def test_a_torn_last_line_is_cut_wherever_it_is_torn(tmp_path: Path) -> None:
+@pytest.mark.parametrize("compact", [False, True])
+def test_a_torn_last_line_is_cut_wherever_it_is_torn(tmp_path: Path, compact: bool) -> None:
     first, second = records(2)
-    with Journal(tmp_path) as journal:
+    with Journal(tmp_path, compact=compact) as journal:
         journal.append(first)
-        whole = (tmp_path / STEPS).read_bytes()
+        end = journal_file(tmp_path).stat().st_size
         journal.append(second)
-    both = (tmp_path / STEPS).read_bytes()
-    for cut in range(len(whole), len(both)):
-        (tmp_path / STEPS).write_bytes(both[:cut])
+    path = journal_file(tmp_path)
+    both = path.read_bytes()
+    for cut in range(end, len(both)):
+        path.write_bytes(both[:cut])
         assert list(Records(tmp_path)) == [first]
-        with Journal(tmp_path) as journal:
+        with Journal(tmp_path) as journal:  # it stays compact
             journal.append(second)
-        assert (tmp_path / STEPS).read_bytes() == both
+        assert path.read_bytes() == both
+    steps = {file.name for file in tmp_path.iterdir()} & {PACKED_STEPS, STEPS}
+    assert steps == {path.name} == {PACKED_STEPS if compact else STEPS} and has_records(tmp_path)
 
 
 def test_a_torn_line_longer_than_one_block_is_cut(tmp_path: Path) -> None:

@@ -33,11 +33,6 @@ class Row:
     notes: str
     expected: dict[str, Any] | None
 
-    def note(self, pattern: str) -> str:
-        found = re.search(pattern, self.notes)
-        assert found is not None, (pattern, self.notes)
-        return found[1]
-
 
 def rows(shared_data: Path, file: str) -> Iterator[Row]:
     for line in (shared_data / "model_outputs" / f"{file}.jsonl").read_text(encoding="utf-8").splitlines():

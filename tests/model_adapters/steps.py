@@ -6,7 +6,7 @@ from typing import Any
 
 from guieval.actions import Action, Click, DeviceAction, Open, Point, Type, Unsupported
 from guieval.history import HistoryEntry, reference_entry
-from guieval.models import ABCModel, ModelConfig
+from guieval.models import ABCModel, Message, ModelConfig
 from guieval.registry import adapter_class
 from guieval.steps import StepTaskModel
 
@@ -54,6 +54,24 @@ def past(count: int = 2) -> tuple[HistoryEntry, ...]:
         for index in range(1, count)
     ]
     return (first, *own)[:count]
+
+
+def own(model: ABCModel, raw: str, index: int = 0, **changes: Any) -> HistoryEntry:
+    """A past step as the model's own history tells it, read from the raw reply."""
+    task = step(step_index=index, screenshot=f"{index}.png", **changes)
+    parsed = model.parse_response(task, raw)
+    return HistoryEntry(task, parsed.action, parsed.thought, parsed.conclusion, raw, "model")
+
+
+def after(count: int) -> tuple[StepTaskModel, list[HistoryEntry]]:
+    """A step with a screenshot of its own, and the reference entries of so many before it."""
+    *done, now = (step(step_index=index, screenshot=f"{index}.png") for index in range(count + 1))
+    return now, [reference_entry(each) for each in done]
+
+
+def words(message: Message) -> list[str]:
+    """The parts of a message, with the index of its step for each screenshot."""
+    return [part if isinstance(part, str) else f"<{part.task.step_index}>" for part in message.parts]
 
 
 def adapter(name: str, *, thinking: bool | None = None, **options: Any) -> ABCModel:

@@ -90,6 +90,17 @@ def writes(
     return test
 
 
+def thinks(model: ABCModel, *rows: tuple[str | None, ...], task: StepTaskModel = HIGH) -> Test:
+    """``(text, thought)`` or ``(text, thought, conclusion)``: what a reply's thought is, and how it sums itself up."""
+
+    @every_row(("text", "said"), [(text, said) for text, *said in rows])
+    def test(text: str, said: list[str | None]) -> None:
+        parsed = model.parse_response(task, text)
+        assert [parsed.thought, parsed.conclusion][: len(said)] == said, f"{text!r} is read as {parsed!r}"
+
+    return test
+
+
 def _labelled(row: Any) -> tuple[str, Any]:
     return row if isinstance(row, tuple) else ("", row)
 

@@ -12,7 +12,7 @@ from guieval.history import reference_entry
 from guieval.registry import load_model
 from tests.rows import every_row
 
-from .steps import adapter, step
+from .steps import step
 from .tables import refuses
 
 MODEL = load_model("cogagent-9b-20241220")
@@ -44,13 +44,6 @@ def test_calls(call: str, action: Action) -> None:
     assert (parsed.action, parsed.conclusion) == (action, "点击按钮。")
     assert parsed.thought == thought
     assert read(f"Grounded Operation: {call}") == action
-
-
-def test_a_scrolls_name_states_the_contents_way_on_computers() -> None:
-    call = f"Grounded Operation: SCROLL_DOWN(box={BOX}, step_count=5)"
-    on_computer, moved = adapter("cogagent", platform="WIN"), adapter("cogagent", platform="WIN", scroll_words="finger")
-    assert on_computer.parse_response(step(), call).action == Scroll(point=PLACE, direction="up")
-    assert moved.parse_response(step(), call).action == Scroll(point=PLACE, direction="down")
 
 
 def test_calls_outside_of_the_action_space() -> None:

@@ -4,12 +4,26 @@ import inspect
 from collections.abc import Collection, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guieval.actions import Action, ActionSpace, Click, Point, Type, Wait, action_from_json, action_to_json
+from guieval.actions import (
+    DIRECTIONS,
+    OPPOSITE,
+    Action,
+    ActionSpace,
+    Click,
+    Direction,
+    Point,
+    Scroll,
+    Type,
+    Wait,
+    action_from_json,
+    action_to_json,
+)
 from guieval.errors import DataError, ParseError, UsageError
 from guieval.frames import PER_1000, Frame
 from guieval.history import HistoryEntry
@@ -58,6 +72,73 @@ def test_what_an_adapter_cannot_be_told_is_reported_by_name(name: str) -> None:
     if not name.startswith("ocr_"):  # these go on by the goal
         with pytest.raises(DataError, match="b/e#0"):
             adapter(name).prepare_input(step(setting="low"), ())
+
+
+@every_row(
+    ("name", "options", "message"),
+    [
+        ("os_atlas", {"prompt": "aitw"}, "prompt"),
+        ("openai_tools", {"frame": "0-999"}, "cannot use '0-999' as option 'frame'"),
+        ("qwen3_vl", {"list_scale": 998}, "cannot use 998 as option 'list_scale'"),
+        ("gui_owl", {"history": "images"}, "'images'.*'history'"),
+        ("ui_s1", {"examples": "none"}, "'examples'"),
+        ("ui_tars", {"prompt": "androidcontol"}, "'androidcontol' as option 'prompt'.*'androidcontrol'"),
+        ("ui_tars", {"scroll_word": "finger"}, "did you mean 'scroll_words'"),
+        ("evocua", {"scale": 100}, "cannot use 100 as option 'scale'"),
+    ],
+)
+def test_a_value_that_an_option_cannot_have_is_reported_by_name(name: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        adapter(name, **options)
+
+
+CONTENT, FINGER = {"scroll_words": "content"}, {"scroll_words": "finger"}
+ODYSSEY = {"prompt": "guiodyssey"}
+ATLAS = "actions:\nSCROLL [DOWN]"
+R1 = "<think> a </think> <answer>[{'action': 'scroll', 'point': [-100, -100], 'input_text': 'down'}]</answer>"
+MIMO = '```json\n[{"action": "scroll", "direction": "down"}]\n```'
+COG = "Grounded Operation: SCROLL_DOWN(box=[[500,500,500,500]], step_count=5)"
+
+
+@every_row(
+    ("name", "options", "text", "direction", "written"),
+    [
+        *(
+            (
+                name,
+                options,
+                f"Action: scroll(direction='{word}')",
+                OPPOSITE[word] if options == {} else word,
+                f"direction='{word}'",
+            )
+            for name in ("ui_tars", "ui_tars_1_5")
+            for options in ({}, FINGER)
+            for word in DIRECTIONS
+        ),
+        ("os_atlas", {}, ATLAS, "up", ATLAS),  # the labels of AndroidControl: the content comes from below
+        ("os_atlas", ODYSSEY, ATLAS, "down", ATLAS),
+        ("os_atlas", FINGER, ATLAS, "down", ATLAS),
+        ("os_atlas", ODYSSEY | CONTENT, ATLAS, "up", ATLAS),
+        ("gui_r1", {"prompt": "androidcontrol"}, R1, "up", "'input_text': 'down'}"),
+        ("gui_r1", ODYSSEY, R1, "down", "'input_text': 'down'}"),
+        ("gui_r1", {"prompt": "androidcontrol"} | FINGER, R1, "down", "'input_text': 'down'}"),
+        ("gui_r1", ODYSSEY | CONTENT, R1, "up", "'input_text': 'down'}"),
+        ("mimo_vl", CONTENT, MIMO, "up", ""),
+        (
+            *("ui_venus_navi", CONTENT, "<action>Scroll(direction='down')</action>", "up"),
+            "<action>\nScroll(start=(546, 1204), end=(546, 482), direction='down')\n</action>",
+        ),
+        ("cogagent", {"platform": "WIN"}, COG, "up", ""),  # on computers the name states the content's way
+        ("cogagent", {"platform": "WIN"} | FINGER, COG, "down", ""),
+    ],
+)
+def test_a_scroll_word_names_the_finger_or_the_content(
+    name: str, options: dict[str, Any], text: str, direction: Direction, written: str
+) -> None:
+    model = adapter(name, **options)
+    expected = Scroll(point=Point(500.0, 500.0), direction=direction)
+    assert model.parse_response(step(), text).action == expected
+    assert written in model.render(step(), expected)
 
 
 def test_a_grounding_query_has_no_past_but_in_families_that_ask_for_a_step() -> None:

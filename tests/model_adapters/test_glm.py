@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from guieval.actions import Answer, Click, LongPress, Open, Point, Press, Scroll, Stop, Type
-from guieval.errors import ParseError
-from guieval.history import HistoryEntry, reference_entry
+from guieval.history import reference_entry
 from guieval.models import ABCModel, ImageRef
 
-from .steps import GROUNDING, adapter, outside, past, step
-from .tables import means, reads, refuses
+from .steps import GROUNDING, adapter, outside, own, past, step
+from .tables import means, reads, refuses, thinks
 
 OLD = adapter("glm_4_1v")
 NEW = adapter("glm_4_5v")
@@ -78,10 +74,7 @@ def test_its_own_past_is_written_without_its_thought_and_box_tokens() -> None:
         'Action: <|begin_of_box|>{"action_type": "input_text", "text": "é", "box_2d": [[38, 115, 961, 140]], '
         '"override": true}<|end_of_box|></answer>'
     )
-    task = step()
-    read = OLD.parse_response(task, raw)
-    entry = HistoryEntry(task, read.action, read.thought, read.conclusion, raw, "model")
-    text = OLD.prepare_input(step(step_index=1), [entry]).text
+    text = OLD.prepare_input(step(step_index=1), [own(OLD, raw)]).text
     assert (
         "Step 0:\nMemory: The code is 42.\nReason: It is the field.\nAction: {'action_type': 'input_text', 'text': 'é', "
         "'box_2d': [[38, 115, 961, 140]], 'override': True}\n\n"
@@ -190,7 +183,8 @@ test_refusals = refuses(
     (boxed('{"action_type": ""}'), "names no action"),
     (boxed('{"name": "click", "box_2d": [[1,2,3,4]]}'), "is not an action"),
     (boxed("[[480,734,520,764]]"), "is not an action"),
-    (boxed("left_click(start_box='[300, 400]')"), "'left_click', as the desktop"),
+    (boxed("left_click(start_box='[300, 400]')"), "'left_click', as the desktop and web prompts ask for"),
+    (boxed("CLICK(point=(214, 100), element_type='a')"), "'CLICK', as the desktop and web prompts ask for"),
     ("I would choose " + TAP + " here.", "talks about an action"),
     ("<think>I should tap it. " + TAP, "the thought is never closed"),
     (f"<think>Hm.\n{boxed(TAP)}", "the thought is never closed"),
@@ -202,16 +196,13 @@ test_refusals = refuses(
 )
 
 
-def test_thoughts_and_conclusions() -> None:
-    text = f"<think>\nThe Action: tap.\n</think>\n{boxed(TAP)}"
-    assert (NEW.parse_response(step(), text).thought, NEW.parse_response(step(), text).conclusion) == (
-        "The Action: tap.",
-        "The bell.",
-    )
-    # where the server took the thought out, the reason must not stand in for it; with thinking off there is no other
-    assert NEW.parse_response(step(), boxed(TAP)).thought is None
-    assert SILENT.parse_response(step(), "<think></think>" + boxed(TAP)).thought == "The bell."
-    assert NEW.parse_response(step(), boxed(TAP).replace("The bell.", "None")).conclusion is None
+test_thoughts_and_conclusions = thinks(
+    NEW,
+    (f"<think>\nThe Action: tap.\n</think>\n{boxed(TAP)}", "The Action: tap.", "The bell."),
+    (boxed(TAP), None, "The bell."),  # where the server took the thought out, the reason must not stand in for it
+    (boxed(TAP).replace("The bell.", "None"), None, None),
+)
+test_with_thinking_off_the_reason_is_the_thought = thinks(SILENT, ("<think></think>" + boxed(TAP), "The bell."))
 
 
 def test_rendered_replies() -> None:
@@ -256,47 +247,3 @@ test_a_part_of_a_box_is_none = refuses(
     ("It is not there.", "no box"),
     task=GROUNDING,
 )
-
-
-# --- the authors' own texts -----------------------------------------------------------------------------------------
-
-PHONE_ROWS = {
-    # a call in the row: (left, top, right, bottom) of its box
-    '{"action_type": "click", "box_2d": [[503,580,718,702]]}': (503, 580, 718, 702),
-    '{"box_2d": [[503,580,718,702]], "action_type": "click"}': (503, 580, 718, 702),
-    '{"box_2d": [[503,580,718,602]], "action_type": "click"}': (503, 580, 718, 602),
-    '{"box_2d": [[503,480,718,602]], "action_type": "click"}': (503, 480, 718, 602),
-}
-
-
-def test_the_texts_of_the_authors_verifiers(shared_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """32 texts of the reward system's unit tests, none with a stated parse: 6 are of the phone prompt, all read.
-
-    The other 26 are calls: the desktop prompt's (``left_click(start_box='[100, 200]')``, 15) and a web agent's
-    (``CLICK(point=(214, 100), ..)``, 11). This adapter asks for neither and refuses them by the call's name.
-    """
-    counts: Counter[str] = Counter()
-    for line in (shared_data / "model_outputs" / "glm_v.jsonl").read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        text, phone = row["raw_response"], "android_world" in row["source_path"]
-        assert row["expected_action_if_the_source_states_it"] is None
-        try:
-            parsed = NEW.parse_response(step(), text)
-        except ParseError as error:
-            assert not phone, text
-            assert "as the desktop and web prompts ask for" in str(error)
-            counts["desktop" if "osworld" in row["source_path"] else "web"] += 1
-            continue
-        assert phone, text
-        assert parsed.conclusion is not None
-        assert parsed.conclusion.startswith("I have selected the image of the Camellia")
-        if "input_text" in text:
-            assert parsed.action == Type(text="Personal Finance Tracker")
-        else:
-            (box,) = [box for call, box in PHONE_ROWS.items() if call in text]
-            centre = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
-            assert parsed.action == Click(point=Point(centre[0] * 1000 / 999, centre[1] * 1000 / 999))
-        counts["phone"] += 1
-    with capsys.disabled():
-        print(f"\nglm_v: {dict(counts)}")
-    assert counts == {"phone": 6, "desktop": 15, "web": 11}

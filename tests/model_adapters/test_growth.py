@@ -54,20 +54,29 @@ def characters(text: str) -> int:
     return sum(1 for _ in re.finditer(".", text, re.DOTALL))
 
 
+def out_of_proportion(model: ABCModel, task: StepTaskModel, short: str, long: str) -> str | None:
+    """What a reply and its quarter take, if that is too much; all is measured again, since the machine may be the reason."""
+    for _ in range(5):
+        whole = seconds(partial(characters, long), 0.0)
+        took = seconds(partial(read, model, task, long), whole)
+        quarter = seconds(partial(read, model, task, short), whole / 8)
+        if took <= min(MOST * whole, 8 * max(quarter, whole / 4)):
+            return None
+    return f"{took * 1e3:.1f} ms, a quarter of it {quarter * 1e3:.1f} ms"
+
+
 @pytest.mark.ci
 @every_row("name", list_adapters)
 def test_the_time_for_a_reply_grows_no_faster_than_the_reply(name: str) -> None:
     model = adapter_class(name)(ModelConfig(name=name, adapter=name))
-    slow = []
     whole = seconds(partial(characters, "x" * LONGEST), 0.0)
+    slow = []
     for (what, short), (_, long) in zip(replies(LONGEST // 4), replies(LONGEST), strict=True):
         for task in TASKS:
-            took = seconds(partial(read, model, task, long), whole)
-            if took <= whole:
-                continue
-            quarter = seconds(partial(read, model, task, short), whole / 8)
-            if took > 8 * max(quarter, whole / 4) or took > MOST * whole:
-                slow.append(f"{task.setting}, {what}: {took * 1e3:.1f} ms, a quarter of it {quarter * 1e3:.1f} ms")
+            if seconds(partial(read, model, task, long), whole) > whole and (
+                took := out_of_proportion(model, task, short, long)
+            ):
+                slow.append(f"{task.setting}, {what}: {took}")
     assert not slow
 
 

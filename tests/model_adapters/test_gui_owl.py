@@ -1,20 +1,12 @@
 from __future__ import annotations
 
-import json
-from collections import Counter
-from pathlib import Path
-from typing import Any
-
-import pytest
-
 from guieval.actions import Answer, Click, Drag, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
-from guieval.errors import ParseError, UsageError
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ImageRef, Message
 from guieval.testing.conformance import check_adapter
 
-from .steps import CLICK, adapter, outside, past, step
-from .tables import reads, refuses, writes
+from .steps import CLICK, GROUNDING, adapter, outside, own, past, step
+from .tables import means, reads, refuses, thinks, writes
 
 OWL = adapter("gui_owl")
 SILENT = adapter("gui_owl", thinking=False)
@@ -43,22 +35,6 @@ def test_past_is_written_as_conclusions_without_newlines_and_double_quotes() -> 
     )
 
 
-def test_small_screenshots_are_enlarged_further_for_the_computer_prompt() -> None:
-    # 330 x 210 rounds to 12 x 8 patches of 28; 75,264 pixels are below 100 * 28 * 28, and grow by sqrt(78,400 / 69,300)
-    small = step(screenshot_size=(330, 210))
-    assert OWL.frame(small).extent((330, 210)) == (336.0, 224.0)
-    assert OWL.prepare_input(small, ()).images[0].resize is None
-    grounded = small.model_copy(update={"setting": "grounding"})
-    assert OWL.frame(grounded).extent((330, 210)) == (364.0, 224.0)
-    assert OWL.prepare_input(grounded, ()).images[0].resize == (364, 224)
-
-
-def test_limits_are_options() -> None:
-    limited = adapter("gui_owl", min_pixels=256 * 28 * 28, max_pixels=1280 * 28 * 28)
-    assert limited.prepare_input(step(), ()).images[0].resize == (672, 1484)
-    assert limited.parse_response(step(), call('{"action": "click", "coordinate": [336, 1113]}')).action == CLICK
-
-
 # --- the past as turns -----------------------------------------------------------------------------------------------
 
 SWIPE = (
@@ -69,16 +45,9 @@ SWIPE = (
 )
 
 
-def own(raw: str, index: int) -> HistoryEntry:
-    """A past step as the model's own history tells it, read from the raw reply."""
-    task = step(step_index=index, screenshot=f"{index}.png")
-    parsed = OWL.parse_response(task, raw)
-    return HistoryEntry(task, parsed.action, parsed.thought, parsed.conclusion, raw, "model")
-
-
 def test_turns_keep_every_answer_and_the_last_two_screenshots() -> None:
     first = reference_entry(step(Open(app="Settings"), low_level_instruction="Open the settings"))
-    entries = (first, own(SWIPE, 1), own(SWIPE, 2))
+    entries = (first, own(OWL, SWIPE, 1), own(OWL, SWIPE, 2))
     task = step(step_index=3, screenshot="3.png")
     messages = TURNS.prepare_input(task, entries).messages
     opened = (
@@ -204,16 +173,11 @@ test_replies = reads(
 )
 
 
-def test_the_conclusion_of_a_continued_turn() -> None:
-    parsed = OWL.parse_response(step(), SWIPE.partition("</thinking>\n")[2])
-    assert (parsed.thought, parsed.conclusion) == (None, "Scrolled down")
-
-
-def test_a_special_token_is_no_part_of_the_conclusion() -> None:
-    parsed = OWL.parse_response(step(), f"<thinking>\na\n</thinking>\n{CLICKED}\n<conclusion>\nTapped<|im_end|>")
-    assert (parsed.thought, parsed.conclusion) == ("a", "Tapped")
-
-
+test_thoughts_and_conclusions = thinks(
+    OWL,
+    (SWIPE.partition("</thinking>\n")[2], None, "Scrolled down"),  # a continued turn
+    (f"<thinking>\na\n</thinking>\n{CLICKED}\n<conclusion>\nTapped<|im_end|>", "a", "Tapped"),
+)
 test_calls = writes(OWL, (CLICK, call('{"action": "click", "coordinate": [546, 1806]}')), (Press(button="RECENT"), None))
 test_without_thinking_there_is_no_conclusion = writes(
     SILENT, (Open(app="A"), call('{"action": "open", "text": "A"}')), conclusion="Opened"
@@ -232,6 +196,31 @@ test_refusals = refuses(
 )
 
 
+# as a hosted model of the same firm answers; no reply of GUI-Owl itself was found
+PRINTED = call('{"action": "left_click", "coordinate": [546, 1204]}', "computer_use")
+test_grounding_answers = means(
+    OWL,
+    Click(point=MIDDLE),
+    f"Action: Tap it.\n{PRINTED}",
+    PRINTED.replace("</tool_call>", "</think>"),
+    PRINTED.partition("}}")[0],
+    'Action: Tap it.\n<tool_call>\n{"action": "left_click", "coordinate": [546, 1204]}}\n</action>',
+    'Action: Tap it.\n<tool_call>\n{"coordinate": [546, 1204]}\n\n# Action history\n1.',
+    'computer_use\n{"action": "left_click", "coordinate": [546, 1204]}}\n',
+    '```json\n{"action": "left_click", "coordinate": [546, 1204]}}\n```',
+    "left_click [546, 1204]",
+    task=GROUNDING,
+)
+test_no_grounding_answers = refuses(
+    OWL,
+    'Action: Tap it.\n<tool_call>\n{"name": "computer_use", "parameters": {"action": "left_click", "coordinate": [5, 5]}}',
+    '<tool_call>\n{"action": "left_click", {"coordinate": [748, 676]}}\n</tool_call>',
+    "left_click(546, 1204)",
+    "<tool_call>\n     <action>left_click</action>\n     <coordinate>546, 1204]</tool_call>",
+    task=GROUNDING,
+)
+
+
 def test_what_the_format_has_no_word_for_is_still_written_into_the_past() -> None:
     entry = reference_entry(step(Press(button="RECENT")))
     assert '{"action": "system_button", "button": "Menu"}' in TURNS.prepare_input(step(step_index=1), (entry,)).text
@@ -240,56 +229,3 @@ def test_what_the_format_has_no_word_for_is_still_written_into_the_past() -> Non
 def test_it_conforms_with_the_past_as_turns() -> None:
     assert check_adapter(TURNS) == []
     assert check_adapter(adapter("gui_owl", thinking=False, history="turns", max_images=1)) == []
-
-
-def test_an_unknown_form_of_history_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"'images'.*'history'"):
-        adapter("gui_owl", history="images")
-
-
-# --- real replies of a relative --------------------------------------------------------------------------------------
-
-
-def test_gui_plus_replies(shared_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """300 replies of a hosted ``computer_use`` model of the same firm (``Action:`` and a call; many malformed), in thousandths.
-
-    No reply of GUI-Owl itself was found. Read on a made-up screen of 1008 x 1008, whose frame shows the native numbers.
-
-    ======================= ==== =====================================================================================
-    The source              rows here
-    ======================= ==== =====================================================================================
-    states a click          150  the same click
-    states a click          1    no action: ``parameters`` for ``arguments``, which is not a key of this format
-    reads it, states none   57   a click
-    reads it, states none   4    no action: two with ``parameters``, two broken objects (``{"action": "x", {..}}``)
-    reads nothing           41   a click: brackets missing at the end, no tags, text after the call, a place alone
-    reads nothing           47   no action
-    ======================= ==== =====================================================================================
-    """
-    counts: Counter[str] = Counter()
-    for line in (shared_data / "model_outputs" / "gui_plus.jsonl").read_text(encoding="utf-8").splitlines():
-        row: dict[str, Any] = json.loads(line)
-        stated = row["expected_action_if_the_source_states_it"]
-        kind = "nothing stated" if stated is None else "not read" if "parse_error" in stated else "click"
-        try:
-            action = OWL.parse_response(step(setting="grounding", screenshot_size=(1008, 1008)), row["raw_response"]).action
-        except ParseError as error:
-            assert str(error)
-            counts[f"{kind}: no action"] += 1
-            continue
-        assert isinstance(action, Click), row["raw_response"]
-        if kind == "click":
-            native = action.point.x * 1.008, action.point.y * 1.008
-            assert native == pytest.approx(stated["point_0_1000"], abs=1e-6), row["raw_response"]
-        counts[f"{kind}: click"] += 1
-    with capsys.disabled():
-        print("\ngui_plus read by gui_owl: " + "; ".join(f"{count} {what}" for what, count in counts.most_common()))
-    assert counts["click: click"] / (counts["click: click"] + counts["click: no action"]) >= 0.99
-    assert counts == {
-        "click: click": 150,
-        "click: no action": 1,
-        "nothing stated: click": 57,
-        "nothing stated: no action": 4,
-        "not read: click": 41,
-        "not read: no action": 47,
-    }

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from guieval.actions import Action, Click, Direction, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
+from guieval.actions import Action, Click, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ABCModel, ImageRef
 from guieval.registry import load_model
 from tests.rows import every_row
 
 from .steps import GROUNDING, adapter, outside, step
-from .tables import means, reads, refuses
+from .tables import means, reads, refuses, thinks, writes
 
 CONTROL = load_model("gui-r1-7b")
 ODYSSEY = adapter("gui_r1", prompt="guiodyssey")
@@ -54,21 +54,17 @@ def test_the_past_on_guiodyssey_is_in_os_atlas_notation(action: Action, result: 
     assert f"history being 'Step 1: {result}\nStep 2: CLICK <point>[[500,750]]</point>'.\n" in text
 
 
-def test_frame() -> None:
-    """The worked anchor: 1080 x 2400, target (540, 1800), i.e. (500, 750)."""
-    action = Click(point=Point(500.0, 750.0))
-    text = "<answer>[{'action': 'click', 'point': [546, 1806], 'input_text': 'no input text'}]</answer>"
-    assert CONTROL.render(step(), action) == text
-    assert CONTROL.parse_response(step(), text).action == action
-    limited = adapter("gui_r1", min_pixels=262144, max_pixels=1280 * 28 * 28)
-    assert limited.prepare_input(step(), ()).images[0].resize == (672, 1484)
-    assert limited.render(step(), action) == text.replace("[546, 1806]", "[336, 1113]")
-
-
 # --- replies ---------------------------------------------------------------------------------------------------------
 
 MIDDLE = Point(500.0, 500.0)  # (546, 1204) of 1092 x 2408
 CLICK = "[{'action': 'click', 'point': [546, 1204], 'input_text': 'no input text'}]"
+
+
+test_a_click = writes(
+    CONTROL,
+    (Click(point=Point(500.0, 750.0)), "[{'action': 'click', 'point': [546, 1806], 'input_text': 'no input text'}]"),
+    wrap=lambda call: f"<answer>{call}</answer>",
+)
 
 
 def answer(action: str, text: str = "'no input text'", point: str = "[-100, -100]") -> str:
@@ -169,30 +165,18 @@ test_refuses = refuses(
 )
 
 
-def test_thought() -> None:
-    assert CONTROL.parse_response(step(), answer("wait")).thought == "The bar."
-    rehearsed = f"<think> not <answer>x</answer> but </think><answer>{CLICK}</answer>"
-    assert CONTROL.parse_response(step(), rehearsed).thought == "not <answer>x</answer> but"
-    assert CONTROL.parse_response(step(), f"<answer>{CLICK}</answer>").thought is None
+test_thoughts = thinks(
+    CONTROL,
+    (answer("wait"), "The bar."),
+    (f"<think> not <answer>x</answer> but </think><answer>{CLICK}</answer>", "not <answer>x</answer> but"),
+    (f"<answer>{CLICK}</answer>", None),
+)
+
+
+def test_a_thought_is_written_before_the_answer() -> None:
     written = CONTROL.render(step(), Press(button="BACK"), "I leave.")
     filler = "'point': [-100, -100], 'input_text': 'no input text'"
     assert written == f"<think> I leave. </think> <answer>[{{'action': 'press_back', {filler}}}]</answer>"
-
-
-@every_row(
-    ("options", "down"),
-    [
-        ({"prompt": "androidcontrol"}, "up"),
-        ({"prompt": "guiodyssey"}, "down"),
-        ({"prompt": "androidcontrol", "scroll_words": "finger"}, "down"),
-        ({"prompt": "guiodyssey", "scroll_words": "content"}, "up"),
-    ],
-)
-def test_scroll_words_go_by_the_prompt_and_can_be_set(options: dict[str, Any], down: Direction) -> None:
-    model = adapter("gui_r1", **options)
-    action = model.parse_response(step(), answer("scroll", "'down'")).action
-    assert action == Scroll(point=MIDDLE, direction=down)
-    assert "'input_text': 'down'}" in model.render(step(), action)
 
 
 test_grounding_answers = means(

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 from guieval.actions import Click, Hotkey, Open, Point, Press, Scroll, Stop, Type
-from guieval.history import HistoryEntry
 from guieval.registry import load_model
 
-from .steps import GROUNDING, adapter, outside, step
-from .tables import means, reads, refuses
+from .steps import GROUNDING, outside, own, step
+from .tables import means, reads, refuses, thinks
 
 INFIGUI = load_model("infigui-r1-3b")
 SILENT = load_model("infigui-r1-3b", thinking=False)
@@ -13,26 +12,7 @@ SILENT = load_model("infigui-r1-3b", thinking=False)
 
 def test_an_own_call_is_repeated_as_it_was_written() -> None:
     raw = '<think>a</think>\n<tool_call>\n{"name": "mobile_use", "arguments": {"action": "wait", "time": 2.0}}\n</tool_call>'
-    read = INFIGUI.parse_response(step(), raw)
-    entry = HistoryEntry(step(), read.action, read.thought, read.conclusion, raw, "model")
-    assert INFIGUI.prepare_input(step(), (entry,)).text.endswith('Step 1: {"action": "wait", "time": 2.0}; ')
-
-
-def test_frame() -> None:
-    """The worked anchor: 1080 x 2400, target (540, 1800), i.e. (500, 750). Only screens above 6400 tokens are resized here."""
-    assert INFIGUI.prepare_input(step(), ()).images[0].resize is None
-    assert INFIGUI.parse_response(step(), call('{"action": "click", "coordinate": [546, 1806]}')).action == Click(
-        point=Point(500.0, 750.0)
-    )
-    large = step(screenshot_size=(3840, 2160))  # 2986 x 1679 before rounding down to multiples of 28
-    assert INFIGUI.prepare_input(large, ()).images[0].resize == (2968, 1652)
-    # 5600 tokens: 2793 x 1571
-    target = step(screenshot_size=(3840, 2160), setting="grounding")
-    assert INFIGUI.prepare_input(target, ()).images[0].resize == (2772, 1568)
-    assert INFIGUI.parse_response(target, '[{"point_2d": [1386, 784]}]').action == Click(point=Point(500.0, 500.0))
-    limited = adapter("infigui_r1", max_pixels=1280 * 28 * 28)
-    assert limited.frame(step()).extent((1080, 2400)) == (672, 1484)
-    assert limited.frame(step(setting="grounding")).extent((1080, 2400)) == (672, 1484)
+    assert INFIGUI.prepare_input(step(), (own(INFIGUI, raw),)).text.endswith('Step 1: {"action": "wait", "time": 2.0}; ')
 
 
 MIDDLE = Point(500.0, 500.0)  # (546, 1204) of 1092 x 2408
@@ -84,15 +64,19 @@ test_refuses = refuses(
 )
 
 
-def test_thought_and_sub_goal() -> None:
-    read = INFIGUI.parse_response(step(), "<think>\nThe bar. <step>Tap the bar.</step>\n</think>\n" + CLICK)
-    assert (read.thought, read.conclusion) == ("The bar. <step>Tap the bar.</step>", "Tap the bar.")
+test_thought_and_sub_goal = thinks(
+    INFIGUI,
+    ("<think>\nThe bar. <step>Tap the bar.</step>\n</think>\n" + CLICK, "The bar. <step>Tap the bar.</step>", "Tap the bar."),
+    (CLICK, None, None),
+)
+
+
+def test_a_sub_goal_is_written_into_the_thought() -> None:
     written = INFIGUI.render(step(), Press(button="HOME"), "I leave.", "Go home.")
     assert written == (
         "<think>\nI leave.\n<step>Go home.</step>\n</think>\n" + call('{"action": "system_button", "button": "Home"}')
     )
     assert SILENT.render(step(), Press(button="HOME"), "I leave.", "Go home.").startswith("<tool_call>")
-    assert INFIGUI.parse_response(step(), CLICK).conclusion is None
 
 
 test_grounding_answers = means(

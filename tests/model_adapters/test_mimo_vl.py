@@ -5,8 +5,8 @@ from __future__ import annotations
 from guieval.actions import Action, Click, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.history import HistoryEntry, reference_entry
 
-from .steps import GROUNDING, adapter, outside, past, step
-from .tables import means, reads, refuses, writes
+from .steps import GROUNDING, adapter, outside, own, past, step
+from .tables import means, reads, refuses, thinks, writes
 
 MIMO = adapter("mimo_vl")
 
@@ -53,18 +53,7 @@ def test_every_other_past_action() -> None:
 
 def test_its_own_past_is_written_in_the_same_form() -> None:
     raw = '<think>\nHm.\n</think>\n\n```json\n[{"action": "click", "start_point": [546, 1806]}]\n```'
-    read = MIMO.parse_response(step(), raw)
-    entry = HistoryEntry(step(), read.action, read.thought, read.conclusion, raw, "model")
-    assert result(entry) == 'Step 0: {"action_name": "click", "start_point": [540, 1800]}.'
-
-
-def test_large_screenshots_are_shrunk_to_4096_tokens() -> None:
-    """1440 x 3120 rounds to 1428 x 3108 = 4,438,224 pixels, above 3,211,264: divided by sqrt(4,492,800 / 3,211,264) = 1.1828,
-    that is 1217.4 x 2637.8, and rounded down to multiples of 28, 1204 x 2632."""
-    task = step(screenshot_size=(1440, 3120))
-    assert MIMO.prepare_input(task, ()).images[0].resize == (1204, 2632)
-    assert MIMO.parse_response(task, click(602, 1316)).action == Click(point=Point(500.0, 500.0))
-    assert MIMO.prepare_input(step(), ()).images[0].resize is None
+    assert result(own(MIMO, raw)) == 'Step 0: {"action_name": "click", "start_point": [540, 1800]}.'
 
 
 # --- replies --------------------------------------------------------------------------------------------------------
@@ -171,15 +160,7 @@ test_refusals = refuses(
 )
 
 
-def test_thoughts() -> None:
-    assert MIMO.parse_response(step(), fenced(TAP)).thought == "Hm."
-    assert MIMO.parse_response(step(), fenced(TAP).replace("Hm.\n", "")).thought is None
-
-
-def test_a_scroll_word_can_name_the_view() -> None:
-    text = fenced('{"action": "scroll", "direction": "down"}')
-    read = adapter("mimo_vl", scroll_words="content").parse_response(step(), text)
-    assert read.action == Scroll(point=Point(500.0, 500.0), direction="up")
+test_thoughts = thinks(MIMO, (fenced(TAP), "Hm."), (fenced(TAP).replace("Hm.\n", ""), None))
 
 
 test_rendered_replies = writes(

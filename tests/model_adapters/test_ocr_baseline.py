@@ -25,6 +25,8 @@ from guieval.registry import load_model
 from guieval.steps import Setting, StepTaskModel
 from tests.rows import every_row
 
+from .steps import step as made
+
 PHONE, DESKTOP = (360, 800), (1920, 1080)
 Line = tuple[str, Box]
 needs_ocr = pytest.mark.skipif(
@@ -38,19 +40,8 @@ def agent() -> ABCModel:
 
 
 def step(instruction: str = "Turn on Bluetooth", setting: Setting = "high", index: int = 0, **fields: Any) -> StepTaskModel:
-    values: dict[str, Any] = {
-        "benchmark": "b",
-        "dataset": "b",
-        "episode_id": "e",
-        "step_index": index,
-        "episode_length": 9,
-        "setting": setting,
-        "instruction": instruction,
-        "screenshot": "a.png",
-        "screenshot_size": PHONE,
-        "action": Stop(),
-    }
-    return StepTaskModel.model_validate({**values, **fields})
+    values: dict[str, Any] = {"episode_length": 9, "screenshot_size": PHONE, "action": Stop(), **fields}
+    return made(step_index=index, setting=setting, instruction=instruction, **values)
 
 
 def line(text: str, y: float, x: float = 100.0, width: float = 200.0) -> Line:

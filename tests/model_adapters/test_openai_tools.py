@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from guieval.actions import Click, LongPress, Open, Press, Scroll, Stop, Type, Wait
-from guieval.errors import DataError, ParseError, UsageError
-from guieval.models import ABCModel, ImageRef, ModelInput
+from guieval.errors import ParseError
+from guieval.models import ABCModel
 from guieval.registry import load_benchmark, load_model
 from guieval.scoring.score import evaluate_run
 from guieval.testing.mock_server import MockServer, MockSettings
@@ -21,119 +20,34 @@ from tests.rows import every_row
 
 from .replies import rows
 from .steps import CLICK, GROUNDING, adapter, past, step
-from .tables import means, reads, refuses
+from .tables import means, reads, refuses, thinks
 
 MODEL = adapter("openai_tools")
 CLAUDE = load_model("claude-sonnet-4-6")
 
 
-def user_text(request: ModelInput) -> str:
-    text, image = request.messages[1].parts
-    assert isinstance(text, str)
-    assert isinstance(image, ImageRef)
-    return text
-
-
-def system_text(request: ModelInput) -> str:
-    (text,) = request.messages[0].parts
-    assert isinstance(text, str)
-    return text
-
-
-def functions(request: ModelInput) -> dict[str, dict[str, Any]]:
-    return {each["function"]["name"]: each["function"]["parameters"] for each in request.extra["tools"]}
-
-
-# What is asked
-
-
-def test_the_past_is_written_a_line_a_step_with_the_models_own_thoughts() -> None:
-    assert user_text(MODEL.prepare_input(step(), past(3))) == (
-        "Task: Turn on Wi-Fi\n"
-        "Done so far:\n"
-        "Step 1: Open the settings\n"
-        'Step 2: I "did" step 1 Thought: Thought 1\n'
-        'Step 3: I "did" step 2 Thought: Thought 2\n'
-        "The screen as it is now:"
-    )
+# What is asked, beside what the golden files hold
 
 
 def test_a_past_place_is_written_in_the_frame_of_the_model() -> None:
     """(500, 750) thousandths of a phone that is sent as 705 x 1568 pixels; x is 352.5, and rounding is half to even."""
     (entry,) = past(1)
     entry = type(entry)(step(), CLICK, None, None, "raw", "model")
-    assert "Step 1: Click at (352, 1176).\n" in user_text(CLAUDE.prepare_input(step(), (entry,)))
-    assert "Step 1: Click at (0.5, 0.75).\n" in user_text(load_model("gpt-4o").prepare_input(step(), (entry,)))
-    assert "Step 1: Click at (500, 750).\n" in user_text(MODEL.prepare_input(step(), (entry,)))
-
-
-def test_a_first_step_has_no_past_and_a_step_instruction_stands_beside_the_goal() -> None:
-    task = step(setting="low", low_level_instruction="Tap {history}")
-    assert user_text(MODEL.prepare_input(task, ())) == (
-        "Task: Turn on Wi-Fi\nWhat to do in this step: Tap {history}\nDone so far:\nnothing\nThe screen as it is now:"
-    )
-    with pytest.raises(DataError, match="step instruction"):
-        MODEL.prepare_input(step(setting="low"), ())
-
-
-def test_every_action_has_a_function_and_a_call_is_required() -> None:
-    request = MODEL.prepare_input(step(), ())
-    offered = functions(request)
-    assert list(offered) == ["click", "long_press", "swipe", "type_text", "open_app", "press_button", "wait", "stop"]
-    assert offered["swipe"]["properties"]["direction"]["enum"] == ["up", "down", "left", "right"]
-    assert offered["press_button"]["properties"]["button"]["enum"] == ["back", "home", "enter", "recent"]
-    assert offered["stop"]["properties"]["status"]["enum"] == ["done", "impossible"]
-    assert offered["long_press"]["required"] == ["thought", "x", "y"]
-    for parameters in offered.values():
-        assert next(iter(parameters["properties"])) == "thought", "a thought that comes after the action explains it at best"
-    assert set(request.extra) == {"tools", "tool_choice"}
-    assert request.extra["tool_choice"] == "required"
-
-
-def test_grounding_offers_a_click_alone() -> None:
-    request = MODEL.prepare_input(step(setting="grounding", instruction="the {x} button"), past(2))
-    assert user_text(request) == "the {x} button"
-    assert list(functions(request)) == ["click"]
-    assert functions(request)["click"]["required"] == ["x", "y"]
-
-
-@pytest.mark.parametrize(
-    ("frame", "result", "kind", "right"),
-    [
-        ("pixels", "in pixels of the screenshot, which is 705 x 1568 pixels large;", "integer", "705"),
-        ("0-1000", "in whole thousandths of the screenshot's width and height, from 0 to 1000;", "integer", "1000"),
-        ("0-1", "in fractions of the screenshot's width and height, from 0 to 1, with four decimals;", "number", "1"),
-    ],
-)
-def test_the_frame_is_stated_twice(frame: str, result: str, kind: str, right: str) -> None:
-    request = adapter("openai_tools", frame=frame, max_side=1568).prepare_input(step(), ())
-    assert result in system_text(request)
-    assert functions(request)["click"]["properties"]["x"] == {
-        "type": kind,
-        "description": f"from 0 (left edge) to {right} (right edge)",
-    }
-    assert request.images[0].resize == (705, 1568)
-
-
-def test_image_detail_and_parallel_calls_are_sent_where_they_are_set() -> None:
-    extra = load_model("gpt-4o").prepare_input(step(), ()).extra
-    assert (extra["image_detail"], extra["parallel_tool_calls"]) == ("high", False)
-    assert "parallel_tool_calls" not in load_model("gemini-2.5-pro").prepare_input(step(), ()).extra
+    assert "Step 1: Click at (352, 1176).\n" in CLAUDE.prepare_input(step(), (entry,)).text
+    assert "Step 1: Click at (0.5, 0.75).\n" in load_model("gpt-4o").prepare_input(step(), (entry,)).text
+    assert "Step 1: Click at (500, 750).\n" in MODEL.prepare_input(step(), (entry,)).text
 
 
 def test_without_the_interface_the_functions_are_described() -> None:
     model = adapter("openai_tools", tools=False)
     request = model.prepare_input(step(), ())
     assert not request.extra
-    described = system_text(request).partition("The functions, as JSON:\n")[2].split("\n")
-    assert [json.loads(line)["name"] for line in described[:8]] == list(functions(MODEL.prepare_input(step(), ())))
+    (text,) = request.messages[0].parts
+    described = str(text).partition("The functions, as JSON:\n")[2].split("\n")
+    offered = [each["function"]["name"] for each in MODEL.prepare_input(step(), ()).extra["tools"]]
+    assert [json.loads(line)["name"] for line in described[:8]] == offered
     assert described[-1] == 'Write the call as one JSON object and nothing else: {"name": FUNCTION, "arguments": {...}}'
     assert model.render(step(), CLICK) == '{"name": "click", "arguments": {"x": 500, "y": 750}}'
-
-
-def test_a_frame_that_is_none_is_refused() -> None:
-    with pytest.raises(UsageError, match="cannot use '0-999' as option 'frame'"):
-        adapter("openai_tools", frame="0-999")
 
 
 # Images that are shrunk, and coordinates in them
@@ -239,19 +153,15 @@ test_a_grounding_query_may_be_answered_by_the_place_alone = means(MODEL, CLICK, 
 test_a_step_may_not_be_answered_by_a_place_alone = refuses(MODEL, *PLACES)
 
 
-@every_row(
-    ("text", "thought"),
-    [
-        ('<tool_call>\n{"name": "wait", "arguments": {"thought": " It loads. "}}\n</tool_call>', "It loads."),
-        ('Words.\n<tool_call>\n{"name": "wait", "arguments": {"thought": "It loads."}}\n</tool_call>', "It loads."),
-        ('Words.\n<tool_call>\n{"name": "wait", "arguments": {}}\n</tool_call>', "Words."),
-        ('<think>Hm.</think>Words.\n<tool_call>\n{"name": "wait", "arguments": {}}\n</tool_call>', "Hm."),
-        ("It loads.\nwait(seconds=1)", "It loads."),
-        ('{"name": "wait", "arguments": {"thought": ""}}', None),
-    ],
+test_the_thought_is_the_argument_or_what_stands_before_the_call = thinks(
+    MODEL,
+    ('<tool_call>\n{"name": "wait", "arguments": {"thought": " It loads. "}}\n</tool_call>', "It loads."),
+    ('Words.\n<tool_call>\n{"name": "wait", "arguments": {"thought": "It loads."}}\n</tool_call>', "It loads."),
+    ('Words.\n<tool_call>\n{"name": "wait", "arguments": {}}\n</tool_call>', "Words."),
+    ('<think>Hm.</think>Words.\n<tool_call>\n{"name": "wait", "arguments": {}}\n</tool_call>', "Hm."),
+    ("It loads.\nwait(seconds=1)", "It loads."),
+    ('{"name": "wait", "arguments": {"thought": ""}}', None),
 )
-def test_the_thought_is_the_argument_or_what_stands_before_the_call(text: str, thought: str | None) -> None:
-    assert MODEL.parse_response(step(), text).thought == thought
 
 
 def test_a_typed_text_may_look_like_a_call() -> None:

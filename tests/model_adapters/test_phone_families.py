@@ -6,8 +6,6 @@ import json
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from guieval.actions import (
     Action,
     Answer,
@@ -24,7 +22,6 @@ from guieval.actions import (
     Unsupported,
     Wait,
 )
-from guieval.errors import UsageError
 from guieval.frames import PER_999, PER_1000
 from guieval.history import reference_entry
 from guieval.models import ABCModel, Message
@@ -223,8 +220,3 @@ def test_the_scale_is_an_option(name: str, default: int, setting: dict[str, Any]
     assert model.parse_response(task, model.render(task, action)).action == action
     assert model.frame(task).name == f"0-{used}"
     assert [frame.name for frame in model.disputed_frames] == ["0-999", "0-1000"]
-
-
-def test_another_scale_is_refused() -> None:
-    with pytest.raises(UsageError, match="cannot use 100 as option 'scale'"):
-        build_model(load_model("evocua-8b").config.model_copy(update={"options": {"scale": 100}}))

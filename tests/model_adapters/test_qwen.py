@@ -1,16 +1,12 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from guieval.actions import Answer, Click, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
-from guieval.errors import UsageError
-from guieval.history import HistoryEntry
-from tests.rows import every_row
+from guieval.history import reference_entry
 
-from .steps import GROUNDING, adapter, outside, past, step
-from .tables import means, reads, refuses
+from .steps import GROUNDING, adapter, outside, own, step
+from .tables import means, reads, refuses, thinks
 
 QWEN25 = adapter("qwen2_5_vl")
 QWEN3 = adapter("qwen3_vl")
@@ -33,19 +29,6 @@ test_qwen3_reads_lists_in_0_to_999_where_that_is_chosen = reads(
     (CALL, Click(point=Point(1000, 0))),
     task=GROUNDING,
 )
-
-
-def test_lists_have_one_of_two_scales() -> None:
-    with pytest.raises(UsageError, match="cannot use 998 as option 'list_scale'"):
-        adapter("qwen3_vl", list_scale=998)
-
-
-def test_images_are_resized_here_only_where_a_limit_binds() -> None:
-    assert QWEN25.prepare_input(step(), ()).images[0].resize is None
-    limited = adapter("qwen2_5_vl", min_pixels=256 * 28 * 28, max_pixels=1280 * 28 * 28)
-    assert limited.prepare_input(step(), ()).images[0].resize == (672, 1484)
-    assert limited.parse_response(step(), click(336, 1113)).action == Click(point=Point(500.0, 750.0))
-    assert QWEN3.prepare_input(step(), ()).images[0].resize is None
 
 
 def click(x: object, y: object) -> str:
@@ -174,31 +157,29 @@ test_a_part_of_a_grounding_answer_is_none = refuses(
 )
 
 
-@every_row(
-    ("text", "thought", "conclusion"),
-    [
-        ('**Thought:** the bar.\n**Action:** "tap it"\n' + click(5, 6), "the bar.", "tap it"),
-        ("thought: the bar.\naction：tap it\n" + click(5, 6), "the bar.", "tap it"),
-        ("Thought: I use a <tool_call>.\nAction: tap it\n" + click(5, 6), "I use a <tool_call>.", "tap it"),
-        ("Thought: the [bar].\nAction: tap it\n```json\n" + click(5, 6)[12:-13] + "\n```", "the [bar].", "tap it"),
-    ],
+test_thoughts_and_conclusions = thinks(
+    QWEN3,
+    ('**Thought:** the bar.\n**Action:** "tap it"\n' + click(5, 6), "the bar.", "tap it"),
+    ("thought: the bar.\naction：tap it\n" + click(5, 6), "the bar.", "tap it"),
+    ("Thought: I use a <tool_call>.\nAction: tap it\n" + click(5, 6), "I use a <tool_call>.", "tap it"),
+    ("Thought: the [bar].\nAction: tap it\n```json\n" + click(5, 6)[12:-13] + "\n```", "the [bar].", "tap it"),
+    # a thinking checkpoint's reply starts inside its reasoning
+    (
+        "The bar.\nI tap it.\n</think>\n\nThought: Short.\nAction: I tapped.\n" + click(447, 81),
+        "The bar.\nI tap it.",
+        "I tapped.",
+    ),
 )
-def test_thoughts_and_conclusions(text: str, thought: str, conclusion: str) -> None:
-    parsed = QWEN3.parse_response(step(), text)
-    assert (parsed.thought, parsed.conclusion) == (thought, conclusion)
-
-
-def own(raw: str, **changes: Any) -> HistoryEntry:
-    """A past step as the model's own history tells it, read from the raw reply."""
-    task = step(**changes)
-    parsed = QWEN25.parse_response(task, raw)
-    return HistoryEntry(task, parsed.action, parsed.thought, parsed.conclusion, raw, "model")
 
 
 def test_qwen25_writes_its_own_past_calls_as_it_made_them() -> None:
     swipe = '{"name": "mobile_use", "arguments": {"action": "swipe", "coordinate": [540, 2000], "coordinate2": [540, 99]}}'
     flat = '{"name": "left_click", "arguments": [546, 1204]}'
-    query = QWEN25.prepare_input(step(), [own(f"<tool_call>\n{swipe}\n</tool_call>"), own(flat)]).messages[-1].parts[0]
+    query = (
+        QWEN25.prepare_input(step(), [own(QWEN25, f"<tool_call>\n{swipe}\n</tool_call>"), own(QWEN25, flat)])
+        .messages[-1]
+        .parts[0]
+    )
     assert isinstance(query, str)
     assert query.endswith(
         f'Step 1: {swipe}; Step 2: {{"name": "mobile_use", "arguments": {{"action": "click", "coordinate": [546, 1204]}}}}; '
@@ -213,12 +194,6 @@ def test_qwen3_reply_in_three_parts() -> None:
     assert QWEN3.render(step(), parsed.action, parsed.thought, parsed.conclusion) == text
 
 
-def test_qwen3_thinking_reply_starts_inside_its_reasoning() -> None:
-    text = "The bar is on top.\nI will tap it.\n</think>\n\nThought: Short.\nAction: I tapped.\n" + click(447, 81)
-    parsed = QWEN3.parse_response(step(), text)
-    assert (parsed.thought, parsed.conclusion) == ("The bar is on top.\nI will tap it.", "I tapped.")
-
-
 def test_qwen25_reply_with_thinking_and_conclusion() -> None:
     text = QWEN25.render(step(), Press(button="HOME"), "Why not.", "Go home.")
     parsed = QWEN25.parse_response(step(), text)
@@ -226,8 +201,7 @@ def test_qwen25_reply_with_thinking_and_conclusion() -> None:
 
 
 def test_what_the_format_has_no_word_for_is_still_written_into_the_history() -> None:
-    entry = past(1)[0]
-    recent = entry.__class__(step(Press(button="RECENT")), Press(button="RECENT"), None, None, None, "reference")
+    recent = reference_entry(step(Press(button="RECENT")))
     assert '{"action": "system_button", "button": "Menu"}' in QWEN25.prepare_input(step(), [recent]).text
     with pytest.raises(ValueError, match="has no word for"):
         QWEN25.render(step(), Press(button="RECENT"))

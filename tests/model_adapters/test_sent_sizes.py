@@ -1,18 +1,75 @@
-"""The size in which a hosted model is sent a screenshot."""
+"""The size in which a model is sent a screenshot, and in which frame it is therefore answered."""
 
 from __future__ import annotations
 
 import math
 import random
+from typing import Any
 
 import pytest
 
 from guieval.actions import Click, Point
-from guieval.frames import Size
-from guieval.models import ModelConfig
-from guieval.registry import build_model
+from guieval.frames import ResizedPixels, Size
+from guieval.models import ABCModel, ImageRef, ModelConfig
+from guieval.registry import build_model, load_model
+from guieval.steps import Setting
 from guieval.testing.conformance.adapters import example_step
 from tests.rows import every_row
+
+from .steps import CLICK, PHONE, adapter, step
+
+LIMITED: dict[str, Any] = {"min_pixels": 256 * 28 * 28, "max_pixels": 1280 * 28 * 28}
+
+
+@every_row(
+    ("model", "size", "setting", "sent", "native"),
+    [
+        (adapter("qwen2_5_vl"), PHONE, "high", None, (546, 1806)),
+        (adapter("qwen2_5_vl", **LIMITED), PHONE, "high", (672, 1484), (336, 1113)),
+        (adapter("gui_owl", **LIMITED), PHONE, "high", (672, 1484), (336, 1113)),
+        # 330 x 210 rounds to 12 x 8 patches of 28; 75,264 pixels are below the computer prompt's 100 * 28 * 28, and grow by
+        # sqrt(78,400 / 69,300)
+        (adapter("gui_owl"), (330, 210), "high", None, (168, 168)),
+        (adapter("gui_owl"), (330, 210), "grounding", (364, 224), (182, 168)),
+        # 12,800 patches of 28 x 28; 4000 x 4000 shrinks to the largest square of whole patches below that
+        (adapter("ui_s1"), (4000, 4000), "high", (3164, 3164), (1582, 2373)),
+        (adapter("ui_s1"), PHONE, "high", None, (546, 1806)),
+        (load_model("infigui-r1-3b"), PHONE, "high", None, (546, 1806)),
+        # 6400 tokens: 2986 x 1679 before rounding down to multiples of 28; 5600 tokens: 2793 x 1571
+        (load_model("infigui-r1-3b"), (3840, 2160), "high", (2968, 1652), (1484, 1239)),
+        (load_model("infigui-r1-3b"), (3840, 2160), "grounding", (2772, 1568), (1386, 1176)),
+        (adapter("infigui_r1", max_pixels=1280 * 28 * 28), PHONE, "high", (672, 1484), (336, 1113)),
+        (adapter("infigui_r1", max_pixels=1280 * 28 * 28), PHONE, "grounding", (672, 1484), (336, 1113)),
+        # 1440 x 3120 rounds to 1428 x 3108 = 4,438,224 pixels, above 4096 tokens: divided by sqrt(4,492,800 / 3,211,264) =
+        # 1.1828, that is 1217.4 x 2637.8, and rounded down to multiples of 28
+        (adapter("mimo_vl"), (1440, 3120), "high", (1204, 2632), (602, 1974)),
+        (adapter("mimo_vl"), PHONE, "high", None, (546, 1806)),
+        (adapter("gui_r1", min_pixels=262144, max_pixels=1280 * 28 * 28), PHONE, "high", (672, 1484), (336, 1113)),
+        (adapter("ui_r1", max_pixels=1_003_520), PHONE, "high", (672, 1484), (336, 1113)),  # README of Qwen2.5-VL
+        (load_model("ui-venus-navi-7b"), PHONE, "high", (644, 1428), (322, 1071)),
+        (load_model("ui-venus-navi-72b"), PHONE, "high", None, (546, 1806)),
+        (load_model("ui-venus-ground-7b"), PHONE, "high", None, (546, 1806)),
+        (load_model("ui-venus-ground-72b"), PHONE, "high", (1204, 2632), (602, 1974)),
+        # the longer side is at most 1120
+        (adapter("agentcpm_gui"), (1080, 2400), "high", (504, 1120), (500, 750)),
+        (adapter("agentcpm_gui"), (1152, 2376), "high", (543, 1120), (500, 750)),
+        (adapter("agentcpm_gui"), (1920, 1080), "high", (1120, 630), (500, 750)),
+        (adapter("agentcpm_gui"), (540, 1080), "high", None, (500, 750)),
+    ],
+    ids=lambda value: value.config.name if isinstance(value, ABCModel) else None,
+)
+def test_one_place_on_a_screen_in_the_size_that_is_sent(
+    model: ABCModel, size: Size, setting: Setting, sent: Size | None, native: tuple[float, float]
+) -> None:
+    task = step(screenshot_size=size, setting=setting)
+    assert model.prepare_input(task, ()).images == (ImageRef(task, sent),)
+    frame = model.frame(task)
+    assert frame.quantise(CLICK.point, size) == native
+    assert sent is None or not isinstance(frame, ResizedPixels) or frame.extent(size) == sent
+    written = model.render(task, CLICK)
+    assert all(str(number) in written for number in native)
+    assert model.parse_response(task, written).action == CLICK
+
 
 STANDARD = {"max_side": 1568, "patch": 28, "max_patches": 1568}
 HIGH = {"max_side": 2576, "patch": 28, "max_patches": 4784}

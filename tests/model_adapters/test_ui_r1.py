@@ -1,10 +1,9 @@
 from __future__ import annotations
 
 from guieval.actions import Open, Point, Press, Scroll, Type
-from guieval.models import ImageRef
 from guieval.registry import load_model
 
-from .steps import CLICK, GROUNDING, HIGH, adapter, outside
+from .steps import CLICK, GROUNDING, adapter, outside
 from .tables import means, reads, refuses, writes
 
 MODEL = adapter("ui_r1")
@@ -19,15 +18,7 @@ test_what_it_cannot_say = writes(
 )
 
 
-def test_the_worked_anchor_in_pixels_of_the_resized_screenshot() -> None:
-    assert MODEL.frame(HIGH).extent((1080, 2400)) == (1092.0, 2408.0)
-    reply = "<think> a </think> <answer>[{'action': 'click', 'coordinate': [546, 1806]}]</answer>"
-    assert MODEL.render(HIGH, CLICK, "a") == reply
-    assert MODEL.parse_response(HIGH, reply).action == CLICK
-    limited = adapter("ui_r1", max_pixels=1_003_520)  # README of Qwen2.5-VL: 672 x 1484
-    assert limited.prepare_input(HIGH, ()).images == (ImageRef(HIGH, (672, 1484)),)
-    assert limited.parse_response(HIGH, "<answer>[{'action': 'click', 'coordinate': [336, 1113]}]</answer>").action == CLICK
-
+test_the_form_with_a_thought = writes(MODEL, (CLICK, f"<think> a </think> <answer>{WHOLE}</answer>"), thought="a")
 
 test_tolerances = means(
     MODEL,

@@ -1,19 +1,13 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from pathlib import Path
-from typing import Any
-
-import pytest
 
 from guieval.actions import Action, Answer, Click, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
-from guieval.errors import ParseError, UsageError
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ImageRef, Message
 from tests.rows import every_row
 
-from .steps import CLICK, GROUNDING, adapter, outside, step
+from .steps import CLICK, GROUNDING, adapter, outside, own, step
 from .tables import means, reads, refuses, writes
 
 MODEL = adapter("ui_s1")
@@ -35,23 +29,14 @@ def test_examples_as_the_code_sends_them() -> None:
     assert f"Example outputs:\n{thought}{action}{thought}<action>\n" in paper
     assert f"Example outputs:\n{action}<action>\n" in code
     assert code == paper.replace(thought, "")
-    with pytest.raises(UsageError, match="'examples'"):
-        adapter("ui_s1", examples="none")
 
 
 OWN = "<think>\nThe list.\n</think>\n<action>\n" + json.dumps({"action": "click", "coordinate": [546, 1806]}) + "\n</action>"
 
 
-def own(index: int, raw: str = OWN, **changes: Any) -> HistoryEntry:
-    """A past step as the model's own history tells it, read from the raw reply."""
-    task = step(step_index=index, screenshot=f"{index}.png", **changes)
-    parsed = MODEL.parse_response(task, raw)
-    return HistoryEntry(task, parsed.action, parsed.thought, parsed.conclusion, raw, "model")
-
-
 def test_past_is_written_as_turns_with_the_last_two_screenshots() -> None:
     first = reference_entry(step(Open(app="Settings"), low_level_instruction="Open the settings"))
-    entries = (first, own(1), own(2))
+    entries = (first, own(MODEL, OWN, 1), own(MODEL, OWN, 2))
     task = step(step_index=3, screenshot="3.png")
     assert MODEL.prepare_input(task, entries).messages[1:] == (
         Message("user", (f"User Instruction: Turn on Wi-Fi\n{FORMAT}", NOTE)),
@@ -65,7 +50,7 @@ def test_past_is_written_as_turns_with_the_last_two_screenshots() -> None:
 
 
 def test_number_of_screenshots_is_an_option() -> None:
-    entries = (own(0), own(1))
+    entries = (own(MODEL, OWN), own(MODEL, OWN, 1))
     task = step(step_index=2, screenshot="2.png")
     shown = adapter("ui_s1", max_images=1).prepare_input(task, entries).images
     assert [image.task.screenshot for image in shown] == ["2.png"]
@@ -95,20 +80,12 @@ def test_a_thought_that_is_not_in_the_reply_is_put_back() -> None:
 
 
 def test_every_turn_states_its_own_step_instruction() -> None:
-    entries = (own(0, setting="low", low_level_instruction="Open the settings"), own(1))
+    entries = (own(MODEL, OWN, setting="low", low_level_instruction="Open the settings"), own(MODEL, OWN, 1))
     task = step(step_index=2, setting="low", low_level_instruction="Tap {instruction}")
     turns = [message for message in MODEL.prepare_input(task, entries).messages if message.role == "user"]
     assert turns[0].parts == (f"User Instruction: Open the settings\n{FORMAT}", NOTE)
     assert turns[1].parts[0] == f"User Instruction: Click at (546, 1806).\n{FORMAT}"
     assert turns[2].parts == (f"User Instruction: Tap {{instruction}}\n{FORMAT}", ImageRef(task))
-
-
-def test_limits() -> None:
-    # 12,800 patches of 28 x 28; 4000 x 4000 shrinks to the largest square of whole patches below that
-    large = step(screenshot_size=(4000, 4000))
-    assert MODEL.prepare_input(large, ()).images[0].resize == (3164, 3164)
-    assert MODEL.frame(large).extent((4000, 4000)) == (3164.0, 3164.0)
-    assert MODEL.prepare_input(step(), ()).images[0].resize is None
 
 
 # --- replies ---------------------------------------------------------------------------------------------------------
@@ -183,40 +160,3 @@ test_a_place_alone_is_an_answer_to_a_grounding_query_only = means(
     MODEL, Click(point=MIDDLE), '{"coordinate": [546, 1204]}', wrap=sentence, task=GROUNDING
 )
 test_what_is_written = writes(MODEL, (CLICK, OWN), (Press(button="RECENT"), None), thought="The list.")
-
-
-# --- real replies of relatives ---------------------------------------------------------------------------------------
-
-
-def test_ui_genie_replies(shared_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """253 replies of UI-Genie, which writes the same flat JSON without tags, in pixels of another resized screenshot.
-
-    No reply of UI-S1 itself was found. All are read but UI-Genie's 32 swipes, which name a direction and no place: that is
-    not in UI-S1's format, and no place is guessed. The source states no reading; the type is checked against the JSON's.
-    """
-    words = {"system_button": "PRESS", "terminate": "STOP"}
-    counts: Counter[str] = Counter()
-    for line in (shared_data / "model_outputs" / "ui_genie.jsonl").read_text(encoding="utf-8").splitlines():
-        raw = json.loads(line)["raw_response"]
-        sentence = json.loads(raw)
-        if sentence["action"] == "swipe":
-            with pytest.raises(ParseError, match="lacks 'coordinate'"):
-                MODEL.parse_response(step(), raw)
-            counts["swipe without a place"] += 1
-            continue
-        action = MODEL.parse_response(step(), raw).action
-        assert action.type == words.get(sentence["action"], sentence["action"].upper()), raw
-        if isinstance(action, Click | LongPress):
-            native = MODEL.frame(step()).encode(action.point, step().screenshot_size)
-            assert native == pytest.approx(sentence["coordinate"], abs=1e-6), raw
-        counts["as the JSON says"] += 1
-    with capsys.disabled():
-        print("\nui_genie read by ui_s1: " + "; ".join(f"{count} {what}" for what, count in counts.most_common()))
-    assert counts == {"as the JSON says": 221, "swipe without a place": 32}
-
-
-def test_call_expressions_in_the_same_tags_are_no_actions(shared_data: Path) -> None:
-    """UI-Venus writes ``<think>`` and ``<action>`` too, with a call expression between the latter: another format."""
-    for line in (shared_data / "model_outputs" / "ui_venus.jsonl").read_text(encoding="utf-8").splitlines():
-        with pytest.raises(ParseError, match="no readable JSON"):
-            MODEL.parse_response(step(), json.loads(line)["raw_response"])

@@ -6,7 +6,6 @@ import pytest
 
 from guieval.actions import (
     Click,
-    Direction,
     DoubleClick,
     Hotkey,
     LongPress,
@@ -19,13 +18,12 @@ from guieval.actions import (
     Unsupported,
     Wait,
 )
-from guieval.errors import UsageError
-from guieval.history import HistoryEntry
+from guieval.history import reference_entry
 from guieval.models import ImageRef, Message
 from tests.rows import every_row
 
-from .steps import GROUNDING, LOW, adapter, outside, past, step
-from .tables import means, reads, refuses, writes
+from .steps import GROUNDING, LOW, adapter, outside, own, past, step
+from .tables import means, reads, refuses, thinks, writes
 
 V1 = adapter("ui_tars")
 V15 = adapter("ui_tars_1_5")
@@ -52,9 +50,7 @@ def shape(messages: tuple[Message, ...]) -> str:
     ],
 )
 def test_own_past_calls_are_written_as_they_were_made(raw: str, result: str) -> None:
-    task = step(low_level_instruction="the reference's words")
-    parsed = V15.parse_response(task, raw)
-    entry = HistoryEntry(task, parsed.action, parsed.thought, parsed.conclusion, raw, "model")
+    entry = own(V15, raw, low_level_instruction="the reference's words")
     answer = next(message for message in V15.prepare_input(step(), [entry]).messages if message.role == "assistant")
     assert answer.parts == (f"Thought: Up.\nAction: {result}",)
 
@@ -82,13 +78,6 @@ def test_every_published_prompt_can_be_chosen(prompt: str) -> None:
 
 def test_language_of_the_thought() -> None:
     assert "- Use Chinese in `Thought` part." in adapter("ui_tars_1_5", language="Chinese").prepare_input(step(), ()).text
-
-
-def test_unknown_prompts_are_refused() -> None:
-    with pytest.raises(UsageError, match=r"'androidcontol' as option 'prompt'.*'androidcontrol'"):
-        adapter("ui_tars", prompt="androidcontol")
-    with pytest.raises(UsageError, match="did you mean 'scroll_words'"):
-        adapter("ui_tars", scroll_word="finger")
 
 
 test_replies = reads(
@@ -184,33 +173,18 @@ test_refusals = refuses(
 )
 
 
-@every_row(
-    ("text", "thought"),
-    [
-        ("Thought: I tap\nthe switch.\nAction: wait()", "I tap\nthe switch."),
-        (" Reason: I tap.\nAction: wait()", "I tap."),
-        ("Reflection: wrong.\nAction_Summary: again\nAction: wait()", "wrong.\nAction_Summary: again"),
-        ("<think_x>I tap.</think_x>\n<computer_env>\nAction: wait()\n</computer_env>", "I tap."),
-        ("<Thought>I tap.</Thought>\nAction: wait()", "I tap."),
-        ("Action: wait()", None),
-        ("```\nAction: wait()\n```", None),
-        ("```\nThought: I tap.\nAction: wait()\n```", "I tap."),
-        ("**Thought:** I tap.\n**Action:** wait()", "I tap."),
-        ("<think>Action plan</think>\nwait()", "Action plan"),
-    ],
+test_thoughts = thinks(
+    V1,
+    ("Thought: I tap\nthe switch.\nAction: wait()", "I tap\nthe switch."),
+    (" Reason: I tap.\nAction: wait()", "I tap."),
+    ("Reflection: wrong.\nAction_Summary: again\nAction: wait()", "wrong.\nAction_Summary: again"),
+    ("<think_x>I tap.</think_x>\n<computer_env>\nAction: wait()\n</computer_env>", "I tap."),
+    ("Action: wait()", None),
+    ("```\nAction: wait()\n```", None),
+    ("```\nThought: I tap.\nAction: wait()\n```", "I tap."),
+    ("**Thought:** I tap.\n**Action:** wait()", "I tap."),
+    ("<think>Action plan</think>\nwait()", "Action plan"),
 )
-def test_thoughts(text: str, thought: str | None) -> None:
-    assert V1.parse_response(step(), text).thought == thought
-
-
-@every_row(("word", "finger"), [("up", "down"), ("down", "up"), ("left", "right"), ("right", "left")])
-def test_scroll_words_name_the_content_unless_set_otherwise(word: Direction, finger: Direction) -> None:
-    for name in ("ui_tars", "ui_tars_1_5"):
-        text = f"Action: scroll(direction='{word}')"
-        assert adapter(name).parse_response(step(), text).action == Scroll(point=MIDDLE, direction=finger)
-        other = adapter(name, scroll_words="finger")
-        assert other.parse_response(step(), text).action == Scroll(point=MIDDLE, direction=word)
-        assert f"direction='{word}'" in other.render(step(), Scroll(point=MIDDLE, direction=word))
 
 
 def test_what_no_prompt_lists_is_still_written_into_the_history() -> None:
@@ -219,7 +193,7 @@ def test_what_no_prompt_lists_is_still_written_into_the_history() -> None:
         (Wait(), "wait()"),
         (Stop(status="impossible"), "call_user()"),
     ):
-        entry = past(1)[0].__class__(step(action), action, None, "Go on", None, "reference")
+        entry = reference_entry(step(action, low_level_instruction="Go on"))
         assert f"Thought: Go on\nAction: {call}" in V15.prepare_input(step(), [entry]).text
         with pytest.raises(ValueError, match="has no word for"):
             V15.render(step(), action)

@@ -1,22 +1,20 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from guieval.actions import Action, Answer, Click, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
-from guieval.errors import ParseError
 from guieval.frames import Size, smart_resize
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ABCModel, ImageRef, Message
 from guieval.registry import load_model
 from tests.rows import every_row
 
-from .steps import GROUNDING, adapter, outside, past, step
-from .tables import means, reads, refuses
+from .steps import GROUNDING, adapter, outside, own, past, step
+from .tables import means, reads, refuses, thinks, writes
 
 NAVI_7B = load_model("ui-venus-navi-7b")
 NAVI_72B = load_model("ui-venus-navi-72b")
@@ -51,12 +49,9 @@ def test_the_past_is_written_as_thought_and_action_and_counted_from_zero() -> No
 
 def test_an_own_action_is_repeated_as_it_was_written() -> None:
     raw = "<think>\nThe bar.\n</think>\n<action>\nClick(box=(322,1071))\n</action>\n<conclusion>\nTapped.\n</conclusion>"
-    task = step()
-    read = NAVI_7B.parse_response(task, raw)
-    entry = HistoryEntry(task, read.action, read.thought, read.conclusion, raw, "model")
-    assert "Step 0: <think>The bar.</think><action>Click(box=(322,1071))</action>\n" in asked(NAVI_7B, (entry,))
-    assert "Tapped." not in asked(NAVI_7B, (entry,))
-    untagged = HistoryEntry(task, read.action, None, None, "Click(box=(322,1071))\nDone.", "model")
+    text = asked(NAVI_7B, (own(NAVI_7B, raw),))
+    assert "Step 0: <think>The bar.</think><action>Click(box=(322,1071))</action>\n" in text and "Tapped." not in text
+    untagged = own(NAVI_7B, "Click(box=(322,1071))\nDone.")
     assert "Step 0: <think></think><action>Click(box=(322,1071))</action>\n" in asked(NAVI_7B, (untagged,))
 
 
@@ -77,24 +72,9 @@ def test_every_past_action_is_written(action: Action, result: str) -> None:
 # --- frame -----------------------------------------------------------------------------------------------------------
 
 
-@every_row(
-    ("name", "resized", "click"),
-    [
-        ("ui-venus-navi-7b", (644, 1428), "Click(box=(322, 1071))"),
-        ("ui-venus-navi-72b", (1092, 2408), "Click(box=(546, 1806))"),
-        ("ui-venus-ground-7b", (1092, 2408), "Click(box=(546, 1806))"),
-        ("ui-venus-ground-72b", (1204, 2632), "Click(box=(602, 1974))"),
-    ],
+test_a_click = writes(
+    NAVI_7B, (Click(point=Point(500.0, 750.0)), "Click(box=(322, 1071))"), wrap=lambda call: f"<action>\n{call}\n</action>"
 )
-def test_the_frame_follows_the_checkpoints_limits(name: str, resized: Size, click: str) -> None:
-    """The worked anchor: 1080 x 2400, target (540, 1800), i.e. (500, 750)."""
-    model = load_model(name)
-    limited = model.prepare_input(step(), ()).images[0].resize
-    assert limited == (None if resized == (1092, 2408) else resized)
-    assert model.frame(step()).extent((1080, 2400)) == resized
-    action = Click(point=Point(500.0, 750.0))
-    assert model.render(step(), action) == f"<action>\n{click}\n</action>"
-    assert model.parse_response(step(), f"<action>{click}</action>").action == action
 
 
 @every_row(
@@ -244,24 +224,13 @@ test_refuses = refuses(
 )
 
 
-def test_thought_and_conclusion() -> None:
-    read = NAVI_7B.parse_response(step(), tagged("Wait()"))
-    assert (read.thought, read.conclusion) == ("The bar.", "Tapped it.")
-    rehearsed = NAVI_7B.parse_response(step(), "<think>not <action>a</action> but\n</think><action>Wait()</action>")
-    assert rehearsed.thought == "not <action>a</action> but"
-    bare = NAVI_7B.parse_response(step(), "<action>Wait()</action>")
-    assert (bare.thought, bare.conclusion) == (None, None)
-    second = NAVI_7B.parse_response(step(), "<action>Wait()</action>" + tagged("PressBack()"))
-    assert second.conclusion is None
-
-
-def test_the_scroll_word_can_be_the_contents() -> None:
-    model = adapter("ui_venus_navi", scroll_words="content")
-    assert model.parse_response(step(), "<action>Scroll(direction='down')</action>").action == Scroll(
-        point=MIDDLE, direction="up"
-    )
-    written = model.render(step(), Scroll(point=MIDDLE, direction="up"))
-    assert written == "<action>\nScroll(start=(546, 1204), end=(546, 482), direction='down')\n</action>"
+test_thought_and_conclusion = thinks(
+    NAVI_7B,
+    (tagged("Wait()"), "The bar.", "Tapped it."),
+    ("<think>not <action>a</action> but\n</think><action>Wait()</action>", "not <action>a</action> but", None),
+    ("<action>Wait()</action>", None, None),
+    ("<action>Wait()</action>" + tagged("PressBack()"), None, None),
+)
 
 
 test_grounding_answers = means(
@@ -293,81 +262,3 @@ test_no_grounding_answers = refuses(
     "<think>[1,2,3,4]</think>",
     task=GROUNDING,
 )
-
-
-# --- recorded replies ------------------------------------------------------------------------------------------------
-
-
-def test_recorded_replies(shared_data: Path) -> None:
-    """226 replies of the 7B to invented prompts on desktops and one phone, each with its source's own reading.
-
-    The source runs the authors' parser and their scaling to the original screenshot, and states the result. Which screen a
-    reply is about it does not say, but every click agrees to the pixel with exactly one of the screens that were shown, so
-    the frame (these limits, factor 28) is the one the model was used with. Differences:
-
-    ==== ==================================================== =================================================
-    rows source                                               here
-    ==== ==================================================== =================================================
-    36   ``Wait()``, made up where a tag is missing           unparseable: no ``<action>``
-    1    the same                                             unparseable: a call without names, ``click('590', 271)``
-    2    the same                                             unparseable: prose in ``<action>``
-    3    ``Wait()``, written in a third or fourth action      unparseable: prose in the first ``<action>``
-    ==== ==================================================== =================================================
-    """
-    phone: tuple[Size, ...] = ((718, 1280),)
-    macs: tuple[Size, ...] = ((3456, 2234), (6016, 3384), (2992, 1870), (2560, 1600))
-    counts: Counter[str] = Counter()
-    for line in (shared_data / "model_outputs" / "ui_venus.jsonl").read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        text, parsed = row["raw_response"], row["expected_action_if_the_source_states_it"]["parsed"]
-        screens = phone if "/20251015-" in row["source_path"] else macs
-        fitting = [screen for screen in screens if parsed is not None and agrees(text, parsed, screen)]
-        if fitting:
-            assert len(fitting) == (1 if {"box", "start"} & parsed["params"].keys() else len(screens)), text
-            counts[f"same: {parsed['action']}"] += 1
-            continue
-        with pytest.raises(ParseError, match=r"no <action>|holds no action|cannot be read at"):
-            NAVI_7B.parse_response(step(screenshot_size=screens[0]), text)
-        if parsed is None:
-            counts["same: no action"] += 1
-            continue
-        assert parsed["action"] == "Wait"
-        counts["other: an action that is not a call" if "<action>" in text else "other: no action tag"] += 1
-    assert counts == {
-        "same: Click": 137,
-        "same: no action": 25,
-        "same: Wait": 7,
-        "same: Finished": 5,
-        "same: Type": 4,
-        "same: PressBack": 3,
-        "same: Launch": 2,
-        "same: Scroll": 1,
-        "other: no action tag": 37,
-        "other: an action that is not a call": 5,
-    }
-
-
-def agrees(text: str, parsed: dict[str, Any], screen: Size) -> bool:
-    """Whether a reply on ``screen`` is the source's action, its point cut to whole pixels of the screen as there."""
-    try:
-        action = NAVI_7B.parse_response(step(screenshot_size=screen), text).action
-    except ParseError:
-        return False
-    return read_as(action, screen) == (parsed["action"], next(iter(parsed["params"].values()), None))
-
-
-def read_as(action: Action, screen: Size) -> tuple[str, object]:
-    """An action in the source's words: its name and first parameter."""
-    match action:
-        case Click() | Scroll():
-            pixels = [int(action.point.x * screen[0] / 1000 + 1e-6), int(action.point.y * screen[1] / 1000 + 1e-6)]
-            return "Click" if isinstance(action, Click) else "Scroll", pixels
-        case Type():
-            return "Type", action.text
-        case Open():
-            return "Launch", action.app
-        case Press():
-            return f"Press{action.button.capitalize()}", None
-        case Stop():
-            return "Finished", ""
-    return action.type.capitalize(), None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -13,9 +12,8 @@ from pathlib import Path
 
 import psutil
 
-from guieval.journal import Records
-from guieval.online.trajectory import TRAJECTORIES, Outcome, read_outcome
-from tests.online.test_runs import AGENT, requests
+from guieval.online.trajectory import TRAJECTORIES
+from tests.online.test_runs import requests, write_agent
 from tests.programs import guard
 from tests.waiting import PATIENCE, until
 
@@ -30,10 +28,7 @@ class Acting:
     @classmethod
     def made(cls, folder: Path, scripts: Mapping[str, Sequence[str]], *options: str) -> Acting:
         """A run whose agent gives the replies of ``scripts``, by task."""
-        agent = folder / "scripted.py"
-        agent.write_text(AGENT)
-        agent.with_suffix(".json").write_text(json.dumps(scripts))
-        return cls(agent, options)
+        return cls(write_agent(folder, scripts), options)
 
     def start(
         self, out: Path, *options: str, resume: bool = False, before: Callable[[], None] | None = None
@@ -114,12 +109,3 @@ def left_of(processes: Sequence[psutil.Process]) -> list[psutil.Process]:
     """Those that do not end."""
     _, alive = psutil.wait_procs(processes, timeout=PATIENCE)
     return [each for each in alive if each.status() != psutil.STATUS_ZOMBIE]
-
-
-def outcomes(out: Path) -> dict[str, Outcome]:
-    """The last outcome of each task."""
-    found = {}
-    for record in Records(out):
-        if (outcome := read_outcome(record.sample.raw_response)) is not None:
-            found[record.task.episode_id] = outcome
-    return found

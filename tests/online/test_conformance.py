@@ -15,6 +15,7 @@ from guieval.online.pages.browser import find_chromium
 from guieval.online.phone import PhoneEnvironment
 from guieval.testing.conformance import Finding
 from tests.command_line import CommandLine
+from tests.online.devices import Wrapped
 from tests.rows import every_row
 
 
@@ -29,25 +30,6 @@ def test_environments_keep_their_promises(name: str) -> None:
     except UsageError as error:
         pytest.skip(str(error))
     assert check_environment(environment) == []
-
-
-class Wrapped(ABCDevice):
-    """A device of the phone, one of whose answers a subclass spoils."""
-
-    def __init__(self, device: ABCDevice) -> None:
-        self.device = device
-
-    async def reset(self, task: EnvironmentTask, seed: int) -> Observation:
-        return await self.device.reset(task, seed)
-
-    async def step(self, actions: Sequence[ExecutableAction]) -> Observation:
-        return await self.device.step(actions)
-
-    async def score(self) -> Score:
-        return await self.device.score()
-
-    async def close(self) -> None:
-        await self.device.close()
 
 
 class WrongSize(Wrapped):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +9,13 @@ import pytest
 from PIL import Image
 
 from guieval.actions import Click, Unsupported
-from guieval.errors import UsageError
 from guieval.online import ABCEnvironment
 from guieval.online.demonstrate import demonstrate
+from guieval.online.pages.miniwob import MiniWoB
 from guieval.online.phone import PhoneEnvironment
 from guieval.registry import load_benchmark
 from tests.command_line import CommandLine
+from tests.online.devices import require_chromium
 
 SOLVED = 103
 """Tasks of MiniWoB++ that the expert does with seed 0, 1 or 2."""
@@ -23,17 +23,9 @@ HANDFUL = ["click-test-2", "enter-text", "drag-box", "choose-list", "scroll-text
 
 
 @pytest.fixture
-def pages() -> Iterator[ABCEnvironment]:
-    pytest.importorskip("playwright.async_api", reason="playwright is not installed")
-    pytest.importorskip("miniwob", reason="miniwob is not installed")
-    from guieval.online.pages.browser import find_chromium
-    from guieval.online.pages.miniwob import MiniWoB
-
-    try:
-        find_chromium("")
-    except UsageError as error:
-        pytest.skip(str(error))
-    yield MiniWoB(scale=2)
+def pages() -> ABCEnvironment:
+    require_chromium("miniwob")
+    return MiniWoB(scale=2)
 
 
 def content(folder: Path) -> dict[str, bytes]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -28,27 +28,26 @@ from guieval.actions import (
     action_to_json,
     executable,
 )
-from guieval.errors import EnvironmentFailure, UsageError
+from guieval.errors import EnvironmentFailure
 from guieval.evaluation import ActionEvaluator
 from guieval.evaluation.protocols import list_protocols
 from guieval.models.scored_response import storable
-from guieval.online.pages.browser import Browser, find_chromium, key_name, require_playwright
+from guieval.online.pages.browser import Browser, key_name
 from guieval.online.phone import PhoneEnvironment
 from guieval.testing.conformance import example_step
+from tests.online.devices import Result, require_chromium
 from tests.rows import every_row
 
-
-def missing_browser() -> str:
-    """Why no page can be opened here; empty if one can."""
-    try:
-        require_playwright()
-        find_chromium("")
-    except UsageError as error:
-        return str(error)
-    return ""
+if TYPE_CHECKING:
+    from playwright.async_api import Page
 
 
-needs_browser = pytest.mark.skipif(bool(missing_browser()), reason=missing_browser() or "there is a browser")
+@pytest.fixture
+def chromium() -> None:
+    require_chromium()
+
+
+needs_browser = pytest.mark.usefixtures("chromium")
 REFUSED = "Unable to capture screenshot"
 PAGE = """<!doctype html><body style="margin:0;height:3000px;width:2000px">
 <textarea id=t style="width:90px;height:40px"></textarea>
@@ -70,22 +69,30 @@ MEANINGS = (
 )
 
 
-def done(tmp_path: Path, actions: Sequence[ExecutableAction], read: str) -> Any:
-    """What a page of 400 x 200 pixels reports after actions."""
-    file = tmp_path / "page.html"
-    file.write_text(PAGE, encoding="utf-8")
+def on_page(folder: Path, html: str, work: Callable[[Browser, Page], Awaitable[Result]]) -> Result:
+    """What ``work`` comes to with a page of 400 x 200 pixels."""
+    file = folder / "page.html"
+    file.write_text(html, encoding="utf-8")
 
-    async def act() -> Any:
+    async def opened() -> Result:
         browser = await Browser.launch((400, 200), 1)
         try:
-            page = await browser.new_page(file.as_uri())
-            for action in actions:
-                await browser.act(action)
-            return await page.evaluate(read)
+            return await work(browser, await browser.new_page(file.as_uri()))
         finally:
             await browser.close()
 
-    return asyncio.run(act())
+    return asyncio.run(opened())
+
+
+def done(tmp_path: Path, actions: Sequence[ExecutableAction], read: str) -> Any:
+    """What the page reports after actions."""
+
+    async def act(browser: Browser, page: Page) -> Any:
+        for action in actions:
+            await browser.act(action)
+        return await page.evaluate(read)
+
+    return on_page(tmp_path, PAGE, act)
 
 
 @needs_browser
@@ -206,25 +213,18 @@ def test_half_surrogates_in_device_actions_are_made_storable() -> None:
 @needs_browser
 def test_a_text_field_with_the_focus_shows_its_caret_and_the_caret_does_not_blink(tmp_path: Path) -> None:
     """Else a model cannot see whether it may type; and a caret that blinks would make every run different."""
-    file = tmp_path / "page.html"
-    file.write_text("<textarea id=field style='outline: none'>text</textarea>", encoding="utf-8")
 
-    async def look() -> tuple[bool, bytes, set[bytes]]:
-        browser = await Browser.launch((400, 200), 1)
-        try:
-            page = await browser.new_page(file.as_uri())
-            known = await page.evaluate("CSS.supports('caret-animation', 'manual')")
-            before = await browser.screenshot()
-            await page.focus("#field")
-            focused = {await browser.screenshot()}
-            end = time.monotonic() + 0.6  # a caret that blinks is away for half a second of each
-            while time.monotonic() < end:
-                focused.add(await browser.screenshot())
-            return known, before, focused
-        finally:
-            await browser.close()
+    async def look(browser: Browser, page: Page) -> tuple[bool, bytes, set[bytes]]:
+        known = await page.evaluate("CSS.supports('caret-animation', 'manual')")
+        before = await browser.screenshot()
+        await page.focus("#field")
+        focused = {await browser.screenshot()}
+        end = time.monotonic() + 0.6  # a caret that blinks is away for half a second of each
+        while time.monotonic() < end:
+            focused.add(await browser.screenshot())
+        return known, before, focused
 
-    known, before, focused = asyncio.run(look())
+    known, before, focused = on_page(tmp_path, "<textarea id=field style='outline: none'>text</textarea>", look)
     assert len(focused) == 1 and (before not in focused) == known
 
 
@@ -238,8 +238,6 @@ def test_a_capture_that_chromium_refuses_for_a_moment_is_attempted_again(
     from playwright.async_api import Error, Page
 
     monkeypatch.setattr("guieval.online.pages.browser._CAPTURE_WAITS", (0.01, 0.01))
-    file = tmp_path / "page.html"
-    file.write_text("<p>text</p>", encoding="utf-8")
     capture, attempts = Page.screenshot, []
 
     async def refuse(self: Page, **options: Any) -> bytes:
@@ -248,20 +246,15 @@ def test_a_capture_that_chromium_refuses_for_a_moment_is_attempted_again(
             raise Error(f"Page.screenshot: Protocol error (Page.captureScreenshot): {message}")
         return await capture(self, **options)
 
-    async def look() -> tuple[bytes, bytes]:
-        browser = await Browser.launch((200, 100), 1)
-        try:
-            await browser.new_page(file.as_uri())
-            undisturbed = await browser.screenshot()
-            monkeypatch.setattr(Page, "screenshot", refuse)
-            return undisturbed, await browser.screenshot()
-        finally:
-            await browser.close()
+    async def look(browser: Browser, _: Page) -> tuple[bytes, bytes]:
+        undisturbed = await browser.screenshot()
+        monkeypatch.setattr(Page, "screenshot", refuse)
+        return undisturbed, await browser.screenshot()
 
     if captured:
-        first, second = asyncio.run(look())
+        first, second = on_page(tmp_path, "<p>text</p>", look)
         assert first == second and len(attempts) == 3
     else:
         with pytest.raises(EnvironmentFailure, match=message):
-            asyncio.run(look())
+            on_page(tmp_path, "<p>text</p>", look)
         assert len(attempts) == (3 if message == REFUSED else 1)

@@ -5,12 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from guieval.actions import Click, DoubleClick, ExecutableAction, Point, Stop, Type
-from guieval.errors import UsageError
 from guieval.online import Observation, Score
 from guieval.online.find import load_environment
 from guieval.online.icons import IconsEnvironment
@@ -90,9 +86,3 @@ def test_a_stop_before_the_end_is_no_success() -> None:
     episode = generate_icon_episode(0, 0, "test")
     seen, score = played(episode, [Stop()], [right(episode, 0)])
     assert seen[1].over and not score.success and score.progress == 0
-
-
-@pytest.mark.parametrize(("options", "words"), [({"episodes": 0}, "at least 1"), ({"split": "tset"}, "did you mean 'test'")])
-def test_an_option_out_of_range_is_a_sentence(options: dict[str, Any], words: str) -> None:
-    with pytest.raises(UsageError, match=words):
-        load_environment("demo-icons", **options)

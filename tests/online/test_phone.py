@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
@@ -11,27 +10,23 @@ import pytest
 from PIL import Image
 
 from guieval.actions import Action, Click, Point, Stop, Wait, executable
-from guieval.errors import UsageError
-from guieval.online import Observation, Score
+from guieval.online import ABCDevice, Observation, Score
 from guieval.online.phone import SPARE_STEPS, PhoneEnvironment, judged
 from guieval.registry import load_benchmark
 from guieval.testing.phone import PhoneEpisode, generate_episode, replay
 from guieval.testing.phone.transitions import mark
+from tests.online.devices import on
 
 
 def played(environment: PhoneEnvironment, number: int, actions: Sequence[Action]) -> tuple[list[Observation], Score]:
     """What the environment shows and judges when a task's actions are given one by one."""
 
-    async def play() -> tuple[list[Observation], Score]:
-        device = await environment.open()
-        try:
-            seen = [await device.reset(environment.tasks()[number], seed=0)]
-            seen += [await device.step([todo]) for action in actions if (todo := executable(action)) is not None]
-            return seen, await device.score()
-        finally:
-            await device.close()
+    async def play(device: ABCDevice) -> tuple[list[Observation], Score]:
+        seen = [await device.reset(environment.tasks()[number], seed=0)]
+        seen += [await device.step([todo]) for action in actions if (todo := executable(action)) is not None]
+        return seen, await device.score()
 
-    return asyncio.run(play())
+    return on(environment, play)
 
 
 @pytest.fixture(scope="module")
@@ -93,10 +88,3 @@ def test_other_changes_are_side_effects(episodes: list[PhoneEpisode]) -> None:
 def test_actions_that_lead_nowhere_change_nothing() -> None:
     seen, score = played(PhoneEnvironment(), 0, [Wait(), Click(point=Point(0, 0))])
     assert seen[1].screenshot == seen[0].screenshot and not score.side_effects
-
-
-def test_wrong_options_are_refused() -> None:
-    with pytest.raises(UsageError, match="option episodes is 0"):
-        PhoneEnvironment(episodes=0)
-    with pytest.raises(UsageError, match="100 x 100 pixels cannot be drawn"):
-        PhoneEnvironment(width=100, height=100)

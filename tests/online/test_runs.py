@@ -8,7 +8,7 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -113,11 +113,11 @@ ENDED = {
 }
 
 
-def write_agent(folder: Path) -> Path:
-    """The agent's file, with the scripts above."""
+def write_agent(folder: Path, scripts: Mapping[str, Sequence[str]] = SCRIPTS) -> Path:
+    """The agent's file, with its replies by task."""
     path = folder / "scripted.py"
     path.write_text(AGENT)
-    path.with_suffix(".json").write_text(json.dumps(SCRIPTS))
+    path.with_suffix(".json").write_text(json.dumps(scripts))
     return path
 
 
@@ -154,12 +154,9 @@ def settings(agent: Path, **more: Any) -> dict[str, Any]:
 
 
 def outcomes(directory: Path) -> dict[str, Outcome]:
-    found = {}
-    for record in Records(directory):
-        outcome = read_outcome(record.sample.raw_response)
-        assert outcome is not None
-        found[record.task.episode_id] = outcome
-    return found
+    """The last outcome of each task that has one."""
+    found = {record.task.episode_id: read_outcome(record.sample.raw_response) for record in Records(directory)}
+    return {name: outcome for name, outcome in found.items() if outcome is not None}
 
 
 def figures_of(directory: Path) -> OnlineFigures:
@@ -230,7 +227,7 @@ def test_a_reply_with_several_actions_carries_them_all_out(tmp_path: Path, agent
         task_id(6): [broken, *reference(6)[1:]],
         task_id(7): ["\n".join(reference(7))],
     }
-    agent.with_suffix(".json").write_text(json.dumps(scripts))
+    write_agent(tmp_path, scripts)
     guieval.run(**settings(agent), out=tmp_path / "run", progress=False)
     found = outcomes(tmp_path / "run")
     assert {name: outcome.ended for name, outcome in found.items()} == ENDED
@@ -315,7 +312,7 @@ class FlakyDevice(ABCDevice):
 def flaky(monkeypatch: pytest.MonkeyPatch, agent: Path) -> dict[str, Any]:
     Flaky.attempts, Flaky.opened, Flaky.closed = {}, 0, 0
     monkeypatch.setitem(find.environments(), "flaky", Flaky)
-    agent.with_suffix(".json").write_text(json.dumps({name: [Wait().model_dump_json()] for name in ("good", "once", "never")}))
+    write_agent(agent.parent, {name: [Wait().model_dump_json()] for name in ("good", "once", "never")})
     return settings(agent, bench="flaky", bench_options={})
 
 
@@ -338,15 +335,7 @@ def test_a_failing_environment_is_restarted_and_costs_its_task_only(
     assert (f"took longer than {SECONDS:g} s" if hangs else "ValueError: a bug (3 attempts)") in failed.sample.error.message
     steps = [step for step in read_trajectories(tmp_path / "run") if step.key.episode_id == "once"]
     assert [(step.attempt, step.index) for step in steps] == [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]
-    assert outcomes_of_finished(tmp_path / "run")["once"].steps == 3
-
-
-def outcomes_of_finished(directory: Path) -> dict[str, Outcome]:
-    return {
-        record.task.episode_id: outcome
-        for record in Records(directory)
-        if (outcome := read_outcome(record.sample.raw_response)) is not None
-    }
+    assert outcomes(tmp_path / "run")["once"].steps == 3
 
 
 def test_every_list_shows_success_over_the_judged_tasks(
@@ -506,8 +495,9 @@ def test_what_does_not_fit_is_refused(tmp_path: Path, agent: Path, changes: dict
 
 def test_fewer_steps_end_a_task(tmp_path: Path, agent: Path) -> None:
     guieval.run(**settings(agent, max_steps=1), out=tmp_path / "run", progress=False)
-    assert {outcome.steps for outcome in outcomes(tmp_path / "run").values()} == {1}
-    assert outcomes(tmp_path / "run")[task_id(0)].ended == "step limit"
+    found = outcomes(tmp_path / "run")
+    assert {name: outcome.steps for name, outcome in found.items()} == dict.fromkeys(SCRIPTS, 1)
+    assert found[task_id(0)].ended == "step limit"
 
 
 @pytest.mark.parametrize(
@@ -533,13 +523,7 @@ def test_a_resume_is_of_the_same_environment(
     if not changes:
         monkeypatch.setattr(Changing, "now", "2")
     given = {"bench_options": changes} if "observation" in changes else changes
-    again: dict[str, Any] = {
-        "resume": tmp_path / "run",
-        "trust_run": True,
-        "progress": False,
-        "adapter": flaky["adapter"],
-        **given,
-    }
+    again = {"resume": tmp_path / "run", "trust_run": True, "progress": False, "adapter": flaky["adapter"], **given}
     with pytest.raises(UsageError) as refused:
         run_guieval(**again)
     assert sentence in f"{refused.value}\n"

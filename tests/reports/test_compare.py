@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
+from guieval.actions import Scroll
 from guieval.errors import UsageError
+from guieval.models import Request
 from guieval.reports.comparison import FigureDifference, compare_runs, compare_tables, flips, footnotes, write_flips
 from guieval.reports.tables.terminal import rendered
 from tests.reports.scripted_runs import EPISODES, HOME, made_run, named
 from tests.rows import every_row
-from tests.scripted import CLICK
+from tests.scripted import ACTIONS, CLICK, ScriptedEngine, make_episode, reply_with, run_scripted
 
 
 def exact(figures: tuple[FigureDifference, ...]) -> FigureDifference:
@@ -156,9 +158,6 @@ def test_steps_of_modes_that_stop_are_compared_where_both_came(tmp_path: Path) -
 
 def test_a_run_stopped_by_another_protocol_is_reported_as_a_lower_bound(tmp_path: Path) -> None:
     """The wrong scroll direction ends the episode under guievalkit, and would not under ui-s1-sop."""
-    from guieval.actions import Scroll
-    from guieval.models import Request
-    from tests.scripted import ACTIONS, ScriptedEngine, make_episode, reply_with, run_scripted
 
     def policy(request: Request) -> str:
         action = request.task.action
@@ -238,11 +237,3 @@ def test_settings_that_differ_are_named(tmp_path: Path) -> None:
     one = made_run(tmp_path / "a", rewrite=named("x", thinking=True))
     other = made_run(tmp_path / "b", rewrite=named("x", thinking=False))
     assert any("of one model and differ in thinking" in note for note in compare_runs(one, other).notes)
-
-
-def test_unknown_protocols_and_folders_are_one_sentence(tmp_path: Path) -> None:
-    run = made_run(tmp_path / "a", episodes=EPISODES[:2])
-    with pytest.raises(UsageError, match="did you mean 'guievalkit'"):
-        compare_runs(run, run, ["guievalki"])
-    with pytest.raises(UsageError, match="not a run directory"):
-        compare_runs(run, tmp_path)

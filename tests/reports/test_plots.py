@@ -27,6 +27,7 @@ from guieval.reports.leaderboards.published_results import get_results
 from guieval.reports.plots.breakdowns import bars, horizon
 from guieval.reports.plots.heat import Grid, contrast, heat, span
 from guieval.reports.plots.paper import MOST_SERIES, WIDTHS, check_file, write
+from guieval.reports.plots.pareto import Spent, on_front, pareto
 from guieval.reports.plots.reliability import Panel, reliability
 from guieval.reports.plots.samples import samples
 from tests.metrics.made_columns import PROTOCOL, made_columns
@@ -293,6 +294,24 @@ def test_long_names_fit_the_column() -> None:
     }
     for figure in (bars(long), horizon({name: [cell("2-5", 0.5)] for name in long}, "length")):
         assert_nothing_is_cut_off(figure)
+
+
+SPENT = [
+    Spent("dear and good", 900, 0.8, Interval(0.75, 0.85, 0.95, "wilson")),
+    Spent("beaten", 500, 0.5, None),
+    Spent("cheap", 100, 0.4, None),
+    Spent("better for less", 400, 0.6, None),
+    Spent("as dear and worse", 900, 0.7, None),
+]
+
+
+def test_accuracy_against_tokens_names_every_run_and_its_front(tmp_path: Path) -> None:
+    assert [run.name for run in on_front(SPENT)] == ["cheap", "better for less", "dear and good"]
+    for name in ("a.svg", "b.svg"):
+        write(pareto(SPENT, "exact match", "tokens per step", "column"), tmp_path / name)
+    text = (tmp_path / "a.svg").read_text()
+    assert (tmp_path / "b.svg").read_text() == text
+    assert all(run.name in text for run in SPENT) and "tokens per step" in text
 
 
 @pytest.mark.parametrize("suffix", ["pdf", "svg", "png"])

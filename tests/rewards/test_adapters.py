@@ -175,10 +175,8 @@ USER = "<|im_start|>user\n<|vision_start|><|image_pad|><|vision_end|>Tap it<|im_
     ("query", "reply"),
     [
         (USER + "click(1)", "click(1)"),
-        (USER + "click(1)<|im_end|>", "click(1)"),
-        (USER + "click(1)<|im_end|>\n<|endoftext|>", "click(1)"),
-        (USER.replace("<|image_pad|>", "<|image_pad|>" * 144) + "click(1)<|im_end|>", "click(1)"),
-        (USER + "<|box_start|>(1,1)<|box_end|><|im_end|>", "<|box_start|>(1,1)<|box_end|>"),
+        (USER + "click(1)<|im_end|>", "click(1)<|im_end|>"),
+        (USER.replace("<|image_pad|>", "<|image_pad|>" * 144) + "click(1)<|im_end|>", "click(1)<|im_end|>"),
         (USER, ""),
     ],
 )

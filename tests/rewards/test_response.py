@@ -8,11 +8,9 @@ import pytest
 
 from guieval.actions import Box, Boxes, Click, Point
 from guieval.errors import UsageError
-from guieval.models import ABCModel, ParsedResponse
 from guieval.registry import load_model
 from guieval.rewards import HasThought, ResponseScorer, Tags, get_reward, open_scorer
 from guieval.rewards.response import predicted_box
-from guieval.steps import StepTaskModel
 from tests.model_adapters.steps import step
 from tests.rows import every_row
 
@@ -44,31 +42,13 @@ def test_unknown_names_are_reported(model: str, reward: str, nearest: str) -> No
         open_scorer(model, reward)
 
 
-class _Failing(ABCModel):
-    """An adapter with a bug, over one that has none."""
-
-    def __init__(self, sound: ABCModel) -> None:
-        super().__init__(sound.config)
-        self.action_space = sound.action_space  # type: ignore[misc]
-        self.frame = sound.frame  # type: ignore[method-assign]
-
-    def frame(self, task: StepTaskModel) -> Any:
-        raise NotImplementedError
-
-    def prepare_input(self, task: StepTaskModel, history: Any) -> Any:
-        raise NotImplementedError
-
-    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
+def test_an_adapters_own_failure_is_not_measured_and_earns_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*arguments: Any) -> Any:
         raise KeyError("a bug")
 
-    def render(self, task: StepTaskModel, action: Any, thought: str | None = None, conclusion: str | None = None) -> str:
-        raise NotImplementedError
-
-
-def test_an_adapters_own_failure_is_not_measured_and_earns_nothing() -> None:
-    scored = ResponseScorer(_Failing(load_model("ui-s1-7b")), get_reward("ui-r1")).score(
-        TASK, "<think>a</think><answer>b</answer>"
-    )
+    model = load_model("ui-s1-7b")
+    monkeypatch.setattr(model, "parse_response", broken)
+    scored = ResponseScorer(model, get_reward("ui-r1")).score(TASK, "<think>a</think><answer>b</answer>")
     assert not scored.measured
     assert scored.reward.outcome.verdict == "infrastructure_failure" and "a bug" in scored.reward.outcome.reason
     assert scored.reward.total == 0.0 and not any(scored.reward.parts.values())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,14 +12,12 @@ import pytest
 
 import guieval
 from guieval.errors import FatalEngineError, UsageError
-from guieval.journal import METRICS, Records
-from guieval.registry import load_benchmark
+from guieval.journal import Records
 from guieval.running.api import RunResult
 from guieval.testing.mock_server import MockServer, MockSettings
+from tests.cli.demo_runs import MODEL, OPTIONS, command, reference
 from tests.command_line import CommandLine
-
-MODEL = "ui-tars-7b"
-OPTIONS = {"episodes": 3, "seed": 4}
+from tests.running.records import figures
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +27,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(data: Path) -> Iterator[MockServer]:
-    settings = MockSettings(model=MODEL, policy="reference", accuracy=0.7, seed=3, served_models=(MODEL,))
-    with MockServer(settings, benchmark=load_benchmark("demo", data, **OPTIONS)) as server:
+    with reference(data, accuracy=0.7) as server:
         yield server
 
 
@@ -39,22 +35,13 @@ def ran(server: MockServer, data: Path, **settings: Any) -> RunResult:
     return guieval.run(model=MODEL, bench="demo", data=data, bench_options=OPTIONS, base_urls=server.base_url, **settings)
 
 
-def stored(directory: Path) -> dict[str, Any]:
-    """The figures in a run's directory, but for those that are times."""
-    summary: dict[str, Any] = json.loads((directory / METRICS).read_text())["summary"]
-    summary.pop("diagnostics")
-    return summary
-
-
 def test_it_is_what_the_command_does(tmp_path: Path, data: Path, server: MockServer, guieval: CommandLine) -> None:
     result = ran(server, data, mode=["offline", "sop"], out=tmp_path / "api")
     assert result.complete and [run.mode for run in result] == ["offline", "sop"] and result.directory == tmp_path / "api"
-    options = ["--set", "bench_options.episodes=3", "--set", "bench_options.seed=4", "--base-url", server.base_url]
-    options += ["--mode", "offline", "--mode", "sop", "--out", str(tmp_path / "cli")]
-    guieval("run", "--model", MODEL, "--bench", "demo", "--data", str(data), *options)
+    guieval(*command(server, data, tmp_path / "cli", "--mode", "offline", "--mode", "sop"))
     for mode in ("offline", "sop"):
         assert result[mode].directory == tmp_path / "api" / mode
-        assert stored(tmp_path / "api" / mode) == stored(tmp_path / "cli" / mode)
+        assert figures(tmp_path / "api" / mode) == figures(tmp_path / "cli" / mode)
         assert result.figures()[mode]["exact_match"] == result[mode].summary.exact_match.value
     with pytest.raises(KeyError, match="no run in mode 'soeval'; there are offline, sop"):
         _ = result["soeval"]

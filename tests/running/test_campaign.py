@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +14,7 @@ import pytest
 from guieval.data.sample_sets import get_sample_set
 from guieval.errors import UsageError
 from guieval.evaluation import get_protocol
-from guieval.journal import Records
+from guieval.journal import MANIFEST, Records
 from guieval.registry import benchmark_class, config_folder, load_benchmark, model_config
 from guieval.reports.leaderboards.published_results import get_results
 from guieval.running.campaign import planned, read_campaign
@@ -20,6 +22,7 @@ from guieval.running.config import RunConfig
 from guieval.running.estimate import estimates, side_by_side, without_servers
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
+from tests.conftest import REPOSITORY
 from tests.programs import started
 from tests.rows import every_row
 from tests.waiting import until
@@ -158,6 +161,15 @@ def test_the_time_counts_every_answer(tmp_path: Path) -> None:
     assert one.steps and one.seconds == one.steps / 2 and three.seconds == 3 * one.seconds == 3 * (sop.seconds or 0)
     assert (acting.steps, acting.seconds, acting.asks) == (2, 2 * 5 / 2, False)
     assert [each.at_most for each in (one, three, sop, acting)] == [False, False, True, True]
+
+
+def test_a_finished_run_whose_beginning_is_unknown_gives_no_pace(tmp_path: Path) -> None:
+    run = shutil.copytree(REPOSITORY / "tests" / "pinned" / "runs" / "careful" / "offline", tmp_path / "run")
+    manifest = json.loads((run / MANIFEST).read_text())
+    (run / MANIFEST).write_text(json.dumps({**manifest, "created": "yesterday"}))
+    config = RunConfig.model_validate({"model": "ui-tars-7b", "bench": "demo", "data": str(tmp_path), "limit": 2})
+    (estimate,) = estimates(without_servers([(config, run)]), pace=None, disagreement=0.2, icc=0.1)
+    assert (estimate.left, estimate.seconds) == (0, 0.0)
 
 
 def test_the_time_is_divided_by_the_models_at_once(tmp_path: Path, guieval: CommandLine) -> None:

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from guieval.actions import Open, Press, Stop, Type, Wait
-from guieval.data.sample_sets import get_sample_set, step_digest
 from guieval.data.selection import Choice
 from guieval.errors import EngineError, UsageError
 from guieval.journal import EPISODES, METRICS, STEPS, Records, read_manifest, read_planned
 from guieval.models import Request, Response
 from guieval.scoring.score import evaluate_run, store_summary
 from guieval.steps import Episode
+from tests.cli.test_cli_selection import write_set
 from tests.scripted import ACTIONS, CLICK, ScriptedEngine, make_episode, past_of, reply_with, run_scripted
 
 EPISODE_LIST = [make_episode("a", ACTIONS), make_episode("b", ACTIONS), make_episode("c", ACTIONS[:2])]
@@ -168,22 +168,7 @@ def test_an_unfinished_run_over_a_set_is_scored_over_that_set(tmp_path: Path, mo
                 raise EngineError("down")
             return await super().generate(request)
 
-    counted = {"a": [0, 1, 2, 3], "b": [0, 1]}
-    values = {
-        "name": "part",
-        "title": "A part",
-        "datasets": ["scripted"],
-        "used_by": "a test",
-        "source": "a test",
-        "episodes": 2,
-        "steps": 6,
-        "ids": {"a": 4, "b": 4},
-        "without": {"b": [2, 3]},
-        "sha256": step_digest(counted),
-    }
-    file = tmp_path / "part.json"
-    file.write_text(json.dumps(values))
-    get_sample_set.cache_clear()
+    file = write_set(tmp_path, {"a": 4, "b": 4}, without={"b": [2, 3]}, datasets=["scripted"])
     run = tmp_path / "run"
     run_scripted(run, EPISODE_LIST, Down(right), mode=mode, sample_set=str(file))
     kept = [line for line in (run / STEPS).read_bytes().splitlines(keepends=True) if b'"episode_id":"b"' not in line]

@@ -17,12 +17,12 @@ from guieval.registry import model_configs
 from guieval.running.engine_choice import HOSTED
 from guieval.steps import Sample, StepOutcome, StepRecord, Usage
 from guieval.telemetry.costs import Budget, Price, Tokens, amount, bill, describe, find_price, read_prices
-from guieval.testing.mock_server import MockServer, MockSettings
+from guieval.testing.mock_server import MockServer
+from tests.cli.demo_runs import MODEL, SMALL, centre, command
 from tests.command_line import CommandLine
 from tests.rows import every_row
 from tests.scripted import make_episode
 
-MODEL = "ui-tars-7b"
 TASK = make_episode("e", [Stop()]).steps[0]
 PRICE = Price(models=("m",), currency="EUR", input=2.0, output=8.0, source="made up", as_of="2026-11-21")
 PRICES = f"- {{models: ['ui-tars*'], currency: EUR, input: 2.0, output: 8, source: made up, as_of: {PRICE.as_of}}}\n"
@@ -187,9 +187,9 @@ def test_a_budget_ends_a_run_whose_server_states_no_counts() -> None:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with MockServer(MockSettings(model=MODEL, served_models=(MODEL,))) as running:  # tells 3,000 + 60 tokens each time
-        yield running.base_url
+def server() -> Iterator[MockServer]:
+    with centre() as running:  # tells 3,000 + 60 tokens each time
+        yield running
 
 
 @pytest.fixture
@@ -199,7 +199,7 @@ def prices(tmp_path: Path) -> Path:
     return file
 
 
-SMALL = ("--set", "bench_options.episodes=6", "--set", "bench_options.seed=4", "--concurrency", "2", "--quiet")
+FEW = ("--concurrency", "2", "--quiet")
 EACH = (3000 * 2.0 + 60 * 8.0) / 1e6
 
 
@@ -208,9 +208,9 @@ def cost_in(directory: Path) -> dict[str, Any]:
     return found
 
 
-def test_a_run_states_what_it_cost(guieval: CommandLine, server: str, prices: Path, tmp_path: Path) -> None:
+def test_a_run_states_what_it_cost(guieval: CommandLine, server: MockServer, prices: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    done = guieval("run", "--model", MODEL, "--bench", "demo", "--base-url", server, "--out", out, *SMALL, "--prices", prices)
+    done = guieval(*command(server, tmp_path / "demo", out, *FEW, "--prices", prices))
     steps = len(list(Records(out)))
     assert done.code == 0
     assert f"cost:     offline: {amount(steps * EACH, 'EUR')} ({steps * 3000:,} tokens in, {steps * 60:,} out; " in done.out
@@ -220,21 +220,21 @@ def test_a_run_states_what_it_cost(guieval: CommandLine, server: str, prices: Pa
     assert again.code == 0 and "cost:" not in again.out, "a replay costs nothing"
 
 
-def test_a_run_without_a_price_states_its_tokens(guieval: CommandLine, server: str, tmp_path: Path) -> None:
+def test_a_run_without_a_price_states_its_tokens(guieval: CommandLine, server: MockServer, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    done = guieval("run", "--model", MODEL, "--bench", "demo", "--base-url", server, "--out", out, *SMALL)
+    done = guieval(*command(server, tmp_path / "demo", out, *FEW))
     steps = len(list(Records(out)))
     assert f"tokens:   offline: {steps * 3000:,} tokens in, {steps * 60:,} out\n" in done.out and "cost:" not in done.out
     assert cost_in(out)["amount"] is None and cost_in(out)["prompt_tokens"] == steps * 3000
 
 
 def test_a_budget_stops_a_run_in_order_and_a_larger_one_goes_on(
-    guieval: CommandLine, server: str, prices: Path, tmp_path: Path
+    guieval: CommandLine, server: MockServer, prices: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "run"
     modes = ("--mode", "offline", "--mode", "sop")
-    arguments = ("run", "--model", MODEL, "--bench", "demo", *modes, "--base-url", server, "--out", out, *SMALL)
-    done = guieval(*arguments, "--prices", prices, "--budget", f"{EACH * 8:.5f}")
+    budget = ("--prices", prices, "--budget", f"{EACH * 8:.5f}")
+    done = guieval(*command(server, tmp_path / "demo", out, *FEW, *modes, *budget))
     assert done.code == 1
     assert re.search(r"stopped:  offline: the budget of 0\.0518 EUR is used up \(0\.\d+ EUR spent, \d requests", done.out)
     assert f"not begun: {out / 'sop'}" in done.out and f"resume:   guieval run --resume {out}" in done.out
@@ -250,9 +250,9 @@ def test_a_budget_stops_a_run_in_order_and_a_larger_one_goes_on(
 
 
 def test_a_budget_without_a_price_is_refused_before_anything_is_asked(
-    guieval: CommandLine, server: str, tmp_path: Path
+    guieval: CommandLine, server: MockServer, tmp_path: Path
 ) -> None:
     out = tmp_path / "run"
-    done = guieval("run", "--model", MODEL, "--bench", "demo", "--base-url", server, "--out", out, *SMALL, "--budget", "5")
+    done = guieval(*command(server, tmp_path / "demo", out, *FEW, "--budget", "5"))
     assert done.code == 2 and not out.exists()
     assert "a budget needs the price of " in done.err and "--prices FILE" in done.err

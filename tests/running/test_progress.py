@@ -17,7 +17,6 @@ from guieval.actions import Stop
 from guieval.cli.running import progress as module
 from guieval.cli.running.progress import Dashboard, picture, plain_line
 from guieval.engines import EndpointStats
-from guieval.models import ModelConfig
 from guieval.running.config import RunConfig
 from guieval.running.progress import Load, Progress
 from guieval.running.resolve import resolve
@@ -28,15 +27,8 @@ from guieval.telemetry.rates import Rate, clock, spoken
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.outage import outage
 from tests.rows import every_row
-from tests.scripted import (
-    ACTIONS,
-    ListBenchmark,
-    ScriptedEngine,
-    ScriptedModel,
-    make_episode,
-    reply_with,
-    runner_of,
-)
+from tests.running.scripted_runs import scripted_runner
+from tests.scripted import ACTIONS, ScriptedEngine, make_episode, reply_with
 from tests.terminal import COLOUR, interrupted_on_terminal, on_terminal
 from tests.waiting import until
 
@@ -276,9 +268,8 @@ def test_a_run_states_its_load_and_how_its_steps_ended(tmp_path: Path) -> None:
 
     engine = ScriptedEngine(lambda request: reply_with(request.task.action if request.task.step_index else Stop()))
     episodes = [make_episode(f"e{n}", ACTIONS) for n in range(12)]
-    config = RunConfig(model="scripted", bench="scripted", mode="sop")
-    model = ScriptedModel(ModelConfig(name="scripted", adapter="scripted"))
-    runner_of(config, tmp_path / "run", ListBenchmark(episodes), model, engine, 2, on_progress=see).execute(resume=False)
+    run = scripted_runner(tmp_path / "run", episodes, engine, concurrency=2, settings={"mode": "sop"}, on_progress=see)
+    run.execute(resume=False)
     assert seen[0] == (0, 0, 0, 12), "nothing is loaded before the first step"
     assert max(in_flight for _, in_flight, _, _ in seen) <= 2 and seen[-1][1:] == (0, 0, 0)
     assert [waiting for *_, waiting in seen] == sorted((waiting for *_, waiting in seen), reverse=True)

@@ -1,14 +1,16 @@
-"""A server that serves another model than the one asked for: announced, recorded and marked until the user confirms it."""
+"""Servers of a run: another model than the one asked for is marked until the user confirms it, and each has its figures."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import pytest
+
 from guieval.actions import Wait
-from guieval.journal import METRICS, read_manifest
+from guieval.journal import METRICS, Records, read_manifest
 from guieval.journal.caveats import model_label
 from guieval.journal.run_files import RecordedConfig, RecordedModel
 from guieval.journal.served_model import ServedModel, add_served, same_checkpoint, served_entry, unconfirmed_models
@@ -139,3 +141,36 @@ def test_what_makes_two_names_one_checkpoint(tmp_path: Path) -> None:
     unknown = served_entry("default", False, {"http://a": [ServedModel("default", None)]})
     entries = add_served(add_served([], unknown), served_entry("default", False, {"http://b": [ServedModel("default", None)]}))
     assert len(entries) == 1 and model_label(manifest.model_copy(update={"served": entries})) == "m (served: default)"
+
+
+@pytest.mark.parametrize("concurrency", ["8", "auto"])
+def test_every_server_has_its_figures(tmp_path: Path, guieval: CommandLine, concurrency: str) -> None:
+    settings = MockSettings(model=MODEL, policy="centre", latency=0.01, served_models=(MODEL,))
+    failing = settings.model_copy(update={"error_rate": 0.2, "seed": 2})
+    with ExitStack() as stack:
+        servers = [stack.enter_context(MockServer(each)) for each in (settings, failing)]
+        urls = [server.base_url for server in servers]
+        more = ("--base-url", urls[1], "--concurrency", concurrency, "--set", "bench_options.episodes=8", "--quiet")
+        done = guieval(*command(tmp_path, servers[0], *more))
+        served = [server.stats()["served"] for server in servers]
+        failed = [server.stats()["failed"] for server in servers]
+    assert done.code == 0, done
+    steps = len(list(Records(tmp_path / "run")))
+    figures = json.loads((tmp_path / "run" / METRICS).read_text())["servers"]
+    assert [figure["name"] for figure in figures] == urls
+    assert [figure["answered"] for figure in figures] == served and sum(served) == steps
+    assert [figure["failed"] for figure in figures] == failed and failed[1] > 0
+    assert sum(figure["retries"] for figure in figures) == sum(failed)
+    assert [figure["prompt_tokens"] for figure in figures] == [3000 * count for count in served]
+    assert all(0 < figure["busy"] <= 1 and 0 < figure["seconds_mean"] < 10 for figure in figures)
+    for url, figure in zip(urls, figures, strict=True):
+        line = f"server:   offline: {url}: {figure['requests']:,} requests, {figure['answered']:,} answered"
+        assert line in done.out
+
+
+def test_one_server_is_not_distinguished(tmp_path: Path, guieval: CommandLine) -> None:
+    with server(MODEL) as running:
+        done = guieval(*command(tmp_path, running, "--quiet"))
+    assert done.code == 0 and "server:" not in done.out
+    (figure,) = json.loads((tmp_path / "run" / METRICS).read_text())["servers"]
+    assert figure["answered"] == len(list(Records(tmp_path / "run")))

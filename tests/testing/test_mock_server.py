@@ -48,6 +48,7 @@ from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ModelConfig, ModelInput, ParsedResponse
 from guieval.steps import Episode, EpisodeKey, StepKey, StepTaskModel
 from guieval.testing.mock_server import HOSTILE, MALFORMED, MockServer, MockSettings, latency_of, random_action, wrong_action
+from tests.made_runs import step
 from tests.programs import started
 from tests.rows import every_row
 from tests.waiting import PATIENCE, until
@@ -82,19 +83,8 @@ class FewWords(JsonModel):
     action_space = ActionSpace(types=frozenset({"CLICK", "WAIT"}))
 
 
-def step(episode: str, index: int, length: int, action: Action, **changes: Any) -> StepTaskModel:
-    fields: dict[str, Any] = {
-        "benchmark": "toy",
-        "dataset": "toy",
-        "episode_id": episode,
-        "step_index": index,
-        "episode_length": length,
-        "instruction": "go",
-        "screenshot": "x.png",
-        "screenshot_size": (720, 1280),
-        "action": action,
-    }
-    return StepTaskModel.model_validate({**fields, **changes})
+def toy_step(action: Action, episode: str, index: int) -> StepTaskModel:
+    return step(action, episode=episode, index=index, length=5, benchmark="toy", dataset="toy")
 
 
 class Toy(ABCBenchmark):
@@ -110,7 +100,7 @@ class Toy(ABCBenchmark):
     def load(self, ref: EpisodeRef) -> Episode:
         actions: list[Action] = [Click(point=Point(100, 900)), Type(text="abc"), Scroll(point=Point(500, 500), direction="up")]
         actions += [Press(button="BACK"), Stop()]
-        return Episode(steps=tuple(step(ref.key.episode_id, i, 5, action) for i, action in enumerate(actions)))
+        return Episode(steps=tuple(toy_step(action, ref.key.episode_id, i) for i, action in enumerate(actions)))
 
 
 get = partial(httpx.get, timeout=PATIENCE)
@@ -378,11 +368,6 @@ def test_a_date_to_wait_for_lies_ahead_of_the_answers_own() -> None:
     assert 30.0 <= ahead.total_seconds() <= 45.0  # it is made in whole seconds, and a moment before the answer's
 
 
-def test_an_unknown_fault_is_refused() -> None:
-    with pytest.raises(UsageError, match="unknown fault 'explode'"):
-        MockSettings(first_faults=("explode",))
-
-
 def test_a_hanging_server_still_stops() -> None:
     with ExitStack() as client, mock(hang_rate=1.0) as server:
         client.enter_context(unanswered(server.base_url))
@@ -492,7 +477,7 @@ box_lists = st.lists(
 def test_a_wrong_action_differs_from_every_right_one(
     action: Action, alternatives: list[Action], boxes: list[tuple[float, float, float, float]], draw: float
 ) -> None:
-    task = step("e", 0, 1, action, alternatives=tuple(alternatives), boxes=Boxes(boxes))
+    task = step(action, alternatives=tuple(alternatives), boxes=Boxes(boxes))
     wrong = wrong_action(task, ActionSpace(), draw)
     assert wrong in ActionSpace()
     for right in (action, *alternatives):
@@ -517,14 +502,14 @@ def test_a_wrong_action_differs_from_every_right_one(
 
 def test_a_wrong_click_leaves_the_target_box() -> None:
     boxes = Boxes([(0, 0, 1000, 1000), (0, 0, 600, 600)])
-    task = step("e", 0, 1, Click(point=Point(300, 300)), boxes=boxes)
+    task = step(Click(point=Point(300, 300)), boxes=boxes)
     wrong = wrong_action(task, ActionSpace(types=frozenset({"CLICK"})), 0.9)
     assert isinstance(wrong, Click)
     assert wrong.point.x > 600 or wrong.point.y > 600
 
 
 def test_a_format_that_only_clicks_is_wrong_far_from_what_is_to_be_held() -> None:
-    task = step("e", 0, 1, LongPress(point=Point(300, 300)))
+    task = step(LongPress(point=Point(300, 300)))
     wrong = wrong_action(task, ActionSpace(types=frozenset({"CLICK"})), 0.1)
     assert isinstance(wrong, Click) and math.dist(wrong.point, (300, 300)) > 140
 

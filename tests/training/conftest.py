@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,6 +15,7 @@ import yaml
 
 from guieval.registry import config_folder, load_benchmark
 from guieval.training.config import TrainingConfig, parse_config
+from tests.conftest import REPOSITORY
 
 Configured: TypeAlias = Callable[..., TrainingConfig]
 Done: TypeAlias = "subprocess.CompletedProcess[str]"
@@ -52,42 +54,75 @@ def screens(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def small_training(kind: str, policy: Path, screens: Path, **given: Any) -> TrainingConfig:
+    """A small training of a kind, with other settings over its own; groups are merged."""
+    values: dict[str, Any] = {
+        "kind": kind,
+        "model": "tiny-policy",
+        "model_path": str(policy),
+        "bench": "demo-icons",
+        "bench_options": {"split": "train", "episodes": EPISODES},
+        "data": str(screens),
+        "trainer": {"max_steps": 2, "per_device_train_batch_size": 8, "gradient_accumulation_steps": 1, "save_steps": 2},
+    }
+    if kind != "sft":
+        values["trainer"] |= {"num_generations": 4, "max_completion_length": 32, "learning_rate": 2e-5}
+        values["reward"] = {"name": "ui-s1-lenient"}  # the tiny policy writes no thoughts
+    if kind == "online":
+        del values["data"], values["reward"]
+    for name, value in given.items():
+        values[name] = {**values.get(name, {}), **value} if isinstance(value, dict) else value
+    values["trainer"] = {name: value for name, value in values["trainer"].items() if value is not None}
+    return parse_config({name: value for name, value in values.items() if value is not None})
+
+
 @pytest.fixture
 def configured(policy: Path, screens: Path, tmp_path: Path) -> Configured:
-    """A small training of a kind, with other settings over its own; groups are merged."""
+    return lambda kind, **given: small_training(kind, policy, screens, **{"out": str(tmp_path / "out"), **given})
 
-    def make(kind: str, **given: Any) -> TrainingConfig:
-        values: dict[str, Any] = {
-            "kind": kind,
-            "model": "tiny-policy",
-            "model_path": str(policy),
-            "bench": "demo-icons",
-            "bench_options": {"split": "train", "episodes": EPISODES},
-            "data": str(screens),
-            "out": str(tmp_path / "out"),
-            "trainer": {"max_steps": 2, "per_device_train_batch_size": 8, "gradient_accumulation_steps": 1, "save_steps": 2},
-        }
-        if kind != "sft":
-            values["trainer"] |= {"num_generations": 4, "max_completion_length": 32, "learning_rate": 2e-5}
-            values["reward"] = {"name": "ui-s1-lenient"}  # the tiny policy writes no thoughts
-        if kind == "online":
-            del values["data"], values["reward"]
-        for name, value in given.items():
-            values[name] = {**values.get(name, {}), **value} if isinstance(value, dict) else value
-        values["trainer"] = {name: value for name, value in values["trainer"].items() if value is not None}
-        return parse_config({name: value for name, value in values.items() if value is not None})
 
-    return make
+def in_training(config: TrainingConfig) -> Any:
+    """The trainer of a configuration, about to take its first step."""
+    from guieval.training.building import Parts
+
+    trainer = Parts(config).trainer()
+    trainer.model.train()
+    trainer.current_gradient_accumulation_steps = config.trainer["gradient_accumulation_steps"]
+    return trainer
+
+
+def json_lines(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def log(config: TrainingConfig) -> list[dict[str, Any]]:
+    return json_lines(Path(config.out) / "log.jsonl")
+
+
+def evaluations(config: TrainingConfig) -> list[dict[str, Any]]:
+    return json_lines(Path(config.out) / "evaluations.jsonl")
+
+
+def written(config: TrainingConfig) -> str:
+    """The configuration as a file beside its folder."""
+    file = Path(config.out).with_suffix(".yaml")
+    file.write_text(yaml.safe_dump(config.model_dump(mode="json", exclude_unset=True)), encoding="utf-8")
+    return str(file)
+
+
+def by_torchrun(words: Sequence[str], processes: int, environment: Mapping[str, str] | None = None) -> Done:
+    """A program in processes of its own, by torchrun if there are several."""
+    torchrun = ["-m", "torch.distributed.run", "--nproc_per_node", str(processes), "--standalone"]
+    command = [sys.executable, *(torchrun if processes > 1 else []), *words]
+    own = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(REPOSITORY)}
+    environment = {**os.environ, **own, **(environment or {})}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=1800)
 
 
 def launched(
     config: TrainingConfig, *options: str, faults: str = "", processes: int = 1, environment: Mapping[str, str] | None = None
 ) -> Done:
-    """``guieval train`` in processes of its own, by torchrun if there are several, with the ``faults`` of faults.py."""
-    file = Path(config.out).with_suffix(".yaml")
-    file.write_text(yaml.safe_dump(config.model_dump(mode="json", exclude_unset=True)), encoding="utf-8")
-    torchrun = ["-m", "torch.distributed.run", "--nproc_per_node", str(processes), "--standalone"]
+    """``guieval train`` in processes of its own, with the ``faults`` of faults.py."""
     script = [str(Path(__file__).with_name("faults.py")), *faults.split(), "guieval"]
-    command = [sys.executable, *(torchrun if processes > 1 else []), *script, "train", config.kind, "--config", str(file)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", **(environment or {})}
-    return subprocess.run([*command, *options], capture_output=True, text=True, env=environment, timeout=600)
+    words = [*script, "train", config.kind, "--config", written(config), *options]
+    return by_torchrun(words, processes, environment)

@@ -15,7 +15,7 @@ from guieval.history import reference_history
 from guieval.training.building import Parts
 from guieval.training.trainers.answers import SAMPLED, Answers
 
-from .conftest import Configured
+from .conftest import Configured, in_training
 
 
 class Sampler:
@@ -54,9 +54,8 @@ class Sampler:
         return patches // int(processor.merge_size) ** 2
 
 
-def with_vllm(config: Any, mode: str) -> tuple[Any, Sampler, list[Any]]:
-    trainer = Parts(config).trainer()
-    trainer.model.train()
+def with_vllm(configured: Configured, mode: str) -> tuple[Any, Sampler, list[Any]]:
+    trainer = in_training(configured("grpo", dynamic_sampling=None))
     trainer.use_vllm, trainer.vllm_mode, trainer._last_loaded_step = True, mode, -1
     trainer.vllm_generation = sampler = Sampler(trainer)
     trainer._answers = Answers(trainer, trainer._prompts, trainer._pictures)
@@ -66,7 +65,7 @@ def with_vllm(config: Any, mode: str) -> tuple[Any, Sampler, list[Any]]:
 
 @pytest.mark.parametrize("mode", ["colocate", "server"])
 def test_vllm_reads_the_prompt_that_is_trained(mode: str, configured: Configured) -> None:
-    trainer, sampler, asked = with_vllm(configured("grpo", dynamic_sampling=None), mode)
+    trainer, sampler, asked = with_vllm(configured, mode)
     answers = trainer._answers(asked)
     ((prompts, images),) = sampler.asked
     token = trainer.processing_class.image_token_id
@@ -83,13 +82,13 @@ def test_vllm_reads_the_prompt_that_is_trained(mode: str, configured: Configured
 
 
 def test_the_samplers_log_probabilities_are_kept(configured: Configured) -> None:
-    trainer, _, asked = with_vllm(configured("grpo", dynamic_sampling=None), "colocate")
+    trainer, _, asked = with_vllm(configured, "colocate")
     (row, *_) = [answer.row for answer in trainer._answers(asked)]
     assert torch.allclose(row.tokens[SAMPLED], torch.tensor([-0.1, -0.2, torch.nan]), equal_nan=True)
 
 
 def test_a_vllm_that_processes_images_otherwise_is_refused(configured: Configured) -> None:
-    trainer, sampler, asked = with_vllm(configured("grpo", dynamic_sampling=None), "colocate")
+    trainer, sampler, asked = with_vllm(configured, "colocate")
     sampler.bent = 1
     with pytest.raises(UsageError, match="vLLM reads prompts otherwise than the model that is trained"):
         trainer._answers(asked)
@@ -120,9 +119,7 @@ def test_prompts_are_read_as_trl_reads_them(configured: Configured) -> None:
 
 def test_each_screenshot_is_processed_once(configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both for all rollouts' prompts and for the passes of the loss."""
-    trainer = Parts(configured("grpo", dynamic_sampling=None, trainer={"gradient_accumulation_steps": 1})).trainer()
-    trainer.model.train()
-    trainer.current_gradient_accumulation_steps = 1
+    trainer = in_training(configured("grpo", dynamic_sampling=None))
     kind = type(trainer.processing_class.image_processor)
     processed: list[Any] = []
     original = kind.__call__

@@ -20,7 +20,7 @@ from guieval.errors import UsageError
 from guieval.training.building import Parts
 from guieval.training.guard import SUPPORTED, check_behaviours, require_trl
 from guieval.training.trainers.behaviour import BEHAVIOURS
-from tests.training.conftest import Configured
+from tests.training.conftest import Configured, in_training, small_training
 
 Changed = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -28,18 +28,8 @@ Changed = Callable[[Callable[..., Any]], Callable[..., Any]]
 @pytest.fixture(scope="module")
 def trainer(policy: Any, screens: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A trainer as it is made; building it has tested all behaviours once."""
-    from guieval.training.config import parse_config
-
-    values: dict[str, Any] = {
-        "kind": "grpo",
-        "model": "tiny-policy",
-        "model_path": str(policy),
-        "bench": "demo-icons",
-        "data": str(screens),
-    }
-    values |= {"bench_options": {"split": "train", "episodes": 40}, "out": str(tmp_path_factory.mktemp("out"))}
-    counts = {"per_device_train_batch_size": 8, "num_generations": 4, "max_completion_length": 32, "max_steps": 1}
-    return Parts(parse_config({**values, "reward": {"name": "ui-s1-lenient"}, "trainer": counts})).trainer()
+    out = str(tmp_path_factory.mktemp("out"))
+    return Parts(small_training("grpo", policy, screens, out=out, trainer={"max_steps": 1})).trainer()
 
 
 def test_the_installed_packages_behave_as_relied_on(trainer: Any) -> None:
@@ -217,8 +207,7 @@ def test_a_name_that_moved_is_refused_before_it_is_imported(monkeypatch: pytest.
 def test_a_result_of_another_form_is_refused_by_name(
     method: str, change: Any, sentence: str, configured: Configured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trainer = Parts(configured("grpo", dynamic_sampling=None, trainer={"beta": 0.1})).trainer()
-    trainer.model.train()
+    trainer = in_training(configured("grpo", dynamic_sampling=None, trainer={"beta": 0.1}))
     original = getattr(GRPOTrainer, method)
     monkeypatch.setattr(GRPOTrainer, method, lambda self, *given, **named: change(self, original(self, *given, **named)))
     with pytest.raises(UsageError) as caught:
@@ -228,8 +217,7 @@ def test_a_result_of_another_form_is_refused_by_name(
 
 def test_log_probabilities_are_those_of_the_model(configured: Configured) -> None:
     """TRL's private function against a softmax over the model's own output, at the sampling temperature."""
-    trainer = Parts(configured("grpo", dynamic_sampling=None, trainer={"beta": 0.1, "temperature": 0.8})).trainer()
-    trainer.model.train()
+    trainer = in_training(configured("grpo", dynamic_sampling=None, trainer={"beta": 0.1, "temperature": 0.8}))
     batch = trainer._generate_batch([{"index": 0} for _ in range(4)])
     row = batch.chunks[0][0]
     inputs = trainer._packed(batch, [row], 1)

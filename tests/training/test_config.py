@@ -139,6 +139,25 @@ def test_hypertrack_rl_is_section_2_2() -> None:
             "sample_set is for recorded episodes",
         ),
         ({"kind": "online", "reward": {"success": float("nan")}}, "setting 'reward.success' is nan: "),
+        *[
+            ({"curriculum": given}, message)
+            for given, message in (
+                ({"runs": []}, "setting 'curriculum.runs' is []: "),
+                ({"runs": "r", "pass_rate": [0.9, 0.1]}, "pass_rate is [0.9, 0.1]: expected the lower bound first"),
+                ({"runs": "r", "pass_rate": [0, 2]}, "setting 'curriculum.pass_rate.1' is 2: "),
+                ({"runs": "r", "weight": "learnble"}, "setting 'curriculum.weight' is 'learnble': "),
+                ({"rums": "r"}, "unknown setting 'curriculum.rums' (did you mean 'runs'?)"),
+            )
+        ],
+        *[
+            ({"kind": "semi-online", "rollout": given}, message)
+            for given, message in (
+                ({"patch": "off-policy"}, "patch off-policy needs either 'rollout.thoughts'"),
+                ({"patch": "off-policy", "thoughts": "t", "server": {"base_urls": "u", "model": "m"}}, "and both are given"),
+                ({"thoughts": "t"}, "thoughts is for patch off-policy, and patch is 'thought-free'"),
+                ({"server": {"base_url": "u"}}, "unknown setting 'rollout.server.base_url' (did you mean 'base_urls'?)"),
+            )
+        ],
         (
             {"batch": {"tasks": 8}, "trainer": {"gradient_accumulation_steps": 2}},
             "trainer.gradient_accumulation_steps is given together with batch",

@@ -13,7 +13,6 @@ from guieval.steps import StepKey
 from guieval.training.building import Parts
 from guieval.training.config import Curriculum, parse_config
 from guieval.training.data.curriculum import Measured, factors, read_measured
-from tests.rows import every_row
 from tests.scripted import ScriptedEngine, make_episode, reply_with, run_scripted
 
 KEYS = [StepKey("demo", "", "a", index) for index in range(5)]
@@ -54,22 +53,6 @@ def test_figures_are_read_from_a_run_of_several_samples(tmp_path: Path) -> None:
     run_scripted(tmp_path / "run", [make_episode("a", [right, right])], ScriptedEngine(policy), samples=4)
     found = read_measured([str(tmp_path / "run")])
     assert {key.step_index: measured.pass_rate for key, measured in found.items()} == {0: 0.5, 1: 0.0}
-
-
-@every_row(
-    ("values", "message"),
-    [
-        ({"runs": []}, "setting 'curriculum.runs' is []: "),
-        ({"runs": "r", "pass_rate": [0.9, 0.1]}, "pass_rate is [0.9, 0.1]: expected the lower bound first"),
-        ({"runs": "r", "pass_rate": [0, 2]}, "setting 'curriculum.pass_rate.1' is 2: "),
-        ({"runs": "r", "weight": "learnble"}, "setting 'curriculum.weight' is 'learnble': "),
-        ({"rums": "r"}, "unknown setting 'curriculum.rums' (did you mean 'runs'?)"),
-    ],
-)
-def test_a_mistake_is_one_sentence(values: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        parse_config({"kind": "grpo", "model": "tiny-policy", "bench": "demo", "curriculum": values})
-    assert message in str(caught.value)
 
 
 def test_a_curriculum_that_leaves_nothing_is_one_sentence(tmp_path: Path) -> None:

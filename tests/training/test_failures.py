@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import re
 import subprocess
@@ -21,7 +20,7 @@ from tests.conftest import REPOSITORY
 from tests.programs import started
 from tests.rows import every_row
 
-from .conftest import Configured, Done, launched
+from .conftest import Configured, Done, launched, log, written
 from .thought_server import Server
 
 
@@ -32,8 +31,7 @@ def sentence(done: Done) -> str:
 
 
 def losses(config: TrainingConfig) -> list[int]:
-    lines = [json.loads(line) for line in (Path(config.out) / "log.jsonl").read_text(encoding="utf-8").splitlines()]
-    return [line["step"] for line in lines if "loss" in line]
+    return [line["step"] for line in log(config) if "loss" in line]
 
 
 class SafetensorError(Exception):
@@ -229,12 +227,8 @@ LAUNCHERS = {
 def test_an_error_of_one_process_ends_the_others(launcher: str, fault: str, configured: Configured) -> None:
     """Soon, though the others would wait for half an hour, and though a thread keeps the failed one from ending."""
     pytest.importorskip("trl")
-    import yaml
-
     config = configured("semi-online", trainer={"max_steps": 9, "save_steps": 1, "per_device_train_batch_size": 4})
-    file = Path(config.out).with_suffix(".yaml")
-    file.write_text(yaml.safe_dump(config.model_dump(mode="json", exclude_unset=True)), encoding="utf-8")
-    arguments = [fault, "guieval", "train", "semi-online", "--config", str(file)]
+    arguments = [fault, "guieval", "train", "semi-online", "--config", written(config)]
     command = [sys.executable, *LAUNCHERS[launcher], "tests.training.faults", *arguments]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
     with started(command, stderr=subprocess.PIPE, env=environment, cwd=REPOSITORY) as running:

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import math
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from guieval.journal import Records
 
@@ -29,9 +24,8 @@ from guieval.training.building import Parts
 from guieval.training.config import TrainingConfig
 from guieval.training.evaluation import Evaluator
 from guieval.training.lockstep import LiveModel, LockstepEngine, _processors
-from tests.conftest import REPOSITORY
 
-from .conftest import Configured, launched
+from .conftest import Configured, by_torchrun, evaluations, launched, log, written
 
 NEUTRAL = {
     **{"repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0},
@@ -49,21 +43,13 @@ def evaluated(config: TrainingConfig, *, batch: int) -> list[dict[str, Any]]:
     assert config.evaluation is not None
     engine = LockstepEngine(parts.weights.checkpoint, batch=batch, seed=config.seed)
     Evaluator(config, config.evaluation, parts.model, engine).evaluate(0, parts.weights.model, parts.weights.processor)
-    return rows(config)
-
-
-def rows(config: TrainingConfig) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (Path(config.out) / "evaluations.jsonl").read_text().splitlines()]
+    return evaluations(config)
 
 
 def by_processes(config: TrainingConfig, wrapper: str, *options: str) -> None:
     """The same by two processes."""
-    file = Path(config.out).with_suffix(".yaml")
-    file.write_text(yaml.safe_dump(config.model_dump(mode="json", exclude_unset=True)), encoding="utf-8")
-    script = [str(Path(__file__).with_name("sharded_evaluation.py")), wrapper, str(file), "3", *options]
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--standalone", *script]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(REPOSITORY)}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=1800)
+    script = str(Path(__file__).with_name("sharded_evaluation.py"))
+    done = by_torchrun([script, wrapper, written(config), "3", *options], processes=2)
     assert done.returncode == 0, done.stderr[:6000]
 
 
@@ -103,7 +89,7 @@ def test_the_figures_are_those_of_one_process(
     several = configured("sft", evaluation=evaluation, out=str(tmp_path / "several"))
     by_processes(several, wrapper)
     (expected,) = evaluated(one, batch=1)
-    assert rows(several) == [expected, {**expected, "step": 1}]
+    assert evaluations(several) == [expected, {**expected, "step": 1}]
     folders = [Path(config.out) / "evaluations" / "step-0" for config in (one, several)]
     assert answers(folders[0]) == answers(folders[1])
 
@@ -112,7 +98,7 @@ def test_no_process_gives_up_while_screenshots_take_long(configured: Configured)
     """Each screenshot takes until there have been rounds for as long as a process waits for another one."""
     config = configured("sft", evaluation={"every": 1, "bench_options": {"split": "test"}, "limit": 2})
     by_processes(config, "whole", "slow")
-    assert [row["steps"] for row in rows(config)] == [rows(config)[0]["steps"]] * 2
+    assert [row["steps"] for row in evaluations(config)] == [evaluations(config)[0]["steps"]] * 2
 
 
 def test_fsdp_trains_and_evaluates(configured: Configured, tmp_path: Path) -> None:
@@ -138,8 +124,7 @@ def test_fsdp_trains_and_evaluates(configured: Configured, tmp_path: Path) -> No
         options = ["--resume"] if name == "fsdp" else []
         done = launched(config, *options, faults=faults, processes=2, environment=environment)
         assert done.returncode == 0, done.stderr[:6000]
-        lines = [json.loads(line) for line in (Path(config.out) / "log.jsonl").read_text().splitlines()]
-        logs.append([[line[key] for key in line if key in ("loss", "reward", "grad_norm", "eval/pg")] for line in lines])
+        logs.append([[line[key] for key in line if key in ("loss", "reward", "grad_norm", "eval/pg")] for line in log(config)])
     assert [pytest.approx(line, rel=1e-4) for line in logs[0]] == logs[1]
 
 
@@ -218,12 +203,7 @@ def test_a_request_that_cannot_be_answered_fails_alone(configured: Configured, s
     assert all(isinstance(each, EngineError) for each in failed)
     assert "the model's context length is" in str(failed[0]) and "0 images are given" in str(failed[1])
     assert all(isinstance(each, EngineError) for each in model.answers([long, blind]))
-
-
-def test_an_unknown_parameter_ends_the_evaluation(configured: Configured, screens: Path) -> None:
-    parts = Parts(configured("sft"))
-    (request,) = requests(parts, screens, {"temperatur": 0.0}, 1)
-    (answer,) = live(parts).answers([request])
+    (answer,) = model.answers(requests(parts, screens, {"temperatur": 0.0}, 1))  # a mistake of the settings ends all
     assert isinstance(answer, FatalEngineError) and "did you mean 'temperature'" in str(answer)
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,13 +15,9 @@ from guieval.training.building import Parts
 from guieval.training.session import train
 from tests.command_line import CommandLine
 
-from .conftest import Configured, launched
+from .conftest import Configured, launched, log
 
 TASKS = 4
-
-
-def log(out: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (out / "log.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 def test_rollouts_are_those_of_an_online_run(configured: Configured) -> None:
@@ -36,7 +30,7 @@ def test_rollouts_are_those_of_an_online_run(configured: Configured) -> None:
         trainer={"max_steps": 1, "num_generations": 2, "per_device_train_batch_size": 2 * TASKS, "top_k": 1},
     )
     train(config)
-    start, trained = [line for line in log(Path(config.out)) if "eval/success" in line or "reward" in line]
+    start, trained = [line for line in log(config) if "eval/success" in line or "reward" in line]
     assert trained["online/success"] == pytest.approx(start["eval/success"])
     assert trained["online/progress"] == pytest.approx(start["eval/progress"])
     assert trained["online/steps"] == pytest.approx(start["eval/steps"])
@@ -74,7 +68,7 @@ def test_two_processes_agree(configured: Configured) -> None:
     config = configured("online", trainer={"max_steps": 1, "per_device_train_batch_size": 4})
     done = launched(config, processes=2)
     assert done.returncode == 0, done.stderr[:6000]
-    (line,) = [line for line in log(Path(config.out)) if "reward" in line]
+    (line,) = [line for line in log(config) if "reward" in line]
     assert 0 < line["online/progress"] < 1 and line["online/environment_failures"] == 0
 
 

@@ -26,7 +26,7 @@ from guieval.training.session import train
 from guieval.training.weights import checkpoint_of
 from tests.command_line import CommandLine
 
-from .conftest import Configured
+from .conftest import Configured, log
 
 SHIPPED = config_folder() / "training"
 ONE = Launch(1, "ddp")
@@ -276,8 +276,7 @@ def test_steps_are_those_of_the_training(kind: str, given: dict[str, Any], confi
     config = configured(kind, **given)
     plan = make_plan(Parts(config), ONE)
     train(config)
-    lines = [json.loads(line) for line in (Path(config.out) / "log.jsonl").read_text().splitlines()]
-    assert plan.batch.total == plan.batch.steps == max(line["step"] for line in lines)
+    assert plan.batch.total == plan.batch.steps == max(line["step"] for line in log(config))
 
 
 @pytest.mark.parametrize("name", ["ddp", "fsdp2", "zero3"])

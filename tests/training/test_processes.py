@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,7 @@ import torch
 
 from guieval.training.building import Parts
 from guieval.training.config import parse_config
-from tests.conftest import REPOSITORY
+from tests.training.conftest import by_torchrun, small_training
 from tests.training.one_gradient import gradient
 
 LOSSES = ("dapo", "grpo", "dr_grpo")
@@ -26,26 +24,25 @@ LOSSES = ("dapo", "grpo", "dr_grpo")
 @pytest.fixture(scope="module")
 def values(policy: Path, screens: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """A batch of two episodes x 4 rollouts, whose rows take several passes, with a reference model and without clipping."""
-    data = {"bench": "demo-icons", "bench_options": {"split": "train", "episodes": 40}, "data": str(screens), "limit": 4}
     trainer: dict[str, Any] = {
         "per_device_train_batch_size": 2,
-        "num_generations": 4,
-        "max_completion_length": 32,
+        "gradient_accumulation_steps": None,
         "max_steps": 1,
+        "learning_rate": None,
     }
-    trainer |= {"beta": 0.01, "max_grad_norm": 0.0, "optim": "sgd", "save_strategy": "no"}
-    return {
-        "kind": "semi-online",
-        "model": "tiny-policy",
-        "model_path": str(policy),
-        **data,
-        "batch": {"tasks": 2},
-        "reward": {"name": "ui-s1-lenient"},
-        "rollout": {"patch": "thought-free", "budget": None},
-        "dynamic_sampling": None,
-        "trainer": trainer,
-        "out": str(tmp_path_factory.mktemp("training")),
-    }
+    trainer |= {"beta": 0.01, "max_grad_norm": 0.0, "optim": "sgd", "save_strategy": "no", "save_steps": None}
+    config = small_training(
+        "semi-online",
+        policy,
+        screens,
+        out=str(tmp_path_factory.mktemp("training")),
+        limit=4,
+        batch={"tasks": 2},
+        rollout={"patch": "thought-free", "budget": None},
+        dynamic_sampling=None,
+        trainer=trainer,
+    )
+    return config.model_dump(mode="json", exclude_unset=True)
 
 
 @pytest.fixture(scope="module")
@@ -75,9 +72,8 @@ def test_any_number_of_processes_gives_one_gradient(
 ) -> None:
     torch.save(rollouts, tmp_path / "rows.pt")
     (tmp_path / "training.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", str(processes), "--standalone", "-m"]
-    command += ["tests.training.one_gradient", *(str(tmp_path / name) for name in ("training.yaml", "rows.pt", "out.pt"))]
-    done = subprocess.run([*command, *LOSSES], capture_output=True, text=True, cwd=REPOSITORY)
+    words = ["-m", "tests.training.one_gradient", *(str(tmp_path / name) for name in ("training.yaml", "rows.pt", "out.pt"))]
+    done = by_torchrun([*words, *LOSSES], processes)
     assert done.returncode == 0, done.stderr[-3000:]
     found = torch.load(tmp_path / "out.pt")
     for loss in LOSSES:

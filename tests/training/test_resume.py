@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from guieval.training.checkpoints import checkpoints, discard_after, keep_until,
 from guieval.training.config import TrainingConfig
 from tests.rows import every_row
 
-from .conftest import Configured, launched
+from .conftest import Configured, json_lines, launched
 
 TIMES = {"step_time", "train_runtime", "train_samples_per_second", "train_steps_per_second", "train_tokens_per_second"}
 
@@ -28,8 +27,7 @@ def written(out: Path, *steps: int, complete: bool = True) -> None:
 
 
 def lines(file: Path) -> list[dict[str, Any]]:
-    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    return [{name: value for name, value in row.items() if name not in TIMES} for row in rows]
+    return [{name: value for name, value in row.items() if name not in TIMES} for row in json_lines(file)]
 
 
 def result(config: TrainingConfig) -> tuple[Any, ...]:

@@ -2,46 +2,45 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from guieval.analysis.training_curves import training_curves
-from guieval.errors import UsageError
 from guieval.training.sidecar import _add, evaluate_checkpoints
 from tests.command_line import CommandLine
+from tests.rows import every_row
 
-from .conftest import Configured
+from .conftest import Configured, evaluations, json_lines
 
 EVALUATION: dict[str, Any] = {"bench_options": {"split": "test"}, "limit": 3}
 
 
-def rows(out: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (out / "evaluations.jsonl").read_text(encoding="utf-8").splitlines()]
-
-
-def test_a_folder_without_a_training_is_a_sentence(guieval: CommandLine, tmp_path: Path) -> None:
-    assert "holds no training: expected training.yaml" in guieval.sentence("evaluate-training", tmp_path)
-
-
-def test_damaged_settings_are_a_sentence(guieval: CommandLine, tmp_path: Path) -> None:
-    (tmp_path / "training.yaml").write_text("{kind: [", encoding="utf-8")
-    assert "training.yaml' is damaged: " in guieval.sentence("evaluate-training", tmp_path)
+@every_row(
+    ("settings", "message"),
+    [
+        (None, "holds no training: expected training.yaml"),
+        ("{kind: [", "training.yaml' is damaged: "),
+        (
+            "{kind: sft, model: tiny-policy, bench: demo-icons}",
+            "has no evaluation settings: train with --set evaluation.sidecar=true",
+        ),
+    ],
+)
+def test_a_folder_that_holds_no_such_training_is_a_sentence(
+    guieval: CommandLine, tmp_path: Path, settings: str | None, message: str
+) -> None:
+    if settings is not None:
+        (tmp_path / "training.yaml").write_text(settings, encoding="utf-8")
+    assert message in guieval.sentence("evaluate-training", tmp_path)
 
 
 def test_a_torn_line_costs_no_other(tmp_path: Path) -> None:
     whole = ['{"step": 8, "pg": 0.5}', '{"step": 16, "pg": 0.6}']
     (tmp_path / "evaluations.jsonl").write_text("\n".join([whole[1], '{"step": 24, "p', whole[0]]), encoding="utf-8")
     _add(tmp_path, {"step": 12, "pg": 0.55})
-    assert [row["step"] for row in rows(tmp_path)] == [8, 12, 16]
-
-
-def test_a_training_without_an_evaluation_is_a_sentence(tmp_path: Path) -> None:
-    (tmp_path / "training.yaml").write_text("{kind: sft, model: tiny-policy, bench: demo-icons}", encoding="utf-8")
-    with pytest.raises(UsageError, match=r"has no evaluation settings: train with --set evaluation\.sidecar=true"):
-        list(evaluate_checkpoints(tmp_path))
+    assert [row["step"] for row in json_lines(tmp_path / "evaluations.jsonl")] == [8, 12, 16]
 
 
 @pytest.mark.parametrize("kind", ["sft", "online"])
@@ -59,8 +58,8 @@ def test_figures_are_those_of_an_evaluation_in_the_training(
     assert not (tmp_path / "beside" / "evaluations").exists()
     done = guieval("evaluate-training", tmp_path / "beside")  # the lines before are the trainings'
     assert done.code == 0 and [line.partition(":")[0] for line in done.out.splitlines()[-2:]] == ["step 1", "step 2"], done
-    expected = [row for row in rows(tmp_path / "in") if row["step"]]
-    assert rows(tmp_path / "beside") == expected
+    expected = [row for row in evaluations(within) if row["step"]]
+    assert evaluations(beside) == expected
     again = guieval("evaluate-training", tmp_path / "beside")
     assert again.out == "every checkpoint is evaluated\n"
     (curves,) = training_curves([tmp_path / "beside"])

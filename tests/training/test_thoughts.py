@@ -28,6 +28,7 @@ from tests.scripted import ScriptedModel
 from .thought_server import Server
 
 UI_S1 = "qwen2.5-vl-7b-ui-s1"
+DEMO = ("--model", UI_S1, "--bench", "demo", "--split", "all")
 STEPS = list(load_benchmark("demo").load(next(iter(load_benchmark("demo").index()))).steps)
 
 
@@ -50,20 +51,7 @@ def test_the_command_writes_what_a_server_thinks_and_asks_each_step_once(
     by: str, server: Server, guieval: CommandLine, tmp_path: Path
 ) -> None:
     out = tmp_path / "thoughts.jsonl"
-    given: list[str | Path] = [
-        "thoughts",
-        out,
-        "--by",
-        by,
-        "--model",
-        UI_S1,
-        "--bench",
-        "demo",
-        "--split",
-        "all",
-        "--limit",
-        "2",
-    ]
+    given: list[str | Path] = ["thoughts", out, "--by", by, *DEMO, "--limit", "2"]
     asked: list[str | Path] = [*given, "--base-url", server.url, "--served-model", "other-model"]
     done = guieval(*asked)
     assert done.code == 0, done.err
@@ -78,7 +66,7 @@ def test_the_command_writes_what_a_server_thinks_and_asks_each_step_once(
 
 def test_a_thought_of_the_wrong_form_is_asked_for_again(guieval: CommandLine, tmp_path: Path) -> None:
     server = Server("<think>Bad <action> form</think>", "<think>Good.</think>")
-    given = ["--model", UI_S1, "--bench", "demo", "--split", "all", "--limit", "1", "--concurrency", "1"]
+    given = [*DEMO, "--limit", "1", "--concurrency", "1"]
     sampled = ["--base-url", server.url, "--set", "sampling.temperature=1.0"]
     done = guieval("thoughts", tmp_path / "a.jsonl", *given, *sampled)
     once = guieval("thoughts", tmp_path / "b.jsonl", *given, *sampled, "--tries", "1")
@@ -163,18 +151,3 @@ def test_a_file_that_holds_no_thoughts_is_one_sentence(tmp_path: Path) -> None:
         read_thoughts_file(tmp_path / "t.jsonl")
     with pytest.raises(UsageError, match="cannot be read: No such file"):
         read_thoughts_file(tmp_path / "none.jsonl")
-
-
-@every_row(
-    ("rollout", "message"),
-    [
-        ({"patch": "off-policy"}, "patch off-policy needs either 'rollout.thoughts'"),
-        ({"patch": "off-policy", "thoughts": "t", "server": {"base_urls": "u", "model": "m"}}, "and both are given"),
-        ({"thoughts": "t"}, "thoughts is for patch off-policy, and patch is 'thought-free'"),
-        ({"server": {"base_url": "u"}}, "unknown setting 'rollout.server.base_url' (did you mean 'base_urls'?)"),
-    ],
-)
-def test_settings_of_off_policy_patches_fit_together(rollout: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        parse_config({"kind": "semi-online", "model": UI_S1, "bench": "demo", "rollout": rollout})
-    assert message in str(caught.value)

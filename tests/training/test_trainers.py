@@ -14,43 +14,27 @@ from tests.scripted import opened_run
 pytest.importorskip("trl")
 
 import torch
-from trl import GRPOTrainer
 
 from guieval.errors import UsageError
 from guieval.journal import Records
 from guieval.rewards.rollout import SemiOnlineRollout
 from guieval.running.config import RunConfig
+from guieval.running.runner import Runner
 from guieval.training.building import Parts
 from guieval.training.checkpoints import mark
 from guieval.training.config import TrainingConfig
 from guieval.training.evaluation import figures
-from guieval.training.guard import check_trainer
 from guieval.training.session import train
 from guieval.training.trainers.groups import Batch
 from guieval.training.trainers.rows import Row
 
-from .conftest import EPISODES, Configured
+from .conftest import EPISODES, Configured, evaluations, in_training, launched, log
 
 RL = ("grpo", "semi-online")
 
 
-def log(config: TrainingConfig) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (Path(config.out) / "log.jsonl").read_text().splitlines()]
-
-
 def logged(config: TrainingConfig, name: str) -> list[float]:
     return [line[name] for line in log(config) if name in line]
-
-
-def evaluations(config: TrainingConfig) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (Path(config.out) / "evaluations.jsonl").read_text().splitlines()]
-
-
-def trainer_in_training(config: TrainingConfig) -> Any:
-    trainer = Parts(config).trainer()
-    trainer.model.train()
-    trainer.current_gradient_accumulation_steps = config.trainer["gradient_accumulation_steps"]
-    return trainer
 
 
 def generated(trainer: Any, tasks: list[int]) -> Batch:
@@ -68,13 +52,16 @@ def gradients(trainer: Any, batch: Batch) -> Any:
     return torch.cat([weight.grad.flatten() for weight in trainer.model.parameters() if weight.grad is not None])
 
 
-def test_the_installed_trl_is_a_supported_one() -> None:
-    check_trainer(GRPOTrainer)
+def tiny_run(directory: Path, weights: Path, screens: Path, split: str, **settings: Any) -> Runner:
+    """A run over eight episodes with these weights, not yet begun."""
+    bench = {"bench": "demo-icons", "bench_options": {"split": split, "episodes": EPISODES}, "data": str(screens), "limit": 8}
+    how = {"model": "tiny-policy", "engine": "transformers", "model_path": str(weights)}
+    return opened_run(RunConfig(**{**how, **bench, **settings}), directory)
 
 
 @pytest.mark.parametrize("kind", RL)
 def test_a_batch_is_what_trl_trains_on(kind: str, configured: Configured) -> None:
-    trainer = trainer_in_training(configured(kind, dynamic_sampling=None, trainer={"steps_per_generation": 3}))
+    trainer = in_training(configured(kind, dynamic_sampling=None, trainer={"steps_per_generation": 3}))
     batch = generated(trainer, [0, 1])
     rows, metrics = rows_of(batch), trainer._metrics["train"]
     assert batch.trained == len(rows) == metrics["rows/trained"][0] and metrics["rows/useful_share"] == [1.0]
@@ -118,29 +105,17 @@ def test_prompts_are_those_of_the_evaluation(kind: str, configured: Configured, 
     assert torch.equal(grid, sent["image_grid_thw"])
 
 
-def test_fillers_change_no_gradient(configured: Configured) -> None:
-    trainer = trainer_in_training(configured("semi-online", dynamic_sampling=None, rollout={"budget": None}))
-    batch = generated(trainer, [0, 1])
-    rows, filler = rows_of(batch), trainer._answers.filler()
-    assert any(row.advantage for row in rows)
-    alone = gradients(trainer, batch)
-    assert alone.abs().max() > 0
-    with_fillers = Batch([[*rows, *[filler] * 3]], batch.trained, batch.tokens)
-    assert torch.allclose(gradients(trainer, with_fillers), alone, atol=1e-6)
-    assert not gradients(trainer, Batch([[filler] * 3], 0, 0)).any()
-    assert len(filler.prompt) < min(len(row.prompt) for row in rows)
-
-
 @pytest.mark.parametrize("loss", ["grpo", "dr_grpo", "dapo"])
 def test_micro_batches_and_fillers_change_no_gradient(loss: str, configured: Configured) -> None:
     """However many rows a pass has, and however a batch is filled up, each row that counts weighs the same."""
-    trainer = trainer_in_training(
+    trainer = in_training(
         configured("semi-online", dynamic_sampling=None, rollout={"budget": None}, trainer={"loss_type": loss}, limit=2)
     )
     batch = generated(trainer, [0, 1])
     (rows,) = batch.chunks
     assert len(rows) > 7 and any(row.advantage for row in rows)
     fillers = [trainer._answers.filler()] * 3
+    assert len(fillers[0].prompt) < min(len(row.prompt) for row in rows)
     trainer.args.per_device_train_batch_size = 1000
     expected = gradients(trainer, batch)
     assert expected.abs().max() > 0
@@ -148,16 +123,17 @@ def test_micro_batches_and_fillers_change_no_gradient(loss: str, configured: Con
         trainer.args.per_device_train_batch_size = most
         got = gradients(trainer, Batch([filled], batch.trained, batch.tokens))
         assert torch.allclose(got, expected, atol=1e-6)
+    assert not gradients(trainer, Batch([fillers], 0, 0)).any()
 
 
 def test_only_what_is_missing_is_drawn_again(configured: Configured) -> None:
     everything = {"eta": 1e6, "most_draws": 3}
-    trainer = trainer_in_training(configured("semi-online", dynamic_sampling=everything))
+    trainer = in_training(configured("semi-online", dynamic_sampling=everything))
     batch = generated(trainer, [0, 1])
     assert trainer._metrics["train"]["dynamic_sampling/groups_drawn"] == [6.0]  # three batches of two
     assert batch.trained == 0 and not any(row.counts for row in rows_of(batch))
     assert not gradients(trainer, batch).any()
-    trainer = trainer_in_training(configured("grpo", dynamic_sampling={"eta": 0.0, "most_draws": 5}))
+    trainer = in_training(configured("grpo", dynamic_sampling={"eta": 0.0, "most_draws": 5}))
     drawn: list[list[int]] = []
     groups = trainer._groups
 
@@ -176,16 +152,14 @@ def test_only_what_is_missing_is_drawn_again(configured: Configured) -> None:
 
 
 def test_long_prompts_teach_nothing(configured: Configured) -> None:
-    trainer = trainer_in_training(configured("semi-online", dynamic_sampling=None, max_prompt_length=20))
+    trainer = in_training(configured("semi-online", dynamic_sampling=None, max_prompt_length=20))
     batch = generated(trainer, [0, 1])
     assert batch.trained == 0 and trainer._metrics["train"]["rows/trained"] == [0.0]
 
 
 def test_on_policy_patches_are_thoughts_of_the_policy(configured: Configured) -> None:
     """After a patch the prompt holds a thought where the policy gave one, and the reference's action in any case."""
-    parts = Parts(configured("semi-online", dynamic_sampling=None, rollout={"patch": "on-policy", "budget": None}))
-    trainer = parts.trainer()
-    trainer.model.train()
+    trainer = in_training(configured("semi-online", dynamic_sampling=None, rollout={"patch": "on-policy", "budget": None}))
     seen: list[Any] = []
     trainer._log = seen.extend
     generated(trainer, [0, 1])
@@ -241,11 +215,6 @@ def test_a_resumed_training_is_the_same_as_one_without_a_break(kind: str, config
     assert weights[0] == weights[1]
 
 
-def test_nothing_to_resume_is_a_sentence(configured: Configured) -> None:
-    with pytest.raises(UsageError, match="there is nothing to resume"):
-        train(configured("sft"), resume=True)
-
-
 def test_an_evaluation_in_training_is_that_of_the_saved_weights(
     configured: Configured, policy: Path, screens: Path, tmp_path: Path
 ) -> None:
@@ -260,21 +229,7 @@ def test_an_evaluation_in_training_is_that_of_the_saved_weights(
     trainer = {"learning_rate": 1e-4}
     config = configured("sft", model_path=str(tmp_path / "policy"), evaluation=evaluation, trainer=trainer)
     final = train(config)
-    options = {"split": "test", "episodes": EPISODES}
-    run = opened_run(
-        RunConfig(
-            model="tiny-policy",
-            bench="demo-icons",
-            bench_options=options,
-            data=str(screens),
-            mode="sop",
-            limit=8,
-            engine="transformers",
-            model_path=str(final),
-            sampling={"temperature": 0.0},
-        ),
-        tmp_path / "run",
-    )
+    run = tiny_run(tmp_path / "run", final, screens, "test", mode="sop", sampling={"temperature": 0.0})
     outcome = run.execute(resume=False)
 
     def answers(folder: Path) -> dict[str, str | None]:
@@ -303,19 +258,7 @@ def test_supervised_loss_falls(configured: Configured) -> None:
 
 def test_a_model_learns_from_its_own_right_replies(configured: Configured, screens: Path, policy: Path, tmp_path: Path) -> None:
     """Distillation: exactly the exact replies of a run, thoughts kept, each under the prompt it was given."""
-    run = opened_run(
-        RunConfig(
-            model="tiny-policy",
-            bench="demo-icons",
-            bench_options={"split": "train", "episodes": EPISODES},
-            data=str(screens),
-            mode="soeval",
-            limit=8,
-            engine="transformers",
-            model_path=str(policy),
-        ),
-        tmp_path / "run",
-    )
+    run = tiny_run(tmp_path / "run", policy, screens, "train", mode="soeval")
     run.execute(resume=False)
     exact = {str(each.task.key): each for each in Records(tmp_path / "run") if each.sample.outcome.exact_match}
     config = configured("sft", journal=str(tmp_path / "run"))
@@ -332,30 +275,12 @@ def test_a_model_learns_from_its_own_right_replies(configured: Configured, scree
 
 
 @pytest.mark.parametrize("processes", [2, 4])
-def test_processes_share_groups_and_agree(processes: int, configured: Configured, tmp_path: Path) -> None:
+def test_processes_share_groups_and_agree(processes: int, configured: Configured) -> None:
     """Three groups of four over two or four processes: some groups lie on several, and all compute equally many rows."""
-    import subprocess
-    import sys
-
-    import yaml
-
     rollout = {"patch": "on-policy", "budget": 1}
     trainer = {"max_steps": 1, "per_device_train_batch_size": 12 // processes, "beta": 0.01, "save_strategy": "no"}
     config = configured("semi-online", rollout=rollout, trainer=trainer)
-    file = tmp_path / "training.yaml"
-    file.write_text(yaml.safe_dump(config.model_dump(mode="json", exclude_unset=True)), encoding="utf-8")
-    launched = [
-        sys.executable,
-        "-m",
-        "torch.distributed.run",
-        "--nproc_per_node",
-        str(processes),
-        "--master_port",
-        "0",
-        "--standalone",
-    ]
-    command = [*launched, "-m", "guieval", "train", "semi-online", "--config", str(file)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = launched(config, processes=processes)
     assert done.returncode == 0, done.stderr[-3000:]
     (line,) = [line for line in log(config) if "loss" in line]
     assert line["dynamic_sampling/groups_drawn"] >= 3
@@ -366,6 +291,8 @@ def test_processes_share_groups_and_agree(processes: int, configured: Configured
 
 
 def test_a_folder_that_cannot_be_used_is_a_sentence(configured: Configured, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is nothing to resume"):
+        train(configured("sft"), resume=True)
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(UsageError, match="which is a file: expected a folder"):
         train(configured("sft", out=str(tmp_path / "file")))
@@ -412,7 +339,7 @@ def test_off_policy_patches_hold_the_thoughts_that_are_given(configured: Configu
     lines = [json.dumps({"step": str(data.step(place).key), "thought": "It is the next icon."}) for place in data.steps]
     (tmp_path / "thoughts.jsonl").write_text("\n".join(lines), encoding="utf-8")
     patched = {"patch": "off-policy", "budget": 2, "thoughts": str(tmp_path / "thoughts.jsonl")}
-    trainer = trainer_in_training(configured("semi-online", dynamic_sampling=None, rollout=patched))
+    trainer = in_training(configured("semi-online", dynamic_sampling=None, rollout=patched))
     rollouts = [SemiOnlineRollout(data.episode(place)[0], trainer._policy) for place in data.episodes[:8]]
     trainer._roll_out(rollouts)
     thoughts = {step.thought for rollout in rollouts for step in rollout.steps[:-1] if step.patched}

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 
 pytest.importorskip("trl")
@@ -13,7 +10,7 @@ from trl.rewards import get_soft_overlong_punishment
 
 from guieval.rewards import Overlong
 from guieval.training.session import train
-from tests.training.conftest import Configured
+from tests.training.conftest import Configured, log
 
 
 def test_the_punishment_is_trls() -> None:
@@ -31,7 +28,7 @@ def test_the_log_has_reward_beside_exact_match_and_warns(kind: str, configured: 
         kind, reward={**settings, "overlong": overlong}, reward_watch={"every": 1, "window": 1}, dynamic_sampling=None
     )
     train(config)
-    lines = [json.loads(line) for line in (Path(config.out) / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+    lines = log(config)
     steps = [line for line in lines if "watch/reward" in line]
     assert [line["step"] for line in steps] == [1, 2] and all("loss" in line for line in steps)
     for line in steps:

@@ -47,21 +47,28 @@ class ScriptedServer:
         return TokenOutput(token_ids=ids, log_probs=[-0.5] * len(ids), extra_fields=weights)
 
 
-class HalfRight:
-    """A policy that knows the episodes and is right about every other time, by a seed; it travels to verl's worker processes.
+class _ByTheDice:
+    """A policy that is right about every other time, by a seed; it travels to verl's worker processes."""
 
-    ``never`` holds goals at which it is always wrong, so that their rollouts do not differ.
-    """
-
-    def __init__(self, tokenizer: Path, episodes: Sequence[Episode], *, never: Sequence[str] = ()) -> None:
-        self._tokenizer, self._episodes, self._never = tokenizer, list(episodes), list(never)
-        self._dice = random.Random(1)
+    def __init__(self, tokenizer: Path) -> None:
+        self._tokenizer, self._dice = tokenizer, random.Random(1)
 
     async def generate(self, request_id: str, *, prompt_ids: Sequence[int], **others: Any) -> Any:
         from verl.utils.tokenizer import hf_tokenizer
 
         server = ScriptedServer(hf_tokenizer(str(self._tokenizer)), self._say)
         return await server.generate(request_id, prompt_ids=prompt_ids, **others)
+
+    def _say(self, number: int, prompt: str) -> str:
+        raise NotImplementedError
+
+
+class HalfRight(_ByTheDice):
+    """It knows the episodes; ``never`` holds goals at which it is always wrong, so that their rollouts do not differ."""
+
+    def __init__(self, tokenizer: Path, episodes: Sequence[Episode], *, never: Sequence[str] = ()) -> None:
+        super().__init__(tokenizer)
+        self._episodes, self._never = list(episodes), list(never)
 
     def _say(self, number: int, prompt: str) -> str:
         episode = next(each for each in self._episodes if each.steps[0].instruction in prompt)
@@ -71,18 +78,12 @@ class HalfRight:
         return load_model("qwen2.5-vl-7b-ui-s1").render(task, task.action, "seen")
 
 
-class Chance:
-    """A policy that gives the right first reply to each goal of ``right`` at every other time, by a seed."""
+class Chance(_ByTheDice):
+    """It knows the right first reply to each goal of ``right``."""
 
     def __init__(self, tokenizer: Path, right: Mapping[str, str]) -> None:
-        self._tokenizer, self._right = tokenizer, dict(right)
-        self._dice = random.Random(1)
-
-    async def generate(self, request_id: str, *, prompt_ids: Sequence[int], **others: Any) -> Any:
-        from verl.utils.tokenizer import hf_tokenizer
-
-        server = ScriptedServer(hf_tokenizer(str(self._tokenizer)), self._say)
-        return await server.generate(request_id, prompt_ids=prompt_ids, **others)
+        super().__init__(tokenizer)
+        self._right = dict(right)
 
     def _say(self, number: int, prompt: str) -> str:
         right = next(reply for goal, reply in self._right.items() if goal in prompt)

@@ -20,6 +20,7 @@ from guieval.training.verl.records import RowRecord, figures, group_is_kept, row
 from guieval.training.verl.rows import read_place, write_rows
 from guieval.training.verl.settings import read_settings
 from tests.scripted import ScriptedEngine, reply_with, run_scripted
+from tests.training_verl.conftest import read_rows
 
 MEAN = AdvantageSettings(normalise="mean")
 
@@ -65,7 +66,7 @@ def test_figures_are_means_over_steps_and_over_rollouts() -> None:
 
 
 def test_rows_say_where_their_episode_is(data: TrainingData, rows: Path) -> None:
-    lines = [json.loads(line) for line in (rows / "rows.jsonl").read_text(encoding="utf-8").splitlines()]
+    lines = read_rows(rows)
     assert [line["extra_info"]["index"] for line in lines] == [0, 1, 2, 3]
     for number, line in enumerate(lines):
         place = read_place(line["extra_info"])
@@ -77,7 +78,7 @@ def test_rows_say_where_their_episode_is(data: TrainingData, rows: Path) -> None
 
 def test_one_row_a_step_carries_the_step_as_ground_truth(data: TrainingData, tmp_path: Path) -> None:
     count = write_rows(data, tmp_path, steps=True)
-    lines = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text(encoding="utf-8").splitlines()]
+    lines = read_rows(tmp_path)
     assert count == len(lines) == sum(len(data.episode(number)) for number in range(4))
     for line in lines:
         place = read_place(line["extra_info"])
@@ -93,13 +94,15 @@ def test_rows_are_those_of_a_sample_set_as_often_as_their_weight_says(tmp_path: 
     made = CliRunner().invoke(app, ["rows", str(tmp_path / "rows"), "--bench", "demo", *chosen])
     assert made.exit_code == 0, made.output
     assert "3 rows" in made.output
-    lines = (tmp_path / "rows" / "rows.jsonl").read_text(encoding="utf-8").splitlines()
-    places = [read_place(json.loads(line)["extra_info"]) for line in lines]
+    places = [read_place(line["extra_info"]) for line in read_rows(tmp_path / "rows")]
     assert {place.step for place in places} == {0, 1} and {place.episode.key for place in places} == {key}
     for arguments, message in (
         (["--weight", "0"], "setting 'weight' is 0.0: "),
         (["--sample-set", "none.json"], "the sample set 'none.json' cannot be read"),
         (["--limit", "9999"], "9,999 episodes of demo are to be trained on"),
+        (["--online", "--steps"], "--steps is for recorded episodes"),
+        (["--max-steps", "3"], "--max-steps is for --online"),
+        (["--bench", "demo-icons", "--online", "--option", "episodess=3"], "did you mean 'episodes'?"),
     ):
         refused = CliRunner().invoke(app, ["rows", str(tmp_path / "others"), "--bench", "demo", *arguments])
         assert isinstance(refused.exception, UsageError) and message in str(refused.exception)
@@ -120,8 +123,8 @@ def test_rows_follow_a_curriculum(tmp_path: Path) -> None:
     given = ["rows", str(tmp_path / "rows"), "--bench", "demo", "--split", "all", "--steps", *told]
     made = CliRunner().invoke(app, given)
     assert made.exit_code == 0, made.exception
-    (line,) = (tmp_path / "rows" / "rows.jsonl").read_text(encoding="utf-8").splitlines()
-    place = read_place(json.loads(line)["extra_info"])
+    (line,) = read_rows(tmp_path / "rows")
+    place = read_place(line["extra_info"])
     assert (place.episode.key, place.step) == (episode.key, 0)
     refused = CliRunner().invoke(app, [*given[:1], str(tmp_path / "no"), *given[2:], "--curriculum", "pass_rat=1"])
     assert "unknown setting 'curriculum.pass_rat' (did you mean 'pass_rate'?)" in str(refused.exception)
@@ -139,7 +142,7 @@ def test_a_row_of_another_kind_is_named(extra_info: Any) -> None:
 
 
 def test_an_episode_that_is_not_there_is_named(rows: Path, tmp_path: Path) -> None:
-    info = json.loads((rows / "rows.jsonl").read_text(encoding="utf-8").splitlines()[0])["extra_info"]
+    info = read_rows(rows)[0]["extra_info"]
     with pytest.raises(UsageError, match="must be seen under this path from every node"):
         read_place({**info, "episodes": str(tmp_path / "gone.jsonl")})
     with pytest.raises(UsageError, match="at byte 7 of"):

@@ -168,10 +168,11 @@ def test_the_cap_is_of_each_batch(make: Any) -> None:
     assert uids == {"task12", "task13", "task14", "task15"}
 
 
-def test_validation_is_not_filtered(make: Any) -> None:
-    store, buffer = make(lambda number: FLAT)
+@pytest.mark.parametrize(("kind", "drawn"), [("make", BATCH), ("make_async", 2 * BATCH)])
+def test_validation_is_not_filtered(kind: str, drawn: int, request: pytest.FixtureRequest) -> None:
+    store, buffer = request.getfixturevalue(kind)(lambda number: FLAT)
     uids, metrics = sampled(buffer, "val")
-    assert len(uids) == BATCH and store.asked == [BATCH] and metrics == {}
+    assert len(uids) == BATCH and store.asked == [drawn] and metrics == {}
 
 
 def test_a_group_without_a_step_is_replaced_even_at_the_cap(make: Any) -> None:
@@ -221,9 +222,3 @@ def test_the_number_that_could_be_sampled_is_asked_without_dropping(make_async: 
     store, buffer = make_async(lambda number: FLAT if number < 3 else WIDE)
     assert buffer.get_sampleable_count(1, "train") == 2 * BATCH - 3
     assert store.asked == [2 * BATCH] and sum("_" not in uid for uid in store.tags) == 2 * BATCH
-
-
-def test_asynchronous_validation_is_not_filtered(make_async: Any) -> None:
-    store, buffer = make_async(lambda number: FLAT)
-    uids, metrics = sampled(buffer, "val")
-    assert len(uids) == BATCH and store.asked == [2 * BATCH] and metrics == {}

@@ -33,7 +33,7 @@ from guieval.training.verl.rows import write_rows, write_tasks
 from guieval.training.verl.settings import read_settings
 from guieval.training.verl.trainer import GuiColocateAsyncTrainer, GuiSemiOnline, GuiSemiOnlineTrainer
 from tests.conftest import REPOSITORY
-from tests.training_verl.conftest import Compose
+from tests.training_verl.conftest import Compose, read_rows
 from tests.training_verl.scripted_server import Chance, HalfRight
 from tests.training_verl.test_with_online_loop import EVERY_STEP, SEED, right
 
@@ -108,6 +108,14 @@ def opened(kind: type[GuiSemiOnline], config: Any, server: Any) -> Iterator[GuiS
             tq.kv_clear(keys=list(items), partition_id=partition)
 
 
+def compared(trainer: Any, batch: Any, metrics: dict[str, Any], *fields: str) -> tuple[Any, Any]:
+    """The batch with advantages, as if the weights were still those that sampled it, and fields of its rows."""
+    found = tq.kv_batch_get(keys=batch.keys, partition_id="train", select_fields=["rollout_log_probs"])
+    old = TensorDict({"old_log_probs": found["rollout_log_probs"]}, batch_size=len(batch.keys))
+    batch = trainer._compute_advantage(tq.kv_batch_put(keys=batch.keys, partition_id="train", fields=old), metrics)
+    return batch, tq.kv_batch_get(keys=batch.keys, partition_id="train", select_fields=list(fields))
+
+
 @pytest.fixture(scope="module", params=[GuiSemiOnlineTrainer, GuiColocateAsyncTrainer], ids=lambda kind: kind.mode)
 def trainer(
     request: pytest.FixtureRequest,
@@ -140,15 +148,8 @@ def test_a_step_from_rows_to_advantages(trainer: GuiSemiOnline, data: TrainingDa
     _every_screenshot_has_its_tokens(trainer, batch)
     batch = trainer._balance_batch(batch, metrics)
     assert len(batch.keys) % (ROLLOUTS * MINI_BATCHES * 2) == 0 and len(batch.keys) > asked
-    fields = ["rollout_log_probs", "rm_scores"]
-    found = tq.kv_batch_get(keys=batch.keys, partition_id="train", select_fields=fields)
-    old = TensorDict({"old_log_probs": found["rollout_log_probs"]}, batch_size=len(batch.keys))
-    batch = tq.kv_batch_put(keys=batch.keys, partition_id="train", fields=old)
-
-    batch = trainer._compute_advantage(batch, metrics)
-    found = tq.kv_batch_get(
-        keys=batch.keys, partition_id="train", select_fields=["advantages", "returns", "response_mask", "extra_fields"]
-    )
+    fields = ("advantages", "returns", "response_mask", "rm_scores", "extra_fields")
+    batch, found = compared(trainer, batch, metrics, *fields)
     sessions: defaultdict[tuple[str, int], list[tuple[RowRecord, torch.Tensor]]] = defaultdict(list)
     for tag, fields_, tokens, mask in zip(
         batch.tags, found["extra_fields"], found["advantages"].unbind(), found["response_mask"].unbind(), strict=True
@@ -224,8 +225,7 @@ def test_a_step_of_online_rl(running: None, compose: Compose, policy: Path, tmp_
     options = {"episodes": 2, "seed": SEED, "split": "train"}
     tasks = open_tasks(Source(bench="demo-icons", bench_options=options), tmp_path, 0)
     write_tasks(tasks, tmp_path / "rows", options=options)
-    written = [json.loads(line) for line in (tmp_path / "rows" / "rows.jsonl").read_text(encoding="utf-8").splitlines()]
-    replies = {row["prompt"][0]["content"]: right(row, 0) for row in written}
+    replies = {row["prompt"][0]["content"]: right(row, 0) for row in read_rows(tmp_path / "rows")}
     judged = ("guieval.model=qwen2.5-vl-7b-ui-s1", *EVERY_STEP, f"data.train_files={tmp_path / 'rows' / 'rows.jsonl'}")
     shared = [each for each in SETTINGS if not each.startswith(("guieval.reward", "actor_rollout_ref.rollout.n="))]
     config = compose("online-1x8", *shared, *judged, "actor_rollout_ref.rollout.n=6")
@@ -234,10 +234,7 @@ def test_a_step_of_online_rl(running: None, compose: Compose, policy: Path, tmp_
         batch, _ = made.replay_buffer.sample(global_steps=1, partition_id="train", batch_size=BATCH)
         metrics: dict[str, Any] = {}
         batch = made._balance_batch(batch, metrics)
-        found = tq.kv_batch_get(keys=batch.keys, partition_id="train", select_fields=["rollout_log_probs"])
-        old = TensorDict({"old_log_probs": found["rollout_log_probs"]}, batch_size=len(batch.keys))
-        batch = made._compute_advantage(tq.kv_batch_put(keys=batch.keys, partition_id="train", fields=old), metrics)
-        found = tq.kv_batch_get(keys=batch.keys, partition_id="train", select_fields=["advantages", "extra_fields"])
+        batch, found = compared(made, batch, metrics, "advantages", "extra_fields")
     records, values = [], []
     for tag, fields, tokens in zip(batch.tags, found["extra_fields"], found["advantages"].unbind(), strict=True):
         if not tag.get("is_padding"):

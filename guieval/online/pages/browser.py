@@ -11,8 +11,8 @@ import math
 import os
 import re
 import shutil
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -118,6 +118,8 @@ class Browser:
         self._size = size
         self._scale = scale
         self._caret: Literal["hide", "initial"] = "hide"
+        self._calls: set[asyncio.Timeout] = set()
+        chromium.on("disconnected", lambda _: self._end_calls())
 
     @classmethod
     async def launch(cls, size: tuple[int, int], scale: float, *, allow_network: bool = False) -> Browser:
@@ -132,16 +134,16 @@ class Browser:
             path = find_chromium(playwright.chromium.executable_path)
             network = () if allow_network else NO_NETWORK
             sandbox = () if os.geteuid() else ("--no-sandbox",)  # Chromium refuses to run as root with one
-            async with failures("its start"):
+            async with _failures("its start"):
                 chromium = await playwright.chromium.launch(executable_path=path, args=["--disable-gpu", *network, *sandbox])
         except BaseException:
-            await playwright.stop()
+            await _ended(playwright.stop)
             raise
         return cls(playwright, chromium, size, scale)
 
     async def new_page(self, address: str, start: int = CLOCK_START) -> Page:
         """Open an address in a page of its own, without cookies or storage of earlier ones; ``start`` is the time there."""
-        async with failures(f"opening {address}"):
+        async with self.call(f"opening {address}"):
             if self._page is not None:
                 await self._page.context.close()
             context = await self._chromium.new_context(
@@ -151,6 +153,7 @@ class Browser:
                 timezone_id="UTC",
             )
             self._page = await context.new_page()
+            self._page.on("crash", lambda _: self._end_calls())
             # it runs until it is paused, which may be more than a second later, and cannot be paused in its past
             await self._page.clock.install(time=start - 60)
             await self._page.clock.pause_at(start + 1)
@@ -189,7 +192,7 @@ class Browser:
 
     async def act(self, action: ExecutableAction) -> None:
         """Carry out an action with mouse and keyboard; one that a page does not have (HOME, an app) changes nothing."""
-        async with failures("an action"):
+        async with self.call("an action"):
             await self._perform(action)
             wait = action.duration if isinstance(action, Wait) else 0.0
             await self.page.clock.run_for(min(LONGEST_WAIT_MILLISECONDS, max(STEP_MILLISECONDS, math.ceil(wait))))
@@ -198,7 +201,7 @@ class Browser:
         """The page as PNG, with the text caret where Chromium can stop its blinking (version 140 can)."""
         from playwright.async_api import Error
 
-        async with failures("a screenshot"):
+        async with self.call("a screenshot"):
             for wait in _CAPTURE_WAITS:
                 try:
                     return await self._capture()
@@ -211,13 +214,33 @@ class Browser:
     async def _capture(self) -> bytes:
         return await self.page.screenshot(animations="disabled", caret=self._caret, style=_CAPTURE_STYLE)
 
+    @asynccontextmanager
+    async def call(self, what: str) -> AsyncIterator[None]:
+        """Calls of Playwright: :class:`EnvironmentFailure` for its errors, and as soon as Chromium or its page has ended.
+
+        Playwright itself leaves about one call in forty unanswered when Chromium is killed. ``what`` completes the sentence
+        "the browser failed at ...".
+        """
+        try:
+            async with _failures(what), asyncio.timeout(None) as limit:
+                self._calls.add(limit)
+                if not self._chromium.is_connected():
+                    self._end_calls()
+                yield
+        except TimeoutError:
+            raise EnvironmentFailure(f"the browser failed at {what}: Chromium or its page has ended") from None
+        finally:
+            self._calls.discard(limit)
+
+    def _end_calls(self) -> None:
+        for limit in self._calls:
+            if not limit.expired():
+                limit.reschedule(0)
+
     async def close(self) -> None:
         """End Chromium and Playwright's process."""
-        for end in (self._chromium.close, self._playwright.stop):
-            try:
-                await asyncio.wait_for(end(), timeout=10)
-            except Exception:  # whatever state a browser that crashed is in
-                continue
+        await _ended(self._chromium.close)
+        await _ended(self._playwright.stop)
 
     async def _perform(self, action: ExecutableAction) -> None:
         mouse, keyboard = self.page.mouse, self.page.keyboard
@@ -285,7 +308,7 @@ def key_name(key: str) -> str | None:
 
 
 @asynccontextmanager
-async def failures(what: str) -> AsyncIterator[None]:
+async def _failures(what: str) -> AsyncIterator[None]:
     """Turn an error of Playwright into :class:`EnvironmentFailure`."""
     from playwright.async_api import Error
 
@@ -293,6 +316,11 @@ async def failures(what: str) -> AsyncIterator[None]:
         yield
     except Error as error:
         raise EnvironmentFailure(f"the browser failed at {what}: {_first_line(error)}") from None
+
+
+async def _ended(end: Callable[[], Awaitable[None]]) -> None:
+    with suppress(Exception):  # whatever state a browser that crashed is in
+        await asyncio.wait_for(end(), timeout=10)
 
 
 def _first_line(error: Exception) -> str:

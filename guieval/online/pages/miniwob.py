@@ -18,7 +18,7 @@ from typing import Any
 from guieval.actions import ExecutableAction, Stop
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, ExpertStep, Observation, Score
-from guieval.online.pages.browser import STEP_MILLISECONDS, Browser, failures, require_playwright
+from guieval.online.pages.browser import STEP_MILLISECONDS, Browser, require_playwright
 from guieval.online.pages.miniwob_expert import expert_rules, expert_step
 
 REVISION = 4
@@ -95,14 +95,14 @@ class _Page(ABCDevice):
 
     async def reset(self, task: EnvironmentTask, seed: int) -> Observation:
         page = await self._browser.new_page(self._environment.pages[task.id].as_uri())
-        async with failures("starting a task"):
+        async with self._browser.call("starting a task"):
             await page.evaluate(_START, f"{seed}")
             await page.clock.run_for(STEP_MILLISECONDS)
         for _ in range(20):
             state = await self._state()
             if state["ready"]:
                 return await self._observe(state)
-            async with failures("starting a task"):
+            async with self._browser.call("starting a task"):
                 await page.clock.run_for(STEP_MILLISECONDS)
         raise EnvironmentFailure(f"the page of task {task.id!r} does not become ready")
 
@@ -111,7 +111,7 @@ class _Page(ABCDevice):
             if isinstance(action, Stop) or (await self._state())["over"]:
                 break
             await self._browser.act(action)
-        async with failures("an action"):
+        async with self._browser.call("an action"):
             await self._browser.page.evaluate(_COVER)
         return await self._observe(await self._state())
 
@@ -122,7 +122,7 @@ class _Page(ABCDevice):
         return Score(success=reward > 0, progress=1.0 if reward > 0 else 0.0, reason=str(reason))
 
     async def expert(self) -> ExpertStep | None:
-        async with failures("the expert's rules"):
+        async with self._browser.call("the expert's rules"):
             found = await self._browser.page.evaluate(expert_rules())
         return None if found is None else expert_step(found, SIZE)
 
@@ -130,7 +130,7 @@ class _Page(ABCDevice):
         await self._browser.close()
 
     async def _state(self) -> dict[str, Any]:
-        async with failures("reading the page's state"):
+        async with self._browser.call("reading the page's state"):
             state: dict[str, Any] = await self._browser.page.evaluate(_STATE)
         return state
 

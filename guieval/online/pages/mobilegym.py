@@ -152,7 +152,7 @@ class MobileGym(ABCEnvironment):
         )
         device = _Phone(kinds, phone, browser)
         try:
-            async with failures("the page's start"):
+            async with failures(browser, "the page's start"):
                 await phone.start()
         except BaseException:
             await device.close()
@@ -176,10 +176,13 @@ async def _answers(service: Service) -> None:
 
 
 @asynccontextmanager
-async def failures(what: str) -> AsyncIterator[None]:
+async def failures(browser: Browser, what: str) -> AsyncIterator[None]:
     """Raise :class:`EnvironmentFailure` for whatever the package raises: tasks fail in their own ways where data is missing."""
     try:
-        yield
+        async with browser.call(what):
+            yield
+    except EnvironmentFailure:
+        raise
     except Exception as error:
         raise EnvironmentFailure(f"MobileGym failed at {what}: {type(error).__name__}: {_first_line(error)}") from None
 
@@ -200,7 +203,7 @@ class _Phone(ABCDevice):
 
     async def reset(self, task: EnvironmentTask, seed: int) -> Observation:
         self._task, self._status = self._kinds[task.id](_seed=seed), ""
-        async with failures(f"the start of task {task.id!r}"):
+        async with failures(self._browser, f"the start of task {task.id!r}"):
             self._first, _ = await bench("runner.base").Controller.setup(self._phone, self._task)
             return self._observed(self._first)
 
@@ -213,7 +216,7 @@ class _Phone(ABCDevice):
             if found is None or self._status:
                 continue
             name, data = found
-            async with failures(f"the action {name}"):
+            async with failures(self._browser, f"the action {name}"):
                 result = await self._phone.step(env.Action(env.ActionType(name), data))
                 self._observed(result.observation)
             self._status = name if result.done else ""
@@ -221,7 +224,7 @@ class _Phone(ABCDevice):
 
     async def score(self) -> Score:
         runner = bench("runner.base")
-        async with failures("the judgement"):
+        async with failures(self._browser, "the judgement"):
             seen = await self._phone.get_observation()
             state = await self._phone.get_state(required_apps=list(self._task.apps) or None)
             ended = runner.ExecutionResult(

@@ -423,13 +423,18 @@ class _Session:
         working = [member for member in self._members if member.state == "working"]
         asked = [member.actor.finish.remote(member.turn) for member in working]
         self._ray.wait(asked, num_returns=max(1, len(asked)), timeout=STOP_SECONDS)
+        finishing = []
         for member, reference in zip(working, asked, strict=True):
             try:
-                member.in_flight = self._ray.get(reference, timeout=0)
+                in_flight = self._ray.get(reference, timeout=0)
             except self._ray.exceptions.RayError:  # it is gone, or nearly: what it has is merged all the same
-                member.in_flight = 0
+                in_flight = None
+            if in_flight is not None:
+                finishing.append(member)
+            member.in_flight = in_flight or 0
         self._on_progress(self._progress)
-        while not self._interrupted and any(member.state == "working" and member.in_flight for member in self._members):
+        # until each has ended: one that had nothing in flight may have been about to begin a step
+        while not self._interrupted and any(member.state == "working" for member in finishing):
             self._tick()
 
     def _stop_all(self) -> None:

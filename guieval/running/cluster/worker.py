@@ -332,13 +332,17 @@ class Worker:
     def _finishing(self) -> bool:
         return self._turn <= self._finishing_turn
 
-    def finish(self, turn: int = 1) -> int:
-        """Begin no further step of this turn, and end its work once those in flight are answered; how many those are."""
+    def finish(self, turn: int = 1) -> int | None:
+        """Begin no further step of this turn, and end its work once those in flight are answered; how many those are.
+
+        ``None`` where none was begun, and the work is stopped instead.
+        """
         with self._news:
             self._finishing_turn = turn
             self._news.notify_all()
         if not self._ready:  # no request was sent yet, and an engine may take minutes to start
             self.stop(turn)
+            return None
         return self._progress.in_flight
 
     def stop(self, turn: int = 1) -> None:

@@ -2,8 +2,8 @@
 
 One step's way: history -> ``prepare_input`` -> screenshots read and resized in threads -> ``generate`` -> parsed and scored
 (:mod:`guieval.models.scored_response`) -> journal -> the episode's next step becomes ready. Every failure of a step is
-stored on its record with its stage; failures of the run itself (the journal cannot be written, the server does not know the model)
-end it with the journal intact.
+stored on its record with its stage; failures of the run itself (the journal cannot be written, the server does not know the
+model) end it with the journal intact.
 """
 
 from __future__ import annotations

@@ -52,6 +52,7 @@ def test_the_picture_shows_points_and_curves_of_every_series(guieval: CommandLin
         (("--by", "methd"), "has no column 'methd' (did you mean 'method'?)"),
         (("--y", "method"), "column method: expected a number, got 'SFT'"),
         (("--form", "power", "--by", "method"), "SFT: unknown form 'power'; known: log-linear, exponential"),
+        (("--form", "loglinear", "--by", "method"), "unknown form 'loglinear' (did you mean 'log-linear'?)"),
         (("--by", "method", "--unit", "10"), "--unit is for --form exponential"),
         (("--form", "exponential", "--unit", "inf"), "--unit is a number above 0, got inf"),
         (("--x", "episodes", "--y", "episodes"), "the column 'episodes' cannot be both the sizes and the values"),

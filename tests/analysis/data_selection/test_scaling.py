@@ -136,8 +136,3 @@ def test_curves_that_are_no_exponential_are_refused() -> None:
         fit_exponential([1, 2, 3, 4, 5], [1, 2, 2, 2, 2])
     with pytest.raises(UsageError, match="every value is 7"):
         fit_exponential([1, 2, 3, 4], [7, 7, 7, 7])
-
-
-def test_an_unknown_form_is_refused_with_the_nearest() -> None:
-    with pytest.raises(UsageError, match=r"unknown form 'loglinear' \(did you mean 'log-linear'\?\)"):
-        fit_scaling("loglinear", [1, 2, 4], [1, 2, 3])

@@ -9,20 +9,11 @@ import numpy as np
 from guieval.actions import Action, Click, Point, Stop, action_to_json
 from guieval.analysis.decisions.executions import StepExecutions
 from guieval.steps import StepTaskModel
+from tests.made_runs import step
 
 
 def task(episode: str = "e", index: int = 0, length: int = 1, action: Action | None = None) -> StepTaskModel:
-    return StepTaskModel(
-        benchmark="made-up",
-        dataset="made-up",
-        episode_id=episode,
-        step_index=index,
-        episode_length=length,
-        instruction="",
-        screenshot="s.png",
-        screenshot_size=(1080, 2400),
-        action=action or Stop(),
-    )
+    return step(action or Stop(), episode=episode, index=index, length=length)
 
 
 def click(x: float, y: float) -> Click:

@@ -92,17 +92,8 @@ def test_what_shifts_against_a_baseline(guieval: CommandLine, runs: dict[str, Pa
 
 
 def test_text_and_markdown_hold_the_same_cells(guieval: CommandLine, runs: dict[str, Path], tmp_path: Path) -> None:
-    arguments = (
-        "decisions",
-        runs["soeval"],
-        "--against",
-        runs["offline"],
-        "--sensitivity",
-        "--label",
-        "SOEval",
-        "--label",
-        "Offline",
-    )
+    labels = ("--label", "SOEval", "--label", "Offline")
+    arguments = ("decisions", runs["soeval"], "--against", runs["offline"], "--sensitivity", *labels)
     text = guieval(*arguments)
     assert text.code == 0, text.err
     titles = ("Table 4", "Figure 4", "Figure 8", "Figure 6", *(f"Table {number}" for number in range(10, 16)))

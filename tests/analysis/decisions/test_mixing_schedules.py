@@ -88,6 +88,7 @@ def test_regimes_follow_from_the_order_of_the_ends() -> None:
     [
         ({"start": 1.2, "end": 1.0}, "start is 1.2"),
         ({"start": 0.0, "end": 1.0, "mean": 0.95}, "between 0.08664"),
+        ({"start": 0.0, "end": 1.0, "mean": admissible_means(0.0, 1.0)[0]}, "between 0.08664"),  # only a step has it
         ({"start": 0.0, "end": 1.0, "shape": "linear", "mean": 0.4}, "always has the mean 0.5"),
         ({"start": 0.2, "end": 0.2, "mean": 0.4}, "always has the mean 0.2"),
         ({"start": 0.0, "end": 1.0, "shape": "constant"}, "constant schedule cannot go from 0 to 1"),

@@ -34,11 +34,6 @@ WITHOUT = 0.05
 """Share of replies without an action: they are not a decision, but none of them is right."""
 
 
-@pytest.fixture
-def guieval(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> CommandLine:
-    return CommandLine(capsys, monkeypatch)
-
-
 def config(**more: Any) -> RunConfig:
     return RunConfig(**{"model": MODEL, "bench": "demo", "samples": 64, "sampling": WARM, **more})
 
@@ -74,12 +69,9 @@ def test_samples_that_are_no_independent_draws_are_refused(
         plan_rounds(config(**settings), rounds, seeds)
 
 
-def test_seeds_exactly_a_round_apart_are_fine() -> None:
-    assert len(plan_rounds(config(), seeds=(100, 164))) == 2
-
-
-def test_the_last_sample_may_have_the_largest_seed() -> None:
-    assert len(plan_rounds(config(), seeds=(5, 2**63 - 64))) == 2
+def test_seeds_may_be_exactly_a_round_apart_and_as_large_as_the_last_sample_allows() -> None:
+    for seeds in ((100, 164), (5, 2**63 - 64)):
+        assert len(plan_rounds(config(), seeds=seeds)) == 2
 
 
 def test_the_preset_is_the_papers_table_17() -> None:

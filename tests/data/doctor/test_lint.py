@@ -9,24 +9,14 @@ from guieval.actions import Boxes, Click, LongPress, Open, Point, Scroll, Type
 from guieval.data.doctor.labels import KINDS, LintReport
 from guieval.registry import load_benchmark
 from guieval.steps import StepTaskModel
+from tests import made_runs
 from tests.rows import every_row
 
 
 def step(index: int = 0, **changes: Any) -> StepTaskModel:
-    return StepTaskModel.model_validate(
-        {
-            "benchmark": "b",
-            "dataset": "d",
-            "episode_id": "e",
-            "step_index": index,
-            "episode_length": 9,
-            "instruction": "Buy milk",
-            "screenshot": f"{index}.png",
-            "screenshot_size": (100, 200),
-            "action": Click(point=Point(500, 500)),
-            **changes,
-        }
-    )
+    shown = {"instruction": "Buy milk", "screenshot": f"{index}.png", "screenshot_size": (100, 200)}
+    place = {"benchmark": "b", "dataset": "d", "episode": "e", "index": index, "length": 9}
+    return made_runs.step(**{"action": Click(point=Point(500, 500)), **place, **shown, **changes})
 
 
 def found(report: LintReport) -> dict[str, tuple[int, int]]:

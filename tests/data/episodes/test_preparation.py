@@ -35,6 +35,17 @@ def source(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+def in_a_process(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """A program that has all of the scripted release at hand."""
+    words = [sys.executable, "-c", f"import sys; from pathlib import Path; from tests.scripted_release import *\n{code}"]
+    return subprocess.run([*words, *map(str, arguments)], cwd=REPOSITORY, capture_output=True, text=True)
+
+
 def opened(kind: type[ABCBenchmark], out: Path) -> PreparedEpisodes:
     return PreparedEpisodes(out, kind, kind)
 
@@ -77,9 +88,9 @@ def test_a_prepared_folder_gives_the_records_and_the_images_of_the_release(sourc
     assert {path.name for path in out.iterdir()} == {"episodes.jsonl", "episodes.index.json", "prepared.json", "screenshots"}
 
 
-def test_progress_is_reported_for_every_episode(source: Path, tmp_path: Path) -> None:
+def test_progress_is_reported_for_every_episode(source: Path, out: Path) -> None:
     result: list[tuple[int, int | None]] = []
-    prepare(scripted(), source, tmp_path / "out", on_progress=lambda *progress: result.append(progress))
+    prepare(scripted(), source, out, on_progress=lambda *progress: result.append(progress))
     assert result == [(number, 9) for number in range(10)]
 
 
@@ -89,15 +100,14 @@ def test_a_kill_at_any_moment_loses_and_doubles_nothing(moments: str, tmp_path: 
     source, out = tmp_path / "release", tmp_path / "out"
     source.mkdir()
     whole = expected(source, tmp_path)
-    code = f"import sys; from tests.scripted_release import *; print(kills(range({moments}), *map(Path, sys.argv[1:])))"
-    done = subprocess.run([sys.executable, "-c", code, source, out], cwd=REPOSITORY, capture_output=True, text=True)
+    done = in_a_process(f"print(kills(range({moments}), *map(Path, sys.argv[1:])))", source, out)
     assert int(done.stdout) >= 3, done.stderr
     prepare(scripted(), source, out)
     assert without_source(out) == whole
     assert names(out) == EVERY
 
 
-def test_a_kill_within_a_write_loses_and_doubles_nothing(source: Path, tmp_path: Path) -> None:
+def test_a_kill_within_a_write_loses_and_doubles_nothing(source: Path, out: Path, tmp_path: Path) -> None:
     """The file of a stopped preparation, cut at many bytes, is gone on with to the same end."""
     whole = expected(source, tmp_path)
     begun = tmp_path / "begun"
@@ -106,7 +116,7 @@ def test_a_kill_within_a_write_loses_and_doubles_nothing(source: Path, tmp_path:
     lines = (begun / "episodes.jsonl").read_bytes()
     last = lines.rindex(b"\n", 0, -1) + 1
     for cut in [*range(last - 5, len(lines) - 1, 41), len(lines) - 1]:
-        out = tmp_path / "out"
+        out = out
         shutil.copytree(begun, out)
         (out / "episodes.jsonl").write_bytes(lines[:cut])
         (out / ".partial").mkdir()
@@ -128,8 +138,7 @@ def stopping_after(images: int) -> Callable[[str], bytes]:
     return image
 
 
-def test_going_on_reads_neither_finished_parts_nor_finished_episodes(source: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
+def test_going_on_reads_neither_finished_parts_nor_finished_episodes(source: Path, out: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         prepare(scripted(whole_script(stopping_after(11))), source, out)  # in the sixth episode, the last of part two
     kind = scripted()
@@ -141,8 +150,7 @@ def test_going_on_reads_neither_finished_parts_nor_finished_episodes(source: Pat
     assert again.seen == []
 
 
-def test_a_folder_that_is_not_finished_is_not_opened(source: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
+def test_a_folder_that_is_not_finished_is_not_opened(source: Path, out: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         prepare(scripted(whole_script(stopping_after(5))), source, out, limit=7)
     ways: list[Callable[[], ABCBenchmark]] = [lambda: opened(scripted(), out), lambda: load_benchmark("episodes", out)]
@@ -153,8 +161,7 @@ def test_a_folder_that_is_not_finished_is_not_opened(source: Path, tmp_path: Pat
         assert str(caught.value) == f"the folder {str(out)!r} was not prepared to its end; go on with {command}"
 
 
-def test_a_limit_takes_the_first_episodes_and_can_be_raised(source: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
+def test_a_limit_takes_the_first_episodes_and_can_be_raised(source: Path, out: Path, tmp_path: Path) -> None:
     assert prepare(scripted(), source, out, limit=4).preparation.episodes == 4
     assert names(out) == EVERY[:4]
     assert prepare(scripted(), source, out, limit=4).added == 0
@@ -166,8 +173,7 @@ def test_a_limit_takes_the_first_episodes_and_can_be_raised(source: Path, tmp_pa
     assert without_source(out) == expected(source, tmp_path)
 
 
-def test_a_preparation_that_failed_at_its_first_record_may_be_begun_otherwise(source: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
+def test_a_preparation_that_failed_at_its_first_record_may_be_begun_otherwise(source: Path, out: Path) -> None:
     script = {"one": [released(episode("a"), missing)]}
     with pytest.raises(DataError, match="does not exist; --without-screenshots prepares the annotations alone"):
         prepare(scripted(script), source, out)
@@ -181,8 +187,7 @@ def damaged_script() -> dict[str, Any]:
     return script
 
 
-def test_damage_stops_and_is_named_and_is_left_out_only_on_request(source: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
+def test_damage_stops_and_is_named_and_is_left_out_only_on_request(source: Path, out: Path) -> None:
     with pytest.raises(DataError, match="shard two, record 1, field goal: is missing"):
         prepare(scripted(damaged_script()), source, out)
     assert names(out) == EVERY[:4]
@@ -192,8 +197,7 @@ def test_damage_stops_and_is_named_and_is_left_out_only_on_request(source: Path,
     assert names(out) == EVERY
 
 
-def test_what_was_left_out_is_tried_again(source: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
+def test_what_was_left_out_is_tried_again(source: Path, out: Path) -> None:
     script = whole_script()
     script["one"][1] = DataError("damaged yet")
     prepare(scripted(script), source, out, skip_damaged=True)
@@ -204,9 +208,9 @@ def test_what_was_left_out_is_tried_again(source: Path, tmp_path: Path) -> None:
     assert (prepared.preparation.skipped, sorted(names(out))) == ([], sorted(EVERY))
 
 
-def test_a_line_that_could_not_even_be_listed_is_tried_again(tmp_path: Path) -> None:
+def test_a_line_that_could_not_even_be_listed_is_tried_again(out: Path, tmp_path: Path) -> None:
     """A release that is read in place may be too damaged for an episode to be listed; repaired, it is added."""
-    kind, source, out = benchmarks()["episodes"], tmp_path / "release", tmp_path / "out"
+    kind, source, out = benchmarks()["episodes"], tmp_path / "release", out
     kind.write_example(source, episodes=3)
     file = source / "episodes.jsonl"
     whole = file.read_text(encoding="utf-8")
@@ -218,8 +222,8 @@ def test_a_line_that_could_not_even_be_listed_is_tried_again(tmp_path: Path) -> 
     assert (second.added, second.preparation.skipped, sorted(names(out))) == (1, [], ["0", "1", "2"])
 
 
-def test_damage_beyond_the_limit_is_not_met(source: Path, tmp_path: Path) -> None:
-    prepared = prepare(scripted(damaged_script()), source, tmp_path / "out", limit=4)
+def test_damage_beyond_the_limit_is_not_met(source: Path, out: Path) -> None:
+    prepared = prepare(scripted(damaged_script()), source, out, limit=4)
     assert (prepared.preparation.episodes, prepared.preparation.skipped) == (4, [])
 
 
@@ -260,63 +264,60 @@ def test_a_bad_image_is_named(image: Callable[[str], bytes], result: str, source
     assert not (tmp_path / "alone" / "screenshots").exists()
 
 
-@pytest.mark.parametrize("path", ["../out.png", "/etc/out.png", "a/../../out.png", "prepared.json", "episodes.jsonl", ""])
-def test_an_image_never_lands_outside_or_on_our_own_files(path: str, source: Path, tmp_path: Path) -> None:
-    script = whole_script()
-    script["one"][1] = released(episode("one-1", screenshot=path))
-    with pytest.raises(DataError, match="cannot be the path of a file below the folder"):
-        prepare(scripted(script), source, tmp_path / "out")
-
-
-def test_an_image_that_several_episodes_share_is_written_once(source: Path, tmp_path: Path) -> None:
+def test_an_image_that_several_episodes_share_is_written_once(source: Path, out: Path) -> None:
     script = {"one": [released(episode(name, screenshot="shared.png")) for name in ("a", "b")]}
-    prepare(scripted(script), source, tmp_path / "out", limit=1)
-    before = (tmp_path / "out" / "shared.png").stat()
-    prepare(scripted(script), source, tmp_path / "out")
-    after = (tmp_path / "out" / "shared.png").stat()
+    prepare(scripted(script), source, out, limit=1)
+    before = (out / "shared.png").stat()
+    prepare(scripted(script), source, out)
+    after = (out / "shared.png").stat()
     assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
 
 
-def test_two_images_for_one_path_are_an_error(source: Path, tmp_path: Path) -> None:
-    images: list[Callable[[str], bytes]] = [lambda path: png(1), lambda path: png(2)]
-    script = {"one": [released(episode(str(n), screenshot="shared.png"), image) for n, image in enumerate(images, 1)]}
-    with pytest.raises(DataError, match=r"step scripted/2#0: the release has two different images for 'shared\.png'"):
-        prepare(scripted(script), source, tmp_path / "out")
+def with_image_at(path: str) -> dict[str, Any]:
+    return whole_script() | {"one": [released(episode("one-1", screenshot=path))]}
 
 
-def test_an_episode_that_the_release_holds_twice_is_an_error(source: Path, tmp_path: Path) -> None:
-    script = whole_script()
-    script["three"].append(released(episode("one-0")))
-    with pytest.raises(DataError, match="the release holds episode scripted/one-0 twice"):
-        prepare(scripted(script), source, tmp_path / "out")
+IMAGES: tuple[Callable[[str], bytes], ...] = (lambda path: png(1), lambda path: png(2))
+SHARED = [released(episode(str(n), screenshot="shared.png"), image) for n, image in enumerate(IMAGES, 1)]
+OUTSIDE = ["../out.png", "/etc/out.png", "a/../../out.png", "prepared.json", "episodes.jsonl", ""]
 
 
-def test_an_empty_release_is_an_error(source: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="the release holds no episode that can be prepared"):
-        prepare(scripted({"one": []}), source, tmp_path / "out")
+@every_row(
+    ("script", "message"),
+    [
+        *[(with_image_at(path), "cannot be the path of a file below the folder") for path in OUTSIDE],
+        ({"one": SHARED}, r"step scripted/2#0: the release has two different images for 'shared\.png'"),
+        (whole_script() | {"four": [released(episode("one-0"))]}, "the release holds episode scripted/one-0 twice"),
+        ({"one": []}, "the release holds no episode that can be prepared"),
+    ],
+)
+def test_a_release_that_contradicts_itself_is_an_error(script: dict[str, Any], message: str, tmp_path: Path) -> None:
+    (tmp_path / "release").mkdir()
+    with pytest.raises(DataError, match=message):
+        prepare(scripted(script), tmp_path / "release", tmp_path / "out")
 
 
-def test_folders_that_cannot_be_used_are_refused(source: Path, tmp_path: Path) -> None:
+def test_folders_that_cannot_be_used_are_refused(source: Path, out: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").write_text("")
-    for given, out, result in (
+    for given, to, result in (
         (source, source, "--source and --out are the same folder"),
         (source, source / "out", "one lies in the other"),
         (source, source.parent, "one lies in the other"),
         (source, tmp_path / "x" / ".." / "release", "are the same folder"),
         (source, tmp_path / "file", "is a file; give a folder to be made"),
         (source, tmp_path / "full", "is not empty and no preparation was begun in it"),
-        (tmp_path / "none", tmp_path / "out", "does not exist; 'scripted' is prepared from a test's script"),
+        (tmp_path / "none", out, "does not exist; 'scripted' is prepared from a test's script"),
     ):
         with pytest.raises(UsageError, match=re.escape(result)):
-            prepare(scripted(), given, out)
-    assert not (tmp_path / "out").exists()
+            prepare(scripted(), given, to)
+    assert not out.exists()
     with pytest.raises(UsageError, match="benchmark 'demo' makes its own data"):
-        prepare(benchmarks()["demo"], source, tmp_path / "out")
-    prepare(scripted(), source, tmp_path / "out")
+        prepare(benchmarks()["demo"], source, out)
+    prepare(scripted(), source, out)
     with pytest.raises(UsageError, match=r"is prepared already; run it with --data"):
-        prepare(scripted(), tmp_path / "out", tmp_path / "twice")
+        prepare(scripted(), out, tmp_path / "twice")
 
 
 def test_a_release_in_a_folder_whose_name_is_no_text_is_prepared(tmp_path: Path) -> None:
@@ -327,8 +328,7 @@ def test_a_release_in_a_folder_whose_name_is_no_text_is_prepared(tmp_path: Path)
     assert list(load_benchmark("episodes", out)) == list(load_benchmark("episodes", source))
 
 
-def test_another_preparation_is_not_mixed_in(source: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
+def test_another_preparation_is_not_mixed_in(source: Path, out: Path, tmp_path: Path) -> None:
     prepare(scripted(), source, out, limit=2)
     other = tmp_path / "other"
     other.mkdir()
@@ -348,8 +348,7 @@ def test_another_preparation_is_not_mixed_in(source: Path, tmp_path: Path) -> No
     assert prepare(scripted(), tmp_path / "moved", out).preparation.episodes == 9
 
 
-def test_two_preparations_at_once_are_refused(source: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
+def test_two_preparations_at_once_are_refused(source: Path, out: Path) -> None:
 
     def image(path: str) -> bytes:
         prepare(scripted(), source, out)
@@ -359,16 +358,15 @@ def test_two_preparations_at_once_are_refused(source: Path, tmp_path: Path) -> N
         prepare(scripted(whole_script(image)), source, out)
 
 
-def test_a_full_disk_is_reported_and_loses_nothing(source: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_loses_nothing(source: Path, out: Path, tmp_path: Path) -> None:
     """A limit on the size of files stands in for the disk: the line that would pass it cannot be written."""
-    out = tmp_path / "out"
     code = (
-        "import resource, signal, sys; from pathlib import Path; from tests.scripted_release import *\n"
+        "import resource, signal\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (2500, resource.RLIM_INFINITY))\n"
         "prepare(scripted(), Path(sys.argv[1]), Path(sys.argv[2]))"
     )
-    done = subprocess.run([sys.executable, "-c", code, source, out], cwd=REPOSITORY, capture_output=True, text=True)
+    done = in_a_process(code, source, out)
     result = f"{str(out)!r}: File too large (the disk is full); what is there already is kept, and the same command continues"
     assert "JournalError: cannot write to" in done.stderr
     assert result in done.stderr
@@ -382,9 +380,9 @@ def count(name: str, steps: int, **more: Any) -> PublishedCount:
     return PublishedCount(name, steps, "a paper", **more)
 
 
-def test_a_release_that_has_grown_is_gone_on_with(source: Path, tmp_path: Path) -> None:
+def test_a_release_that_has_grown_is_gone_on_with(source: Path, out: Path) -> None:
     """Both by a new part, and within a part that had been read to its end."""
-    whole, out = whole_script(), tmp_path / "out"
+    whole, out = whole_script(), out
     first, *others = whole
     assert others
     begun = prepare(scripted({first: whole[first][:1]}), source, out)
@@ -395,13 +393,13 @@ def test_a_release_that_has_grown_is_gone_on_with(source: Path, tmp_path: Path) 
     assert prepare(scripted(whole), source, out).added == 0
 
 
-def test_what_was_prepared_is_compared_with_the_published(source: Path, tmp_path: Path) -> None:
+def test_what_was_prepared_is_compared_with_the_published(source: Path, out: Path) -> None:
     result = (
         count("all", 27, episodes=9, types={"CLICK": 18, "STOP": 9}),
         count("o", 9, episodes=3, groups={"app": "o"}),
         count("train", 50, split="train"),
     )
-    prepared = prepare(scripted(published=result), source, tmp_path / "out")
+    prepared = prepare(scripted(published=result), source, out)
     assert [(each.published.name, each.verdict) for each in prepared.comparisons] == [
         ("all", "agrees"),
         ("o", "agrees"),
@@ -411,7 +409,7 @@ def test_what_was_prepared_is_compared_with_the_published(source: Path, tmp_path
 
 def test_memory_does_not_grow_with_the_release(source: Path, tmp_path: Path) -> None:
     code = (
-        "import resource, sys; from pathlib import Path; from tests.scripted_release import *\n"
+        "import resource\n"
         "big = lambda path: png(len(path), (500, 500)) + bytes(4_000_000)\n"
         "class Big(Script):\n"
         "    def episodes(self, part, done):\n"
@@ -421,17 +419,7 @@ def test_memory_does_not_grow_with_the_release(source: Path, tmp_path: Path) -> 
         "prepare(kind, Path(sys.argv[1]), Path(sys.argv[2]))\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     )
-    peaks = [
-        int(
-            subprocess.run(
-                [sys.executable, "-c", code, source, tmp_path / f"out{number}", str(number)],
-                cwd=REPOSITORY,
-                capture_output=True,
-                check=True,
-            ).stdout
-        )
-        for number in (3, 30)
-    ]
+    peaks = [int(in_a_process(code, source, tmp_path / f"out{number}", number).stdout) for number in (3, 30)]
     assert peaks[1] - peaks[0] < 16 * 1024  # KiB; the 27 episodes more are 216 MB of images
 
 
@@ -443,15 +431,15 @@ def prepared_from(source: Path, out: Path) -> PreparedEpisodes:
     return opened(scripted(), out)
 
 
-def test_the_stored_index_is_what_is_opened(source: Path, tmp_path: Path) -> None:
-    benchmark = prepared_from(source, tmp_path / "out")
-    file = tmp_path / "out" / "episodes.jsonl"
+def test_the_stored_index_is_what_is_opened(source: Path, out: Path) -> None:
+    benchmark = prepared_from(source, out)
+    file = out / "episodes.jsonl"
     lines = file.read_bytes()
     stored = list(benchmark.index())
     file.write_bytes(b"#" * len(lines))  # of the right length: opening does not read it
-    assert list(opened(scripted(), tmp_path / "out").index()) == stored
+    assert list(opened(scripted(), out).index()) == stored
     with pytest.raises(DataError, match="line 1: is not JSON"):
-        opened(scripted(), tmp_path / "out").load(stored[0])
+        opened(scripted(), out).load(stored[0])
 
 
 TOO_LONG = b'{"format":"guieval-episodes-index-1","subsets":[],"splits":[],"episode_ids":[],"subset":[],"split":[],'
@@ -459,34 +447,34 @@ TOO_LONG += b'"lengths":[%d],"sizes":[%%d]}' % 2**80
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"format": "x"}', TOO_LONG, None])
-def test_an_index_that_is_lost_or_damaged_is_rebuilt(damage: bytes | None, source: Path, tmp_path: Path) -> None:
-    stored = list(prepared_from(source, tmp_path / "out").index())
-    index = tmp_path / "out" / "episodes.index.json"
+def test_an_index_that_is_lost_or_damaged_is_rebuilt(damage: bytes | None, source: Path, out: Path) -> None:
+    stored = list(prepared_from(source, out).index())
+    index = out / "episodes.index.json"
     if damage is None:
         index.unlink()
     else:
-        index.write_bytes(damage.replace(b"%d", str((tmp_path / "out" / "episodes.jsonl").stat().st_size).encode()))
-    benchmark = opened(scripted(), tmp_path / "out")
+        index.write_bytes(damage.replace(b"%d", str((out / "episodes.jsonl").stat().st_size).encode()))
+    benchmark = opened(scripted(), out)
     assert list(benchmark.index()) == stored
     assert list(benchmark) == [episode(name) for name in EVERY]
 
 
-def test_a_corrected_label_is_read_and_a_cut_file_refused(source: Path, tmp_path: Path) -> None:
-    prepared_from(source, tmp_path / "out")
-    file = tmp_path / "out" / "episodes.jsonl"
+def test_a_corrected_label_is_read_and_a_cut_file_refused(source: Path, out: Path) -> None:
+    prepared_from(source, out)
+    file = out / "episodes.jsonl"
     lines = file.read_text().splitlines(keepends=True)
     corrected = [each.replace("do one-0", "do one-0 with care") for each in lines]
     file.write_text("".join(corrected))
-    assert next(iter(opened(scripted(), tmp_path / "out"))).steps[0].instruction == "do one-0 with care"
+    assert next(iter(opened(scripted(), out))).steps[0].instruction == "do one-0 with care"
     file.write_text("".join(lines[:-1]))
     with pytest.raises(DataError, match=r"holds 8 episodes, but prepared\.json says 9: the file was cut or changed"):
-        opened(scripted(), tmp_path / "out").index()
+        opened(scripted(), out).index()
 
 
-def test_an_index_beside_other_lines_of_the_same_length_is_noticed(source: Path, tmp_path: Path) -> None:
-    benchmark = prepared_from(source, tmp_path / "out")
+def test_an_index_beside_other_lines_of_the_same_length_is_noticed(source: Path, out: Path) -> None:
+    benchmark = prepared_from(source, out)
     refs = benchmark.index()
-    file = tmp_path / "out" / "episodes.jsonl"
+    file = out / "episodes.jsonl"
     file.write_bytes(file.read_bytes().replace(b"one-1", b"one-9"))
     benchmark.load(refs[0])
     with pytest.raises(DataError, match="is not episode scripted/one-1 any more"):
@@ -532,7 +520,7 @@ def test_a_large_real_release_is_prepared_without_loss(name: str, shared_data: P
     assert check_prepared(name, shared_data / "ui_s1", tmp_path / "out", images=False) == 8444
 
 
-def test_every_example_of_a_release_is_prepared_without_loss(tmp_path: Path) -> None:
+def test_every_example_of_a_release_is_prepared_without_loss(out: Path, tmp_path: Path) -> None:
     """Whatever a loader reads in place, of every benchmark that can write an example of its format."""
     tried = []
     for name, kind in benchmarks().items():
@@ -542,8 +530,8 @@ def test_every_example_of_a_release_is_prepared_without_loss(tmp_path: Path) -> 
             kind.write_example(tmp_path / name, episodes=1)
         except NotImplementedError:
             continue
-        prepare(kind, tmp_path / name, tmp_path / "out" / name)
-        same_records(load_benchmark(name, tmp_path / name), load_benchmark(name, tmp_path / "out" / name))
+        prepare(kind, tmp_path / name, out / name)
+        same_records(load_benchmark(name, tmp_path / name), load_benchmark(name, out / name))
         tried.append(name)
     assert "episodes" in tried
 
@@ -567,34 +555,34 @@ def test_one_folder_serves_both_settings_of_a_data_set_and_no_other_data_set(sha
         load_benchmark("androidcontrol", tmp_path / "high", screen_size="1080x2400")
 
 
-def test_the_same_screens_with_other_instructions_are_not_served_as_each_other(tmp_path: Path) -> None:
+def test_the_same_screens_with_other_instructions_are_not_served_as_each_other(out: Path, tmp_path: Path) -> None:
     """OSWorld-G's refined instructions are a benchmark of the same data set and made from it, but ask other questions."""
     known = benchmarks()
     known["osworld-g"].write_example(tmp_path / "release")
     assert known["osworld-g"].dataset == known["osworld-g-refined"].dataset
     assert issubclass(known["osworld-g-refined"], known["osworld-g"])
-    prepare(known["osworld-g"], tmp_path / "release", tmp_path / "out")
-    load_benchmark("osworld-g", tmp_path / "out")
+    prepare(known["osworld-g"], tmp_path / "release", out)
+    load_benchmark("osworld-g", out)
     told = "prepared as 'osworld-g', and not OSWorld-G \\(refined\\); run it with --bench osworld-g,"
     with pytest.raises(UsageError, match=told):
-        load_benchmark("osworld-g-refined", tmp_path / "out")
+        load_benchmark("osworld-g-refined", out)
 
 
-def test_low_level_instructions_that_are_not_there_are_reported(shared_data: Path, tmp_path: Path) -> None:
-    prepare(benchmarks()["androidcontrol"], shared_data / "ui_s1", tmp_path / "out", screenshots=False, limit=2)
-    file = tmp_path / "out" / "episodes.jsonl"
+def test_low_level_instructions_that_are_not_there_are_reported(shared_data: Path, out: Path) -> None:
+    prepare(benchmarks()["androidcontrol"], shared_data / "ui_s1", out, screenshots=False, limit=2)
+    file = out / "episodes.jsonl"
     file.write_text(re.sub(r'"low_level_instruction":"[^"]*",', "", file.read_text(), count=1))
-    assert len(list(load_benchmark("androidcontrol", tmp_path / "out"))) == 2
+    assert len(list(load_benchmark("androidcontrol", out))) == 2
     result = (
         r"line 1, field steps\.0\.low_level_instruction: is missing, but the setting 'low' gives the model no other instruction"
     )
     with pytest.raises(DataError, match=result):
-        list(load_benchmark("androidcontrol-low", tmp_path / "out"))
+        list(load_benchmark("androidcontrol-low", out))
 
 
-def test_a_preparation_of_another_version_is_not_read(source: Path, tmp_path: Path) -> None:
-    prepare(scripted(), source, tmp_path / "out")
-    file = tmp_path / "out" / "prepared.json"
+def test_a_preparation_of_another_version_is_not_read(source: Path, out: Path) -> None:
+    prepare(scripted(), source, out)
+    file = out / "prepared.json"
     text = file.read_text()
     for changed, result in (
         (text.replace("guieval-episodes-1", "guieval-episodes-9"), "is of format 'guieval-episodes-9'; this version reads"),
@@ -603,7 +591,7 @@ def test_a_preparation_of_another_version_is_not_read(source: Path, tmp_path: Pa
     ):
         file.write_text(changed)
         with pytest.raises(UsageError, match=re.escape(result)):
-            load_benchmark("screenspot", tmp_path / "out")
+            load_benchmark("screenspot", out)
 
 
 # Export.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
@@ -15,15 +15,17 @@ from guieval.engines.apis.hosted import HostedEngine
 from guieval.engines.apis.native import zoomed
 from guieval.engines.http.chat_completions import OpenAISettings
 from guieval.errors import EngineError, FatalEngineError, UsageError
-from guieval.models import END_TURN, Request, Response
+from guieval.models import END_TURN, Response
 from guieval.models.response import Call
 from guieval.running.engine_choice import native_api
 from guieval.steps import Usage
-from guieval.testing.mock_server import MockServer, MockSettings
+from guieval.testing.mock_server import MockServer
+from tests.engines import asking
+from tests.engines.asking import Sleeps, asked
+from tests.engines.conftest import MakeRequest
 from tests.rows import every_row
 from tests.waiting import past_hangs
 
-MakeRequest = Callable[..., Request]
 KINDS = ("openai-responses", "anthropic", "gemini")
 KEY = "sk-very-secret-0123456789"
 TOOLS: dict[str, dict[str, Any]] = {
@@ -53,11 +55,8 @@ def called(*calls: tuple[str, dict[str, Any]], words: str = "The button is there
     return Response(words, calls=tuple(Call(name, arguments) for name, arguments in calls)).written
 
 
-@contextmanager
-def mock(kind: str, **changes: Any) -> Iterator[MockServer]:
-    fields: dict[str, Any] = {"policy": "fixed", "reply": called(CLICK[kind]), "keep": 100, "served_models": ("m",)}
-    with MockServer(MockSettings.model_validate({**fields, **changes})) as server:
-        yield server
+def mock(kind: str, **changes: Any) -> AbstractContextManager[MockServer]:
+    return asking.mock(**{"reply": called(CLICK[kind]), "served_models": ("m",), **changes})
 
 
 @pytest.fixture(params=KINDS)
@@ -69,12 +68,13 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
 
 @pytest.fixture
-def ask(kind: str, make_request: MakeRequest) -> Callable[..., Response]:
-    """Ask one question of a server; the waits between tries are not waited for."""
-    waits: list[float] = []
+def sleeps() -> Sleeps:
+    return Sleeps()
 
-    async def sleep(seconds: float) -> None:
-        waits.append(seconds)
+
+@pytest.fixture
+def ask(kind: str, make_request: MakeRequest, sleeps: Sleeps) -> Callable[..., Response]:
+    """Ask one question of a server; the waits between tries are not waited for."""
 
     def ask(
         url: str,
@@ -86,20 +86,12 @@ def ask(kind: str, make_request: MakeRequest) -> Callable[..., Response]:
     ) -> Response:
         api = native_api(kind)
         fields: dict[str, Any] = {"base_urls": (url,), "model": "m", "timeout": 20.0, "api_key_env": api.key_env}
-        engine = HostedEngine(api, OpenAISettings.model_validate({**fields, **changes}), sleep=sleep)
+        engine = HostedEngine(api, OpenAISettings.model_validate({**fields, **changes}), sleep=sleeps)
         request = make_request(
             "Click on the button.", images=[screenshot()], extra={**TOOLS[kind], **(extra or {})}, sampling=sampling
         )
+        return past_hangs(asked(engine, request), hung, 20.0)[0]
 
-        async def main() -> Response:
-            try:
-                return await engine.generate(request)
-            finally:
-                await engine.close()
-
-        return past_hangs(main(), hung, 20.0)
-
-    ask.waits = waits  # type: ignore[attr-defined]
     return ask
 
 
@@ -162,48 +154,53 @@ def test_several_calls_keep_their_order(kind: str, ask: Callable[..., Response])
 
 
 @pytest.mark.parametrize("fault", ["429", "503", "500", "cut-json", "html", "reset", "empty-choices", "flood", "gzip-bomb"])
-def test_a_failure_is_tried_again(kind: str, ask: Callable[..., Response], fault: str) -> None:
+def test_a_failure_is_tried_again(kind: str, ask: Callable[..., Response], sleeps: Sleeps, fault: str) -> None:
     with mock(kind, first_faults=(fault,), retry_after="7") as server:
         reply = ask(server.base_url)
     assert reply.attempts == 2 and reply.text == called(CLICK[kind])
-    waits = ask.waits  # type: ignore[attr-defined]
-    assert waits and (waits[0] > 6) == (fault in ("429", "503")), "Retry-After is honoured"
+    assert (sleeps.seconds[0] > 6) == (fault in ("429", "503")), "Retry-After is honoured"
 
 
-def test_an_answer_that_is_too_large_is_named(kind: str, ask: Callable[..., Response]) -> None:
-    with mock(kind, first_faults=("flood",)) as server, pytest.raises(EngineError, match="sent more than 8 MiB"):
-        ask(server.base_url, max_attempts=1)
+WHOLE = Usage(prompt_tokens=3000, completion_tokens=60)
+CUT = {"openai-responses": "max_output_tokens", "anthropic": "max_tokens", "gemini": "MAX_TOKENS"}
 
 
-def test_uncompressed_answers_are_requested_and_compressed_ones_are_unpacked(kind: str, ask: Callable[..., Response]) -> None:
-    with mock(kind, first_faults=("gzip",)) as server:
+@every_row(
+    ("fault", "text", "usage"),
+    [
+        ("gzip", None, WHOLE),
+        ("null-content", "", WHOLE),  # it is the model's, and ends nothing
+        ("cut-text", "The button", WHOLE),
+        ("absurd-numbers", None, Usage()),  # half an answer's tokens would understate its cost
+    ],
+)
+def test_an_odd_answer_is_an_answer(
+    kind: str, ask: Callable[..., Response], fault: str, text: str | None, usage: Usage
+) -> None:
+    with mock(kind, first_faults=(fault,)) as server:
         reply = ask(server.base_url)
         assert server.requests[0].headers["accept-encoding"] == "identity"
-    assert reply.attempts == 1 and reply.text == called(CLICK[kind])
+    assert (reply.text, reply.attempts) == (called(CLICK[kind]) if text is None else text, 1)
+    assert reply.usage == usage and (fault != "cut-text" or reply.finish_reason == CUT[kind])
 
 
-def test_an_empty_answer_is_the_models_and_ends_nothing(kind: str, ask: Callable[..., Response]) -> None:
-    with mock(kind, first_faults=("null-content",)) as server:
-        reply = ask(server.base_url)
-    assert (reply.text, reply.attempts) == ("", 1) and reply.usage == Usage(prompt_tokens=3000, completion_tokens=60)
-
-
-def test_an_answer_that_is_cut_off_ends_nothing(kind: str, ask: Callable[..., Response]) -> None:
-    with mock(kind, first_faults=("cut-text",)) as server:
-        reply = ask(server.base_url)
-    assert (reply.text, reply.attempts) == ("The button", 1)
-    assert reply.finish_reason == {
-        "openai-responses": "max_output_tokens",
-        "anthropic": "max_tokens",
-        "gemini": "MAX_TOKENS",
-    }.get(kind)
-
-
-def test_impossible_token_counts_are_unknown(kind: str, ask: Callable[..., Response]) -> None:
-    with mock(kind, first_faults=("absurd-numbers",)) as server:
-        reply = ask(server.base_url)
-    assert reply.attempts == 1 and reply.text == called(CLICK[kind])
-    assert reply.usage == Usage(), "half an answer's tokens would understate its cost"
+@every_row(
+    ("broken", "changes", "fatal", "sentence"),
+    [
+        ({"first_faults": ("flood",)}, {"max_attempts": 1}, False, "sent more than 8 MiB"),
+        ({"error_rate": 1.0}, {"max_attempts": 2}, False, "no usable answer after 2 tries"),
+        ({"longest_body": 10}, {}, False, "refuses this request"),
+        ({"error_rate": 1.0, "error_status": 302}, {}, True, "redirects elsewhere"),
+        ({"check_model": True, "served_models": ("n",)}, {}, True, "no model 'm'"),
+        ({}, {"sampling": {"min_p": 0.1}}, True, "no request parameter 'min_p'"),
+    ],
+)
+def test_a_failure_is_one_sentence_and_ends_its_step_or_the_run(
+    kind: str, ask: Callable[..., Response], broken: dict[str, Any], changes: dict[str, Any], fatal: bool, sentence: str
+) -> None:
+    with mock(kind, **broken) as server, pytest.raises(EngineError, match=sentence) as caught:
+        ask(server.base_url, **changes)
+    assert isinstance(caught.value, FatalEngineError) == fatal
 
 
 def test_the_tokens_of_a_step_are_unknown_where_those_of_one_answer_are() -> None:
@@ -249,11 +246,6 @@ def test_the_detail_of_images_holds_for_answers_to_looks_too(kind: str, ask: Cal
     assert second["input"][-1]["output"]["detail"] == "original"
 
 
-def test_a_redirect_is_not_followed(kind: str, ask: Callable[..., Response]) -> None:
-    with mock(kind, error_rate=1.0, error_status=302) as server, pytest.raises(FatalEngineError, match="redirects elsewhere"):
-        ask(server.base_url)
-
-
 def test_a_refusal_in_words_ends_the_task() -> None:
     from guieval.engines.apis.anthropic_messages import _turn
 
@@ -264,11 +256,6 @@ def test_a_refusal_in_words_ends_the_task() -> None:
 def test_a_server_that_hangs_times_out_and_is_tried_again(kind: str, ask: Callable[..., Response]) -> None:
     with mock(kind, first_faults=("hang",)) as server:
         assert ask(server.base_url, hung=lambda: server.stats()["hung"]).attempts == 2
-
-
-def test_a_server_that_stays_broken_is_an_error_in_one_sentence(kind: str, ask: Callable[..., Response]) -> None:
-    with mock(kind, error_rate=1.0) as server, pytest.raises(EngineError, match="no usable answer after 2 tries"):
-        ask(server.base_url, max_attempts=2)
 
 
 def test_a_wrong_key_ends_the_run_and_is_not_repeated(
@@ -285,17 +272,6 @@ def test_the_right_key_is_sent(kind: str, ask: Callable[..., Response], monkeypa
     monkeypatch.setenv(native_api(kind).key_env, KEY)
     with mock(kind, api_key=KEY) as server:
         assert ask(server.base_url).text == called(CLICK[kind])
-
-
-def test_an_unknown_model_ends_the_run(kind: str, ask: Callable[..., Response]) -> None:
-    with mock(kind, check_model=True, served_models=("n",)) as server, pytest.raises(FatalEngineError, match="no model 'm'"):
-        ask(server.base_url)
-
-
-def test_a_refused_request_costs_its_step_only(kind: str, ask: Callable[..., Response]) -> None:
-    with mock(kind, longest_body=10) as server, pytest.raises(EngineError, match="refuses this request") as caught:
-        ask(server.base_url)
-    assert not isinstance(caught.value, FatalEngineError)
 
 
 def test_nobody_at_the_address_is_one_sentence(kind: str, ask: Callable[..., Response]) -> None:
@@ -320,11 +296,6 @@ def test_request_parameters_have_the_apis_names(kind: str, ask: Callable[..., Re
         body = json.loads(server.requests[0].body)
     name = {"openai-responses": "max_output_tokens", "anthropic": "max_tokens", "gemini": "maxOutputTokens"}[kind]
     assert (body["generationConfig"] if kind == "gemini" else body)[name] == 77
-
-
-def test_a_parameter_that_the_api_lacks_is_an_error(kind: str, ask: Callable[..., Response]) -> None:
-    with mock(kind) as server, pytest.raises(FatalEngineError, match="no request parameter 'min_p'"):
-        ask(server.base_url, sampling={"min_p": 0.1})
 
 
 def test_a_zoom_is_the_region_enlarged() -> None:
@@ -357,10 +328,8 @@ def test_anthropics_cached_tokens_are_part_of_the_prompt() -> None:
     from guieval.engines.apis.anthropic_messages import _turn
 
     usage = {"input_tokens": 10, "cache_read_input_tokens": 2000, "cache_creation_input_tokens": 300, "output_tokens": 5}
-    assert _turn({"content": [], "usage": usage}).response.usage == Usage(prompt_tokens=2310, completion_tokens=5)
-    assert _turn({"content": [], "usage": usage | {"cache_read_input_tokens": -(2**62)}}).response.usage == Usage(
-        completion_tokens=5
-    )
+    assert _turn({"content": [], "usage": usage}).usage == Usage(prompt_tokens=2310, completion_tokens=5)
+    assert _turn({"content": [], "usage": usage | {"cache_read_input_tokens": -(2**62)}}).usage == Usage(completion_tokens=5)
 
 
 @every_row(

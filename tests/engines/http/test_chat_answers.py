@@ -100,7 +100,7 @@ def test_a_record_of_any_answer_is_read_back_equal_counted_and_costs_something(b
 def test_an_answer_with_a_number_that_python_does_not_read_is_an_answer_all_the_same() -> None:
     digits = "9" * 5000
     body = f'{{"choices": [{{"message": {{"content": "x"}}}}], "usage": {{"prompt_tokens": 3, "completion_tokens": {digits}}}}}'
-    reply = read_response(body.encode())
+    reply = response_in(body.encode())
     assert reply.text == "x" and reply.usage is not None and reply.usage.completion_tokens is None
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
-from guieval.models import Request, Response
+from guieval.engines.http.connections import Connections
+from guieval.models import Response
+from tests.engines.asking import engine_for, listening
+from tests.engines.conftest import MakeRequest
 
-MakeRequest = Callable[..., Request]
 REQUESTS = 8
 
 
@@ -55,12 +56,9 @@ async def asked(
         finally:
             writer.close()
 
-    server = await asyncio.start_server(handle, "127.0.0.1", 0, ssl=tls)
-    port = server.sockets[0].getsockname()[1]
-    url = f"{'http' if tls is None else 'https'}://127.0.0.1:{port}/v1"
-    engine = OpenAIEngine(OpenAISettings(base_urls=(url,), model="m", timeout=10.0, verify_tls=False, backoff=0.0))
-    try:
-        pairs = []
+    pairs = []
+    async with listening(handle, tls=tls) as port:
+        engine = engine_for(f"{'http' if tls is None else 'https'}://127.0.0.1:{port}/v1", timeout=10.0, verify_tls=False)
         for number in range(REQUESTS):
             name = f"request-{number}"
             pairs.append((name, await engine.generate(make_request("hello", name=name))))
@@ -68,10 +66,25 @@ async def asked(
                 last[0].write(more)
                 for _ in range(9):  # it is there at once, and read in the next turn of the event loop
                     await asyncio.sleep(0)
-        return pairs, connections
-    finally:
         await engine.close()
-        server.close()
+    return pairs, connections
+
+
+def test_an_answer_is_read_to_its_limit_and_no_further() -> None:
+    async def main() -> int:
+        async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\n\r\n" + bytes(8 << 20))
+            writer.close()
+
+        async with listening(respond) as port:
+            url = f"http://127.0.0.1:{port}"
+            connections = Connections(url, trust_env=False, verify_tls=True)
+            answer = await connections.exchange("GET", url, {}, None, 1000)
+            await connections.close()
+        return len(answer.data)
+
+    assert 1000 < asyncio.run(main()) < 1 << 20
 
 
 READ = 65_536  # what httpcore reads at once

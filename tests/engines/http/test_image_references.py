@@ -8,7 +8,7 @@ import json
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,15 +27,16 @@ from guieval.engines.vllm.command import VLLMSettings
 from guieval.engines.vllm.launched import LaunchedEngine
 from guieval.engines.vllm.server import VLLMServer
 from guieval.errors import EngineError, ScreenshotError, UsageError
-from guieval.models import ImageForm, ImageRef, Request, Response
+from guieval.models import ImageForm, ImageRef, Response
 from guieval.registry import load_benchmark, model_config
 from guieval.running.config import RunConfig
 from guieval.running.runner.image_cache import ImageLoader
+from tests.engines.asking import engine_for
+from tests.engines.conftest import MakeRequest
 from tests.rows import every_row
 from tests.scripted import opened_run
 from tests.waiting import PATIENCE
 
-MakeRequest = Callable[..., Request]
 NO_PATH = "Cannot load local files without `--allowed-local-media-path`."
 ELSEWHERE = "The file path <path> must be a subpath of `--allowed-local-media-path <path>`."
 NOT_THERE = "[Errno 2] No such file or directory: '<path>'"
@@ -184,12 +185,18 @@ class Asking:
         return reply
 
 
-def run(vision: Vision, make_request: MakeRequest, steps: Callable[[Asking], Any], **settings: Any) -> None:
+Steps = Sequence[Screenshot] | Callable[[Asking], Awaitable[None]]
+
+
+def run(vision: Vision, make_request: MakeRequest, *steps: Steps, **settings: Any) -> None:
+    """Ask for the screenshots of each step one after the other, or do in a step what a test does."""
+
     async def main() -> None:
-        fields = {"base_urls": (url,), "model": "m", "max_attempts": 1, **settings}
-        engine = OpenAIEngine(OpenAISettings.model_validate(fields))
+        engine = engine_for(url, **{"max_attempts": 1, **settings})
+        asking = Asking(engine, make_request)
         try:
-            await steps(Asking(engine, make_request))
+            for step in steps:
+                await (step(asking) if callable(step) else asking(*step))
         finally:
             await engine.close()
 
@@ -199,12 +206,7 @@ def run(vision: Vision, make_request: MakeRequest, steps: Callable[[Asking], Any
 
 def test_an_original_is_named_and_not_sent(data: Path, shots: list[Screenshot], make_request: MakeRequest) -> None:
     vision = Vision(folder=data)
-    resized = replace(shots[1], path=None)
-
-    async def steps(ask: Asking) -> None:
-        await ask(shots[0], resized)
-
-    run(vision, make_request, steps, local_images=data)
+    run(vision, make_request, [shots[0], replace(shots[1], path=None)], local_images=data)
     assert vision.forms == [["file", "data"]]
     assert vision.asked[0][0]["image_url"]["url"] == f"file://{data.resolve()}/a%20b%2520%C3%BC/shot%20%230%3F.png"
 
@@ -217,11 +219,8 @@ def test_a_file_outside_of_the_folder_is_sent(tmp_path: Path, data: Path, make_r
     (data / "out.png").symlink_to(tmp_path / "outside.png")
     (data / "in.png").symlink_to(data / "inside" / "real.png")
     vision = Vision(folder=data)
-
-    async def steps(ask: Asking) -> None:
-        await ask(*(read_screenshot(tmp_path, f"data/{name}.png", (3, 4)) for name in ("out", "in")))
-
-    run(vision, make_request, steps, local_images=data)
+    found = [read_screenshot(tmp_path, f"data/{name}.png", (3, 4)) for name in ("out", "in")]
+    run(vision, make_request, found, local_images=data)
     assert vision.forms == [["data", "file"]]
     assert vision.asked[0][1]["image_url"]["url"].endswith("/inside/real.png")
 
@@ -234,11 +233,7 @@ def test_a_name_that_is_no_text_is_sent(data: Path, make_request: MakeRequest) -
     except OSError:
         pytest.skip("this disk takes no such names")
     vision = Vision(folder=data)
-
-    async def steps(ask: Asking) -> None:
-        await ask(read_screenshot(data, name, (3, 4)))
-
-    run(vision, make_request, steps, local_images=data)
+    run(vision, make_request, [read_screenshot(data, name, (3, 4))], local_images=data)
     assert vision.forms == [["data"]]
 
 
@@ -253,12 +248,8 @@ def test_a_server_that_reads_no_files_is_sent_bytes_and_it_is_reported_once(
     vision = Vision()
     vision.no_file = refusal
 
-    async def steps(ask: Asking) -> None:
-        for shot in shots[:5]:
-            await ask(shot)
-
     with caplog.at_level(logging.WARNING):
-        run(vision, make_request, steps, local_images=data)
+        run(vision, make_request, *([shot] for shot in shots[:5]), local_images=data)
     assert vision.forms == [["file"], *[["data"]] * 5]
     (record,) = caplog.records
     assert "does not read local files" in record.getMessage() and refusal[1][:20] in record.getMessage()
@@ -266,26 +257,14 @@ def test_a_server_that_reads_no_files_is_sent_bytes_and_it_is_reported_once(
 
 def test_an_image_is_sent_once(shots: list[Screenshot], make_request: MakeRequest) -> None:
     vision = Vision()
-
-    async def steps(ask: Asking) -> None:
-        await ask(shots[0])
-        await ask(shots[0], shots[1])
-        await ask(shots[0], shots[1], shots[2], shots[1])
-
-    run(vision, make_request, steps, image_uuids=True)
+    run(vision, make_request, shots[:1], shots[:2], [*shots[:3], shots[1]], image_uuids=True)
     assert vision.forms == [["data+id"], ["held", "data+id"], ["held", "held", "data+id", "held"]]
     assert vision.asked[0][0]["uuid"] == sha256(shots[0].data).hexdigest()
 
 
 def test_equal_pictures_have_one_id_and_unlike_ones_two(data: Path, shots: list[Screenshot], make_request: MakeRequest) -> None:
     vision = Vision()
-    copy = replace(shots[0], path=data / "another.png")
-
-    async def steps(ask: Asking) -> None:
-        await ask(shots[0], shots[1])
-        await ask(copy)
-
-    run(vision, make_request, steps, image_uuids=True)
+    run(vision, make_request, shots[:2], [replace(shots[0], path=data / "another.png")], image_uuids=True)
     assert vision.forms == [["data+id", "data+id"], ["held"]]
     assert len({part["uuid"] for part in vision.asked[0]}) == 2
 
@@ -306,25 +285,17 @@ def test_nothing_is_believed_to_be_held_before_it_was_answered(shots: list[Scree
 
 def test_files_and_ids_together(data: Path, shots: list[Screenshot], make_request: MakeRequest) -> None:
     vision = Vision(folder=data)
-
-    async def steps(ask: Asking) -> None:
-        await ask(shots[0])
-        await ask(shots[0], shots[1])
-
-    run(vision, make_request, steps, local_images=data, image_uuids=True)
+    run(vision, make_request, shots[:1], shots[:2], local_images=data, image_uuids=True)
     assert vision.forms == [["file+id"], ["held", "file+id"]]
 
 
 def test_what_a_server_has_forgotten_is_sent_again(shots: list[Screenshot], make_request: MakeRequest) -> None:
     vision = Vision()
 
-    async def steps(ask: Asking) -> None:
-        await ask(*shots[:3])
-        vision.kept.clear()  # as after a restart
-        await ask(*shots[:3])
-        await ask(*shots[:3])
+    async def restarted(ask: Asking) -> None:
+        vision.kept.clear()
 
-    run(vision, make_request, steps, image_uuids=True)
+    run(vision, make_request, shots[:3], restarted, shots[:3], shots[:3], image_uuids=True)
     assert vision.forms == [["data+id"] * 3, ["held"] * 3, ["data+id"] * 3, ["held"] * 3]
 
 
@@ -334,12 +305,7 @@ def test_it_is_found_out_how_many_a_server_keeps(
 ) -> None:
     """Twenty are kept of 49 that take turns; each request shows another one beside, which is always there."""
     vision = Vision(room=20)
-
-    async def steps(ask: Asking) -> None:
-        for number in range(300):
-            await ask(shots[beside(number)], shots[number % 49])
-
-    run(vision, make_request, steps, image_uuids=True)
+    run(vision, make_request, *([shots[beside(number)], shots[number % 49]] for number in range(300)), image_uuids=True)
     misses = len(vision.asked) - 300
     assert misses < 15
     assert sum(form == ["held", "data+id"] for form in vision.forms) > 270
@@ -350,14 +316,11 @@ def test_requests_that_miss_together_tell_once_how_much_is_kept(shots: list[Scre
     """Those on their way when the first is found to be gone say nothing that was not known by then."""
     vision = Vision(room=40)
 
-    async def steps(ask: Asking) -> None:
-        for shot in shots:
-            await ask(shot)
+    async def together(ask: Asking) -> None:
         await asyncio.gather(*map(ask, shots[:10]))
-        for shot in shots[35:]:
-            await ask(shot)
 
-    run(vision, make_request, steps, image_uuids=True)
+    each = [[shot] for shot in shots]
+    run(vision, make_request, *each, together, *each[35:], image_uuids=True)
     assert vision.forms[-15:] == [["held"]] * 15
 
 
@@ -365,9 +328,7 @@ def test_after_a_lost_connection_nothing_is_believed_to_be_held(shots: list[Scre
     """The process that answers next may be a new one; how much it keeps is known from the one before."""
     vision = Vision()
 
-    async def steps(ask: Asking) -> None:
-        for shot in shots:
-            await ask(shot)
+    async def lost(ask: Asking) -> None:
         vision.lost = 1
         with pytest.raises(EngineError, match="broke"):
             await ask.engine.generate(make_request("look", images=shots[:1], name="lost"))
@@ -376,7 +337,7 @@ def test_after_a_lost_connection_nothing_is_believed_to_be_held(shots: list[Scre
             for shot in shots:
                 assert (await ask.engine.generate(make_request("look", images=[shot], name="r"))).text == digests([shot])
 
-    run(vision, make_request, steps, image_uuids=True)
+    run(vision, make_request, *([shot] for shot in shots), lost, image_uuids=True)
     assert vision.forms[50:] == [["held"], *[["data+id"]] * 50, *[["held"]] * 50]
 
 
@@ -384,13 +345,8 @@ def test_a_server_that_keeps_nothing_is_no_longer_asked_to(
     shots: list[Screenshot], make_request: MakeRequest, caplog: pytest.LogCaptureFixture
 ) -> None:
     vision = Vision(room=0)
-
-    async def steps(ask: Asking) -> None:
-        for _ in range(30):
-            await ask(shots[0])
-
     with caplog.at_level(logging.WARNING):
-        run(vision, make_request, steps, image_uuids=True)
+        run(vision, make_request, *[shots[:1]] * 30, image_uuids=True)
     assert len(vision.asked) - 30 == 9
     assert vision.forms[-1] == ["data"]
     assert len(caplog.records) == 1 and "does not keep images" in caplog.text
@@ -400,13 +356,8 @@ def test_a_server_that_knows_no_ids_is_sent_none_after_a_while(
     shots: list[Screenshot], make_request: MakeRequest, caplog: pytest.LogCaptureFixture
 ) -> None:
     vision = Vision(strict=True)
-
-    async def steps(ask: Asking) -> None:
-        for _ in range(20):
-            await ask(shots[0])
-
     with caplog.at_level(logging.WARNING):
-        run(vision, make_request, steps, image_uuids=True)
+        run(vision, make_request, *[shots[:1]] * 20, image_uuids=True)
     assert vision.forms == [*[["data+id"], ["data"]] * 8, *[["data"]] * 12]
     assert len(caplog.records) == 1 and "extra fields are not permitted" in caplog.text
 
@@ -435,31 +386,25 @@ def test_after_an_error_of_the_servers_the_next_try_is_in_bytes(shots: list[Scre
         reply = await ask.engine.generate(make_request("look", images=shots[:2], name="r"))
         assert (reply.text, reply.attempts) == (digests(shots[:2]), 2)
 
-    run(vision, make_request, steps, image_uuids=True, max_attempts=2, backoff=0)
+    run(vision, make_request, steps, image_uuids=True, max_attempts=2)
     assert vision.forms == [["data+id"] * 2, ["data"] * 2]
 
 
 def test_other_servers_get_bytes_and_no_further_field(shots: list[Screenshot], make_request: MakeRequest) -> None:
     vision = Vision()
-
-    async def steps(ask: Asking) -> None:
-        await ask(shots[0])
-        await ask(shots[0])
-
-    run(vision, make_request, steps)
+    run(vision, make_request, shots[:1], shots[:1])
     assert vision.forms == [["data"]] * 2
 
 
 def test_a_busy_server_is_offered_references_again(shots: list[Screenshot], make_request: MakeRequest) -> None:
     vision = Vision()
 
-    async def steps(ask: Asking) -> None:
-        await ask(shots[0])
+    async def busy(ask: Asking) -> None:
         vision.busy = 1
         request = make_request("look", images=shots[:1], name="r")
         assert (await ask.engine.generate(request)).attempts == 2
 
-    run(vision, make_request, steps, image_uuids=True, max_attempts=2, backoff=0)
+    run(vision, make_request, shots[:1], busy, image_uuids=True, max_attempts=2)
     assert vision.forms == [["data+id"], ["held"], ["held"]]
 
 

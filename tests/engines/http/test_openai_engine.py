@@ -13,8 +13,8 @@ import re
 import threading
 import time
 import zlib
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -28,61 +28,20 @@ from guieval.engines import request_id
 from guieval.engines.concurrency import AdaptiveConcurrency
 from guieval.engines.http.chat_answers import MAX_REPLY_BYTES, asked_wait
 from guieval.engines.http.chat_body import chat_body
-from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+from guieval.engines.http.chat_completions import OpenAIEngine
 from guieval.engines.http.credentials import Secret
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.models import ImageRef, Message, ModelInput, Request, Response
-from guieval.steps import StepTaskModel, Usage
-from guieval.testing.mock_server import MockServer, MockSettings
+from guieval.steps import Usage
+from guieval.testing.mock_server import MockServer
+from tests.engines.asking import Sleeps, ask, ask_all, asked, engine_for, listening, mock
+from tests.engines.conftest import MakeRequest, MakeTask
+from tests.engines.http.raw_answers import ask_raw, completion, response
 from tests.outage import reserved_port
 from tests.rows import every_row
 from tests.waiting import auntil, past_hangs
 
-MakeRequest = Callable[..., Request]
-MakeTask = Callable[..., StepTaskModel]
 KEY = "sk-very-secret-0123456789"
-
-
-@pytest.fixture(autouse=True)
-def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-
-
-@contextmanager
-def mock(**changes: Any) -> Iterator[MockServer]:
-    fields: dict[str, Any] = {"policy": "fixed", "reply": "the answer", "keep": 100}
-    with MockServer(MockSettings.model_validate({**fields, **changes})) as server:
-        yield server
-
-
-class Sleeps:
-    """Notes how long the engine would have waited, and does not wait."""
-
-    def __init__(self) -> None:
-        self.seconds: list[float] = []
-
-    async def __call__(self, seconds: float) -> None:
-        self.seconds.append(seconds)
-
-
-def engine_for(*urls: str, sleep: Callable[[float], Awaitable[object]] | None = None, **changes: Any) -> OpenAIEngine:
-    fields: dict[str, Any] = {"base_urls": urls, "model": "m", "timeout": 20.0}
-    return OpenAIEngine(OpenAISettings.model_validate({**fields, **changes}), sleep=sleep or Sleeps())
-
-
-async def asked(engine: OpenAIEngine, *requests: Request) -> list[Response]:
-    try:
-        return list(await asyncio.gather(*(engine.generate(request) for request in requests)))
-    finally:
-        await engine.close()
-
-
-def ask_all(engine: OpenAIEngine, *requests: Request) -> list[Response]:
-    return asyncio.run(asked(engine, *requests))
-
-
-def ask(engine: OpenAIEngine, request: Request) -> Response:
-    return ask_all(engine, request)[0]
 
 
 def ask_past_hangs(engine: OpenAIEngine, request: Request, server: MockServer) -> Response:
@@ -214,13 +173,6 @@ def test_passing_refusals_are_tried_again(status: int, make_request: MakeRequest
     assert len(bodies) == 1
 
 
-@pytest.mark.parametrize("kind", ["cut-json", "html", "empty-choices"])
-def test_damaged_answers_are_tried_again(kind: str, make_request: MakeRequest) -> None:
-    with mock(first_faults=(kind,)) as server:
-        reply = ask(engine_for(server.base_url), make_request())
-    assert (reply.text, reply.attempts) == ("the answer", 2)
-
-
 @every_row(
     ("kind", "words"), [("500", "status 500"), ("cut-json", "not JSON"), ("html", "markup"), ("empty-choices", "no choices")]
 )
@@ -315,12 +267,6 @@ def test_a_hang_ends_at_the_time_limit_and_leaves_no_process(make_request: MakeR
         assert server.stats()["hung"] == 2
 
 
-def test_after_a_hang_the_next_try_is_answered(make_request: MakeRequest) -> None:
-    with mock(first_faults=("hang",)) as server:
-        reply = ask_past_hangs(engine_for(server.base_url), make_request(), server)
-    assert (reply.text, reply.attempts) == ("the answer", 2)
-
-
 def test_a_cancelled_request_is_dropped_at_the_server(make_request: MakeRequest) -> None:
     async def main(server: MockServer) -> None:
         engine = engine_for(server.base_url)
@@ -338,45 +284,6 @@ def test_a_cancelled_request_is_dropped_at_the_server(make_request: MakeRequest)
 
 
 # Odd answers, from a server that sends whatever bytes the test gives it
-
-
-def ask_raw(payloads: list[bytes], request: Request, **changes: Any) -> Response:
-    """Ask a server that answers its n-th connection with the n-th of ``payloads`` (the last one for all later), then closes."""
-
-    async def main() -> Response:
-        served = 0
-
-        async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            nonlocal served
-            head = await reader.readuntil(b"\r\n\r\n")
-            length = next(
-                int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length")
-            )
-            await reader.readexactly(length)
-            writer.write(payloads[min(served, len(payloads) - 1)])
-            served += 1
-            writer.close()
-
-        server = await asyncio.start_server(handle, "127.0.0.1", 0)
-        host, port = server.sockets[0].getsockname()
-        engine = engine_for(f"http://{host}:{port}/v1", **changes)
-        try:
-            return await engine.generate(request)
-        finally:
-            await engine.close()
-            server.close()
-            await server.wait_closed()
-
-    return asyncio.run(main())
-
-
-def response(body: bytes, status: str = "200 OK", length: int | None = None) -> bytes:
-    size = len(body) if length is None else length
-    return f"HTTP/1.1 {status}\r\nContent-Length: {size}\r\nConnection: close\r\n\r\n".encode() + body
-
-
-def completion(message: Any, **more: Any) -> bytes:
-    return response(json.dumps({"choices": [{"message": message, "finish_reason": None}], **more}).encode())
 
 
 GOOD = completion({"content": "good"})
@@ -506,12 +413,6 @@ def test_the_mean_log_probability_is_kept(logprobs: Any, mean: float | None, mak
     body = {"choices": [{"message": {"content": "a"}, "finish_reason": "stop", "logprobs": logprobs}]}
     reply = ask_raw([response(json.dumps(body).encode())], make_request())
     assert reply.logprob == (mean if mean is None else pytest.approx(mean))
-
-
-def test_the_mocks_null_content_is_an_empty_text(make_request: MakeRequest) -> None:
-    with mock(first_faults=("null-content",)) as server:
-        reply = ask(engine_for(server.base_url), make_request())
-    assert (reply.text, reply.reasoning, reply.attempts) == ("", "the answer", 1)
 
 
 @every_row(
@@ -726,8 +627,7 @@ class Pace(AdaptiveConcurrency):
 def test_the_settings_that_lower_the_load_are_named(fault: str, reports: list[str], make_request: MakeRequest) -> None:
     pace = Pace()
     with mock(first_faults=(fault,)) as server:
-        settings = OpenAISettings(base_urls=(server.base_url,), model="m", timeout=20.0)
-        ask_past_hangs(OpenAIEngine(settings, sleep=Sleeps(), pace=pace), make_request(), server)
+        ask_past_hangs(engine_for(server.base_url, pace=pace), make_request(), server)
     assert pace.reports == reports
 
 
@@ -776,13 +676,10 @@ def test_https_to_a_server_that_speaks_http_is_a_sentence(
         writer.close()
 
     async def main() -> str:
-        server = await asyncio.start_server(handle, "127.0.0.1", 0)
-        base = f"127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
-        engine = engine_for(f"https://{base}", max_attempts=1)
-        with pytest.raises(error, match=re.escape(f"{sentence}, its base URL is http://{base}")) as caught:
-            await engine.generate(make_request())
-        await engine.close()
-        server.close()
+        async with listening(handle) as port:
+            base = f"127.0.0.1:{port}/v1"
+            with pytest.raises(error, match=re.escape(f"{sentence}, its base URL is http://{base}")) as caught:
+                await asked(engine_for(f"https://{base}", max_attempts=1), make_request())
         return str(caught.value)
 
     assert "ConnectError" not in asyncio.run(main())
@@ -893,42 +790,41 @@ def discover(engine: OpenAIEngine, *candidates: str) -> str:
     return asyncio.run(main())
 
 
-def test_the_only_model_served_is_taken() -> None:
-    with mock(served_models=("only",)) as server:
-        engine = engine_for(server.base_url, model=None)
-        assert discover(engine, "other") == engine.model == "only"
+@contextmanager
+def serving(*models: Sequence[str]) -> Iterator[OpenAIEngine]:
+    """An engine that knows no model, over servers of these."""
+    with ExitStack() as stack:
+        yield engine_for(*(stack.enter_context(mock(served_models=served)).base_url for served in models), model=None)
 
 
-def test_of_several_the_first_candidate_is_taken() -> None:
-    with mock(served_models=("a", "b", "c")) as server:
-        assert discover(engine_for(server.base_url, model=None), "x", "c", "b") == "c"
+@every_row(
+    ("models", "candidates", "found"),
+    [
+        ([("only",)], ["other"], "only"),
+        ([("a", "b", "c")], ["x", "c", "b"], "c"),
+        ([("a", "both"), ("both", "b")], [], "both"),
+    ],
+)
+def test_the_only_model_or_the_first_candidate_that_all_serve_is_taken(
+    models: list[tuple[str, ...]], candidates: list[str], found: str
+) -> None:
+    with serving(*models) as engine:
+        assert discover(engine, *candidates) == engine.model == found
 
 
-def test_what_is_served_is_listed_when_nothing_fits() -> None:
-    with mock(served_models=("qwen-7b", "b")) as server:
-        with pytest.raises(UsageError, match=r"no 'qwen7b' there \(did you mean 'qwen-7b'\?\): .*serves 'qwen-7b', 'b'"):
-            discover(engine_for(server.base_url, model=None), "qwen7b")
-        with pytest.raises(UsageError, match="must be named"):
-            discover(engine_for(server.base_url, model=None))
-
-
-def test_long_lists_of_models_are_shortened() -> None:
-    with mock(served_models=("m", "n" * 400, *map(str, range(500)))) as server:
-        with pytest.raises(UsageError, match=r"must be named: .*serves 'm', 'n+\.\.\.', '0'") as error:
-            discover(engine_for(server.base_url, model=None))
-        assert len(str(error.value)) < 1000
-
-
-def test_servers_must_share_a_model() -> None:
-    with mock(served_models=("a", "both")) as one, mock(served_models=("both", "b")) as two:
-        assert discover(engine_for(one.base_url, two.base_url, model=None)) == "both"
-
-
-def test_servers_that_share_no_model_are_distinguished() -> None:
-    with mock(served_models=("a",)) as one, mock(served_models=("b",)) as two:
-        engine = engine_for(one.base_url, two.base_url, model=None)
-        with pytest.raises(UsageError, match=r"serves 'a'; .*serves 'b'"):
-            discover(engine)
+@every_row(
+    ("models", "candidates", "message"),
+    [
+        ([("qwen-7b", "b")], ["qwen7b"], r"no 'qwen7b' there \(did you mean 'qwen-7b'\?\): .*serves 'qwen-7b', 'b'"),
+        ([("qwen-7b", "b")], [], "must be named"),
+        ([("m", "n" * 400, *map(str, range(500)))], [], r"must be named: .*serves 'm', 'n+\.\.\.', '0'"),
+        ([("a",), ("b",)], [], r"serves 'a'; .*serves 'b'"),
+    ],
+)
+def test_what_is_served_is_listed_when_nothing_fits(models: list[tuple[str, ...]], candidates: list[str], message: str) -> None:
+    with serving(*models) as engine, pytest.raises(UsageError, match=message) as error:
+        discover(engine, *candidates)
+    assert len(str(error.value)) < 1000
 
 
 def test_a_given_model_is_not_looked_up() -> None:

@@ -3,69 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import re
 import socket
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
 
 from guieval.engines.concurrency import AdaptiveConcurrency
-from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+from guieval.engines.http.chat_completions import OpenAIEngine
 from guieval.engines.http.connections import Connections
 from guieval.engines.http.patience import Patience
 from guieval.engines.http.routing import Router, Server
 from guieval.errors import EngineError, FatalEngineError, ServersAway
-from guieval.models import Request, Response
-from guieval.steps import StepTaskModel
+from guieval.models import Response
+from tests.engines.asking import Small, engine_for
+from tests.engines.conftest import MakeRequest, MakeTask
 from tests.outage import reserved_port
 from tests.rows import every_row
 from tests.waiting import PATIENCE, auntil
-
-MakeRequest = Callable[..., Request]
-MakeTask = Callable[..., StepTaskModel]
-Behaviour = Callable[[str], str | None]
-ANSWER = '{"choices": [{"message": {"content": "the answer"}}], "data": [{"id": "m"}]}'
-
-
-@pytest.fixture(autouse=True)
-def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-
-
-class Small:
-    """A server of a few lines. ``answer`` gives the status line and headers for a path, or ``None`` to drop the connection."""
-
-    def __init__(self, answer: Behaviour, port: int = 0) -> None:
-        self.answer = answer
-        self.port = port
-        self.paths: list[str] = []
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/v1"
-
-    @asynccontextmanager
-    async def serving(self) -> AsyncIterator[Small]:
-        listener = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
-        self.port = listener.sockets[0].getsockname()[1]
-        try:
-            yield self
-        finally:
-            listener.close()
-            await listener.wait_closed()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
-            path = (await reader.readuntil(b"\r\n\r\n")).split(b" ")[1].decode()
-            self.paths.append(path)
-            head = self.answer(path)
-            if head is not None:
-                writer.write(f"HTTP/1.1 {head}\r\ncontent-length: {len(ANSWER)}\r\nconnection: close\r\n\r\n{ANSWER}".encode())
-                await writer.drain()
-            writer.close()
 
 
 def well(path: str) -> str:
@@ -73,9 +29,7 @@ def well(path: str) -> str:
 
 
 def engine_at(*urls: str, **changes: Any) -> OpenAIEngine:
-    fields: dict[str, Any] = {"base_urls": urls, "model": "m", "timeout": 20.0, "backoff": 0.05, "patience": 30.0}
-    parts = {name: changes.pop(name) for name in ("pace", "sleep") if name in changes}
-    return OpenAIEngine(OpenAISettings.model_validate({**fields, **changes}), **parts)
+    return engine_for(*urls, **{"sleep": asyncio.sleep, "backoff": 0.05, "patience": 30.0, **changes})
 
 
 def run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:

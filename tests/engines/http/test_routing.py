@@ -19,18 +19,13 @@ from guieval.engines.http.connections import Answer, Connections
 from guieval.engines.http.routing import HOMES, Router, Server
 from guieval.errors import EngineError, FatalEngineError
 from guieval.models import Request, Response
-from guieval.steps import StepTaskModel, Usage
+from guieval.steps import Usage
 from guieval.testing.mock_server import MockServer, MockSettings
+from tests.engines.asking import Sleeps, Small, ask, engine_for, mock
+from tests.engines.conftest import MakeRequest, MakeTask
 from tests.outage import reserved_port
 
 T = TypeVar("T")
-MakeRequest = Callable[..., Request]
-MakeTask = Callable[..., StepTaskModel]
-
-
-@pytest.fixture(autouse=True)
-def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
 
 
 # The router alone: no network, a clock that only the test moves
@@ -269,13 +264,11 @@ def test_the_figures_are_those_of_a_hand_count() -> None:
 @contextlib.contextmanager
 def mocks(*changes: dict[str, Any]) -> Iterator[list[MockServer]]:
     with contextlib.ExitStack() as stack:
-        fixed: dict[str, Any] = {"policy": "fixed", "reply": "the answer", "keep": 10_000}
-        yield [stack.enter_context(MockServer(MockSettings.model_validate({**fixed, **change}))) for change in changes]
+        yield [stack.enter_context(mock(**change)) for change in changes]
 
 
 def engine_over(servers: Sequence[MockServer], **changes: Any) -> OpenAIEngine:
-    fields = {"base_urls": [server.base_url for server in servers], "model": "m", "timeout": 20.0, "backoff": 0.1}
-    return OpenAIEngine(OpenAISettings.model_validate({**fields, **changes}))
+    return engine_for(*(server.base_url for server in servers), **{"sleep": asyncio.sleep, "backoff": 0.1, **changes})
 
 
 async def walk(
@@ -351,8 +344,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> defaultdict[str, Counter[str]]:
     return seen
 
 
-def check_shares(asked: Mapping[str, Counter[str]]) -> None:
-    """Most requests go where most of their episode went, and yet all servers are kept busy."""
+def check_shares(asked: Mapping[str, Counter[str]], episodes: Mapping[str, Sequence[Request]]) -> None:
+    """All are asked, most of them where most of their episode went, and yet all servers are kept busy."""
+    assert {name: counts.total() for name, counts in asked.items()} == {name: len(each) for name, each in episodes.items()}
     served = sum(asked.values(), Counter())
     assert sum(max(counts.values()) for counts in asked.values()) > 0.95 * served.total()
     assert len(served) == 3 and max(served.values()) < 1.5 * min(served.values())
@@ -365,10 +359,7 @@ def test_an_episode_is_answered_by_one_server(
     episodes: dict[str, list[Request]], asked: defaultdict[str, Counter[str]]
 ) -> None:
     at_idle_times(walk(OpenAIEngine(THREE), episodes, at_once=24))
-    assert {episode: counts.total() for episode, counts in asked.items()} == {
-        name: len(each) for name, each in episodes.items()
-    }
-    check_shares(asked)
+    check_shares(asked, episodes)
 
 
 def test_all_steps_of_an_episode_at_once_stay_together(
@@ -385,58 +376,41 @@ def test_all_steps_of_an_episode_at_once_stay_together(
         await engine.close()
 
     at_idle_times(main(OpenAIEngine(THREE)))
-    assert {episode: counts.total() for episode, counts in asked.items()} == {
-        name: len(each) for name, each in episodes.items()
-    }
-    check_shares(asked)
+    check_shares(asked, episodes)
 
 
 def test_what_one_server_asks_for_does_not_hold_up_what_another_can_do(make_request: MakeRequest, make_task: MakeTask) -> None:
-    waits: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        waits.append(seconds)
-
+    sleeps = Sleeps()
     with mocks({"error_rate": 1.0, "error_status": 429, "retry_after": "40"}, {}) as (busy, free):
-        engine = OpenAIEngine(engine_over([busy, free], backoff=0.5).settings, sleep=sleep)
+        engine = engine_over([busy, free], backoff=0.5, sleep=sleeps)
         requests = {
             f"e{number}": [make_request("x", task=make_task(f"e{number}", step)) for step in range(3)] for number in range(9)
         }
         assert len(asyncio.run(walk(engine, requests, at_once=1))) == 27
         assert busy.stats()["requests"] == 1 and free.stats()["served"] == 27
-    assert len(waits) == 1 and waits[0] <= 0.5
+    assert len(sleeps.seconds) == 1 and sleeps.seconds[0] <= 0.5
 
 
 def test_a_request_whose_server_is_gone_heeds_what_the_other_asked_for(make_request: MakeRequest) -> None:
-    waits: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        waits.append(seconds)
-
+    sleeps = Sleeps()
     with mocks({"first_faults": ("429",), "retry_after": "30"}) as (busy,), reserved_port() as port:
         urls = (busy.base_url, f"http://127.0.0.1:{port}/v1")
-        engine = OpenAIEngine(OpenAISettings(base_urls=urls, model="m", max_attempts=2, backoff=0.1), sleep=sleep)
-        (reply,) = asyncio.run(walk(engine, {"e": [make_request("x")]}, at_once=1))
+        reply = ask(engine_for(*urls, max_attempts=2, backoff=0.1, sleep=sleeps), make_request("x"))
     assert reply.attempts == 2, "that the other one is gone is not counted"
-    assert len(waits) == 2 and waits[0] <= 0.1 and 20.0 < waits[1] <= 30.1
+    first, second = sleeps.seconds
+    assert first <= 0.1 and 20.0 < second <= 30.1
 
 
 def test_when_every_server_asks_to_be_left_alone_the_first_to_be_ready_is_waited_for(make_request: MakeRequest) -> None:
-    waits: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        waits.append(seconds)
-
-    with mocks(*({"error_rate": 1.0, "error_status": 503, "retry_after": after} for after in ("50", "20"))) as servers:
-        engine = OpenAIEngine(engine_over(servers, max_attempts=3).settings, sleep=sleep)
-        with pytest.raises(EngineError, match="after 3 tries"):
-            asyncio.run(walk(engine, {"e": [make_request("x")]}, at_once=1))
-    assert waits[0] <= 0.1 and 10.0 < waits[1] <= 20.2, "20 s, whichever of the two was asked first"
+    sleeps = Sleeps()
+    busy = [{"error_rate": 1.0, "error_status": 503, "retry_after": after} for after in ("50", "20")]
+    with mocks(*busy) as servers, pytest.raises(EngineError, match="after 3 tries"):
+        ask(engine_over(servers, max_attempts=3, sleep=sleeps), make_request("x"))
+    assert sleeps.seconds[0] <= 0.1 and 10.0 < sleeps.seconds[1] <= 20.2, "20 s, whichever of the two was asked first"
 
 
 def test_a_slow_server_gets_less(episodes: dict[str, list[Request]], asked: defaultdict[str, Counter[str]]) -> None:
-    settings = OpenAISettings(base_urls=("http://slow/v1", "http://one/v1"), model="m")
-    at_idle_times(walk(OpenAIEngine(settings), episodes, at_once=8))
+    at_idle_times(walk(engine_for("http://slow/v1", "http://one/v1"), episodes, at_once=8))
     served = sum(asked.values(), Counter())
     assert served["http://slow/v1"] < 0.5 * served["http://one/v1"]
 
@@ -477,10 +451,8 @@ def test_a_server_that_hangs_is_left_alone(
     make_request: MakeRequest, make_task: MakeTask, asked: defaultdict[str, Counter[str]]
 ) -> None:
     requests = {f"e{number}": [make_request("x", task=make_task(f"e{number}"))] for number in range(60)}
-    settings = OpenAISettings(
-        base_urls=("http://hangs/v1", "http://one/v1"), model="m", timeout=20.0, backoff=30.0, max_backoff=60.0
-    )
-    engine = OpenAIEngine(settings, sleep=lambda seconds: asyncio.sleep(0))
+    urls = ("http://hangs/v1", "http://one/v1")
+    engine = engine_for(*urls, backoff=30.0, max_backoff=60.0, sleep=lambda seconds: asyncio.sleep(0))
     assert len(at_idle_times(walk(engine, requests, at_once=8))) == 60
     assert 0 < sum(asked.values(), Counter())["http://hangs/v1"] < 20
 
@@ -489,38 +461,27 @@ def test_a_server_that_hangs_is_left_alone(
 def test_a_server_without_a_health_page_is_known_by_its_models(
     broken: str, make_request: MakeRequest, make_task: MakeTask
 ) -> None:
-    """What the check makes of /health, of a server of a few lines."""
-    paths: list[str] = []
+    """What the check makes of /health."""
     dropped = "/v1/chat/completions"
     # where it is well by its models it is tried once more, and then rests; where /health fails it rests at once
     asked_for = [dropped, *(["/health", "/v1/models", dropped] if broken == "404" else ["/health"])]
 
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        path = (await reader.readuntil(b"\r\n\r\n")).split(b" ")[1].decode()
-        paths.append(path)
-        if not path.endswith("completions"):  # these it drops
-            status = broken if path == "/health" else "200"
-            writer.write(f"HTTP/1.1 {status} X\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{{}}".encode())
-            await writer.drain()
-        writer.close()
+    ill = Small(lambda path: None if path == dropped else f"{broken} X" if path == "/health" else "200 X")
 
     async def main() -> None:
-        listener = await asyncio.start_server(serve, "127.0.0.1", 0)
-        url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/v1"
         with mocks({}) as (other,):
-            engine = OpenAIEngine(OpenAISettings(base_urls=(url, other.base_url), model="m", backoff=60.0, max_backoff=60.0))
-            after = 0
-            for number in range(100_000):
-                assert (await engine.generate(make_request("x", task=make_task(f"e{number}")))).attempts == 1
-                after += len(paths) >= len(asked_for)
-                if after == 6:
-                    break
-            await engine.close()
-        listener.close()
-        await listener.wait_closed()
+            async with ill.serving():
+                engine = engine_for(ill.url, other.base_url, sleep=asyncio.sleep, backoff=60.0, max_backoff=60.0)
+                after = 0
+                for number in range(100_000):
+                    assert (await engine.generate(make_request("x", task=make_task(f"e{number}")))).attempts == 1
+                    after += len(ill.paths) >= len(asked_for)
+                    if after == 6:
+                        break
+                await engine.close()
 
     asyncio.run(main())
-    assert paths == asked_for
+    assert ill.paths == asked_for
 
 
 BAD = [
@@ -559,7 +520,7 @@ def test_servers_that_all_refuse_everything_are_a_fatal_error(status: int, make_
     with mocks(*({"error_rate": 1.0, "error_status": status},) * 2) as servers:
         engine = engine_over(servers)
         with pytest.raises(FatalEngineError, match=f"status {status}"):
-            asyncio.run(walk(engine, {"e": [make_request("x")]}, at_once=1))
+            ask(engine, make_request("x"))
         assert [server.stats()["requests"] for server in servers] == [1, 1]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,10 +12,8 @@ from guieval.data.screenshots import Screenshot
 from guieval.engines.in_process.chat_prompts import chat_messages, chat_options, pictures, prompt_text
 from guieval.engines.in_process.transformers import refuse_second_resize
 from guieval.errors import UsageError
-from guieval.models import Request
+from tests.engines.conftest import MakeRequest
 from tests.rows import every_row
-
-MakeRequest = Callable[..., Request]
 
 
 def shot(colour: str, size: tuple[int, int] = (4, 6), mode: str = "RGBA") -> Screenshot:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,7 @@ import pytest
 from guieval.engines.in_process.checkpoint import Checkpoint, HeldModel, InProcessEngine, require
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.models import ModelConfig, Request, Response
-
-MakeRequest = Callable[..., Request]
+from tests.engines.conftest import MakeRequest
 
 
 def config(**changes: Any) -> ModelConfig:

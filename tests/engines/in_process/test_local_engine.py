@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,8 +13,10 @@ from guieval.engines.in_process.agent import LocalEngine
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.frames import PER_1000, Frame
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ModelConfig, ModelInput, ParsedResponse, Request, Response
+from guieval.models import ABCModel, ModelConfig, ModelInput, ParsedResponse, Request
 from guieval.steps import StepTaskModel
+from tests.engines.asking import ask, ask_all
+from tests.engines.conftest import MakeRequest
 from tests.rows import every_row
 
 
@@ -45,17 +46,7 @@ class Agent(ABCModel):
         return answer
 
 
-def ask(engine: LocalEngine, request: Request) -> Response:
-    async def main() -> Response:
-        try:
-            return await engine.generate(request)
-        finally:
-            await engine.close()
-
-    return asyncio.run(main())
-
-
-def test_the_agent_answers_with_the_request_it_got(make_request: Callable[..., Request]) -> None:
+def test_the_agent_answers_with_the_request_it_got(make_request: MakeRequest) -> None:
     reply = ask(LocalEngine(Agent(lambda request: f"saw {request.input.text}")), make_request("hello"))
     assert reply.text == "saw You are an agent.\nhello"
 
@@ -65,7 +56,7 @@ class OddError(Exception):
 
 
 @every_row("error", [OddError("lost"), KeyError("x"), StopIteration(3), MemoryError("m")])
-def test_what_the_agent_raises_is_named(error: Exception, make_request: Callable[..., Request]) -> None:
+def test_what_the_agent_raises_is_named(error: Exception, make_request: MakeRequest) -> None:
     def respond(request: Request) -> str:
         raise error
 
@@ -75,17 +66,17 @@ def test_what_the_agent_raises_is_named(error: Exception, make_request: Callable
     assert not isinstance(caught.value, FatalEngineError)
 
 
-def test_an_agent_without_respond_stops_the_run(make_request: Callable[..., Request]) -> None:
+def test_an_agent_without_respond_stops_the_run(make_request: MakeRequest) -> None:
     with pytest.raises(FatalEngineError, match="cannot answer by itself"):
         ask(LocalEngine(Agent(None)), make_request())
 
 
-def test_an_answer_that_is_no_text_is_an_error(make_request: Callable[..., Request]) -> None:
+def test_an_answer_that_is_no_text_is_an_error(make_request: MakeRequest) -> None:
     with pytest.raises(EngineError, match="answered with NoneType"):
         ask(LocalEngine(Agent(lambda request: None)), make_request())
 
 
-def test_agents_block_each_other_only_beyond_the_pool(make_request: Callable[..., Request]) -> None:
+def test_agents_block_each_other_only_beyond_the_pool(make_request: MakeRequest) -> None:
     """Two workers meet at a barrier, which only works when both run at once and the loop is free to start the second."""
     barrier = threading.Barrier(2, timeout=30)
     running: list[int] = []
@@ -102,13 +93,8 @@ def test_agents_block_each_other_only_beyond_the_pool(make_request: Callable[...
             running.pop()
         return "met"
 
-    async def main() -> list[Response]:
-        engine = LocalEngine(Agent(respond), workers=2)
-        replies = await asyncio.gather(*(engine.generate(make_request()) for _ in range(6)))
-        await engine.close()
-        return replies
-
-    assert [reply.text for reply in asyncio.run(main())] == ["met"] * 6
+    replies = ask_all(LocalEngine(Agent(respond), workers=2), *(make_request() for _ in range(6)))
+    assert [reply.text for reply in replies] == ["met"] * 6
     assert most == 2
 
 

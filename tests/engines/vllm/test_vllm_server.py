@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from guieval.engines.vllm.command import VLLMSettings
-from guieval.engines.vllm.kept_servers import process_start
+from guieval.engines.vllm.kept_servers import only_one, process_start
 from guieval.engines.vllm.server import ServerFailure, VLLMServer
 from guieval.errors import UsageError
 from guieval.journal import METRICS, STEPS, Records
@@ -304,6 +304,17 @@ def test_an_owner_that_is_killed_leaves_a_server_only_once_it_is_ready(tmp_path:
         waiting.send_signal(number)
         waiting.communicate(timeout=PATIENCE)
     nothing_left(fake)
+
+
+def test_of_two_owners_one_waits_and_may_give_up(tmp_path: Path) -> None:
+    def gives_up() -> None:
+        raise ServerFailure("it took too long")
+
+    lock = tmp_path / "lock"
+    with only_one(lock, gives_up), pytest.raises(ServerFailure, match="too long"), only_one(lock, gives_up):
+        pass
+    with only_one(lock, gives_up):
+        pass
 
 
 def test_what_is_not_there_is_one_sentence(tmp_path: Path) -> None:

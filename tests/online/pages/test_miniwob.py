@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 import threading
-from collections.abc import Awaitable, Callable
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import psutil
 import pytest
@@ -19,32 +15,14 @@ from PIL import Image
 from guieval.actions import Click, ExecutableAction, Hover, Point, Press, Stop, Type, Wait
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online import ABCDevice, EnvironmentTask
-from tests.programs import started
+from guieval.online.pages.browser import STEP_MILLISECONDS
+from guieval.online.pages.miniwob import MiniWoB
+from tests.online.acting import left_of
+from tests.online.devices import on, require_chromium
+from tests.online.pages.held import held
 from tests.waiting import PATIENCE
 
-pytest.importorskip("playwright.async_api", reason="playwright is not installed")
-pytest.importorskip("miniwob", reason="miniwob is not installed")
-
-from guieval.online.pages.browser import STEP_MILLISECONDS, find_chromium
-from guieval.online.pages.miniwob import MiniWoB
-
-try:
-    find_chromium("")
-except UsageError as error:
-    pytest.skip(str(error), allow_module_level=True)
-
-_Result = TypeVar("_Result")
-
-
-def on_page(environment: MiniWoB, work: Callable[[ABCDevice], Awaitable[_Result]]) -> _Result:
-    async def opened() -> _Result:
-        device = await environment.open()
-        try:
-            return await work(device)
-        finally:
-            await device.close()
-
-    return asyncio.run(opened())
+require_chromium("miniwob")
 
 
 def task(name: str) -> EnvironmentTask:
@@ -70,7 +48,7 @@ def test_every_page_starts_and_is_judged(every: int) -> None:
             assert not score.success and score.reason == "the page has not ended the task", page.id
 
     assert len(environment.tasks()) == 130
-    on_page(environment, work)
+    on(environment, work)
 
 
 @pytest.mark.parametrize("name", ["click-button", "book-flight", *slowly("enter-date", "use-slider", "email-inbox")])
@@ -83,7 +61,7 @@ def test_a_seed_reproduces_a_page_bit_by_bit(name: str) -> None:
         return shots
 
     environment = MiniWoB(scale=2)
-    first, second = on_page(environment, seen), on_page(environment, seen)
+    first, second = on(environment, seen), on(environment, seen)
     assert first == second and first[0] != first[2]
 
 
@@ -107,7 +85,7 @@ def test_the_page_judges_right_and_wrong_clicks() -> None:
         assert await outcome(device, "ONE") == (True, 1.0, True)
         assert await outcome(device, "TWO") == (False, 0.0, True)
 
-    on_page(MiniWoB(), work)
+    on(MiniWoB(), work)
 
 
 def test_text_is_typed_and_time_does_not_end_a_task() -> None:
@@ -122,7 +100,7 @@ def test_text_is_typed_and_time_does_not_end_a_task() -> None:
         assert (await device.score()).success
         assert seen.text is not None and wanted in seen.text
 
-    on_page(MiniWoB(text=True), work)
+    on(MiniWoB(text=True), work)
 
 
 def test_actions_after_the_end_or_a_stop_do_nothing() -> None:
@@ -135,7 +113,7 @@ def test_actions_after_the_end_or_a_stop_do_nothing() -> None:
         seen = await device.step(ignored)
         assert not seen.over and seen.screenshot == first.screenshot
 
-    on_page(MiniWoB(), work)
+    on(MiniWoB(), work)
 
 
 @pytest.mark.parametrize("name", ["chase-circle", *slowly("moving-items")])
@@ -146,7 +124,7 @@ def test_moving_parts_are_at_the_same_places_however_long_a_page_loads(name: str
             screens.append(await device.step([action]))
         return [screen.screenshot for screen in screens]
 
-    first, *others = (on_page(MiniWoB(), work) for _ in range(3))
+    first, *others = (on(MiniWoB(), work) for _ in range(3))
     assert others == [first, first] and len(set(first)) == len(first)
 
 
@@ -180,7 +158,7 @@ def test_a_page_reaches_no_network() -> None:
             failure = await page.evaluate(f"fetch('{address}', {{mode: 'no-cors'}}).then(() => 'reached', e => e.message)")
             assert failure == "Failed to fetch", address
 
-    on_page(MiniWoB(), work)
+    on(MiniWoB(), work)
 
 
 @pytest.mark.parametrize("allowed", [False, True])
@@ -196,7 +174,7 @@ def test_a_page_reaches_another_host_only_where_it_is_allowed(allowed: bool) -> 
         assert await device._browser.page.evaluate(fetch) == ("reached" if allowed else "Failed to fetch")  # type: ignore[attr-defined]
 
     try:
-        on_page(MiniWoB(allow_network=allowed), work)
+        on(MiniWoB(allow_network=allowed), work)
     finally:
         server.shutdown()
         thread.join()
@@ -212,30 +190,32 @@ def test_a_dead_browser_is_an_environment_failure() -> None:
         with pytest.raises(EnvironmentFailure, match="the browser failed at"):
             await device.step([Click(point=Point(500, 500))])
 
-    on_page(MiniWoB(), work)
+    on(MiniWoB(), work)
 
 
-def test_nothing_is_left_of_a_killed_process(tmp_path: Path) -> None:
-    script = tmp_path / "hold.py"
-    script.write_text(
-        "import asyncio\nfrom guieval.online.pages.miniwob import MiniWoB\n"
-        "async def hold():\n    device = await MiniWoB().open()\n"
-        "    await device.reset(MiniWoB().tasks()[0], 0)\n    print('ready', flush=True)\n    await asyncio.sleep(600)\n"
-        "asyncio.run(hold())\n"
-    )
-    with started([sys.executable, script], stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+def test_a_call_that_a_dead_browser_leaves_unanswered_ends() -> None:
+    async def work(device: ABCDevice) -> None:
+        await device.reset(task("click-test"), 0)
+        browser = device._browser  # type: ignore[attr-defined]
+        for process in psutil.Process().children(recursive=True):
+            if "chrom" in process.name():
+                process.kill()
+        for _ in range(2):  # one under way, and one that comes later
+            with pytest.raises(EnvironmentFailure, match="the browser failed at a wait: Chromium or its page has ended"):
+                async with browser.call("a wait"):
+                    await asyncio.wait_for(asyncio.Event().wait(), PATIENCE)
+
+    on(MiniWoB(), work)
+
+
+def test_nothing_is_left_of_a_killed_process() -> None:
+    with held("miniwob") as process:
         below = psutil.Process(process.pid).children(recursive=True)
         assert any("chrom" in child.name() for child in below)
-    _, alive = psutil.wait_procs(below, timeout=PATIENCE)
-    assert not alive
+    assert not left_of(below)
 
 
-def test_wrong_options_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match="option max_steps is 0"):
-        MiniWoB(max_steps=0)
-    with pytest.raises(UsageError, match="option scale is 9; expected 1 to 8"):
-        MiniWoB(scale=9)
+def test_a_chromium_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GUIEVAL_CHROMIUM", "/nowhere/chromium")
     with pytest.raises(UsageError, match="GUIEVAL_CHROMIUM names '/nowhere/chromium', which is not a file"):
         asyncio.run(MiniWoB().open())
@@ -250,4 +230,4 @@ def test_a_page_s_clock_follows_steps_and_not_real_time() -> None:
             await device.step([Press(button="HOME")])
         return float(await page.evaluate("Date.now()") - before)
 
-    assert on_page(MiniWoB(), work) == 3 * STEP_MILLISECONDS
+    assert on(MiniWoB(), work) == 3 * STEP_MILLISECONDS

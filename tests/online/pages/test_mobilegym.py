@@ -2,52 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from aiohttp import web
 
-from guieval.actions import (
-    BUTTONS,
-    ActionSpace,
-    Answer,
-    Click,
-    DoubleClick,
-    Drag,
-    Hotkey,
-    Hover,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    RightClick,
-    Scroll,
-    Stop,
-    Type,
-    Wait,
-    executable,
-)
-from guieval.errors import EnvironmentFailure, UsageError
+from guieval.actions import BUTTONS, Answer, Click, DoubleClick, Drag, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
+from guieval.errors import UsageError
 from guieval.online import ABCDevice, EnvironmentTask
 from guieval.online.conformance import check_environment
+from guieval.online.pages.mobilegym import MobileGym, mobilegym_action
+from tests.online.devices import EVERY, failure, on, require_chromium
 from tests.online.in_thread import InThread
 
-pytest.importorskip("playwright.async_api", reason="playwright is not installed")
-
-from guieval.online.pages.browser import find_chromium
-from guieval.online.pages.mobilegym import MobileGym, mobilegym_action
-
-try:
-    find_chromium("")
-except UsageError as error:
-    pytest.skip(str(error), allow_module_level=True)
+require_chromium()
 
 REAL = "GUIEVAL_TEST_MOBILEGYM"
 LEFT, RIGHT = Click(point=Point(250, 500)), Click(point=Point(750, 500))
@@ -57,7 +31,6 @@ window.__SIM__ = {saves: 0, likes: 0};
 addEventListener('click', event => { window.__SIM__[event.clientX < innerWidth / 2 ? 'saves' : 'likes'] += 1; });
 </script>
 """
-_Result = TypeVar("_Result")
 
 
 @pytest.fixture(autouse=True)
@@ -80,17 +53,6 @@ def served(page: str = PAGE, **options: Any) -> Iterator[MobileGym]:
     app.router.add_get("/", answer)
     with InThread(app) as running:
         yield MobileGym(url=running.address, pause=0.0, **options)
-
-
-def on(environment: MobileGym, work: Callable[[ABCDevice], Awaitable[_Result]]) -> _Result:
-    async def opened() -> _Result:
-        device = await environment.open()
-        try:
-            return await work(device)
-        finally:
-            await device.close()
-
-    return asyncio.run(opened())
 
 
 stand_in = pytest.mark.skipif(REAL in os.environ, reason="the real package is asked for")
@@ -145,25 +107,19 @@ def test_mobilegym_judges_and_the_agent_must_end_the_task() -> None:
 @stand_in
 def test_a_task_without_its_data_is_a_failure_of_the_environment() -> None:
     with served() as environment:
-        with pytest.raises(EnvironmentFailure) as refused:
-            on(environment, lambda device: device.reset(environment.tasks()[1], 0))
-        assert str(refused.value) == (
-            "MobileGym failed at the start of task 'notes.Broken': IndexError: Cannot choose from an empty sequence"
+        save, broken = environment.tasks()
+        assert failure(environment, broken) == (
+            "reset",
+            "MobileGym failed at the start of task 'notes.Broken': IndexError: Cannot choose from an empty sequence",
         )
-
-        async def broken(device: ABCDevice) -> Any:
-            await device.reset(environment.tasks()[0], 0)
-            await device.step([Answer(text="break")])
-            return await device.score()
-
-        with pytest.raises(EnvironmentFailure, match=r"^MobileGym's judge failed: no state$"):
-            on(environment, broken)
+        assert failure(environment, save, Answer(text="break")) == ("score", "MobileGym's judge failed: no state")
 
 
 @stand_in
 def test_a_page_that_is_not_mobilegym_s() -> None:
-    with served("<p>another page") as environment, pytest.raises(EnvironmentFailure, match="Timeout 2000ms exceeded"):
-        on(environment, lambda device: device.reset(environment.tasks()[0], 0))
+    with served("<p>another page") as environment:
+        call, failed = failure(environment, environment.tasks()[0])
+    assert call == "reset" and "Timeout 2000ms exceeded" in failed
 
 
 @stand_in
@@ -217,8 +173,7 @@ def test_every_action_is_mobilegym_s_or_none() -> None:
     from bench_env.env import ActionType
 
     point = Point(250.0, 500.0)
-    every = [action for item in ActionSpace(buttons=frozenset(BUTTONS)).examples if (action := executable(item)) is not None]
-    for found in filter(None, map(mobilegym_action, every)):
+    for found in filter(None, map(mobilegym_action, EVERY)):
         assert ActionType(found[0]) and json.dumps(found[1])
     assert mobilegym_action(LEFT) == ("CLICK", {"point": [250.0, 500.0]})
     assert mobilegym_action(DoubleClick(point=point)) == ("DOUBLE_TAP", {"point": [250.0, 500.0]})
@@ -234,8 +189,8 @@ def test_every_action_is_mobilegym_s_or_none() -> None:
     assert mobilegym_action(Wait(duration=1500.0)) == ("WAIT", {"value": 1.5})
     assert mobilegym_action(Answer(text="7")) == ("ANSWER", {"value": "7"})
     assert [mobilegym_action(Stop()), mobilegym_action(Stop(status="impossible"))] == [("COMPLETE", {}), ("ABORT", {})]
-    absent = (RightClick(point=point), Hover(point=point), Drag(end=point), Hotkey(keys=("ctrl", "c")))
-    assert [mobilegym_action(action) for action in absent] == [None] * 4
+    assert mobilegym_action(Drag(end=point)) is None
+    assert {each.type for each in EVERY if mobilegym_action(each) is None} == {"RIGHT_CLICK", "HOVER", "DRAG", "HOTKEY"}
 
 
 @pytest.mark.skipif(REAL not in os.environ, reason=f"{REAL} does not name the address of a MobileGym that is up")

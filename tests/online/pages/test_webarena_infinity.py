@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
-import subprocess
-import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import psutil
 import pytest
@@ -18,19 +14,12 @@ from guieval.actions import Click, Point, Stop
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online import ABCDevice, EnvironmentTask
 from guieval.online.conformance import check_environment
-from tests.programs import started
-from tests.waiting import PATIENCE
-
-pytest.importorskip("playwright.async_api", reason="playwright is not installed")
-pytest.importorskip("requests", reason="requests is not installed")
-
-from guieval.online.pages.browser import find_chromium
 from guieval.online.pages.webarena_infinity import WebArenaInfinity
+from tests.online.acting import left_of
+from tests.online.devices import failure, on, require_chromium
+from tests.online.pages.held import held
 
-try:
-    find_chromium("")
-except UsageError as error:
-    pytest.skip(str(error), allow_module_level=True)
+require_chromium("requests")
 
 SERVER = """
 import http.server, json, socketserver, sys
@@ -87,7 +76,6 @@ def verify(server_url: str) -> tuple[bool, str]:
     return count == 2, f"the count is {count}"
 """
 BUTTON = Click(point=Point(500.0, 50.0))
-_Result = TypeVar("_Result")
 
 
 @pytest.fixture
@@ -108,17 +96,6 @@ def checkout(tmp_path: Path) -> Path:
 
 def made(checkout: Path, **options: Any) -> WebArenaInfinity:
     return WebArenaInfinity(checkout=str(checkout), width=400, height=300, **options)
-
-
-def acting(environment: WebArenaInfinity, work: Callable[[ABCDevice], Awaitable[_Result]]) -> _Result:
-    async def opened() -> _Result:
-        device = await environment.open()
-        try:
-            return await work(device)
-        finally:
-            await device.close()
-
-    return asyncio.run(opened())
 
 
 def test_it_keeps_the_contract(checkout: Path) -> None:
@@ -145,29 +122,20 @@ def test_the_verifier_judges_and_each_task_begins_with_the_first_state(checkout:
             judged.append((score.success, score.reason))
         return judged
 
-    assert acting(environment, work) == [(False, "the count is 1"), (True, "the count is 2"), (False, "the count is 3")]
+    assert on(environment, work) == [(False, "the count is 1"), (True, "the count is 2"), (False, "the count is 3")]
 
 
 def test_a_verifier_that_fails_is_an_environment_failure(checkout: Path) -> None:
     environment = made(checkout)
-
-    async def work(device: ABCDevice) -> None:
-        await device.reset(environment.tasks()[1], 0)
-        with pytest.raises(EnvironmentFailure, match=r"verifier broken\.py failed: ValueError: no such thing"):
-            await device.score()
-
-    acting(environment, work)
+    call, failed = failure(environment, environment.tasks()[1])
+    assert call == "score" and "verifier broken.py failed: ValueError: no such thing" in failed
 
 
 def test_an_app_that_does_not_start_is_an_environment_failure(checkout: Path) -> None:
     (checkout / "apps" / "counter" / "server.py").write_text("raise SystemExit('no port for me')")
     environment = made(checkout)
-
-    async def work(device: ABCDevice) -> None:
-        with pytest.raises(EnvironmentFailure, match="the app's server ended: no port for me"):
-            await device.reset(environment.tasks()[0], 0)
-
-    acting(environment, work)
+    call, failed = failure(environment, environment.tasks()[0])
+    assert call == "reset" and "the app's server ended: no port for me" in failed
 
 
 def test_a_dead_server_is_an_environment_failure_and_the_next_task_has_another(checkout: Path) -> None:
@@ -184,33 +152,19 @@ def test_a_dead_server_is_an_environment_failure_and_the_next_task_has_another(c
         await device.step([BUTTON, BUTTON])
         return (await device.score()).success
 
-    assert acting(environment, work)
+    assert on(environment, work)
 
 
 def servers_of(parent: psutil.Process) -> list[psutil.Process]:
     return [child for child in parent.children(recursive=True) if "guieval.online.pages.webarena_child" in child.cmdline()]
 
 
-def test_servers_listen_on_this_machine_only_and_none_outlives_a_kill(checkout: Path, tmp_path: Path) -> None:
-    script = tmp_path / "hold.py"
-    script.write_text(
-        "import asyncio\n"
-        "from guieval.online.pages.webarena_infinity import WebArenaInfinity\n"
-        "async def hold():\n"
-        f"    environment = WebArenaInfinity(checkout={str(checkout)!r})\n"
-        "    device = await environment.open()\n"
-        "    await device.reset(environment.tasks()[0], 0)\n"
-        "    print('ready', flush=True)\n"
-        "    await asyncio.sleep(600)\n"
-        "asyncio.run(hold())\n"
-    )
-    with started([sys.executable, script], stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+def test_servers_listen_on_this_machine_only_and_none_outlives_a_kill(checkout: Path) -> None:
+    with held("webarena-infinity", checkout=str(checkout)) as process:
         (server,) = servers_of(psutil.Process(process.pid))
         listening = [each.laddr.ip for each in server.net_connections() if each.status == psutil.CONN_LISTEN]
         assert listening == ["127.0.0.1"]
-    _, alive = psutil.wait_procs([server], timeout=PATIENCE)
-    assert not [each for each in alive if each.status() != psutil.STATUS_ZOMBIE], "the app's server outlives guieval"
+    assert not left_of([server]), "the app's server outlives guieval"
 
 
 def test_mistakes_give_one_sentence(checkout: Path, tmp_path: Path) -> None:
@@ -247,7 +201,7 @@ def test_the_real_checkout(tmp_path: Path) -> None:
         await device.step([Click(point=Point(215.0, 199.0))])  # the star of the first email
         return [before.success, (await device.score()).success]
 
-    assert acting(environment, work) == [False, True]
+    assert on(environment, work) == [False, True]
 
 
 def test_tasks_are_keyed_by_app(checkout: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine, Iterator
+import re
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,52 +14,22 @@ import pytest
 from aiohttp import web
 
 import guieval
-from guieval.actions import (
-    BUTTONS,
-    ActionSpace,
-    Answer,
-    Click,
-    DoubleClick,
-    Drag,
-    Hotkey,
-    Hover,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    RightClick,
-    Scroll,
-    Stop,
-    Type,
-    Wait,
-    executable,
-)
+from guieval.actions import Answer, Click, Drag, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.journal import Records
-from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask
+from guieval.online import ABCDevice, EnvironmentTask
 from guieval.online.conformance import check_environment
 from guieval.online.servers.androidworld import AndroidWorld, android_action
 from guieval.online.servers.mobileworld import MobileWorld, mobile_action
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.online.deadlines import SECONDS, Deadlines
+from tests.online.devices import EVERY, failure, on
 from tests.online.in_thread import InThread
 from tests.online.servers.android_servers import AndroidWorldServer, Emulator, MobileWorldServer
-from tests.online.servers.test_openenv import outcomes
-from tests.online.test_runs import AGENT
+from tests.online.test_runs import outcomes, settings, write_agent
 from tests.rows import every_row
 
 RIGHT, LEFT = Click(point=Point(900, 500)), Click(point=Point(100, 500))
-DEVICE_ACTIONS = (
-    DoubleClick(point=Point(1, 1)),
-    RightClick(point=Point(1, 1)),
-    Hover(point=Point(1, 1)),
-    Drag(start=Point(0, 0), end=Point(1000, 1000)),
-    Drag(end=Point(1, 1)),
-    Hotkey(keys=("ctrl", "c")),
-    Answer(text="7"),
-    Scroll(point=Point(500, 500), direction="up", distance=250),
-)
-EVERY = (*(a for e in ActionSpace(buttons=frozenset(BUTTONS)).examples if (a := executable(e)) is not None), *DEVICE_ACTIONS)
 
 
 @contextmanager
@@ -76,18 +47,8 @@ def mobileworld(**options: Any) -> Iterator[tuple[MobileWorldServer, MobileWorld
 
 
 ACTION = {"androidworld": "/execute_action", "mobileworld": "/step"}
+SCORE = {"androidworld": "/task/score", "mobileworld": "/task/eval"}
 BOTH = pytest.mark.parametrize("place", [androidworld, mobileworld])
-
-
-def on(environment: ABCEnvironment, work: Callable[[ABCDevice], Coroutine[Any, Any, Any]]) -> Any:
-    async def opened() -> Any:
-        device = await environment.open()
-        try:
-            return await work(device)
-        finally:
-            await device.close()
-
-    return asyncio.run(opened())
 
 
 @BOTH
@@ -126,13 +87,7 @@ def test_an_answer_ends_a_task_where_the_model_s_prompt_says_so(tmp_path: Path, 
     reply = f"Action: Answer.\n<tool_call>\n{call}\n</tool_call>"
     mock = MockServer(MockSettings(model=model, served_models=(model,), policy="fixed", reply=reply))
     with androidworld() as (server, environment), mock as running:
-        asked: dict[str, Any] = {
-            "model": model,
-            "base_urls": (running.base_url,),
-            "engine": "openai",
-            "limit": 1,
-            "progress": False,
-        }
+        asked: dict[str, Any] = {"model": model, "base_urls": (running.base_url,), "limit": 1, "progress": False}
         url = environment.servers.addresses[0]
         guieval.run(**asked, bench="androidworld", mode="online", bench_options={"url": url}, out=tmp_path / "online")
         guieval.run(**asked, bench="demo", out=tmp_path / "offline")
@@ -250,15 +205,6 @@ def test_several_servers_serve_a_device_each() -> None:
         asyncio.run(both())
 
 
-def agent(folder: Path, replies: list[Any]) -> dict[str, Any]:
-    """Settings of an agent that gives the same replies to every task."""
-    path = folder / "scripted.py"
-    path.write_text(AGENT)
-    tasks = ("OpenAppTaskEval", "SystemBrightnessMax", "SetAlarm", "AskWhen")
-    path.with_suffix(".json").write_text(json.dumps({task: [reply.model_dump_json() for reply in replies] for task in tasks}))
-    return {"model": "scripted", "adapter": str(path), "engine": "local", "mode": "online", "progress": False}
-
-
 @BOTH
 @pytest.mark.parametrize("trouble", ["error", "hang", "crash", "nonsense"])
 def test_a_run_repeats_a_task_whose_emulator_broke(
@@ -279,13 +225,11 @@ def test_a_run_repeats_a_task_whose_emulator_broke(
         assert isinstance(server, Emulator)
         # a GET whose connection breaks is sent again by aiohttp, so the crash is at an action
         server.failures["/screenshot" if trouble != "crash" else ACTION[environment.name]] = broken
-        result = guieval.run(
-            **agent(tmp_path, [LEFT, RIGHT, Stop()]),
-            bench=environment.name,
-            bench_options={"url": environment.servers.addresses[0]} | ({"wait": 0.0} if place is mobileworld else {}),
-            environment_timeout=SECONDS,
-            out=tmp_path / "run",
-        )
+        replies = [action.model_dump_json() for action in (LEFT, RIGHT, Stop())]
+        agent = write_agent(tmp_path, {task.id: replies for task in environment.tasks()})
+        options = {"url": environment.servers.addresses[0]} | ({"wait": 0.0} if place is mobileworld else {})
+        running = settings(agent, bench=environment.name, bench_options=options, environment_timeout=SECONDS)
+        result = guieval.run(**running, progress=False, out=tmp_path / "run")
     assert result.complete and not server.failures and not server.running
     found = outcomes(tmp_path / "run")
     assert {outcome.ended for outcome in found.values()} == {"success"} and len(found) == 2
@@ -303,7 +247,7 @@ def test_a_server_that_is_not_up_is_a_sentence(place: Any) -> None:
 
 
 @BOTH
-@pytest.mark.parametrize("content", [{"hello": 1}, [], [{"name": "x"}], None, "text"])
+@every_row("content", [{"hello": 1}, [], [{"name": "x"}], None, "text"])
 def test_a_server_of_another_kind_is_a_sentence(place: Any, content: Any) -> None:
     with place() as (server, environment):
         path = "/suite/task_list" if place is androidworld else "/task/list"
@@ -316,39 +260,26 @@ def test_a_server_of_another_kind_is_a_sentence(place: Any, content: Any) -> Non
 
 @BOTH
 def test_an_unknown_task_is_an_environment_failure(place: Any) -> None:
-    with place() as (_, environment), pytest.raises(EnvironmentFailure, match=r"answers /\w+/\w+ with the error 500"):
-        on(environment, lambda device: device.reset(EnvironmentTask("Nothing", 3), 0))
+    with place() as (_, environment):
+        call, failed = failure(environment, EnvironmentTask("Nothing", 3))
+    assert call == "reset" and re.search(r"answers /\w+/\w+ with the error 500", failed)
 
 
 @BOTH
-@pytest.mark.parametrize("value", [2, -0.5, None, "1", True])
+@every_row("value", [2, -0.5, None, "1"])
 def test_a_score_that_is_none_is_an_environment_failure(place: Any, value: Any) -> None:
-    async def play(device: ABCDevice) -> None:
+    with place() as (server, environment):
+        server.failures[SCORE[environment.name]] = lambda: web.json_response({"score": value})
+        call, failed = failure(environment, environment.tasks()[0])
+    assert call == "score" and "expected a score in [0, 1]" in failed
+
+
+@BOTH
+def test_a_score_may_be_json_s_true_as_in_androidworld_s_own_tasks(place: Any) -> None:
+    async def play(device: ABCDevice) -> Any:
         await device.reset(environment.tasks()[0], 0)
-        await device.score()
+        return await device.score()
 
     with place() as (server, environment):
-        path = "/task/score" if place is androidworld else "/task/eval"
-        server.failures[path] = lambda: web.json_response({"score": value})
-        if value is True:  # JSON's true is 1, as in AndroidWorld's own tasks
-            on(environment, play)
-            return
-        with pytest.raises(EnvironmentFailure, match=r"expected a score in \[0, 1\]"):
-            on(environment, play)
-
-
-@every_row(
-    ("kind", "options", "sentence"),
-    [
-        (AndroidWorld, {}, "environment 'androidworld' needs the address of its server: --set bench_options.url=http://"),
-        (AndroidWorld, {"url": "127.0.0.1:5000"}, "option url is '127.0.0.1:5000'; expected an address such as http://"),
-        (AndroidWorld, {"url": "http://a,http://a/"}, "option url names 'http://a' twice"),
-        (AndroidWorld, {"url": "http://a", "combinations": -1}, "option combinations is -1; expected at least 0"),
-        (MobileWorld, {"url": "http://a", "max_steps": 0}, "option max_steps is 0; expected at least 1"),
-        (MobileWorld, {"url": "http://a", "wait": -1.0}, "option wait is -1; expected 0 to 60 seconds"),
-    ],
-)
-def test_wrong_options_are_refused(kind: Any, options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(UsageError) as refused:
-        kind(**options)
-    assert sentence in str(refused.value)
+        server.failures[SCORE[environment.name]] = lambda: web.json_response({"score": True})
+        assert on(environment, play).progress == 1

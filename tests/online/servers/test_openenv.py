@@ -20,19 +20,18 @@ from aiohttp import web
 import guieval
 from guieval.actions import Click, ExecutableAction, Point, Stop, executable
 from guieval.errors import EnvironmentFailure, UsageError
-from guieval.journal import Records
-from guieval.online import ABCDevice, EnvironmentTask, Observation, Score
+from guieval.online import ABCDevice, EnvironmentTask, Observation
 from guieval.online.conformance import check_environment
 from guieval.online.phone import PhoneEnvironment
 from guieval.online.servers.openenv import OpenEnv
 from guieval.online.servers.openenv_server import Server
 from guieval.online.servers.openenv_session import Session
-from guieval.online.trajectory import Outcome, read_outcome
 from guieval.testing.phone import generate_episode
 from tests.command_line import CommandLine
 from tests.online.deadlines import SECONDS, Deadlines
+from tests.online.devices import Wrapped, on
 from tests.online.in_thread import InThread
-from tests.online.test_runs import AGENT, SCRIPTS
+from tests.online.test_runs import outcomes, settings, write_agent
 from tests.programs import started
 from tests.rows import every_row
 from tests.waiting import PATIENCE
@@ -137,13 +136,14 @@ class Frail(PhoneEnvironment):
         return FrailDevice(await super().open())
 
 
-class FrailDevice(ABCDevice):
+class FrailDevice(Wrapped):
     def __init__(self, device: ABCDevice) -> None:
-        self.device, self.steps, self.open = device, 0, True
+        super().__init__(device)
+        self.steps, self.open = 0, True
 
     async def reset(self, task: EnvironmentTask, seed: int) -> Observation:
         self.steps = 0
-        return await self.device.reset(task, seed)
+        return await super().reset(task, seed)
 
     async def step(self, actions: Sequence[ExecutableAction]) -> Observation:
         self.steps += 1
@@ -152,15 +152,12 @@ class FrailDevice(ABCDevice):
             if Frail.deadlines is not None:
                 await Frail.deadlines.hang()
             raise EnvironmentFailure("the emulator has crashed")
-        return await self.device.step(actions)
-
-    async def score(self) -> Score:
-        return await self.device.score()
+        return await super().step(actions)
 
     async def close(self) -> None:
         Frail.closed += self.open
         self.open = False
-        await self.device.close()
+        await super().close()
 
 
 @pytest.fixture
@@ -187,17 +184,6 @@ def test_a_broken_device_is_replaced_by_the_next_reset(
 
 def served(environment: PhoneEnvironment, **options: Any) -> InThread:
     return InThread(Server(environment, **options).app())
-
-
-def on(environment: OpenEnv | PhoneEnvironment, work: Callable[[ABCDevice], Coroutine[Any, Any, Any]]) -> Any:
-    async def opened() -> Any:
-        device = await environment.open()
-        try:
-            return await work(device)
-        finally:
-            await device.close()
-
-    return asyncio.run(opened())
 
 
 @pytest.mark.parametrize("number", [0, 3, 7])
@@ -232,23 +218,16 @@ def test_the_command_checks_an_environment_with_its_options(guieval: CommandLine
     assert "--set is for the options of one environment" in guieval.sentence("check", "openenv", "demo", "--set", "url=x")
 
 
-def outcomes(directory: Path) -> dict[str, Outcome]:
-    found = {record.task.episode_id: read_outcome(record.sample.raw_response) for record in Records(directory)}
-    return {name: outcome for name, outcome in found.items() if outcome is not None}
-
-
-def agent(folder: Path) -> dict[str, Any]:
-    path = folder / "scripted.py"
-    path.write_text(AGENT)
-    path.with_suffix(".json").write_text(json.dumps(SCRIPTS))
-    return {"model": "scripted", "adapter": str(path), "engine": "local", "mode": "online", "progress": False}
+def through(server: InThread, agent: Path, **more: Any) -> dict[str, Any]:
+    """Settings of a run of the agent on a server's tasks."""
+    return settings(agent, bench="openenv", bench_options={"url": server.address}, **more)
 
 
 def test_a_run_has_the_same_outcomes_through_a_server(tmp_path: Path) -> None:
-    options = agent(tmp_path)
-    guieval.run(**options, bench="demo", bench_options={"episodes": 8}, out=tmp_path / "here")
+    agent = write_agent(tmp_path)
+    guieval.run(**settings(agent), progress=False, out=tmp_path / "here")
     with served(PhoneEnvironment(episodes=8)) as server:
-        guieval.run(**options, bench="openenv", bench_options={"url": server.address}, out=tmp_path / "there")
+        guieval.run(**through(server, agent), progress=False, out=tmp_path / "there")
     assert outcomes(tmp_path / "there") == outcomes(tmp_path / "here")
     assert len(outcomes(tmp_path / "here")) == 8
 
@@ -259,8 +238,8 @@ def test_a_run_repeats_a_task_whose_server_broke(
 ) -> None:
     frail.deadlines = Deadlines(monkeypatch, OpenEnv) if hangs else None
     with served(frail(episodes=1)) as server:
-        options: dict[str, Any] = {"bench": "openenv", "bench_options": {"url": server.address}, "environment_timeout": SECONDS}
-        result = guieval.run(**agent(tmp_path), **options, out=tmp_path / "run")
+        running = through(server, write_agent(tmp_path), environment_timeout=SECONDS)
+        result = guieval.run(**running, progress=False, out=tmp_path / "run")
         assert result.complete and outcomes(tmp_path / "run")["s0-0000"].ended == "success"
     assert (frail.opened, frail.closed) == (2, 2)
 
@@ -323,21 +302,6 @@ def test_servers_of_other_kinds_are_reported() -> None:
         pytest.raises(UsageError, match="split is 'test'; the server has 'all'"),
     ):
         OpenEnv(url=server.address, split="test").tasks()
-
-
-@every_row(
-    ("options", "sentence"),
-    [
-        ({}, "needs the address of its server: --set bench_options.url=ws://127.0.0.1:8000"),
-        ({"url": "localhost:8000"}, "option url is 'localhost:8000'; expected an address such as ws://127.0.0.1:8000"),
-        ({"url": "ws://a:99999"}, "option url is 'ws://a:99999'"),
-        ({"url": "ws://a", "seeds": 0}, "option seeds is 0; expected at least 1"),
-    ],
-)
-def test_wrong_options_are_refused(options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(UsageError) as refused:
-        OpenEnv(**options)
-    assert sentence in str(refused.value)
 
 
 def test_a_page_of_another_site_is_refused() -> None:

@@ -5,43 +5,25 @@ from __future__ import annotations
 import ast
 import asyncio
 import json
+import re
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import guieval
-from guieval.actions import (
-    BUTTONS,
-    ActionSpace,
-    Click,
-    DoubleClick,
-    Drag,
-    Hotkey,
-    Hover,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    RightClick,
-    Scroll,
-    Stop,
-    Type,
-    Wait,
-    executable,
-)
+from guieval.actions import Click, Drag, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online import ABCDevice, EnvironmentTask
 from guieval.online.conformance import check_environment
 from guieval.online.servers.osworld import OSWorld
 from guieval.online.servers.pyautogui_code import pyautogui_code
 from tests.online.deadlines import SECONDS, Deadlines
-from tests.online.servers.test_openenv import outcomes
-from tests.online.test_runs import AGENT
+from tests.online.devices import EVERY, failure, on
+from tests.online.test_runs import outcomes, settings, write_agent
 from tests.rows import every_row
 from tests.waiting import PATIENCE, until
 
@@ -170,17 +152,6 @@ def osworld(examples: Path, **options: Any) -> OSWorld:
     return OSWorld(examples=str(examples), **QUICK, **options)
 
 
-def on(environment: OSWorld, work: Callable[[ABCDevice], Coroutine[Any, Any, Any]]) -> Any:
-    async def opened() -> Any:
-        device = await environment.open()
-        try:
-            return await work(device)
-        finally:
-            await device.close()
-
-    return asyncio.run(opened())
-
-
 def test_the_environment_conforms(examples: Path) -> None:
     assert check_environment(osworld(examples, machines=2)) == []
     assert stand_in().MADE and not any(desktop.open for desktop in stand_in().MADE)
@@ -209,13 +180,6 @@ def test_tasks_are_read_and_judged(examples: Path) -> None:
     assert on(environment, lambda device: play(device, half, Wait())) == (False, False, 0.5)
 
 
-EVERY = (
-    *(a for e in ActionSpace(buttons=frozenset(BUTTONS)).examples if (a := executable(e)) is not None),
-    *(DoubleClick(point=Point(1, 1)), RightClick(point=Point(1, 1)), Hover(point=Point(1, 1)), Drag(end=Point(9, 9))),
-    *(Drag(start=Point(1, 1), end=Point(9, 9)), Hotkey(keys=("ctrl", "'); import os; ('"))),
-)
-
-
 def test_every_action_is_code_that_runs(examples: Path) -> None:
     environment = osworld(examples)
 
@@ -231,7 +195,7 @@ def test_every_action_is_code_that_runs(examples: Path) -> None:
     assert desktop.typed == "".join(texts)
     assert ("hotkey", "ctrl", "'); import os; ('") in desktop.called  # typed as a name of a key, and nothing else
     untranslated = {action.type for action in EVERY if pyautogui_code(action, (64, 40)) is None}
-    assert untranslated == {"OPEN", "PRESS", "WAIT", "STOP"}
+    assert untranslated == {"OPEN", "PRESS", "WAIT", "STOP", "ANSWER"}
 
 
 @every_row(
@@ -267,44 +231,27 @@ def test_actions_are_translated(action: Any, code: str | None) -> None:
 )
 def test_faults_are_environment_failures(examples: Path, fault: str, sentence: str) -> None:
     environment = osworld(examples)
-
-    async def play(device: ABCDevice) -> None:
-        await device.reset(environment.tasks()[0], 0)
-        stand_in().FAULTS.append(fault)
-        with pytest.raises(EnvironmentFailure) as failed:
-            await device.step([Click(point=Point(1, 1))])
-        assert str(failed.value) == sentence
-
-    on(environment, play)
+    stand_in().FAULTS.append(fault)
+    assert failure(environment, environment.tasks()[0], Click(point=Point(1, 1))) == ("step", sentence)
 
 
 @pytest.mark.parametrize("fault", ["crash", "hang", "black"])
 def test_a_run_repeats_a_task_whose_machine_broke(
     tmp_path: Path, examples: Path, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    agent = tmp_path / "scripted.py"
-    agent.write_text(AGENT)
     replies: dict[str, list[Any]] = {
         "a1": [Type(text="hello"), Stop()],
         "a2": [Wait(), Stop(status="impossible")],
         "b1": [Stop()],
     }
     scripts = {name: [reply.model_dump_json() for reply in given] for name, given in replies.items()}
-    agent.with_suffix(".json").write_text(json.dumps(scripts))
+    agent = write_agent(tmp_path, scripts)
     osworld(examples)
     stand_in().FAULTS.append(fault)
     stand_in().HANGS.append(Deadlines(monkeypatch, OSWorld).pass_now)
-    result = guieval.run(
-        model="scripted",
-        adapter=str(agent),
-        engine="local",
-        mode="online",
-        bench="osworld",
-        bench_options={"examples": str(examples), **QUICK},
-        environment_timeout=SECONDS,
-        progress=False,
-        out=tmp_path / "run",
-    )
+    options = {"examples": str(examples), **QUICK}
+    running = settings(agent, bench="osworld", bench_options=options, environment_timeout=SECONDS)
+    result = guieval.run(**running, progress=False, out=tmp_path / "run")
     found = outcomes(tmp_path / "run")
     assert result.complete and {name: outcome.ended for name, outcome in found.items()} == {
         "a1": "success",
@@ -340,8 +287,8 @@ def test_a_wrong_provider_is_a_failure_with_its_reason(examples: Path) -> None:
 
 
 def test_an_unknown_task_is_a_failure(examples: Path) -> None:
-    with pytest.raises(EnvironmentFailure, match="OSWorld has no task 'zz' in 'os'"):
-        on(osworld(examples), lambda device: device.reset(EnvironmentTask("zz", 3, subset="os"), 0))
+    call, failed = failure(osworld(examples), EnvironmentTask("zz", 3, subset="os"))
+    assert call == "reset" and "OSWorld has no task 'zz' in 'os'" in failed
 
 
 @pytest.mark.parametrize("value", [2, None, "1"])
@@ -349,13 +296,8 @@ def test_a_score_that_is_none_is_a_failure(examples: Path, value: Any) -> None:
     file = examples / "examples" / "gimp" / "b1.json"
     file.write_text(file.read_text().replace("0.5", json.dumps(value)))
     environment = osworld(examples)
-
-    async def play(device: ABCDevice) -> None:
-        await device.reset(environment.tasks()[2], 0)
-        await device.score()
-
-    with pytest.raises(EnvironmentFailure, match=r"OSWorld's score is .*; expected a number in \[0, 1\]"):
-        on(environment, play)
+    call, failed = failure(environment, environment.tasks()[2])
+    assert call == "score" and re.search(r"OSWorld's score is .*; expected a number in \[0, 1\]", failed)
 
 
 @every_row(

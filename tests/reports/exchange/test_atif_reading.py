@@ -19,16 +19,14 @@ from guieval.reports.exchange.formats import format_named
 from guieval.reports.opened import OpenedOnlineRun, open_run
 from guieval.reports.trajectories.reading import read_online
 from tests.command_line import CommandLine
-from tests.online.test_runs import AGENT, SCRIPTS, STOP, TAP, settings, task_id
+from tests.online.test_runs import SCRIPTS, STOP, TAP, settings, task_id, write_agent
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two repetitions of eight tasks, one of them with replies of several actions."""
     folder = tmp_path_factory.mktemp("run")
-    agent = folder / "scripted.py"
-    agent.write_text(AGENT)
-    agent.with_suffix(".json").write_text(json.dumps(SCRIPTS | {task_id(1): [f"{TAP}\n{TAP}", STOP]}))
+    agent = write_agent(folder, SCRIPTS | {task_id(1): [f"{TAP}\n{TAP}", STOP]})
     package.run(**settings(agent, samples=2, sampling={"temperature": 1.0}), out=folder / "run", progress=False)
     return folder / "run"
 

@@ -10,16 +10,18 @@ from typing import Any
 
 import httpx
 import pytest
-from PIL import Image
 
 from guieval.actions import Stop
-from guieval.cli import main
 from guieval.reports.notes import NOTES, read_notes
 from guieval.reports.opened import open_run
 from guieval.reports.opened.run import OpenedRun
 from guieval.reports.server.app import ViewerApp
 from guieval.reports.server.library import Library
+from guieval.reports.server.overview import failures_section, online_failures
+from guieval.reports.trajectories.reading import read_online
 from guieval.steps import StepKey
+from tests.command_line import CommandLine
+from tests.reports.opened.test_opened_run import drawn
 from tests.reports.viewer.made_run import at, end, failed, record, task, write_run
 from tests.reports.viewer.test_writing import value_in
 
@@ -28,15 +30,12 @@ BASE = "http://127.0.0.1:8770"
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    data = tmp_path / "data" / "e1"
-    data.mkdir(parents=True)
-    Image.new("RGB", (300, 600), "navy").save(data / "0.png")
-    (tmp_path / "secret.png").write_bytes((data / "0.png").read_bytes())
+    data = drawn(tmp_path / "data", "e1/0.png", "../secret.png")
     steps = [task(step=number) for number in range(3)]
     answers = {"a": (at(500, 500), at(0, 0)), "b": (at(500, 500), at(500, 500))}
     for name, (first, second) in answers.items():
         records = [record(steps[0], first), record(steps[1], second), failed(steps[2], "the server is gone")]
-        write_run(tmp_path / "runs" / name, records, data=tmp_path / "data")
+        write_run(tmp_path / "runs" / name, records, data=data)
     return tmp_path / "runs"
 
 
@@ -291,25 +290,14 @@ def test_a_broken_run_is_listed_with_its_problem(app: ViewerApp, runs: Path) -> 
     ],
 )
 def test_a_mistake_is_one_sentence(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    arguments: tuple[str, ...],
-    message: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guieval: CommandLine, arguments: tuple[str, ...], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.argv", ["guieval", "view", *arguments])
-    with pytest.raises(SystemExit) as left:
-        main()
-    err = capsys.readouterr().err
-    assert left.value.code == 2 and message in err and err.count("\n") == 1
+    assert message in guieval.sentence("view", *arguments)
 
 
 def test_a_task_without_an_outcome_leads_to_its_trajectory(tmp_path: Path) -> None:
     """The emulator of the second task was gone."""
-    from guieval.reports.server.overview import failures_section, online_failures
-    from guieval.reports.trajectories.reading import read_online
-
     run = write_run(tmp_path / "run", [record(task("e0", length=1), Stop()), failed(task("e1", length=1), "no emulator")])
     (run / "trajectories.jsonl").touch()
     (found,) = [

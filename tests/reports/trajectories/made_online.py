@@ -8,17 +8,15 @@ from typing import Any
 
 import guieval
 from guieval.online.trajectory import TRAJECTORIES
-from tests.online.test_runs import AGENT, SCRIPTS, settings, task_id
+from tests.online.test_runs import SCRIPTS, settings, task_id, write_agent
 
 HOSTILE = "\"><img src=x onerror=alert(1)></script><script>alert('2')</script>"
 
 
 def online_run(folder: Path, **more: object) -> Path:
     """A run in ``folder`` of the scripted agent of ``tests/online``."""
-    agent = folder / "scripted.py"
     folder.mkdir(parents=True, exist_ok=True)
-    agent.write_text(AGENT)
-    agent.with_suffix(".json").write_text(json.dumps(SCRIPTS | {task_id(4): [HOSTILE]}))
+    agent = write_agent(folder, SCRIPTS | {task_id(4): [HOSTILE]})
     guieval.run(**settings(agent, **more), out=folder / "run", progress=False)
     return folder / "run"
 

@@ -17,6 +17,7 @@ from guieval.reports.viewer.writing import write_report
 from guieval.scoring.recorded_run import recorded_answers
 from guieval.scoring.score import store_summary
 from guieval.steps import EpisodeKey, Sample, StepError, StepRecord, StepTaskModel
+from tests.made_runs import step as made_step
 
 PROTOCOL = "guievalkit"
 
@@ -26,18 +27,9 @@ def at(x: float, y: float) -> Click:
 
 
 def task(episode: str = "e1", step: int = 0, length: int = 3, **more: Any) -> StepTaskModel:
-    values: dict[str, Any] = {
-        "benchmark": "demo",
-        "dataset": "demo",
-        "episode_id": episode,
-        "step_index": step,
-        "episode_length": length,
-        "instruction": f"Goal of {episode}",
-        "screenshot": f"{episode}/{step}.png",
-        "screenshot_size": (300, 600),
-        "action": at(500, 500),
-    }
-    return StepTaskModel(**{**values, **more})
+    values: dict[str, Any] = {"benchmark": "demo", "dataset": "demo", "action": at(500, 500), "screenshot_size": (300, 600)}
+    values |= {"instruction": f"Goal of {episode}", "screenshot": f"{episode}/{step}.png", **more}
+    return made_step(values.pop("action"), episode=episode, index=step, length=length, **values)
 
 
 def record(of: StepTaskModel, *actions: Action | None, raw: str = "a reply", **more: Any) -> StepRecord:

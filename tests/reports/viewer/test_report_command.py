@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import json
-import sys
+import shutil
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
 from guieval.actions import Stop
-from guieval.cli import main
+from tests.command_line import CommandLine
+from tests.reports.opened.test_opened_run import drawn
 from tests.reports.viewer.made_run import at, record, task, write_run
 from tests.reports.viewer.test_writing import value_in
-
-
-def guieval(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> int:
-    monkeypatch.setattr(sys, "argv", ["guieval", *map(str, arguments)])
-    with pytest.raises(SystemExit) as left:
-        main()
-    assert isinstance(left.value.code, int)
-    return left.value.code
+from tests.rows import every_row
 
 
 @pytest.fixture
@@ -33,24 +26,30 @@ def chunk(folder: Path) -> dict[str, list[dict[str, object]]]:
     return value
 
 
-def test_a_report_is_written_into_the_run(
-    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    data = tmp_path / "data"
-    (data / "e1").mkdir(parents=True)
-    Image.new("RGB", (300, 600)).save(data / "e1" / "0.png")
-    assert guieval(monkeypatch, "report", run, "--data", data, "--protocol", "guievalkit", "--protocol", "ui-s1-sop") == 0
-    out, err = capsys.readouterr()
-    assert "3 steps of 1 episode, 1 screenshot" in out and str(run / "report" / "index.html") in out
-    assert "missing: 1 screenshot, first:" in err
+def with_benchmark(run: Path, name: str | None) -> Path:
+    """The run, whose manifest names another benchmark, or none."""
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["config"] |= {"bench": name}
+    if name is None:
+        del manifest["config"]["bench"]
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    return run
+
+
+def test_a_report_is_written_into_the_run(run: Path, guieval: CommandLine, tmp_path: Path) -> None:
+    data = drawn(tmp_path / "data", "e1/0.png")
+    done = guieval("report", run, "--data", data, "--protocol", "guievalkit", "--protocol", "ui-s1-sop")
+    assert done.code == 0
+    assert "3 steps of 1 episode, 1 screenshot" in done.out and str(run / "report" / "index.html") in done.out
+    assert "missing: 1 screenshot, first:" in done.err
     rows = chunk(run / "report")["rows"]
     assert [bool(row.get("image")) for row in rows] == [True, False, False]
     assert json.loads((run / "manifest.json").read_text())["config"]["data"] is None  # the run is left as it was
 
 
-def test_prompts_are_rebuilt_or_reported_as_missing(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prompts_are_rebuilt_or_reported_as_missing(run: Path, guieval: CommandLine) -> None:
     """The first step's prompt can be rebuilt; a step before the third one has no record."""
-    assert guieval(monkeypatch, "report", run, "--no-images") == 0
+    assert guieval("report", run, "--no-images").code == 0
     chunk_values = chunk(run / "report")
     first, second, third = (row["runs"] for row in chunk_values["rows"])
     assert isinstance(first, list) and isinstance(second, list) and isinstance(third, list)
@@ -59,56 +58,38 @@ def test_prompts_are_rebuilt_or_reported_as_missing(run: Path, monkeypatch: pyte
     assert third[0]["prompt"] == [] and "no record of step 1 before it" in third[0]["note"]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("arguments", "message"),
     [
         (("nothing",), "the run directory 'nothing' does not exist"),
         (("{run}", "--protocol", "ui-s1-so"), "did you mean 'ui-s1-sop'"),
-        (("{run}", "--data", "nowhere"), "does not exist"),
+        (("{of_androidcontrol}", "--data", "nowhere"), "does not exist"),
         (("{run}", "--out", "{run}"), "is not a report; choose another --out"),
         (("{run}", "--against", "{run}/nothing"), "nothing' does not exist"),
     ],
 )
 def test_a_mistake_is_one_sentence(
-    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
+    run: Path, tmp_path: Path, guieval: CommandLine, arguments: tuple[str, ...], message: str
 ) -> None:
-    if "--data" in arguments:
-        manifest = json.loads((run / "manifest.json").read_text())
-        manifest["config"]["bench"] = "androidcontrol"
-        (run / "manifest.json").write_text(json.dumps(manifest))
-    assert guieval(monkeypatch, "report", *(each.format(run=run) for each in arguments)) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and err.startswith("guieval: ") and err.count("\n") == 1 and message in err
+    other = with_benchmark(shutil.copytree(run, tmp_path / "other"), "androidcontrol")
+    done = guieval("report", *(each.format(run=run, of_androidcontrol=other) for each in arguments))
+    assert (done.code, done.out) == (2, "") and message in done.err
+    assert done.err.startswith("guieval: ") and done.err.count("\n") == 1
 
 
-def test_a_manifest_that_lost_its_benchmark_leaves_the_images_out(
-    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("name", [None, "androidcontrol"])
+def test_data_that_cannot_be_opened_or_are_not_named_leave_the_images_out(
+    run: Path, guieval: CommandLine, name: str | None
 ) -> None:
-    manifest = json.loads((run / "manifest.json").read_text())
-    del manifest["config"]["bench"]
-    (run / "manifest.json").write_text(json.dumps(manifest))
-    assert guieval(monkeypatch, "report", run) == 0
-    assert "the report has no screenshots" in capsys.readouterr().err
+    done = guieval("report", with_benchmark(run, name))
+    assert done.code == 0 and "the report has no screenshots" in done.err
+    assert "the report has no screenshots" in str(chunk(run / "report")["rows"][0]["why"])
 
 
-def test_a_report_that_cannot_be_written_names_the_file(
-    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    assert guieval(monkeypatch, "report", run, "--no-images", "--out", tmp_path / "out") == 0
-    capsys.readouterr()
+def test_a_report_that_cannot_be_written_names_the_file(run: Path, guieval: CommandLine, tmp_path: Path) -> None:
+    command = ("report", run, "--no-images", "--out", tmp_path / "out")
+    assert guieval(*command).code == 0
     (tmp_path / "out" / "app.js").unlink()
     (tmp_path / "out" / "app.js").mkdir()
-    assert guieval(monkeypatch, "report", run, "--no-images", "--out", tmp_path / "out") == 2
-    err = capsys.readouterr().err
-    assert err.count("\n") == 1 and "app.js" in err and "cannot be written" in err
-
-
-def test_data_that_cannot_be_opened_leaves_the_images_out(
-    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    manifest = json.loads((run / "manifest.json").read_text())
-    manifest["config"]["bench"] = "androidcontrol"
-    (run / "manifest.json").write_text(json.dumps(manifest))
-    assert guieval(monkeypatch, "report", run) == 0
-    assert "the report has no screenshots" in capsys.readouterr().err
-    assert "the report has no screenshots" in str(chunk(run / "report")["rows"][0]["why"])
+    message = guieval(*command)
+    assert message.code == 2 and message.err.count("\n") == 1 and "app.js" in message.err and "cannot be written" in message.err

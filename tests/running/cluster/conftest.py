@@ -1,22 +1,20 @@
-"""What the tests of cluster runs share: scripted runs, and records without what differs from run to run."""
+"""What the tests of cluster runs share: scripted runs, and a benchmark whose screens are drawn."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from guieval.journal import METRICS, Records
-from guieval.models import ModelConfig
 from guieval.registry import load_benchmark
-from guieval.running.config import RunConfig
+from guieval.running.cluster import Worker
 from guieval.running.progress import Progress
 from guieval.running.runner import Runner
-from guieval.steps import Episode, StepRecord
-from tests.scripted import ListBenchmark, ScriptedEngine, ScriptedModel, runner_of
+from guieval.steps import Episode
+from tests.running.scripted_runs import scripted_runner
+from tests.scripted import ScriptedEngine
 
 MODEL = "qwen2.5-vl-7b"
 OPTIONS = {"episodes": 24, "seed": 5}
@@ -31,6 +29,14 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    """A worker changes its working directory, as it has a process of its own."""
+    here = os.getcwd()
+    yield Worker("0000")
+    os.chdir(here)
+
+
 def open_scripted(
     directory: Path,
     episodes: Sequence[Episode],
@@ -38,23 +44,4 @@ def open_scripted(
     mode: str = "offline",
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Runner:
-    config = RunConfig(model="scripted", bench="scripted", mode=mode)
-    model = ScriptedModel(ModelConfig(name="scripted", adapter="scripted"))
-    return runner_of(config, directory, ListBenchmark(episodes), model, engine, 4, on_progress)
-
-
-def timeless(record: StepRecord) -> str:
-    samples = [sample.model_copy(update={"seconds": None, "attempts": 1}) for sample in record.samples]
-    return record.model_copy(update={"samples": tuple(samples)}).model_dump_json()
-
-
-def final(directory: Path) -> dict[str, str]:
-    """The last finished record of each step as text, without its timing."""
-    return {str(record.task.key): timeless(record) for record in Records(directory) if record.finished}
-
-
-def figures(directory: Path) -> dict[str, Any]:
-    """The stored figures, but for those that are times."""
-    summary: dict[str, Any] = json.loads((directory / METRICS).read_text())["summary"]
-    summary.pop("diagnostics")
-    return summary
+    return scripted_runner(directory, episodes, engine, settings={"mode": mode}, on_progress=on_progress)

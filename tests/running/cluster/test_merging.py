@@ -1,4 +1,4 @@
-"""Shards come together whole: nothing lost, nothing twice, no answer with another past than the run's."""
+"""Episodes are given out once each, and shards come together whole: nothing lost or twice, no answer with another past."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from guieval.journal import STEPS, Journal
 from guieval.journal.lines import read_line, write_line
 from guieval.models import Request
 from guieval.models.scored_response import failed_sample
-from guieval.running.cluster import Merger, absorb_shards, has_shards
+from guieval.running.cluster import HandOut, Merger, absorb_shards, dealt_first, has_shards
 from guieval.running.cluster.merging import SHARDS, Shard
+from guieval.running.cluster.worker import MOST_AT_ONCE
 from guieval.running.progress import Progress
 from guieval.steps import Episode, EpisodeKey, Sample, StepOutcome, StepRecord
-from tests.running.cluster.conftest import final, open_scripted
+from tests.running.cluster.conftest import open_scripted
+from tests.running.records import final
 from tests.scripted import ACTIONS, CLICK, ScriptedEngine, make_episode, reply_with, run_scripted
 
 EPISODES = [make_episode("a", ACTIONS), make_episode("b", ACTIONS[:2]), make_episode("c", [CLICK])]
@@ -197,3 +199,21 @@ def test_the_key_of_an_episode_that_is_over_is_not_unfinished(tmp_path: Path) ->
         assert merger.unfinished([A, c]) == [A, c] and not merger.begun(A)
         merger.add(answer("x", 0, episode=EPISODES[2]) + answer("x", 0), Shard())
         assert merger.unfinished([A, c]) == [A] and merger.begun(A)
+
+
+def test_every_position_is_given_once_in_order_and_few_at_the_end() -> None:
+    hand_out = HandOut({9, 4, *range(10, 110)}, 4)
+    given: list[list[int]] = []
+    while hand_out.left:
+        given.append(hand_out.take())
+    assert [position for few in given for position in few] == [4, 9, *range(10, 110)]
+    sizes = [len(few) for few in given]
+    assert sizes == sorted(sizes, reverse=True)
+    assert 1 < max(sizes) <= MOST_AT_ONCE and sizes[-16:] == [1] * 16
+    assert hand_out.take() == []
+
+
+def test_the_longest_episodes_come_first(tmp_path: Path) -> None:
+    episodes = [make_episode("one", [CLICK]), make_episode("four", ACTIONS), make_episode("other", [CLICK])]
+    run = open_scripted(tmp_path, episodes, engine())
+    assert [ref.key.episode_id for ref in dealt_first(run.run.selection)] == ["four", "one", "other"]

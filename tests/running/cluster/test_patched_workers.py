@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,20 +14,13 @@ from guieval.running.cluster.merging import Shard
 from guieval.running.config import RunConfig
 from guieval.running.resume.identity import manifest_of
 from guieval.testing.mock_server import MockServer, MockSettings
-from tests.running.cluster.conftest import MODEL, OPTIONS, final
+from tests.running.cluster.conftest import MODEL, OPTIONS
+from tests.running.records import final
 from tests.scripted import opened_run
 
 
-@pytest.fixture
-def here() -> Iterator[str]:
-    """A worker changes its working directory, as it has a process of its own."""
-    folder = os.getcwd()
-    yield folder
-    os.chdir(folder)
-
-
 @pytest.mark.parametrize("method", ["thought-free", "on-policy"])
-def test_it_goes_on_with_the_patched_history(tmp_path: Path, data: Path, here: str, method: str) -> None:
+def test_it_goes_on_with_the_patched_history(tmp_path: Path, data: Path, worker: Worker, method: str) -> None:
     settings = MockSettings(model=MODEL, policy="reference", accuracy=0.6, seed=3, served_models=(MODEL,))
     with MockServer(settings, benchmark=load_benchmark("demo", data, **OPTIONS)) as server:
         config = RunConfig(
@@ -53,12 +45,11 @@ def test_it_goes_on_with_the_patched_history(tmp_path: Path, data: Path, here: s
             for record in records:
                 if record.task.episode_key == key and record.task.step_index <= cut:
                     journal.append(record)
-        worker = Worker("0000")
         with Journal(run.directory) as journal:
             merger = Merger(run.run, journal)
             assert merger.begun(key) and b'"patch"' in merger.known_lines(key)
             worker.give([place for place in range(len(refs)) if place != position], number=0, last=True)
-            job = Job(config.model_dump(mode="json"), manifest_of(run.run), str(run.directory), here, "now")
+            job = Job(config.model_dump(mode="json"), manifest_of(run.run), str(run.directory), os.getcwd(), "now")
             assert worker.work(job, [position], merger.known_lines(key)).how == "done"
             merger.add(worker.read(0, 0.0).data, Shard())
     assert final(run.directory) == final(tmp_path / "whole")

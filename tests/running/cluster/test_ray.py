@@ -21,7 +21,8 @@ from guieval.registry import load_benchmark
 from guieval.running.cluster.merging import SHARDS
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.programs import guard, started
-from tests.running.cluster.conftest import MODEL, OPTIONS, figures, final
+from tests.running.cluster.conftest import MODEL, OPTIONS
+from tests.running.records import figures, final
 from tests.waiting import PATIENCE, until
 
 MODES = ("offline", "soeval", "sop")
@@ -67,7 +68,7 @@ def alone(data: Path, server: MockServer, tmp_path_factory: pytest.TempPathFacto
     directory = tmp_path_factory.mktemp("alone") / "runs"
     words = command(data, server, directory, *modes(*MODES))
     words[words.index("--concurrency") + 1] = "16"
-    subprocess.run(words, check=True, capture_output=True)
+    ended(words)
     return directory
 
 
@@ -92,6 +93,13 @@ def start(words: list[str]) -> AbstractContextManager[subprocess.Popen[str]]:
     return started(words, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
+def ended(words: list[str], code: int = 0) -> subprocess.CompletedProcess[str]:
+    """A command that ended, with this exit code and without a traceback."""
+    done = subprocess.run(words, capture_output=True, text=True, env=ENVIRONMENT)
+    assert done.returncode == code and "Traceback" not in done.stderr, done.stdout + done.stderr
+    return done
+
+
 def recorded(directory: Path) -> int:
     return (directory / STEPS).read_bytes().count(b"\n") if (directory / STEPS).exists() else 0
 
@@ -113,10 +121,7 @@ def assert_same_run(directory: Path, alone: Path) -> None:
 
 def test_three_modes_are_as_on_one_machine(nodes: Any, data: Path, server: MockServer, alone: Path, tmp_path: Path) -> None:
     directory = tmp_path / "runs"
-    done = subprocess.run(
-        command(data, server, directory, *modes(*MODES), *on(nodes)), capture_output=True, text=True, env=ENVIRONMENT
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    ended(command(data, server, directory, *modes(*MODES), *on(nodes)))
     for mode in MODES:
         assert_same_run(directory / mode, alone / mode)
         (result,) = json.loads((directory / mode / METRICS).read_text())["servers"]
@@ -141,8 +146,7 @@ try:
 except KeyboardInterrupt:
     print("interrupted")
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=ENVIRONMENT)
-    assert (done.returncode, done.stdout) == (0, "interrupted\n"), done
+    assert ended([sys.executable, "-c", script]).stdout == "interrupted\n"
 
 
 def test_a_run_whose_driver_was_killed_goes_on(nodes: Any, data: Path, server: MockServer, alone: Path, tmp_path: Path) -> None:
@@ -152,9 +156,7 @@ def test_a_run_whose_driver_was_killed_goes_on(nodes: Any, data: Path, server: M
         until(lambda: recorded(directory) >= 15 and shards_with_records(directory) == 3, "records of all", running=process)
     copy = shutil.copytree(directory, tmp_path / "copy")
     for each, cluster in ((directory, "ray"), (copy, "none")):
-        words = command(data, server, each, "--resume", str(each), "--cluster", cluster, "--concurrency", "8")
-        done = subprocess.run(words, capture_output=True, text=True, env=ENVIRONMENT)
-        assert done.returncode == 0, done.stdout + done.stderr
+        ended(command(data, server, each, "--resume", str(each), "--cluster", cluster, "--concurrency", "8"))
         assert_same_run(each, alone / "soeval")
 
 
@@ -176,21 +178,14 @@ def test_workers_that_cannot_be_of_use_are_reported_in_a_sentence_each(
     busy = ["--concurrency", "8"]
     dead = ["--base-url", "http://127.0.0.1:9/v1", "--max-attempts", "1", "--workers", "2"]
     directory = tmp_path / "some"
-    done = subprocess.run(
-        command(data, server, directory, *dead, *busy, "--mode", "soeval", *on(nodes)),
-        capture_output=True,
-        text=True,
-        env=ENVIRONMENT,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = ended(command(data, server, directory, *dead, *busy, "--mode", "soeval", *on(nodes)))
     assert "worker 1 on " in done.stdout and "127.0.0.1:9" in done.stdout
     assert_same_run(directory, alone / "soeval")
 
     words = command(data, server, tmp_path / "none", *dead, "--mode", "sop", *on(nodes))
     words.remove("--base-url")
     words.remove(server.base_url)
-    done = subprocess.run(words, capture_output=True, text=True, env=ENVIRONMENT)
-    assert done.returncode == 1 and "Traceback" not in done.stderr
+    done = ended(words, 1)
     assert f"guieval run --resume {tmp_path / 'none'}" in done.stderr and "127.0.0.1:9" in done.stderr
 
 
@@ -208,9 +203,8 @@ def test_a_budget_ends_the_run_of_every_worker_and_no_answer_is_lost(
     words = command(data, server, directory, "--mode", "offline", *budget, *on(nodes))
     settings = server.app.settings
     server.app.settings = settings.model_copy(update={"latency": 0.5})  # so slow that all steps take longer than to stop
-    done = subprocess.run(words, capture_output=True, text=True, env=ENVIRONMENT)
+    done = ended(words, 1)
     server.app.settings = settings
-    assert done.returncode == 1 and "Traceback" not in done.stderr, done.stdout + done.stderr
     assert "the budget of 90" in done.stdout and f"guieval run --resume {directory}" in done.stdout
     after = server.stats()
     served = after["served"] - before["served"]
@@ -219,9 +213,8 @@ def test_a_budget_ends_the_run_of_every_worker_and_no_answer_is_lost(
     assert after["gone"] == before["gone"]
     assert not list((directory / SHARDS).rglob("*"))
 
-    asked_more = command(data, server, directory, "--resume", str(directory), *budget, *on(nodes))
-    done = subprocess.run(asked_more, capture_output=True, text=True, env=ENVIRONMENT)
-    assert done.returncode == 1 and "the budget of 90" in done.stdout
+    again = ended(command(data, server, directory, "--resume", str(directory), *budget, *on(nodes)), 1)
+    assert "the budget of 90" in again.stdout
     assert server.stats()["served"] - before["served"] == served, "what is used up is used up in the next session too"
 
 
@@ -232,8 +225,8 @@ def test_a_cluster_that_is_not_there_is_reported_at_once(
     data: Path, server: MockServer, tmp_path: Path, address: str, message: str
 ) -> None:
     words = command(data, server, tmp_path / "run", "--cluster", "ray", "--cluster-address", address)
-    done = subprocess.run(words, capture_output=True, text=True, env=ENVIRONMENT)
-    assert done.returncode == 2 and message in done.stderr and done.stderr.count("\n") == 1
+    done = ended(words, 2)
+    assert message in done.stderr and done.stderr.count("\n") == 1
     assert not (tmp_path / "run").exists(), "nothing was begun"
 
 
@@ -259,9 +252,9 @@ def listening(process: int) -> list[str]:
 
 def test_more_workers_than_fit_are_refused(nodes: Any, data: Path, server: MockServer, tmp_path: Path) -> None:
     words = command(data, server, tmp_path / "run", *on(nodes), "--workers", "4")
-    done = subprocess.run(words, capture_output=True, text=True, env=ENVIRONMENT)
+    done = ended(words, 2)
     assert not (tmp_path / "run").exists()
-    assert done.returncode == 2 and "4 workers do not fit" in done.stderr and "suffice for 3" in done.stderr
+    assert "4 workers do not fit" in done.stderr and "suffice for 3" in done.stderr
 
 
 def test_a_killed_node_loses_and_doubles_nothing(

@@ -6,6 +6,7 @@ import dataclasses
 import os
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,8 @@ from guieval.running.resume.identity import manifest_of
 from guieval.running.runner import Runner
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.outage import outage
-from tests.running.cluster.conftest import MODEL, OPTIONS, final
+from tests.running.cluster.conftest import MODEL, OPTIONS
+from tests.running.records import final
 from tests.scripted import opened_run
 from tests.waiting import PATIENCE
 
@@ -44,17 +46,29 @@ def opened(tmp_path: Path, data: Path, server: MockServer) -> Runner:
     return run
 
 
-@pytest.fixture
-def worker() -> Iterator[Worker]:
-    """A worker changes its working directory, as it has a process of its own."""
-    here = os.getcwd()
-    yield Worker("0000")
-    os.chdir(here)
-
-
 def job_of(run: Runner, **changes: Any) -> Job:
     config = {**run.run.config.model_dump(mode="json"), **changes}
     return Job(config, manifest_of(run.run), str(run.directory), os.getcwd(), "now")
+
+
+@contextmanager
+def working(worker: Worker, job: Job) -> Iterator[list[Ended]]:
+    """The worker in a thread until the block ends: how its work ended, once it has."""
+    ended: list[Ended] = []
+    thread = threading.Thread(target=lambda: ended.append(worker.work(job, [], b"")))
+    thread.start()
+    yield ended
+    thread.join(PATIENCE)
+
+
+def wait_for_answers(worker: Worker, ended: list[Ended]) -> None:
+    while not worker.read(0, 0.1).data:
+        assert not ended
+
+
+def wait_for_wants(worker: Worker, ended: list[Ended]) -> None:
+    while not worker.read(0, 1.0).wants:
+        assert not ended
 
 
 def test_it_runs_what_is_dealt_and_what_it_claims(opened: Runner, worker: Worker) -> None:
@@ -73,6 +87,13 @@ def test_it_runs_what_is_dealt_and_what_it_claims(opened: Runner, worker: Worker
     assert dataclasses.replace(end, servers=(), served=None) == Reading(len(reading.data), b"", False)
     (asked,) = end.servers
     assert (asked.answered, asked.in_flight) == (reading.data.count(b"\n"), 0)
+
+
+def test_a_worker_that_cannot_write_into_the_run_directory_keeps_its_shard_elsewhere(opened: Runner, worker: Worker) -> None:
+    (opened.directory / SHARDS).write_text("in the way")
+    worker.give([], number=0, last=True)
+    assert worker.work(job_of(opened), [0], b"") == Ended("done")
+    assert worker.read(0, 0.0).data.count(b"\n") == dealt_first(opened.run.selection)[0].length
 
 
 def test_it_goes_on_where_another_one_ended(opened: Runner, worker: Worker, server: MockServer, tmp_path: Path) -> None:
@@ -126,15 +147,10 @@ def test_it_asks_only_the_sample_that_a_step_lacks(
 def test_it_stops_at_once_with_everything_in_its_shard(opened: Runner, worker: Worker, data: Path) -> None:
     slow = MockSettings(model=MODEL, policy="centre", latency=0.1, sigma=0, concurrency=4, served_models=(MODEL,))
     with MockServer(slow) as server:
-        ended: list[Ended] = []
-        job = job_of(opened, base_urls=[server.base_url])
         worker.give(range(len(opened.run.selection.refs)), number=0, last=True)
-        thread = threading.Thread(target=lambda: ended.append(worker.work(job, [], b"")))
-        thread.start()
-        while not worker.read(0, 0.1).data:
-            assert thread.is_alive()
-        worker.stop()
-        thread.join(PATIENCE)
+        with working(worker, job_of(opened, base_urls=[server.base_url])) as ended:
+            wait_for_answers(worker, ended)
+            worker.stop()
     assert ended == [Ended("stopped")]
     shard = opened.directory / SHARDS / "now-0000"
     assert worker.read(0, 0.0).data == (shard / STEPS).read_bytes()
@@ -145,15 +161,10 @@ def test_it_stops_at_once_with_everything_in_its_shard(opened: Runner, worker: W
 def test_it_finishes_what_is_in_flight_and_begins_no_more(opened: Runner, worker: Worker) -> None:
     slow = MockSettings(model=MODEL, policy="centre", latency=0.3, sigma=0, served_models=(MODEL,))
     with MockServer(slow) as server:
-        ended: list[Ended] = []
-        job = job_of(opened, base_urls=[server.base_url])
         worker.give([0, 1, 2], number=0, last=True)
-        thread = threading.Thread(target=lambda: ended.append(worker.work(job, [], b"")))
-        thread.start()
-        while not worker.read(0, 0.1).data:
-            assert thread.is_alive()
-        in_flight = worker.finish()
-        thread.join(PATIENCE)
+        with working(worker, job_of(opened, base_urls=[server.base_url])) as ended:
+            wait_for_answers(worker, ended)
+            in_flight = worker.finish() or 0
         stats = server.stats()
     reading = worker.read(0, 0.0)
     assert ended == [Ended("stopped")] and reading.in_flight == 0 < in_flight
@@ -161,13 +172,9 @@ def test_it_finishes_what_is_in_flight_and_begins_no_more(opened: Runner, worker
 
 
 def test_a_worker_that_waits_for_episodes_need_not_wait_when_it_is_to_finish(opened: Runner, worker: Worker) -> None:
-    ended: list[Ended] = []
-    thread = threading.Thread(target=lambda: ended.append(worker.work(job_of(opened), [], b"")))
-    thread.start()
-    while not worker.read(0, 1.0).wants:
-        assert thread.is_alive()
-    worker.finish()
-    thread.join(PATIENCE)
+    with working(worker, job_of(opened)) as ended:
+        wait_for_wants(worker, ended)
+        worker.finish()
     assert ended and not worker.read(0, 0.0).data
 
 
@@ -175,7 +182,7 @@ def test_a_worker_that_has_asked_nothing_yet_stops_when_it_is_to_finish(
     opened: Runner, worker: Worker, server: MockServer
 ) -> None:
     asked = server.stats()["requests"]
-    assert worker.finish() == 0
+    assert worker.finish() is None
     assert worker.work(job_of(opened), [0], b"") == Ended("stopped")
     assert server.stats()["requests"] == asked
 
@@ -280,16 +287,12 @@ def test_it_waits_for_a_server_that_is_away_and_reports_it(opened: Runner, worke
 
 
 def test_it_waits_for_more_and_ends_after_the_last(opened: Runner, worker: Worker) -> None:
-    ended: list[Ended] = []
-    thread = threading.Thread(target=lambda: ended.append(worker.work(job_of(opened), [], b"")))
-    thread.start()
-    for number, position in enumerate((5, 6)):  # at first, and when it has taken what it was given
-        while not worker.read(0, 1.0).wants:
-            assert thread.is_alive()
-        worker.give([position], number=number, last=False)
-    assert not ended
-    worker.give([], number=2, last=True)
-    thread.join(PATIENCE)
+    with working(worker, job_of(opened)) as ended:
+        for number, position in enumerate((5, 6)):  # at first, and when it has taken what it was given
+            wait_for_wants(worker, ended)
+            worker.give([position], number=number, last=False)
+        assert not ended
+        worker.give([], number=2, last=True)
     assert ended == [Ended("done")]
     lengths = [ref.length for ref in dealt_first(opened.run.selection)[5:7]]
     assert worker.read(0, 0.0).data.count(b"\n") == sum(lengths)

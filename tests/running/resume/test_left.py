@@ -7,20 +7,11 @@ from pathlib import Path
 import pytest
 
 from guieval.errors import FatalEngineError, UsageError
-from guieval.models import ModelConfig, Request, Response
-from guieval.running.config import RunConfig
+from guieval.models import Request, Response
 from guieval.running.runner import Runner
 from tests.rows import every_row
-from tests.scripted import (
-    ACTIONS,
-    ListBenchmark,
-    ScriptedEngine,
-    ScriptedModel,
-    make_episode,
-    reply_with,
-    run_scripted,
-    runner_of,
-)
+from tests.running.scripted_runs import scripted_runner
+from tests.scripted import ACTIONS, ScriptedEngine, make_episode, reply_with, run_scripted
 
 EPISODES = [make_episode(str(number), ACTIONS[: 1 + number % 4]) for number in range(8)]
 STEPS = sum(map(len, EPISODES))
@@ -41,10 +32,8 @@ def made(directory: Path, mode: str, engine: ScriptedEngine | None = None) -> tu
     async def before() -> None:
         ready.append("now")
 
-    model = ScriptedModel(ModelConfig(name="scripted", adapter="scripted"))
-    config = RunConfig(model="scripted", bench="scripted", mode=mode)
     engine = engine or ScriptedEngine(right)
-    return runner_of(config, directory, ListBenchmark(EPISODES), model, engine, 2, prepare=before), ready
+    return scripted_runner(directory, EPISODES, engine, concurrency=2, settings={"mode": mode}, prepare=before), ready
 
 
 class Dying(ScriptedEngine):

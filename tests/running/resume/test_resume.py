@@ -1,8 +1,7 @@
-"""Runs of the real program against the mock server, killed and resumed."""
+"""A run of the real program against the mock server, killed and resumed."""
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
@@ -10,34 +9,24 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from guieval.journal import METRICS, STEPS, Records
+from guieval.journal import STEPS, Records
 from guieval.registry import load_benchmark
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.programs import started
-from tests.waiting import PATIENCE, until
+from tests.running.records import figures, final
+from tests.waiting import until
 
 MODEL = "qwen2.5-vl-7b"
 KILLS = int(os.environ.get("GUIEVAL_KILLS", "3"))
 """Moments at which the run is killed; ``make kills`` takes 100, in every mode."""
 MANY = KILLS > 10
 OPTIONS = {"episodes": KILLS if MANY else 12, "seed": 5}
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which every screen of the demo benchmark is drawn already."""
-    folder = tmp_path_factory.mktemp("demo")
-    for _ in load_benchmark("demo", folder, **OPTIONS):
-        pass
-    return folder
 
 
 def command(data: Path, url: str, directory: Path, *more: str) -> list[str]:
@@ -48,31 +37,12 @@ def command(data: Path, url: str, directory: Path, *more: str) -> list[str]:
     return [*start, "--model", MODEL, "--bench", "demo", "--data", str(data), "--out", str(directory), *options, *more]
 
 
-def program(*words: str, **streams: Any) -> AbstractContextManager[subprocess.Popen[str]]:
-    return started([sys.executable, "-m", "guieval", *words], **streams)
-
-
-def final(directory: Path) -> dict[str, str]:
-    """The last finished record of each step as text, without its timing."""
-    records = {}
-    for record in Records(directory):
-        if record.finished:
-            samples = [sample.model_copy(update={"seconds": None, "attempts": 1}) for sample in record.samples]
-            records[str(record.task.key)] = record.model_copy(update={"samples": tuple(samples)}).model_dump_json()
-    return records
-
-
 @pytest.mark.parametrize("mode", ["offline", "soeval", "sop"] if MANY else ["soeval"])
-def test_kills_lose_and_double_nothing(tmp_path: Path, data: Path, mode: str, guieval: CommandLine) -> None:
+def test_kills_lose_and_double_nothing(tmp_path: Path, mode: str, guieval: CommandLine) -> None:
     """Half of the kills come when the journal has grown, the others when an answer has been sent that it may not hold yet."""
-    settings = MockSettings(
-        model=MODEL,
-        policy="reference",
-        accuracy=0.7,
-        concurrency=3 if MANY else 8,
-        seed=3,
-        served_models=(MODEL,),
-    )
+    fixed = {"model": MODEL, "policy": "reference", "accuracy": 0.7, "seed": 3, "served_models": (MODEL,)}
+    settings = MockSettings.model_validate({**fixed, "concurrency": 3 if MANY else 8})
+    data = tmp_path / "demo"
     with MockServer(settings, benchmark=load_benchmark("demo", data, **OPTIONS)) as server:
         clean, killed = tmp_path / "clean", tmp_path / "killed"
         assert guieval(*command(data, server.base_url, clean, "--mode", mode)).code == 0
@@ -92,7 +62,7 @@ def test_kills_lose_and_double_nothing(tmp_path: Path, data: Path, mode: str, gu
         for _ in range(KILLS):
             count = draw.choice((lines, served))
             grown = count() + draw.randint(1, 2 if MANY else 8)
-            with program(*words, stdout=subprocess.DEVNULL) as process:
+            with started([sys.executable, "-m", "guieval", *words], stdout=subprocess.DEVNULL) as process:
                 until(partial(reached, count, grown), "the moment", every=0.002, running=process)
             assert process.returncode == -signal.SIGKILL, "the run ended before it was killed: make it longer"
             words = command(data, server.base_url, killed, "--resume", str(killed))
@@ -101,22 +71,4 @@ def test_kills_lose_and_double_nothing(tmp_path: Path, data: Path, mode: str, gu
     keys = Counter(str(record.task.key) for record in Records(killed))
     assert set(keys.values()) == {1}, "a finished step was asked again"
     assert final(killed) == final(clean)
-    metrics = [json.loads((directory / METRICS).read_text())["summary"] for directory in (clean, killed)]
-    for each in metrics:
-        each.pop("diagnostics")
-    assert metrics[0] == metrics[1]
-
-
-def test_ctrl_c_stops_in_order_and_prints_how_to_resume(tmp_path: Path, data: Path) -> None:
-    settings = MockSettings(model=MODEL, policy="centre", latency=0.3, concurrency=4, served_models=(MODEL,))
-    with MockServer(settings) as server:
-        directory = tmp_path / "run"
-        words = command(data, server.base_url, directory)
-        with program(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-            journal = directory / STEPS
-            until(lambda: journal.exists() and journal.stat().st_size, "a step", running=process)
-            process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130
-    assert f"guieval run --resume {directory}" in out and "Traceback" not in err
-    assert len(list(Records(directory))) > 0 and json.loads((directory / METRICS).read_text())["summary"]["complete"] is False
+    assert figures(killed) == figures(clean)

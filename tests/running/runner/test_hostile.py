@@ -17,15 +17,15 @@ from guieval.actions import Press
 from guieval.data.benchmark import EpisodeRef
 from guieval.errors import DataError, EngineError, FatalEngineError, JournalError, UsageError
 from guieval.journal import EPISODES, MANIFEST, STEPS, Records, read_planned
-from guieval.models import ABCModel, Engine, ImageRef, ModelConfig, ModelInput, Request, Response
+from guieval.models import Engine, ImageRef, ModelConfig, ModelInput, Request, Response
 from guieval.registry import load_model
-from guieval.running.config import RunConfig
 from guieval.running.engine_choice import GIVE_UP_AFTER
 from guieval.running.progress import Progress, RunOutcome
 from guieval.running.runner import Runner
 from guieval.scoring.score import evaluate_run
 from guieval.steps import Episode
 from tests.rows import every_row
+from tests.running.scripted_runs import scripted_runner
 from tests.scripted import (
     ACTIONS,
     ListBenchmark,
@@ -35,7 +35,6 @@ from tests.scripted import (
     past_of,
     reply_with,
     run_scripted,
-    runner_of,
 )
 from tests.waiting import PATIENCE, auntil
 
@@ -48,19 +47,10 @@ def right(request: Request) -> str:
 
 
 def a_run(
-    directory: Path,
-    *,
-    model: ABCModel | None = None,
-    engine: ScriptedEngine | None = None,
-    benchmark: ListBenchmark | None = None,
-    mode: str = "offline",
-    concurrency: int = 4,
-    **more: Any,
+    directory: Path, *, engine: Engine | None = None, benchmark: ListBenchmark | None = None, mode: str = "offline", **more: Any
 ) -> Runner:
-    config = RunConfig(model="scripted", bench="scripted", mode=mode)
-    model = model or ScriptedModel(ModelConfig(name="scripted", adapter="scripted"))
     benchmark, engine = benchmark or ListBenchmark(EPISODES_), engine or ScriptedEngine(right)
-    return runner_of(config, directory, benchmark, model, engine, concurrency, **more)
+    return scripted_runner(directory, benchmark, engine, settings={"mode": mode}, **more)
 
 
 def ended(work: Callable[[], RunOutcome]) -> RunOutcome:
@@ -126,6 +116,9 @@ def test_an_adapter_that_fails_anywhere_costs_its_steps_not_the_run(
     failed = [record for record in Records(tmp_path / "run") if not record.finished]
     assert {record.task.episode_id for record in failed} == {"3"}
     assert {record.sample.error.stage for record in failed if record.sample.error} == {stage}
+    for sample in (record.sample for record in failed):
+        assert sample.outcome.verdict == "infrastructure_failure" and (stage != "parse" or sample.raw_response)
+        assert result is None or (sample.error is not None and type(result).__name__ in sample.error.message)
     summary = outcome.tally.summary(outcome.plan)
     assert summary.exact_match.n == STEPS_ and summary.verdicts.measured == STEPS_ - 4 and not summary.complete
     resumed = a_run(tmp_path / "run", mode=mode).execute(resume=True)

@@ -15,19 +15,20 @@ from guieval.errors import EngineError, UsageError
 from guieval.journal import METRICS, STEPS, Journal, Records, read_manifest
 from guieval.journal.run_files import Manifest
 from guieval.metrics.columns import NOT_REACHED, NOT_RUN
-from guieval.models import ModelConfig, Request, Response
+from guieval.models import Request, Response
 from guieval.reports.comparison import compare_runs
 from guieval.running.cluster import Merger
 from guieval.running.cluster.merging import Shard
-from guieval.running.config import RunConfig
 from guieval.running.progress import Progress
 from guieval.running.resume.identity import identity
 from guieval.running.runner import Runner
 from guieval.scoring.matrix import score_run
 from guieval.scoring.score import evaluate_run, store_summary
-from guieval.steps import StepRecord, Usage
+from guieval.steps import Usage
 from tests.rows import every_row
-from tests.scripted import ACTIONS, ListBenchmark, ScriptedEngine, ScriptedModel, make_episode, past_of, reply_with, runner_of
+from tests.running.records import final
+from tests.running.scripted_runs import scripted_runner
+from tests.scripted import ACTIONS, ScriptedEngine, make_episode, past_of, reply_with
 
 HOME = Press(button="HOME")
 EPISODES = [make_episode("a", ACTIONS), make_episode("b", ACTIONS), make_episode("c", ACTIONS[:2])]
@@ -50,22 +51,10 @@ def policy(missed: Collection[tuple[str, int]] = MISSED) -> Callable[[Request], 
     return answer
 
 
-def opened(
-    directory: Path,
-    engine: ScriptedEngine,
-    *,
-    concurrency: int = 8,
-    on_progress: Callable[[Progress], None] = lambda progress: None,
-    **settings: Any,
-) -> Runner:
-    settings = {"mode": "sop", **settings}
-    if settings.get("patch") == "off-policy":
-        settings = {**AUXILIARY, **settings}
-    config = RunConfig(model="scripted", bench="scripted", **settings)
-    model = ScriptedModel(ModelConfig(name="scripted", adapter="scripted"))
-    return runner_of(
-        config, directory, ListBenchmark(EPISODES), model, engine, concurrency, on_progress=on_progress, thoughts=engine
-    )
+def opened(directory: Path, engine: ScriptedEngine, *, concurrency: int = 8, **settings: Any) -> Runner:
+    more = {name: settings.pop(name) for name in ("on_progress",) if name in settings}
+    settings = {"mode": "sop", **(AUXILIARY if settings.get("patch") == "off-policy" else {}), **settings}
+    return scripted_runner(directory, EPISODES, engine, concurrency=concurrency, settings=settings, thoughts=engine, **more)
 
 
 def ran(directory: Path, engine: ScriptedEngine | None = None, *, resume: bool = False, **settings: Any) -> ScriptedEngine:
@@ -79,23 +68,13 @@ def asked(engine: ScriptedEngine) -> dict[tuple[str, int], Request]:
     return {(each.task.episode_id, each.task.step_index): each for each in engine.requests if not asks_thought(each)}
 
 
-def timeless(directory: Path, *, without_patch: bool = False) -> dict[str, StepRecord]:
-    """The last finished record of each step, without what differs from run to run."""
-    found = {}
-    for record in Records(directory):
-        if record.finished:
-            samples = tuple(sample.model_copy(update={"seconds": None}) for sample in record.samples)
-            change: dict[str, Any] = {"samples": samples, **({"patch": None} if without_patch else {})}
-            found[str(record.task.key)] = record.model_copy(update=change)
-    return found
-
-
 def test_unlimited_thought_free_patches_show_what_soeval_shows(tmp_path: Path) -> None:
     """Word for word the same prompts and, but for the patches' own marks, the same records."""
     patched = ran(tmp_path / "patched", patch="thought-free", patch_budget="unlimited")
     soeval = ran(tmp_path / "soeval", mode="soeval")
     assert {key: each.input for key, each in asked(patched).items()} == {key: each.input for key, each in asked(soeval).items()}
-    assert timeless(tmp_path / "patched", without_patch=True) == timeless(tmp_path / "soeval")
+    patched_steps = {key: each.model_copy(update={"patch": None}) for key, each in final(tmp_path / "patched").items()}
+    assert patched_steps == final(tmp_path / "soeval")
     marked = {
         (key[2], key[3]) for key, record in ((each.task.key, each) for each in Records(tmp_path / "patched")) if record.patch
     }
@@ -166,7 +145,7 @@ def test_a_resume_rebuilds_the_same_history(tmp_path: Path, method: str, budget:
         opened(directory, ScriptedEngine(policy()), patch=method, patch_budget=budget).begin()
         (directory / STEPS).write_bytes(b"".join(lines[:kept]))
         engine = ran(directory, resume=True, patch=method, patch_budget=budget)
-        assert timeless(directory) == timeless(clean)
+        assert final(directory) == final(clean)
         assert all(each.input == asked(whole)[key].input for key, each in asked(engine).items())
         assert len(asked(engine)) == len(lines) - kept
     done = ran(clean, resume=True, patch=method, patch_budget=budget)
@@ -189,7 +168,7 @@ def test_a_thought_that_cannot_be_had_is_asked_for_again(tmp_path: Path) -> None
     assert error is not None and (error.stage, error.message) == ("generate", "the thought of its patch: no thoughts today")
     ran(directory, resume=True, patch="on-policy", patch_budget=2)
     ran(tmp_path / "clean", patch="on-policy", patch_budget=2)
-    assert timeless(directory) == timeless(tmp_path / "clean")
+    assert final(directory) == final(tmp_path / "clean")
 
 
 class BilledEngine(ScriptedEngine):
@@ -331,4 +310,4 @@ def test_shards_of_a_patched_run_come_together(tmp_path: Path, budget: int | str
             each.summary(outcome.plan).model_dump(exclude={"diagnostics"}) for each in (merger.tally, outcome.tally)
         )
     assert ours == theirs
-    assert timeless(tmp_path / "run") == timeless(tmp_path / "clean")
+    assert final(tmp_path / "run") == final(tmp_path / "clean")

@@ -9,22 +9,12 @@ from pathlib import Path
 import pytest
 
 from guieval.actions import Press
-from guieval.errors import EngineError, FatalEngineError, UsageError
-from guieval.journal import METRICS, Journal, Records
-from guieval.models import ModelConfig, Request, Response
+from guieval.errors import EngineError, UsageError
+from guieval.journal import METRICS, Records
+from guieval.models import Request, Response
 from guieval.scoring.score import evaluate_run, store_summary
-from guieval.steps import StepRecord
-from tests.scripted import (
-    ACTIONS,
-    ListBenchmark,
-    ScriptedEngine,
-    ScriptedModel,
-    make_episode,
-    past_of,
-    reply_with,
-    run_scripted,
-    runner_of,
-)
+from tests.running.records import final
+from tests.scripted import ACTIONS, ScriptedEngine, make_episode, past_of, reply_with, run_scripted
 
 EPISODES = [make_episode(str(number), ACTIONS[: 1 + number % 4]) for number in range(12)]
 STEPS = sum(map(len, EPISODES))
@@ -34,18 +24,6 @@ def answer(request: Request) -> str:
     """Right but for every fifth step."""
     wrong = (int(request.task.episode_id) + request.task.step_index) % 5 == 0
     return reply_with(Press(button="HOME") if wrong else request.task.action, f"thought {request.task.key}")
-
-
-def comparable(directory: Path) -> dict[str, object]:
-    """Final records by step, without what no two runs share (timing)."""
-    final: dict[str, StepRecord] = {}
-    for record in Records(directory):
-        if record.finished or str(record.task.key) not in final:
-            final[str(record.task.key)] = record
-    return {
-        key: record.model_copy(update={"samples": tuple(s.model_copy(update={"seconds": None}) for s in record.samples)})
-        for key, record in final.items()
-    }
 
 
 class Flaky(ScriptedEngine):
@@ -92,7 +70,7 @@ def test_two_runs_send_the_same_prompts(tmp_path: Path) -> None:
         run_scripted(tmp_path / name, EPISODES, engine, mode="soeval")
         prompts.append({str(request.task.key): request.input for request in engine.requests})
     assert prompts[0] == prompts[1]
-    assert comparable(tmp_path / "one") == comparable(tmp_path / "two")
+    assert final(tmp_path / "one") == final(tmp_path / "two")
 
 
 def test_a_failed_request_stays_in_every_denominator_and_suspends_its_episode(tmp_path: Path) -> None:
@@ -112,46 +90,11 @@ def test_resuming_after_failures_ends_like_a_clean_run(tmp_path: Path, mode: str
     run_scripted(tmp_path / "run", EPISODES, Flaky({("3", 1), ("7", 3), ("5", 0)}, EngineError("down")), mode=mode)
     engine = ScriptedEngine(answer)
     outcome = run_scripted(tmp_path / "run", EPISODES, engine, mode=mode, resume=True)
-    assert comparable(tmp_path / "run") == comparable(tmp_path / "clean")
+    assert final(tmp_path / "run") == final(tmp_path / "clean")
     assert outcome.tally.summary(outcome.plan).complete
     asked_again = Counter(str(request.task.key) for request in engine.requests)
     assert set(asked_again.values()) == {1} and len(asked_again) < STEPS
     assert evaluate_run(tmp_path / "run").summary.exact_match == evaluate_run(tmp_path / "clean").summary.exact_match
-
-
-def test_resuming_a_finished_run_asks_nothing(tmp_path: Path) -> None:
-    run_scripted(tmp_path / "run", EPISODES, ScriptedEngine(answer), mode="sop")
-    engine = ScriptedEngine(answer)
-    run_scripted(tmp_path / "run", EPISODES, engine, mode="sop", resume=True)
-    assert engine.requests == []
-
-
-def test_a_fatal_error_stops_the_run_at_once_and_keeps_what_is_there(tmp_path: Path) -> None:
-    engine = Flaky({("3", 1)}, FatalEngineError("the server does not serve 'x'"))
-    with pytest.raises(FatalEngineError, match="does not serve"):
-        run_scripted(tmp_path / "run", EPISODES, engine, concurrency=1)
-    kept = list(Records(tmp_path / "run"))
-    assert 0 < len(kept) < STEPS
-    run_scripted(tmp_path / "run", EPISODES, ScriptedEngine(answer), resume=True)
-    assert len(comparable(tmp_path / "run")) == STEPS
-
-
-def test_a_parser_bug_is_not_scored_against_the_model(tmp_path: Path) -> None:
-    class Broken(ScriptedModel):
-        def parse_response(self, task, text):  # type: ignore[no-untyped-def]
-            raise KeyError("bug")
-
-    from guieval.running.config import RunConfig
-
-    config = RunConfig(model="broken", bench="scripted")
-    model = Broken(ModelConfig(name="broken", adapter="broken"))
-    outcome = runner_of(config, tmp_path / "run", ListBenchmark(EPISODES), model, ScriptedEngine(answer), 4).execute(
-        resume=False
-    )
-    record = next(iter(Records(tmp_path / "run")))
-    assert record.sample.outcome.verdict == "infrastructure_failure" and record.sample.raw_response
-    assert record.sample.error is not None and "KeyError" in record.sample.error.message
-    assert outcome.tally.summary(outcome.plan).verdicts.infrastructure_failure == STEPS
 
 
 def test_an_unlike_resume_is_refused_naming_the_fields(tmp_path: Path) -> None:
@@ -174,13 +117,6 @@ def test_memory_is_freed_and_histories_of_like_named_episodes_do_not_mix(tmp_pat
     for request in engine.requests:
         thoughts = [entry["thought"] for entry in past_of(request) if entry["origin"] == "model"]
         assert all(f"/{request.task.episode_id}#" in str(thought) for thought in thoughts)
-
-
-def test_a_second_runner_on_the_same_directory_is_refused(tmp_path: Path) -> None:
-    from guieval.errors import JournalError
-
-    with Journal(tmp_path / "run"), pytest.raises(JournalError, match="is being written by"):
-        run_scripted(tmp_path / "run", EPISODES, ScriptedEngine(answer))
 
 
 def test_rescoring_equals_the_run_and_follows_the_protocol(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,21 +24,9 @@ from guieval.running.resolve import sample_parameters
 from guieval.scoring.matrix import judge_run
 from guieval.scoring.score import evaluate_run
 from guieval.steps import StepRecord
-from guieval.testing.mock_server import MockServer, MockSettings
-from tests.command_line import CommandLine
 from tests.rows import every_row
-from tests.scripted import (
-    ACTIONS,
-    ListBenchmark,
-    ScriptedEngine,
-    ScriptedModel,
-    make_episode,
-    opened_run,
-    past_of,
-    reply_with,
-    run_scripted,
-    runner_of,
-)
+from tests.running.scripted_runs import scripted_runner
+from tests.scripted import ACTIONS, ScriptedEngine, make_episode, opened_run, past_of, reply_with, run_scripted
 
 EPISODES = [make_episode(f"e{number}", ACTIONS) for number in range(3)]
 STEPS = 3 * len(ACTIONS)
@@ -221,22 +208,6 @@ def test_pass_at_n_is_of_all_samples(tmp_path: Path) -> None:
 MODEL = "qwen3-vl-8b-instruct"
 
 
-def test_the_command_asks_and_scores_several_samples(tmp_path: Path, guieval: CommandLine) -> None:
-    small = ("--set", "bench_options.episodes=3", "--set", "bench_options.seed=4", "--concurrency", "8", "--quiet")
-    settings = MockSettings(model=MODEL, policy="random", served_models=(MODEL,), keep=500)
-    with MockServer(settings) as server:
-        common = ("run", "--model", MODEL, "--bench", "demo", "--data", tmp_path / "demo", "--base-url", server.base_url)
-        run = tmp_path / "run"
-        guieval(*common, "--out", run, "--samples", "4", "--set", "sampling.temperature=0.8", *small)
-        bodies = [json.loads(seen.body) for seen in server.requests]
-        names = {seen.headers["x-request-id"].partition("~")[0] for seen in server.requests}
-    records = records_of(run)
-    assert len(bodies) == len(names) == 4 * len(records) and {len(record.samples) for record in records} == {4}
-    assert Counter(body["seed"] for body in bodies) == dict.fromkeys(range(4), len(records))
-    assert all("n" not in body for body in bodies)
-    assert "pass@4" in guieval("score", run).out
-
-
 # Adaptive concurrency
 
 
@@ -254,9 +225,8 @@ def test_as_many_are_in_flight_as_the_present_limit(tmp_path: Path) -> None:
             return reply
 
     engine = Watching(lambda request: reply_with(request.task.action), turns=lambda request: 20)
-    config = RunConfig(model="scripted", bench="scripted", mode="soeval")
-    model = ScriptedModel(ModelConfig(name="scripted", adapter="scripted"))
-    outcome = runner_of(config, tmp_path / "run", ListBenchmark(episodes), model, engine, limit).execute(resume=False)
+    run = scripted_runner(tmp_path / "run", episodes, engine, concurrency=limit, settings={"mode": "soeval"})
+    outcome = run.execute(resume=False)
     assert outcome.tally.summary(outcome.plan).complete and len(engine.requests) == 240
     most = [max(flying for number, flying in seen if low <= number < high) for low, high in ((5, 58), (80, 118), (140, 235))]
     assert most == [3, 12, 2]

@@ -13,6 +13,7 @@ from guieval.errors import DataError, UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.scoring.predictions import Predicted, read_predictions
 from guieval.steps import StepTaskModel
+from tests import made_runs
 from tests.rows import every_row
 
 from .files import (
@@ -215,20 +216,10 @@ def test_screenspot_pro_rows_with_their_images_size_are_steps(tmp_path: Path) ->
 
 
 def step_of(name: str, box: list[float]) -> StepTaskModel:
-    return StepTaskModel(
-        benchmark="screenspot-pro",
-        dataset="screenspot-pro",
-        episode_id=name,
-        step_index=0,
-        episode_length=1,
-        setting="grounding",
-        instruction="bold",
-        screenshot="images/word_macos/shot.png",
-        screenshot_size=(1000, 2000),
-        action=Click(point=Point(1.0, 1.0)),
-        boxes=Boxes([box]),
-        extras={"instruction_cn": "加粗"},
-    )
+    benchmark = {"benchmark": "screenspot-pro", "dataset": "screenspot-pro", "setting": "grounding"}
+    shown = {"instruction": "bold", "screenshot": "images/word_macos/shot.png", "screenshot_size": (1000, 2000)}
+    more: dict[str, Any] = {**benchmark, **shown, "boxes": Boxes([box]), "extras": {"instruction_cn": "加粗"}}
+    return made_runs.step(Click(point=Point(1.0, 1.0)), episode=name, **more)
 
 
 def test_screenspot_pros_own_rows_are_found_among_the_benchmarks_steps(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_an_unknown_file_and_an_unknown_format_are_reported(tmp_path: Path) -> N
 def test_rows_may_stand_in_lines_in_a_list_or_under_details(form: str, tmp_path: Path) -> None:
     rows = [{**OWN, "step_index": step} for step in range(3)]
     file = tmp_path / ("f.json.gz" if form == "packed" else "f.json")
-    lines = "\n".join(map(json.dumps, rows)) + "\n\n"
+    lines = "\n\n".join(map(json.dumps, rows)) + "\n\n"
     text = {
         "list": json.dumps(rows),
         "indented list": json.dumps(rows, indent=2),
@@ -103,6 +103,11 @@ def test_a_repeated_row_is_counted_and_a_contradiction_is_an_error(tmp_path: Pat
     with pytest.raises(DataError, match=r"g\.jsonl, line 2.*step 0 of episode '1' is answered twice"):
         read_predictions(file)
     assert len(read_predictions(file, skip_damaged=True).skipped) == 1
+
+
+def test_our_own_file_is_readable_in_every_script(tmp_path: Path) -> None:
+    read = read_predictions(write_lines(tmp_path / "f.jsonl", [{**OWN, "action": {"type": "TYPE", "text": "天气"}}]))
+    assert '"天气"' in next(read.to_lines())
 
 
 def test_a_torn_line_is_reported_or_skipped(tmp_path: Path) -> None:

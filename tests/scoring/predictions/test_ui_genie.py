@@ -108,6 +108,13 @@ def test_a_right_reply_counts_under_its_own_protocol_alone(tmp_path: Path) -> No
     assert first.measured.all() and first.type_match.sum() == 4 and first.exact_samples.sum() == first.vote.sum() == 3
 
 
+def test_a_torn_list_of_wrong_replies_is_reported(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    (tmp_path / "click_badcase.json").write_text('{"all_click": 4, ')
+    with pytest.raises(DataError, match=r"click_badcase\.json: is not JSON"):
+        read_predictions(file, "ui-genie")
+
+
 def test_replies_that_were_not_json_and_cannot_be_told_apart_are_no_answers(tmp_path: Path) -> None:
     read = read_predictions(written(tmp_path, wait=badcases(3)))
     assert read.unanswered == 1 and not read.unparseable

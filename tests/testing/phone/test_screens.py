@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guieval.actions import BUTTONS, DIRECTIONS, Action, Click, LongPress, Open, Point, Press, Scroll, Type, Wait
-from guieval.testing.phone import Element, Phone, PhoneEpisode, encode, generate_episode
+from guieval.testing.phone import Element, Phone, encode, generate_episode
 from guieval.testing.phone.dice import Dice
+from tests.testing.phone.test_phone import phone_with
 
 SIZES = [(360, 800), (720, 1280), (1080, 2400)]
 APART = {"row", "field", "search", "button", "icon", "tile", "key", "tab", "choice", "action"}
@@ -94,9 +95,7 @@ def test_whatever_is_done_the_phone_can_be_drawn(seed: int) -> None:
 
 def test_labels_are_drawn_where_their_elements_say() -> None:
     """Another label changes pixels inside the element's box and nowhere else."""
-    episode = note_episode()
-    phone = episode.start.apply(Open(app="Notes")).apply(Wait())
-    phone = phone.apply(Press(button="BACK")) if phone.state.overlay else phone
+    phone = phone_with("Notes")
     notes = phone.state.items("notes")
     row = phone.screen.find(f"row:notes/{notes[1].key}")
     assert row is not None
@@ -106,10 +105,6 @@ def test_labels_are_drawn_where_their_elements_say() -> None:
     assert len(changed)
     (y1, x1), (y2, x2) = changed.min(axis=0), changed.max(axis=0)
     assert row.box.x1 <= x1 <= x2 < row.box.x2 and row.box.y1 <= y1 <= y2 < row.box.y2
-
-
-def note_episode() -> PhoneEpisode:
-    return next(e for e in (generate_episode(0, n) for n in range(60)) if e.task.kind == "pin note")
 
 
 def test_the_same_phone_is_drawn_the_same() -> None:

@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 
 from guieval.data.screenshots import Screenshot
 from guieval.engines.http.chat_body import chat_body
-from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
 from guieval.errors import UsageError
 from guieval.models import Request, Response
 from guieval.models.response import calls_in
-from guieval.testing.mock_server import MockServer, MockSettings
+from tests.engines.asking import ask, engine_for, mock
 from tests.engines.conftest import MakeRequest
-from tests.engines.http.test_openai_engine import ask, ask_raw, completion
+from tests.engines.http.raw_answers import ask_raw, completion
 from tests.rows import every_row
 
 TOOLS = [{"type": "function", "function": {"name": "click", "parameters": {"type": "object", "properties": {}}}}]
@@ -129,15 +128,12 @@ def test_the_mock_server_calls_functions_where_they_are_offered(offered: bool, m
     """To the engine both look the same; a message that talks about the field is not an offer."""
     reply = f"I click.\n{CLICK}"
     request = make_request('"tools": [{', extra={"tools": TOOLS} if offered else {})
-    with MockServer(MockSettings(policy="fixed", reply=reply)) as server:
-        settings = OpenAISettings(base_urls=(server.base_url,), model="m")
-        sentence: Response = ask(OpenAIEngine(settings), request)
+    with mock(reply=reply) as server:
+        sentence = ask(engine_for(server.base_url), request)
     assert (sentence.written, sentence.finish_reason) == (reply, "tool_calls" if offered else "stop")
 
 
 def test_the_mock_server_sends_what_is_no_call_as_words(make_request: MakeRequest) -> None:
-    with MockServer(MockSettings(policy="fixed", reply="<tool_call> {")) as server:
-        sentence = ask(
-            OpenAIEngine(OpenAISettings(base_urls=(server.base_url,), model="m")), make_request(extra={"tools": TOOLS})
-        )
+    with mock(reply="<tool_call> {") as server:
+        sentence = ask(engine_for(server.base_url), make_request(extra={"tools": TOOLS}))
     assert (sentence.written, sentence.finish_reason) == ("<tool_call> {", "stop")

@@ -1,0 +1,101 @@
+"""Asking an engine, and what stands at the other end: a mock server with a fixed answer, or a server of a few lines."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+from guieval.engines.concurrency import AdaptiveConcurrency
+from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+from guieval.models import Engine, Request, Response
+from guieval.testing.mock_server import MockServer, MockSettings
+
+ANSWER = '{"choices": [{"message": {"content": "the answer"}}], "data": [{"id": "m"}]}'
+Handle = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+class Sleeps:
+    """Notes how long an engine would have waited, and does not wait."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    async def __call__(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+
+
+def engine_for(
+    *urls: str,
+    sleep: Callable[[float], Awaitable[object]] | None = None,
+    pace: AdaptiveConcurrency | None = None,
+    **changes: Any,
+) -> OpenAIEngine:
+    """Without a ``sleep`` of the test's the waits between tries are not waited for."""
+    fields: dict[str, Any] = {"base_urls": urls, "model": "m", "timeout": 20.0}
+    return OpenAIEngine(OpenAISettings.model_validate({**fields, **changes}), sleep=sleep or Sleeps(), pace=pace)
+
+
+async def asked(engine: Engine, *requests: Request) -> list[Response]:
+    try:
+        return list(await asyncio.gather(*(engine.generate(request) for request in requests)))
+    finally:
+        await engine.close()
+
+
+def ask_all(engine: Engine, *requests: Request) -> list[Response]:
+    """The replies to requests that are sent at once, by an engine that is closed after them."""
+    return asyncio.run(asked(engine, *requests))
+
+
+def ask(engine: Engine, request: Request) -> Response:
+    return ask_all(engine, request)[0]
+
+
+@contextmanager
+def mock(**changes: Any) -> Iterator[MockServer]:
+    fields: dict[str, Any] = {"policy": "fixed", "reply": "the answer", "keep": 10_000}
+    with MockServer(MockSettings.model_validate({**fields, **changes})) as server:
+        yield server
+
+
+@asynccontextmanager
+async def listening(handle: Handle, port: int = 0, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
+    """The port at which ``handle`` gets each connection."""
+    server = await asyncio.start_server(handle, "127.0.0.1", port, ssl=tls)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        await server.wait_closed()
+
+
+class Small:
+    """A server of a few lines. ``answer`` gives the status line and headers for a path, or ``None`` to drop the connection."""
+
+    def __init__(self, answer: Callable[[str], str | None], port: int = 0) -> None:
+        self.answer = answer
+        self.port = port
+        self.paths: list[str] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[Small]:
+        async with listening(self._serve, self.port) as self.port:
+            yield self
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            path = (await reader.readuntil(b"\r\n\r\n")).split(b" ")[1].decode()
+            self.paths.append(path)
+            head = self.answer(path)
+            if head is not None:
+                writer.write(f"HTTP/1.1 {head}\r\ncontent-length: {len(ANSWER)}\r\nconnection: close\r\n\r\n{ANSWER}".encode())
+                await writer.drain()
+            writer.close()

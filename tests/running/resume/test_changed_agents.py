@@ -1,0 +1,162 @@
+"""A run goes on only with the prompts, the options in effect and the rules for replies that its manifest states."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guieval.errors import DataError, UsageError
+from guieval.history import HistoryEntry
+from guieval.journal import MANIFEST
+from guieval.models import ABCModel, Message, ModelConfig, ModelInput
+from guieval.models.written_prompts import example_requests
+from guieval.registry import build_model, list_models, load_model
+from guieval.running.resume.identity import digest
+from guieval.running.runner import Runner
+from guieval.steps import StepTaskModel
+from guieval.testing.mock_server import MockServer, MockSettings
+from tests.checkpoints import of_each_kind
+from tests.command_line import CommandLine
+from tests.running.scripted_runs import scripted_runner
+from tests.scripted import ACTIONS, ScriptedEngine, ScriptedModel, make_episode, reply_with
+
+EPISODES = [make_episode("1", ACTIONS[:3])]
+CLAUDE = "claude-opus-5-5-computer"
+
+
+class Reworded(ScriptedModel):
+    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
+        messages = super().prepare_input(task, history).messages
+        return ModelInput((Message("system", ("Be quick.",)), *messages))
+
+
+class Refusing(ScriptedModel):
+    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
+        if task.setting == "grounding":
+            raise DataError("no grounding here")
+        return super().prepare_input(task, history)
+
+
+class Looking(ScriptedModel):
+    looks, rule = 3, "the first is scored"
+
+    @property
+    def resolved_options(self) -> Mapping[str, Any]:
+        return {"looks": self.looks}
+
+    @property
+    def reply_rules(self) -> Mapping[str, str]:
+        return {"several actions": self.rule}
+
+
+class LookingLonger(Looking):
+    looks = 5
+
+
+class ScoringTheLast(Looking):
+    rule = "the last is scored"
+
+
+def scripted(kind: type[ABCModel], directory: Path, config: ModelConfig | None = None) -> Runner:
+    model = kind(config or ModelConfig(name="scripted", adapter="scripted"))
+    return scripted_runner(directory, EPISODES, ScriptedEngine(lambda request: reply_with(request.task.action)), model=model)
+
+
+def test_a_reworded_prompt_is_noticed_on_resume(tmp_path: Path) -> None:
+    scripted(ScriptedModel, tmp_path).execute(resume=False)
+    scripted(ScriptedModel, tmp_path).execute(resume=True)
+    with pytest.raises(UsageError, match=r"differs in prompts fingerprint \(was '[0-9a-f]{16}', now '[0-9a-f]{16}'\)"):
+        scripted(Reworded, tmp_path).execute(resume=True)
+
+
+def test_a_run_from_before_the_fingerprint_goes_on(tmp_path: Path) -> None:
+    scripted(ScriptedModel, tmp_path).execute(resume=False)
+    manifest = json.loads((tmp_path / MANIFEST).read_text())
+    del manifest["prompts"]
+    (tmp_path / MANIFEST).write_text(json.dumps(manifest))
+    scripted(Reworded, tmp_path).execute(resume=True)
+
+
+def test_documentation_in_a_checkpoints_file_may_change(tmp_path: Path) -> None:
+    scripted(ScriptedModel, tmp_path).execute(resume=False)
+    result = ModelConfig(
+        name="scripted",
+        adapter="scripted",
+        frame="0-1000",
+        context_length=32768,
+        vllm={"limit-mm-per-prompt": {"image": 5}},
+        licence="MIT",
+        notes="x",
+    )
+    scripted(ScriptedModel, tmp_path, result).execute(resume=True)
+
+
+def test_a_setting_that_an_adapter_refuses_is_part_of_what_it_does(tmp_path: Path) -> None:
+    scripted(Refusing, tmp_path).execute(resume=False)
+    scripted(Refusing, tmp_path).execute(resume=True)
+    with pytest.raises(UsageError, match="prompts fingerprint"):
+        scripted(ScriptedModel, tmp_path).execute(resume=True)
+
+
+@pytest.mark.parametrize("names", [of_each_kind, pytest.param(list_models, marks=pytest.mark.full)])
+def test_the_same_adapter_asks_in_the_same_words(names: Callable[[], Sequence[str]]) -> None:
+    for name in names():
+        requests = example_requests(load_model(name))
+        assert [setting for setting, *_ in requests] == ["high", "low", "grounding"], name
+        assert digest(requests) == digest(example_requests(load_model(name))), name
+
+
+@pytest.mark.parametrize("option", [{"prompt": "computer"}, {"max_pixels": 200_000}, {"max_images": 1}])
+def test_whatever_reaches_the_model_is_in_it(option: dict[str, object]) -> None:
+    config = ModelConfig(name="m", adapter="ui_tars_1_5")
+    changed = config.model_copy(update={"options": option})
+    assert digest(example_requests(build_model(config))) != digest(example_requests(build_model(changed)))
+
+
+def test_a_changed_default_or_rule_is_named_on_resume(tmp_path: Path) -> None:
+    scripted(Looking, tmp_path).execute(resume=False)
+    scripted(Looking, tmp_path).execute(resume=True)
+    with pytest.raises(UsageError, match=r"it differs in the option 'looks' \(was 3, now 5\)"):
+        scripted(LookingLonger, tmp_path).execute(resume=True)
+    rule = r"it differs in the rule 'several actions' \(was 'the first is scored', now 'the last is scored'\)"
+    with pytest.raises(UsageError, match=rule):
+        scripted(ScoringTheLast, tmp_path).execute(resume=True)
+
+
+def test_a_run_from_before_they_were_recorded_goes_on(tmp_path: Path) -> None:
+    scripted(Looking, tmp_path).execute(resume=False)
+    manifest = json.loads((tmp_path / MANIFEST).read_text())
+    del manifest["options"], manifest["rules"]
+    (tmp_path / MANIFEST).write_text(json.dumps(manifest))
+    scripted(LookingLonger, tmp_path).execute(resume=True)
+
+
+def test_the_manifest_of_a_hosted_run_names_both_rules_and_its_own_key(
+    tmp_path: Path, guieval: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-0123456789abcdef")
+    words: list[str | Path] = ["--model", CLAUDE, "--bench", "demo", "--data", tmp_path / "demo", "--limit", "1", "--out"]
+    words.append(tmp_path / "run")
+    settings = MockSettings(
+        policy="fixed", reply="Done.", api_key="sk-ant-0123456789abcdef", served_models=("claude-opus-5-5",)
+    )
+    with MockServer(settings) as server:
+        guieval("run", *words, "--base-url", server.base_url, "--quiet")
+        manifest = json.loads((tmp_path / "run" / MANIFEST).read_text())
+        assert manifest["options"]["looks"] == 3 and manifest["options"]["tool"] == "computer_toolset_20260801"
+        assert manifest["rules"] == {
+            "several actions": "the first is scored",
+            "looks before the first action": "answered, up to option looks",
+        }
+        assert manifest["config"]["api_key_env"] == "ANTHROPIC_API_KEY"
+        resumed: list[str | Path] = ["run", "--resume", tmp_path / "run", "--base-url", server.base_url]
+        refused = guieval.sentence(*resumed, "--set", "options.looks=5")
+        assert "options.looks (was None, now 5)" in refused and "the option 'looks'" not in refused, "each change once"
+        guieval(*resumed, "--quiet")
+        other: list[str | Path] = [*words[:-1], tmp_path / "other", "--base-url", server.base_url]
+        held = guieval.sentence("run", *other, "--set", "sampling.user=sk-ant-0123456789abcdef")
+    assert "holds the key that the environment variable ANTHROPIC_API_KEY holds" in held
