@@ -48,6 +48,10 @@ SIDES: dict[str, Direction] = {side: side for side in DIRECTIONS}
 BUTTON_NAMES: dict[str, Button] = {**calls.BUTTON_NAMES, "recent": "RECENT"}
 
 
+_FURTHEST = 1e9
+"""An amount of scrolling above all sense; JSON may hold integers that no float can."""
+
+
 class ImageSize(Options):
     """Options of models whose service shrinks large images: shrunk before, they are seen as they are sent."""
 
@@ -286,8 +290,11 @@ _KEYS = {
 """Names of keys in the APIs, as pyautogui calls them."""
 
 
-def scroll_by(call: calls.Arguments, direction: Direction, amount: float | None, *, keys: Sequence[str] = calls.XY) -> Action:
-    """A scroll in a content direction; ``amount`` in thousandths of the screen, where the call states one."""
+def scroll_by(
+    call: calls.Arguments, direction: Direction, amount: object, *, whole: float = 1000.0, keys: Sequence[str] = calls.XY
+) -> Action:
+    """A scroll in a content direction by ``amount``, of which the screen has ``whole``; what is no amount is none."""
     point = call.point(*keys) if call.found(*keys) is not None else calls.MIDDLE
-    distance = amount if amount is not None and 0 < amount < math.inf else None
+    stated = isinstance(amount, int | float) and not isinstance(amount, bool) and 0 < amount < _FURTHEST
+    distance = 1000.0 * amount / whole if stated else None  # type: ignore[operator]
     return Scroll(point=point, direction=OPPOSITE[direction], distance=distance)

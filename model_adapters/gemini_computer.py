@@ -59,11 +59,9 @@ def _path(call: calls.Arguments) -> Action:
 def _scroll(call: calls.Arguments) -> Action:
     direction = call.one_of(SIDES, "direction")
     pixels, thousands = call.found("magnitude_in_pixels"), call.found("magnitude")
-    amount = thousands
     if isinstance(pixels, int | float):
-        amount = 1000 * pixels / call.size[0 if direction in ("left", "right") else 1]
-    number = isinstance(amount, int | float) and not isinstance(amount, bool)
-    return scroll_by(call, direction, float(amount) if number else None)
+        return scroll_by(call, direction, pixels, whole=call.size[0 if direction in ("left", "right") else 1])
+    return scroll_by(call, direction, thousands)
 
 
 def _written_scroll(action: Scroll, writing: calls.Writing) -> dict[str, Any]:

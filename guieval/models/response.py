@@ -164,6 +164,8 @@ def calls_in(text: str) -> tuple[str, tuple[Call, ...]]:
             calls.append(Call(call["name"], call["arguments"]))
         except (ValueError, RecursionError, TypeError, KeyError):
             return text, ()
+    if not all(isinstance(call.name, str) for call in calls):
+        return text, ()
     return (words, tuple(calls)) if Response(words, calls=tuple(calls)).written == text else (text, ())
 
 

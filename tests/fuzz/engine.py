@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import resource
 import signal
 import sys
@@ -14,8 +15,13 @@ from pathlib import Path
 from random import Random
 from typing import ClassVar, NamedTuple
 
-from guieval.actions import Click, Point
+from guieval.actions import Click, Point, executable
 from guieval.journal.lines import read_line, write_line
+from guieval.online.pages.browsergym_actions import browsergym_call
+from guieval.online.pages.mobilegym import mobilegym_action
+from guieval.online.servers.androidworld import android_action
+from guieval.online.servers.mobileworld import mobile_action
+from guieval.online.servers.pyautogui_code import pyautogui_code
 from guieval.steps import Sample, StepRecord, StepTaskModel
 from guieval.testing.conformance import example_step
 
@@ -112,6 +118,17 @@ def sentence(error: Exception) -> None:
     message = str(error)
     if not message.strip() or "\n" in message or len(message) > LONGEST_SENTENCE:
         raise Wrong(f"the message of {type(error).__name__} is not one sentence ({len(message)} characters): {message[:300]!r}")
+
+
+def carried_out(sample: Sample) -> None:
+    """Every action of a sample has to have its words in each environment, or none."""
+    for action in map(executable, sample.actions):
+        if action is None:
+            continue
+        for size in ((1080, 2400), (160, 210), (1, 1)):
+            for words in (android_action, mobile_action, pyautogui_code, browsergym_call):
+                json.dumps(words(action, size), allow_nan=False)
+        json.dumps(mobilegym_action(action), allow_nan=False)
 
 
 def stored(task: StepTaskModel, sample: Sample, *, compact: bool) -> None:

@@ -21,7 +21,7 @@ from guieval.testing.conformance import example_actions
 from tests.model_adapters.adversarial import LONGEST, replies
 
 from . import mutations
-from .engine import TASKS, Target, Wrong, sentence, stored
+from .engine import TASKS, Target, Wrong, carried_out, sentence, stored
 
 MILLISECONDS = 5.0
 """CPU time in which a reply as long as any that is asked for has to be read, and a longer one in proportion. The least of
@@ -56,6 +56,7 @@ class Replies(Target):
         if sample.error is not None and (not sample.error.message.strip() or len(sample.error.message) >= 300):
             raise Wrong(f"{model.config.name}: the reason is not one short sentence: {sample.error.message[:400]!r}")
         stored(task, sample, compact=dice.random() < 0.5)
+        carried_out(sample)
         if sample.action is not None:  # the next step's prompt tells this one
             past = HistoryEntry(task, sample.action, sample.thought, sample.conclusion, sample.raw_response, "model")
             try:

@@ -79,9 +79,7 @@ class ServerAnswers(Target):
             return
         if reply is None:
             return
-        answered = {"usage": reply.usage, "finish_reason": reply.finish_reason, "logprob": reply.logprob}
-        sample = read_response(self._model, self._judge, task, reply.text, reasoning=reply.reasoning, **answered)
-        stored(task, sample, compact=dice.random() < 0.5)
+        stored(task, read_response(self._model, self._judge, task, reply), compact=dice.random() < 0.5)
 
     async def _asked(self, request: Request, *, discover: bool) -> Response | None:
         settings = OpenAISettings(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from .annotations import Annotations
 from .engine import Target
+from .native_answers import NativeAnswers
 from .prediction_files import PredictionFiles
 from .replies import Replies
 from .run_folders import RunFolders
@@ -14,7 +15,7 @@ from .server_answers import ServerAnswers
 from .trajectories import Trajectories
 
 TARGETS: dict[str, type[Target]] = {
-    each.name: each for each in (Replies, Annotations, PredictionFiles, RunFolders, ServerAnswers, Trajectories)
+    each.name: each for each in (Replies, Annotations, PredictionFiles, RunFolders, ServerAnswers, NativeAnswers, Trajectories)
 }
 
 

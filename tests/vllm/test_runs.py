@@ -93,17 +93,19 @@ def test_a_run_is_the_same_with_every_engine(
         assert len(there) == sum(ref.length for ref in benchmark.index()) and here == there
 
 
-def test_a_killed_server_loses_and_doubles_nothing(
-    tmp_path: Path, screens: Path, tiny: Path, clean: Path, server: VLLMServer
+@pytest.mark.parametrize(("number", "concurrency"), [(signal.SIGKILL, 1), (signal.SIGTERM, 8)])
+def test_a_server_that_ends_loses_and_doubles_nothing(
+    tmp_path: Path, screens: Path, tiny: Path, clean: Path, server: VLLMServer, number: signal.Signals, concurrency: int
 ) -> None:
-    """The server that guieval started is killed with -9 mid-run; another one goes on with the run."""
+    """The server that guieval started is killed mid-run, or ends in good order and answers requests in flight with what there
+    is (status 200, ``abort``), which were the model's mistakes for good; another one goes on with the run."""
     out = tmp_path / "run"
-    words = command(screens, tiny, out, "--engine", "vllm", "--concurrency", "1")
+    words = command(screens, tiny, out, "--engine", "vllm", "--concurrency", str(concurrency))
     with started(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         until(lambda: lines_in(out / STEPS) >= 3, "three steps", within=LONG, running=process)
         killed = children_of(process.pid, "vllm.entrypoints.openai.api_server")
         for pid in killed:
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, number)
         printed, errors = process.communicate(timeout=LONG)
     assert killed and process.returncode == 1, errors[-3000:]
     assert f"guieval run --resume {out}" in printed and "Traceback" not in errors

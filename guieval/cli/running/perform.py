@@ -22,7 +22,7 @@ from guieval.engines.vllm.server import ServerFailure
 from guieval.errors import GuievalError, harmless
 from guieval.evaluation import Figure
 from guieval.history.modes import ONLINE
-from guieval.journal import is_run, read_manifest
+from guieval.journal import Records, is_run, read_manifest
 from guieval.journal.caveats import model_label
 from guieval.journal.served_model import describe_served
 from guieval.metrics.intervals import Interval
@@ -228,10 +228,11 @@ def print_notes(results: list[Result]) -> None:
         for warning in outcome.warnings:
             say(f"warning:  {config.mode}: {warning}")
         if result.unread:
+            texts = any(sample.raw_response for record in Records(outcome.directory) for sample in record.samples)
+            again = "; after a change of the adapter `guieval score RUN --reparse` reads them again"
             say(
                 f"unread:   {config.mode}: none of the {summary.verdicts.unparseable:,} replies could be read as an action, so "
-                "the figures say nothing about the model; after a change of the adapter `guieval score RUN --reparse` reads "
-                "them again"
+                f"the figures say nothing about the model{again if texts else ''}"
             )
         if outcome.gave_up:
             why = "too many requests in a row were not answered" if config.cluster == "none" else "no worker is left"

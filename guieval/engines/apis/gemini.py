@@ -88,6 +88,8 @@ class Gemini(NativeAPI):
             response = error.response
             headers = {**_asked_wait(error.details), **(getattr(response, "headers", None) or {})}
             raise Unanswered(error.code, headers, (error.message or "").encode()) from None
+        except (TypeError, AttributeError, LookupError, RecursionError) as error:  # the SDK reads what it expects unchecked
+            raise ValueError(f"{type(error).__name__}: {error}") from error
         return _turn(answer)
 
     def answer_looks(self, conversation: Conversation, turn: Turn) -> None:

@@ -52,12 +52,15 @@ class Turn:
     @property
     def only_looks(self) -> bool:
         """Whether all calls only look."""
-        return bool(self.response.calls) and all(map(looks, self.response.calls))
+        return bool(self.response.calls) and all(map(looked, self.response.calls))
 
 
-def looks(call: Call) -> bool:
-    """Whether a call only looks."""
-    return call.name in LOOKS or (call.name == "computer" and call.arguments.get("action") in LOOKS)
+def looked(call: Call) -> str | None:
+    """What a call asks to see, one of :data:`guieval.models.LOOKS`; ``None`` for a call that acts."""
+    name: object = call.name
+    if name == "computer":  # the tool with an argument for the kind of action, which may be anything
+        name = call.arguments.get("action") if isinstance(call.arguments, Mapping) else None
+    return name if isinstance(name, str) and name in LOOKS else None
 
 
 @dataclass(frozen=True)
@@ -179,7 +182,7 @@ def zoomed(screenshot: Screenshot, region: Any) -> Screenshot:
 
 def shown(call: Call, screenshot: Screenshot) -> Screenshot | str:
     """The answer to a call that looks: an image, or a sentence."""
-    name = call.arguments.get("action") if call.name == "computer" else call.name
+    name = looked(call)
     if name == "cursor_position":
         return NO_POINTER
     if name == "list_apps":

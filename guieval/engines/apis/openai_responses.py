@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from guieval.data.screenshots import Screenshot
 from guieval.engines.apis.native import Conversation, NativeAPI, Turn, media_type, shown, system_text, with_images
-from guieval.engines.apis.sdk_calls import count_of, entries, mapping, raw_answer, text_of
+from guieval.engines.apis.sdk_calls import count_of, entries, listed, mapping, raw_answer, text_of
 from guieval.models import Request, Response
 from guieval.models.response import Call
 from guieval.steps import Usage
@@ -115,11 +115,11 @@ def _turn(answer: dict[str, Any]) -> Turn:
             case "message":
                 texts += list(_texts(item))
             case "reasoning":
-                reasoning += [text_of(part, "text") for part in item.get("summary") or []]
+                reasoning += [text_of(part, "text") for part in listed(item, "summary")]
             case "computer_call":
                 texts += [
                     f"<safety_check>{text_of(check, 'code')}: {text_of(check, 'message')}</safety_check>"
-                    for check in item.get("pending_safety_checks") or []
+                    for check in listed(item, "pending_safety_checks")
                 ]
                 calls += list(_actions(item))
             case "function_call":
@@ -137,7 +137,7 @@ def _turn(answer: dict[str, Any]) -> Turn:
 
 
 def _texts(message: dict[str, Any]) -> Iterator[str]:
-    for part in message.get("content") or []:
+    for part in listed(message, "content"):
         if text_of(part, "type") == "refusal":
             yield f"<refusal>{text_of(part, 'refusal')}</refusal>"
         else:

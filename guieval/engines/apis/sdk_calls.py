@@ -39,10 +39,15 @@ async def raw_answer(sdk: Any, resource: Any, fields: dict[str, Any], name: str)
 
 def entries(answer: Any, name: str) -> list[dict[str, Any]]:
     """The objects in a list of an answer; raises ``ValueError`` where there is no list."""
-    values = answer.get(name) if isinstance(answer, dict) else None
-    if not isinstance(values, list):
+    if not isinstance(answer, dict) or not isinstance(answer.get(name), list):
         raise ValueError(f"it has no {name}")
-    return [value for value in values if isinstance(value, dict)]
+    return listed(answer, name)
+
+
+def listed(value: Any, name: str) -> list[dict[str, Any]]:
+    """The objects in a list of an object; none where there is no list."""
+    values = value.get(name) if isinstance(value, dict) else None
+    return [each for each in values if isinstance(each, dict)] if isinstance(values, list) else []
 
 
 def text_of(value: Any, name: str) -> str:

@@ -1,12 +1,15 @@
-"""Warns while a run goes that its answers are not what they seem: replies that cannot be read, a wrong coordinate frame."""
+"""Warns that the answers of a run are not what they seem: unreadable, withheld, in the wrong field or frame."""
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
+from guieval.data.doctor.counts import counted
 from guieval.errors import one_line
 from guieval.models import ABCModel
 from guieval.models.frame_audit import FrameWatch
+from guieval.models.response import how_ended
 from guieval.steps import Sample, StepRecord
 
 LOOKED_AT = 20
@@ -20,10 +23,15 @@ class AnswerWatch:
         self._directory = directory
         self._frames = FrameWatch(model)
         self._replies = ReplyWatch()
+        self._withheld: Counter[str] = Counter()
+        self._in_reasoning = 0
 
     def add(self, record: StepRecord) -> list[str]:
         """Take in one more record; the warnings that it gives rise to."""
         unreadable = self._replies.add(record)
+        for sample in record.samples:
+            self._withheld.update([sample.finish_reason or ""] if how_ended(sample.finish_reason) == "filter" else [])
+            self._in_reasoning += sample.in_reasoning
         frame = self._frames.add(record.task, record.sample)
         warnings = [] if unreadable is None else [unreadable]
         return warnings if frame is None else [*warnings, f"{frame}: guieval audit {self._directory}"]
@@ -31,7 +39,17 @@ class AnswerWatch:
     def close(self) -> list[str]:
         """The warnings at the end of a session."""
         unreadable = self._replies.close()
-        return [] if unreadable is None else [unreadable]
+        warnings = [] if unreadable is None else [unreadable]
+        warnings += [
+            f"the server's filter ended {counted(count, 'response')} ({reason}), which count as the model's"
+            for reason, count in sorted(self._withheld.items())
+        ]
+        if self._in_reasoning:
+            warnings.append(
+                f"{counted(self._in_reasoning, 'response')} had an empty text and stood in the reasoning field, from which the "
+                "action was read; vLLM and SGLang put it into the text without --reasoning-parser"
+            )
+        return warnings
 
 
 class ReplyWatch:

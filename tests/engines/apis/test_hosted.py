@@ -328,8 +328,10 @@ def test_anthropics_cached_tokens_are_part_of_the_prompt() -> None:
     from guieval.engines.apis.anthropic_messages import _turn
 
     usage = {"input_tokens": 10, "cache_read_input_tokens": 2000, "cache_creation_input_tokens": 300, "output_tokens": 5}
-    assert _turn({"content": [], "usage": usage}).usage == Usage(prompt_tokens=2310, completion_tokens=5)
-    assert _turn({"content": [], "usage": usage | {"cache_read_input_tokens": -(2**62)}}).usage == Usage(completion_tokens=5)
+    assert _turn({"content": [], "usage": usage}).response.usage == Usage(prompt_tokens=2310, completion_tokens=5)
+    assert _turn({"content": [], "usage": usage | {"cache_read_input_tokens": -(2**62)}}).response.usage == Usage(
+        completion_tokens=5
+    )
 
 
 @every_row(

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from guieval.actions import Stop
-from guieval.running.runner.answer_watch import LOOKED_AT, ReplyWatch
+from guieval.running.runner.answer_watch import LOOKED_AT, AnswerWatch, ReplyWatch
+from guieval.registry import load_model
 from guieval.steps import Sample, StepError, StepOutcome, StepRecord
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine, Done
@@ -52,6 +53,22 @@ def test_an_empty_reply_that_was_cut_off() -> None:
     sentence = watch.close()
     assert sentence is not None and sentence.startswith("the first reply could not be read") and "limit of tokens" in sentence
     assert "the first is empty (no action" in sentence and watch.close() is None
+
+
+def test_what_was_withheld_or_stood_in_another_field_is_counted(tmp_path: Path) -> None:
+    """Each gave a figure without a word: the first as the model's mistake, the second as if nothing were odd."""
+    withheld = Sample(
+        raw_response="",
+        finish_reason="content_filter",
+        error=StepError(stage="parse", message="no action"),
+        outcome=StepOutcome(verdict="unparseable"),
+    )
+    moved = Sample(raw_response="", in_reasoning=True, action=Stop(), outcome=StepOutcome(verdict="right"))
+    watch = AnswerWatch(load_model(MODEL), tmp_path)
+    for samples in ((moved, withheld), (moved,), (moved,)):
+        assert watch.add(StepRecord(task=step(Stop()), samples=samples)) == []
+    first, second = watch.close()
+    assert "ended 1 response (content_filter)" in first and "3 responses had an empty text" in second
 
 
 def test_a_few_unreadable_replies_are_no_warning(tmp_path: Path, guieval: CommandLine) -> None:
