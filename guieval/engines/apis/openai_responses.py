@@ -82,7 +82,7 @@ class OpenAIResponses(NativeAPI):
             if call is None:
                 continue
             answer = shown(call, conversation.images[-1])
-            if item["type"] == "function_call":
+            if item.get("type") == "function_call":
                 words = answer if isinstance(answer, str) else "The screenshot above is current."
                 conversation.turns.append({"type": "function_call_output", "call_id": call.id, "output": words})
                 continue
