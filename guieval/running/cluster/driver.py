@@ -448,9 +448,12 @@ class _Session:
                 self._ray.get(member.working, timeout=max(0.1, deadline - time.monotonic()))
                 self._drain(member)
                 member.state = "idle"
-            except Exception:  # whatever it is that does not stop: its shard stays, and a resume merges it
-                member.state = "gone" if member.held else "starting"
-                member.greeting = None if member.held else member.actor.hello.remote()
+            except Exception:  # whatever it is that does not stop
+                if self._unfinished(member.held):  # its shard stays, and a resume merges it
+                    member.state = "gone"
+                else:  # it has nothing that the journal lacks, and removes its shard itself if that has no records
+                    member.state, member.greeting = "starting", member.actor.hello.remote()
+                    self._merged.append(self._directory / SHARDS / f"{self._job.session}-{member.name}")
             member.working = member.reading = None
             member.in_flight = 0
         self._progress.in_flight = 0

@@ -197,6 +197,8 @@ class Worker:
             return Ended("stopped") if self._stopped else Ended("failed", _cause_of(error))
         finally:
             self._ready = False
+            if self._shard is not None and not has_records(self._shard):  # the driver may have looked for such shards before
+                self.discard()
 
     def give(self, positions: Sequence[int], *, number: int, last: bool, turn: int = 1) -> None:
         """Run these episodes too, whose positions are after all given before; none follow when they are the ``last``.
@@ -256,8 +258,6 @@ class Worker:
         _write_down(shard, known)
         self._run, self._runner = run, runner
         if self._stopped:
-            if not has_records(shard):  # on a slow disk the driver has looked for such shards before this one was made
-                self.discard()
             return Ended("stopped")
         outcome = runner.execute(resume=True)
         if outcome.gave_up:

@@ -240,6 +240,21 @@ def test_a_shard_that_the_driver_did_not_wait_for_is_removed_here(
     assert not (opened.directory / SHARDS).exists()
 
 
+def test_a_shard_without_records_is_removed_where_the_driver_did_not_wait_until_the_run_had_stopped(
+    opened: Runner, worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker had just begun to run: neither the driver nor anybody after it would have removed the shard."""
+    execute = Runner.execute
+
+    def late_execute(runner: Runner, *, resume: bool) -> Any:
+        worker.stop()
+        return execute(runner, resume=resume)
+
+    monkeypatch.setattr(Runner, "execute", late_execute)
+    assert worker.work(job_of(opened), [0], b"") == Ended("stopped")
+    assert not (opened.directory / SHARDS).exists()
+
+
 def test_a_machine_with_other_data_cannot_take_part(opened: Runner, worker: Worker, tmp_path: Path) -> None:
     other = {**OPTIONS, "seed": 6}
     ended = worker.work(job_of(opened, bench_options=other), [0], b"")
