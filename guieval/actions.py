@@ -247,18 +247,30 @@ class Unsupported(_Action):
 
     ``device`` is what it does on a device, where guieval knows: mode ``online`` carries that out. Offline protocols compare
     ``name`` and ``arguments``, unless they state a rule for device actions.
+
+    ``known`` marks an incomplete action: its type is one of Table 9, and ``problem`` says in a sentence which of its arguments
+    cannot be used, e.g. a click outside the model's coordinate frame. ``arguments`` are as they were written. Offline protocols
+    that look at nothing but the type of such an action count it, and the others count its type alone.
     """
 
     type: Literal["UNSUPPORTED"] = "UNSUPPORTED"
     name: str
     arguments: dict[str, Any] = Field(default_factory=dict)
     device: Annotated[DeviceAction | None, Field(exclude_if=_is_none)] = None
+    known: Annotated[ActionType | None, Field(exclude_if=_is_none)] = None
+    problem: Annotated[str | None, Field(exclude_if=_is_none)] = None
 
 
 TableNineAction: TypeAlias = Click | LongPress | Scroll | Type | Open | Press | Wait | Stop
 Action: TypeAlias = Annotated[TableNineAction | Unsupported, Field(discriminator="type")]
 ExecutableAction: TypeAlias = TableNineAction | DeviceAction
 """An action that a device can carry out."""
+AnyType: TypeAlias = ActionType | Literal["UNSUPPORTED"]
+
+
+def type_of(action: Action) -> AnyType:
+    """The type of an action, also of one of which only the type is known."""
+    return (action.known or "UNSUPPORTED") if isinstance(action, Unsupported) else action.type
 
 
 def executable(action: Action) -> ExecutableAction | None:
@@ -291,7 +303,7 @@ class ActionSpace:
     statuses: frozenset[StopStatus] = frozenset({"finish", "impossible"})
 
     def __contains__(self, action: Action) -> bool:
-        if action.type not in self.types:
+        if type_of(action) not in self.types:
             return False
         if isinstance(action, Press):
             return action.button in self.buttons

@@ -49,6 +49,13 @@ class ParseError(GuievalError):
         super().__init__(in_short(message))  # it may repeat the reply, which may be megabytes
 
 
+class IncompleteAction(ParseError):
+    """The type of a response's action is known, and one of its arguments is not: it is missing, or a point off the screen.
+
+    Adapters turn it into an :class:`guieval.actions.Unsupported` whose type is known.
+    """
+
+
 class EngineError(GuievalError):
     """The model gave no answer (server, network, time limit); the verdict is *infrastructure failure*.
 

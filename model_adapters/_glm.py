@@ -21,7 +21,7 @@ from guieval.errors import ParseError
 from guieval.frames import PER_999, PER_1000, Frame, Size
 from guieval.history import HistoryEntry
 from guieval.models import ImageRef, ModelInput, ParsedResponse, fill
-from guieval.parsing import MAX_REPAIR, closed_thought, decoded, first_round, json_value
+from guieval.parsing import MAX_REPAIR, clicked, closed_thought, first_round, json_value
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
@@ -112,7 +112,7 @@ class GLMModel(FamilyModel):
         if task.setting == "grounding":
             text = first_round(whole_text(text))
             thought, answer = closed_thought(text, BEGIN if BEGIN in text else "")
-            return ParsedResponse(Click(point=decoded(_place(answer), PER_1000, task.screenshot_size)), thought or None)
+            return ParsedResponse(clicked(_place(answer), PER_1000, task.screenshot_size), thought or None)
         thought, _, reason, body = _parts(text)
         conclusion = reason if reason not in ("", "None") else None
         thought = thought or (conclusion if self.thinking is False else None)

@@ -13,7 +13,7 @@ from guieval.actions import Action, ActionSpace, Click
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry
 from guieval.models import ModelInput, ParsedResponse, fill
-from guieval.parsing import decoded, stated_place
+from guieval.parsing import clicked, stated_place
 from guieval.steps import StepTaskModel, whole_text
 
 from . import _qwen_tools as tools
@@ -42,7 +42,7 @@ class Grounder(FamilyModel):
         return chat(self._image(task), text, system=system)
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        return ParsedResponse(Click(point=decoded(self._place(whole_text(text)), self.frame(task), task.screenshot_size)))
+        return ParsedResponse(clicked(self._place(whole_text(text)), self.frame(task), task.screenshot_size))
 
     def _place(self, text: str) -> object:
         place = stated_place(text)

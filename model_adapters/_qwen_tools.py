@@ -12,13 +12,13 @@ import re
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, cast
 
-from guieval.actions import Action, Click, Press, Stop, StopStatus
+from guieval.actions import Action, Press, Stop, StopStatus
 from guieval.errors import ParseError
 from guieval.frames import Frame, Size
 from guieval.history import HistoryEntry
 from guieval.models import ParsedResponse, fill
 from guieval.parsing import call_tables as calls
-from guieval.parsing import decoded, first_round, json_value, split_reasoning, tagged
+from guieval.parsing import clicked, first_round, json_value, split_reasoning, tagged
 from guieval.steps import StepTaskModel, whole_text
 
 from ._family import FamilyModel, own_reply, past_sentence, step_instruction, template
@@ -200,7 +200,7 @@ def action_of(
     """The action a call means, its points read in ``frame`` on a screenshot of ``size``.
 
     Tolerated: the action's name in place of the tool's (``{"name": "left_click", ..}``); arguments without a call around
-    them, or beside the name; arguments as JSON text; a coordinate in place of the arguments; a call in a list of one;
+    them, or beside the name; ``parameters`` in place of ``arguments``; arguments as JSON text; a coordinate in place of the arguments; a call in a list of one;
     ``terminate`` without a status. With ``grounding`` also a coordinate without an
     action and the family's box and point lists (``[x, y]``, ``bbox_2d``, ``point_2d``): there a place is an answer, on any
     other step it is not an action (a click and a long press look alike). ``bbox_2d`` and ``point_2d`` are read in ``places``
@@ -209,9 +209,9 @@ def action_of(
     if grounding:
         named = named_place(call)
         if named is not None:
-            return Click(point=decoded(named, places or frame, size))
+            return clicked(named, places or frame, size)
         if isinstance(call, list) and call and not isinstance(call[0], dict):
-            return Click(point=decoded(call, frame, size))
+            return clicked(call, frame, size)
     call = _first(call)
     if not isinstance(call, dict):
         raise ParseError(f"the reply's JSON is not a call: {call!r:.80}")
@@ -230,7 +230,8 @@ def named_place(value: Any) -> object | None:
 
 def _name_and_arguments(call: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     name = call.get("name", "")
-    arguments = call.get("arguments", {key: value for key, value in call.items() if key != "name"})
+    rest = {key: value for key, value in call.items() if key != "name"}
+    arguments = call.get("arguments", call.get("parameters", rest))
     if isinstance(arguments, str):
         arguments = json_value(arguments)
     if isinstance(arguments, list):

@@ -15,11 +15,11 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from guieval.actions import Action, Click, LongPress, Point, Scroll, Type, Wait, scroll_path
+from guieval.actions import Action, LongPress, Point, Scroll, Type, Wait, scroll_path
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry
 from guieval.models import Message, ModelInput, ParsedResponse
-from guieval.parsing import ScrollWords, call_text, decoded, first_call, is_place, split_reasoning
+from guieval.parsing import ScrollWords, call_text, clicked, first_call, is_place, split_reasoning
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
@@ -57,7 +57,7 @@ class UITarsModel(FamilyModel):
         thought, body = _parts(text)
         whole = body.strip().rstrip(".")
         if task.setting == "grounding" and is_place(whole):
-            return ParsedResponse(Click(point=decoded(whole, frame, size)), thought)
+            return ParsedResponse(clicked(whole, frame, size), thought)
         call = first_call(body, CALLS)
         table = MOUSE_CALLS if self._options.prompt == "computer" else CALLS
         return ParsedResponse(table.read(call.name, call.arguments, frame, size, self._options.scroll_words), thought)

@@ -116,13 +116,19 @@ class AutoGLMPhone(FamilyModel):
 
 
 def _split(text: str) -> tuple[str | None, Call]:
-    """The thought and the call of a reply; without tags, the thought is what stands before the call, as the authors read it."""
+    """The thought and the call of a reply; without tags, the thought is what stands before the call, as the authors read it.
+
+    So is that of a thought which is never closed (``phone_agent/model/client.py``, ``_parse_response``).
+    """
     thought, rest = split_reasoning(text, "<answer>")
+    begun = next((thought.find(mark) for mark in ("finish(message=", "do(action=") if mark in thought), -1) if thought else -1
+    if thought and not rest and begun >= 0:
+        thought, rest = thought[:begun], thought[begun:]
     words, tag, answer = rest.partition("<answer>")
     body = answer.partition("</answer>")[0] if tag else rest
     call = first_call(body, ("do", "finish"))
     before = words if tag else body[: max(0, body.find(call.text))]
-    return thought or before.strip() or None, call
+    return (thought or before).strip() or None, call
 
 
 _PLACES = frozenset({"element", "start", "end"})

@@ -19,12 +19,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from guieval.actions import DIRECTIONS, Action, ActionSpace, Click, Direction, Open, Point, Press, Scroll
+from guieval.actions import DIRECTIONS, Action, ActionSpace, Direction, Open, Point, Press, Scroll
 from guieval.errors import ParseError
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
 from guieval.models import ModelInput, ParsedResponse, fill
-from guieval.parsing import ScrollWords, decoded, first_call, quoted, stated_place
+from guieval.parsing import ScrollWords, clicked, first_call, quoted, stated_place
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
@@ -130,7 +130,7 @@ class CogAgent(FamilyModel):
         if _END.match(operation):
             return calls.FINISH
         if task.setting == "grounding" and "(" not in operation and (place := stated_place(operation)) is not None:
-            return Click(point=decoded(place, PER_1000, size))
+            return clicked(place, PER_1000, size)
         call = first_call(operation, CALLS)
         return CALLS.read(call.name, call.arguments, PER_1000, size, self._scroll_words)
 

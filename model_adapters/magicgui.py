@@ -22,7 +22,7 @@ from guieval.frames import PER_1000, Size
 from guieval.history import HistoryEntry, describe
 from guieval.models import ModelInput, ParsedResponse, fill
 from guieval.parsing import call_tables as calls
-from guieval.parsing import decoded, is_place, numbers, place, split_reasoning
+from guieval.parsing import clicked, decoded, is_place, numbers, place, split_reasoning
 from guieval.steps import StepTaskModel, whole_text
 
 from ._family import PATCH, FamilyModel, ImageLimits, chat, main_instruction, template
@@ -285,11 +285,11 @@ def read_place(text: str, size: Size) -> Action | None:
     """
     box = _BARE_BOX.search(text)
     if box is not None:
-        return Click(point=decoded(f"{box[1]},{box[2]}", PER_1000, size))
+        return clicked(f"{box[1]},{box[2]}", PER_1000, size)
     whole = text.strip().strip("{}\"'`.").strip()
     if len(whole) > LONGEST_PLACE or not is_place(whole) or len(numbers(whole)) not in (2, 4):
         return None
-    return Click(point=decoded(whole, PER_1000, size))
+    return clicked(whole, PER_1000, size)
 
 
 def write_call(action: Action, size: Size, prompt: Prompt) -> str:

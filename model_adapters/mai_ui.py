@@ -23,7 +23,7 @@ from guieval.actions import Action, ActionSpace, Button, Click, Press, Scroll, S
 from guieval.frames import Frame
 from guieval.history import HistoryEntry
 from guieval.models import Message, ModelInput, ParsedResponse
-from guieval.parsing import ScrollWords, decoded, json_value, tagged
+from guieval.parsing import ScrollWords, clicked, json_value, tagged
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
@@ -105,8 +105,8 @@ class MAIUI(FamilyModel):
         answer = tagged(text, "answer") if task.setting == "grounding" else None
         if answer is not None:
             place = json_value(answer)
-            point = decoded(place.get("coordinate", place) if isinstance(place, dict) else place, frame, size)
-            return ParsedResponse(Click(point=point), tagged(text, "grounding_think"))
+            place = place.get("coordinate", place) if isinstance(place, dict) else place
+            return ParsedResponse(clicked(place, frame, size), tagged(text, "grounding_think"))
         reply = tools.split_reply(_THOUGHT.sub(r"<think>\1</think>", text, count=1))
         words = self._options.scroll_words
         action = tools.action_of(

@@ -21,7 +21,7 @@ from guieval.errors import ParseError
 from guieval.frames import PIXELS, Frame, Size
 from guieval.history import HistoryEntry, describe
 from guieval.models import ModelInput, ParsedResponse, fill
-from guieval.parsing import ScrollWords, closed_thought, decoded, first_round, json_value, named_object
+from guieval.parsing import ScrollWords, clicked, closed_thought, first_round, json_value, named_object
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
@@ -80,7 +80,7 @@ class MiMoVL(FamilyModel):
         if task.setting == "grounding":
             place = value if isinstance(value, list) and value and not isinstance(value[0], dict) else named_place(value)
             if place is not None:
-                return ParsedResponse(Click(point=decoded(place, frame, size)), thought)
+                return ParsedResponse(clicked(place, frame, size), thought)
         name, arguments = named_object(value, "action")
         return ParsedResponse(CALLS.read(name.strip().lower(), arguments, frame, size, self._options.scroll_words), thought)
 

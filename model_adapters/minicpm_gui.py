@@ -23,7 +23,7 @@ from guieval.frames import PER_1000, Size
 from guieval.history import HistoryEntry
 from guieval.models import ModelInput, ParsedResponse, fill
 from guieval.parsing import call_tables as calls
-from guieval.parsing import decoded, stated_place
+from guieval.parsing import clicked, stated_place
 from guieval.steps import StepTaskModel, whole_text
 
 from ._family import FamilyModel, Options, chat, main_instruction, own_reply, template
@@ -88,7 +88,7 @@ class MiniCPMGUI(FamilyModel):
         thought, body = _split(text)
         line = _LINE.match(body)
         if line is None and task.setting == "grounding" and (place := stated_place(body)) is not None:
-            return ParsedResponse(Click(point=decoded(place, PER_1000, task.screenshot_size)))
+            return ParsedResponse(clicked(place, PER_1000, task.screenshot_size))
         if line is None:
             raise ParseError(f"the reply begins with no action of this family: {body[:80]!r}")
         following = _LINE.search(body, line.end())

@@ -21,7 +21,7 @@ from guieval.errors import ParseError
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
 from guieval.models import ModelConfig, ModelInput, ParsedResponse, Part, fill
-from guieval.parsing import ScrollWords, decoded, stated_place
+from guieval.parsing import ScrollWords, clicked, stated_place
 from guieval.parsing.capital_calls import ALONE, CALLS, PLACED, WRITTEN, capital_call
 from guieval.steps import StepTaskModel, whole_text
 
@@ -87,7 +87,7 @@ class OSAtlas(FamilyModel):
         if found is None and bare_place:
             place = stated_place(body)
             if place is not None:
-                return ParsedResponse(Click(point=decoded(place, frame, size)))
+                return ParsedResponse(clicked(place, frame, size))
         if found is None:
             raise ParseError("the reply holds no action")
         name = found[1].upper()

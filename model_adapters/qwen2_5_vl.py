@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from guieval.actions import Action, ActionSpace, Click
 from guieval.history import HistoryEntry
 from guieval.models import ModelInput, ParsedResponse, fill
-from guieval.parsing import decoded
+from guieval.parsing import clicked
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
@@ -47,7 +47,7 @@ class Qwen25VL(tools.QwenToolsModel):
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         continued = tools.CONTINUED.match(text) if task.setting == "grounding" else None
         if continued is not None:
-            return ParsedResponse(Click(point=decoded(continued[1], self.frame(task), task.screenshot_size)))
+            return ParsedResponse(clicked(continued[1], self.frame(task), task.screenshot_size))
         return super().parse_response(task, text)
 
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:

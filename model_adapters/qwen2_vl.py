@@ -16,7 +16,7 @@ from guieval.errors import ParseError
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
 from guieval.models import ModelConfig, ModelInput, ParsedResponse, fill
-from guieval.parsing import decoded, stated_place
+from guieval.parsing import clicked, stated_place
 from guieval.steps import StepTaskModel, whole_text
 
 from ._family import QWEN_PIXELS, FamilyModel, ImageLimits, chat, main_instruction, template
@@ -44,7 +44,7 @@ class Qwen2VL(FamilyModel):
         place = stated_place(whole_text(text))
         if place is None:
             raise ParseError(f"the reply holds no box: {text.strip()[:80]!r}")
-        return ParsedResponse(Click(point=decoded(place, PER_1000, task.screenshot_size)))
+        return ParsedResponse(clicked(place, PER_1000, task.screenshot_size))
 
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         assert isinstance(action, Click)

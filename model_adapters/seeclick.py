@@ -23,7 +23,7 @@ from guieval.errors import ParseError
 from guieval.frames import PER_1000, Normalised, Size
 from guieval.history import HistoryEntry
 from guieval.models import ImageRef, ModelInput, ParsedResponse, fill
-from guieval.parsing import MAX_REPAIR, decoded, json_value, numbers, tagged
+from guieval.parsing import MAX_REPAIR, clicked, json_value, numbers, tagged
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
@@ -66,7 +66,7 @@ class SeeClick(FamilyModel):
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         text = whole_text(text)
         if task.setting == "grounding" and "{" not in text:
-            return ParsedResponse(Click(point=_place(text, task.screenshot_size)))
+            return ParsedResponse(_place(text, task.screenshot_size))
         return ParsedResponse(_translate(_dictionary(text), task.screenshot_size))
 
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
@@ -138,7 +138,7 @@ def _translate(arguments: dict[str, Any], size: Size) -> Action:
         case 4:
             if "click_point" not in arguments:
                 raise ParseError("the reply's click gives no click_point")
-            return Click(point=decoded(arguments["click_point"], HUNDREDTHS, size))
+            return clicked(arguments["click_point"], HUNDREDTHS, size)
         case 3:
             typed = arguments.get("typed_text", arguments.get("value"))
             if not isinstance(typed, str):
@@ -154,18 +154,18 @@ MAX_GROUPS = 500
 _GROUP = re.compile(r"[(（\[［]([^()（）\[\]［］]{1,80})[)）\]］]")
 
 
-def _place(text: str, size: Size) -> Point:
+def _place(text: str, size: Size) -> Action:
     """The first place in brackets: a point or a box in fractions, or Qwen-VL's own ``<box>``, which is in thousandths."""
     box = tagged(text, "box")
     if box is not None:
         if not box.endswith(")"):
             raise ParseError(f"the reply ends inside a box: {box[-80:]!r}")
-        return decoded(box, PER_1000, size)
+        return clicked(box, PER_1000, size)
     for group in islice(_GROUP.finditer(text), MAX_GROUPS):
         try:
             coordinates = numbers(group[1])
         except ParseError:
             continue
         if len(coordinates) > 1:
-            return decoded(list(coordinates), HUNDREDTHS, size)
+            return clicked(list(coordinates), HUNDREDTHS, size)
     raise ParseError(f"the reply holds no place: {text.strip()[:80]!r}")

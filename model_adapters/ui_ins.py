@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from guieval.actions import Action, Click
+from guieval.actions import Action
 from guieval.history import HistoryEntry
 from guieval.models import Message, ModelInput, ParsedResponse
-from guieval.parsing import decoded
+from guieval.parsing import clicked
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
@@ -38,7 +38,7 @@ class UIIns(CallingGrounder):
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         continued = tools.CONTINUED.match(text) if self.thinking is False else None
         if continued is not None:
-            return ParsedResponse(Click(point=decoded(continued[1], self.frame(task), task.screenshot_size)))
+            return ParsedResponse(clicked(continued[1], self.frame(task), task.screenshot_size))
         return super().parse_response(task, text)
 
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:

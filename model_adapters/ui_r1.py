@@ -3,8 +3,8 @@
 Sources: lll6gg/UI-R1 ``evaluation/test_androidcontrol.py`` (navigation), ``evaluation/test_screenspot.py`` (grounding),
 ``src/ui_r1/src/open_r1/grpo_json_action_coord-nothink.py`` (the E checkpoint, which does not think), ``README.md``.
 
-In the published format ``scroll`` has no direction, ``open_app`` no app and ``input_text`` no text. Such replies are
-:class:`Unsupported`; where a model adds the text or the app, it is read. E is a grounding model whose only published prompt
+In the published format ``scroll`` has no direction, ``open_app`` no app and ``input_text`` no text: actions of which only the
+type is known. Where a model adds the text or the app, it is read. E is a grounding model whose only published prompt
 allows clicks alone, so that prompt is used on every step. The authors' scorers take the last coordinate of a reply and rescale
 by fixed factors; here the first action counts, in pixels of the image that the model sees.
 """
@@ -17,7 +17,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from guieval.actions import Action, ActionSpace, Click, Open, Type
+from guieval.actions import Action, ActionSpace, Click, Open, Scroll, Type
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry
 from guieval.models import ModelConfig, ModelInput, ParsedResponse, fill
@@ -84,12 +84,16 @@ class UIR1(FamilyModel):
 
 def _typed(call: calls.Arguments) -> Action:
     text = call.values.get("text")
-    return Type(text=text) if isinstance(text, str) else call.unsupported()
+    return Type(text=text) if isinstance(text, str) else call.incomplete("TYPE", "it states no text")
 
 
 def _opened(call: calls.Arguments) -> Action:
     app = call.values.get("app_name")
-    return Open(app=app) if isinstance(app, str) and app.strip() else call.unsupported()
+    return Open(app=app) if isinstance(app, str) and app.strip() else call.incomplete("OPEN", "it names no app")
+
+
+def _scrolled(call: calls.Arguments) -> Action:
+    return call.incomplete("SCROLL", "it has no direction")
 
 
 CALLS = calls.CallTable(
@@ -99,7 +103,7 @@ CALLS = calls.CallTable(
         "navigate_back": calls.BACK,
         "input_text": calls.Form(Type, _typed),
         "open_app": calls.Form(Open, _opened),
-        "scroll": calls.OUTSIDE,
+        "scroll": calls.Form(Scroll, _scrolled),
     }
 )
 

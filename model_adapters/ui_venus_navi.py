@@ -24,7 +24,7 @@ from guieval.errors import ParseError
 from guieval.frames import Frame, ResizedPixels, Size
 from guieval.history import HistoryEntry, describe
 from guieval.models import ModelInput, ParsedResponse, fill
-from guieval.parsing import Call, ScrollWords, decoded, first_call, first_thought, json_value, split_reasoning, tagged
+from guieval.parsing import Call, ScrollWords, clicked, first_call, first_thought, json_value, split_reasoning, tagged
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
@@ -225,5 +225,5 @@ def _grounded(text: str, frame: Frame, size: Size) -> Action:
     """A grounding answer: a box or point in square or round brackets, or in the notations of Qwen2.5-VL."""
     whole = text.strip().rstrip(".")
     if whole.startswith("(") and whole.endswith(")"):
-        return Click(point=decoded(whole, frame, size))
+        return clicked(whole, frame, size)
     return tools.action_of(json_value(text), frame, size, grounding=True)

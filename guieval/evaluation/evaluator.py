@@ -24,13 +24,12 @@ class ActionEvaluator:
 
         Where the step accepts several actions the best judgement counts: an exact match before a type match before none,
         and among equals the one nearest to its target. An :class:`Unsupported` action is compared with the accepted ones that
-        are outside the unified space too; where there is none, its verdict is ``unsupported``.
+        are outside the unified space too; where there is none, its verdict is ``unsupported``, unless its type is known.
         """
         if action is None:
             return StepOutcome(verdict="unparseable", reason="the reply holds no action")
-        if isinstance(action, Unsupported) and not any(
-            isinstance(accepted, Unsupported) for accepted in (task.action, *task.alternatives)
-        ):
+        comparable = any(isinstance(accepted, Unsupported) for accepted in (task.action, *task.alternatives))
+        if isinstance(action, Unsupported) and action.known is None and not comparable:
             return StepOutcome(
                 verdict="unsupported", reason=f"the action {action.name!r:.80} is outside the unified action space"
             )

@@ -12,6 +12,7 @@ from typing import ClassVar, Literal
 from guieval.actions import (
     OPPOSITE,
     Action,
+    AnyType,
     Boxes,
     Click,
     DoubleClick,
@@ -29,7 +30,7 @@ from guieval.actions import (
 )
 from guieval.evaluation.click_rule import smallest_box
 from guieval.evaluation.judgement import Judgement
-from guieval.evaluation.rules import AnyType, StepRules
+from guieval.evaluation.rules import StepRules
 from guieval.steps import StepTaskModel
 
 

@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from guieval.actions import (
     DIRECTIONS,
     Action,
-    ActionType,
+    AnyType,
     Boxes,
     Click,
     Direction,
@@ -38,7 +38,6 @@ from guieval.steps import StepTaskModel
 ScrollComparison: TypeAlias = Literal["direction", "axis", "type-only", "ui-s1-reward"]
 StopComparison: TypeAlias = Literal["type", "status"]
 PressComparison: TypeAlias = Literal["button", "type-only"]
-AnyType: TypeAlias = ActionType | Literal["UNSUPPORTED"]
 
 _CONTAINMENT = TextRule()
 _SWAP_VERTICAL = {"up": "down", "down": "up"}
@@ -173,6 +172,8 @@ class StepRules:
     def judge(self, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement:
         """Compare ``predicted`` with ``reference``, which is the step's own action or one of its alternatives."""
         expected, given = reference, self.read(predicted)
+        if isinstance(given, Unsupported) and given.known is not None:
+            return self._judge_type(expected, given)
         for leniency in self.leniencies:
             if leniency.concerns(expected.type, given.type):
                 lenient = leniency.judge(self, task, expected, given)
@@ -223,6 +224,29 @@ class StepRules:
         if self.press == "type-only" and not self.button_types:
             return Judgement(True, True, None, None, "any button agrees")
         return Judgement(not self.button_types, False, None, None, f"pressed {given.button}, reference {expected.button}")
+
+    def _judge_type(self, expected: Action, given: Unsupported) -> Judgement:
+        """Judge an action of which only the type is known: it is exact only where these rules look at nothing else."""
+        if given.known != expected.type:
+            return Judgement(False, False, None, None, f"{given.known}, reference {expected.type}")
+        alone = {
+            "SCROLL": self.scroll.compare == "type-only",
+            "TYPE": self.text.compare == "type-only",
+            "OPEN": self.app_text.compare == "type-only",
+            "PRESS": self.press == "type-only" and not self.button_types,
+            "STOP": self.stop == "type" and not self.status_types,
+            "WAIT": True,
+        }
+        exact = alone.get(expected.type, False)
+        own_types = (isinstance(expected, Press) and self.button_types) or (isinstance(expected, Stop) and self.status_types)
+        reason = "any will do" if exact else given.problem or "its arguments are not known"
+        return Judgement(not own_types, exact, None, None, f"{given.known} as the reference; {reason}")
+
+    @property
+    def deciding_type(self) -> Hashable:
+        """The part of these rules that decides on an action of which only the type is known, as :meth:`deciding`."""
+        kinds = self.text.compare, self.app_text.compare, self.scroll.compare
+        return (*kinds, self.press, self.button_types, self.stop, self.status_types)
 
     def deciding(self, reference: AnyType, predicted: AnyType) -> Hashable:
         """The part of these rules that decides between actions of two types.

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from guieval.actions import BORDER, Action, Click, Point
+from guieval.actions import BORDER, Action, Click, Point, type_of
 from guieval.evaluation.click_rule import smallest_box
 from guieval.frames import PER_999, PER_1000, PIXELS, Frame, Normalised, ResizedPixels, Size
 from guieval.models import ABCModel
@@ -248,7 +248,7 @@ class StepAudit:
         if not isinstance(task.action, Click):
             return
         numbers = declared = None
-        if reread or sample.action is None:
+        if reread or not isinstance(sample.action, Click):
             numbers = self._written(task, sample.raw_response)
             declared = self._model.place_frame(task) if self._places.used else None
         if numbers is None and isinstance(sample.action, Click):
@@ -307,8 +307,7 @@ class FrameWatch:
 
     def add(self, task: StepTaskModel, sample: Sample) -> str | None:
         """Add an answer and return the warning, once there is one. Raises nothing, since a check must not end a run."""
-        refused = sample.error is not None and sample.error.stage == "parse" and "outside" in sample.error.message
-        placed = isinstance(sample.action, Click) or refused
+        placed = sample.action is not None and type_of(sample.action) == "CLICK"
         if self._next == math.inf or not placed or not isinstance(task.action, Click):
             return None
         try:

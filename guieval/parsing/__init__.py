@@ -8,7 +8,7 @@ from guieval.parsing.call_tables import CallTable, ScrollWords
 from guieval.parsing.calls import Call, call_text, first_call, quoted
 from guieval.parsing.function_tags import function_calls, function_text
 from guieval.parsing.json_values import MAX_DEPTH, MAX_REPAIR, json_value, named_object
-from guieval.parsing.points import decoded, is_place, numbers, place, stated_place
+from guieval.parsing.points import clicked, decoded, is_place, numbers, place, stated_place
 from guieval.parsing.tags import closed_thought, first_round, first_thought, split_reasoning, tagged
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "CallTable",
     "ScrollWords",
     "call_text",
+    "clicked",
     "closed_thought",
     "decoded",
     "first_call",

@@ -16,6 +16,7 @@ from guieval.actions import (
     DIRECTIONS,
     OPPOSITE,
     Action,
+    ActionType,
     Answer,
     Button,
     Click,
@@ -39,7 +40,7 @@ from guieval.actions import (
     path_direction,
     scroll_path,
 )
-from guieval.errors import ParseError
+from guieval.errors import IncompleteAction, ParseError
 from guieval.frames import Frame, Size
 from guieval.parsing.calls import call_text
 from guieval.parsing.points import decoded, place
@@ -100,6 +101,8 @@ class Arguments(NamedTuple):
 
     def point(self, *keys: str) -> Point:
         """A place in the family's frame, as a unified point."""
+        if self.found(*keys) is None:
+            raise IncompleteAction(f"{self.name} lacks {keys[0]!r}")
         if keys != XY:
             return decoded(self.needed(*keys), self.frame, self.size)
         pair = [self.needed(key) for key in XY]
@@ -137,6 +140,10 @@ class Arguments(NamedTuple):
     def unsupported(self, device: DeviceAction | None = None) -> Unsupported:
         """The call as it is, for an action outside of the unified space, with its action on a device."""
         return Unsupported(name=self.name, arguments=dict(self.values), device=device)
+
+    def incomplete(self, known: ActionType, problem: str) -> Unsupported:
+        """The call as it is, for an action of which only the type is known; ``problem`` says why in a sentence."""
+        return Unsupported(name=self.name, arguments=dict(self.values), known=known, problem=problem)
 
 
 def amount(value: Any, name: str, unit: str) -> float:
@@ -336,11 +343,20 @@ class CallTable(dict[str, Action | Form]):
     def read(
         self, name: str, arguments: Mapping[str, Any], frame: Frame, size: Size, scroll_words: ScrollWords = "finger"
     ) -> Action:
-        """The action that a call means, its places read in ``frame`` on a screenshot of ``size``."""
+        """The action that a call means, its places read in ``frame`` on a screenshot of ``size``.
+
+        Where a place is missing or outside the screen, it is an action of which only the type is known.
+        """
         entry = self.get(name)
         if entry is None:
             raise ParseError(f"{name!r:.80} is not an action of this family" if name else "the reply names no action")
-        return entry.read(Arguments(name, arguments, frame, size, scroll_words)) if isinstance(entry, Form) else entry
+        if not isinstance(entry, Form):
+            return entry
+        call = Arguments(name, arguments, frame, size, scroll_words)
+        try:
+            return entry.read(call)
+        except IncompleteAction as error:
+            return call.incomplete(entry.kind.model_fields["type"].default, str(error))
 
     def write(
         self, action: Action, place: Callable[[Point], Any], scroll_words: ScrollWords = "finger"

@@ -46,6 +46,8 @@ _QUOTED_WHOLE = {
     for quote in "'\""
 }
 """The same to the first one that :data:`_AFTER_VALUE` follows."""
+_MARKED_PLACE = re.compile(r"['\"](<point>[^<]{0,99}</point>|<\|box_start\|>[^<]{0,99}<\|box_end\|>)(?=[,)])")
+"""A place in quotes of which the second is missing: UI-TARS' desktop client reads it too (UI-TARS-desktop issue 942)."""
 _UNICODE_ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "'": "'", '"': '"'}
 
@@ -55,7 +57,7 @@ def first_call(text: str, names: Iterable[str]) -> Call:
 
     Tolerated: words around the call; either kind of quote, or none around numbers; quotes inside a value that are not
     escaped (a value ends at the first quote that the next argument or the end of the call follows); quotes that are
-    all escaped, as in a log; a missing ``)`` at the end. A value whose end is missing is cut off, and an error, as are a
+    all escaped, as in a log; a missing ``)`` at the end; a missing quote after a place between its own marks. A value whose end is missing is cut off, and an error, as are a
     key given twice and a text that begins with a call of another name: what follows it was meant to come second.
     """
     known = {name.lower(): name for name in names}
@@ -110,6 +112,8 @@ def _value(text: str, start: int, unended: set[str]) -> tuple[str, int]:
         if end < 0:
             raise ParseError("the reply ends inside a quoted value")
         return _resolved(text[start + 2 : end]), end + 2
+    if (unquoted := _MARKED_PLACE.match(text, start)) is not None:
+        return unquoted[1], unquoted.end()
     if text.startswith(("'", '"'), start):
         end = _quoted_end(text, start + 1, text[start], unended)
         return _resolved(text[start + 1 : end]), end + 1

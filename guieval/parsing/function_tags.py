@@ -11,13 +11,15 @@ from guieval.parsing.calls import MAX_ARGUMENTS, MAX_CALLS, Call
 _WORD = r"\s{0,9}([A-Za-z_]\w{0,40})\s{0,9}>"
 _FUNCTION = re.compile(rf"<function={_WORD}")
 _PARAMETER = re.compile(rf"\s*<parameter={_WORD}")
+_END = re.compile(rf"</parameter>|(?=<parameter={_WORD}|</function>)")
 
 
 def function_calls(text: str) -> Iterator[Call]:
     """The calls of a text in order, at most 1,000.
 
     A new line after a parameter's tag, and then one in front of its end, are not part of the value. Tolerated: words around
-    the calls and a missing ``</function>``. A value whose end is missing is cut off, and a :class:`ParseError`, as is a
+    the calls, a missing ``</function>``, and a value that the next parameter's tag or ``</function>`` ends, as in vLLM's reader
+    of this form (``qwen3coder_tool_parser.py``). A value that nothing ends is cut off, and a :class:`ParseError`, as is a
     parameter given twice.
     """
     position = 0
@@ -29,16 +31,16 @@ def function_calls(text: str) -> Iterator[Call]:
         position = opened.end()
         while (named := _PARAMETER.match(text, position)) is not None:
             key, start = named[1], named.end()
-            end = text.find("</parameter>", start)
-            if end < 0:
+            end = _END.search(text, start)
+            if end is None:
                 raise ParseError(f"the reply ends inside the parameter {key!r}")
             if key in arguments:
                 raise ParseError(f"the reply's call gives {key!r} twice")
             if len(arguments) == MAX_ARGUMENTS:
                 raise ParseError(f"the reply's call has more than {MAX_ARGUMENTS} arguments")
-            value = text[start:end]
+            value = text[start : end.start()]
             arguments[key] = value[1:].removesuffix("\n") if value.startswith("\n") else value
-            position = end + len("</parameter>")
+            position = end.end()
         yield Call(opened[1], arguments, text[opened.start() : position], position)
 
 

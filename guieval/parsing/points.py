@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from guieval.actions import Point
-from guieval.errors import ParseError
+from guieval.actions import Click, Point, Unsupported
+from guieval.errors import IncompleteAction, ParseError
 from guieval.frames import Frame, Size
 
 LONGEST_PLACE = 400
@@ -96,10 +96,20 @@ def place(value: object) -> tuple[float, float]:
 def decoded(value: object, frame: Frame, size: Size) -> Point:
     """The unified point that :func:`place` finds in ``value``, read in ``frame`` on a screenshot of ``size``.
 
-    A place outside the screen is an error, not the nearest place inside it: clamping would invent an answer.
+    Raises :class:`IncompleteAction` for a place outside the screen, which is not moved to the nearest one inside: that would
+    invent an answer.
     """
     x, y = place(value)
     try:
         return frame.decode(x, y, size)
     except ValueError as error:
-        raise ParseError(f"the reply's point {error}") from None
+        raise IncompleteAction(f"the point {error}") from None
+
+
+def clicked(value: object, frame: Frame, size: Size) -> Click | Unsupported:
+    """A click on the point that :func:`decoded` finds; outside the screen, a click without a known place."""
+    try:
+        return Click(point=decoded(value, frame, size))
+    except IncompleteAction as error:
+        x, y = place(value)
+        return Unsupported(name="click", arguments={"coordinate": [x, y]}, known="CLICK", problem=str(error))

@@ -326,7 +326,7 @@ PROTOCOLS = (
             "The first two integers of a reply are its place, scaled from a fixed 644 x 1484 image to a fixed 1080 x 2400 "
             "screen and compared with the label's pixels, so labels from larger screens are compared with places on another "
             "scale.",
-            "Clicks that give no place leave the denominator of their type there; here they are replies without an action.",
+            "Clicks that give no place leave the denominator of their type there; here their type counts and they miss.",
         ),
         version=2,  # places are cut on the canvas
     ),

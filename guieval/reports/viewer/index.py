@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
+from guieval.actions import type_of
 from guieval.reports.viewer.reading import SeenStep
 from guieval.reports.viewer.step import clipped
 from guieval.steps import EpisodeKey, StepTaskModel
@@ -58,7 +59,7 @@ class Index:
         self._reference.append(_NONE if task is None else self._types[task.action.type])
         for seen, predicted, ends in zip(both, self._predicted, self._ends, strict=True):
             action = None if seen.record is None else seen.record.sample.action
-            predicted.append(_NONE if action is None else self._types[action.type])
+            predicted.append(_NONE if action is None else self._types[type_of(action)])
             for column, code in zip(ends, seen.ends, strict=True):
                 column.append(str(code))
         for name, value in ({} if task is None else task.groups).items():

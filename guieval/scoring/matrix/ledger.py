@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from guieval.actions import Action, ActionSpace, Click, LongPress, Open, Scroll, Type, Unsupported
+from guieval.actions import Action, ActionSpace, Click, LongPress, Open, Scroll, Type, Unsupported, type_of
 from guieval.data.benchmark import EpisodeRef
 from guieval.evaluation import ActionEvaluator, TextRule
 from guieval.evaluation.judgement import Judgement
@@ -163,7 +163,7 @@ class Ledger:
         self._completion_tokens[row] = total_known(usage.completion_tokens for usage in usages)
         self._many.pop(row, None)
         action = first.action
-        self._predicted_type[row] = -1 if action is None else _TYPE_CODES[action.type]
+        self._predicted_type[row] = -1 if action is None else _TYPE_CODES[type_of(action)]
         self._covered[row] = measured and action is not None and all(action in space for space in self._spaces)
         self._elsewhere[row] = measured and _in_another_box(task, action)
         bucket = self._bucket(task, action) if measured else FAILED
@@ -184,9 +184,10 @@ class Ledger:
         if action is None:
             return UNPARSEABLE
         accepted = (task.action.type, *dict.fromkeys(each.type for each in task.alternatives if each.type != task.action.type))
-        if isinstance(action, Unsupported) and action.type not in accepted:
+        known = action.known if isinstance(action, Unsupported) else None
+        if known is None and action.type == "UNSUPPORTED" and action.type not in accepted:
             return UNSUPPORTED
-        kind = (task.dataset, accepted, action.type)
+        kind = (task.dataset, accepted, known or action.type, known is not None)
         bucket = self._buckets.get(kind)
         if bucket is None:
             groups: dict[Any, int] = {}
@@ -194,7 +195,8 @@ class Ledger:
             group_of: list[int] = []
             for evaluator in self.evaluators:
                 rules = evaluator.protocol.rules_for(task.dataset)
-                deciding = tuple(rules.deciding(type_, action.type) for type_ in accepted)
+                parts = (rules.deciding(type_, action.type) for type_ in accepted)
+                deciding = (rules.deciding_type,) if known is not None else tuple(parts)
                 if deciding not in groups:
                     groups[deciding] = len(groups)
                     chosen.append(evaluator)

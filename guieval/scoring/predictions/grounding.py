@@ -21,10 +21,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from guieval.actions import Boxes, Click
+from guieval.actions import Action, Boxes, Click
 from guieval.errors import DataError, ParseError, UsageError
 from guieval.frames import PIXELS, RELATIVE, Frame, Size
-from guieval.parsing import decoded
+from guieval.parsing import clicked
 from guieval.scoring.predictions.predicted import Format, Predicted, ReadRow, Rows
 from guieval.scoring.predictions.rows import Row
 from guieval.steps import StepKey, StepTaskModel
@@ -88,10 +88,10 @@ class RowLayout:
         raw = row.values.get(self.reply)
         return Predicted.of(task, lambda: self._click(point, size), differs, raw if isinstance(raw, str) else None)
 
-    def _click(self, point: tuple[float, ...] | None, size: Size) -> Click:
+    def _click(self, point: tuple[float, ...] | None, size: Size) -> Action:
         if point is None:
             raise ParseError("there is no answer")
-        return Click(point=decoded(list(point), self.frame, size))
+        return clicked(list(point), self.frame, size)
 
     def size_of(self, row: Row) -> Size | None:
         """The image's size as the row states it."""
