@@ -12,6 +12,7 @@ from pydantic_core import from_json
 
 from guieval.actions import Boxes
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.text_files import MARK, repeated_key
 from guieval.data.text_files import read_whole as read_whole
 from guieval.data.typed_rows import Row as Row
 from guieval.errors import DataError, first_problem
@@ -23,12 +24,15 @@ Word = TypeVar("Word", bound=str)
 
 
 def parse(text: bytes | str, where: str) -> Any:
-    """Parse JSON; :class:`DataError` naming the place if the text is not JSON."""
+    """Parse JSON; :class:`DataError` naming the place if the text is not JSON, or gives a key of an object twice."""
+    data = (text if isinstance(text, bytes) else text.encode(errors="surrogatepass")).removeprefix(MARK)
     try:
-        # some editors write a byte-order mark
-        return from_json(text.removeprefix(b"\xef\xbb\xbf" if isinstance(text, bytes) else "\ufeff"))  # type: ignore[arg-type]
+        value = from_json(data)
     except ValueError as error:
         raise DataError(f"{where}: is not JSON ({error})") from None
+    if (twice := repeated_key(data, value)) is not None:
+        raise DataError(f"{where}: gives the key {twice!r:.80} twice in one object")
+    return value
 
 
 def read_list(file: Path) -> list[Any]:

@@ -24,6 +24,7 @@ from guieval.actions import (
     Button,
     Click,
     LongPress,
+    Point,
     Press,
     Scroll,
     Stop,
@@ -32,7 +33,7 @@ from guieval.actions import (
     Unsupported,
     Wait,
 )
-from guieval.errors import ParseError
+from guieval.errors import IncompleteAction, ParseError
 from guieval.frames import PER_1000, Size
 from guieval.history import HistoryEntry
 from guieval.models import ImageRef, Message, ModelInput, ParsedResponse, fill
@@ -236,8 +237,15 @@ def action_of(value: dict[str, Any], size: Size) -> Action:
 
 
 def _touch(call: Arguments) -> Action:
-    point, to = call.point("POINT"), call.found("to")
+    to = call.found("to")
     duration = amount(call.values.get("duration", TAP), "the reply's duration", "milliseconds")
+    try:
+        return _touch_at(call, call.point("POINT"), to, duration)
+    except IncompleteAction as error:
+        return call.incomplete("SCROLL" if to is not None else "LONG_PRESS" if duration > TAP else "CLICK", str(error))
+
+
+def _touch_at(call: Arguments, point: Point, to: Any, duration: float) -> Action:
     if to is None:
         return LongPress(point=point, duration=duration) if duration > TAP else Click(point=point)
     if isinstance(to, str) and to.strip().lower() in DIRECTIONS:

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import os
+import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from guieval.errors import DataError
 
@@ -21,6 +24,37 @@ LONGEST_LINE = 128 << 20
 """Limit of a line in bytes; an episode with the trees of its screens has a few megabytes."""
 MOST_UNPACKED = 512 << 20
 """Limit in bytes of an unpacked file that is read as a whole."""
+
+
+_KEY = re.compile(rb'" ?:')
+
+
+def repeated_key(text: bytes, value: Any) -> str | None:
+    """A key that an object in a JSON ``text`` holds twice, of which readers keep the last one; ``value`` is what they read.
+
+    The number of keys is compared first, for reading again takes several times as long as reading.
+    """
+    if len(_KEY.findall(text)) == _keys(value):
+        return None
+    twice: list[str] = []
+
+    def seen(pairs: list[tuple[str, Any]]) -> None:
+        twice.extend(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
+
+    json.loads(text, object_pairs_hook=seen, parse_int=str)  # a number may have more digits than Python reads
+    return twice[0] if twice else None
+
+
+def _keys(value: Any) -> int:
+    count, rest = 0, [value]
+    while rest:
+        each = rest.pop()
+        if isinstance(each, dict):
+            count += len(each)
+            rest += [item for item in each.values() if isinstance(item, dict | list)]
+        elif isinstance(each, list):
+            rest += [item for item in each if isinstance(item, dict | list)]
+    return count
 
 
 def open_text(file: Path) -> BinaryIO:

@@ -123,7 +123,7 @@ def examine(benchmark: ABCBenchmark, sample_set: str | None = None) -> Examinati
         remarks += _compared(published.compare(benchmark.published, counts))
     else:
         remarks.append(_filled(sample_set, examination.whole))
-    remarks += [Remark("warning", str(count), count.kind.why, count.examples) for count in labels.found]
+    remarks += [Remark("warning", str(count), count.why, count.examples) for count in labels.found]
     examination.remarks = sorted(remarks, key=lambda remark: ("error", "warning", "note").index(remark.weight))
     examination.seconds = time.perf_counter() - started
     return examination
@@ -175,6 +175,7 @@ class _Images:
         self._missing: list[str] = []
         self._unusable: list[str] = []
         self._mismatched: list[str] = []
+        self._windows: list[str] = []
 
     @property
     def named(self) -> int:
@@ -199,6 +200,9 @@ class _Images:
             return probe(file.read_bytes())[1]
         except ScreenshotError as error:
             absent = not _exists(path)
+            if absent and "\\" in step.screenshot and _exists(self._root / step.screenshot.replace("\\", "/")):
+                self._windows.append(f"{step.key}: {step.screenshot}")
+                return None
             (self._missing if absent else self._unusable).append(f"{step.key}: {step.screenshot if absent else error}")
         except (ValueError, OSError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
@@ -208,6 +212,10 @@ class _Images:
     def remarks(self) -> list[Remark]:
         missing = len(self._missing)
         remarks: list[Remark] = []
+        if self._windows:
+            why = "steps that show one of them fail in every run; the files are there under the same paths with /"
+            what = f"screenshots whose paths have Windows' separator \\: {len(self._windows):,} of {self.named:,}"
+            remarks.append(Remark("error", what, why, self._windows[:SHOWN]))
         if missing and missing == self.named:
             why = "labels can be counted and recorded predictions be scored, but no model can be run; the folder has no images"
             remarks.append(

@@ -10,7 +10,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from guieval.actions import Click, LongPress, Open, Scroll, Type
+import numpy as np
+
+from guieval.actions import Boxes, Click, LongPress, Scroll
+from guieval.data.doctor import characters
 from guieval.steps import StepKey, StepTaskModel
 
 SHOWN = 3
@@ -73,6 +76,12 @@ KINDS: tuple[LintKind, ...] = (
         "protocols that compare texts divide by its length, accept everything or accept nothing",
     ),
     LintKind(
+        "odd-characters",
+        "have a label with characters that cannot be seen or look like others",
+        "typing and app-opening steps",
+        "a response that looks equal to the label is not",
+    ),
+    LintKind(
         "scroll-word",
         "have an instruction that says to swipe another way",
         'scroll steps whose instruction says to "swipe" one way',
@@ -106,11 +115,22 @@ class LintCount:
     count: int = 0
     among: int = 0
     examples: list[str] = field(default_factory=list)
+    steps: list[StepTaskModel] = field(default_factory=list)
+    """Steps of this kind, for a kind that is looked at more closely."""
 
     @property
     def share(self) -> float:
         """The share among the steps that could have it, 0 if there are none."""
         return self.count / self.among if self.among else 0.0
+
+    @property
+    def why(self) -> str:
+        """Why it matters."""
+        if self.kind.name == "odd-characters":
+            return f"{self.kind.why}: {characters.cost(self.steps)}"
+        if self.kind.name == "outside-boxes" and self.steps and all(map(_fits_as_width_and_height, self.steps)):
+            return f"read as [x, y, width, height] each of the boxes would hold its point; {self.kind.why}"
+        return self.kind.why
 
     def __str__(self) -> str:
         share = f"{self.share:.1%}" if self.share >= 0.001 else "under 0.1%"
@@ -147,6 +167,8 @@ class LintReport:
         count.among += 1
         if has_kind:
             count.count += 1
+            if len(count.steps) < characters.MOST_COMPARED and name in ("odd-characters", "outside-boxes"):
+                count.steps.append(step)
             if len(count.examples) < SHOWN:
                 count.examples.append(f"{step.key}{note}")
 
@@ -171,11 +193,20 @@ class LintReport:
         own = step.low_level_instruction or ""
         if step.setting == "low":
             self._count("empty-low-level", step, not own.strip())
-        if isinstance(step.action, Type | Open):
-            text = step.action.text if isinstance(step.action, Type) else step.action.app
+        if (text := characters.label(step)) is not None:
             self._count("empty-text", step, not text.strip())
+            odd = characters.odd(text)
+            self._count("odd-characters", step, odd is not None, f": {text!r:.60} has {odd}")
         if isinstance(step.action, Scroll):
             words = {word.lower() for word in _WAY.findall(own)} if _SWIPE.search(own) else set()
             if len(words) == 1:  # "from left to right" would need parsing
                 note = f": {own!r:.60}, but the finger moves {step.action.direction}"
                 self._count("scroll-word", step, words != {step.action.direction}, note)
+
+
+def _fits_as_width_and_height(step: StepTaskModel) -> bool:
+    """Whether the point lies in a box whose second pair of numbers is its width and height."""
+    assert isinstance(step.action, Click | LongPress)
+    boxes = step.boxes.array
+    corners = np.concatenate([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]], axis=1)
+    return bool(Boxes(corners).containing(step.action.point).any())

@@ -12,6 +12,7 @@ from pydantic_core import from_json, to_json
 
 from guieval.data.benchmark import EpisodeRef
 from guieval.data.episodes.format import parsed_line
+from guieval.data.text_files import repeated_key
 from guieval.errors import DataError
 from guieval.steps import EpisodeKey
 
@@ -101,6 +102,8 @@ def line_head(benchmark: str, where: str, line: bytes) -> EpisodeRef:
         values = from_json(line)
     except ValueError as error:
         raise DataError(f"{where}: is not JSON ({error}); a line holds one whole episode in UTF-8") from None
+    if (twice := repeated_key(line, values)) is not None:
+        raise DataError(f"{where}, field {twice}: is given twice")
     match values:
         case {"episode_id": str() as name, "steps": [_, *others]} if name:
             subset, split = values.get("subset", ""), values.get("split", "test")
