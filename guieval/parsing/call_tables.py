@@ -332,6 +332,18 @@ def _first_name(key: str, names: Mapping[str, str], meaning: str) -> dict[str, A
     return next(({key: name} for name, stands_for in names.items() if stands_for == meaning), None)
 
 
+_NAME = re.compile(r"[\w.+ -]{1,40}")
+
+
+def _unknown(name: str) -> str:
+    """Why a call of that name is no action: where it cannot be a name at all, the response was not understood."""
+    if not name:
+        return "the reply names no action"
+    if _NAME.fullmatch(name) is None:
+        return f"what stands for the action's name is none: {name!r:.60}"
+    return f"{name!r} is not an action of this family"
+
+
 class CallTable(dict[str, Action | Form]):
     """The calls of a family by their names."""
 
@@ -349,7 +361,7 @@ class CallTable(dict[str, Action | Form]):
         """
         entry = self.get(name)
         if entry is None:
-            raise ParseError(f"{name!r:.80} is not an action of this family" if name else "the reply names no action")
+            raise ParseError(_unknown(name))
         if not isinstance(entry, Form):
             return entry
         call = Arguments(name, arguments, frame, size, scroll_words)

@@ -103,6 +103,8 @@ def _arguments(text: str, position: int) -> tuple[dict[str, str], int]:
         if key[1] in arguments:
             raise ParseError(f"the reply's call gives {key[1]!r} twice")
         arguments[key[1]], position = _value(text, key.end(), unended)
+    if not arguments:
+        raise ParseError("the reply ends inside its call")
     return arguments, len(text)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from guieval.actions import Action, Click, Open, Press, Scroll, Stop, Type, Unsupported
+from guieval.actions import Action, Click, Open, Press, Scroll, Stop, Type, Unsupported, type_of
 from guieval.errors import ParseError
 from guieval.frames import Size
 from guieval.models import ABCModel
@@ -256,6 +256,8 @@ def _read(family: Family, model: ABCModel, row: Row, size: Size | None) -> Readi
         except ParseError as error:
             reason = reason or str(error)
             continue
+        if type_of(action) != action.type and size is None and tried != family.sizes[-1]:
+            continue  # off this screen; the size of the row's own is not known
         message = stated(row, tried)
         return Reading(row, action, "", None if message is None else _difference(message, action, model, task))
     message = stated(row, size or family.sizes[0])
@@ -270,6 +272,8 @@ def _difference(message: Stated, action: Action, model: ABCModel, task: Any) -> 
     what, value = message
     if what == "NOTHING":
         return f"nothing there, {action.type} here"
+    if what.split()[0] == type_of(action) != action.type:
+        return f"{type_of(action)} off the screen here"
     if what.split()[0] != action.type:
         return f"{what.split()[0]} there, {_type(action)} here"
     match action:
@@ -304,9 +308,10 @@ def kind(reason: str) -> str:
     return re.sub(r"-?\d[\d.,e+-]*", "#", short)[:110]
 
 
-_OUTSIDE = "CLICK there, unparseable here: the reply's point (# #) lies outside the # x # frame '…'"
 EXPLAINED: dict[str, dict[str, str]] = {
-    "qwen2_5_vl": {_OUTSIDE: "the source takes a point right of the screen's edge as it is, and counts it wrong"},
+    "qwen2_5_vl": {
+        "CLICK off the screen here": "the source takes a point right of the screen's edge as it is, and counts it wrong"
+    },
     "qwen2_vl": {
         "CLICK there, unparseable here: the reply holds no box: '…'": "prose with two numbers, in names of variables, which "
         "the source takes for a point"

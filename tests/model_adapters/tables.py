@@ -6,6 +6,7 @@ on what it shows. What a family is sent is not here: golden files pin it, and it
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -54,13 +55,21 @@ def means(
 
 
 def refuses(models: ABCModel | Sequence[ABCModel], *rows: Any, wrap: Wrap = str, task: StepTaskModel = HIGH) -> Test:
-    """``given`` or ``(given, reason)``: no action, for a reason that its message states."""
+    """``given`` or ``(given, reason)``: no action, for a reason that its message states.
 
-    @every_row(("given", "reason"), [row if isinstance(row, tuple) else (row, "") for row in rows])
-    def test(given: Any, reason: str) -> None:
+    ``(given, reason, type)``: for that reason only the type of the action is known.
+    """
+
+    @every_row(("given", "reason", "known"), [(*row, "", "")[:3] if isinstance(row, tuple) else (row, "", "") for row in rows])
+    def test(given: Any, reason: str, known: str) -> None:
         for model, text in _every(models, wrap(given)):
-            with pytest.raises(ParseError, match=reason or None):
-                model.parse_response(task, text)
+            if not known:
+                with pytest.raises(ParseError, match=reason or None):
+                    model.parse_response(task, text)
+                continue
+            action = model.parse_response(task, text).action
+            assert isinstance(action, Unsupported) and action.known == known, f"{text!r} is read as {action!r}"
+            assert re.search(reason, action.problem or ""), f"the problem of {text!r} is {action.problem!r}"
 
     return test
 

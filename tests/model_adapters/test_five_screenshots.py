@@ -102,7 +102,7 @@ test_gui_owls_garbage_is_no_action = refuses(
     "Action: Tap it.",
     "<tool_call>\n</tool_call>",
     written(action="fly"),
-    written(action="click", coordinate=[2530, 314]),
+    (written(action="click", coordinate=[2530, 314]), "outside", "CLICK"),
 )
 test_gui_plus_garbage_is_no_action = refuses(
     PLUS,
@@ -110,7 +110,7 @@ test_gui_plus_garbage_is_no_action = refuses(
     "Action: Tap the icon.",
     "<tool_call>\n</tool_call>",
     written(action="fly"),
-    written(action="click", coordinate=[2530, 314]),
+    (written(action="click", coordinate=[2530, 314]), "outside", "CLICK"),
     '<tool_call>\n{"function": "left_click", "coordinate": 250, 400]}',
     task=GROUNDING,
 )
@@ -176,7 +176,7 @@ test_evocuas_garbage_is_no_action = refuses(
     written("computer_use", action="scroll"),
     written("computer_use", action="scroll", pixels=0),
     written("computer_use", action="key", keys=[]),
-    written("computer_use", action="left_click", coordinate=[2530, 314]),
+    (written("computer_use", action="left_click", coordinate=[2530, 314]), "", "CLICK"),
 )
 
 
@@ -246,8 +246,8 @@ test_ui_tars_2s_garbage_is_no_action = refuses(
     called(),
     called(function_text("take_screenshot", {})),
     called(function_text("fly", {})),
-    called(function_text("click", {})),
-    called(function_text("click", {"point": "<point>1001 0</point>"})),
+    (called(function_text("click", {})), "", "CLICK"),
+    (called(function_text("click", {"point": "<point>1001 0</point>"})), "", "CLICK"),
     called(function_text("scroll", {"direction": "away"})),
     "<seed:tool_call><function=type><parameter=content>cut",
 )

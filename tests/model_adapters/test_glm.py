@@ -169,10 +169,10 @@ test_replies = reads(
 
 test_refusals = refuses(
     NEW,
-    (boxed('{"action_type": "click", "box_2d": [[980,10,1100,20]]}'), "outside the 999 x 999 frame"),
+    (boxed('{"action_type": "click", "box_2d": [[980,10,1100,20]]}'), "outside the 999 x 999 frame", "CLICK"),
     (boxed('{"action_type": "click", "box_2d": [[1,2,3]]}'), "holds 3 numbers"),
     (boxed('{"action_type": "click", "box_2d": [[480,734,520,76'), "no readable JSON"),
-    (boxed('{"action_type": "click"}'), "click lacks 'box_2d'"),
+    (boxed('{"action_type": "click"}'), "click lacks 'box_2d'", "CLICK"),
     (boxed('{"action_type": "input_text", "text": true}'), "has True as 'text'"),
     (boxed('{"action_type": "open_app", "app_name": " "}'), "names no app"),
     (boxed('{"action_type": "swipe"}'), "swipe lacks 'direction'"),
@@ -240,7 +240,7 @@ test_a_part_of_a_box_is_none = refuses(
     NEW,
     ("<|begin_of_box|>[[100,200,300,40", "no box"),
     ("<|begin_of_box|>100, 200, 300, 40", "no box"),
-    ("<|begin_of_box|>[[900,0,1200,10]]<|end_of_box|>", "outside"),
+    ("<|begin_of_box|>[[900,0,1200,10]]<|end_of_box|>", "outside", "CLICK"),
     ("<think>[[1,2,3,4]]", "never closed"),
     ("<think>It is at <|begin_of_box|>[[1,2,3,4]]<|end_of_box|>", "never closed"),
     ("<think>It is at <|begin_of_box|>[[1,2,3,4]]<|end_of_box|></think>", "no box"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from guieval.actions import Click, Point
+from guieval.actions import Click, Point, Unsupported
 from guieval.errors import ParseError, UsageError
 from guieval.frames import PER_1000
 from guieval.models import ImageRef, ParsedResponse
@@ -56,18 +56,23 @@ def test_the_first_place_of_a_reply_is_a_click(name: str, text: str, setting: Se
 @every_row(
     ("name", "text"),
     [
-        *((name, text) for name in GROUNDERS for text in ("", "I cannot find it.", "[]", "(980)", "(99999, 1)")),
+        *((name, text) for name in GROUNDERS for text in ("", "I cannot find it.", "[]", "(980)")),
         ("holo1_5", '{"action": "scroll", "x": 1, "y": 1}'),
         ("holo1_5", '{"action": "click_absolute", "x": 980}'),
         ("holo1_5", '{"x": [1, 2], "y": 3}'),
         ("ui_ins", "<think>\nThe button at [980, 560]."),
         ("infigui_g1", "<think>Top left? [0, 0]"),
-        ("uground", "(1001, 500)"),
     ],
 )
-def test_replies_without_a_place_on_the_screen_are_refused(name: str, text: str) -> None:
+def test_replies_without_a_place_are_refused(name: str, text: str) -> None:
     with pytest.raises(ParseError):
         read(name, text)
+
+
+@every_row(("name", "text"), [*((name, "(99999, 1)") for name in ("gta1", "gui_g2", "uground")), ("uground", "(1001, 500)")])
+def test_a_place_off_the_screen_is_a_click_without_a_known_place(name: str, text: str) -> None:
+    action = read(name, text).action
+    assert isinstance(action, Unsupported) and action.known == "CLICK" and "outside" in (action.problem or "")
 
 
 @every_row("name", GROUNDERS)

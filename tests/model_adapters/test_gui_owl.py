@@ -186,7 +186,7 @@ test_without_thinking_there_is_no_conclusion = writes(
 test_refusals = refuses(
     OWL,
     ("<thinking>\nI do not know.\n</thinking>", "no readable JSON"),
-    (call('{"action": "click", "coordinate": [1093, 5]}'), r"\(1093, 5\) lies outside the 1092 x 2408 frame"),
+    (call('{"action": "click", "coordinate": [1093, 5]}'), r"\(1093, 5\) lies outside the 1092 x 2408 frame", "CLICK"),
     (call('{"action": "swipe", "coordinate": [5, 5]}'), "coordinate2"),
     (call('{"action": "open", "text": " "}'), "open names no app"),
     (call('{"action": "fly"}'), "'fly' is not an action"),
@@ -204,6 +204,7 @@ test_grounding_answers = means(
     f"Action: Tap it.\n{PRINTED}",
     PRINTED.replace("</tool_call>", "</think>"),
     PRINTED.partition("}}")[0],
+    PRINTED.replace("arguments", "parameters"),
     'Action: Tap it.\n<tool_call>\n{"action": "left_click", "coordinate": [546, 1204]}}\n</action>',
     'Action: Tap it.\n<tool_call>\n{"coordinate": [546, 1204]}\n\n# Action history\n1.',
     'computer_use\n{"action": "left_click", "coordinate": [546, 1204]}}\n',
@@ -213,7 +214,6 @@ test_grounding_answers = means(
 )
 test_no_grounding_answers = refuses(
     OWL,
-    'Action: Tap it.\n<tool_call>\n{"name": "computer_use", "parameters": {"action": "left_click", "coordinate": [5, 5]}}',
     '<tool_call>\n{"action": "left_click", {"coordinate": [748, 676]}}\n</tool_call>',
     "left_click(546, 1204)",
     "<tool_call>\n     <action>left_click</action>\n     <coordinate>546, 1204]</tool_call>",

@@ -55,7 +55,7 @@ test_replies = reads(
 
 test_refuses = refuses(
     INFIGUI,
-    (call('{"action": "click", "coordinate": [1093, 0]}'), r"\(1093, 0\) lies outside the 1092 x 2408 frame"),
+    (call('{"action": "click", "coordinate": [1093, 0]}'), r"\(1093, 0\) lies outside the 1092 x 2408 frame", "CLICK"),
     (call('{"action": "tap_twice"}'), "'tap_twice' is not an action"),
     ("<think>a</think>", "no readable JSON"),
     ("<think>The bar is at [546, 1204].</think>", "no readable JSON"),

@@ -125,7 +125,7 @@ test_refusals = refuses(
     MODEL,
     ("tap(500,75", "no place"),
     ("tap(500)", "no place"),
-    ("tap(500,1001)", "outside"),
+    ("tap(500,1001)", "outside", "CLICK"),
     ("tap(1,2,3)", "does not end"),
     ("scroll(1,2,upwards)", "direction"),
     ("scroll(1,2)", "direction"),

@@ -137,10 +137,10 @@ test_replies = reads(
 
 test_refusals = refuses(
     MIMO,
-    (click(1093, 0), r"\(1093, 0\) lies outside the 1092 x 2408 frame"),
-    (click(-1, 0), "outside"),
+    (click(1093, 0), r"\(1093, 0\) lies outside the 1092 x 2408 frame", "CLICK"),
+    (click(-1, 0), "outside", "CLICK"),
     ('```json\n[{"action": "click", "start_point": [546, 180', "no readable JSON"),
-    (fenced('{"action": "click"}'), "click lacks 'start_point'"),
+    (fenced('{"action": "click"}'), "click lacks 'start_point'", "CLICK"),
     (fenced('{"action": "drag", "start_point": [5, 5]}'), "drag lacks 'end_point'"),
     (fenced('{"action": "drag", "start_point": [5, 5], "end_point": [5, 5]}'), "no length"),
     (fenced('{"action": "scroll", "direction": "direction"}'), "'direction' is none of"),
@@ -148,7 +148,7 @@ test_refusals = refuses(
     (fenced('{"action": "open", "app": ""}'), "names no app"),
     (fenced('{"action": "press", "keys": []}'), "as 'keys'"),
     (fenced('{"action": "press"}'), "press lacks 'keys'"),
-    (fenced('{"action": "{action_name}"}'), "'{action_name}' is not an action"),
+    (fenced('{"action": "{action_name}"}'), "action's name is none: '{action_name}'"),
     (fenced('{"action": ""}'), "names no action"),
     (fenced('{"action_name": "wait"}'), "is not an action"),
     (fenced('{"bbox_2d": [1, 2, 3, 4]}'), "is not an action"),

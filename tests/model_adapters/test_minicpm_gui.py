@@ -67,7 +67,7 @@ test_garbage_is_no_action = refuses(
     "actions:",
     "actions:\nfly, <point> 1 2</point>",
     "actions:\ntap, the switch",
-    "actions:\ntap, <point> 910 1907</point>",
+    ("actions:\ntap, <point> 910 1907</point>", "", "CLICK"),
     "actions:\nswipe, from <point> 1 2</point>",
     "actions:\nscroll, down 0 right 0",
     "actions:\nscroll, down",

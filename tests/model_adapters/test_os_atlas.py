@@ -139,7 +139,7 @@ test_refusals = refuses(
     ("actions:\nCLICK the icon", "gives no point"),
     ("actions:\nCLICK <point>[[500]]</point>", "holds 1 numbers"),
     ("actions:\nCLICK <point>[[500,7", "ends inside a point"),
-    ("actions:\nCLICK <point>[[500,1750]]</point>", "outside"),
+    ("actions:\nCLICK <point>[[500,1750]]</point>", "outside", "CLICK"),
     ("actions:\nTYPE hello", "no text in brackets"),
     ("actions:\nTYPE [hello", "ends inside the text"),
     ("actions:\nOPEN_APP [ ]", "names no app"),

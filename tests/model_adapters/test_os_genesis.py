@@ -92,7 +92,7 @@ test_refusals = refuses(
     ('action: {"x": 1, "y": 2}', "is not an action"),
     ('action: {"action_type":"click","x":540.0}', "lacks 'y'"),
     ('action: {"action_type":"click","x":540.0,"y":18', "no readable JSON"),
-    ('action: {"action_type":"click","x":1540.0,"y":1800.0}', "outside"),
+    ('action: {"action_type":"click","x":1540.0,"y":1800.0}', "outside", "CLICK"),
     ('action: {"action_type":"scroll"}', "lacks 'direction'"),
     ('action: {"action_type":"scroll","direction":"forward"}', "none of up"),
     ('action: {"action_type":"type"}', "None as 'text'"),

@@ -167,7 +167,13 @@ test_step_guis_fields = reads(
 )
 
 test_step_guis_garbage_is_no_action = refuses(
-    STEP_GUI, "", "<THINK> hm </THINK>", "explain:tap\tsummary:done", "action:JUMP", "action:CLICK\tpoint:here", "action:CLICK"
+    STEP_GUI,
+    "",
+    "<THINK> hm </THINK>",
+    "explain:tap\tsummary:done",
+    "action:JUMP",
+    "action:CLICK\tpoint:here",
+    ("action:CLICK", "lacks", "CLICK"),
 )
 
 

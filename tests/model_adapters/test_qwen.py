@@ -108,13 +108,13 @@ test_qwen_replies = reads(
 
 test_qwen_refuses = refuses(
     QWEN25,
-    (click(1093, 0), r"\(1093, 0\) lies outside the 1092 x 2408 frame"),
-    (click(-1, 0), "outside"),
+    (click(1093, 0), r"\(1093, 0\) lies outside the 1092 x 2408 frame", "CLICK"),
+    (click(-1, 0), "outside", "CLICK"),
     ('<tool_call>{"name": "mobile_use", "arguments": {"action": "click", "coordinate": [546, 12', "no readable JSON"),
     (call('{"action": "swipe", "coordinate": [5, 5], "coordinate2": [5, 5]}'), "no length"),
     (call('{"action": "swipe", "coordinate": [5, 5]}'), "coordinate2"),
     (call('{"action": "fly"}'), "'fly' is not an action"),
-    (call('{"action": "click"}'), "lacks 'coordinate'"),
+    (call('{"action": "click"}'), "lacks 'coordinate'", "CLICK"),
     (call('{"action": "open"}'), "lacks 'text'"),
     (call('{"action": "type", "text": true}'), "True as 'text'"),
     (call('{"action": "wait", "time": -1}'), "not a number of seconds"),

@@ -28,7 +28,7 @@ test_what_is_no_box_on_the_screen_is_no_action = refuses(
     "",
     "The bounding box is in the pane on the right, next to y1 and y2.",
     "<|box_start|>the switch<|box_end|>",
-    "<|box_start|>(200,300),(300,1900)<|box_end|>",
+    ("<|box_start|>(200,300),(300,1900)<|box_end|>", "outside", "CLICK"),
     "<|box_start|>(200,300,400)<|box_end|>",
     task=GROUNDING,
 )

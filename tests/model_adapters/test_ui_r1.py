@@ -3,7 +3,7 @@ from __future__ import annotations
 from guieval.actions import Open, Point, Press, Scroll, Type
 from guieval.registry import load_model
 
-from .steps import CLICK, GROUNDING, adapter, outside
+from .steps import CLICK, GROUNDING, adapter
 from .tables import means, reads, refuses, writes
 
 MODEL = adapter("ui_r1")
@@ -47,10 +47,6 @@ test_tolerances = means(
 test_what_the_format_can_say = reads(
     MODEL,
     ("{'action': 'navigate_back', 'coordinate': [0, 0]}", Press(button="BACK")),
-    ("{'action': 'scroll', 'coordinate': [0, 0]}", outside("scroll", coordinate=[0, 0])),
-    ("{'action': 'scroll', 'direction': 'up'}", outside("scroll", direction="up")),
-    ("{'action': 'open_app'}", outside("open_app")),
-    ("{'action': 'input_text', 'coordinate': [0, 0]}", outside("input_text", coordinate=[0, 0])),
     ("{'action': 'open_app', 'app_name': 'Maps'}", Open(app="Maps")),
     ("{'action': 'input_text', 'text': 'hello'}", Type(text="hello")),
     wrap=lambda action: f"<think> a </think> <answer>[{action}]</answer>",
@@ -62,9 +58,12 @@ test_refusals = refuses(
     ("<answer></answer>", "no readable JSON"),
     ("<answer>[]</answer>", "not an action"),
     ("<answer>[{}]</answer>", "is not an action"),
-    ("<answer>[{'action': 'click'}]</answer>", "lacks 'coordinate'"),
+    ("<answer>[{'action': 'click'}]</answer>", "lacks 'coordinate'", "CLICK"),
+    ("<answer>[{'action': 'scroll', 'coordinate': [0, 0]}]</answer>", "no direction", "SCROLL"),
+    ("<answer>[{'action': 'open_app'}]</answer>", "no app", "OPEN"),
+    ("<answer>[{'action': 'input_text', 'coordinate': [0, 0]}]</answer>", "no text", "TYPE"),
     ("<answer>[{'action': 'click', 'coordinate': [546]}]</answer>", "not a point"),
-    ("<answer>[{'action': 'click', 'coordinate': [5460, 1806]}]</answer>", "outside"),
+    ("<answer>[{'action': 'click', 'coordinate': [5460, 1806]}]</answer>", "outside", "CLICK"),
     ("<answer>[{'action': 'click', 'coordinate': [546, 18", "no readable JSON"),
     ("<answer>[{'action': 'swipe', 'coordinate': [1, 2]}]</answer>", "'swipe' is not an action"),
     ("<answer>[{'coordinate': [546, 1806]}]</answer>", "not an action"),

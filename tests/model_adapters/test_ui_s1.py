@@ -147,7 +147,7 @@ test_refusals = refuses(
     ("<think>\nI do not know.\n</think>", "no readable JSON"),
     (sentence("click(546, 1204)"), "no readable JSON"),
     (sentence('{"action": "click", "coordinate": "<value>"}'), "'<value>' is not a point"),
-    (sentence('{"action": "click", "coordinate": [546, 2409]}'), r"\(546, 2409\) lies outside the 1092 x 2408 frame"),
+    (sentence('{"action": "click", "coordinate": [546, 2409]}'), r"\(546, 2409\) lies outside the 1092 x 2408 frame", "CLICK"),
     (sentence('{"action": "click", "coordinate": [546]}'), "1 numbers, not 2 or 4"),
     (sentence('{"action": "swipe", "direction": "down"}'), "lacks 'coordinate'"),
     (sentence('{"coordinate": [546, 1204]}'), "names no action"),

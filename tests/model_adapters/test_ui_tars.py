@@ -151,10 +151,10 @@ test_a_mouse_drag_is_no_swipe = means(
 
 test_refusals = refuses(
     V1,
-    ("Action: click(start_box='(1001,5)')", "outside the 1000 x 1000 frame"),
+    ("Action: click(start_box='(1001,5)')", "outside the 1000 x 1000 frame", "CLICK"),
     ("Action: click(start_box='=')", "not a point"),
     ("Action: click(start_box='[]')", "not a point"),
-    ("Action: click()", "lacks 'start_box'"),
+    ("Action: click()", "lacks 'start_box'", "CLICK"),
     ("Action: scroll(start_box='(5,5)', end_box='(5,5)')", "no length"),
     ("Action: scroll(direction='sideways')", "sideways"),
     ("Action: scroll(start_box='(5,5)')", "lacks 'direction'"),

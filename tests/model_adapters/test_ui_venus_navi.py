@@ -198,11 +198,11 @@ test_replies = reads(
 
 test_refuses = refuses(
     NAVI_7B,
-    (tagged("Click(box=(645, 0))"), r"\(645, 0\) lies outside the 644 x 1428 frame"),
-    (tagged("Click(box=(-1, 0))"), "outside"),
+    (tagged("Click(box=(645, 0))"), r"\(645, 0\) lies outside the 644 x 1428 frame", "CLICK"),
+    (tagged("Click(box=(-1, 0))"), "outside", "CLICK"),
     (tagged("Click(box=(322))"), "holds 1 numbers"),
     (tagged("Click(box=(a, b))"), "is not a point"),
-    (tagged("Click()"), "Click lacks 'box'"),
+    (tagged("Click()"), "Click lacks 'box'", "CLICK"),
     (tagged("Click((322, 714))"), "cannot be read"),
     (tagged("Click on the bar."), "holds no action"),
     (tagged("DoubleTap(box=(1, 2))"), "'DoubleTap', which is not an action"),
@@ -252,7 +252,7 @@ test_no_grounding_answers = refuses(
     NAVI_7B,
     "[320,710,324,7",
     "[320, 710, 324]",
-    "[-1,-1,-1,-1]",
+    ("[-1,-1,-1,-1]", "outside", "CLICK"),
     "[]",
     "(322, 71",
     "322 714",

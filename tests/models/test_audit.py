@@ -317,11 +317,10 @@ def test_the_command_line_states_it_during_the_run_and_after(
 
 
 def test_answers_off_the_screen_count(tmp_path: Path) -> None:
-    """A model that writes pixels where thousandths are declared is mostly refused; its numbers speak all the same."""
+    """A model that writes pixels where thousandths are declared mostly misses the screen; its numbers speak all the same."""
     outcome = run_as(tmp_path / "run", "ui-tars-7b", in_frame("ui-tars-7b", PIXELS), 30)
-    assert outcome.tally.summary(outcome.plan).verdicts.unparseable > 60
-    unreadable, warning = outcome.warnings
-    assert "could not be read as an action" in unreadable
+    assert outcome.tally.summary(outcome.plan).verdicts.wrong > 60
+    (warning,) = outcome.warnings
     assert "pixels hits 50 of 50" in warning
 
 

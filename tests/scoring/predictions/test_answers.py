@@ -133,7 +133,6 @@ def test_a_scroll_names_the_content_or_the_finger() -> None:
         ("", "no answer"),
         ("click here", "not a call"),
         ("CLICK <point>[[101]]</point>", "no place"),
-        ("CLICK <point>[[1001,5]]</point>", "outside"),
         ("CLICK [[1,2]] and so on", "no place"),
         ("SCROLL [SIDEWAYS]", "none of up"),
         ("TYPE hello", "brackets"),
@@ -144,3 +143,8 @@ def test_a_scroll_names_the_content_or_the_finger() -> None:
 def test_anything_else_is_no_action(call: str, reason: str) -> None:
     with pytest.raises(ParseError, match=reason):
         call_action(call, scroll_words="content")
+
+
+def test_of_a_click_off_the_screen_the_type_is_known() -> None:
+    action = call_action("CLICK <point>[[1001,5]]</point>", scroll_words="content")
+    assert isinstance(action, Unsupported) and action.known == "CLICK" and "outside" in (action.problem or "")

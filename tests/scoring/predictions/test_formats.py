@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from guieval.actions import Boxes, Click, LongPress, Point, Scroll, Stop, Type
+from guieval.actions import Boxes, Click, LongPress, Point, Scroll, Stop, Type, Unsupported
 from guieval.errors import DataError, UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.scoring.predictions import Predicted, read_predictions
@@ -249,10 +249,10 @@ def test_pixels_of_an_unknown_size_need_the_benchmark(tmp_path: Path) -> None:
         read_predictions(details(tmp_path, sspro_row([1, 2])))
 
 
-def test_a_point_off_the_image_is_no_action(tmp_path: Path) -> None:
+def test_a_point_off_the_image_is_a_click_without_a_known_place(tmp_path: Path) -> None:
     answer = read_predictions(details(tmp_path, sspro_row([1001, 2], img_size=[1000, 2000]))).rows[0]
-    assert answer.action is None
-    assert "outside" in answer.reason
+    assert isinstance(answer.action, Unsupported)
+    assert answer.action.known == "CLICK" and "outside" in (answer.action.problem or "")
 
 
 # --- UI-S1 and our own ------------------------------------------------------------------------------------------------
