@@ -46,6 +46,27 @@ def remarks(found: Examination) -> list[str]:
     return [f"{remark.weight}: {remark.what}" for remark in found.remarks]
 
 
+def test_paths_of_windows_are_named(folder: Path, guieval: CommandLine) -> None:
+    """The files are there, so that "the folder has no images" would send their owner the wrong way."""
+    (folder / "s").mkdir()
+    (folder / "1_0.png").rename(folder / "s" / "x.png")
+    line = {"episode_id": "a", "frame": "unified", "instruction": "Tea.", "steps": []}
+    shown = {"screenshot": "s\\x.png", "screenshot_size": SIZE, "action": {"type": "CLICK", "point": [1, 1]}}
+    (folder / "episodes.jsonl").write_text(json.dumps({**line, "steps": [shown]}) + "\n")
+    done = guieval("doctor", "episodes", "--data", folder)
+    assert done.code == 1 and "Windows' separator \\: 1 of 1" in done.out and "no images" not in done.out
+
+
+def test_a_key_given_twice_is_an_error(folder: Path, guieval: CommandLine) -> None:
+    """Readers of JSON keep the last of the two, so that half of what the row says would be lost without a word."""
+    shown = {"screenshot": "1_0.png", "action": {"type": "CLICK", "point": [1, 1]}}
+    line = json.dumps({"episode_id": "a", "frame": "unified", "instruction": 'say "a": b', "steps": [shown]})
+    for given, damaged in ((line, 0), (line.replace(": ", " :  "), 0), (f'{line[:-1]}, "episode_id": "b"}}', 1)):
+        (folder / "episodes.jsonl").write_text(f"{given}\n")
+        done = guieval("doctor", "episodes", "--data", folder)
+        assert done.code == damaged and ("field episode_id: is given twice" in done.out) == bool(damaged), done
+
+
 def test_everything_is_counted(folder: Path) -> None:
     found = examine(Scripted(folder))
     assert remarks(found) == []

@@ -6,7 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Boxes, Click, LongPress, Open, Point, Scroll, Type
+from guieval.data.doctor import characters
 from guieval.data.doctor.labels import KINDS, LintReport
+from guieval.evaluation import ActionEvaluator
+from guieval.evaluation.judgement import Judgement
+from guieval.evaluation.protocols import list_protocols
 from guieval.registry import load_benchmark
 from guieval.steps import StepTaskModel
 from tests import made_runs
@@ -44,6 +48,16 @@ def found(report: LintReport) -> dict[str, tuple[int, int]]:
         ({"setting": "low", "low_level_instruction": " "}, {"empty-low-level": (1, 1)}),
         ({"setting": "low", "low_level_instruction": "Tap"}, {}),
         ({"action": Type(text="")}, {"empty-text": (1, 1)}),
+        ({"action": Type(text="one line\nand\ta tab")}, {}),
+        ({"action": Type(text="\u4f60\u597d\uff0c\u201c\u6d88\u606f\u201d\u2014\u2014")}, {}),  # as Chinese is written
+        ({"action": Type(text="\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645")}, {}),  # a joiner belongs to Persian words
+        ({"action": Open(app="\u200eWhatsApp")}, {"odd-characters": (1, 1)}),
+        ({"action": Type(text="a\u00a0b")}, {"odd-characters": (1, 1)}),
+        ({"action": Type(text="a\r\nb")}, {"odd-characters": (1, 1)}),
+        ({"action": Type(text="Caf\u0065\u0301")}, {"odd-characters": (1, 1)}),
+        ({"action": Type(text="\uff21\uff22")}, {"odd-characters": (1, 1)}),
+        ({"action": Type(text="it\u2019s")}, {"odd-characters": (1, 1)}),
+        ({"action": Type(text="p\u0430ypal")}, {"odd-characters": (1, 1)}),  # a Cyrillic a
         ({"action": Open(app=" ")}, {"empty-text": (1, 1)}),
         ({"action": Scroll(point=Point(1, 1), direction="up"), "low_level_instruction": "Swipe up"}, {}),
         (
@@ -57,6 +71,42 @@ def found(report: LintReport) -> dict[str, tuple[int, int]]:
 )
 def test_one_step(changes: dict[str, Any], expected: dict[str, tuple[int, int]]) -> None:
     assert found(LintReport([step(**changes)])) == expected
+
+
+@every_row(
+    ("text", "typed"),
+    [
+        ("\u200eWhatsApp", "WhatsApp"),
+        ("Cafe\u0301 a\u00a0b\r\nc", "Caf\u00e9 a b\nc"),
+        ("\u201cit\u2019s\u201d \uff21\uff11 \u2013", '"it\'s" A1 -'),
+        ("\uff0c\u3002", "\uff0c\u3002"),
+    ],
+)
+def test_what_odd_characters_cost(text: str, typed: str) -> None:
+    """A label that people and models would type otherwise, and the protocols that call what they type wrong."""
+    assert characters.plain(text) == typed
+    labelled = step(action=Open(app=text), dataset="androidcontrol")
+    typed_otherwise = list_protocols("androidcontrol") if typed != text else []
+    missed = [name for name in typed_otherwise if not judged(name, labelled, Open(app=typed)).exact_match]
+    sentence = characters.cost([labelled])
+    assert ("is wrong under" in sentence) == bool(missed), sentence
+    if missed:
+        assert f"wrong under {len(missed)} of {len(list_protocols('androidcontrol'))} protocols ({missed[0]}" in sentence
+
+
+def judged(name: str, task: StepTaskModel, action: Open) -> Judgement:
+    return ActionEvaluator(name).judge(task, action)
+
+
+def test_boxes_with_a_width_and_a_height_are_recognised() -> None:
+    """A point outside every box is mostly a label's fault; where [x, y, width, height] would fit them all, it says so."""
+    sized = step(boxes=Boxes([[400, 450, 200, 100]]))
+    hint = "read as [x, y, width, height] each of the boxes would hold its point"
+    (count,) = (count for count in LintReport([sized]).found if count.kind.name == "outside-boxes")
+    assert count.why.startswith(hint)
+    other = step(1, boxes=Boxes([[700, 450, 800, 550]]))
+    (count,) = (count for count in LintReport([sized, other]).found if count.kind.name == "outside-boxes")
+    assert hint not in count.why
 
 
 def test_ids_and_repetitions() -> None:
