@@ -124,6 +124,8 @@ class ABCEnvironment(ABC):
     """The licence as stated by its authors."""
     outward: ClassVar[frozenset[str]] = frozenset()
     """Options that name servers or programs: a run that is resumed uses them only if its user named or confirmed them."""
+    tried: ClassVar[bool] = True
+    """Whether guieval was run with the real environment, and not only with a stand-in of its interface; lists name those."""
     deterministic: ClassVar[bool] = False
     """Whether the same task, seed and actions always lead to the same screenshots: a resumed run then repeats the recorded
     actions of a task that was interrupted and goes on where it stopped."""

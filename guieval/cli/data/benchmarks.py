@@ -31,7 +31,8 @@ def benchmarks(name: Annotated[str | None, typer.Argument(help="Show this benchm
             full="A wider terminal shows all.",
         )
         say("`guieval benchmarks NAME` shows where to get one, how it is laid out and what its labels mean.")
-        say(f"Environments, for --mode online: {', '.join(environments())}.")
+        names = (name if kind.tried else f"{name} (untested)" for name, kind in environments().items())
+        say(f"Environments, for --mode online: {', '.join(names)}.")
         return
     if name in environments() and name not in list_benchmarks():
         for line in environment_details(environments()[name]):
@@ -90,6 +91,8 @@ def environment_details(kind: type[ABCEnvironment]) -> Iterator[str]:
     yield f"{'source:':10}{kind.source}"
     yield f"{'licence:':10}{kind.licence or '-'}"
     yield f"{'options:':10}{', '.join(_options(kind)) or 'none'}"
+    if not kind.tried:
+        yield f"{'untested:':10}it was run with a stand-in of its published interface, never with the real one"
     if "allow_network" in option_names(kind):
         yield f"{'network:':10}pages reach this machine only; with --allow-network other hosts too"
     if text := inspect.getdoc(kind):

@@ -26,8 +26,9 @@ from guieval.actions import (
     Type,
     Wait,
 )
-from guieval.errors import EnvironmentFailure, UsageError
+from guieval.errors import EnvironmentFailure, UsageError, nearest
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
+from guieval.online.servers.androidworld_budgets import BUDGETS
 from guieval.online.servers.foreign_screenshots import read_screenshot
 from guieval.online.servers.pixels import pixel
 from guieval.online.servers.server_device import ServerDevice
@@ -42,8 +43,8 @@ class AndroidWorld(ABCEnvironment):
     """The task types of the servers at ``url`` (several, separated by commas, serve a device each).
 
     A seed chooses one of a type's instances: its number modulo theirs. With ``combinations`` above 0, the suite is drawn again:
-    so many instances of each type of ``family``, from ``suite_seed``; otherwise it is as the server drew it. ``max_steps`` is
-    the same for all tasks, since the server does not state their budgets.
+    so many instances of each type of ``family``, from ``suite_seed``; otherwise it is as the server drew it. A task may take
+    AndroidWorld's own number of steps (:mod:`guieval.online.servers.androidworld_budgets`), or ``max_steps`` if that is given.
     """
 
     name = "androidworld"
@@ -51,11 +52,12 @@ class AndroidWorld(ABCEnvironment):
     source = "its own server: https://github.com/google-research/android_world"
     licence = "Apache-2.0"
     outward = frozenset({"url"})
+    tried = False
 
     def __init__(
-        self, *, url: str = "", max_steps: int = 30, combinations: int = 0, suite_seed: int = 42, family: str = "android_world"
+        self, *, url: str = "", max_steps: int | None = None, combinations: int = 0, suite_seed: int = 42, family: str = "android_world"
     ) -> None:
-        for name, value, least in (("max_steps", max_steps, 1), ("combinations", combinations, 0)):
+        for name, value, least in (("max_steps", 1 if max_steps is None else max_steps, 1), ("combinations", combinations, 0)):
             if value < least:
                 raise UsageError(f"option {name} is {value}; expected at least {least}")
         self.servers = Servers(url, self.name, EXAMPLE)
@@ -72,7 +74,17 @@ class AndroidWorld(ABCEnvironment):
         return len(self.servers.addresses)
 
     def tasks(self) -> Sequence[EnvironmentTask]:
-        return tuple(EnvironmentTask(kind, self.max_steps) for kind in self._types)
+        return tuple(EnvironmentTask(kind, self._budget(kind)) for kind in self._types)
+
+    def _budget(self, kind: str) -> int:
+        if self.max_steps is not None:
+            return self.max_steps
+        if kind not in BUDGETS:
+            raise UsageError(
+                f"the step budget of AndroidWorld's task {kind!r} is not known{nearest(kind, BUDGETS)}; give one for all tasks: "
+                "--set bench_options.max_steps=30"
+            )
+        return BUDGETS[kind]
 
     @cached_property
     def _types(self) -> list[str]:

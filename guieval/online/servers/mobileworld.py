@@ -54,6 +54,7 @@ class MobileWorld(ABCEnvironment):
     source = "its own server: https://github.com/Tongyi-MAI/MobileWorld"
     licence = "Apache-2.0"
     outward = frozenset({"url"})
+    tried = False
 
     def __init__(self, *, url: str = "", max_steps: int = 50, device: str = "emulator-5554", wait: float = 1.0) -> None:
         if max_steps < 1:

@@ -31,7 +31,7 @@ class OSWorld(ABCEnvironment):
     """The tasks of the folder ``examples`` (OSWorld's ``evaluation_examples``) that its file ``selection`` lists by domain.
 
     ``provider``, ``path_to_vm``, ``region``, ``os_type``, ``headless``, ``width``, ``height`` and ``cache`` are passed on to
-    ``DesktopEnv``; ``machines`` virtual machines run at most. ``settle`` and ``settle_score`` are the seconds to wait after a
+    ``DesktopEnv``; ``max_steps``, which OSWorld does not state, holds for every task; ``machines`` virtual machines run at most. ``settle`` and ``settle_score`` are the seconds to wait after a
     reset and before the judgement, ``pause`` after an action. The seed changes nothing.
     """
 
@@ -40,13 +40,14 @@ class OSWorld(ABCEnvironment):
     source = "its own package: https://github.com/xlang-ai/OSWorld"
     licence = "Apache-2.0"
     outward = frozenset({"provider", "path_to_vm", "region", "examples"})
+    tried = False
 
     def __init__(
         self,
         *,
         examples: str = "",
         selection: str = "test_all.json",
-        max_steps: int = 15,
+        max_steps: int | None = None,
         provider: str = "docker",
         path_to_vm: str = "",
         region: str = "",
@@ -60,6 +61,11 @@ class OSWorld(ABCEnvironment):
         settle_score: float = 20.0,
         pause: float = 2.0,
     ) -> None:
+        if max_steps is None:
+            raise UsageError(
+                "environment 'osworld' has no step budget of its own; published results state theirs, mostly 15, 50 or 100: "
+                "--set bench_options.max_steps=15"
+            )
         for name, value, least in (
             ("max_steps", max_steps, 1),
             ("machines", machines, 1),
