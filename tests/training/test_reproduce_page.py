@@ -10,12 +10,11 @@ pytest.importorskip("accelerate")
 
 from accelerate.commands.launch import launch_command_parser
 
-from perf.reproduce import page
 from tests.perf.test_reproduce import commands
 
 
 def test_accelerate_takes_its_part_of_every_command() -> None:
-    launched = [shlex.split(command)[2:] for command in commands(page()) if command.startswith("accelerate")]
+    launched = [shlex.split(command)[2:] for command in commands() if command.startswith("accelerate")]
     assert len(launched) > 50
     for words in launched:
         given = launch_command_parser().parse_args(words)
