@@ -55,9 +55,16 @@ class AndroidWorld(ABCEnvironment):
     tried = False
 
     def __init__(
-        self, *, url: str = "", max_steps: int | None = None, combinations: int = 0, suite_seed: int = 42, family: str = "android_world"
+        self,
+        *,
+        url: str = "",
+        max_steps: int | None = None,
+        combinations: int = 0,
+        suite_seed: int = 42,
+        family: str = "android_world",
     ) -> None:
-        for name, value, least in (("max_steps", 1 if max_steps is None else max_steps, 1), ("combinations", combinations, 0)):
+        most = 1 if max_steps is None else max_steps
+        for name, value, least in (("max_steps", most, 1), ("combinations", combinations, 0)):
             if value < least:
                 raise UsageError(f"option {name} is {value}; expected at least {least}")
         self.servers = Servers(url, self.name, EXAMPLE)
@@ -81,8 +88,8 @@ class AndroidWorld(ABCEnvironment):
             return self.max_steps
         if kind not in BUDGETS:
             raise UsageError(
-                f"the step budget of AndroidWorld's task {kind!r} is not known{nearest(kind, BUDGETS)}; give one for all tasks: "
-                "--set bench_options.max_steps=30"
+                f"the step budget of AndroidWorld's task {kind!r} is not known{nearest(kind, BUDGETS)}; "
+                "give one for all tasks: --set bench_options.max_steps=30"
             )
         return BUDGETS[kind]
 

@@ -31,8 +31,9 @@ class OSWorld(ABCEnvironment):
     """The tasks of the folder ``examples`` (OSWorld's ``evaluation_examples``) that its file ``selection`` lists by domain.
 
     ``provider``, ``path_to_vm``, ``region``, ``os_type``, ``headless``, ``width``, ``height`` and ``cache`` are passed on to
-    ``DesktopEnv``; ``max_steps``, which OSWorld does not state, holds for every task; ``machines`` virtual machines run at most. ``settle`` and ``settle_score`` are the seconds to wait after a
-    reset and before the judgement, ``pause`` after an action. The seed changes nothing.
+    ``DesktopEnv``; ``max_steps``, which OSWorld does not state, holds for every task; ``machines`` virtual machines run at
+    most. ``settle`` and ``settle_score`` are the seconds to wait after a reset and before the judgement, ``pause`` after an
+    action. The seed changes nothing.
     """
 
     name = "osworld"
@@ -61,13 +62,8 @@ class OSWorld(ABCEnvironment):
         settle_score: float = 20.0,
         pause: float = 2.0,
     ) -> None:
-        if max_steps is None:
-            raise UsageError(
-                "environment 'osworld' has no step budget of its own; published results state theirs, mostly 15, 50 or 100: "
-                "--set bench_options.max_steps=15"
-            )
         for name, value, least in (
-            ("max_steps", max_steps, 1),
+            ("max_steps", 1 if max_steps is None else max_steps, 1),
             ("machines", machines, 1),
             ("width", width, 1),
             ("height", height, 1),
@@ -82,6 +78,11 @@ class OSWorld(ABCEnvironment):
         if find_spec("desktop_env") is None:
             raise UsageError(
                 "environment 'osworld' needs the package desktop_env: pip install desktop-env, or PYTHONPATH=OSWORLD"
+            )
+        if max_steps is None:
+            raise UsageError(
+                "environment 'osworld' has no step budget of its own; published results state theirs, mostly 15, 50 or 100: "
+                "--set bench_options.max_steps=15"
             )
         self.examples, self.selection = Path(examples).expanduser(), selection
         self.max_steps, self.machines = max_steps, machines

@@ -20,6 +20,7 @@ from guieval.journal import Records
 from guieval.online import ABCDevice, EnvironmentTask
 from guieval.online.conformance import check_environment
 from guieval.online.servers.androidworld import AndroidWorld, android_action
+from guieval.online.servers.androidworld_budgets import BUDGETS
 from guieval.online.servers.mobileworld import MobileWorld, mobile_action
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.online.deadlines import SECONDS, Deadlines
@@ -56,6 +57,15 @@ def test_the_environments_conform(place: Any) -> None:
     with place() as (server, environment):
         assert check_environment(environment) == []
         assert not server.running  # every task was torn down
+
+
+def test_a_task_of_androidworld_has_its_own_budget() -> None:
+    """Ten times its complexity, as published numbers have it; one budget for all gives some tasks half of theirs."""
+    with androidworld() as (_, environment):
+        assert all(task.max_steps == BUDGETS[task.id] for task in environment.tasks())
+    assert len(BUDGETS) == 116 and BUDGETS["MarkorMergeNotes"] == 78 and BUDGETS["AudioRecorderRecordAudio"] == 12
+    with pytest.raises(UsageError, match="'BrowserDrew' is not known .did you mean 'BrowserDraw'"):
+        environment._budget("BrowserDrew")
 
 
 def test_androidworld_s_task_is_a_success_when_it_is_done_and_ended() -> None:

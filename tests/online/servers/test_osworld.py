@@ -149,7 +149,7 @@ def stand_in() -> Any:
 
 
 def osworld(examples: Path, **options: Any) -> OSWorld:
-    return OSWorld(examples=str(examples), **QUICK, **options)
+    return OSWorld(examples=str(examples), **{"max_steps": 15, **QUICK, **options})
 
 
 def test_the_environment_conforms(examples: Path) -> None:
@@ -249,7 +249,7 @@ def test_a_run_repeats_a_task_whose_machine_broke(
     osworld(examples)
     stand_in().FAULTS.append(fault)
     stand_in().HANGS.append(Deadlines(monkeypatch, OSWorld).pass_now)
-    options = {"examples": str(examples), **QUICK}
+    options = {"examples": str(examples), "max_steps": 15, **QUICK}
     running = settings(agent, bench="osworld", bench_options=options, environment_timeout=SECONDS)
     result = guieval.run(**running, progress=False, out=tmp_path / "run")
     found = outcomes(tmp_path / "run")
@@ -327,6 +327,7 @@ def test_wrong_options_are_refused(examples: Path, monkeypatch: pytest.MonkeyPat
         ({"machines": 0}, "option machines is 0; expected at least 1"),
         ({"pause": -1.0}, "option pause is -1; expected 0 to 3600 seconds"),
         ({"examples": ""}, "needs its tasks: --set bench_options.examples="),
+        ({}, "has no step budget of its own; published results state theirs"),
     ):
         with pytest.raises(UsageError) as refused:
             OSWorld(**{"examples": str(examples), **options})  # type: ignore[arg-type]
