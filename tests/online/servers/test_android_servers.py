@@ -64,7 +64,7 @@ def test_a_task_of_androidworld_has_its_own_budget() -> None:
     with androidworld() as (_, environment):
         assert all(task.max_steps == BUDGETS[task.id] for task in environment.tasks())
     assert len(BUDGETS) == 116 and BUDGETS["MarkorMergeNotes"] == 78 and BUDGETS["AudioRecorderRecordAudio"] == 12
-    with pytest.raises(UsageError, match="'BrowserDrew' is not known .did you mean 'BrowserDraw'"):
+    with pytest.raises(UsageError, match="'BrowserDrew' is not known"):
         environment._budget("BrowserDrew")
 
 
