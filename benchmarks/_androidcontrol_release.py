@@ -207,16 +207,13 @@ class _Reader:
 
     def _check_image(self, index: int) -> None:
         try:
-            kind, size = header(io.BytesIO(self._images[index]))
-            if kind != "png":
+            found = header(io.BytesIO(self._images[index]))
+            if found.format != "png":
                 raise ValueError
         except ValueError:
             raise self._example.error("screenshots", f"screenshot {index} is not a PNG image") from None
-        if size != self._sizes[index]:
-            stated = " x ".join(map(str, self._sizes[index]))
-            raise self._example.error(
-                "screenshots", f"screenshot {index} has {size[0]} x {size[1]} pixels, but its width and height say {stated}"
-            )
+        if other := found.other_size(self._sizes[index]):
+            raise self._example.error("screenshots", f"screenshot {index} {other}")
 
 
 def path(episode_id: int, index: int) -> str:

@@ -74,14 +74,14 @@ def _with_suffixes(path: str) -> Iterator[str]:
 
 
 def size_of(row: Row, field: str, root: Path, relative: str) -> Size | None:
-    """(width, height) in pixels from the header of the image in ``field``; ``None`` if no such file is inside ``root``.
+    """(width, height) in pixels of the image in ``field``, turned as it asks for; ``None`` if it is not inside ``root``.
 
     Raises :class:`DataError` if the file is not an image.
     """
     if not os.path.isfile(os.path.join(root, relative)):  # by far the most frequent case, and resolving costs ten times this
         return None
     try:
-        return header(resolve(root, relative))[1]
+        return header(resolve(root, relative)).size
     except ScreenshotError:
         return None
     except ValueError as error:

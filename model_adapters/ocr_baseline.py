@@ -8,7 +8,6 @@ text that is parsed again. This file holds the wire format (ours, JSON both ways
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import threading
 from collections import OrderedDict
@@ -19,6 +18,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from guieval.actions import BUTTONS, Action, ActionSpace, Box, Click, LongPress, Scroll, Unsupported
+from guieval.data.screenshots import picture
 from guieval.errors import ParseError, ScreenshotError, UsageError
 from guieval.frames import Normalised, Size
 from guieval.history import HistoryEntry
@@ -131,18 +131,17 @@ def read_screen(data: bytes) -> tuple[ScreenText, ...]:
 
 def _recognise(data: bytes) -> tuple[ScreenText, ...]:
     import numpy as np
-    from PIL import Image
+    from PIL.Image import Resampling
 
     engine = _engine()
     try:
-        with Image.open(io.BytesIO(data)) as opened:
-            image = opened.convert("RGB")
-    except (OSError, SyntaxError, ValueError) as error:
-        raise ScreenshotError(f"the screenshot cannot be decoded: {error}") from None
+        image = picture(data)
+    except ValueError as error:
+        raise ScreenshotError(f"the screenshot {error}") from None
     longest = max(image.size)
     if longest > LONGEST_SIDE:
         width, height = (max(1, round(side * LONGEST_SIDE / longest)) for side in image.size)
-        image = image.resize((width, height), Image.Resampling.BILINEAR)
+        image = image.resize((width, height), Resampling.BILINEAR)
     pixels = np.ascontiguousarray(np.asarray(image)[:, :, ::-1])  # OpenCV's order is blue, green, red
     x, y = 1000.0 / image.width, 1000.0 / image.height
     read: list[ScreenText] = []

@@ -1,30 +1,56 @@
-"""Screenshots: from a path in a record to bytes that may be sent, with the checks that a foreign data folder needs.
+"""The one way from an image file to the picture that a model sees, with the checks that a foreign data folder needs.
+
+A picture is the file's first image, turned as its EXIF orientation says, opaque (what is transparent is on white), RGB with 8
+bits a channel, and at last resized, if a model wants that. Sizes are those of the turned picture. A file that is such a picture
+already is sent byte for byte, anything else as lossless PNG, so every server, processor and browser shows the same pixels. They
+are those of vLLM's loader, which differs in two things: it clips 16-bit grey to white, and ignores a transparent colour of RGB.
 
 The header gives format and size, a missing end marker shows a truncated file, and a PNG's checksums show a damaged one. Data
-that cannot be decoded is detected by :func:`check_data`, which takes some milliseconds.
+that cannot be decoded although all this is right costs more to find, once per content and process (``check``).
 """
 
 from __future__ import annotations
 
 import io
-import zlib
 from base64 import b64encode
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import BinaryIO, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 
 from guieval.errors import ScreenshotError
+from guieval.frames import Size
+
+try:  # several times as fast
+    from zlib_ng import zlib_ng as zlib
+except ModuleNotFoundError:  # where it has no wheel
+    import zlib
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+    from PIL.ImageFile import ImageFile
 
 MAX_PIXELS = 64_000_000
 """Largest image accepted, in pixels: above it a small file could unpack to gigabytes (a decompression bomb)."""
 MAX_BYTES = 64 * 1024 * 1024
 
 _AT_ONCE = 1 << 20  # bytes unpacked at a time
-_MOST_DECODED = 50_000
-_decoded: set[FileDigest] = set()
-"""Files whose image data this process has decoded: several modes and many episodes use the same files."""
+_MOST_CHECKED = 50_000
+_ORIENTATION = 0x0112
+_METADATA = frozenset({"exif", "xmp", "XML:com.adobe.xmp", "Raw profile type exif"})
+_LATE_METADATA = (b"Raw profile type exif\0", b"XML:com.adobe.xmp\0")
+
+_TURNS = {
+    1: "as it is",
+    2: "mirrored",
+    3: "turned by 180 degrees",
+    4: "mirrored and turned by 180 degrees",
+    5: "mirrored and turned left by 90 degrees",
+    6: "turned right by 90 degrees",
+    7: "mirrored and turned right by 90 degrees",
+    8: "turned left by 90 degrees",
+}
 
 Format = Literal["png", "jpeg", "webp"]
 _FORMATS: dict[str, Format] = {"PNG": "png", "WEBP": "webp"}
@@ -37,17 +63,52 @@ class FileDigest(NamedTuple):
     sha256: str
 
 
+class Header(NamedTuple):
+    """An image file as its header describes it.
+
+    ``size`` is (width, height) in pixels after the turn that ``orientation`` asks for, 1 to 8 as in EXIF. ``transparent`` is
+    whether it has an alpha channel or a transparent colour, ``ready`` whether its own bytes are what a model is sent.
+    """
+
+    format: Format
+    size: Size
+    orientation: int = 1
+    transparent: bool = False
+    ready: bool = True
+
+    @property
+    def turned(self) -> str:
+        """The orientation's turn in words: where the file's pixels are taken to."""
+        return _TURNS[self.orientation]
+
+    def other_size(self, recorded: Size) -> str | None:
+        """A clause that completes "the screenshot X ..." if the size is not the ``recorded`` one."""
+        if self.size == tuple(recorded):
+            return None
+        is_size, says = (f"{width}x{height}" for width, height in (self.size, recorded))
+        if self.orientation >= 5 and self.size == tuple(recorded)[::-1]:
+            return (
+                f"is {is_size} pixels once it is turned as its EXIF orientation {self.orientation} says, "
+                f"but its record says {says}, the size of the unturned file"
+            )
+        return f"is {is_size} pixels, but its record says {says}"
+
+
+_checked: dict[FileDigest, Header] = {}
+"""Content that this process has decoded: several modes and many episodes use the same files."""
+
+
 @dataclass(frozen=True)
 class Screenshot:
-    """An image file's bytes with its format and its (width, height) in pixels.
+    """A picture as it is sent: the bytes of an image file with their format and (width, height) in pixels.
 
     ``path`` is the absolute path, links resolved, of the file with exactly these bytes, if there is one. ``original`` is the
-    digest of the file that it was read from, also after a resize.
+    digest of the file that it was read from, also where other bytes are sent.
     """
 
     data: bytes
     format: Format
-    size: tuple[int, int]
+    size: Size
     path: Path | None = field(default=None, compare=False)
     original: FileDigest | None = field(default=None, compare=False)
 
@@ -77,29 +138,32 @@ def resolve(root: Path, relative: str) -> Path:
     return path
 
 
-def read_screenshot(root: Path, relative: str, expected_size: tuple[int, int]) -> Screenshot:
-    """Read and check one screenshot file.
+def read_screenshot(
+    root: Path, relative: str, recorded_size: Size, resize: Size | None = None, *, check: bool = False
+) -> Screenshot:
+    """The screenshot at ``relative`` below ``root`` as it is sent, in the size ``resize`` or in its own.
 
     Raises :class:`ScreenshotError` with one sentence if the path leaves ``root``, the file is missing, is not a PNG, JPEG or
-    WebP image, is truncated, is larger than 64 million pixels or 64 MiB, or does not have ``expected_size`` (width, height).
+    WebP image, is truncated, is larger than 64 million pixels or 64 MiB, or does not have ``recorded_size`` (width, height);
+    with ``check`` also if a file that is sent as it is cannot be decoded.
     """
-    path = resolve(root, relative)
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise ScreenshotError(f"the screenshot {str(path)!r} is larger than {MAX_BYTES // 1024**2} MiB")
-        data = path.read_bytes()
-    except OSError as error:
-        raise ScreenshotError(f"the screenshot {str(path)!r} cannot be read: {error.strerror}") from None
-    try:
-        kind, size = probe(data)
-    except ValueError as error:
-        raise ScreenshotError(f"the screenshot {str(path)!r} {error}") from None
-    if size != tuple(expected_size):
-        raise ScreenshotError(
-            f"the screenshot {str(path)!r} is {size[0]}x{size[1]} pixels, "
-            f"but its record says {expected_size[0]}x{expected_size[1]}"
-        )
-    return Screenshot(data, kind, size, path, file_digest(data))
+    file = _read(root, relative, recorded_size)
+    if file.header.ready and resize in (None, file.header.size):
+        if check:
+            file.check()
+        return Screenshot(file.data, file.header.format, file.header.size, file.path, file.digest)
+    image = file.picture(resize)
+    return Screenshot(png(image), "png", image.size, original=file.digest)
+
+
+def read_picture(
+    root: Path, relative: str, recorded_size: Size, resize: Size | None = None, *, at_most: Size | None = None
+) -> Image:
+    """The pixels of :func:`read_screenshot`, RGB; ``at_most`` is the size of a thumbnail (:func:`picture`).
+
+    Raises :class:`ScreenshotError` as it does, and for data that cannot be decoded.
+    """
+    return _read(root, relative, recorded_size).picture(resize, at_most)
 
 
 def file_digest(data: bytes) -> FileDigest:
@@ -107,64 +171,234 @@ def file_digest(data: bytes) -> FileDigest:
     return FileDigest(len(data), sha256(data).hexdigest()[:16])
 
 
-def check_data(screenshot: Screenshot) -> None:
-    """Raise :class:`ScreenshotError` if the image data cannot be decoded although header and checksums are right.
+def picture(data: bytes, at_most: Size | None = None) -> Image:
+    """The pixels that a model sees of an image file's bytes, RGB, or a thumbnail of them that is ``at_most`` so large.
 
-    For a PNG, the compressed data is unpacked; a JPEG is decoded at an eighth of its size, which reads all of its data.
-    Content that passed the check before is not decoded again.
+    Raises ``ValueError`` (a clause that completes "the screenshot X ...") if they are not a PNG, JPEG or WebP that can be
+    decoded.
     """
-    if screenshot.original in _decoded:
-        return
-    from PIL import Image
+    import PIL.Image
 
-    try:
-        if screenshot.format == "png":
-            _unpack_png(screenshot.data)
-        else:
-            with Image.open(io.BytesIO(screenshot.data)) as image:
-                image.draft("RGB", (1, 1))
-                image.load()
-    except (OSError, SyntaxError, ValueError, zlib.error) as error:
-        raise ScreenshotError(f"the screenshot {str(screenshot.path)!r} cannot be decoded: {error}") from None
-    if screenshot.original is not None:
-        if len(_decoded) >= _MOST_DECODED:
-            _decoded.clear()
-        _decoded.add(screenshot.original)
+    opened, header = _decoded(data, at_most)
+    image = _on_white(opened, _depth(data))
+    image.info = {}  # else a transparent colour of the file would be written into what is made of it
+    turns = PIL.Image.Transpose
+    turn = {
+        2: turns.FLIP_LEFT_RIGHT,
+        3: turns.ROTATE_180,
+        4: turns.FLIP_TOP_BOTTOM,
+        5: turns.TRANSPOSE,
+        6: turns.ROTATE_270,
+        7: turns.TRANSVERSE,
+        8: turns.ROTATE_90,
+    }.get(header.orientation)
+    if turn is not None:
+        image = image.transpose(turn)
+    if at_most is not None:
+        image.thumbnail(at_most, PIL.Image.Resampling.LANCZOS)
+    return image
 
 
-def probe(data: bytes) -> tuple[Format, tuple[int, int]]:
-    """Format and (width, height) of an image file's bytes, from its header, end marker and checksums only.
+def png(image: Image) -> bytes:
+    """An image as the bytes of a PNG file, without loss."""
+    buffer = io.BytesIO()
+    image.save(buffer, format="PNG", compress_level=1)
+    return buffer.getvalue()
 
-    Raises ``ValueError`` (a clause that completes "the screenshot X ...") if it is not a complete PNG, JPEG or WebP. Damage
+
+def probe(data: bytes) -> Header:
+    """What an image file's bytes are, from their header, end marker and checksums only.
+
+    Raises ``ValueError`` (a clause that completes "the screenshot X ...") if they are not a complete PNG, JPEG or WebP. Damage
     inside the data is detected only in a PNG, by its checksums.
     """
     # Pillow refuses a short WebP without a reason
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP" and int.from_bytes(data[4:8], "little") + 8 > len(data):
         raise ValueError("is truncated: its WebP data ends early")
-    kind, (width, height) = header(io.BytesIO(data))
-    if width * height > MAX_PIXELS:
-        raise ValueError(f"unpacks to {width * height:,} pixels, more than the {MAX_PIXELS:,} allowed")
-    if kind == "png":
+    found = header(io.BytesIO(data))
+    if found.format == "png":
         _check_png(data)
-    if kind == "jpeg" and data.rfind(b"\xff\xd9", max(0, len(data) - 4096)) < 0:
+    if found.format == "jpeg" and data.rfind(b"\xff\xd9", max(0, len(data) - 4096)) < 0:
         raise ValueError("is truncated: its JPEG end marker is missing")
-    return kind, (width, height)
+    return found
 
 
-def header(image: Path | BinaryIO) -> tuple[Format, tuple[int, int]]:
-    """Format and (width, height) of an image file from its header; the rest is not checked.
+def header(image: Path | BinaryIO) -> Header:
+    """What an image file is, from its header and metadata; the rest is not checked.
 
     Raises ``ValueError`` (a clause that completes "the screenshot X ...") if it is not a PNG, JPEG or WebP.
     """
-    from PIL import Image, UnidentifiedImageError
+    if isinstance(image, Path):
+        try:
+            with image.open("rb") as stream:
+                return header(stream)
+        except OSError:
+            raise ValueError("is not a readable PNG, JPEG or WebP image") from None
+    opened, found = _opened(image)
+    opened.close()
+    return found
+
+
+class _File(NamedTuple):
+    """A file whose header and recorded size are right."""
+
+    path: Path
+    data: bytes
+    digest: FileDigest
+    header: Header
+
+    def picture(self, resize: Size | None, at_most: Size | None = None) -> Image:
+        import PIL.Image
+
+        try:
+            image = picture(self.data, at_most)
+        except ValueError as error:
+            raise ScreenshotError(f"the screenshot {str(self.path)!r} {error}") from None
+        self._passed()
+        if resize in (None, image.size):
+            return image
+        return image.resize(resize, PIL.Image.Resampling.BICUBIC)  # as in the Qwen processors
+
+    def check(self) -> None:
+        """Raise :class:`ScreenshotError` if the image data cannot be decoded although header and checksums are right.
+
+        For a PNG, the compressed data is unpacked; a JPEG is decoded at an eighth of its size, which reads all of its data.
+        Content that passed before is not decoded again.
+        """
+        if self.digest in _checked:
+            return
+        try:
+            if self.header.format == "png":
+                _unpack_png(self.data)
+            else:
+                _decoded(self.data, (1, 1))
+        except ValueError as error:
+            raise ScreenshotError(f"the screenshot {str(self.path)!r} {error}") from None
+        self._passed()
+
+    def _passed(self) -> None:
+        if len(_checked) >= _MOST_CHECKED:
+            _checked.clear()
+        _checked[self.digest] = self.header
+
+
+def _read(root: Path, relative: str, recorded_size: Size) -> _File:
+    path = resolve(root, relative)
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise ScreenshotError(f"the screenshot {str(path)!r} is larger than {MAX_BYTES // 1024**2} MiB")
+        data = path.read_bytes()
+    except OSError as error:
+        raise ScreenshotError(f"the screenshot {str(path)!r} cannot be read: {error.strerror}") from None
+    digest = file_digest(data)
+    try:
+        found = _checked.get(digest) or probe(data)
+    except ValueError as error:
+        raise ScreenshotError(f"the screenshot {str(path)!r} {error}") from None
+    if other := found.other_size(recorded_size):
+        raise ScreenshotError(f"the screenshot {str(path)!r} {other}")
+    return _File(path, data, digest, found)
+
+
+def _opened(stream: BinaryIO) -> tuple[ImageFile, Header]:
+    """An image that is not decoded yet, and its header; ``ValueError`` (a clause) if it is none that is accepted."""
+    import PIL.Image
 
     try:
-        with Image.open(image, formats=("PNG", "JPEG", "WEBP")) as opened:
-            return _FORMATS.get(opened.format or "", "jpeg"), opened.size  # a JPEG of several pictures is "MPO" to Pillow
-    except Image.DecompressionBombError:
+        opened = PIL.Image.open(stream, formats=("PNG", "JPEG", "WEBP"))
+    except PIL.Image.DecompressionBombError:
         raise ValueError(f"unpacks to more than {MAX_PIXELS:,} pixels") from None
-    except (UnidentifiedImageError, OSError, SyntaxError, ValueError):
+    except (PIL.UnidentifiedImageError, OSError, SyntaxError, ValueError):
         raise ValueError("is not a readable PNG, JPEG or WebP image") from None
+    width, height = opened.size
+    if width * height > MAX_PIXELS:
+        raise ValueError(f"unpacks to {width * height:,} pixels, more than the {MAX_PIXELS:,} allowed")
+    kind = _FORMATS.get(opened.format or "", "jpeg")  # a JPEG of several pictures is "MPO" to Pillow
+    place = stream.tell()
+    stream.seek(0)
+    depth = _depth(stream.read(25))
+    orientation = _orientation(opened, late=kind == "png" and _has_late_metadata(stream))
+    stream.seek(place)
+    transparent = opened.mode in ("LA", "RGBA") or "transparency" in opened.info
+    ready = opened.mode == "RGB" and depth == 8 and not transparent and orientation == 1
+    size = (width, height) if orientation < 5 else (height, width)
+    return opened, Header(kind, size, orientation, transparent, ready)
+
+
+def _depth(data: bytes) -> int:
+    """Bits a channel."""
+    return data[24] if data[:4] == b"\x89PNG" else 8
+
+
+def _orientation(image: ImageFile, *, late: bool) -> int:
+    """The orientation, 1 to 8, in EXIF data or XMP, as Pillow and so vLLM reads it; ``late`` if it follows a PNG's pixels."""
+    from PIL.Image import Image
+
+    try:
+        if late:
+            image.load()
+        if not image.info.keys() & _METADATA:
+            return 1
+        value: Any = Image.getexif(image).get(_ORIENTATION)  # that of PNG files decodes them
+        return int(value) if value in _TURNS else 1
+    except Exception:  # metadata can be broken in any way, and what cannot be read turns nothing
+        return 1
+
+
+def _has_late_metadata(stream: BinaryIO) -> bool:
+    """Whether a PNG has EXIF data or XMP after its image data, where opening it does not look."""
+    stream.seek(8)
+    data_seen = False
+    while len(start := stream.read(8)) == 8:
+        length, kind = int.from_bytes(start[:4], "big"), start[4:]
+        data_seen = data_seen or kind == b"IDAT"
+        if data_seen and kind == b"eXIf":
+            return True
+        if data_seen and kind in (b"tEXt", b"zTXt", b"iTXt"):
+            name = stream.read(min(length, 32))
+            if name.startswith(_LATE_METADATA):
+                return True
+            length -= len(name)
+        stream.seek(length + 4, io.SEEK_CUR)
+    return False
+
+
+def _decoded(data: bytes, at_most: Size | None) -> tuple[ImageFile, Header]:
+    """A decoded image, a JPEG at a reduced size if ``at_most`` is small; ``ValueError`` (a clause) if it is damaged."""
+    opened, header = _opened(io.BytesIO(data))
+    try:
+        if at_most is not None:
+            opened.draft("RGB", at_most if header.orientation < 5 else at_most[::-1])
+        opened.load()
+    except (OSError, SyntaxError, ValueError) as error:
+        raise ValueError(f"cannot be decoded: {error}") from None
+    return opened, header
+
+
+def _on_white(image: Image, depth: int) -> Image:
+    """The image as RGB with 8 bits a channel, what is transparent on white; ``depth`` is the file's bits a channel.
+
+    Of 16 bits the upper 8 are kept, as Pillow itself does with colours. vLLM puts transparency on white in the same way.
+    """
+    import numpy as np
+    import PIL.Image
+
+    clear = image.info.get("transparency")
+    if image.mode in ("I;16", "I"):  # 16-bit grey, which Pillow would clip
+        grey = np.asarray(image)
+        shown = np.where(grey == clear, 255, grey >> 8) if clear is not None else grey >> 8
+        return PIL.Image.fromarray(shown.astype(np.uint8)).convert("RGB")
+    if clear is not None and image.mode in ("1", "L"):  # the transparent grey is given in the file's own bits
+        level = clear if image.mode == "1" else clear * 255 // (2**depth - 1)
+        return image.convert("L").point([255 if value == level else value for value in range(256)]).convert("RGB")
+    if clear is not None and image.mode == "RGB" and depth == 16:
+        image.info["transparency"] = tuple(value >> 8 for value in clear)
+    if clear is None and image.mode not in ("LA", "RGBA"):
+        return image.convert("RGB")
+    image = image.convert("RGBA")
+    white = PIL.Image.new("RGB", image.size, (255, 255, 255))
+    white.paste(image, mask=image.getchannel("A"))
+    return white
 
 
 def _check_png(data: bytes) -> None:
@@ -185,7 +419,7 @@ def _check_png(data: bytes) -> None:
 
 
 def _unpack_png(data: bytes) -> None:
-    """``ValueError`` or ``zlib.error`` unless the compressed data unpacks to the size given by the header."""
+    """``ValueError`` (a clause) unless the compressed data unpacks to the size given by the header."""
     width, height = int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")
     depth, colour, interlaced = data[24], data[25], data[28]
     unpacker = zlib.decompressobj()
@@ -195,27 +429,13 @@ def _unpack_png(data: bytes) -> None:
         length = int.from_bytes(data[position : position + 4], "big")
         if data[position + 4 : position + 8] == b"IDAT":
             part: bytes = view[position + 8 : position + 8 + length]  # type: ignore[assignment]
-            while part and count <= 16 * MAX_PIXELS:
-                count += len(unpacker.decompress(part, _AT_ONCE))
-                part = unpacker.unconsumed_tail
+            try:
+                while part and count <= 16 * MAX_PIXELS:
+                    count += len(unpacker.decompress(part, _AT_ONCE))
+                    part = unpacker.unconsumed_tail
+            except zlib.error as error:
+                raise ValueError(f"cannot be decoded: {error}") from None
         position += 12 + length
     row = (width * depth * {2: 3, 4: 2, 6: 4}.get(colour, 1) + 7) // 8 + 1
     if not unpacker.eof or (count != row * height and not interlaced):
-        raise ValueError("its compressed data does not hold a whole image")
-
-
-def resized_png(screenshot: Screenshot, size: tuple[int, int]) -> Screenshot:
-    """The screenshot decoded, resized to ``size`` (bicubic, as in the Qwen processors) and encoded as lossless PNG.
-
-    Raises :class:`ScreenshotError` if the image data is damaged.
-    """
-    from PIL import Image
-
-    try:
-        with Image.open(io.BytesIO(screenshot.data)) as image:
-            resized = image.convert("RGB").resize(size, Image.Resampling.BICUBIC)
-    except (OSError, SyntaxError, ValueError) as error:
-        raise ScreenshotError(f"the screenshot cannot be decoded: {error}") from None
-    buffer = io.BytesIO()
-    resized.save(buffer, format="PNG", compress_level=1)
-    return Screenshot(buffer.getvalue(), "png", size, original=screenshot.original)
+        raise ValueError("cannot be decoded: its compressed data does not hold a whole image")

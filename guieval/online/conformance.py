@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from io import BytesIO
 from typing import Any
 
-from PIL import Image
-
 from guieval.actions import Click, Point, Stop, Wait
+from guieval.data.screenshots import picture
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
 from guieval.testing.conformance.finding import Finding, run_check
 
@@ -97,8 +95,7 @@ async def _observations(environment: ABCEnvironment, device: ABCDevice, task: En
 def _seen(observation: Observation, task: EnvironmentTask) -> None:
     _hold(observation.goal.strip(), f"task {task.id}: the goal is empty")
     _hold(not task.goal or observation.goal == task.goal, f"task {task.id}: the goal is not the listed one")
-    shown = Image.open(BytesIO(observation.screenshot))
-    shown.load()
+    shown = picture(observation.screenshot)
     _hold(shown.size == tuple(observation.size), f"task {task.id}: size is {observation.size}, the screenshot's {shown.size}")
 
 

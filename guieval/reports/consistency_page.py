@@ -14,13 +14,12 @@ from typing import Any
 
 from guieval.actions import Action, Click, LongPress, Scroll
 from guieval.analysis.consistency.judging import Consistency, Majority, Trace
-from guieval.data.screenshots import read_screenshot
+from guieval.data.screenshots import read_picture
 from guieval.errors import ScreenshotError
 from guieval.reports.consistency_tables import MEANING, decided, examples, in_words, tables
 from guieval.reports.private_places import Shortener
 from guieval.reports.tables.table import text
 from guieval.reports.tables.writers import page
-from guieval.reports.viewer.pictures import scaled
 
 SIDE = (600, 900)
 """The largest (width, height) of an embedded screenshot, in pixels."""
@@ -72,12 +71,9 @@ def _image(trace: Trace, root: Path | None) -> tuple[str, tuple[int, int], str]:
     if root is None:
         return "", (0, 0), "The run's data folder is not here."
     try:
-        data = read_screenshot(root, trace.task.screenshot, trace.task.screenshot_size).data
-        image = scaled(data, SIDE)
+        image = read_picture(root, trace.task.screenshot, trace.task.screenshot_size, at_most=SIDE)
     except ScreenshotError as error:
         return "", (0, 0), Shortener([root], ()).message(str(error))
-    except (OSError, SyntaxError, ValueError) as error:
-        return "", (0, 0), Shortener([root], ()).message(f"The screenshot cannot be shown: {error}")
     stream = BytesIO()
     image.save(stream, format="JPEG", quality=QUALITY)
     return f"data:image/jpeg;base64,{base64.b64encode(stream.getvalue()).decode()}", image.size, ""

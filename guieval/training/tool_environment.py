@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import io
 from collections.abc import Callable, Coroutine
 from typing import Any, Literal
 
@@ -26,6 +25,7 @@ from guieval.actions import (
     Type,
     Wait,
 )
+from guieval.data.screenshots import picture
 from guieval.errors import EnvironmentFailure
 from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
 from guieval.online.attempt import within
@@ -195,7 +195,4 @@ class ToolEnvironment:
 
 
 def _shown(observation: Observation) -> Blocks:
-    from PIL import Image
-
-    with Image.open(io.BytesIO(observation.screenshot)) as image:
-        return [{"type": "image", "image": image.convert("RGB")}]
+    return [{"type": "image", "image": picture(observation.screenshot)}]

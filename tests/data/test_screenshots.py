@@ -1,4 +1,4 @@
-"""Screenshots: every way in which a data folder's image can be unsafe or damaged, and real ones that are neither."""
+"""Screenshots: what a model sees of every kind of file, every way in which one can be unsafe or damaged, and real ones."""
 
 from __future__ import annotations
 
@@ -10,27 +10,32 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from guieval.data import screenshots
 from guieval.data.screenshots import (
     MAX_PIXELS,
     FileDigest,
+    Header,
     Screenshot,
-    check_data,
+    header,
+    picture,
     probe,
+    read_picture,
     read_screenshot,
-    resized_png,
     resolve,
 )
 from guieval.errors import ScreenshotError
+from tests.pictures import KINDS, SIZE, Kind
 from tests.rows import every_row
 
 FORMATS = ("png", "jpeg", "webp")
 
 
-def picture(kind: str = "png", size: tuple[int, int] = (40, 60), **options: Any) -> bytes:
+def drawn(kind: str = "png", size: tuple[int, int] = (40, 60), **options: Any) -> bytes:
     """A small image with a gradient, so that its data cannot be packed to nothing."""
     from PIL import Image
 
@@ -47,8 +52,14 @@ def png_of(data: bytes, size: tuple[int, int] = (20, 30)) -> bytes:
     def chunk(kind: bytes, content: bytes) -> bytes:
         return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
-    header = struct.pack(">IIBBBBB", *size, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
+    first = struct.pack(">IIBBBBB", *size, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", first) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
+
+
+def sent(root: Path, data: bytes, size: tuple[int, int], *args: Any, **options: Any) -> Screenshot:
+    """What a model is sent of a file with these bytes."""
+    (root / "a").write_bytes(data)
+    return read_screenshot(root, "a", size, *args, **options)
 
 
 NO_PIXELS = zlib.compress(b"")
@@ -63,7 +74,7 @@ def root(tmp_path: Path) -> Path:
 
 @every_row("kind", FORMATS)
 def test_a_whole_image_is_read_as_it_is(root: Path, kind: str) -> None:
-    data = picture(kind)
+    data = drawn(kind)
     (root / "images" / "a").write_bytes(data)
     assert read_screenshot(root, "images/a", (40, 60)) == Screenshot(data, kind, (40, 60))  # type: ignore[arg-type]
 
@@ -72,7 +83,7 @@ def test_a_whole_image_is_read_as_it_is(root: Path, kind: str) -> None:
 def test_a_path_that_leaves_the_folder_is_refused(tmp_path: Path, path: str) -> None:
     root = tmp_path / "data"
     (root / "images").mkdir(parents=True)
-    (tmp_path / "secret.png").write_bytes(picture())
+    (tmp_path / "secret.png").write_bytes(drawn())
     (root / "images" / "out").symlink_to(tmp_path)
     (root / "link.png").symlink_to(tmp_path / "secret.png")
     with pytest.raises(ScreenshotError, match="leaves the data folder"):
@@ -80,7 +91,7 @@ def test_a_path_that_leaves_the_folder_is_refused(tmp_path: Path, path: str) -> 
 
 
 def test_a_link_that_stays_inside_is_followed(root: Path) -> None:
-    (root / "images" / "a.png").write_bytes(picture())
+    (root / "images" / "a.png").write_bytes(drawn())
     (root / "b.png").symlink_to(root / "images" / "a.png")
     assert resolve(root, "b.png") == (root / "images" / "a.png").resolve()
     assert read_screenshot(root, "b.png", (40, 60)).size == (40, 60)
@@ -93,7 +104,7 @@ def test_a_missing_file_is_named(root: Path, path: str) -> None:
 
 
 def test_the_wrong_size_is_reported_with_both_sizes(root: Path) -> None:
-    (root / "a.png").write_bytes(picture())
+    (root / "a.png").write_bytes(drawn())
     with pytest.raises(ScreenshotError, match=r"a\.png' is 40x60 pixels, but its record says 60x40"):
         read_screenshot(root, "a.png", (60, 40))
 
@@ -101,7 +112,7 @@ def test_the_wrong_size_is_reported_with_both_sizes(root: Path) -> None:
 @pytest.mark.parametrize("kind", FORMATS)
 @given(data=st.data())
 def test_a_cut_image_is_never_taken_for_whole(kind: str, data: st.DataObject) -> None:
-    whole = picture(kind)
+    whole = drawn(kind)
     kept = data.draw(st.integers(0, len(whole) - 1))
     with pytest.raises(ValueError, match=r"truncated|not a readable"):
         probe(whole[:kept])
@@ -109,7 +120,7 @@ def test_a_cut_image_is_never_taken_for_whole(kind: str, data: st.DataObject) ->
 
 @every_row("kind", FORMATS)
 def test_losing_the_last_quarter_is_called_truncated(root: Path, kind: str) -> None:
-    whole = picture(kind, (200, 200))
+    whole = drawn(kind, (200, 200))
     (root / "a").write_bytes(whole[: len(whole) * 3 // 4])
     with pytest.raises(ScreenshotError, match="is truncated"):
         read_screenshot(root, "a", (200, 200))
@@ -117,7 +128,7 @@ def test_losing_the_last_quarter_is_called_truncated(root: Path, kind: str) -> N
 
 @every_row("kind", FORMATS)
 def test_bytes_after_the_end_do_no_harm(kind: str) -> None:
-    assert probe(picture(kind) + b"\x00" * 100) == (kind, (40, 60))
+    assert probe(drawn(kind) + b"\x00" * 100) == Header(kind, (40, 60))  # type: ignore[arg-type]
 
 
 @given(st.binary(max_size=200))
@@ -129,7 +140,7 @@ def test_other_bytes_are_no_image(data: bytes) -> None:
 @every_row("kind", ["gif", "bmp", "tiff"])
 def test_other_formats_are_refused(kind: str) -> None:
     with pytest.raises(ValueError, match="not a readable PNG, JPEG or WebP image"):
-        probe(picture(kind))
+        probe(drawn(kind))
 
 
 @pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
@@ -143,7 +154,7 @@ def test_a_small_file_of_a_huge_image_is_refused(root: Path, size: tuple[int, in
 
 
 def test_the_largest_image_allowed_is_allowed() -> None:
-    assert probe(png_of(NO_PIXELS, (8_000, 8_000))) == ("png", (8_000, 8_000))
+    assert probe(png_of(NO_PIXELS, (8_000, 8_000))) == Header("png", (8_000, 8_000))
 
 
 def test_a_file_too_large_is_not_read(root: Path) -> None:
@@ -154,31 +165,20 @@ def test_a_file_too_large_is_not_read(root: Path) -> None:
 
 
 @every_row("kind", FORMATS)
-def test_resizing_gives_a_png_of_that_size_with_those_pixels(kind: str) -> None:
+def test_resizing_gives_a_png_of_that_size_with_those_pixels(root: Path, kind: str) -> None:
     from PIL import Image
 
-    data = picture(kind)
-    resized = resized_png(Screenshot(data, kind, (40, 60)), (28, 56))  # type: ignore[arg-type]
-    assert probe(resized.data) == ("png", (28, 56))
+    data = drawn(kind)
+    resized = sent(root, data, (40, 60), (28, 56))
+    assert probe(resized.data) == Header("png", (28, 56))
     assert (resized.format, resized.size) == ("png", (28, 56))
     with Image.open(io.BytesIO(data)) as image, Image.open(io.BytesIO(resized.data)) as got:
         assert got.tobytes() == image.convert("RGB").resize((28, 56), Image.Resampling.BICUBIC).tobytes()
 
 
-def test_resizing_drops_transparency_and_palettes() -> None:
-    from PIL import Image
-
-    for mode in ("RGBA", "LA", "P", "L", "1"):
-        buffer = io.BytesIO()
-        Image.new(mode, (40, 60)).save(buffer, format="PNG")
-        resized = resized_png(Screenshot(buffer.getvalue(), "png", (40, 60)), (28, 28))
-        with Image.open(io.BytesIO(resized.data)) as got:
-            assert got.mode == "RGB"
-
-
 def test_one_changed_bit_of_a_png_is_noticed_wherever_it_is() -> None:
-    whole = picture(size=(6, 6))
-    assert probe(whole) == ("png", (6, 6))
+    whole = drawn(size=(6, 6))
+    assert probe(whole) == Header("png", (6, 6))
     for place in range(8 * len(whole)):
         changed = bytearray(whole)
         changed[place // 8] ^= 1 << place % 8
@@ -186,13 +186,14 @@ def test_one_changed_bit_of_a_png_is_noticed_wherever_it_is() -> None:
             probe(bytes(changed))
 
 
-def test_data_that_cannot_be_decoded_is_a_screenshot_error() -> None:
-    whole = picture("webp", (200, 200), lossless=True)
+def test_data_that_cannot_be_decoded_is_a_screenshot_error(root: Path) -> None:
+    whole = drawn("webp", (200, 200), lossless=True)
     middle = len(whole) // 2
     damaged = whole[:middle] + b"\xff" * (len(whole) - middle)
-    assert probe(damaged) == ("webp", (200, 200))
-    with pytest.raises(ScreenshotError, match="cannot be decoded"):
-        resized_png(Screenshot(damaged, "webp", (200, 200)), (28, 28))
+    assert probe(damaged) == Header("webp", (200, 200))
+    for options in ({"resize": (28, 28)}, {"check": True}):
+        with pytest.raises(ScreenshotError, match="a' cannot be decoded"):
+            sent(root, damaged, (200, 200), **options)
 
 
 @every_row(
@@ -200,36 +201,35 @@ def test_data_that_cannot_be_decoded_is_a_screenshot_error() -> None:
     [("jpeg", mode) for mode in ("RGB", "L")]
     + [(kind, mode) for kind in ("png", "webp") for mode in ("RGB", "L", "RGBA", "P", "1")],
 )
-def test_whole_data_passes_the_decode_check(kind: str, mode: str) -> None:
+def test_whole_data_passes_the_decode_check(root: Path, kind: str, mode: str) -> None:
     from PIL import Image
 
     buffer = io.BytesIO()
     Image.effect_noise((97, 33), 80).convert(mode).save(buffer, format=kind)
-    data = buffer.getvalue()
-    check_data(Screenshot(data, *probe(data)))
+    assert sent(root, buffer.getvalue(), (97, 33), check=True).size == (97, 33)
 
 
 def test_the_same_content_is_decoded_once_by_all_runs_of_a_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It depends on what the files hold, not by their names or dates, so a file that changes is decoded again."""
-    decoded: list[Any] = []
-    unpack = zlib.decompressobj
+    """It depends on what the files hold, not on their names or dates, so a file that changes is decoded again."""
+    unpacked: list[bytes] = []
+    unpack = screenshots._unpack_png
 
-    def unpacker() -> Any:
-        decoded.append(unpack())
-        return decoded[-1]
+    def counted(data: bytes) -> None:
+        unpacked.append(data)
+        unpack(data)
 
-    monkeypatch.setattr(zlib, "decompressobj", unpacker)
+    monkeypatch.setattr(screenshots, "_unpack_png", counted)
     shade = os.urandom(60 * 30)
     rows = b"".join(b"\0" + shade[start : start + 60] for start in range(0, 60 * 30, 60))
     for name, content in (("one.png", rows), ("two.png", rows), ("three.png", rows[:-1] + bytes([rows[-1] ^ 1]))):
         (tmp_path / name).write_bytes(png_of(zlib.compress(content)))
     for name, count in (("one.png", 1), ("two.png", 1), ("one.png", 1), ("three.png", 2)):
-        check_data(read_screenshot(tmp_path, name, (20, 30)))
-        assert len(decoded) == count
+        read_screenshot(tmp_path, name, (20, 30), check=True)
+        assert len(unpacked) == count
     (tmp_path / "one.png").write_bytes(png_of(zlib.compress(rows)[:-9]))
     for _ in range(2):
         with pytest.raises(ScreenshotError, match="cannot be decoded"):
-            check_data(read_screenshot(tmp_path, "one.png", (20, 30)))
+            read_screenshot(tmp_path, "one.png", (20, 30), check=True)
 
 
 @every_row(
@@ -237,35 +237,35 @@ def test_the_same_content_is_decoded_once_by_all_runs_of_a_process(tmp_path: Pat
     [
         b"no compressed data",
         zlib.compress(bytes(61 * 30))[:-9],
-        zlib.compress(bytes(61 * 29)),
+        zlib.compress(bytes(61 * 29)),  # without its last row
         zlib.compress(bytes(61 * 31)),
         b"",
     ],
 )
-def test_a_png_whose_data_do_not_decode_is_refused(data: bytes) -> None:
+def test_a_png_whose_data_do_not_decode_is_refused(root: Path, data: bytes) -> None:
     """Its chunks and their checksums are right, so that nothing else notices."""
-    assert probe(png_of(data)) == ("png", (20, 30))
+    assert probe(png_of(data)) == Header("png", (20, 30))
     with pytest.raises(ScreenshotError, match="cannot be decoded"):
-        check_data(Screenshot(png_of(data), "png", (20, 30)))
-    check_data(Screenshot(png_of(zlib.compress(bytes(61 * 30))), "png", (20, 30)))
+        sent(root, png_of(data), (20, 30), check=True)
+    sent(root, png_of(zlib.compress(bytes(61 * 30))), (20, 30), check=True)
 
 
-def test_a_jpeg_whose_data_do_not_decode_is_refused() -> None:
+def test_a_jpeg_whose_data_do_not_decode_is_refused(root: Path) -> None:
     """Its tables are lost. Pixels that are lost are filled with grey by every decoder, and no error is raised."""
-    whole = picture("jpeg", (400, 400))
+    whole = drawn("jpeg", (400, 400))
     tables = whole.index(b"\xff\xc4")
     damaged = whole[: tables + 4] + bytes(200) + whole[tables + 204 :]
-    assert probe(damaged) == ("jpeg", (400, 400))
+    assert probe(damaged) == Header("jpeg", (400, 400))
     with pytest.raises(ScreenshotError, match="cannot be decoded"):
-        check_data(Screenshot(damaged, "jpeg", (400, 400)))
+        sent(root, damaged, (400, 400), check=True)
 
 
 def test_the_digest_is_that_of_the_file(root: Path) -> None:
-    data = picture()
+    data = drawn()
     (root / "a.png").write_bytes(data)
     shot = read_screenshot(root, "a.png", (40, 60))
     assert shot.original == FileDigest(len(data), sha256(data).hexdigest()[:16])
-    assert resized_png(shot, (20, 30)).original == shot.original
+    assert read_screenshot(root, "a.png", (40, 60), (20, 30)).original == shot.original
 
 
 @pytest.mark.ci
@@ -276,9 +276,58 @@ def test_every_real_screenshot_passes(shared_data: Path) -> None:
         pytest.skip(f"no screenshot in {shared_data}")
     for file in files:
         try:
-            kind, size = probe(file.read_bytes())
+            found = probe(file.read_bytes())
         except ValueError as error:
             pytest.fail(f"{file} {error}")
-        assert kind in FORMATS
-        check_data(Screenshot(file.read_bytes(), kind, size, file))
-        assert min(size) >= 1
+        shown = read_screenshot(file.parent, file.name, found.size, check=True)
+        assert min(shown.size) >= 1 and (shown.path == file.resolve()) == found.ready
+
+
+@every_row("kind", KINDS)
+def test_a_model_sees_the_same_picture_whatever_file_it_is_in(root: Path, kind: Kind) -> None:
+    """Turned, on white, 8 bits a channel, the size taken after the turn: in what is sent, in a training and in a viewer."""
+    from PIL import Image
+
+    (root / "a").write_bytes(kind.data)
+    height, width, _ = kind.pixels.shape
+    shown = read_screenshot(root, "a", (width, height))
+    assert (shown.data == kind.data, shown.path is not None) == (kind.ready, kind.ready)
+    assert probe(shown.data)._replace(format="png") == Header("png", (width, height))
+    with Image.open(io.BytesIO(shown.data)) as plain:
+        assert plain.mode == "RGB" and plain.getexif().get(0x0112, 1) not in range(2, 9)
+        assert np.array_equal(np.asarray(plain), kind.pixels)
+    assert np.array_equal(np.asarray(read_picture(root, "a", (width, height))), kind.pixels)
+    assert np.array_equal(np.asarray(picture(shown.data)), kind.pixels)
+    assert header(root / "a").size == probe(kind.data).size == (width, height)
+
+
+@every_row("kind", KINDS)
+def test_a_picture_is_resized_once_after_all_else(root: Path, kind: Kind) -> None:
+    from PIL import Image
+
+    (root / "a").write_bytes(kind.data)
+    height, width, _ = kind.pixels.shape
+    expected = Image.fromarray(kind.pixels).resize((20, 17), Image.Resampling.BICUBIC)
+    shown = read_screenshot(root, "a", (width, height), (20, 17))
+    assert (shown.format, shown.size, shown.path) == ("png", (20, 17), None)
+    assert picture(shown.data).tobytes() == expected.tobytes()
+    assert read_picture(root, "a", (width, height), (20, 17)).tobytes() == expected.tobytes()
+
+
+@every_row("kind", KINDS)
+def test_a_thumbnail_is_turned_and_opaque(root: Path, kind: Kind) -> None:
+    (root / "a").write_bytes(kind.data)
+    height, width, _ = kind.pixels.shape
+    small = read_picture(root, "a", (width, height), at_most=(8, 12))
+    scale = min(8 / width, 12 / height)
+    assert small.mode == "RGB" and abs(small.width - scale * width) <= 0.5 + 1e-9 and abs(small.height - scale * height) <= 1
+    assert abs(np.asarray(small, float).mean() - kind.pixels.mean()) < 12
+
+
+def test_the_size_of_the_unturned_file_is_named_as_such(root: Path) -> None:
+    kind = next(each for each in KINDS if each.name == "JPEG turned 6")
+    (root / "a").write_bytes(kind.data)
+    with pytest.raises(ScreenshotError) as raised:
+        read_screenshot(root, "a", SIZE)
+    assert "a' is 30x40 pixels once it is turned as its EXIF orientation 6 says" in str(raised.value)
+    assert "but its record says 40x30, the size of the unturned file" in str(raised.value)

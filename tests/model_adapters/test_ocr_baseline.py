@@ -359,7 +359,7 @@ def test_an_empty_screen_and_a_damaged_one(agent: ABCModel) -> None:
     blank = agent.respond(request(agent, task, png([])))
     assert clicked(agent.parse_response(task, blank).action) == Point(500, 500)
     damaged = Screenshot(b"\x89PNG\r\n\x1a\n" + bytes(50), "png", PHONE)
-    with pytest.raises(ScreenshotError, match="cannot be decoded"):
+    with pytest.raises(ScreenshotError, match="the screenshot is not a readable PNG, JPEG or WebP image"):
         agent.respond(request(agent, task, damaged))
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from guieval.data.benchmark import ABCBenchmark
-from guieval.data.screenshots import read_screenshot, resized_png
+from guieval.data.screenshots import read_screenshot
 from guieval.engines import request_id
 from guieval.engines.in_process.checkpoint import Checkpoint
 from guieval.engines.vllm.command import VLLMSettings
@@ -108,9 +108,8 @@ def make_request(benchmark: ABCBenchmark, model: ABCModel) -> MakeRequest:
         task, past = loaded.steps[step], reference_history(loaded.steps[:step])
         prepared = model.prepare_input(task, past) if thought is None else model.prepare_fixed_thought(task, past, thought)
         images = [
-            shot if image.resize is None else resized_png(shot, image.resize)
+            read_screenshot(benchmark.root, image.task.screenshot, image.task.screenshot_size, image.resize)
             for image in prepared.images
-            for shot in [read_screenshot(benchmark.root, image.task.screenshot, image.task.screenshot_size)]
         ]
         if reverse_images:
             images.reverse()

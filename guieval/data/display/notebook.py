@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from guieval.data.benchmark import ABCBenchmark
 from guieval.data.display.marks import step_overlay
 from guieval.data.doctor.counts import counted
-from guieval.data.screenshots import read_screenshot
+from guieval.data.screenshots import read_picture
 from guieval.errors import GuievalError, ScreenshotError, harmless
 from guieval.steps import Episode, StepTaskModel
 
@@ -103,19 +103,6 @@ def reference_text(step: StepTaskModel) -> str:
     return " ".join(map(str, (step.action.type, *values.values())))
 
 
-def opened_screenshot(root: Path, path: str, size: tuple[int, int]) -> Image:
-    """The screenshot at ``path`` below ``root`` as an image; :class:`ScreenshotError` if there is none of this size."""
-    from PIL import Image
-
-    data = read_screenshot(root, path, size).data
-    try:
-        with Image.open(io.BytesIO(data)) as image:
-            return image.convert("RGB")
-    except (OSError, SyntaxError, ValueError) as error:
-        raise ScreenshotError(f"the screenshot {path!r} cannot be shown: {error}") from None
-
-
 def _thumbnail(step: StepTaskModel, root: Path) -> Image:
-    image = opened_screenshot(root, step.screenshot, step.screenshot_size)
-    image.thumbnail(THUMBNAIL)
+    image = read_picture(root, step.screenshot, step.screenshot_size, at_most=THUMBNAIL)
     return step_overlay(image.size, step, boxes=False, unit=0.8).over(image)

@@ -19,7 +19,7 @@ from guieval.data.doctor import counts as published
 from guieval.data.doctor.counts import Comparison, counted
 from guieval.data.doctor.labels import LintReport
 from guieval.data.sample_sets import get_sample_set
-from guieval.data.screenshots import MAX_BYTES, probe, resolve
+from guieval.data.screenshots import MAX_BYTES, Header, probe, resolve
 from guieval.data.selection import Choice, select
 from guieval.errors import DataError, ScreenshotError
 from guieval.steps import Episode, Plan, StepTaskModel
@@ -167,37 +167,42 @@ def _damaged(skipped: Sequence[DataError], read: int) -> list[Remark]:
 
 
 class _Images:
-    """Checks every screenshot once: whether it exists, is a complete image, and has the size in its record."""
+    """Checks every screenshot once: whether it exists, is a complete image, has the size in its record, and needs a change."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._sizes: dict[str, tuple[int, int] | None] = {}
+        self._headers: dict[str, Header | None] = {}
         self._missing: list[str] = []
         self._unusable: list[str] = []
         self._mismatched: list[str] = []
         self._windows: list[str] = []
+        self._turned: list[str] = []
+        self._transparent: list[str] = []
 
     @property
     def named(self) -> int:
-        return len(self._sizes)
+        return len(self._headers)
 
     def add(self, step: StepTaskModel) -> None:
         path = step.screenshot
-        if path not in self._sizes:
-            self._sizes[path] = self._size(step)
-        size = self._sizes[path]
-        if size is not None and size != step.screenshot_size:
-            width, height = step.screenshot_size
-            self._mismatched.append(f"{step.key}: {path} is {size[0]}x{size[1]}, but its record says {width}x{height}")
+        if path not in self._headers:
+            found = self._headers[path] = self._header(step)
+            if found is not None and found.orientation != 1:
+                self._turned.append(f"{step.key}: {path} has orientation {found.orientation}, {found.turned}")
+            if found is not None and found.transparent:
+                self._transparent.append(f"{step.key}: {path}")
+        found = self._headers[path]
+        if found is not None and (other := found.other_size(step.screenshot_size)):
+            self._mismatched.append(f"{step.key}: {path} {other}")
 
-    def _size(self, step: StepTaskModel) -> tuple[int, int] | None:
-        """The image's size; ``None`` for an unusable image, whose reason is recorded."""
+    def _header(self, step: StepTaskModel) -> Header | None:
+        """What the image is; ``None`` for an unusable image, whose reason is recorded."""
         path = self._root / step.screenshot
         try:
             file = resolve(self._root, step.screenshot)
             if file.stat().st_size > MAX_BYTES:
                 raise ValueError(f"is larger than {MAX_BYTES // 1024**2} MiB")
-            return probe(file.read_bytes())[1]
+            return probe(file.read_bytes())
         except ScreenshotError as error:
             absent = not _exists(path)
             if absent and "\\" in step.screenshot and _exists(self._root / step.screenshot.replace("\\", "/")):
@@ -234,6 +239,14 @@ class _Images:
             why = "places are converted by the recorded size, so that labels and answers would lie elsewhere than they seem to"
             what = f"screenshots of another size than recorded: at {counted(len(self._mismatched), 'step')}"
             remarks.append(Remark("error", what, why, self._mismatched[:SHOWN]))
+        if self._turned:
+            why = "a model is shown them turned, and sizes are those then; labels made without the turn lie elsewhere"
+            what = f"screenshots that their EXIF orientation turns: {len(self._turned):,} of {self.named:,}"
+            remarks.append(Remark("warning", what, why, self._turned[:SHOWN]))
+        if self._transparent:
+            why = "a model is shown them on white, without transparency; an alpha channel that is opaque changes nothing"
+            what = f"screenshots that can be transparent: {len(self._transparent):,} of {self.named:,}"
+            remarks.append(Remark("note", what, why, self._transparent[:SHOWN]))
         return remarks
 
 

@@ -268,14 +268,11 @@ class _Writer:
         except OSError as error:
             raise DataError(f"step {step.key}: the screenshot {path!r} cannot be read: {error.strerror}") from None
         try:
-            _, size = probe(data)
+            found = probe(data)
         except ValueError as error:
             raise DataError(f"step {step.key}: the screenshot {path!r} {error}") from None
-        if size != step.screenshot_size:
-            labelled = "x".join(map(str, step.screenshot_size))
-            raise DataError(
-                f"step {step.key}: the screenshot {path!r} is {size[0]}x{size[1]} pixels, but its label says {labelled}"
-            )
+        if other := found.other_size(step.screenshot_size):
+            raise DataError(f"step {step.key}: the screenshot {path!r} {other}")
         target = self._out / path
         if target.is_file():
             if target.read_bytes() != data:

@@ -189,7 +189,7 @@ class EpisodesFolder(ABCBenchmark):
 
     def _image_size(self, place: str, screenshot: str) -> Size:
         try:
-            return header(resolve(self.root, screenshot))[1]
+            return header(resolve(self.root, screenshot)).size
         except ScreenshotError as error:
             raise DataError(f"{place}.screenshot_size: is missing, and cannot be taken from the image: {error}") from None
         except ValueError as error:

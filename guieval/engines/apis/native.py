@@ -7,13 +7,12 @@ written into one reply in their order, so a journal shows how often the model lo
 
 from __future__ import annotations
 
-import io
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from guieval.data.screenshots import Screenshot
+from guieval.data.screenshots import Screenshot, picture, png
 from guieval.engines.http.connections import Connections
 from guieval.errors import UsageError, nearest
 from guieval.models import END_TURN, LOOKS, ImageRef, Message, Request, Response
@@ -161,7 +160,7 @@ def zoomed(screenshot: Screenshot, region: Any) -> Screenshot:
 
     Whatever else a model wrote in its place gives the whole screenshot, and so does a region that is not on the screen.
     """
-    from PIL import Image
+    from PIL.Image import Resampling
 
     numbers = isinstance(region, list) and len(region) == 4 and all(type(side) in (int, float) for side in region)
     if not numbers or not all(abs(side) < _FURTHEST for side in region):  # no comparison holds for NaN
@@ -173,11 +172,8 @@ def zoomed(screenshot: Screenshot, region: Any) -> Screenshot:
         return screenshot
     scale = min(width / (right - left), height / (bottom - top))
     size = max(1, round((right - left) * scale)), max(1, round((bottom - top) * scale))
-    with Image.open(io.BytesIO(screenshot.data)) as image:
-        part = image.convert("RGB").resize(size, Image.Resampling.LANCZOS, box=(left, top, right, bottom))
-    file = io.BytesIO()
-    part.save(file, "PNG")
-    return Screenshot(file.getvalue(), "png", size)
+    part = picture(screenshot.data).resize(size, Resampling.LANCZOS, box=(left, top, right, bottom))
+    return Screenshot(png(part), "png", size)
 
 
 def shown(call: Call, screenshot: Screenshot) -> Screenshot | str:

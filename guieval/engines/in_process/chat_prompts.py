@@ -6,10 +6,10 @@ so that a step has the same prompt with every engine.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from guieval.data.screenshots import picture
 from guieval.engines.http.chat_body import request_fields
 from guieval.models import ImageRef, Message, Request
 
@@ -71,15 +71,12 @@ def prompt_text(tokenizer: Any, template: str, request: Request, options: Mappin
 
 def pictures(request: Request) -> list[Image]:
     """The request's decoded images, in order, as RGB; ``ValueError`` for a damaged one."""
-    from PIL import Image
-
     opened = []
     for screenshot in request.images:
         try:
-            with Image.open(io.BytesIO(screenshot.data)) as image:
-                opened.append(image.convert("RGB"))
-        except (OSError, SyntaxError, ValueError) as error:
-            raise ValueError(f"an image cannot be decoded: {error}") from error
+            opened.append(picture(screenshot.data))
+        except ValueError as error:
+            raise ValueError(f"an image {error}") from error
     if len(opened) != len(request.input.images):
         raise ValueError(f"{len(opened)} images are given, but the messages show {len(request.input.images)}")
     return opened

@@ -1,13 +1,12 @@
-"""Screenshots as servers of others send them: base64 text or lists of pixels, checked and as PNG or JPEG."""
+"""Screenshots as servers of others send them: base64 text or lists of pixels, checked and as a model is sent them."""
 
 from __future__ import annotations
 
 import binascii
-import io
 from base64 import b64decode
 from typing import Any
 
-from guieval.data.screenshots import MAX_PIXELS, probe
+from guieval.data.screenshots import MAX_PIXELS, picture, png, probe
 from guieval.errors import EnvironmentFailure
 
 
@@ -28,17 +27,17 @@ def read_screenshot(value: Any) -> tuple[bytes, tuple[int, int]]:
 
 
 def checked_screenshot(data: bytes) -> tuple[bytes, tuple[int, int]]:
-    """The image, a WebP as PNG, and its (width, height) in pixels; :class:`EnvironmentFailure` if it is none."""
+    """The image, as PNG if it is turned, transparent or a WebP, and its (width, height) in pixels.
+
+    Raises :class:`EnvironmentFailure` if it is none.
+    """
     try:
-        kind, size = probe(data)
+        found = probe(data)
+        if not found.ready or found.format == "webp":
+            data = png(picture(data))
     except ValueError as error:
         raise EnvironmentFailure(f"the environment's screenshot {error}") from None
-    if kind == "webp":
-        from PIL import Image
-
-        with Image.open(io.BytesIO(data)) as image:
-            data = _encoded(image.convert("RGB"))
-    return data, size
+    return data, found.size
 
 
 def _png(rows: list[Any]) -> bytes:
@@ -51,10 +50,4 @@ def _png(rows: list[Any]) -> bytes:
         raise EnvironmentFailure("the environment's screenshot is a list that does not hold pixels of 0 to 255") from None
     if pixels.ndim != 3 or pixels.shape[2] not in (3, 4) or not 0 < pixels.shape[0] * pixels.shape[1] <= MAX_PIXELS:
         raise EnvironmentFailure(f"the environment's screenshot has the shape {pixels.shape}; expected (height, width, 3)")
-    return _encoded(Image.fromarray(np.ascontiguousarray(pixels[:, :, :3])))
-
-
-def _encoded(image: Any) -> bytes:
-    stream = io.BytesIO()
-    image.save(stream, format="PNG", compress_level=1)
-    return stream.getvalue()
+    return png(Image.fromarray(pixels))

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, overload
 
 from guieval.data.display.marks import Overlay
-from guieval.data.display.notebook import definitions, escaped, opened_screenshot, picture
+from guieval.data.display.notebook import definitions, escaped, picture
+from guieval.data.screenshots import read_picture
 from guieval.errors import ScreenshotError, UsageError, nearest
 from guieval.history.modes import ONLINE
 from guieval.journal.caveats import model_label
@@ -137,7 +138,7 @@ class OpenedTrajectoryStep:
 
         Raises :class:`guieval.errors.ScreenshotError` if the screenshot is missing or damaged.
         """
-        screenshot = opened_screenshot(self.directory, self.record.screenshot, self.record.size)
+        screenshot = read_picture(self.directory, self.record.screenshot, self.record.size)
         overlay = Overlay(screenshot.size)
         if self.record.action is not None:
             overlay.action(self.record.action, "prediction")

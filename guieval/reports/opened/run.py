@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from guieval.actions import Action
 from guieval.data.display.marks import step_overlay
-from guieval.data.display.notebook import definitions, escaped, opened_screenshot, picture
+from guieval.data.display.notebook import definitions, escaped, picture
+from guieval.data.screenshots import read_picture
 from guieval.errors import GuievalError, UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.history.modes import ONLINE
@@ -260,7 +261,7 @@ class OpenedStep:
         Raises :class:`guieval.errors.GuievalError` if the screenshot cannot be read.
         """
         task, answer = self.task, self._sample(sample)
-        screenshot = opened_screenshot(self.run.screenshots, task.screenshot, task.screenshot_size)
+        screenshot = read_picture(self.run.screenshots, task.screenshot, task.screenshot_size)
         values = task_values(task, [ActionEvaluator(self.protocol)])
         (area,) = values["area"]
         shown = None if area < 0 else values["areas"][area]

@@ -9,15 +9,16 @@ import json
 from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cached_property
+from io import BytesIO
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from guieval.data.screenshots import header, read_screenshot, resolve
+from guieval.data.screenshots import header, read_picture, read_screenshot, resolve
 from guieval.errors import ScreenshotError, UsageError
 from guieval.reports.viewer.content import SEARCH_CHUNK, Chunk, Content, searched
 from guieval.reports.viewer.folder import script_text
-from guieval.reports.viewer.pictures import THUMB, Picture, thumbnail
+from guieval.reports.viewer.pictures import THUMB, THUMB_QUALITY, Picture
 from guieval.reports.viewer.reading import protocols_to_show, shown_run
 from guieval.reports.viewer.sources import PlannedTasks, open_data, prompter
 from guieval.steps import StepTaskModel
@@ -70,12 +71,15 @@ class StepPages:
         if task is None or self._root is None:
             raise UsageError("there is no screenshot of this step")
         try:
-            screenshot = read_screenshot(self._root, task.screenshot, task.screenshot_size)
             if not small:
+                screenshot = read_screenshot(self._root, task.screenshot, task.screenshot_size)
                 return screenshot.data, KINDS[screenshot.format]
-            made = thumbnail(screenshot.data, THUMB)
-        except (ScreenshotError, OSError, SyntaxError, ValueError) as error:
+            image = read_picture(self._root, task.screenshot, task.screenshot_size, at_most=THUMB)
+        except ScreenshotError as error:
             raise UsageError(str(error)) from None
+        stream = BytesIO()
+        image.save(stream, format="JPEG", quality=THUMB_QUALITY)
+        made = stream.getvalue()
         with self._guard:
             self._thumbnails[number] = made
             while len(self._thumbnails) > KEPT_THUMBNAILS:
@@ -97,10 +101,10 @@ class StepPages:
         if self._root is None:
             return Picture("", self._absent)
         try:
-            _, size = header(resolve(self._root, task.screenshot))
-        except (ScreenshotError, OSError, ValueError) as error:
+            found = header(resolve(self._root, task.screenshot))
+        except (ScreenshotError, ValueError) as error:
             return Picture("", str(error))
-        if size != tuple(task.screenshot_size):
-            return Picture("", f"the screenshot is {size}, but its record says {tuple(task.screenshot_size)}")
+        if other := found.other_size(task.screenshot_size):
+            return Picture("", f"the screenshot {other}")
         name = f"{number:016x}"
         return Picture(name, thumb=name)

@@ -1,4 +1,4 @@
-"""The images of a report: the original screenshots, as hard links where possible, or small copies.
+"""The images of a report: the screenshots as a model is sent them, as hard links where possible, or small copies.
 
 File names are hashes of path, size and time, so that a second report reuses existing images, and a data set's file names, which
 may contain anything, do not appear in the report.
@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from guieval.data.screenshots import Screenshot, read_screenshot, resolve
+from guieval.data.screenshots import Screenshot, read_picture, read_screenshot, resolve
 from guieval.errors import ScreenshotError
 from guieval.steps import StepTaskModel
 
@@ -42,8 +40,9 @@ class Picture:
 class Pictures:
     """Puts the images of a report into ``out`` from screenshots in ``root``; without a root there are none.
 
-    They are the original files, linked or else copied. ``small`` makes JPEGs with a longest side of at most 1600 pixels
-    instead, and thumbnails. A screenshot that is missing, damaged or not of its recorded size is left out with the reason.
+    They are what a model is sent: the original files, linked or else copied, or PNG files. ``small`` makes JPEGs with a longest
+    side of at most 1600 pixels instead, and thumbnails. A screenshot that is missing, damaged or not of its
+    recorded size is left out with the reason.
     """
 
     def __init__(
@@ -93,7 +92,8 @@ class Pictures:
             if self._small:
                 full, thumb = (self._out / folder / f"{name}.jpg" for folder in (FULL_FOLDER, THUMB_FOLDER))
                 if not (full.is_file() and thumb.is_file()):
-                    _convert(read_screenshot(root, task.screenshot, task.screenshot_size).data, full, thumb)
+                    most = LONGEST_SIDE, LONGEST_SIDE
+                    _convert(read_picture(root, task.screenshot, task.screenshot_size, at_most=most), full, thumb)
                 return Picture(full.name, thumb=thumb.name)
             original = read_screenshot(root, task.screenshot, task.screenshot_size)
             full = self._out / FULL_FOLDER / f"{name}.{_ENDINGS[original.format]}"
@@ -110,44 +110,27 @@ def _wanted(task: StepTaskModel) -> tuple[str, tuple[int, int]]:
 
 
 def _link(original: Screenshot, target: Path) -> None:
-    """The file itself under another name, or a copy on another file system, or where its owner forbids links."""
-    if target.exists() or original.path is None:
+    """The file itself under another name, or its bytes: on another file system, or where its owner forbids links."""
+    if target.exists():
         return
     try:
+        if original.path is None:
+            raise OSError
         os.link(original.path, target)
     except OSError:
         temporary = target.with_suffix(f".{os.getpid()}.tmp")
         try:
-            shutil.copyfile(original.path, temporary)
+            temporary.write_bytes(original.data)
             temporary.replace(target)
         finally:
             temporary.unlink(missing_ok=True)
 
 
-def scaled(data: bytes, size: tuple[int, int]) -> Image:
-    """An image file, scaled down to at most ``size``."""
-    from PIL import Image
+def _convert(image: Image, full: Path, thumb: Path) -> None:
+    from PIL.Image import Resampling
 
-    with Image.open(BytesIO(data)) as opened:
-        opened.draft("RGB", size)  # decodes a JPEG at a reduced size
-        image = opened.convert("RGB")
-    image.thumbnail(size, Image.Resampling.LANCZOS)
-    return image
-
-
-def thumbnail(data: bytes, size: tuple[int, int]) -> bytes:
-    """An image file as a small JPEG."""
-    made = BytesIO()
-    scaled(data, size).save(made, format="JPEG", quality=THUMB_QUALITY)
-    return made.getvalue()
-
-
-def _convert(data: bytes, full: Path, thumb: Path) -> None:
-    from PIL import Image
-
-    image = scaled(data, (LONGEST_SIDE, LONGEST_SIDE))
     _save(image, full, QUALITY)
-    image.thumbnail(THUMB, Image.Resampling.BICUBIC)
+    image.thumbnail(THUMB, Resampling.BICUBIC)
     _save(image, thumb, THUMB_QUALITY)
 
 

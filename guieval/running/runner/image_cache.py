@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeAlias
 
-from guieval.data.screenshots import Screenshot, check_data, read_screenshot, resized_png
+from guieval.data.screenshots import Screenshot, read_screenshot
 from guieval.models import ImageForm, ImageRef
 
 CACHE_BYTES = 64 * 1024 * 1024
@@ -22,7 +22,7 @@ class ImageLoader:
     """Reads, resizes and encodes screenshots off the event loop, each (file, size) once, in a cache of bounded bytes.
 
     Every file is read and checked, also when nothing but its name is sent (``form`` "file"): a server takes a damaged PNG for
-    a whole one. With ``check`` the image data is unpacked too (:func:`guieval.data.screenshots.check_data`).
+    a whole one. With ``check`` the image data is unpacked too, once per content and process.
     """
 
     def __init__(self, root: Path, threads: ThreadPoolExecutor, *, form: ImageForm, check: bool = True) -> None:
@@ -35,7 +35,7 @@ class ImageLoader:
         self._loading: dict[_Key, asyncio.Future[Screenshot]] = {}
 
     async def load(self, image: ImageRef) -> Screenshot:
-        """The screenshot's bytes: the file's own, or a resized PNG. Raises :class:`ScreenshotError`."""
+        """The picture to send: the file's own bytes, or a PNG. Raises :class:`ScreenshotError`."""
         key = (image.task.screenshot, image.task.screenshot_size, image.resize)
         if key in self._cache:
             self._cache.move_to_end(key)
@@ -55,11 +55,8 @@ class ImageLoader:
         return screenshot
 
     def _read(self, image: ImageRef) -> Screenshot:
-        screenshot = read_screenshot(self._root, image.task.screenshot, image.task.screenshot_size)
-        if image.resize is not None and image.resize != screenshot.size:
-            screenshot = resized_png(screenshot, image.resize)
-        elif self._check:  # resizing would have decoded it
-            check_data(screenshot)
+        task = image.task
+        screenshot = read_screenshot(self._root, task.screenshot, task.screenshot_size, image.resize, check=self._check)
         # here, in a thread, and not when the request is written
         if self._form == "base64" or (self._form == "file" and screenshot.path is None):
             _ = screenshot.base64

@@ -6,7 +6,6 @@ data.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef
-from guieval.data.screenshots import read_screenshot, resized_png
+from guieval.data.screenshots import read_picture
 from guieval.data.selection import Choice, Selection
 from guieval.data.selection import select as select_episodes
 from guieval.errors import UsageError
@@ -95,14 +94,8 @@ class PromptBuilder:
         return Picture(root, task.screenshot, task.screenshot_size, part.resize)
 
     def _read(self, picture: Picture) -> Image:
-        from PIL import Image
-
         assert picture.root is not None
-        shot = read_screenshot(picture.root, picture.file, picture.size)
-        if picture.resize is not None and picture.resize != shot.size:
-            shot = resized_png(shot, picture.resize)
-        with Image.open(io.BytesIO(shot.data)) as image:
-            return image.convert("RGB")
+        return read_picture(picture.root, picture.file, picture.size, picture.resize)
 
 
 def images_of(messages: Messages) -> list[Image]:

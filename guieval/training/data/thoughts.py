@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from guieval.data.screenshots import Screenshot, read_screenshot, resized_png
+from guieval.data.screenshots import Screenshot, read_screenshot
 from guieval.errors import FatalEngineError, GuievalError, UsageError
 from guieval.history import HistoryEntry, reference_entry, reference_history
 from guieval.journal import Records
@@ -134,11 +134,10 @@ class Asking:
     def _screenshots(self, prepared: ModelInput) -> tuple[Screenshot, ...]:
         if self.engine.images == "none":
             return ()
-        shots = []
-        for image in prepared.images:
-            shot = read_screenshot(self.root, image.task.screenshot, image.task.screenshot_size)
-            shots.append(shot if image.resize in (None, shot.size) else resized_png(shot, image.resize))
-        return tuple(shots)
+        return tuple(
+            read_screenshot(self.root, image.task.screenshot, image.task.screenshot_size, image.resize)
+            for image in prepared.images
+        )
 
 
 async def write_thoughts(

@@ -121,7 +121,7 @@ def test_screenshots_that_are_missing_damaged_or_of_another_size(folder: Path, m
     ]
     assert found.remarks[0].examples == ["scripted/a/1#0: 1_0.png"]
     assert "2_0.png is truncated" in found.remarks[1].examples[0] and "no" in found.remarks[1].examples[1]
-    assert found.remarks[2].examples == ["scripted/b/3#1: 3_1.png is 60x30, but its record says 30x60"]
+    assert found.remarks[2].examples == ["scripted/b/3#1: 3_1.png is 60x30 pixels, but its record says 30x60"]
     assert all(remark.why for remark in found.remarks)
 
 
