@@ -62,6 +62,7 @@ class Call:
 class Response:
     """What came back. ``text`` is the content as the model wrote it, ``reasoning`` what a server or trainer split off.
 
+    ``usage`` is that of this response, ``other_usage`` that of each other one which was received and paid for on the way to it.
     ``finish_reason`` is the server's word for how it ended, :attr:`ended` its meaning. ``logprob`` is the mean natural
     log-probability of its tokens, if requested; ``model`` the server's name of the model that wrote it.
     """
@@ -74,6 +75,7 @@ class Response:
     logprob: float | None = None
     model: str | None = None
     calls: tuple[Call, ...] = ()
+    other_usage: tuple[Usage, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("text", "reasoning", "finish_reason", "model"):
@@ -140,7 +142,13 @@ class Response:
 def recorded_response(sample: Sample) -> Response:
     """The response that a journal holds; its calls are part of the text."""
     return Response(
-        sample.raw_response or "", sample.reasoning, sample.usage, sample.finish_reason, sample.attempts, sample.logprob
+        sample.raw_response or "",
+        sample.reasoning,
+        sample.usage,
+        sample.finish_reason,
+        sample.attempts,
+        sample.logprob,
+        other_usage=sample.other_usage,
     )
 
 

@@ -33,6 +33,7 @@ def read_response(
         "raw_response": response.written,
         "reasoning": response.reasoning,
         "usage": response.usage,
+        "other_usage": response.other_usage,
         "finish_reason": response.finish_reason,
         "seconds": seconds,
         "attempts": response.attempts,

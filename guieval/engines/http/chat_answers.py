@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from guieval.engines import mean_logprob
 from guieval.engines.http.image_references import Refusal
+from guieval.engines.usage_reports import usage_in, usage_of
 from guieval.journal.served_model import ServedModel
 from guieval.models import Response
-from guieval.steps import Usage, whole_text
+from guieval.steps import whole_text
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -66,6 +67,14 @@ class TryAgain(Refusal):
 
 def response_in(data: bytes) -> Response:
     """Read the body of a chat completion. Raises :class:`TryAgain` if it holds none, or one that the server broke off."""
+    try:
+        return _response_in(data)
+    except TryAgain as failure:
+        failure.usage = usage_in(data)
+        raise
+
+
+def _response_in(data: bytes) -> Response:
     payload = _read_object(data)
     choices = payload.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
@@ -82,7 +91,7 @@ def response_in(data: bytes) -> Response:
     return whole_response(
         replace(
             response,
-            usage=_usage(payload.get("usage")),
+            usage=usage_of(payload.get("usage")),
             finish_reason=finish if isinstance(finish, str) and len(finish) <= _LONGEST_FINISH else None,
             logprob=_mean_logprob(choices[0].get("logprobs")),
             model=name if isinstance(name := payload.get("model"), str) and 0 < len(name) <= _LONGEST_NAME else None,
@@ -142,12 +151,6 @@ def read_models(data: bytes) -> list[ServedModel]:
 
 def _is_name(value: Any) -> bool:
     return isinstance(value, str) and len(value) <= _LONGEST_NAME
-
-
-def _usage(value: Any) -> Usage | None:
-    if not isinstance(value, dict):
-        return None
-    return Usage(prompt_tokens=value.get("prompt_tokens"), completion_tokens=value.get("completion_tokens"))
 
 
 def answers_another_request(data: bytes, name: str) -> bool:

@@ -41,7 +41,8 @@ from guieval.engines.http.image_references import ImageReferences, Refusal, in_b
 from guieval.engines.http.patience import Patience
 from guieval.engines.http.refusals import IN_A_ROW, Refusals
 from guieval.engines.http.routing import Router, Server
-from guieval.errors import EngineError, FatalEngineError, UsageError, nearest, one_line
+from guieval.engines.usage_reports import usage_in
+from guieval.errors import EngineError, FatalEngineError, Halted, UsageError, nearest, one_line
 from guieval.journal.run_files import ServedEntry
 from guieval.journal.served_model import ServedModel, same_checkpoint, served_entry
 from guieval.models import ImageForm, Request, Response
@@ -218,13 +219,16 @@ class OpenAIEngine:
         """The body that :meth:`_ask` sends, made once for all tries of a request."""
         return ChatBody(request, model)
 
-    async def _ask(self, server: Server, body: Any, name: str) -> Response:
+    async def _ask(self, server: Server, body: Any, request: Request, name: str) -> Response:
         """Send a request to one server once; raises :class:`TryAgain` or :class:`EngineError`."""
         return response_in(await self._try(server, "POST", "/chat/completions", body, name))
 
     async def _answer(self, body: Any, request: Request) -> tuple[Response, int]:
-        """Try until there is an answer; return it with the number of tries that count."""
-        attempt = sent = spared = broken = 0
+        """Try until there is an answer; return it with the number of tries that count.
+
+        A try that has to be paid always counts, so no request is paid more often than there are attempts.
+        """
+        attempt = sent = spared = broken = paid = 0
         server = None
         refusals: dict[Server, EngineError] = {}
         key = request.task.episode_key
@@ -232,12 +236,17 @@ class OpenAIEngine:
             await self._patience.over()
             server = self._router.pick(key, avoid=server, refused=refusals)
             sent += 1
+            billed = len(request.bill.others)
             try:
                 reply = await self._once(server, body, request, sent)
                 for refuser, refusal in refusals.items():
                     self._router.contradicted(refuser, str(refusal))
                 return reply, attempt + 1
             except TryAgain as failure:
+                paid += len(request.bill.others) > billed
+                if paid == self.settings.max_attempts:
+                    raise self._no_answer(self._in_short(str(failure))) from None
+                request.bill.check()
                 elsewhere = spared < len(self._router.servers) and self._router.another_is_up(server)
                 if elsewhere and (failure.gone or (failure.may_be_last and not await self._is_well(server))):
                     self._router.gone(server)
@@ -260,6 +269,9 @@ class OpenAIEngine:
                     self._pace.overloaded()
                 if attempt == self.settings.max_attempts and failure.unsent and not self._patience.reached:
                     raise FatalEngineError(str(self._no_answer(reason)), attempts=attempt) from None
+            except Halted as halted:
+                halted.attempts = attempt + 1
+                raise
             except EngineError as error:
                 error.attempts = attempt + 1
                 refusals[server] = error
@@ -288,10 +300,18 @@ class OpenAIEngine:
         started = time.monotonic()
         try:
             name = with_try(request.request_id, self._nonce, number)
-            reply = await self._ask(server, body, name)
-        except TryAgain as failure:
+            reply = await self._ask(server, body, request, name)
+        except Refusal as failure:
+            if failure.usage is not None:
+                request.bill.add(failure.usage)
+                self._router.paid(server, failure.usage)
+            if not isinstance(failure, TryAgain):
+                self._router.refused(server)
+                raise
             quiet = min(failure.retry_after or 0.0, self.settings.max_retry_after)
             self._router.failed(server, gone=failure.gone, busy=failure.busy, quiet=quiet)
+            raise
+        except Halted:
             raise
         except EngineError:
             self._router.refused(server)
@@ -433,7 +453,9 @@ class OpenAIEngine:
 
         def check(data: bytes) -> None:
             if answers_another_request(data, name):
-                raise TryAgain(f"{url} sent the answer to another request")
+                failure = TryAgain(f"{url} sent the answer to another request")
+                failure.usage = usage_in(data)
+                raise failure
 
         try:
             async with asyncio.timeout(self.settings.timeout):
@@ -452,7 +474,7 @@ class OpenAIEngine:
         message = self._in_short(server_message(data))
         error = self._error(url, status, headers, message)
         if isinstance(error, Refusal):
-            error.status, error.text = status, message
+            error.status, error.text, error.usage = status, message, usage_in(data)
         return error
 
     def _error(self, url: str, status: int, headers: Mapping[str, str], message: str) -> TryAgain | EngineError:
