@@ -230,6 +230,11 @@ OtherUsage: TypeAlias = Annotated[
 ]
 
 
+KeyRemoved: TypeAlias = Annotated[
+    bool, Field(exclude_if=lambda removed: not removed, description="the response held the API key, which was removed from it")
+]
+
+
 def total_usage(usages: Iterable[Usage | None]) -> Usage | None:
     """The tokens of several responses, each count over those that state it; ``None`` where none states any."""
     stated = [usage for usage in usages if usage is not None and usage.stated]
@@ -269,6 +274,7 @@ class Sample(BaseModel):
         bool,
         Field(exclude_if=lambda found: not found, description="the text was empty, and the reasoning was read in its place"),
     ] = False
+    key_removed: KeyRemoved = False
 
     @property
     def actions(self) -> tuple[Action, ...]:

@@ -64,7 +64,8 @@ class Response:
 
     ``usage`` is that of this response, ``other_usage`` that of each other one which was received and paid for on the way to it.
     ``finish_reason`` is the server's word for how it ended, :attr:`ended` its meaning. ``logprob`` is the mean natural
-    log-probability of its tokens, if requested; ``model`` the server's name of the model that wrote it.
+    log-probability of its tokens, if requested; ``model`` the server's name of the model that wrote it. ``key_removed``: it
+    held the key, in whose place ``[API key]`` stands.
     """
 
     text: str
@@ -76,6 +77,7 @@ class Response:
     model: str | None = None
     calls: tuple[Call, ...] = ()
     other_usage: tuple[Usage, ...] = ()
+    key_removed: bool = False
 
     def __post_init__(self) -> None:
         for name in ("text", "reasoning", "finish_reason", "model"):
@@ -149,6 +151,7 @@ def recorded_response(sample: Sample) -> Response:
         sample.attempts,
         sample.logprob,
         other_usage=sample.other_usage,
+        key_removed=sample.key_removed,
     )
 
 

@@ -39,6 +39,7 @@ def read_response(
         "attempts": response.attempts,
         "logprob": response.logprob,
         "in_reasoning": response.in_reasoning,
+        "key_removed": response.key_removed,
     }
     if response.broken_off:
         return failed_sample("generate", f"the server broke the response off ({response.finish_reason})", **answered)

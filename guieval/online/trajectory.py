@@ -21,7 +21,7 @@ from guieval.actions import Action, StopStatus, Unsupported
 from guieval.data.text_files import sized_lines
 from guieval.errors import JournalError
 from guieval.online.contract import Score
-from guieval.steps import EpisodeKey, OtherUsage, StepError, Usage
+from guieval.steps import EpisodeKey, KeyRemoved, OtherUsage, StepError, Usage
 
 TRAJECTORIES = "trajectories.jsonl"
 SCREENS = "screens"
@@ -63,6 +63,7 @@ class TrajectoryStep(BaseModel):
     error: StepError | None = None
     usage: Usage | None = None
     other_usage: OtherUsage = ()
+    key_removed: KeyRemoved = False
     finish_reason: str | None = None
     seconds: float | None = None
 
@@ -99,13 +100,15 @@ class _Place(NamedTuple):
 
 @dataclass
 class _Spent:
-    """Tokens and time of the replies of all attempts at a repetition."""
+    """Tokens and time of the replies of all attempts at a repetition, and whether one of them held the API key."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
+    key_removed: bool = False
 
     def add(self, step: TrajectoryStep) -> None:
+        self.key_removed |= step.key_removed
         self.seconds += step.seconds or 0.0
         for usage in (step.usage, *step.other_usage):
             if usage is not None:
@@ -164,7 +167,7 @@ class Trajectories:
             return {}
         usage = Usage(prompt_tokens=spent.prompt_tokens, completion_tokens=spent.completion_tokens)
         told = spent.prompt_tokens or spent.completion_tokens
-        return {"usage": usage if told else None, "seconds": round(spent.seconds, 4)}
+        return {"usage": usage if told else None, "seconds": round(spent.seconds, 4), "key_removed": spent.key_removed}
 
     def last_attempt(self, key: EpisodeKey, sample: int) -> int:
         """The number of the last attempt at a repetition of a task; 0 if there was none."""

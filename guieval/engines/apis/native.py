@@ -74,7 +74,7 @@ class Connection:
     key: str
     timeout: float
     connections: Connections
-    bodies: dict[str, bytes]
+    bodies: dict[str, bytes] = field(default_factory=dict)
 
 
 @dataclass

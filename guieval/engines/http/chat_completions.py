@@ -36,7 +36,7 @@ from guieval.engines.http.chat_answers import (
 )
 from guieval.engines.http.chat_body import ChatBody
 from guieval.engines.http.connections import Connections
-from guieval.engines.http.credentials import Secret, api_key, base_url, check_environment_proxies, proxy_url
+from guieval.engines.http.credentials import api_key, base_url, check_environment_proxies, proxy_url
 from guieval.engines.http.image_references import ImageReferences, Refusal, in_bytes
 from guieval.engines.http.patience import Patience
 from guieval.engines.http.refusals import IN_A_ROW, Refusals
@@ -46,6 +46,7 @@ from guieval.errors import EngineError, FatalEngineError, Halted, UsageError, ne
 from guieval.journal.run_files import ServedEntry
 from guieval.journal.served_model import ServedModel, same_checkpoint, served_entry
 from guieval.models import ImageForm, Request, Response
+from guieval.redaction import Redaction
 
 RETRIED = frozenset({408, 409, 429})
 """Statuses below 500 after which a request is retried."""
@@ -65,6 +66,7 @@ class OpenAISettings(BaseModel):
     api_key_env: str = Field(
         "OPENAI_API_KEY", description="environment variable that holds the API key, if the server wants one"
     )
+    hidden_key_envs: tuple[str, ...] = Field((), description="variables of further keys that no message may show")
     max_concurrency: int = Field(64, ge=1, description="requests in flight at once, over all servers")
     timeout: float = Field(120.0, gt=0, allow_inf_nan=False, description="limit of one try, from connecting to the last byte")
     max_attempts: int = Field(5, ge=1, description="tries for each request")
@@ -111,7 +113,7 @@ class OpenAIEngine:
         self._references: dict[str, ImageReferences] = {}
         self._key = api_key(settings.api_key_env)
         self._slots = asyncio.Semaphore(settings.max_concurrency)
-        self._secret = Secret(self._key)
+        self._redaction = Redaction.of_variables(settings.api_key_env, *settings.hidden_key_envs)
         proxy = None if settings.proxy is None else proxy_url(settings.proxy)
         if settings.trust_env:
             check_environment_proxies()
@@ -366,7 +368,7 @@ class OpenAIEngine:
                 name = with_try("discover", self._nonce, attempt)
                 models = read_models(await self._try(server, "GET", "/models", None, name))
                 return [
-                    ServedModel(self._secret.hidden(model.name), model.root and self._secret.hidden(model.root))
+                    ServedModel(self._redaction.response(model.name), model.root and self._redaction.response(model.root))
                     for model in models
                 ]
         except TimeoutError:
@@ -399,17 +401,17 @@ class OpenAIEngine:
         return EngineError(f"no usable answer after {tries}; at last {reason}", attempts=most)
 
     def _finished(self, reply: Response, attempts: int) -> Response:
-        if self._secret.is_short:
-            return replace(reply, attempts=attempts)
-        return replace(
+        hide = self._redaction.response
+        reply = replace(
             reply,
-            text=self._secret.hidden(reply.written),
-            calls=(),
-            reasoning=reply.reasoning and self._secret.hidden(reply.reasoning),
-            finish_reason=reply.finish_reason and self._secret.hidden(reply.finish_reason),
-            model=reply.model and self._secret.hidden(reply.model),
+            finish_reason=reply.finish_reason and hide(reply.finish_reason),
+            model=reply.model and hide(reply.model),
             attempts=attempts,
         )
+        text, reasoning = hide(reply.written), reply.reasoning and hide(reply.reasoning)
+        if (text, reasoning) == (reply.written, reply.reasoning):
+            return reply
+        return replace(reply, text=text, calls=(), reasoning=reasoning, key_removed=True)
 
     def _wait(self, attempt: int, retry_after: float | None) -> float:
         """Seconds before the next try: full jitter, on top of a Retry-After."""
@@ -421,7 +423,7 @@ class OpenAIEngine:
         return min(retry_after, self.settings.max_retry_after) + min(jitter, 1.0)
 
     def _in_short(self, text: str) -> str:
-        return one_line(self._secret.hidden(text))  # redact before cutting, else a part of the key could remain
+        return one_line(self._redaction.message(text))  # redact before cutting, else a part of the key could remain
 
     async def _try(self, server: Server, method: str, path: str, body: ChatBody | None, name: str) -> bytes:
         """As :meth:`_send`, but sent again if the server refuses only the reference to a screenshot."""

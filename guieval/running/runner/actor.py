@@ -178,6 +178,7 @@ def _step(
         error=sample.error,
         usage=sample.usage,
         other_usage=sample.other_usage,
+        key_removed=sample.key_removed,
         finish_reason=sample.finish_reason,
         seconds=sample.seconds,
     )

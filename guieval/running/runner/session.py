@@ -17,6 +17,7 @@ from guieval.journal import Journal
 from guieval.models import Engine
 from guieval.online.tasks import EnvironmentTasks
 from guieval.online.trajectory import Trajectories, TrajectoryStep
+from guieval.redaction import Redaction
 from guieval.running.progress import Load, Progress, RunOutcome
 from guieval.running.resolve import ResolvedRun, load_episode
 from guieval.running.resume.answered import Answered
@@ -317,6 +318,7 @@ class Session:
             tokens=self._progress.tokens,
             halted=lambda: self._progress.halted if self._halted() else None,
             lost=self._give_up_step,
+            redaction=Redaction.of_variables(run.config.api_key_env, run.config.patch_api_key_env),
         )
         if trajectories is None:
             return asker

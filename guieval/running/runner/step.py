@@ -20,6 +20,7 @@ from guieval.history.modes import Mode, after
 from guieval.models import ABCModel, Bill, Engine, ImageRef, Request, Response
 from guieval.models.patch_thoughts import off_policy_input, on_policy_input, read_thought, unbound
 from guieval.models.scored_response import failed_sample, read_response
+from guieval.redaction import Redaction
 from guieval.running.fixed_thoughts import FixedThoughts
 from guieval.running.runner.image_cache import ImageLoader
 from guieval.running.runner.task_pool import Gate
@@ -48,6 +49,7 @@ class Asker:
 
     ``tokens`` are those of every response, counted when it is received. ``halted`` says why a step that was paid for may not be
     requested again. ``lost`` is called with the record of a step that was paid for and is given up, because the run ends.
+    ``redaction`` removes the keys from messages.
     """
 
     model: ABCModel
@@ -63,6 +65,7 @@ class Asker:
     tokens: Tokens = field(default_factory=Tokens)
     halted: Callable[[], str | None] = lambda: None
     lost: Callable[[StepRecord], None] = lambda record: None
+    redaction: Redaction = field(default_factory=lambda: Redaction(()))
 
     async def answer(
         self,
@@ -157,7 +160,7 @@ class Asker:
             return loaded
         name = request_id(task.key, len(self.sampling))  # after those of the samples
         async with self.gate:
-            reply = await _reply(ask, Request(prepared, loaded, sampling, name, task, bill), about=about)
+            reply = await self._reply(ask, Request(prepared, loaded, sampling, name, task, bill), about=about)
         if isinstance(reply, Sample):
             return reply
         try:
@@ -200,7 +203,7 @@ class Asker:
     async def _sample(self, request: Request, asked: Asked) -> Sample:
         async with self.gate:
             started = time.monotonic()
-            reply = await _reply(self._generate, request)
+            reply = await self._reply(self._generate, request)
         others = tuple(request.bill.others)
         if isinstance(reply, Sample):
             return reply.model_copy(update={"other_usage": others})
@@ -209,6 +212,19 @@ class Asker:
             asked.models[reply.model] = None
         reply = replace(reply, other_usage=(*reply.other_usage, *others))
         return read_response(self.model, self.evaluator, request.task, reply, seconds=round(time.monotonic() - started, 4))
+
+    async def _reply(
+        self, ask: Callable[[Request], Awaitable[Response]], request: Request, *, about: str = ""
+    ) -> Response | Sample:
+        """The answer to a request, or the failed sample that says why there is none."""
+        try:
+            return await ask(request)
+        except FatalEngineError:
+            raise
+        except EngineError as error:
+            return failed_sample("generate", self.redaction.message(f"{about}{error}"), attempts=error.attempts)
+        except Exception as error:  # an adapter may answer by itself, in any way
+            return failed_sample("generate", self.redaction.message(f"{about}{type(error).__name__}: {error}"))
 
     def _bill(self, asked: Asked) -> Bill:
         """The bill of one of a step's requests."""
@@ -239,15 +255,3 @@ async def _load(
         return failed_sample("screenshot", f"{about}{error}")
     except Exception as error:  # an image that cannot be made: an adapter may ask for a size beyond memory
         return failed_sample("prepare", f"{about}{type(error).__name__}: {error}")
-
-
-async def _reply(ask: Callable[[Request], Awaitable[Response]], request: Request, *, about: str = "") -> Response | Sample:
-    """The answer to a request, or the failed sample that says why there is none."""
-    try:
-        return await ask(request)
-    except FatalEngineError:
-        raise
-    except EngineError as error:
-        return failed_sample("generate", f"{about}{error}", attempts=error.attempts)
-    except Exception as error:  # an adapter may answer by itself, in any way
-        return failed_sample("generate", f"{about}{type(error).__name__}: {error}")
