@@ -45,6 +45,8 @@ class HostedEngine(OpenAIEngine):
                 f"this model's API is queried at a single address, and {len(settings.base_urls)} base URLs are given"
             )
         super().__init__(settings, sleep=sleep)
+        if self._router.servers[0].connections.query:
+            raise UsageError("the base URL of a model's native API must not hold a query; one of a chat-completions server may")
         self.images = "base64"
         (url,) = settings.base_urls
         if url == api.own_url and not self._key:

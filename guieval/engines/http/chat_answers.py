@@ -27,6 +27,8 @@ GATEWAY = frozenset({502, 503, 504})
 _ID = re.compile(rb'"id"\s*:\s*"([!#-~]*~[0-9a-f]{8}\.[0-9]+)"')  # a request's name (guieval.engines.with_try), after a prefix
 _LONGEST_NAME = 1000  # characters; of a model, which may be a path
 _LONGEST_FINISH = 100  # characters; the protocol's own reasons to finish have at most 14
+_OUT_OF_CREDIT = ("insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "exceeded_current_quota_error")
+"""Codes of OpenAI's errors, and Moonshot's."""
 _COMPRESSIONS = ("gzip", "x-gzip", "deflate")
 
 
@@ -174,6 +176,16 @@ def server_message(data: bytes) -> str:
             break
         payload = next((payload[name] for name in ("error", "message", "detail") if payload.get(name)), "")
     return payload if isinstance(payload, str) else json.dumps(payload)
+
+
+def out_of_credit(data: bytes) -> bool:
+    """Whether an error body says that an account is used up, which no waiting mends (OpenAI sends it with status 429)."""
+    try:
+        payload = _json(data)
+    except (ValueError, RecursionError):
+        return False
+    error = payload.get("error", payload) if isinstance(payload, dict) else None
+    return isinstance(error, dict) and any(error.get(name) in _OUT_OF_CREDIT for name in ("code", "type"))
 
 
 def asked_wait(headers: Mapping[str, str]) -> float | None:

@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -29,6 +30,7 @@ from guieval.engines.http.chat_answers import (
     TryAgain,
     answers_another_request,
     asked_wait,
+    out_of_credit,
     read_models,
     response_in,
     server_message,
@@ -119,8 +121,8 @@ class OpenAIEngine:
             check_environment_proxies()
         self._router = Router(
             [
-                Server(Connections(url, proxy=proxy, trust_env=settings.trust_env, verify_tls=settings.verify_tls))
-                for url in dict.fromkeys(map(base_url, settings.base_urls))
+                Server(Connections(url, proxy=proxy, trust_env=settings.trust_env, verify_tls=settings.verify_tls, query=query))
+                for url, query in dict.fromkeys(base_url(text, self._redaction) for text in settings.base_urls)
             ],
             self._is_well,
             backoff=settings.backoff,
@@ -382,11 +384,13 @@ class OpenAIEngine:
         A server may have neither page; the next request will show. Both are checked: a gateway may answer /health by itself,
         and a server whose engine is dead or loading may still list its models.
         """
-        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        headers = self._access(server)
         for url in (server.url.removesuffix("/v1") + "/health", server.url + "/models"):
             try:
                 async with asyncio.timeout(min(_CHECK_TIMEOUT, self.settings.timeout)):
-                    answer = await server.connections.exchange("GET", url, headers, None, _PROBE_BYTES)
+                    answer = await server.connections.exchange(
+                        "GET", url + server.connections.query, headers, None, _PROBE_BYTES
+                    )
             except (TimeoutError, TryAgain, FatalEngineError):
                 return False
             if answer.status in GATEWAY:
@@ -449,8 +453,7 @@ class OpenAIEngine:
         headers = {"Accept": "application/json", "Accept-Encoding": "identity", "X-Request-Id": name}
         if body is not None:
             headers["Content-Type"] = "application/json"
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
+        headers |= self._access(server)
         url = server.url + path
 
         def check(data: bytes) -> None:
@@ -461,7 +464,9 @@ class OpenAIEngine:
 
         try:
             async with asyncio.timeout(self.settings.timeout):
-                answer = await server.connections.exchange(method, url, headers, body, MAX_REPLY_BYTES, check)
+                answer = await server.connections.exchange(
+                    method, url + server.connections.query, headers, body, MAX_REPLY_BYTES, check
+                )
         except TimeoutError:
             raise TryAgain(f"{url} did not answer within {self.settings.timeout:g} s", slow=True) from None
         status = answer.status
@@ -471,9 +476,18 @@ class OpenAIEngine:
             return data
         raise self._refusal(url, status, answer.headers, data)
 
+    def _access(self, server: Server) -> dict[str, str]:
+        """The headers that hold the key; Azure reads it from one of its own, and Bearer tokens from the other."""
+        if not self._key:
+            return {}
+        azure = (urlsplit(server.url).hostname or "").endswith(".azure.com")
+        return {"Authorization": f"Bearer {self._key}"} | ({"api-key": self._key} if azure else {})
+
     def _refusal(self, url: str, status: int, headers: Mapping[str, str], data: bytes) -> TryAgain | EngineError:
         """The error that an answer with another status than 2xx means."""
         message = self._in_short(server_message(data))
+        if out_of_credit(data):
+            return FatalEngineError(f"{url} says that the account is used up (status {status}): {message}")
         error = self._error(url, status, headers, message)
         if isinstance(error, Refusal):
             error.status, error.text, error.usage = status, message, usage_in(data)

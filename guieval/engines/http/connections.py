@@ -33,10 +33,14 @@ class Answer(NamedTuple):
 
 
 class Connections:
-    """The connections to the server at ``url`` (without a trailing slash). Bound to one event loop from use to close."""
+    """The connections to the server at ``url`` (without a trailing slash). Bound to one event loop from use to close.
 
-    def __init__(self, url: str, *, trust_env: bool, verify_tls: bool, proxy: str | None = None) -> None:
+    ``query`` is what a request adds to every URL: empty, or a question mark and parameters.
+    """
+
+    def __init__(self, url: str, *, trust_env: bool, verify_tls: bool, proxy: str | None = None, query: str = "") -> None:
         self.url = url
+        self.query = query
         proxy = proxy or (_environment_proxy(url) if trust_env else None)
         is_socks = proxy is not None and proxy.startswith("socks")
         self._socks = proxy if is_socks else None

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 from importlib.util import find_spec
 from urllib.request import getproxies
 
 from guieval.errors import UsageError
+from guieval.redaction import Redaction, looks_secret
 
+_SECRET_NAME = re.compile(r"key|token|secret|passw|auth|code|credential|sig$|signature|session", re.IGNORECASE)
+_VERSION = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(-[a-z]+)?|[a-z]+([-.][a-z]+|[-.][0-9]{1,4})*")
+"""A value that mixes letters and digits and is no secret: ``2024-12-01-preview``, ``gpt-4.1-2025``."""
 _PROXIES = ("http", "https", "socks5", "socks5h")
 
 
-def base_url(text: str) -> str:
-    """The checked base URL, without trailing slash. User, query and fragment are refused, since they could be secrets.
+def base_url(text: str, redaction: Redaction) -> tuple[str, str]:
+    """The checked base URL, without trailing slash, and its query, which is empty or begins with a question mark.
+
+    A user and a fragment are refused, and a query that may hold a secret, by the name of a parameter or by its value.
 
     Errors do not repeat a URL that holds ``@``, ``?`` or ``#``, even if it cannot be parsed.
     """
@@ -26,14 +33,24 @@ def base_url(text: str) -> str:
         raise UsageError(f"a base URL is not valid: {why}") from None
     if url.port is not None and not 0 < url.port < 65536:
         raise UsageError(f"the base URL of {url.host!r} names port {url.port}, expected 1 to 65535")
-    if url.raw_user or url.raw_password or url.query_string or url.fragment:
+    if url.raw_user or url.raw_password or url.fragment:
+        raise UsageError(f"the base URL of {url.host!r} must not hold a user or a fragment; a key belongs in the environment")
+    if any(_may_be_secret(name, value, redaction) for name, value in url.query.items()):
         raise UsageError(
-            f"the base URL of {url.host!r} must not hold a user, a query or a fragment; a key belongs in the environment"
+            f"the base URL of {url.host!r} must not hold a key in its query (api-version=2024-10-21 is fine); a key belongs in "
+            "the environment"
         )
     if url.scheme not in ("http", "https") or not url.host:
         named = "a base URL" if may_hold_secret else f"the base URL {text!r}"
         raise UsageError(f"{named} must be like http://localhost:8000/v1")
-    return str(url).rstrip("/").removesuffix("/chat/completions")
+    query = f"?{url.raw_query_string}" if url.raw_query_string else ""
+    return str(url.with_query(None)).rstrip("/").removesuffix("/chat/completions"), query
+
+
+def _may_be_secret(name: str, value: str, redaction: Redaction) -> bool:
+    if _SECRET_NAME.search(name) or redaction.message(value) != value:
+        return True
+    return looks_secret(value) and not _VERSION.fullmatch(value)
 
 
 def proxy_url(text: str) -> str:

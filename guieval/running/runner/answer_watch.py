@@ -49,8 +49,8 @@ class AnswerWatch:
         ]
         if self._with_key:
             warnings.append(
-                f"{counted(self._with_key, 'response')} held the API key, in whose place {HIDDEN} stands, also where the action "
-                "was read; the steps are marked (key_removed)"
+                f"{counted(self._with_key, 'response')} held the API key, in whose place {HIDDEN} stands, also where the "
+                "action was read; the steps are marked (key_removed)"
             )
         if self._in_reasoning:
             warnings.append(
