@@ -75,6 +75,10 @@ class ServersAway(FatalEngineError):
     """The servers answered before and are away for longer than the run waits: it stops and can be resumed. Exit code 1."""
 
 
+class Halted(EngineError):
+    """A request that was paid for is not sent again, since the run may send no more (its budget is used up)."""
+
+
 class EnvironmentFailure(GuievalError):
     """An environment to act in does not work (no browser, no answer, a crash); the attempt at a task is repeated."""
 

@@ -6,7 +6,7 @@ in a journal. Both are written as one JSON line and can be read without their pl
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -214,9 +214,42 @@ class Usage(BaseModel):
     prompt_tokens: TokenCount = None
     completion_tokens: TokenCount = None
 
+    @property
+    def stated(self) -> bool:
+        """Whether a count is known."""
+        return self.prompt_tokens is not None or self.completion_tokens is not None
+
+
+OtherUsage: TypeAlias = Annotated[
+    tuple[Usage, ...],
+    Field(
+        exclude_if=lambda others: not others,
+        description="of the other responses that were received and paid for: attempts that could not be used, looks of a "
+        "computer-use model",
+    ),
+]
+
+
+KeyRemoved: TypeAlias = Annotated[
+    bool, Field(exclude_if=lambda removed: not removed, description="the response held the API key, which was removed from it")
+]
+
+
+def total_usage(usages: Iterable[Usage | None]) -> Usage | None:
+    """The tokens of several responses, each count over those that state it; ``None`` where none states any."""
+    stated = [usage for usage in usages if usage is not None and usage.stated]
+    if not stated:
+        return None
+    prompts = [usage.prompt_tokens for usage in stated if usage.prompt_tokens is not None]
+    completions = [usage.completion_tokens for usage in stated if usage.completion_tokens is not None]
+    return Usage(prompt_tokens=sum(prompts) if prompts else None, completion_tokens=sum(completions) if completions else None)
+
 
 class Sample(BaseModel):
-    """One answer of the model to one step. ``raw_response`` is ``None`` after an infrastructure failure."""
+    """One answer of the model to one step. ``raw_response`` is ``None`` after an infrastructure failure.
+
+    ``usage`` is that of the response that counted; :attr:`paid` adds those of the others.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -232,6 +265,7 @@ class Sample(BaseModel):
     error: StepError | None = None
     outcome: StepOutcome
     usage: Usage | None = None
+    other_usage: OtherUsage = ()
     finish_reason: str | None = None
     seconds: float | None = Field(None, description="from sending the request to the end of its answer; not compared")
     attempts: int = 1
@@ -240,11 +274,17 @@ class Sample(BaseModel):
         bool,
         Field(exclude_if=lambda found: not found, description="the text was empty, and the reasoning was read in its place"),
     ] = False
+    key_removed: KeyRemoved = False
 
     @property
     def actions(self) -> tuple[Action, ...]:
         """The actions of the reply in order; empty where it holds none."""
         return self.batch or (() if self.action is None else (self.action,))
+
+    @property
+    def paid(self) -> Usage | None:
+        """The tokens of every response that was received for it; ``None`` where none states any."""
+        return total_usage((self.usage, *self.other_usage))
 
     @property
     def answered(self) -> bool:

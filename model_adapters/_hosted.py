@@ -149,6 +149,10 @@ class ComputerUse(FamilyModel):
         )
 
     @property
+    def looks(self) -> int:
+        return self._options.looks
+
+    @property
     def reply_rules(self) -> Mapping[str, str]:
         return {"several actions": self.several_actions, "looks before the first action": "answered, up to option looks"}
 
@@ -168,7 +172,7 @@ class ComputerUse(FamilyModel):
         environment = self.environment(task.screenshot_size)
         functions = () if grounding else added_functions(environment == "mobile" and not self.own_mobile_tools)
         tools = self._tools(environment, self._sent.sent(task.screenshot_size), functions)
-        return chat(words, self._sent.image(task), system=system, extra={"looks": self._options.looks, **tools})
+        return chat(words, self._sent.image(task), system=system, extra={"looks": self.looks, **tools})
 
     @abstractmethod
     def _tools(self, environment: Environment, size: Size, functions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

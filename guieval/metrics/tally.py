@@ -126,6 +126,7 @@ class RunTally:
         expressed = sample.action is not None and outcome.verdict in ("right", "wrong")
         labels = tuple(sorted(task.groups.items()))
         numbers = (outcome.distance, outcome.text_similarity, sample.seconds)
+        paid = [usage for one in record.samples if (usage := one.paid) is not None]
         values = (
             ENDS.index(outcome.verdict),
             measured and outcome.type_match,
@@ -135,8 +136,8 @@ class RunTally:
             _CODES[task.action.type],
             self._labels.setdefault(labels, len(self._labels)),
             *(math.nan if number is None else number for number in numbers),
-            total_known(one.usage.prompt_tokens for one in record.samples if one.usage),
-            total_known(one.usage.completion_tokens for one in record.samples if one.usage),
+            total_known(usage.prompt_tokens for usage in paid),
+            total_known(usage.completion_tokens for usage in paid),
         )
         return np.array(values, _ROW)
 

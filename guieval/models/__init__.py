@@ -21,6 +21,7 @@ from guieval.data.screenshots import Screenshot
 from guieval.errors import UsageError
 from guieval.frames import Frame, Size
 from guieval.history import HistoryEntry
+from guieval.models.bill import Bill as Bill
 from guieval.models.response import Response as Response
 from guieval.models.sampling import check_sampling
 from guieval.steps import StepTaskModel
@@ -83,13 +84,17 @@ class ModelInput:
 
 @dataclass(frozen=True)
 class Request:
-    """A request to an engine: the input, its images' bytes in order, sampling parameters, and an id naming the step and try."""
+    """A request to an engine: the input, its images' bytes in order, sampling parameters, and an id naming the step and try.
+
+    The engine puts on the ``bill`` what it received and did not return.
+    """
 
     input: ModelInput
     images: tuple[Screenshot, ...]
     sampling: Mapping[str, Any]
     request_id: str
     task: StepTaskModel
+    bill: Bill = field(default_factory=Bill, compare=False, repr=False)
 
 
 class Engine(Protocol):
@@ -179,6 +184,11 @@ class ABCModel(ABC):
     def reply_rules(self) -> Mapping[str, str]:
         """Rules beyond one request and one action a step, by name, as a run's manifest records them."""
         return {}
+
+    @property
+    def looks(self) -> int:
+        """How often a model of a native API may look at the screen again before it answers."""
+        return 0
 
     @property
     def tool_tokens(self) -> int:

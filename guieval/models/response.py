@@ -62,8 +62,10 @@ class Call:
 class Response:
     """What came back. ``text`` is the content as the model wrote it, ``reasoning`` what a server or trainer split off.
 
+    ``usage`` is that of this response, ``other_usage`` that of each other one which was received and paid for on the way to it.
     ``finish_reason`` is the server's word for how it ended, :attr:`ended` its meaning. ``logprob`` is the mean natural
-    log-probability of its tokens, if requested; ``model`` the server's name of the model that wrote it.
+    log-probability of its tokens, if requested; ``model`` the server's name of the model that wrote it. ``key_removed``: it
+    held the key, in whose place ``[API key]`` stands.
     """
 
     text: str
@@ -74,6 +76,8 @@ class Response:
     logprob: float | None = None
     model: str | None = None
     calls: tuple[Call, ...] = ()
+    other_usage: tuple[Usage, ...] = ()
+    key_removed: bool = False
 
     def __post_init__(self) -> None:
         for name in ("text", "reasoning", "finish_reason", "model"):
@@ -140,7 +144,14 @@ class Response:
 def recorded_response(sample: Sample) -> Response:
     """The response that a journal holds; its calls are part of the text."""
     return Response(
-        sample.raw_response or "", sample.reasoning, sample.usage, sample.finish_reason, sample.attempts, sample.logprob
+        sample.raw_response or "",
+        sample.reasoning,
+        sample.usage,
+        sample.finish_reason,
+        sample.attempts,
+        sample.logprob,
+        other_usage=sample.other_usage,
+        key_removed=sample.key_removed,
     )
 
 

@@ -33,11 +33,13 @@ def read_response(
         "raw_response": response.written,
         "reasoning": response.reasoning,
         "usage": response.usage,
+        "other_usage": response.other_usage,
         "finish_reason": response.finish_reason,
         "seconds": seconds,
         "attempts": response.attempts,
         "logprob": response.logprob,
         "in_reasoning": response.in_reasoning,
+        "key_removed": response.key_removed,
     }
     if response.broken_off:
         return failed_sample("generate", f"the server broke the response off ({response.finish_reason})", **answered)

@@ -21,7 +21,7 @@ from guieval.actions import Action, StopStatus, Unsupported
 from guieval.data.text_files import sized_lines
 from guieval.errors import JournalError
 from guieval.online.contract import Score
-from guieval.steps import EpisodeKey, StepError, Usage
+from guieval.steps import EpisodeKey, KeyRemoved, OtherUsage, StepError, Usage
 
 TRAJECTORIES = "trajectories.jsonl"
 SCREENS = "screens"
@@ -62,6 +62,8 @@ class TrajectoryStep(BaseModel):
     executed: bool
     error: StepError | None = None
     usage: Usage | None = None
+    other_usage: OtherUsage = ()
+    key_removed: KeyRemoved = False
     finish_reason: str | None = None
     seconds: float | None = None
 
@@ -98,29 +100,31 @@ class _Place(NamedTuple):
 
 @dataclass
 class _Spent:
-    """Tokens and time of the replies of all attempts at a repetition."""
+    """Tokens and time of the replies of all attempts at a repetition, and whether one of them held the API key."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
+    key_removed: bool = False
 
     def add(self, step: TrajectoryStep) -> None:
+        self.key_removed |= step.key_removed
         self.seconds += step.seconds or 0.0
-        if step.usage is not None:
-            self.prompt_tokens += step.usage.prompt_tokens or 0
-            self.completion_tokens += step.usage.completion_tokens or 0
+        for usage in (step.usage, *step.other_usage):
+            if usage is not None:
+                self.prompt_tokens += usage.prompt_tokens or 0
+                self.completion_tokens += usage.completion_tokens or 0
 
 
 class Trajectories:
     """The steps recorded in a run directory: earlier ones are read at the start, new ones are appended.
 
-    Every step is on the disk before the next one begins. A torn last line is cut off. ``count`` is called with the tokens of
-    each reply, earlier ones too.
+    Every step is on the disk before the next one begins. A torn last line is cut off. ``earlier`` is called with each step that
+    is there already.
     """
 
-    def __init__(self, directory: Path, count: Callable[[Usage | None], None] = lambda usage: None) -> None:
+    def __init__(self, directory: Path, earlier: Callable[[TrajectoryStep], None] = lambda step: None) -> None:
         self.directory = directory
-        self._count = count
         self._path = directory / TRAJECTORIES
         self._attempts: dict[_Place, int] = {}
         self._offsets: dict[_Place, list[int]] = {}
@@ -137,13 +141,13 @@ class Trajectories:
             self._end = offset + size
             if step is not None:
                 self._note(step, offset)
+                earlier(step)
         os.ftruncate(self._file, self._end)
 
     def _note(self, step: TrajectoryStep, offset: int) -> None:
         """Remember where a step of the last attempt at a repetition is, and what the replies of all attempts took."""
         place = _Place(step.key, step.sample)
         self._spent.setdefault(place, _Spent()).add(step)
-        self._count(step.usage)
         if step.attempt > self._attempts.get(place, 0):
             self._offsets.pop(place, None)
         self._attempts[place] = max(step.attempt, self._attempts.get(place, 0))
@@ -163,7 +167,7 @@ class Trajectories:
             return {}
         usage = Usage(prompt_tokens=spent.prompt_tokens, completion_tokens=spent.completion_tokens)
         told = spent.prompt_tokens or spent.completion_tokens
-        return {"usage": usage if told else None, "seconds": round(spent.seconds, 4)}
+        return {"usage": usage if told else None, "seconds": round(spent.seconds, 4), "key_removed": spent.key_removed}
 
     def last_attempt(self, key: EpisodeKey, sample: int) -> int:
         """The number of the last attempt at a repetition of a task; 0 if there was none."""

@@ -22,6 +22,7 @@ from guieval.data.selection import Choice
 from guieval.data.yaml_text import AliasError, read_yaml
 from guieval.errors import UsageError, first_problem, nearest
 from guieval.models.sampling import UNKNOWN_SAMPLING, check_sampling, request_parameters
+from guieval.redaction import looks_secret
 from guieval.registry import config_folder
 
 RUNTIME_FIELDS = frozenset(
@@ -65,9 +66,6 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 """Names under which keys are sent; others that end in the same words (``prompt_cache_key``, ``eos_token``) hold none."""
-
-_SHORTEST_KEY = 16
-"""Characters below which a key is a placeholder, e.g. ``localhost``, and may stand in a setting by chance."""
 
 MOST_CONCURRENCY = 4096
 """Requests in flight above which a run is surely a mistake."""
@@ -411,7 +409,7 @@ def refuse_the_key(config: RunConfig) -> None:
     """Raise :class:`UsageError` if a setting holds the key itself, since a run's files hold its settings."""
     for variable in dict.fromkeys((config.api_key_env, config.patch_api_key_env)):
         key = os.environ.get(variable, "").strip()
-        if len(key) < _SHORTEST_KEY:
+        if not looks_secret(key):
             continue
         for name, value in config.model_dump(mode="json").items():
             if json.dumps(key)[1:-1] in json.dumps(value):

@@ -126,6 +126,7 @@ def auxiliary_engine(config: RunConfig) -> OpenAIEngine:
             base_urls=config.patch_base_urls,
             model=config.patch_model,
             api_key_env=config.patch_api_key_env,
+            hidden_key_envs=(config.api_key_env,),
             timeout=config.timeout,
             max_attempts=config.max_attempts,
             patience=config.patience,
@@ -248,6 +249,7 @@ def _server_settings(config: RunConfig, screenshots: Path, server: VLLMServer | 
         base_urls=config.base_urls or ("http://127.0.0.1/v1",),  # LaunchedEngine replaces it by its server's address
         model=config.served_model,
         api_key_env=config.api_key_env,
+        hidden_key_envs=(config.patch_api_key_env,),
         max_concurrency=most,
         timeout=config.timeout,
         max_attempts=config.max_attempts,

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from guieval.history import reference_entry
 from guieval.history.modes import ONLINE
 from guieval.models import ModelInput
 from guieval.models.sampling import request_parameters
 from guieval.online.tasks import EnvironmentTasks
+from guieval.running.engine_choice import HOSTED, engine_kind, native_api
 from guieval.running.resolve import ResolvedRun
 from guieval.running.telemetry import price_of
 from guieval.steps import StepTaskModel
@@ -40,9 +42,44 @@ class Forecast:
     price: Price | None
     tool_tokens: int = 0
     """The part of ``prompt_tokens`` that the service adds for a tool of its own."""
+    steps: int = 0
+    """Steps (online: of all tasks), so that ``requests`` are those of each one's samples."""
+    attempts: int = 1
+    """How often a request may be sent, each time to be paid."""
+    looks: int = 0
+    """How often a model may look again before it answers, each time with a screenshot of ``screen_tokens`` more."""
+    screen_tokens: float = 0.0
+    thoughts: int = 0
+    """Further requests of each step at most, for the thought of its patch."""
+
+    @property
+    def worst_requests(self) -> int:
+        """The most requests that a step can take, when each attempt but the last fails after it was paid."""
+        return self.attempts * (self._samples * (self.looks + 1) + self.thoughts)
+
+    def worst_cost(self, steps: int = 1) -> float | None:
+        """The most that so many steps can cost, in the currency of :attr:`price`, as far as the prompts are estimated well.
+
+        ``None`` where the price, the prompts or a limit of the responses is not known.
+        """
+        if self.price is None or self.prompt_tokens is None or self.reply_tokens is None:
+            return None
+        grown = self.screen_tokens + self.reply_tokens  # by each look, whose call and answer are sent with the next request
+        prompts = sum(self.prompt_tokens + look * grown for look in range(self.looks + 1)) * self._samples
+        prompts += self.thoughts * self.prompt_tokens
+        tokens = self.attempts * prompts * self.price.input + self.worst_requests * self.reply_tokens * self.price.output
+        return steps * tokens / 1e6
+
+    @property
+    def _samples(self) -> int:
+        return self.requests // self.steps if self.steps else 1
 
     def lines(self) -> Iterator[tuple[str, str]]:
         """Label and sentence of each estimate."""
+        yield from self._expected()
+        yield "at worst", self._worst()
+
+    def _expected(self) -> Iterator[tuple[str, str]]:
         yield "requests", f"{'at most ' * self.at_most}{self.requests:,} in mode {self.mode}"
         if self.prompt_tokens is None:
             yield "tokens", "not known, since they depend on the screens"
@@ -60,19 +97,48 @@ class Forecast:
         of_replies = f", at most {amount(replies * self.price.output / 1e6, self.price.currency)} for the replies"
         yield "cost", f"about {of_prompts} for the prompts{of_replies * bool(replies)} (prices as of {self.price.as_of})"
 
+    def _worst(self) -> str:
+        each = [f"{self._samples} samples"] * (self._samples > 1) + [f"{self.attempts} attempts"]
+        each += [f"{self.looks + 1} responses"] * bool(self.looks)
+        made = " x ".join(each) + f", and {self.attempts} for its patch" * bool(self.thoughts)
+        asked = f"{self.worst_requests:,} requests a step ({made})" if self.worst_requests > 1 else "1 request a step"
+        if (one := self.worst_cost()) is not None and self.price is not None and self.steps:
+            everything = amount(_rounded(self.worst_cost(self.steps) or 0.0), self.price.currency)
+            return f"{asked}, {amount(_rounded(one), self.price.currency)} each, {everything} in all"
+        if self.price is not None and self.prompt_tokens is not None:
+            return f"{asked}; the cost has no limit, since the replies have none (--set sampling.max_tokens=N)"
+        return asked
+
 
 def forecast(run: ResolvedRun) -> Forecast:
     """The estimate of a whole run, from its beginning. Raises what preparing a prompt raises."""
     requests, at_most = answers(run)
     limits = request_parameters(run.sampling[0])
     limit = limits.get("max_tokens") or limits.get("max_completion_tokens")
-    reply_tokens = limit if isinstance(limit, int) else None
+    kind = engine_kind(run.config, run.model.config)
+    reply_tokens = limit if isinstance(limit, int) else native_api(kind).most_tokens if kind in HOSTED else None
+    worst: dict[str, Any] = {
+        "steps": requests // len(run.sampling),
+        "attempts": run.config.max_attempts,
+        "looks": run.model.looks,
+        "thoughts": run.config.patch == "on-policy",
+    }
     if isinstance(run.benchmark, EnvironmentTasks):
-        return Forecast(ONLINE, requests, at_most, None, reply_tokens, price_of(run))
+        return Forecast(ONLINE, requests, at_most, None, reply_tokens, price_of(run), **worst)
     added = run.model.tool_tokens
-    sizes = [_tokens(prepared) + added for prepared in _examples(run)]
-    mean = sum(sizes) / len(sizes) if sizes else 0.0
-    return Forecast(run.mode.label, requests, at_most, mean, reply_tokens, price_of(run), added)
+    examples = list(_examples(run))
+    screens = [_image_tokens(image.task, image.resize) for prepared in examples for image in prepared.images[-1:]]
+    return Forecast(
+        run.mode.label,
+        requests,
+        at_most,
+        _mean([_tokens(prepared) + added for prepared in examples]),
+        reply_tokens,
+        price_of(run),
+        added,
+        screen_tokens=_mean(screens),
+        **worst,
+    )
 
 
 def answers(run: ResolvedRun) -> tuple[int, bool]:
@@ -102,6 +168,10 @@ def _tokens(prepared: ModelInput) -> float:
 def _image_tokens(task: StepTaskModel, resize: tuple[int, int] | None) -> int:
     width, height = resize or task.screenshot_size
     return math.ceil(width / PATCH) * math.ceil(height / PATCH)
+
+
+def _mean(sizes: Sequence[float]) -> float:
+    return sum(sizes) / len(sizes) if sizes else 0.0
 
 
 def _rounded(number: float) -> float:

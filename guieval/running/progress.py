@@ -56,7 +56,7 @@ class Progress:
     verdicts: Counter[Verdict] = field(default_factory=Counter)
     """How the done steps ended, those of earlier sessions too."""
     tokens: Tokens = field(default_factory=Tokens)
-    """The tokens of every answer so far, those of earlier sessions too; online of every reply at every attempt."""
+    """The tokens of every response so far, as soon as it was received; those of earlier sessions too."""
     in_flight: int = 0
     shrinks: bool = False
     """Whether ``total`` may still fall, because episodes end at their first mismatch."""
@@ -89,12 +89,10 @@ class Progress:
         return self.in_flight * max(samples, round(self.tokens.answers / self.done))
 
     def count(self, record: StepRecord) -> None:
-        """Count one more record; the tokens of a task are counted with its replies."""
+        """Count one more record; the tokens are counted with the responses."""
         self.done += 1
         self.exact += record.sample.outcome.exact_match
         self.verdicts[record.sample.outcome.verdict] += 1
-        if self.unit == "step":
-            self.tokens.add(record)
         if record.finished:
             self.in_a_row = 0
             return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from guieval.history.modes import ONLINE
 from guieval.journal import METRICS, Records
 from guieval.metrics import RunSummary
 from guieval.online.figures import online_figures
+from guieval.redaction import Redaction
 from guieval.running.display import Cost, Display, RunDisplay
 from guieval.running.engine_choice import HOSTED, asks_a_model
 from guieval.running.progress import Progress, RunOutcome
@@ -73,7 +73,7 @@ class Telemetry:
                     {**config.tracking, "name": self._name(run)},
                     directory,
                     _facts(run),
-                    secrets=[os.environ.get(name, "").strip() for name in (config.api_key_env, config.patch_api_key_env)],
+                    redaction=Redaction.of_variables(config.api_key_env, config.patch_api_key_env),
                     warn=self._warn,
                 )
             try:

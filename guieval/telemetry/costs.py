@@ -1,7 +1,8 @@
 """The cost of a run: the tokens that servers reported, times a table of prices.
 
-A price has a date and a source, and both are shown with every amount. Unknown costs are not included: some services bill
-answers that were cut off or discarded, and discounts for cached prompts are not subtracted.
+A price has a date and a source, and both are shown with every amount. Every response whose tokens were stated is paid, whether
+it could be used or not. Unknown costs are not included (some services bill answers that never arrived), and discounts for
+cached prompts are not subtracted.
 """
 
 from __future__ import annotations
@@ -24,24 +25,41 @@ UNREPORTED_LIMIT = 10
 
 @dataclass
 class Tokens:
-    """Tokens as reported by the servers. ``reported`` of ``answers`` replies came with both counts; the sums are over those."""
+    """Tokens as reported by the servers, of every response that has to be paid.
+
+    ``reported`` of ``answers`` responses came with both counts; the sums are over those. ``others`` of them are beside the
+    answer: looks of computer-use models, and attempts that could not be used.
+    """
 
     answers: int = 0
     reported: int = 0
     prompt: int = 0
     completion: int = 0
+    others: int = 0
 
     def add(self, record: StepRecord) -> None:
-        """Add the answers of a record, except those that were counted with an earlier record of the step."""
+        """Add the responses of a record, except those that were counted with an earlier record of the step."""
         new = [sample for number, sample in enumerate(record.samples) if number not in record.earlier]
-        usages = [sample.usage for sample in new if sample.raw_response is not None]
+        usages = [sample.usage for sample in new if sample.raw_response is not None or sample.usage is not None]
         if record.patch is not None and record.patch.method == "on-policy" and record.patch.usage is not None:
             usages.append(record.patch.usage)  # tokens of an auxiliary model (off-policy) have another price
         for usage in usages:
             self.count(usage)
+        self.add_others(record)
+
+    def add_others(self, record: StepRecord) -> None:
+        """Add only the responses of a record that are beside its answers."""
+        for number, sample in enumerate(record.samples):
+            for usage in sample.other_usage if number not in record.earlier else ():
+                self.count_other(usage)
+
+    def count_other(self, usage: Usage) -> None:
+        """Add one response beside the answer."""
+        self.others += 1
+        self.count(usage)
 
     def count(self, usage: Usage | None) -> None:
-        """Add one answer."""
+        """Add one response."""
         self.answers += 1
         if usage is not None and usage.prompt_tokens is not None and usage.completion_tokens is not None:
             self.reported += 1
@@ -54,6 +72,7 @@ class Tokens:
             self.reported + other.reported,
             self.prompt + other.prompt,
             self.completion + other.completion,
+            self.others + other.others,
         )
 
 
@@ -127,7 +146,7 @@ def amount(value: float, currency: str) -> str:
 
 
 def bill(tokens: Tokens, price: Price | None) -> dict[str, Any]:
-    """A run's tokens and cost as JSON, over all answers in its journal, including those to repeated steps."""
+    """A run's tokens and cost as JSON, over all responses in its journal, including those to repeated steps."""
     value = price.cost(tokens) if price is not None else None
     return {
         "answers": tokens.answers,
@@ -137,6 +156,7 @@ def bill(tokens: Tokens, price: Price | None) -> dict[str, Any]:
         "amount": value,
         "estimated": value is not None and tokens.reported < tokens.answers,
         "price": None if price is None else price.model_dump(mode="json", exclude={"models"}),
+        **({"others": tokens.others} if tokens.others else {}),
     }
 
 
@@ -148,6 +168,8 @@ def describe(bill: Mapping[str, Any]) -> str | None:
     if not reported:
         return f"counts not reported (0 of {answers:,} answers)"
     among = "" if reported == answers else f", reported for {reported:,} of {answers:,} answers"
+    if others := bill.get("others"):  # absent from the records of earlier versions
+        among += f", {others:,} of {answers:,} responses beside the answers"
     tokens = f"{bill['prompt_tokens']:,} tokens in, {bill['completion_tokens']:,} out{among}"
     if price is None:
         return tokens

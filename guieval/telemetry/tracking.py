@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from guieval.errors import UsageError, nearest
+from guieval.redaction import Redaction
 
 EVERY = 5.0
 """Seconds between two sets of live figures."""
@@ -27,6 +28,7 @@ _SECRET = re.compile(
     r"(?:^|[^a-z])(?:token|key|secret|password|passwd|auth|authorization|bearer|credentials?|cookies?)$|api[^a-z]?key|headers",
     re.IGNORECASE,
 )
+_NOTHING_HIDDEN = Redaction(())
 _MLFLOW_LONGEST = 500  # characters of a parameter that all versions of its server accept
 _MLFLOW_BATCH = 100  # parameters per request
 
@@ -151,8 +153,8 @@ def check_tracking(names: Sequence[str], settings: Mapping[str, Any]) -> None:
 class Tracking:
     """A run's trackers. :meth:`live` is cheap and may be called after every step; :meth:`finish` ends them.
 
-    ``config`` is the run's configuration as nested JSON; keys that name a secret, and texts with one of ``secrets``, are left
-    out. ``warn`` is called once for a tracker that fails, from its thread. ``clock`` counts seconds.
+    ``config`` is the run's configuration as nested JSON; keys that name a secret, and texts with a key of ``redaction``, are
+    left out. ``warn`` is called once for a tracker that fails, from its thread. ``clock`` counts seconds.
     """
 
     def __init__(
@@ -162,7 +164,7 @@ class Tracking:
         folder: Path,
         config: Mapping[str, Any],
         *,
-        secrets: Sequence[str] = (),
+        redaction: Redaction = _NOTHING_HIDDEN,
         warn: Callable[[str], None] = lambda text: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -171,7 +173,7 @@ class Tracking:
             settings.get("name", folder.name),
             settings.get("uri"),
             folder,
-            dict(flat(config, secrets)),
+            dict(flat(config, redaction)),
         )
         self._clock = clock
         self._next = clock()
@@ -252,19 +254,19 @@ class _TrackerThread:
                 self._warn(f"tracking with {self._name} failed, the run goes on without it: {type(error).__name__}: {reason}")
 
 
-def flat(values: Mapping[str, Any], secrets: Sequence[str] = ()) -> dict[str, str | int | float | bool]:
+def flat(values: Mapping[str, Any], redaction: Redaction = _NOTHING_HIDDEN) -> dict[str, str | int | float | bool]:
     """Nested JSON as ``a.b: value``, lists as text, without empty values and secrets (by name or content)."""
     flattened: dict[str, str | int | float | bool] = {}
     for name, value in values.items():
         if _SECRET.search(str(name)):
             continue
         if isinstance(value, Mapping):
-            flattened.update({f"{name}.{key}": inner for key, inner in flat(value, secrets).items()})
+            flattened.update({f"{name}.{key}": inner for key, inner in flat(value, redaction).items()})
         elif isinstance(value, bool | int | float):
             flattened[str(name)] = value
         elif value is not None:
             text = value if isinstance(value, str) else ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-            if text and not any(secret and secret in text for secret in secrets):
+            if text and redaction.message(text) == text:
                 flattened[str(name)] = text
     return flattened
 

@@ -66,7 +66,24 @@ def test_the_sentences_name_what_is_not_known() -> None:
     assert dict(Forecast("online", 5, True, None, 7, price).lines()) == {
         "requests": "at most 5 in mode online",
         "tokens": "not known, since they depend on the screens",
+        "at worst": "1 request a step",
     }
+
+
+def test_the_worst_case_is_every_attempt_with_every_look(tmp_path: Path) -> None:
+    price = Price(models=("m",), currency="EUR", input=2.0, output=10.0, source="here", as_of="2026-11")
+    one = Forecast("offline", 20, False, 1000.0, 100, price, steps=10, attempts=5, looks=3, screen_tokens=400.0, thoughts=1)
+    assert one.worst_requests == 5 * (2 * 4 + 1)
+    prompts = 5 * (2 * (1000 + 1500 + 2000 + 2500) + 1000)  # each look's call and screenshot are sent with the next request
+    assert one.worst_cost() == pytest.approx((prompts * 2.0 + 45 * 100 * 10.0) / 1e6)
+    assert dict(one.lines())["at worst"] == (
+        "45 requests a step (2 samples x 5 attempts x 4 responses, and 5 for its patch), 0.2000 EUR each, 1.90 EUR in all"
+    )
+    unlimited = Forecast("offline", 20, False, 1000.0, None, price, steps=20, attempts=5)
+    assert "5 requests a step" in dict(unlimited.lines())["at worst"] and "no limit" in dict(unlimited.lines())["at worst"]
+    assert (of(tmp_path).attempts, of(tmp_path, max_attempts=2).worst_requests) == (5, 2)
+    computer = of(tmp_path, model="claude-opus-4-7-computer")
+    assert (computer.looks, computer.reply_tokens, computer.worst_requests) == (3, 4096, 20)
 
 
 def test_the_makers_tool_is_counted_where_its_size_is_published() -> None:

@@ -17,6 +17,7 @@ import pytest
 
 from guieval.errors import UsageError
 from guieval.journal import METRICS
+from guieval.redaction import Redaction
 from guieval.telemetry import tracking
 from guieval.telemetry.tracking import Tracking, check_tracking, final_figures, flat
 from guieval.testing.mock_server import MockServer, MockSettings
@@ -222,7 +223,7 @@ def test_a_configuration_is_reported_flat_and_without_secrets() -> None:
         "hf_token": "t",
         "keyboard": True,
     }
-    assert flat(values, secrets=["abcdef", ""]) == {"a.b": 1, "a.d": "1, x", "a.max_tokens": 5, "keyboard": True}
+    assert flat(values, Redaction(["abcdef", ""])) == {"a.b": 1, "a.d": "1, x", "a.max_tokens": 5, "keyboard": True}
 
 
 def test_final_figures_are_those_of_the_whole_run() -> None:

@@ -94,6 +94,14 @@ def _print_estimates(found: Sequence[Estimate], models: Sequence[str], parallel:
             costs[made[1]] = costs.get(made[1], 0.0) + made[0] * (each.left or 0) / max(1, each.steps or 0)
     for currency, value in costs.items():
         say(f"cost:     about {amount(value, currency)} for what is left, without discounts")
+    worst: dict[str, float] = {}
+    for each in found:
+        expected = each.forecast
+        if expected is None or expected.price is None or (most := expected.worst_cost(each.left or 0)) is None:
+            continue
+        worst[expected.price.currency] = worst.get(expected.price.currency, 0.0) + most
+    for currency, value in worst.items():
+        say(f"at worst: {amount(value, currency)} for what is left, if every attempt but the last fails after it was paid")
     for line in dict.fromkeys(_power(each) for each in found if each.steps):
         say(f"power:    {line}")
 

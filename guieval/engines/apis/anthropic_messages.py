@@ -13,14 +13,10 @@ from typing import Any, ClassVar
 
 from guieval.data.screenshots import Screenshot
 from guieval.engines.apis.native import Conversation, NativeAPI, Turn, media_type, shown, system_text, with_images
-from guieval.engines.apis.sdk_calls import count_of, entries, mapping, raw_answer, text_of, total
+from guieval.engines.apis.sdk_calls import entries, mapping, raw_answer, text_of
+from guieval.engines.usage_reports import usage_of
 from guieval.models import Request, Response
 from guieval.models.response import Call
-from guieval.steps import Usage
-
-_CACHED = ("read", "creation")
-MOST_TOKENS = 4096
-"""``max_tokens``, which the API demands, where the request parameters do not set it."""
 
 
 class AnthropicMessages(NativeAPI):
@@ -30,6 +26,7 @@ class AnthropicMessages(NativeAPI):
     extra = "anthropic"
     key_env = "ANTHROPIC_API_KEY"
     own_url = "https://api.anthropic.com"
+    most_tokens = 4096
     sampling: ClassVar[Mapping[str, str]] = {
         "temperature": "temperature",
         "top_p": "top_p",
@@ -50,7 +47,7 @@ class AnthropicMessages(NativeAPI):
             for message, parts in with_images(request)
             if message.role != "system"
         ]
-        fields: dict[str, Any] = {"model": model, "max_tokens": MOST_TOKENS, **extra, **self.parameters(request)}
+        fields: dict[str, Any] = {"model": model, "max_tokens": self.most_tokens, **extra, **self.parameters(request)}
         if system := system_text(request):
             # a breakpoint after tools and system prompt, which all steps share
             breakpoint_ = {"cache_control": {"type": "ephemeral"}} if cached else {}
@@ -70,7 +67,7 @@ class AnthropicMessages(NativeAPI):
                 base_url=self.connection.url or self.own_url,
                 max_retries=0,
                 timeout=self.connection.timeout,
-                http_client=client(self.connection.connections),
+                http_client=client(self.connection),
             )
         fields = {**conversation.fields, "messages": conversation.turns}
         messages = self._client.beta.messages if "betas" in fields else self._client.messages
@@ -109,13 +106,10 @@ def _turn(answer: dict[str, Any]) -> Turn:
         for block in blocks
         if block.get("type") == "tool_use"
     ]
-    usage = answer.get("usage")
-    # tokens that are read from the cache or written into it are part of the prompt
-    prompt = total([count_of(usage, "input_tokens"), *(count_of(usage, f"cache_{kind}_input_tokens") or 0 for kind in _CACHED)])
     response = Response(
         "\n".join(text for text in texts if text),
         "\n".join(text_of(block, "thinking") for block in blocks if block.get("type") == "thinking") or None,
-        Usage(prompt_tokens=prompt, completion_tokens=count_of(usage, "output_tokens")),
+        usage_of(answer.get("usage")),
         text_of(answer, "stop_reason") or None,
         model=text_of(answer, "model") or None,
         calls=tuple(calls),

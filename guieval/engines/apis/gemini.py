@@ -20,10 +20,9 @@ from guieval.engines.apis.native import (
     system_text,
     with_images,
 )
-from guieval.engines.apis.sdk_calls import total
+from guieval.engines.usage_reports import usage_of
 from guieval.models import Request, Response
 from guieval.models.response import Call
-from guieval.steps import Usage
 
 
 class Gemini(NativeAPI):
@@ -69,7 +68,7 @@ class Gemini(NativeAPI):
         from guieval.engines.apis.transport import client
 
         if self._client is None:
-            self._http = client(self.connection.connections)
+            self._http = client(self.connection)
             self._client = genai.Client(
                 api_key=self.connection.key,
                 http_options=types.HttpOptions(
@@ -148,15 +147,9 @@ def _turn(answer: Any) -> Turn:
     response = Response(
         f"<refusal>{blocked.value}</refusal>" if blocked is not None else "\n".join(texts),
         "\n".join(part.text for part in parts if part.text and part.thought) or None,
-        None if usage is None else Usage(prompt_tokens=usage.prompt_token_count, completion_tokens=_completion_tokens(usage)),
+        None if usage is None else usage_of(usage.model_dump(by_alias=True)),
         None if finish is None else str(finish.value),
         model=answer.model_version,
         calls=tuple(calls),
     )
     return Turn(response, content)
-
-
-def _completion_tokens(usage: Any) -> int | None:
-    """Tokens of the answer and of its thoughts, which are paid as well; either is missing where it is zero."""
-    counts = [count for count in (usage.candidates_token_count, usage.thoughts_token_count) if count is not None]
-    return total(counts) if counts else None

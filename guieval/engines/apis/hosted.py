@@ -10,10 +10,11 @@ from importlib.util import find_spec
 from typing import Any
 
 from guieval.engines.apis.native import Connection, Conversation, NativeAPI, Turn, Unanswered
-from guieval.engines.apis.sdk_calls import total
 from guieval.engines.http.chat_answers import TryAgain, whole_response
 from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+from guieval.engines.http.image_references import Refusal
 from guieval.engines.http.routing import Server
+from guieval.engines.usage_reports import usage_in
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.journal.run_files import ServedEntry
 from guieval.models import ImageForm, Request, Response
@@ -44,6 +45,8 @@ class HostedEngine(OpenAIEngine):
                 f"this model's API is queried at a single address, and {len(settings.base_urls)} base URLs are given"
             )
         super().__init__(settings, sleep=sleep)
+        if self._router.servers[0].connections.query:
+            raise UsageError("the base URL of a model's native API must not hold a query; one of a chat-completions server may")
         self.images = "base64"
         (url,) = settings.base_urls
         if url == api.own_url and not self._key:
@@ -51,12 +54,14 @@ class HostedEngine(OpenAIEngine):
                 f"model {settings.model!r} is answered by {url}, which needs a key: set the environment variable "
                 f"{settings.api_key_env}, or give --base-url of a server that needs none"
             )
+        self._bodies: dict[str, bytes] = {}
         self._api = api(
             Connection(
                 None if url == api.own_url else url.removesuffix("/v1"),
                 self._key or "none",
                 settings.timeout,
                 self._router.servers[0].connections,
+                self._bodies,
             )
         )
 
@@ -76,14 +81,21 @@ class HostedEngine(OpenAIEngine):
     def _body(self, request: Request, model: str) -> Conversation:
         return self._api.begin(request, model)
 
-    async def _ask(self, server: Server, body: Any, name: str) -> Response:
-        """Ask until the model acts, or has looked as often as it may; the reply holds the calls of all its answers."""
+    async def _ask(self, server: Server, body: Any, request: Request, name: str) -> Response:
+        """Ask until the model acts, or has looked as often as it may; the reply holds the calls of all its answers.
+
+        The looks are on the request's bill, for another attempt begins again.
+        """
         turns: list[Turn] = []
         conversation = replace(body, turns=list(body.turns))  # a try that fails begins again
         while True:
             turns.append(await self._turn(server, conversation, name))
             if not turns[-1].only_looks or len(turns) > conversation.looks:
                 break
+            looked = turns[-1].response.usage or Usage()
+            request.bill.add(looked)
+            self._router.paid(server, looked)
+            request.bill.check()
             self._api.answer_looks(conversation, turns[-1])
         responses = [turn.response for turn in turns]
         return replace(
@@ -91,10 +103,18 @@ class HostedEngine(OpenAIEngine):
             text="\n".join(turn.written for turn in turns),
             calls=(),
             reasoning="\n".join(each.reasoning for each in responses if each.reasoning) or None,
-            usage=_sum([each.usage for each in responses]),
         )
 
     async def _turn(self, server: Server, conversation: Conversation, name: str) -> Turn:
+        try:
+            return await self._received(server, conversation, name)
+        except Refusal as failure:
+            failure.usage = failure.usage or usage_in(self._bodies.get(name, b""))
+            raise
+        finally:
+            self._bodies.pop(name, None)
+
+    async def _received(self, server: Server, conversation: Conversation, name: str) -> Turn:
         try:
             async with asyncio.timeout(self.settings.timeout):
                 turn = await self._api.send(conversation, name)
@@ -121,11 +141,3 @@ class HostedEngine(OpenAIEngine):
                 "model, or another tool with --set options.tool=NAME where the model's family has several"
             )
         return super()._error(url, status, headers, message)
-
-
-def _sum(usages: Sequence[Usage | None]) -> Usage:
-    """The tokens of all answers of a step; unknown where those of one are."""
-    return Usage(
-        prompt_tokens=total([usage and usage.prompt_tokens for usage in usages]),
-        completion_tokens=total([usage and usage.completion_tokens for usage in usages]),
-    )

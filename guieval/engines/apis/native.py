@@ -64,12 +64,16 @@ def looked(call: Call) -> str | None:
 
 @dataclass(frozen=True)
 class Connection:
-    """How to reach an API; ``url`` is ``None`` for the maker's own, ``timeout`` is in seconds."""
+    """How to reach an API; ``url`` is ``None`` for the maker's own, ``timeout`` is in seconds.
+
+    ``bodies`` receives the body of each response by its request's name: the SDKs keep none of those that they cannot read.
+    """
 
     url: str | None
     key: str
     timeout: float
     connections: Connections
+    bodies: dict[str, bytes] = field(default_factory=dict)
 
 
 @dataclass
@@ -96,6 +100,8 @@ class NativeAPI(ABC):
     """The maker's own address."""
     sampling: ClassVar[Mapping[str, str]]
     """The API's name of each request parameter that it takes; a dot separates levels."""
+    most_tokens: ClassVar[int | None] = None
+    """The limit of a response's tokens that a request demands where the parameters set none."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection

@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 
 from guieval.data.screenshots import Screenshot
 from guieval.engines.apis.native import Conversation, NativeAPI, Turn, media_type, shown, system_text, with_images
-from guieval.engines.apis.sdk_calls import count_of, entries, listed, mapping, raw_answer, text_of
+from guieval.engines.apis.sdk_calls import entries, listed, mapping, raw_answer, text_of
+from guieval.engines.usage_reports import usage_of
 from guieval.models import Request, Response
 from guieval.models.response import Call
-from guieval.steps import Usage
 
 
 class OpenAIResponses(NativeAPI):
@@ -69,7 +69,7 @@ class OpenAIResponses(NativeAPI):
                 base_url=f"{self.connection.url}/v1" if self.connection.url else self.own_url,
                 max_retries=0,
                 timeout=self.connection.timeout,
-                http_client=client(self.connection.connections),
+                http_client=client(self.connection),
             )
         fields = {**conversation.fields, "input": conversation.turns}
         return _turn(await raw_answer(openai, self._client.responses, fields, name))
@@ -124,11 +124,11 @@ def _turn(answer: dict[str, Any]) -> Turn:
                 calls += list(_actions(item))
             case "function_call":
                 calls.append(Call(text_of(item, "name"), mapping(item.get("arguments") or {}), text_of(item, "call_id")))
-    usage, incomplete = answer.get("usage"), answer.get("incomplete_details")
+    incomplete = answer.get("incomplete_details")
     response = Response(
         "\n".join(text for text in texts if text),
         "\n".join(text for text in reasoning if text) or None,
-        Usage(prompt_tokens=count_of(usage, "input_tokens"), completion_tokens=count_of(usage, "output_tokens")),
+        usage_of(answer.get("usage")),
         text_of(incomplete, "reason") or text_of(answer, "status") or None,
         model=text_of(answer, "model") or None,
         calls=tuple(calls),

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from inspect import signature
 from typing import Any
 
 from guieval.engines.apis.native import Unanswered
-from guieval.steps import Usage
 
 
 async def raw_answer(sdk: Any, resource: Any, fields: dict[str, Any], name: str) -> dict[str, Any]:
@@ -54,17 +52,6 @@ def text_of(value: Any, name: str) -> str:
     """A text of an object; empty where there is none."""
     text = value.get(name) if isinstance(value, dict) else None
     return text if isinstance(text, str) else ""
-
-
-def count_of(value: Any, name: str) -> Any:
-    """A field of a usage report, which may be missing."""
-    return value.get(name) if isinstance(value, dict) else None
-
-
-def total(counts: Sequence[Any]) -> int | None:
-    """The sum of token counts; ``None`` where one of them is unknown or impossible, so that it cannot lower a cost."""
-    known = [Usage(prompt_tokens=count).prompt_tokens for count in counts]
-    return None if None in known else sum(count for count in known if count is not None)
 
 
 def mapping(value: Any) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import httpx2
 
+from guieval.engines.apis.native import Connection
 from guieval.engines.http.chat_answers import MAX_REPLY_BYTES, whole_answer
-from guieval.engines.http.connections import Connections
 
 _OURS = frozenset({"accept-encoding", "connection", "content-length", "host"})
 """Headers of a request that the connection writes itself."""
@@ -19,14 +19,15 @@ _OF_THE_CONNECTION = frozenset({"connection", "content-encoding", "content-lengt
 
 
 class EngineTransport(httpx2.AsyncBaseTransport):
-    """Sends requests over ``connections``, which stay open: their owner closes them.
+    """Sends requests over the connections of ``connection``, which stay open: their owner closes them.
 
     Raises what :meth:`guieval.engines.http.connections.Connections.exchange` raises, and
     :class:`guieval.engines.http.chat_answers.TryAgain` for an answer that is too large or cannot be unpacked.
     """
 
-    def __init__(self, connections: Connections) -> None:
-        self._connections = connections
+    def __init__(self, connection: Connection) -> None:
+        self._connections = connection.connections
+        self._bodies = connection.bodies
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request once."""
@@ -34,13 +35,15 @@ class EngineTransport(httpx2.AsyncBaseTransport):
         headers["Accept-Encoding"] = "identity"
         url, body = str(request.url), await request.aread()
         answer = await self._connections.exchange(request.method, url, headers, body, MAX_REPLY_BYTES)
+        whole = whole_answer(url, answer.status, answer.headers, answer.data)
+        self._bodies[request.headers.get("x-request-id", "")] = whole
         return httpx2.Response(
             answer.status,
             headers=[pair for pair in answer.headers.items() if pair[0].lower() not in _OF_THE_CONNECTION],
-            content=whole_answer(url, answer.status, answer.headers, answer.data),
+            content=whole,
         )
 
 
-def client(connections: Connections) -> httpx2.AsyncClient:
+def client(connection: Connection) -> httpx2.AsyncClient:
     """The HTTP client of an SDK."""
-    return httpx2.AsyncClient(transport=EngineTransport(connections), trust_env=False)
+    return httpx2.AsyncClient(transport=EngineTransport(connection), trust_env=False)

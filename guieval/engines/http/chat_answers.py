@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from guieval.engines import mean_logprob
 from guieval.engines.http.image_references import Refusal
+from guieval.engines.usage_reports import usage_in, usage_of
 from guieval.journal.served_model import ServedModel
 from guieval.models import Response
-from guieval.steps import Usage, whole_text
+from guieval.steps import whole_text
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -26,6 +27,8 @@ GATEWAY = frozenset({502, 503, 504})
 _ID = re.compile(rb'"id"\s*:\s*"([!#-~]*~[0-9a-f]{8}\.[0-9]+)"')  # a request's name (guieval.engines.with_try), after a prefix
 _LONGEST_NAME = 1000  # characters; of a model, which may be a path
 _LONGEST_FINISH = 100  # characters; the protocol's own reasons to finish have at most 14
+_OUT_OF_CREDIT = ("insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "exceeded_current_quota_error")
+"""Codes of OpenAI's errors, and Moonshot's."""
 _COMPRESSIONS = ("gzip", "x-gzip", "deflate")
 
 
@@ -66,6 +69,14 @@ class TryAgain(Refusal):
 
 def response_in(data: bytes) -> Response:
     """Read the body of a chat completion. Raises :class:`TryAgain` if it holds none, or one that the server broke off."""
+    try:
+        return _response_in(data)
+    except TryAgain as failure:
+        failure.usage = usage_in(data)
+        raise
+
+
+def _response_in(data: bytes) -> Response:
     payload = _read_object(data)
     choices = payload.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
@@ -82,7 +93,7 @@ def response_in(data: bytes) -> Response:
     return whole_response(
         replace(
             response,
-            usage=_usage(payload.get("usage")),
+            usage=usage_of(payload.get("usage")),
             finish_reason=finish if isinstance(finish, str) and len(finish) <= _LONGEST_FINISH else None,
             logprob=_mean_logprob(choices[0].get("logprobs")),
             model=name if isinstance(name := payload.get("model"), str) and 0 < len(name) <= _LONGEST_NAME else None,
@@ -144,12 +155,6 @@ def _is_name(value: Any) -> bool:
     return isinstance(value, str) and len(value) <= _LONGEST_NAME
 
 
-def _usage(value: Any) -> Usage | None:
-    if not isinstance(value, dict):
-        return None
-    return Usage(prompt_tokens=value.get("prompt_tokens"), completion_tokens=value.get("completion_tokens"))
-
-
 def answers_another_request(data: bytes, name: str) -> bool:
     """Whether an answer's id names another request of this client than ``name``; vLLM derives its id from the name."""
     match = _ID.search(data)
@@ -171,6 +176,16 @@ def server_message(data: bytes) -> str:
             break
         payload = next((payload[name] for name in ("error", "message", "detail") if payload.get(name)), "")
     return payload if isinstance(payload, str) else json.dumps(payload)
+
+
+def out_of_credit(data: bytes) -> bool:
+    """Whether an error body says that an account is used up, which no waiting mends (OpenAI sends it with status 429)."""
+    try:
+        payload = _json(data)
+    except (ValueError, RecursionError):
+        return False
+    error = payload.get("error", payload) if isinstance(payload, dict) else None
+    return isinstance(error, dict) and any(error.get(name) in _OUT_OF_CREDIT for name in ("code", "type"))
 
 
 def asked_wait(headers: Mapping[str, str]) -> float | None:

@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -29,6 +30,7 @@ from guieval.engines.http.chat_answers import (
     TryAgain,
     answers_another_request,
     asked_wait,
+    out_of_credit,
     read_models,
     response_in,
     server_message,
@@ -36,15 +38,17 @@ from guieval.engines.http.chat_answers import (
 )
 from guieval.engines.http.chat_body import ChatBody
 from guieval.engines.http.connections import Connections
-from guieval.engines.http.credentials import Secret, api_key, base_url, check_environment_proxies, proxy_url
+from guieval.engines.http.credentials import api_key, base_url, check_environment_proxies, proxy_url
 from guieval.engines.http.image_references import ImageReferences, Refusal, in_bytes
 from guieval.engines.http.patience import Patience
 from guieval.engines.http.refusals import IN_A_ROW, Refusals
 from guieval.engines.http.routing import Router, Server
-from guieval.errors import EngineError, FatalEngineError, UsageError, nearest, one_line
+from guieval.engines.usage_reports import usage_in
+from guieval.errors import EngineError, FatalEngineError, Halted, UsageError, nearest, one_line
 from guieval.journal.run_files import ServedEntry
 from guieval.journal.served_model import ServedModel, same_checkpoint, served_entry
 from guieval.models import ImageForm, Request, Response
+from guieval.redaction import Redaction
 
 RETRIED = frozenset({408, 409, 429})
 """Statuses below 500 after which a request is retried."""
@@ -64,6 +68,7 @@ class OpenAISettings(BaseModel):
     api_key_env: str = Field(
         "OPENAI_API_KEY", description="environment variable that holds the API key, if the server wants one"
     )
+    hidden_key_envs: tuple[str, ...] = Field((), description="variables of further keys that no message may show")
     max_concurrency: int = Field(64, ge=1, description="requests in flight at once, over all servers")
     timeout: float = Field(120.0, gt=0, allow_inf_nan=False, description="limit of one try, from connecting to the last byte")
     max_attempts: int = Field(5, ge=1, description="tries for each request")
@@ -110,14 +115,14 @@ class OpenAIEngine:
         self._references: dict[str, ImageReferences] = {}
         self._key = api_key(settings.api_key_env)
         self._slots = asyncio.Semaphore(settings.max_concurrency)
-        self._secret = Secret(self._key)
+        self._redaction = Redaction.of_variables(settings.api_key_env, *settings.hidden_key_envs)
         proxy = None if settings.proxy is None else proxy_url(settings.proxy)
         if settings.trust_env:
             check_environment_proxies()
         self._router = Router(
             [
-                Server(Connections(url, proxy=proxy, trust_env=settings.trust_env, verify_tls=settings.verify_tls))
-                for url in dict.fromkeys(map(base_url, settings.base_urls))
+                Server(Connections(url, proxy=proxy, trust_env=settings.trust_env, verify_tls=settings.verify_tls, query=query))
+                for url, query in dict.fromkeys(base_url(text, self._redaction) for text in settings.base_urls)
             ],
             self._is_well,
             backoff=settings.backoff,
@@ -218,13 +223,16 @@ class OpenAIEngine:
         """The body that :meth:`_ask` sends, made once for all tries of a request."""
         return ChatBody(request, model)
 
-    async def _ask(self, server: Server, body: Any, name: str) -> Response:
+    async def _ask(self, server: Server, body: Any, request: Request, name: str) -> Response:
         """Send a request to one server once; raises :class:`TryAgain` or :class:`EngineError`."""
         return response_in(await self._try(server, "POST", "/chat/completions", body, name))
 
     async def _answer(self, body: Any, request: Request) -> tuple[Response, int]:
-        """Try until there is an answer; return it with the number of tries that count."""
-        attempt = sent = spared = broken = 0
+        """Try until there is an answer; return it with the number of tries that count.
+
+        A try that has to be paid always counts, so no request is paid more often than there are attempts.
+        """
+        attempt = sent = spared = broken = paid = 0
         server = None
         refusals: dict[Server, EngineError] = {}
         key = request.task.episode_key
@@ -232,12 +240,17 @@ class OpenAIEngine:
             await self._patience.over()
             server = self._router.pick(key, avoid=server, refused=refusals)
             sent += 1
+            billed = len(request.bill.others)
             try:
                 reply = await self._once(server, body, request, sent)
                 for refuser, refusal in refusals.items():
                     self._router.contradicted(refuser, str(refusal))
                 return reply, attempt + 1
             except TryAgain as failure:
+                paid += len(request.bill.others) > billed
+                if paid == self.settings.max_attempts:
+                    raise self._no_answer(self._in_short(str(failure))) from None
+                request.bill.check()
                 elsewhere = spared < len(self._router.servers) and self._router.another_is_up(server)
                 if elsewhere and (failure.gone or (failure.may_be_last and not await self._is_well(server))):
                     self._router.gone(server)
@@ -260,6 +273,9 @@ class OpenAIEngine:
                     self._pace.overloaded()
                 if attempt == self.settings.max_attempts and failure.unsent and not self._patience.reached:
                     raise FatalEngineError(str(self._no_answer(reason)), attempts=attempt) from None
+            except Halted as halted:
+                halted.attempts = attempt + 1
+                raise
             except EngineError as error:
                 error.attempts = attempt + 1
                 refusals[server] = error
@@ -288,10 +304,18 @@ class OpenAIEngine:
         started = time.monotonic()
         try:
             name = with_try(request.request_id, self._nonce, number)
-            reply = await self._ask(server, body, name)
-        except TryAgain as failure:
+            reply = await self._ask(server, body, request, name)
+        except Refusal as failure:
+            if failure.usage is not None:
+                request.bill.add(failure.usage)
+                self._router.paid(server, failure.usage)
+            if not isinstance(failure, TryAgain):
+                self._router.refused(server)
+                raise
             quiet = min(failure.retry_after or 0.0, self.settings.max_retry_after)
             self._router.failed(server, gone=failure.gone, busy=failure.busy, quiet=quiet)
+            raise
+        except Halted:
             raise
         except EngineError:
             self._router.refused(server)
@@ -346,7 +370,7 @@ class OpenAIEngine:
                 name = with_try("discover", self._nonce, attempt)
                 models = read_models(await self._try(server, "GET", "/models", None, name))
                 return [
-                    ServedModel(self._secret.hidden(model.name), model.root and self._secret.hidden(model.root))
+                    ServedModel(self._redaction.response(model.name), model.root and self._redaction.response(model.root))
                     for model in models
                 ]
         except TimeoutError:
@@ -360,11 +384,13 @@ class OpenAIEngine:
         A server may have neither page; the next request will show. Both are checked: a gateway may answer /health by itself,
         and a server whose engine is dead or loading may still list its models.
         """
-        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        headers = self._access(server)
         for url in (server.url.removesuffix("/v1") + "/health", server.url + "/models"):
             try:
                 async with asyncio.timeout(min(_CHECK_TIMEOUT, self.settings.timeout)):
-                    answer = await server.connections.exchange("GET", url, headers, None, _PROBE_BYTES)
+                    answer = await server.connections.exchange(
+                        "GET", url + server.connections.query, headers, None, _PROBE_BYTES
+                    )
             except (TimeoutError, TryAgain, FatalEngineError):
                 return False
             if answer.status in GATEWAY:
@@ -379,17 +405,17 @@ class OpenAIEngine:
         return EngineError(f"no usable answer after {tries}; at last {reason}", attempts=most)
 
     def _finished(self, reply: Response, attempts: int) -> Response:
-        if self._secret.is_short:
-            return replace(reply, attempts=attempts)
-        return replace(
+        hide = self._redaction.response
+        reply = replace(
             reply,
-            text=self._secret.hidden(reply.written),
-            calls=(),
-            reasoning=reply.reasoning and self._secret.hidden(reply.reasoning),
-            finish_reason=reply.finish_reason and self._secret.hidden(reply.finish_reason),
-            model=reply.model and self._secret.hidden(reply.model),
+            finish_reason=reply.finish_reason and hide(reply.finish_reason),
+            model=reply.model and hide(reply.model),
             attempts=attempts,
         )
+        text, reasoning = hide(reply.written), reply.reasoning and hide(reply.reasoning)
+        if (text, reasoning) == (reply.written, reply.reasoning):
+            return reply
+        return replace(reply, text=text, calls=(), reasoning=reasoning, key_removed=True)
 
     def _wait(self, attempt: int, retry_after: float | None) -> float:
         """Seconds before the next try: full jitter, on top of a Retry-After."""
@@ -401,7 +427,7 @@ class OpenAIEngine:
         return min(retry_after, self.settings.max_retry_after) + min(jitter, 1.0)
 
     def _in_short(self, text: str) -> str:
-        return one_line(self._secret.hidden(text))  # redact before cutting, else a part of the key could remain
+        return one_line(self._redaction.message(text))  # redact before cutting, else a part of the key could remain
 
     async def _try(self, server: Server, method: str, path: str, body: ChatBody | None, name: str) -> bytes:
         """As :meth:`_send`, but sent again if the server refuses only the reference to a screenshot."""
@@ -427,17 +453,20 @@ class OpenAIEngine:
         headers = {"Accept": "application/json", "Accept-Encoding": "identity", "X-Request-Id": name}
         if body is not None:
             headers["Content-Type"] = "application/json"
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
+        headers |= self._access(server)
         url = server.url + path
 
         def check(data: bytes) -> None:
             if answers_another_request(data, name):
-                raise TryAgain(f"{url} sent the answer to another request")
+                failure = TryAgain(f"{url} sent the answer to another request")
+                failure.usage = usage_in(data)
+                raise failure
 
         try:
             async with asyncio.timeout(self.settings.timeout):
-                answer = await server.connections.exchange(method, url, headers, body, MAX_REPLY_BYTES, check)
+                answer = await server.connections.exchange(
+                    method, url + server.connections.query, headers, body, MAX_REPLY_BYTES, check
+                )
         except TimeoutError:
             raise TryAgain(f"{url} did not answer within {self.settings.timeout:g} s", slow=True) from None
         status = answer.status
@@ -447,12 +476,21 @@ class OpenAIEngine:
             return data
         raise self._refusal(url, status, answer.headers, data)
 
+    def _access(self, server: Server) -> dict[str, str]:
+        """The headers that hold the key; Azure reads it from one of its own, and Bearer tokens from the other."""
+        if not self._key:
+            return {}
+        azure = (urlsplit(server.url).hostname or "").endswith(".azure.com")
+        return {"Authorization": f"Bearer {self._key}"} | ({"api-key": self._key} if azure else {})
+
     def _refusal(self, url: str, status: int, headers: Mapping[str, str], data: bytes) -> TryAgain | EngineError:
         """The error that an answer with another status than 2xx means."""
         message = self._in_short(server_message(data))
+        if out_of_credit(data):
+            return FatalEngineError(f"{url} says that the account is used up (status {status}): {message}")
         error = self._error(url, status, headers, message)
         if isinstance(error, Refusal):
-            error.status, error.text = status, message
+            error.status, error.text, error.usage = status, message, usage_in(data)
         return error
 
     def _error(self, url: str, status: int, headers: Mapping[str, str], message: str) -> TryAgain | EngineError:

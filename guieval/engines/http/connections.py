@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.request import getproxies, proxy_bypass
 
 from guieval.engines.http.chat_answers import TryAgain
+from guieval.engines.usage_reports import usage_in
 from guieval.errors import FatalEngineError
 
 if TYPE_CHECKING:
@@ -32,10 +33,14 @@ class Answer(NamedTuple):
 
 
 class Connections:
-    """The connections to the server at ``url`` (without a trailing slash). Bound to one event loop from use to close."""
+    """The connections to the server at ``url`` (without a trailing slash). Bound to one event loop from use to close.
 
-    def __init__(self, url: str, *, trust_env: bool, verify_tls: bool, proxy: str | None = None) -> None:
+    ``query`` is what a request adds to every URL: empty, or a question mark and parameters.
+    """
+
+    def __init__(self, url: str, *, trust_env: bool, verify_tls: bool, proxy: str | None = None, query: str = "") -> None:
         self.url = url
+        self.query = query
         proxy = proxy or (_environment_proxy(url) if trust_env else None)
         is_socks = proxy is not None and proxy.startswith("socks")
         self._socks = proxy if is_socks else None
@@ -61,12 +66,12 @@ class Connections:
 
         if self._session is None:
             self._session = self._open()
+        chunks: list[bytes] = []
         try:
             async with self._session.request(
                 method, url, headers=headers, data=body, proxy=self._proxy, allow_redirects=False
             ) as response:
                 protocol: Any = response._protocol  # it is released with the last byte, before ``check``
-                chunks: list[bytes] = []
                 size = 0
                 async for chunk in response.content.iter_any():
                     chunks.append(chunk)
@@ -77,7 +82,9 @@ class Connections:
         except (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError) as error:
             raise _unreachable(url, self.url, error) from None
         except (aiohttp.ClientError, ValueError) as error:
-            raise TryAgain(f"the connection to {url} broke ({str(error) or type(error).__name__})", gone=True) from None
+            failure = TryAgain(f"the connection to {url} broke ({str(error) or type(error).__name__})", gone=True)
+            failure.usage = usage_in(b"".join(chunks))
+            raise failure from None
         try:
             check(answer.data)
         except BaseException:

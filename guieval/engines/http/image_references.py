@@ -18,6 +18,7 @@ from typing import TypeAlias, TypeVar
 from urllib.parse import quote
 
 from guieval.data.screenshots import Screenshot
+from guieval.steps import Usage
 
 # messages of vLLM 0.32; it sends the second and third with status 500 for a file that it cannot find or open
 _NO_FILES = re.compile(r"local[ _-](media|files?)|No such file|Permission denied|must be either a HTTP", re.IGNORECASE)
@@ -32,10 +33,14 @@ Answer = TypeVar("Answer")
 
 
 class Refusal(Exception):
-    """A server's answer that is not a success: its ``status`` (``None`` without an answer) and its ``text``."""
+    """A server's answer that is not a success: its ``status`` (``None`` without an answer) and its ``text``.
+
+    ``usage`` are the tokens that have to be paid for it, where it states any.
+    """
 
     status: int | None = None
     text: str = ""
+    usage: Usage | None = None
 
 
 @dataclass(frozen=True)

@@ -170,10 +170,14 @@ class Router:
         server.seconds += seconds
         server.latencies[math.ceil(math.log(max(seconds, 1e-6), _FINENESS))] += 1
         if usage is not None:
-            server.prompt_tokens += usage.prompt_tokens or 0
-            server.completion_tokens += usage.completion_tokens or 0
+            self.paid(server, usage)
         server.contradicted = 0
         self.alive(server)
+
+    def paid(self, server: Server, usage: Usage) -> None:
+        """A response was received whose tokens have to be paid, be it the answer or not."""
+        server.prompt_tokens += usage.prompt_tokens or 0
+        server.completion_tokens += usage.completion_tokens or 0
 
     def refused(self, server: Server) -> None:
         """A healthy server refused a request."""

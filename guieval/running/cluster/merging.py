@@ -162,6 +162,7 @@ class Merger:
         if position in episode.failed:
             self._forget_failure(episode, position)
         self.progress.count(record)
+        self.progress.tokens.add(record)
         self._note(record, digest, offset)
         if record.finished:
             shard.agreed[key] = position + 1

@@ -40,7 +40,9 @@ class Answered:
         """Where the record lies of a step that has some of its samples."""
         for offset, record in self._records.with_offsets():
             self.tally.add(record)
-            if run.mode.name != ONLINE:  # the replies of tasks are beside the journal
+            if run.mode.name == ONLINE:  # the replies of tasks are beside the journal
+                self.tokens.add_others(record)
+            else:
                 self.tokens.add(record)
             self._note(offset, record)
 

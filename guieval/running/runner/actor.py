@@ -113,7 +113,11 @@ class Actor:
     ) -> Sample:
         environment_task = self.tasks.named(task)
         most = self.tasks.steps(environment_task)
-        asker = replace(self.asker, sampling=self.asker.sampling[number : number + 1])
+
+        def lost(record: StepRecord) -> None:
+            self.asker.lost(StepRecord(task=task, samples=record.samples))
+
+        asker = replace(self.asker, sampling=self.asker.sampling[number : number + 1], lost=lost)
         observation = await self._within(device.reset(environment_task, self.seed + number), "to begin a task")
         played = Attempt(task, most)
         while not played.steps or not played.over(observation):
@@ -173,6 +177,8 @@ def _step(
         executed=bool(carried_out(sample)),
         error=sample.error,
         usage=sample.usage,
+        other_usage=sample.other_usage,
+        key_removed=sample.key_removed,
         finish_reason=sample.finish_reason,
         seconds=sample.seconds,
     )

@@ -10,6 +10,7 @@ from guieval.errors import one_line
 from guieval.models import ABCModel
 from guieval.models.frame_audit import FrameWatch
 from guieval.models.response import how_ended
+from guieval.redaction import HIDDEN
 from guieval.steps import Sample, StepRecord
 
 LOOKED_AT = 20
@@ -25,6 +26,7 @@ class AnswerWatch:
         self._replies = ReplyWatch()
         self._withheld: Counter[str] = Counter()
         self._in_reasoning = 0
+        self._with_key = 0
 
     def add(self, record: StepRecord) -> list[str]:
         """Take in one more record; the warnings that it gives rise to."""
@@ -32,6 +34,7 @@ class AnswerWatch:
         for sample in record.samples:
             self._withheld.update([sample.finish_reason or ""] if how_ended(sample.finish_reason) == "filter" else [])
             self._in_reasoning += sample.in_reasoning
+            self._with_key += sample.key_removed
         frame = self._frames.add(record.task, record.sample)
         warnings = [] if unreadable is None else [unreadable]
         return warnings if frame is None else [*warnings, f"{frame}: guieval audit {self._directory}"]
@@ -44,6 +47,11 @@ class AnswerWatch:
             f"the server's filter ended {counted(count, 'response')} ({reason}), which count as the model's"
             for reason, count in sorted(self._withheld.items())
         ]
+        if self._with_key:
+            warnings.append(
+                f"{counted(self._with_key, 'response')} held the API key, in whose place {HIDDEN} stands, also where the "
+                "action was read; the steps are marked (key_removed)"
+            )
         if self._in_reasoning:
             warnings.append(
                 f"{counted(self._in_reasoning, 'response')} had an empty text and stood in the reasoning field, from which the "

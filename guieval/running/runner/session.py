@@ -11,12 +11,13 @@ from contextlib import suppress
 
 from guieval.data.benchmark import EpisodeRef
 from guieval.engines import ReportsServers
-from guieval.errors import DataError, EngineError, FatalEngineError
+from guieval.errors import DataError, EngineError, FatalEngineError, JournalError
 from guieval.history import HistoryEntry, recalled, reference_entry, reference_history
 from guieval.journal import Journal
 from guieval.models import Engine
 from guieval.online.tasks import EnvironmentTasks
-from guieval.online.trajectory import Trajectories
+from guieval.online.trajectory import Trajectories, TrajectoryStep
+from guieval.redaction import Redaction
 from guieval.running.progress import Load, Progress, RunOutcome
 from guieval.running.resolve import ResolvedRun, load_episode
 from guieval.running.resume.answered import Answered
@@ -101,7 +102,7 @@ class Session:
         )
         self._threads = ThreadPoolExecutor(min(4, (os.cpu_count() or 1) + 1), thread_name_prefix="images")
         online = isinstance(run.benchmark, EnvironmentTasks)
-        self._trajectories = Trajectories(journal.directory, progress.tokens.count) if online else None
+        self._trajectories = Trajectories(journal.directory, self._count_earlier) if online else None
         self._asker = self._make_asker()
         self._workers = Workers()
         self._changed = asyncio.Event()
@@ -121,7 +122,7 @@ class Session:
             if self._answered.has_work():
                 await self._prepare()
             self._on_progress(self._progress)
-            self._workers.fill(self._gate.limit, self._work)
+            self._workers.fill(self._wanted, self._work)
             await self._workers.done()
         except asyncio.CancelledError:
             if not self._stopped:
@@ -179,7 +180,7 @@ class Session:
 
     async def _work(self) -> None:
         while not self._stopped and not self._scheduler.exhausted and not self._halted():
-            if self._workers.dismisses(self._gate.limit):
+            if self._workers.dismisses(self._wanted):
                 break
             taken = self._scheduler.take()
             if taken is None:
@@ -195,7 +196,7 @@ class Session:
             self._take_in(active, record)
             self._changed.set()
             if not self._scheduler.exhausted and self._progress.halted is None:
-                self._workers.fill(self._gate.limit, self._work)
+                self._workers.fill(self._wanted, self._work)
             await asyncio.sleep(0)  # an engine may answer without ever waiting; a signal must get through even so
         self._changed.set()
 
@@ -227,6 +228,17 @@ class Session:
         self._on_progress(self._progress)
         if self._gives_up:
             self._stop()
+
+    def _give_up_step(self, record: StepRecord) -> None:
+        """Record what was paid for a step that is not answered any more; its tokens are counted already."""
+        with suppress(JournalError):  # which may be what ends the run
+            self._journal.append(record)
+            self._answered.tally.add(record)
+
+    def _count_earlier(self, step: TrajectoryStep) -> None:
+        self._progress.tokens.count(step.usage)
+        for usage in step.other_usage:
+            self._progress.tokens.count_other(usage)
 
     def _activate(self, ref: EpisodeRef) -> ActiveEpisode | None:
         """Load an episode whose turn has come; ``None`` where nothing of it is left, or where it is left to others."""
@@ -267,6 +279,12 @@ class Session:
         return self._run.mode.stop == "never" or record.sample.outcome.exact_match or record.patch is not None
 
     @property
+    def _wanted(self) -> int:
+        """How many steps to work on at once; one under a budget, until a response has shown what they cost."""
+        unknown = self._run.config.budget is not None and not self._progress.tokens.answers
+        return 1 if unknown else self._gate.limit
+
+    @property
     def _gives_up(self) -> bool:
         most = self._run.answering.give_up_after
         return most is not None and self._progress.in_a_row >= most
@@ -297,6 +315,10 @@ class Session:
             thoughts=run.thoughts,
             thought_images=None if run.thoughts is None else images(run.thoughts),
             fixed=run.fixed,
+            tokens=self._progress.tokens,
+            halted=lambda: self._progress.halted if self._halted() else None,
+            lost=self._give_up_step,
+            redaction=Redaction.of_variables(run.config.api_key_env, run.config.patch_api_key_env),
         )
         if trajectories is None:
             return asker

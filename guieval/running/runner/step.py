@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from guieval.data.screenshots import FileDigest, Screenshot
@@ -17,19 +17,25 @@ from guieval.errors import EngineError, FatalEngineError, ScreenshotError
 from guieval.evaluation import ActionEvaluator
 from guieval.history import HistoryEntry
 from guieval.history.modes import Mode, after
-from guieval.models import ABCModel, Engine, ImageRef, Request, Response
+from guieval.models import ABCModel, Bill, Engine, ImageRef, Request, Response
 from guieval.models.patch_thoughts import off_policy_input, on_policy_input, read_thought, unbound
 from guieval.models.scored_response import failed_sample, read_response
+from guieval.redaction import Redaction
 from guieval.running.fixed_thoughts import FixedThoughts
 from guieval.running.runner.image_cache import ImageLoader
 from guieval.running.runner.task_pool import Gate
-from guieval.steps import Patch, PatchedBy, Sample, StepRecord, StepTaskModel
+from guieval.steps import Patch, PatchedBy, Sample, StepRecord, StepTaskModel, Usage
+from guieval.telemetry.costs import Tokens
 
 
 @dataclass
 class Asked:
-    """Facts learned while a step ran: the names that replies give their model, and the screenshot's digest."""
+    """Facts learned while a step ran: the names that replies give their model, the screenshot's digest, and what it cost.
 
+    ``bill`` is that of all its requests: the responses that were received so far, answers among them.
+    """
+
+    bill: Bill
     models: dict[str, None] = field(default_factory=dict)
     screen: FileDigest | None = None
 
@@ -40,6 +46,10 @@ class Asker:
 
     ``sampling`` are the request parameters of each sample of a step. ``thoughts`` writes the thoughts of off-policy patches,
     and takes its screenshots from ``thought_images``. ``fixed`` are the thoughts that the model is made to think.
+
+    ``tokens`` are those of every response, counted when it is received. ``halted`` says why a step that was paid for may not be
+    requested again. ``lost`` is called with the record of a step that was paid for and is given up, because the run ends.
+    ``redaction`` removes the keys from messages.
     """
 
     model: ABCModel
@@ -52,6 +62,10 @@ class Asker:
     thoughts: Engine | None = None
     thought_images: ImageLoader | None = None
     fixed: FixedThoughts | None = None
+    tokens: Tokens = field(default_factory=Tokens)
+    halted: Callable[[], str | None] = lambda: None
+    lost: Callable[[StepRecord], None] = lambda record: None
+    redaction: Redaction = field(default_factory=lambda: Redaction(()))
 
     async def answer(
         self,
@@ -67,8 +81,27 @@ class Asker:
         ``patched`` steps of the episode were patched before; ``last`` says that no step of it comes after this one. ``earlier``
         are samples that an earlier session had answered under the same past, by their index: only the others are requested.
         """
-        earlier = earlier or {}
-        asked = Asked()
+        asked = Asked(Bill())
+        try:
+            return await self._record(task, past, earlier or {}, asked, patched=patched, last=last)
+        except (FatalEngineError, asyncio.CancelledError) as ended:
+            if asked.bill.others:  # the run is at its end, and what was paid must be on record
+                why = f": {ended}" if str(ended) else ""
+                others = tuple(asked.bill.others)
+                sample = failed_sample("generate", f"the run ended before this step was answered{why}", other_usage=others)
+                self.lost(StepRecord(task=task, history=tuple(entry.origin for entry in past), samples=(sample,)))
+            raise
+
+    async def _record(
+        self,
+        task: StepTaskModel,
+        past: Sequence[HistoryEntry],
+        earlier: Mapping[int, Sample],
+        asked: Asked,
+        *,
+        patched: int,
+        last: bool,
+    ) -> StepRecord:
         samples = await self._samples(task, past, earlier, asked)
         if len(samples) < len(self.sampling):  # nothing could be asked, and the samples at hand stay where they are
             earlier = {}
@@ -87,22 +120,29 @@ class Asker:
             return record
         if after(record.sample.outcome.exact_match, patched, self.mode.patch) != "patch":
             return record
-        return await self._patch(record, past, last=last)
+        return await self._patch(record, past, asked, last=last)
 
-    async def _patch(self, record: StepRecord, past: Sequence[HistoryEntry], *, last: bool) -> StepRecord:
+    async def _patch(self, record: StepRecord, past: Sequence[HistoryEntry], asked: Asked, *, last: bool) -> StepRecord:
         """A mismatched step with its patch; as one without an answer, to be asked again, where the thought cannot be had."""
         method = self.mode.patch.method
         assert method != "none"  # it allows no patch
         task = record.task
         if method == "thought-free" or last:  # whose thought nobody would see
             return record.model_copy(update={"patch": Patch(method=method)})
-        thought = await self._thought(method, task, past)
+        bill = self._bill(asked) if method == "on-policy" else Bill()  # tokens of an auxiliary model have another price
+        thought = await self._thought(method, task, past, bill)
+        first, others = record.sample, {"other_usage": (*record.sample.other_usage, *bill.others)}
         if isinstance(thought, Patch):
-            return record.model_copy(update={"patch": thought})
-        thought = thought.model_copy(update={"usage": record.sample.usage})  # what the answer itself cost was paid all the same
+            if method == "on-policy":
+                self._count(asked, thought.usage)
+            samples = (first.model_copy(update=others), *record.samples[1:])
+            return record.model_copy(update={"patch": thought, "samples": samples})
+        thought = thought.model_copy(update={"usage": first.usage, **others})  # what the answer cost was paid all the same
         return record.model_copy(update={"samples": (thought, *record.samples[1:])})
 
-    async def _thought(self, method: PatchedBy, task: StepTaskModel, past: Sequence[HistoryEntry]) -> Patch | Sample:
+    async def _thought(
+        self, method: PatchedBy, task: StepTaskModel, past: Sequence[HistoryEntry], bill: Bill
+    ) -> Patch | Sample:
         about = "the thought of its patch: "
         policy = self.model if method == "on-policy" else None
         try:
@@ -120,7 +160,7 @@ class Asker:
             return loaded
         name = request_id(task.key, len(self.sampling))  # after those of the samples
         async with self.gate:
-            reply = await _reply(ask, Request(prepared, loaded, sampling, name, task), about=about)
+            reply = await self._reply(ask, Request(prepared, loaded, sampling, name, task, bill), about=about)
         if isinstance(reply, Sample):
             return reply
         try:
@@ -146,7 +186,7 @@ class Asker:
         shown = {image.task.screenshot: screenshot for image, screenshot in zip(wanted, loaded, strict=False)}
         asked.screen = shown[task.screenshot].original if task.screenshot in shown else None
         requests = [
-            Request(prepared, loaded, sampling, request_id(task.key, number), task)
+            Request(prepared, loaded, sampling, request_id(task.key, number), task, self._bill(asked))
             for number, sampling in enumerate(self.sampling)
             if number not in earlier
         ]
@@ -163,12 +203,41 @@ class Asker:
     async def _sample(self, request: Request, asked: Asked) -> Sample:
         async with self.gate:
             started = time.monotonic()
-            reply = await _reply(self._generate, request)
+            reply = await self._reply(self._generate, request)
+        others = tuple(request.bill.others)
         if isinstance(reply, Sample):
-            return reply
+            return reply.model_copy(update={"other_usage": others})
+        self._count(asked, reply.usage)
         if reply.model is not None:
             asked.models[reply.model] = None
+        reply = replace(reply, other_usage=(*reply.other_usage, *others))
         return read_response(self.model, self.evaluator, request.task, reply, seconds=round(time.monotonic() - started, 4))
+
+    async def _reply(
+        self, ask: Callable[[Request], Awaitable[Response]], request: Request, *, about: str = ""
+    ) -> Response | Sample:
+        """The answer to a request, or the failed sample that says why there is none."""
+        try:
+            return await ask(request)
+        except FatalEngineError:
+            raise
+        except EngineError as error:
+            return failed_sample("generate", self.redaction.message(f"{about}{error}"), attempts=error.attempts)
+        except Exception as error:  # an adapter may answer by itself, in any way
+            return failed_sample("generate", self.redaction.message(f"{about}{type(error).__name__}: {error}"))
+
+    def _bill(self, asked: Asked) -> Bill:
+        """The bill of one of a step's requests."""
+
+        def count(usage: Usage) -> None:
+            self.tokens.count_other(usage)
+            asked.bill.add(usage)
+
+        return Bill(count, self.halted)
+
+    def _count(self, asked: Asked, usage: Usage | None) -> None:
+        self.tokens.count(usage)
+        asked.bill.add(usage or Usage())
 
     async def _generate(self, request: Request) -> Response:
         return await self.model.generate(request, self.engine)
@@ -186,15 +255,3 @@ async def _load(
         return failed_sample("screenshot", f"{about}{error}")
     except Exception as error:  # an image that cannot be made: an adapter may ask for a size beyond memory
         return failed_sample("prepare", f"{about}{type(error).__name__}: {error}")
-
-
-async def _reply(ask: Callable[[Request], Awaitable[Response]], request: Request, *, about: str = "") -> Response | Sample:
-    """The answer to a request, or the failed sample that says why there is none."""
-    try:
-        return await ask(request)
-    except FatalEngineError:
-        raise
-    except EngineError as error:
-        return failed_sample("generate", f"{about}{error}", attempts=error.attempts)
-    except Exception as error:  # an adapter may answer by itself, in any way
-        return failed_sample("generate", f"{about}{type(error).__name__}: {error}")

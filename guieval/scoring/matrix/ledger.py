@@ -158,7 +158,7 @@ class Ledger:
             return
         self._rank[row], self._number[row] = rank, number
         self._samples[row], self._drawn[row] = len(answered), len(samples)
-        usages = [sample.usage for sample in samples if sample.usage is not None]
+        usages = [usage for sample in samples if (usage := sample.paid) is not None]
         self._prompt_tokens[row] = total_known(usage.prompt_tokens for usage in usages)
         self._completion_tokens[row] = total_known(usage.completion_tokens for usage in usages)
         self._many.pop(row, None)

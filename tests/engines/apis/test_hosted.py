@@ -15,7 +15,7 @@ from guieval.engines.apis.hosted import HostedEngine
 from guieval.engines.apis.native import zoomed
 from guieval.engines.http.chat_completions import OpenAISettings
 from guieval.errors import EngineError, FatalEngineError, UsageError
-from guieval.models import END_TURN, Response
+from guieval.models import END_TURN, Bill, Response
 from guieval.models.response import Call
 from guieval.running.engine_choice import native_api
 from guieval.steps import Usage
@@ -73,7 +73,13 @@ def sleeps() -> Sleeps:
 
 
 @pytest.fixture
-def ask(kind: str, make_request: MakeRequest, sleeps: Sleeps) -> Callable[..., Response]:
+def bills() -> list[Bill]:
+    """The bills of the requests so far."""
+    return []
+
+
+@pytest.fixture
+def ask(kind: str, make_request: MakeRequest, sleeps: Sleeps, bills: list[Bill]) -> Callable[..., Response]:
     """Ask one question of a server; the waits between tries are not waited for."""
 
     def ask(
@@ -90,6 +96,7 @@ def ask(kind: str, make_request: MakeRequest, sleeps: Sleeps) -> Callable[..., R
         request = make_request(
             "Click on the button.", images=[screenshot()], extra={**TOOLS[kind], **(extra or {})}, sampling=sampling
         )
+        bills.append(request.bill)
         return past_hangs(asked(engine, request), hung, 20.0)[0]
 
     return ask
@@ -130,12 +137,14 @@ def test_a_turn_without_a_call_is_marked(kind: str, ask: Callable[..., Response]
         assert ask(server.base_url).text == f"All done.\n{END_TURN}"
 
 
-def test_a_model_that_looks_is_shown_the_screen_and_asked_again(kind: str, ask: Callable[..., Response]) -> None:
+def test_a_model_that_looks_is_shown_the_screen_and_asked_again(
+    kind: str, ask: Callable[..., Response], bills: list[Bill]
+) -> None:
     with mock(kind, looks=2) as server:
         reply = ask(server.base_url, extra={"looks": 3})
         requests = server.requests
     assert reply.text.count(f'"name": "{LOOK[kind]}"') == 2 and reply.text.endswith(called(CLICK[kind]))
-    assert reply.usage == Usage(prompt_tokens=9000, completion_tokens=180), "every answer is paid for"
+    assert reply.usage == WHOLE and bills[-1].others == [WHOLE, WHOLE], "every answer is paid for"
     assert [request.body.count(screenshot().base64[:60]) for request in requests] == [1, 2, 3]
     assert reply.attempts == 1
 
@@ -203,13 +212,11 @@ def test_a_failure_is_one_sentence_and_ends_its_step_or_the_run(
     assert isinstance(caught.value, FatalEngineError) == fatal
 
 
-def test_the_tokens_of_a_step_are_unknown_where_those_of_one_answer_are() -> None:
-    from guieval.engines.apis.hosted import _sum
-
-    known, unknown = Usage(prompt_tokens=3000, completion_tokens=60), Usage(prompt_tokens=3000)
-    assert _sum([known, known]) == Usage(prompt_tokens=6000, completion_tokens=120)
-    assert _sum([known, unknown]) == Usage(prompt_tokens=6000)
-    assert _sum([known, None]) == Usage()
+def test_a_look_of_an_attempt_that_failed_is_paid_as_well(kind: str, ask: Callable[..., Response], bills: list[Bill]) -> None:
+    with mock(kind, looks=1, first_faults=("", "529")) as server:
+        reply = ask(server.base_url, extra={"looks": 3})
+    assert reply.attempts == 2 and reply.usage == WHOLE
+    assert bills[-1].others == [WHOLE, WHOLE], "of the attempt that failed, and of the one that did not"
 
 
 def test_a_refused_tool_ends_the_run_in_one_sentence(kind: str, ask: Callable[..., Response]) -> None:

@@ -29,9 +29,9 @@ from guieval.engines.concurrency import AdaptiveConcurrency
 from guieval.engines.http.chat_answers import MAX_REPLY_BYTES, asked_wait
 from guieval.engines.http.chat_body import chat_body
 from guieval.engines.http.chat_completions import OpenAIEngine
-from guieval.engines.http.credentials import Secret
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.models import ImageRef, Message, ModelInput, Request, Response
+from guieval.redaction import Redaction
 from guieval.steps import Usage
 from guieval.testing.mock_server import MockServer
 from tests.engines.asking import Sleeps, ask, ask_all, asked, engine_for, listening, mock
@@ -535,34 +535,46 @@ def test_base64_of_the_key_is_hidden_also_where_it_is_changed(
 
 @given(st.text(max_size=60))
 def test_a_text_without_the_key_stays_as_it_is(text: str) -> None:
-    assert Secret(KEY).hidden(text) == text
+    assert Redaction([KEY]).message(text) == text
 
 
 @given(st.text(st.sampled_from("\\n \n%25u0073k-ab"), max_size=40), st.text(st.sampled_from("\\n \n%25u0073k-ab"), max_size=40))
 def test_the_key_itself_is_hidden_among_anything(before: str, after: str) -> None:
-    assert KEY not in Secret(KEY).hidden(f"{before} {KEY} {after}")
+    assert KEY not in Redaction([KEY]).message(f"{before} {KEY} {after}")
 
 
 @every_row("before", ["%", "%25", "\\u00", "\\u0", "\ud800", "%ff"])
 def test_what_looks_like_the_beginning_of_an_escape_does_not_show_the_key_after_it(before: str) -> None:
     for encoded in (KEY, KEY.encode().hex(), quote(KEY[:-1]) + f"%{ord(KEY[-1]):x}"):
-        assert Secret(KEY).hidden(f"{before}{encoded}|") == f"{before}[API key]|"
+        assert Redaction([KEY]).message(f"{before}{encoded}|") == f"{before}[API key]|"
 
 
 @every_row("unit", ["%41", "\\u0041", "\\n", "%25", "%", f"{KEY}%41", broken(KEY), KEY[:-1], "s\\", "s "])
 def test_the_time_to_hide_the_key_is_no_way_to_hold_a_run_up(unit: str) -> None:
-    secret = Secret(KEY)
+    redaction = Redaction([KEY])
     text = unit * (MAX_REPLY_BYTES // len(unit)) + quote(f"/{KEY}", safe="").replace("a", "%61")
     began = time.process_time()
-    hidden = secret.hidden(text)
+    hidden = redaction.message(text)
     assert time.process_time() - began < 0.5
     assert hidden.endswith("[API key]")
     assert KEY not in hidden
 
 
-def test_a_placeholder_key_leaves_replies_alone(make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "EMPTY")
-    assert ask_raw([completion({"content": "the cart is EMPTY"})], make_request()).text == "the cart is EMPTY"
+@every_row("key", ["EMPTY", "x", "anything", "the cart", "token-abc123", "k" * 20, "sk-no-key-required", "cart"])
+def test_a_placeholder_key_leaves_responses_alone(key: str, make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    text = f"the cart of x is EMPTY, search anything but {key}"
+    reply = ask_raw([completion({"content": text, "reasoning_content": text}, model=key)], make_request())
+    assert (reply.text, reply.reasoning, reply.model, reply.key_removed) == (text, text, key, False)
+
+
+def test_a_response_that_held_the_key_is_marked(make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    call = {"function": {"name": "type", "arguments": {"text": KEY}}}
+    for message in ({"content": KEY}, {"content": "x", "reasoning_content": KEY}, {"content": None, "tool_calls": [call]}):
+        reply = ask_raw([completion(message)], make_request())
+        assert reply.key_removed and KEY not in f"{reply.written}{reply.reasoning}"
+    assert not ask_raw([completion({"content": KEY[:-1]})], make_request()).key_removed
 
 
 def test_the_key_comes_from_the_variable_named(make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch) -> None:

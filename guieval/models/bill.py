@@ -1,0 +1,32 @@
+"""What a request costs beside its answer: every response that is received has to be paid, whether it can be used or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from guieval.errors import Halted
+from guieval.steps import Usage
+
+
+@dataclass
+class Bill:
+    """The token usage of each response to one request that is not its answer, in the order in which they came.
+
+    An engine adds to it: an attempt that came back and could not be used, a look of a computer-use model. ``count`` is told of
+    each at once. ``halted`` says why no more may be sent, in one sentence, and is ``None`` while more may be.
+    """
+
+    count: Callable[[Usage], None] = lambda usage: None
+    halted: Callable[[], str | None] = lambda: None
+    others: list[Usage] = field(default_factory=list)
+
+    def add(self, usage: Usage) -> None:
+        """One more response was received."""
+        self.others.append(usage)
+        self.count(usage)
+
+    def check(self) -> None:
+        """Raise :class:`guieval.errors.Halted` if no more may be sent for a request that was paid for already."""
+        if self.others and (reason := self.halted()) is not None:
+            raise Halted(f"this step was paid for {len(self.others)} times and not asked again: {reason}")
