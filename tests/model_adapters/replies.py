@@ -295,7 +295,9 @@ def _difference(message: Stated, action: Action, model: ABCModel, task: Any) -> 
 
 
 def _type(action: Action) -> str:
-    return f"UNSUPPORTED {action.name}" if isinstance(action, Unsupported) else action.type
+    if isinstance(action, Unsupported):
+        return f"{action.known} without its place" if action.known else f"UNSUPPORTED {action.name}"
+    return action.type
 
 
 def kind(reason: str) -> str:
@@ -304,7 +306,7 @@ def kind(reason: str) -> str:
     return re.sub(r"-?\d[\d.,e+-]*", "#", short)[:110]
 
 
-_OUTSIDE = "CLICK there, unparseable here: the reply's point (# #) lies outside the # x # frame '…'"
+_OUTSIDE = "CLICK there, CLICK without its place here"
 EXPLAINED: dict[str, dict[str, str]] = {
     "qwen2_5_vl": {_OUTSIDE: "the source takes a point right of the screen's edge as it is, and counts it wrong"},
     "qwen2_vl": {

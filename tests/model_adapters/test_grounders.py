@@ -14,6 +14,7 @@ from guieval.steps import Setting
 from tests.rows import every_row
 
 from .steps import adapter, past, step
+from .tables import refusal
 
 SIZE = (1960, 1120)  # both sides are multiples of 28, so the resize changes nothing
 MIDDLE = Point(500.0, 500.0)
@@ -66,8 +67,7 @@ def test_the_first_place_of_a_reply_is_a_click(name: str, text: str, setting: Se
     ],
 )
 def test_replies_without_a_place_on_the_screen_are_refused(name: str, text: str) -> None:
-    with pytest.raises(ParseError):
-        read(name, text)
+    assert refusal(adapter(name), step(screenshot_size=SIZE, setting="grounding"), text)
 
 
 @every_row("name", GROUNDERS)

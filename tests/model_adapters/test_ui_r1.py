@@ -1,9 +1,11 @@
 from __future__ import annotations
 
-from guieval.actions import Open, Point, Press, Scroll, Type
+from typing import Any
+
+from guieval.actions import ActionType, Open, Point, Press, Scroll, Type, Unsupported
 from guieval.registry import load_model
 
-from .steps import CLICK, GROUNDING, adapter, outside
+from .steps import CLICK, GROUNDING, adapter
 from .tables import means, reads, refuses, writes
 
 MODEL = adapter("ui_r1")
@@ -44,13 +46,21 @@ test_tolerances = means(
     ("special token and trailing prose", f"<answer>{WHOLE}</answer><|im_end|> That is it."),
 )
 
+PROBLEMS = {"SCROLL": "it has no direction", "OPEN": "it names no app", "TYPE": "it states no text"}
+
+
+def typed(known: ActionType, name: str, **arguments: Any) -> Unsupported:
+    """An action of which the prompt asks for the type alone."""
+    return Unsupported(name=name, arguments=arguments, known=known, problem=PROBLEMS[known])
+
+
 test_what_the_format_can_say = reads(
     MODEL,
     ("{'action': 'navigate_back', 'coordinate': [0, 0]}", Press(button="BACK")),
-    ("{'action': 'scroll', 'coordinate': [0, 0]}", outside("scroll", coordinate=[0, 0])),
-    ("{'action': 'scroll', 'direction': 'up'}", outside("scroll", direction="up")),
-    ("{'action': 'open_app'}", outside("open_app")),
-    ("{'action': 'input_text', 'coordinate': [0, 0]}", outside("input_text", coordinate=[0, 0])),
+    ("{'action': 'scroll', 'coordinate': [0, 0]}", typed("SCROLL", "scroll", coordinate=[0, 0])),
+    ("{'action': 'scroll', 'direction': 'up'}", typed("SCROLL", "scroll", direction="up")),
+    ("{'action': 'open_app'}", typed("OPEN", "open_app")),
+    ("{'action': 'input_text', 'coordinate': [0, 0]}", typed("TYPE", "input_text", coordinate=[0, 0])),
     ("{'action': 'open_app', 'app_name': 'Maps'}", Open(app="Maps")),
     ("{'action': 'input_text', 'text': 'hello'}", Type(text="hello")),
     wrap=lambda action: f"<think> a </think> <answer>[{action}]</answer>",
