@@ -1,12 +1,11 @@
-"""The ``computer_use`` calls that models made from Qwen-VL share: the wheel, keys and waiting, and how a call is written."""
+"""The ``computer_use`` calls that models made from Qwen-VL share: keys and waiting, and how a call is written."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from guieval.actions import Action, ActionSpace, Direction, Press, Scroll, Wait
-from guieval.errors import ParseError
+from guieval.actions import Action, ActionSpace, Press, Scroll, Wait
 from guieval.frames import Frame
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
@@ -21,27 +20,6 @@ class UpAndDown(ActionSpace):
 
     def __contains__(self, action: Action) -> bool:
         return super().__contains__(action) and not (isinstance(action, Scroll) and action.direction in ("left", "right"))
-
-
-def wheel(positive: Direction, negative: Direction, step: int, *place: str) -> calls.Form:
-    """A turn of the wheel by ``pixels``: the finger's direction for a positive and a negative number, and the number that is
-    written. ``place`` names the argument with the place, where the family has one."""
-
-    def read(call: calls.Arguments) -> Action:
-        try:
-            pixels = float(call.needed("pixels"))
-        except (TypeError, ValueError, OverflowError):
-            pixels = 0.0
-        if not abs(pixels) > 0:
-            raise ParseError(f"{call.name} has {call.values['pixels']!r:.80} as 'pixels'")
-        point = call.point(*place) if place and call.found(*place) is not None else calls.MIDDLE
-        return Scroll(point=point, direction=positive if pixels > 0 else negative)
-
-    def write(action: Scroll, writing: calls.Writing) -> dict[str, Any] | None:
-        sign = {positive: 1, negative: -1}.get(action.direction)
-        return None if sign is None else {"pixels": sign * step}
-
-    return calls.Form(Scroll, read, write)
 
 
 def keys(enter: str) -> calls.Form:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from guieval.actions import Action, ActionSpace, Answer, Stop, executable
+from guieval.actions import BUTTONS, Action, ActionSpace, Answer, Stop, executable
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry, describe
 from guieval.models import Message, ParsedResponse, Part
@@ -29,7 +29,7 @@ class MobileAgentModel(tools.QwenToolsModel):
 
     table = CALLS
     fixed_frame = PER_1000
-    action_space = ActionSpace()
+    action_space = ActionSpace(buttons=frozenset(BUTTONS))
     step_label: ClassVar[str]
     """The text before an older step's number in the request."""
     answer_ends: ClassVar[bool] = False

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 from guieval.actions import (
     Action,
     Click,
-    Direction,
     DoubleClick,
     Drag,
     Hotkey,
@@ -25,15 +24,12 @@ from guieval.actions import (
     Scroll,
     StopStatus,
     Wait,
-    wheel_distance,
 )
 from guieval.errors import ParseError
 from guieval.frames import Frame, Size
 from guieval.parsing import call_tables as calls
 from guieval.steps import whole_text
 
-NOTCHES = 5
-"""How far a scroll without a distance is written to turn the wheel; offline, the direction alone is evaluated."""
 _MODULES = ("pyautogui", "computer", "time")
 _XY = ("x", "y")
 POSITIONS: dict[str, tuple[str, ...]] = {
@@ -178,24 +174,6 @@ def _press(call: calls.Arguments) -> Action:
     return calls.ENTER if keys[0].lower() in ("enter", "return") else call.unsupported(Hotkey(keys=keys))
 
 
-def _wheel(positive: Direction, negative: Direction) -> calls.Form:
-    """A turn of the wheel, positive or negative, as the finger's direction."""
-
-    def read(call: calls.Arguments) -> Action:
-        clicks = call.needed("clicks", "amount", "page")
-        if isinstance(clicks, bool) or not isinstance(clicks, int | float) or not clicks:
-            raise ParseError(f"{call.name} has {clicks!r:.80} as 'clicks'")
-        point = call.point(*calls.XY) if call.found(*calls.XY) is not None else calls.MIDDLE
-        direction = positive if clicks > 0 else negative
-        return Scroll(point=point, direction=direction, distance=wheel_distance(clicks, direction, call.size))
-
-    def write(action: Any, writing: calls.Writing) -> dict[str, Any] | None:
-        sign = {positive: 1, negative: -1}.get(action.direction)
-        return None if sign is None else {"clicks": sign * NOTCHES}
-
-    return calls.Form(Scroll, read, write)
-
-
 def _drag(call: calls.Arguments) -> Drag:
     return Drag(start=call.point("start") if "start" in call.values else None, end=call.point(*calls.XY))
 
@@ -207,8 +185,8 @@ CALLS = calls.CallTable(
         **dict.fromkeys(("write", "typewrite"), calls.typed("message")),
         "press": calls.Form(Press, _press, lambda action, _: {"keys": ["enter"]} if action == calls.ENTER else None),
         # a positive number moves the view up or right, hence the finger down or left
-        **dict.fromkeys(("scroll", "vscroll"), _wheel("down", "up")),
-        "hscroll": _wheel("left", "right"),
+        **dict.fromkeys(("scroll", "vscroll"), calls.wheel("down", "up", "clicks", "amount", "page", place=calls.XY)),
+        "hscroll": calls.wheel("left", "right", "clicks", "amount", "page", place=calls.XY),
         "terminate": calls.stopped("status", _STATUSES),
         "wait": Wait(),
         "sleep": calls.waited("seconds"),

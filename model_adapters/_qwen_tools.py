@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, cast
 
-from guieval.actions import Action, Press, Stop, StopStatus
+from guieval.actions import Action, Button, Press, Stop, StopStatus
 from guieval.errors import ParseError
 from guieval.frames import Frame, Size
 from guieval.history import HistoryEntry
@@ -28,13 +28,12 @@ CONTINUED = re.compile(r"\s*(-?\d+(?:\.\d+)?(?:\s*,\s*-?\d+(?:\.\d+)?){1,3})\s*\
 """The rest of a call that was begun up to its coordinate's bracket."""
 _TOOLS = frozenset({"mobile_use", "computer_use", "computer", "mobile_for_gui_owl", "function"})
 _STATUSES: dict[str, StopStatus] = {"success": "finish", "failure": "impossible"}
+_BUTTONS: dict[str, Button] = {**calls.BUTTON_NAMES, "menu": "RECENT"}
+"""Of "Menu" the description is "opening the application background menu"; UI-S1's labels write GUI-Odyssey's APPSELECT so."""
 
 
-def _button(call: calls.Arguments) -> Action:
-    name = call.needed("button")
-    if isinstance(name, str) and name.lower() == "menu":
-        return call.unsupported()
-    return Press(button=call.one_of(calls.BUTTON_NAMES, "button"))
+def _button(action: Press, writing: calls.Writing) -> dict[str, Any]:
+    return {"button": next(name for name, button in _BUTTONS.items() if button == action.button).capitalize()}
 
 
 def _key(call: calls.Arguments) -> Action:
@@ -60,17 +59,17 @@ CALLS = calls.CallTable(
         "open": calls.opened("text"),
         "wait": calls.waited("time"),
         "terminate": calls.Form(Stop, _terminate, calls.stopped("status", _STATUSES).write),
-        # the description of "Menu" is "opening the application background menu"
-        "system_button": calls.Form(
-            Press, _button, lambda action, _: {"button": "Menu" if action.button == "RECENT" else action.button.capitalize()}
-        ),
+        "system_button": calls.Form(Press, lambda call: Press(button=call.one_of(_BUTTONS, "button")), _button),
         "key": calls.Form(Press, _key),
         "answer": calls.answered("text"),
         "mouse_move": calls.hovered("coordinate"),
         "left_click_drag": calls.dragged((), ("coordinate",)),
         "right_click": calls.right_clicked("coordinate"),
         "double_click": calls.double_clicked("coordinate"),
-        **calls.outside("scroll", "hscroll", "middle_click", "triple_click"),
+        # computer_use's: a positive number turns the wheel up; "hscroll" is "mapped to regular scroll", and goes as pyautogui's
+        "scroll": calls.wheel("down", "up", "pixels", place=("coordinate",)),
+        "hscroll": calls.wheel("left", "right", "pixels", place=("coordinate",)),
+        **calls.outside("middle_click", "triple_click"),
     }
 )
 

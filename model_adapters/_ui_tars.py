@@ -166,6 +166,11 @@ CALLS = calls.CallTable(
         "wait": Wait(),
         "finished": calls.FINISH,
         "call_user": calls.IMPOSSIBLE,
+        # of the authors' parser and clients, in no published prompt
+        "left_single": calls.tap(*_START),
+        "hover": calls.hovered(*_START),
+        "select": calls.dragged(_START, _END),
+        **calls.outside("press", "keydown", "release", "keyup"),
         "left_double": calls.double_clicked(*_START),
         "right_single": calls.right_clicked(*_START),
         "hotkey": calls.pressed_together("key", "hotkey"),

@@ -2,7 +2,7 @@
 
 Sources: xlang-ai/aguvis ``src/aguvis/constants.py`` (prompts, functions, chat template) and ``src/aguvis/serve/cli.py``
 (modes, history, sampling); xlang-ai/computer-agent-arena-hub ``hub/Aguvis`` (the same authors' agent on a chat server: how a
-turn is begun there, how replies are read).
+turn is begun there, how replies are read); xlang-ai/OpenCUA ``evaluation/agentnetbench/agent/aguvis.py`` (the wheel).
 
 An assistant's turn names its recipient: ``all`` for thought and action in words, ``os`` for the call. The authors' modes begin
 that turn: "force-plan" with ``Thought:`` (thinking on; also a given thought, GUIEvalKit paper, appendix E), a step instruction
@@ -137,9 +137,11 @@ CALLS = calls.CallTable(
         "dragTo": calls.dragged((), calls.XY),
         "hotkey": calls.pressed_together("keys"),
         "answer": calls.answered("text"),
+        # as AgentNetBench's reader of this family: a positive number turns the wheel up
+        "scroll": calls.wheel("down", "up", "page", "clicks", place=calls.XY, unit="screens"),
+        "select_option": calls.selected("value"),
         **calls.outside("tripleClick", "middleClick", "moveRel", "dragRel"),
-        # of "scroll" not even the sign is agreed on: pyautogui turns up for positive numbers, readers of the training data down
-        **calls.outside("keyDown", "keyUp", "mouseDown", "mouseUp", "scroll", "hscroll", "select_option"),
+        **calls.outside("keyDown", "keyUp", "mouseDown", "mouseUp", "hscroll"),
     }
 )
 _PYAUTOGUI = ("click", "write", "press")

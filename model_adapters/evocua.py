@@ -29,15 +29,12 @@ from . import _qwen_tools as tools
 from ._family import DisputedScale, ImageLimits, main_instruction, template
 from ._mobile_agent import MobileAgentModel
 
-CLICKS = 5
-"""How far a scroll is written to turn the wheel."""
-
 CALLS = calls.CallTable(
     {
         **dict.fromkeys(("left_click", "click"), calls.tap("coordinate")),
         "type": calls.typed("text"),
         "key": desktop.keys("enter"),
-        "scroll": desktop.wheel("down", "up", CLICKS),
+        "scroll": calls.wheel("down", "up", "pixels"),
         "wait": desktop.waited("time", default=Wait()),
         **{name: tools.CALLS[name] for name in ("terminate", "answer", "mouse_move", "right_click", "double_click")},
         "left_click_drag": calls.dragged((), ("coordinate",)),

@@ -45,7 +45,7 @@ CALLS = calls.CallTable(
         ),
         **dict.fromkeys(("key", "keypress"), desktop.keys("Enter")),
         # the agent moves by a page, whatever the number
-        "scroll": desktop.wheel("down", "up", PAGE, "coordinate"),
+        "scroll": calls.wheel("down", "up", "pixels", place=("coordinate",), unit=None, written=PAGE),
         "history_back": calls.BACK,
         **dict.fromkeys(("wait", "sleep"), desktop.waited("time", "duration", default=Wait(duration=3000.0))),
         **dict.fromkeys(("terminate", "stop"), tools.CALLS["terminate"]),

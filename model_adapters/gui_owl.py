@@ -16,7 +16,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from guieval.actions import Action, ActionSpace
+from guieval.actions import BUTTONS, Action, ActionSpace
 from guieval.history import HistoryEntry
 from guieval.models import Message, ModelInput, fill
 from guieval.parsing import call_tables as calls
@@ -45,7 +45,7 @@ class GUIOwl(tools.QwenToolsModel):
     pixels = 4 * PATCH**2, 12800 * PATCH**2
     grounding_pixels = 100 * PATCH**2, 12800 * PATCH**2
     _options: GUIOwlOptions
-    action_space = ActionSpace()
+    action_space = ActionSpace(buttons=frozenset(BUTTONS))
     thinking_switch = True
     source = frame_source = "github.com/X-PLUG/MobileAgent Mobile-Agent-v3/cookbook/end2end_usage.ipynb"
 

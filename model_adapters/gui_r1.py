@@ -135,7 +135,9 @@ CALLS = calls.CallTable(
         "rightclick": calls.right_clicked("point"),
         "doubleclick": calls.double_clicked("point"),
         **{f"press_{key}": calls.on_device(lambda call: Hotkey(keys=(call.name[6:],))) for key in ("tab", "space", "down")},
-        **calls.outside("close/delete", "select"),
+        "press_pgdn": calls.on_device(lambda call: Hotkey(keys=("pagedown",))),
+        "select": calls.selected("input_text"),
+        **calls.outside("close/delete"),
     }
 )
 

@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from guieval.actions import Action, ActionSpace, Click
+from guieval.actions import BUTTONS, Action, ActionSpace, Click
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry
 from guieval.models import ModelInput, ParsedResponse, fill
@@ -30,7 +30,7 @@ class InfiGUIR1(tools.QwenToolsModel):
     _options: ImageLimits
     pixels = 4 * PATCH**2, 6400 * PATCH**2
     grounding_pixels = 4 * PATCH**2, 5600 * PATCH**2
-    action_space = ActionSpace()
+    action_space = ActionSpace(buttons=frozenset(BUTTONS))
     thinking_switch = True
     source = frame_source = "github.com/InfiXAI/InfiGUI-R1 eval/android_control/android_control.py"
 

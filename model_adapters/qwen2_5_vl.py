@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from guieval.actions import Action, ActionSpace, Click
+from guieval.actions import BUTTONS, Action, ActionSpace, Click
 from guieval.history import HistoryEntry
 from guieval.models import ModelInput, ParsedResponse, fill
 from guieval.parsing import clicked
@@ -26,7 +26,7 @@ class Qwen25VL(tools.QwenToolsModel):
 
     _options: ImageLimits
     pixels = QWEN_PIXELS
-    action_space = ActionSpace()
+    action_space = ActionSpace(buttons=frozenset(BUTTONS))
     grounds_silently = True
     source = "github.com/QwenLM/Qwen2.5-VL cookbooks/mobile_agent.ipynb"
     frame_source = "github.com/QwenLM/Qwen2.5-VL cookbooks/mobile_agent.ipynb; QwenLM/Qwen3-VL issue #676"

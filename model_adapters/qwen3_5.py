@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from guieval.actions import ACTION_TYPES, Action, ActionSpace, Wait
+from guieval.actions import ACTION_TYPES, BUTTONS, Action, ActionSpace, Wait
 from guieval.errors import ParseError
 from guieval.frames import PER_999, PER_1000, Frame
 from guieval.history import HistoryEntry
@@ -34,8 +34,6 @@ from . import _desktop_calls as desktop
 from . import _qwen_tools as tools
 from ._family import FamilyModel, ImageLimits, chat, main_instruction, past_sentence, template
 
-CLICKS = 5
-"""How far a scroll is written to turn the wheel."""
 TOOL = "computer"
 
 
@@ -49,8 +47,8 @@ CALLS = calls.CallTable(
         **dict.fromkeys(("left_click", "click"), _unmodified(calls.tap("coordinate"))),
         "type": calls.typed("text"),
         "key": desktop.keys("enter"),
-        "scroll": desktop.wheel("down", "up", CLICKS, "coordinate"),
-        "hscroll": desktop.wheel("left", "right", CLICKS, "coordinate"),
+        "scroll": calls.wheel("down", "up", "pixels", place=("coordinate",)),
+        "hscroll": calls.wheel("left", "right", "pixels", place=("coordinate",)),
         "wait": desktop.waited("time", default=Wait()),
         **{name: tools.CALLS[name] for name in ("terminate", "answer", "mouse_move", "right_click", "double_click")},
         "left_click_drag": calls.dragged((), ("coordinate",)),
@@ -73,7 +71,7 @@ class Qwen35(tools.QwenToolsModel):
     patch = 32
     pixels = 3136, 12_845_056
     thinking_switch = True
-    action_space = ActionSpace(types=frozenset(ACTION_TYPES) - {"OPEN"})
+    action_space = ActionSpace(types=frozenset(ACTION_TYPES) - {"OPEN"}, buttons=frozenset(BUTTONS))
     source = "github.com/trycua/cua@b296ec9 libs/python/agent/cua_agent/loops/qwen35.py"
     frame_source = f"{source} (1000); github.com/QwenLM/Qwen3-VL cookbooks/mobile_agent.ipynb (999)"
     _opening = FamilyModel._opening

@@ -21,7 +21,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from guieval.actions import ACTION_TYPES, Action, ActionSpace
+from guieval.actions import ACTION_TYPES, BUTTONS, Action, ActionSpace
 from guieval.frames import PER_999, PER_1000, Frame
 from guieval.history import HistoryEntry
 from guieval.models import ModelInput, fill
@@ -45,7 +45,7 @@ class Qwen3VL(tools.QwenToolsModel):
     patch = 32
     pixels = 4 * 32**2, 16384 * 32**2
     fixed_frame = PER_999
-    action_space = ActionSpace(types=frozenset(ACTION_TYPES) - {"OPEN"})
+    action_space = ActionSpace(types=frozenset(ACTION_TYPES) - {"OPEN"}, buttons=frozenset(BUTTONS))
     source = "github.com/QwenLM/Qwen3-VL cookbooks/mobile_agent.ipynb"
     frame_source = "github.com/QwenLM/Qwen3-VL cookbooks/mobile_agent.ipynb (calls: 999), 2d_grounding.ipynb (lists: 1000)"
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from guieval.actions import Action, ActionSpace, Click, Point, Scroll, Type, Unsupported
+from guieval.actions import Action, ActionSpace, Click, Point, Scroll, Type
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, Normalised, Size
 from guieval.history import HistoryEntry
@@ -145,7 +145,7 @@ def _translate(arguments: dict[str, Any], size: Size) -> Action:
                 raise ParseError(f"the reply types no text: {typed!r:.80}")
             return Type(text=typed)
         case 2:  # Mind2Web's choice from a list
-            return Unsupported(name="select", arguments={key: arguments[key] for key in arguments if key != "action_type"})
+            return calls.selected("value").read(calls.Arguments("select", arguments, HUNDREDTHS, size))
     raise ParseError(f"the reply's action_type {action_type!r:.80} is not an action of this family")
 
 

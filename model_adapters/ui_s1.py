@@ -17,7 +17,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from guieval.actions import Action, ActionSpace
+from guieval.actions import BUTTONS, Action, ActionSpace
 from guieval.history import HistoryEntry
 from guieval.models import Message, ModelInput, ParsedResponse, Part, fill
 from guieval.steps import StepTaskModel
@@ -41,7 +41,7 @@ class UIS1(tools.QwenToolsModel):
     _options: UIS1Options
     tag = "action"
     pixels = 4 * PATCH**2, 12800 * PATCH**2
-    action_space = ActionSpace()
+    action_space = ActionSpace(buttons=frozenset(BUTTONS))
     source = frame_source = "github.com/X-PLUG/MobileAgent UI-S1/x/data/agent/json.py"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:

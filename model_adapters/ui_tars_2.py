@@ -19,7 +19,7 @@ from typing import Any
 
 from pydantic import Field
 
-from guieval.actions import Action, ActionSpace, Press, Wait
+from guieval.actions import Action, ActionSpace, Press, Type, Wait
 from guieval.errors import ParseError
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
@@ -33,6 +33,16 @@ from ._desktop_calls import waited
 from ._family import FamilyModel, ImageLimits, main_instruction, past_sentence, template
 from ._hosted import keys_pressed
 
+SUBMITS = ("\\n", "\n")
+"""The end of a text that is submitted: written out, as the authors' client reads it too, or a new line."""
+
+
+def _typed(call: calls.Arguments) -> Action:
+    text = call.text("content")
+    end = next((end for end in SUBMITS if text.endswith(end)), "")
+    return calls.ENTER if text == end != "" else Type(text=text.removesuffix(end))
+
+
 MOST = 20
 """Most functions of a reply that are carried out online."""
 _LOOKS = frozenset({"open_computer", "take_screenshot"})
@@ -44,7 +54,7 @@ _KEY = calls.Form(
 CALLS = calls.CallTable(
     {
         "click": calls.tap("point"),
-        "type": tars.CALLS["type"],
+        "type": calls.Form(Type, _typed, calls.typed("content").write),
         "scroll": calls.scrolled("direction", "point"),
         **dict.fromkeys(("press", "hotkey"), _KEY),
         "wait": waited("time", default=Wait(duration=5000.0)),
@@ -103,7 +113,7 @@ class UITars2(FamilyModel):
     def _read(self, task: StepTaskModel, name: str, arguments: Mapping[str, Any]) -> list[Action]:
         """The description of a function."""
         action = CALLS.read(name, arguments, PER_1000, task.screenshot_size, self._options.scroll_words)
-        submitted = name == "type" and action != calls.ENTER and str(arguments.get("content")).endswith("\n")
+        submitted = name == "type" and action != calls.ENTER and str(arguments.get("content")).endswith(SUBMITS)
         return [action, calls.ENTER] if submitted else [action]
 
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:

@@ -39,6 +39,7 @@ from guieval.actions import (
     Wait,
     path_direction,
     scroll_path,
+    wheel_distance,
 )
 from guieval.errors import IncompleteAction, ParseError
 from guieval.frames import Frame, Size
@@ -101,8 +102,9 @@ class Arguments(NamedTuple):
 
     def point(self, *keys: str) -> Point:
         """A place in the family's frame, as a unified point."""
-        if self.found(*keys) is None:
-            raise IncompleteAction(f"{self.name} lacks {keys[0]!r}")
+        for names in zip(XY) if keys == XY else (keys,):
+            if self.found(*names) is None:
+                raise IncompleteAction(f"{self.name} lacks {names[0]!r}")
         if keys != XY:
             return decoded(self.needed(*keys), self.frame, self.size)
         pair = [self.needed(key) for key in XY]
@@ -235,6 +237,16 @@ def answered(*keys: str) -> Form:
     return on_device(lambda call: Answer(text=call.text(*keys)))
 
 
+def selected(*keys: str) -> Form:
+    """A choice from a list by its value, as Mind2Web's labels name it: its place is not part of it, nor is that of a text."""
+
+    def read(call: Arguments) -> Unsupported:
+        value = call.found(*keys)
+        return Unsupported(name="SELECT", arguments={"value": value}) if isinstance(value, str) else call.unsupported()
+
+    return Form(Unsupported, read)
+
+
 def outside(*names: str) -> dict[str, Form]:
     """The rows of a table for calls outside of the unified action space."""
     return dict.fromkeys(names, OUTSIDE)
@@ -306,6 +318,42 @@ def scrolled(word: str, *keys: str, needs_place: bool = False) -> Form:
     def write(action: Scroll, writing: Writing) -> dict[str, Any]:
         place = writing.at(keys, action.point) if keys else {}
         return {**place, word: turned(action.direction, writing.scroll_words)}
+
+    return Form(Scroll, read, write)
+
+
+def wheel(
+    positive: Direction,
+    negative: Direction,
+    *amounts: str,
+    place: tuple[str, ...] = (),
+    unit: Literal["notches", "screens"] | None = "notches",
+    written: int = 5,
+) -> Form:
+    """A turn of the wheel by an amount: the finger's direction for a positive and a negative one.
+
+    ``unit`` is what the amount counts, ``None`` where it says nothing about the distance; ``written`` is the amount of a scroll
+    that is written. ``place`` are the names of the argument with the place, where the family has one.
+    """
+
+    def read(call: Arguments) -> Action:
+        value = call.found(*amounts)
+        if value is None:
+            raise IncompleteAction(f"{call.name} lacks {amounts[0]!r}")
+        try:
+            amount = math.nan if isinstance(value, bool) else float(value)
+        except (TypeError, ValueError, OverflowError):
+            amount = math.nan
+        if not 0 < abs(amount) < math.inf:
+            raise ParseError(f"{call.name} has {value!r:.80} as {amounts[0]!r}")
+        direction = positive if amount > 0 else negative
+        distance = wheel_distance(amount, direction, call.size) if unit == "notches" else 1000.0 * abs(amount)
+        point = call.point(*place) if place and call.found(*place) is not None else MIDDLE
+        return Scroll(point=point, direction=direction, distance=distance if unit and abs(amount) < 1e9 else None)
+
+    def write(action: Scroll, writing: Writing) -> dict[str, Any] | None:
+        sign = {positive: 1, negative: -1}.get(action.direction)
+        return None if sign is None else {amounts[0]: sign * written}
 
     return Form(Scroll, read, write)
 

@@ -57,9 +57,9 @@ def first_call(text: str, names: Iterable[str]) -> Call:
 
     Tolerated: words around the call; either kind of quote, or none around numbers; quotes inside a value that are not
     escaped (a value ends at the first quote that the next argument or the end of the call follows); quotes that are
-    all escaped, as in a log; a missing ``)`` at the end; a missing quote after a place between its own marks. A value
-    whose end is missing is cut off, and an error, as are a key given twice and a text that begins with a call of another
-    name: what follows it was meant to come second.
+    all escaped, as in a log; a missing ``)`` at the end; a missing quote after a place between its own marks. A value, and
+    a call without arguments, whose end is missing is cut off, and an error, as are a key given twice and a text that begins
+    with a call of another name: what follows it was meant to come second.
     """
     known = {name.lower(): name for name in names}
     first = _FIRST.match(text)
@@ -104,7 +104,7 @@ def _arguments(text: str, position: int) -> tuple[dict[str, str], int]:
             raise ParseError(f"the reply's call gives {key[1]!r} twice")
         arguments[key[1]], position = _value(text, key.end(), unended)
     if not arguments:
-        raise ParseError("the reply ends inside its call")
+        raise ParseError("the reply ends inside a call")
     return arguments, len(text)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -86,6 +87,8 @@ def place(value: object) -> tuple[float, float]:
             coordinates = tuple(map(float, items))
         except OverflowError:
             raise ParseError(f"{value!r:.80} is not a point: a number is too large") from None
+    if not all(map(math.isfinite, coordinates)):
+        raise ParseError(f"{value!r:.80} is not a point: a number is too large")
     if len(coordinates) == 2:
         return coordinates[0], coordinates[1]
     if len(coordinates) == 4:

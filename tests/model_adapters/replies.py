@@ -299,7 +299,9 @@ def _difference(message: Stated, action: Action, model: ABCModel, task: Any) -> 
 
 
 def _type(action: Action) -> str:
-    return f"UNSUPPORTED {action.name}" if isinstance(action, Unsupported) else action.type
+    if isinstance(action, Unsupported):
+        return f"{action.known} without its place" if action.known else f"UNSUPPORTED {action.name}"
+    return action.type
 
 
 def kind(reason: str) -> str:

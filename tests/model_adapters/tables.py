@@ -74,6 +74,16 @@ def refuses(models: ABCModel | Sequence[ABCModel], *rows: Any, wrap: Wrap = str,
     return test
 
 
+def refusal(model: ABCModel, task: StepTaskModel, text: str) -> str:
+    """Why a reply holds no action, or one of which only the type is known; an error where it holds a whole one."""
+    try:
+        action = model.parse_response(task, text).action
+    except ParseError as error:
+        return str(error)
+    assert isinstance(action, Unsupported) and action.known and action.problem, f"{text!r} is read as {action!r}"
+    return action.problem
+
+
 def writes(
     model: ABCModel,
     *rows: tuple[Action, str | None],

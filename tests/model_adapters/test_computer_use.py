@@ -25,6 +25,7 @@ from guieval.actions import (
     Type,
     Unsupported,
     Wait,
+    type_of,
 )
 from guieval.errors import ParseError
 from guieval.history import reference_entry
@@ -140,7 +141,6 @@ def test_what_the_unified_space_lacks_keeps_its_words_and_acts_on_devices(
 @every_row(
     ("model", "call"),
     [
-        (OPENAI, ("click", {"button": "left", "x": 1})),
         (OPENAI, ("scroll", {"x": 1, "y": 1, "scroll_x": 0, "scroll_y": 0})),
         (OPENAI, ("scroll", {"x": 1, "y": 1, "scroll_x": 0, "scroll_y": "far"})),
         (OPENAI, ("drag", {"path": []})),
@@ -149,12 +149,16 @@ def test_what_the_unified_space_lacks_keeps_its_words_and_acts_on_devices(
         (OPENAI, ("jump", {})),
         (CLAUDE, ("computer", {})),
         (TOOLSET, ("scroll", {"scroll_direction": "in"})),
-        (GEMINI, ("click", {"x": None, "y": 3})),
     ],
 )
 def test_a_call_that_cannot_be_read_is_no_action(model: str, call: tuple[str, dict[str, Any]]) -> None:
     with pytest.raises(ParseError):
         load_model(model).parse_response(step(), reply(call))
+
+
+@every_row(("model", "arguments"), [(OPENAI, {"button": "left", "x": 1}), (GEMINI, {"x": None, "y": 3})])
+def test_of_a_click_without_a_side_of_its_place_the_type_is_known(model: str, arguments: dict[str, Any]) -> None:
+    assert type_of(load_model(model).parse_response(step(), reply(("click", arguments))).action) == "CLICK"
 
 
 def test_the_first_acting_call_is_scored_and_all_are_carried_out() -> None:

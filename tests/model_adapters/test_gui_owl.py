@@ -162,7 +162,7 @@ test_replies = reads(
     ),
     ("wait", call('{"action": "wait", "time": 3}'), Wait(duration=3000)),
     ("failure", call('{"action": "terminate", "status": "failure"}'), Stop(status="impossible")),
-    ("menu", call('{"action": "system_button", "button": "Menu"}'), outside("system_button", button="Menu")),
+    ("recent apps", call('{"action": "system_button", "button": "Menu"}'), Press(button="RECENT")),
     ("answer", call('{"action": "answer", "text": "7"}'), outside("answer", Answer(text="7"), text="7")),
     ("key", call('{"action": "key", "text": "volume_up"}'), outside("key", Hotkey(keys=("volume_up",)), text="volume_up")),
     (
@@ -178,7 +178,7 @@ test_thoughts_and_conclusions = thinks(
     (SWIPE.partition("</thinking>\n")[2], None, "Scrolled down"),  # a continued turn
     (f"<thinking>\na\n</thinking>\n{CLICKED}\n<conclusion>\nTapped<|im_end|>", "a", "Tapped"),
 )
-test_calls = writes(OWL, (CLICK, call('{"action": "click", "coordinate": [546, 1806]}')), (Press(button="RECENT"), None))
+test_calls = writes(OWL, (CLICK, call('{"action": "click", "coordinate": [546, 1806]}')))
 test_without_thinking_there_is_no_conclusion = writes(
     SILENT, (Open(app="A"), call('{"action": "open", "text": "A"}')), conclusion="Opened"
 )

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
 from guieval.actions import Answer, Click, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.history import reference_entry
 
@@ -87,7 +85,7 @@ test_qwen_replies = reads(
     ("number as text", call('{"action": "type", "text": 42}'), Type(text="42")),
     ("button", call('{"action": "system_button", "button": "enter"}'), Press(button="ENTER")),
     ("key that is a button", call('{"action": "key", "text": "BACK"}'), Press(button="BACK")),
-    ("menu", call('{"action": "system_button", "button": "Menu"}'), outside("system_button", button="Menu")),
+    ("recent apps", call('{"action": "system_button", "button": "Menu"}'), Press(button="RECENT")),
     ("answer", call('{"action": "answer", "text": "7"}'), outside("answer", Answer(text="7"), text="7")),
     ("key", call('{"action": "key", "text": "volume_up"}'), outside("key", Hotkey(keys=("volume_up",)), text="volume_up")),
     ("double click", call('{"action": "double_click"}'), outside("double_click")),
@@ -200,8 +198,9 @@ def test_qwen25_reply_with_thinking_and_conclusion() -> None:
     assert (parsed.thought, parsed.conclusion) == ("Why not.", "Go home.")
 
 
-def test_what_the_format_has_no_word_for_is_still_written_into_the_history() -> None:
-    recent = reference_entry(step(Press(button="RECENT")))
-    assert '{"action": "system_button", "button": "Menu"}' in QWEN25.prepare_input(step(), [recent]).text
-    with pytest.raises(ValueError, match="has no word for"):
-        QWEN25.render(step(), Press(button="RECENT"))
+def test_the_button_of_the_recent_apps_is_the_prompts_menu() -> None:
+    menu = '{"action": "system_button", "button": "Menu"}'
+    recent = Press(button="RECENT")
+    assert menu in QWEN25.prepare_input(step(), [reference_entry(step(recent))]).text
+    assert menu in QWEN25.render(step(), recent)
+    assert QWEN25.parse_response(step(), QWEN25.render(step(), recent)).action == recent

@@ -111,7 +111,7 @@ test_typed_texts = reads(
     (
         "a choice from a list",
         '{"action_type": 2, "click_point": (0.50,0.75), "value": "Large"}',
-        outside("select", click_point=[0.5, 0.75], value="Large"),
+        outside("SELECT", value="Large"),
     ),
 )
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from guieval.actions import Open, Point, Press, Scroll, Type
+from typing import Any
+
+from guieval.actions import ActionType, Open, Point, Press, Scroll, Type, Unsupported
 from guieval.registry import load_model
 
 from .steps import CLICK, GROUNDING, adapter
@@ -43,6 +45,14 @@ test_tolerances = means(
     ("several actions", f"<answer>{WHOLE[:-1]}, {{'action': 'navigate_back'}}]</answer>"),
     ("special token and trailing prose", f"<answer>{WHOLE}</answer><|im_end|> That is it."),
 )
+
+PROBLEMS = {"SCROLL": "it has no direction", "OPEN": "it names no app", "TYPE": "it states no text"}
+
+
+def typed(known: ActionType, name: str, **arguments: Any) -> Unsupported:
+    """An action of which the prompt asks for the type alone."""
+    return Unsupported(name=name, arguments=arguments, known=known, problem=PROBLEMS[known])
+
 
 test_what_the_format_can_say = reads(
     MODEL,

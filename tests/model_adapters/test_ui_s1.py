@@ -139,7 +139,7 @@ test_replies = reads(
     ("failure", sentence('{"action": "terminate", "status": "failure"}'), Stop(status="impossible")),
     ("answer", sentence('{"action": "answer", "text": "7"}'), outside("answer", Answer(text="7"), text="7")),
     ("key", sentence('{"action": "key", "text": "camera"}'), outside("key", Hotkey(keys=("camera",)), text="camera")),
-    ("menu", sentence('{"action": "system_button", "button": "Menu"}'), outside("system_button", button="Menu")),
+    ("recent apps", sentence('{"action": "system_button", "button": "Menu"}'), Press(button="RECENT")),
 )
 
 test_refusals = refuses(
@@ -159,4 +159,4 @@ test_refusals = refuses(
 test_a_place_alone_is_an_answer_to_a_grounding_query_only = means(
     MODEL, Click(point=MIDDLE), '{"coordinate": [546, 1204]}', wrap=sentence, task=GROUNDING
 )
-test_what_is_written = writes(MODEL, (CLICK, OWN), (Press(button="RECENT"), None), thought="The list.")
+test_what_is_written = writes(MODEL, (CLICK, OWN), thought="The list.")
