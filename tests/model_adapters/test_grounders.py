@@ -14,7 +14,6 @@ from guieval.steps import Setting
 from tests.rows import every_row
 
 from .steps import adapter, past, step
-from .tables import refusal
 
 SIZE = (1960, 1120)  # both sides are multiples of 28, so the resize changes nothing
 MIDDLE = Point(500.0, 500.0)
