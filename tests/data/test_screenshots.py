@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import os
 import struct
+import subprocess
+import sys
 import zlib
 from hashlib import sha256
 from pathlib import Path
@@ -331,3 +333,18 @@ def test_the_size_of_the_unturned_file_is_named_as_such(root: Path) -> None:
         read_screenshot(root, "a", SIZE)
     assert "a' is 30x40 pixels once it is turned as its EXIF orientation 6 says" in str(raised.value)
     assert "but its record says 40x30, the size of the unturned file" in str(raised.value)
+
+
+def test_without_a_fast_inflate_a_lost_last_row_is_found_all_the_same(tmp_path: Path) -> None:
+    """Where zlib-ng has no wheel."""
+    (tmp_path / "a.png").write_bytes(png_of(zlib.compress(bytes(61 * 29))))
+    (tmp_path / "b.png").write_bytes(png_of(zlib.compress(bytes(61 * 30))))
+    script = (
+        "import sys; sys.modules['zlib_ng'] = None\n"
+        "from pathlib import Path\n"
+        "from guieval.data.screenshots import read_screenshot, zlib\n"
+        "print(zlib.__name__, read_screenshot(Path(sys.argv[1]), 'b.png', (20, 30), check=True).size)\n"
+        "read_screenshot(Path(sys.argv[1]), 'a.png', (20, 30), check=True)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True)
+    assert done.stdout.strip() == "zlib (20, 30)" and "does not hold a whole image" in done.stderr

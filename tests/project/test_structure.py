@@ -100,6 +100,39 @@ def test_every_import_is_allowed() -> None:
     assert [f"{path} imports {name}" for path, tree in sources().items() for name in wrong_imports(path, tree)] == []
 
 
+READER = Path("guieval/data/screenshots.py")
+
+
+def opens_pictures(tree: ast.Module) -> bool:
+    """Whether a file reads images by itself: with Pillow's ``open`` or its turn by EXIF, or with another package."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(attr="open", value=ast.Name(id="Image") | ast.Attribute(attr="Image")):
+                return True
+            case ast.ImportFrom(module="PIL.Image", names=names) if any(name.name == "open" for name in names):
+                return True
+            case ast.Attribute(attr="exif_transpose" | "imread" | "imdecode" | "decode_image" | "read_image"):
+                return True
+    return False
+
+
+def test_one_module_reads_pictures() -> None:
+    """Else one part of a run would see a picture turned, or on black, that another sees otherwise."""
+    assert [path for path, tree in sources().items() if opens_pictures(tree)] == [READER]
+
+
+def test_a_second_reader_of_pictures_is_found() -> None:
+    for code in (
+        "def f():\n    from PIL import Image\n    with Image.open(a) as b:\n        pass",
+        "import PIL.Image\nPIL.Image.open(a)",
+        "from PIL.Image import open",
+        "ImageOps.exif_transpose(a)",
+        "cv2.imread(a)",
+    ):
+        assert opens_pictures(ast.parse(code)), code
+    assert not opens_pictures(ast.parse("from PIL import Image\nImage.new(a)\nopen(a)\npath.open()"))
+
+
 def test_a_wrong_import_is_found() -> None:
     def found(path: str, code: str) -> set[str]:
         return set(wrong_imports(Path(path), ast.parse(code)))

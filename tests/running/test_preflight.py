@@ -16,6 +16,7 @@ from guieval.journal import Records, read_manifest
 from guieval.registry import load_benchmark
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
+from tests.pictures import orientation
 
 MODEL = "qwen3-vl-8b-instruct"
 
@@ -45,6 +46,18 @@ def shots(data: Path, episode: int) -> list[Path]:
 def command(data: Path, server: MockServer, *more: str | Path) -> list[str | Path]:
     where: list[str | Path] = ["--data", data, "--base-url", server.base_url]
     return ["run", "--model", MODEL, "--bench", "episodes", *where, *more]
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
+def test_a_size_of_an_unturned_file_is_found_before_anything_is_asked(data: Path, kind: str) -> None:
+    """The header's size is the record's, and only the metadata says that the picture is another."""
+    turned = shots(data, 2)[0]
+    Image.effect_noise((360, 800), 90).convert("RGB").save(turned, kind, exif=orientation(6))
+    benchmark = load_benchmark("episodes", data)
+    refs = benchmark.index()
+    found = inspect(benchmark, refs, {ref.key: range(ref.length) for ref in refs})
+    assert (found.damaged, found.missing, list(found.reasons)) == (1, 0, [refs[2].key])
+    assert "EXIF orientation 6" in str(found) and "360x800, the size of the unturned file" in str(found)
 
 
 def test_a_run_without_its_screenshots_asks_nothing(

@@ -14,6 +14,7 @@ from guieval.data.doctor.examine import Examination, examine
 from guieval.registry import benchmarks, load_benchmark
 from tests.command_line import CommandLine
 from tests.data.placed import Placed, placed
+from tests.pictures import orientation
 from tests.rows import every_row
 
 SIZE = (30, 60)
@@ -123,6 +124,30 @@ def test_screenshots_that_are_missing_damaged_or_of_another_size(folder: Path, m
     assert "2_0.png is truncated" in found.remarks[1].examples[0] and "no" in found.remarks[1].examples[1]
     assert found.remarks[2].examples == ["scripted/b/3#1: 3_1.png is 60x30 pixels, but its record says 30x60"]
     assert all(remark.why for remark in found.remarks)
+
+
+def test_turned_and_transparent_screenshots_are_named(folder: Path) -> None:
+    from PIL import Image
+
+    Image.new("RGB", SIZE[::-1]).save(folder / "1_0.png", exif=orientation(6))
+    Image.new("RGB", SIZE).save(folder / "1_1.png", exif=orientation(8))
+    Image.new("RGBA", SIZE, (0, 0, 0, 0)).save(folder / "2_0.png")
+    Image.new("P", SIZE).save(folder / "2_1.png", transparency=0)
+    found = examine(Scripted(folder))
+    assert remarks(found) == [
+        "error: screenshots of another size than recorded: at 1 step",
+        "warning: screenshots that their EXIF orientation turns: 2 of 6",
+        "note: screenshots that can be transparent: 2 of 6",
+    ]
+    assert found.remarks[0].examples == [
+        "scripted/a/1#1: 1_1.png is 60x30 pixels once it is turned as its EXIF orientation 8 says, "
+        "but its record says 30x60, the size of the unturned file"
+    ]
+    assert found.remarks[1].examples == [
+        "scripted/a/1#0: 1_0.png has orientation 6, turned right by 90 degrees",
+        "scripted/a/1#1: 1_1.png has orientation 8, turned left by 90 degrees",
+    ]
+    assert found.remarks[2].examples == ["scripted/b/2#0: 2_0.png", "scripted/b/2#1: 2_1.png"]
 
 
 def test_a_folder_without_any_screenshot_is_annotations_only(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,6 +27,7 @@ from guieval.reports.viewer.sources import PlannedTasks
 from guieval.reports.viewer.writing import write_report
 from guieval.scoring.matrix import score_run
 from guieval.steps import EpisodeKey, StepRecord
+from tests.pictures import orientation
 from tests.reports.viewer.made_run import at, failed, record, report, task, write_run
 from tests.rows import every_row
 
@@ -243,6 +245,21 @@ def test_screenshots_are_the_original_files(tmp_path: Path, monkeypatch: pytest.
     shown = tmp_path / "report" / "images" / row["image"]
     assert shown.suffix == ".jpg" and row["thumb"] == "" and not (tmp_path / "report" / "thumbs").exists()
     assert shown.read_bytes() == original.read_bytes() and shown.samefile(original) == same_disk
+
+
+@pytest.mark.parametrize("small", [True, False])
+def test_a_screenshot_is_shown_as_the_model_saw_it(tmp_path: Path, small: bool) -> None:
+    """Turned and on white in the file itself: marks lie on the turned picture, and a page would show what is behind it."""
+    data = tmp_path / "data"
+    (data / "e1").mkdir(parents=True)
+    clear = Image.new("RGBA", (600, 300), (0, 0, 0, 0))
+    clear.paste((255, 0, 0, 255), (0, 0, 300, 300))  # the upper half once it is turned
+    clear.save(data / "e1" / "0.png", exif=orientation(6))
+    report(tmp_path, [record(task(length=1), Stop())], screenshots=data, small=small)
+    with Image.open(tmp_path / "report" / "images" / read(tmp_path, "steps-00000.js")["rows"][0]["image"]) as shown:
+        assert (shown.mode, shown.size, shown.getexif().get(0x0112)) == ("RGB", (300, 600), None)
+        seen = np.asarray(shown)[[100, 500], 150]
+    assert np.allclose(seen, [(255, 0, 0), (255, 255, 255)], atol=8)
 
 
 def test_a_step_that_was_not_reached_shows_task_and_screen(tmp_path: Path) -> None:

@@ -9,9 +9,11 @@ from pathlib import Path
 
 from PIL import Image
 
+from guieval.data.screenshots import Screenshot, file_digest, picture
 from guieval.errors import ScreenshotError
 from guieval.models import ImageRef
 from guieval.running.runner.image_cache import ImageLoader
+from tests.pictures import KINDS, Kind
 from tests.rows import every_row
 from tests.scripted import ACTIONS, make_episode
 
@@ -35,3 +37,23 @@ def test_a_record_with_a_wrong_size_fails_although_the_file_was_read_before(tmp_
     results = dict(zip(order, seen, strict=True))
     assert (results[0], results[1]) == ((30, 40), (15, 20))
     assert isinstance(results[2], ScreenshotError) and "30x40" in str(results[2])
+
+
+@every_row("kind", KINDS)
+def test_what_is_sent_is_the_picture_at_every_size(tmp_path: Path, kind: Kind) -> None:
+    """A model that gets a screen in its own size, and one that gets it smaller, must see the same colours and the same turn."""
+    (tmp_path / "a.png").write_bytes(kind.data)
+    height, width, _ = kind.pixels.shape
+    task = TASK.model_copy(update={"screenshot_size": (width, height)})
+
+    async def loaded() -> list[Screenshot]:
+        with ThreadPoolExecutor(2) as threads:
+            loader = ImageLoader(tmp_path, threads, form="base64")
+            return [await loader.load(ImageRef(task, size)) for size in (None, (width, height), (20, 15))]
+
+    for shown in asyncio.run(loaded()):
+        expected = Image.fromarray(kind.pixels)
+        if shown.size != expected.size:
+            expected = expected.resize((20, 15), Image.Resampling.BICUBIC)
+        assert picture(shown.data).tobytes() == expected.tobytes()
+        assert shown.original == file_digest(kind.data)
