@@ -26,9 +26,20 @@ from guieval.redaction import looks_secret
 from guieval.registry import config_folder
 
 RUNTIME_FIELDS = frozenset(
-    {"data", "base_urls", "api_key_env", "concurrency", "timeout", "max_attempts", "patience", "served_model", "episodes"}
-    | {"overlay", "insecure_tls", "proxy", "trust_env", "model_path", "reuse_server", "cluster", "cluster_address", "workers"}
-    | {"budget", "prices", "track", "tracking"}
+    {
+        "data",
+        "base_urls",
+        "api_key_env",
+        "concurrency",
+        "timeout",
+        "max_attempts",
+        "patience",
+        "stream",
+        "served_model",
+        "episodes",
+    }
+    | {"stream", "overlay", "insecure_tls", "proxy", "trust_env", "model_path", "reuse_server", "cluster", "cluster_address"}
+    | {"workers", "budget", "prices", "track", "tracking"}
     | {"local_images", "image_uuids"}
     | {"patch_base_urls", "patch_api_key_env"}
     | {"mix_artifacts"}
@@ -239,6 +250,9 @@ class RunConfig(BaseModel):
         None, description="name screenshots that the server holds, by vLLM's uuid (engine vllm: unless false)"
     )
     reuse_server: bool = Field(False, description="use a vLLM server left running, and leave it running (engine: vllm)")
+    stream: bool = Field(
+        False, description="request answers as streams, for servers that give no others (chat completions only)"
+    )
     max_attempts: int = Field(5, ge=1, le=100, description="attempts at each request before it counts as a failure")
     patience: float = Field(
         300.0, ge=0, allow_inf_nan=False, description="seconds to wait for servers that are away, before the run stops"

@@ -100,6 +100,8 @@ def choose_engine(config: RunConfig, model: ABCModel, screenshots: Path, server:
     kind = engine_kind(config, model.config)
     if config.concurrency == "auto" and kind not in ("openai", "vllm"):
         raise UsageError(f"--concurrency auto is for servers; engine {kind!r} needs a number")
+    if config.stream and kind not in ("openai", "vllm"):
+        raise UsageError(f"stream=true is for chat-completions servers; engine {kind!r} has no streams")
     slots = config.concurrency if isinstance(config.concurrency, int) else None
     if kind in ("local", "replay") and config.patch == "on-policy":
         raise UsageError(f"on-policy patches need a model that can generate a thought; engine {kind!r} cannot")
@@ -249,6 +251,7 @@ def _server_settings(config: RunConfig, screenshots: Path, server: VLLMServer | 
         base_urls=config.base_urls or ("http://127.0.0.1/v1",),  # LaunchedEngine replaces it by its server's address
         model=config.served_model,
         api_key_env=config.api_key_env,
+        stream=config.stream,
         hidden_key_envs=(config.patch_api_key_env,),
         max_concurrency=most,
         timeout=config.timeout,

@@ -99,10 +99,16 @@ def test_a_clock_counts_hours() -> None:
     assert (clock(65.9), clock(3725)) == ("1:05", "1:02:05")
 
 
+def count(progress: Progress, counted: StepRecord) -> None:
+    """As a runner does: the tokens with the response, the rest with the record."""
+    progress.tokens.add(counted)
+    progress.count(counted)
+
+
 def progress_of(*verdicts: Verdict, total: int = 20, **more: object) -> Progress:
     progress = Progress(total, **more)  # type: ignore[arg-type]
     for verdict in verdicts:
-        progress.count(record(verdict, tokens=(3000, 60)))
+        count(progress, record(verdict, tokens=(3000, 60)))
     return progress
 
 
@@ -181,7 +187,7 @@ def test_answers_of_earlier_sessions_are_in_the_counts_but_not_in_the_rate() -> 
     progress.resumed = 10
     watch = Watch("t")
     watch.look(progress, 0.0)
-    progress.count(record("wrong", tokens=(1000, 50)))
+    count(progress, record("wrong", tokens=(1000, 50)))
     view = watch.look(progress, 2.0)
     assert (view.progress.done, view.mean, view.tokens_rate) == (11, 0.5, 25.0)
     assert view.exact_match == "exact match 90.9 % of 11"
@@ -200,7 +206,7 @@ def test_a_plain_line_is_one_line_that_can_be_searched_for() -> None:
 def test_a_server_without_token_counts_is_reported() -> None:
     progress = Progress(3)
     assert view_of(progress).tokens is None
-    progress.count(record("right"))
+    count(progress, record("right"))
     assert view_of(progress).tokens == "not reported"
 
 

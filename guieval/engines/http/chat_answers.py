@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from guieval.engines import mean_logprob
+from guieval.engines.http.event_stream import BrokenOff, is_stream, streamed_completion
 from guieval.engines.http.image_references import Refusal
 from guieval.engines.usage_reports import usage_in, usage_of
 from guieval.journal.served_model import ServedModel
@@ -68,7 +69,10 @@ class TryAgain(Refusal):
 
 
 def response_in(data: bytes) -> Response:
-    """Read the body of a chat completion. Raises :class:`TryAgain` if it holds none, or one that the server broke off."""
+    """Read the body of a chat completion, streamed or not.
+
+    Raises :class:`TryAgain` if it holds none, or one that the server broke off.
+    """
     try:
         return _response_in(data)
     except TryAgain as failure:
@@ -77,7 +81,13 @@ def response_in(data: bytes) -> Response:
 
 
 def _response_in(data: bytes) -> Response:
-    payload = _read_object(data)
+    if is_stream(data):
+        try:
+            payload = streamed_completion(data)
+        except BrokenOff as problem:
+            raise TryAgain(str(problem), last=True) from None
+    else:
+        payload = _read_object(data)
     choices = payload.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         error = server_message(data) if "error" in payload else ""
@@ -230,8 +240,8 @@ def _http_date(text: str | None) -> datetime | None:
     return date.replace(tzinfo=date.tzinfo or UTC)
 
 
-def unpacked(data: bytes, encoding: str) -> bytes:
-    """Decompress an answer that is compressed although no compression was requested, up to just above :data:`MAX_REPLY_BYTES`.
+def unpacked(data: bytes, encoding: str, most: int = MAX_REPLY_BYTES) -> bytes:
+    """Decompress an answer that is compressed although no compression was requested, up to just above ``most`` bytes.
 
     A few kilobytes can unpack to gigabytes, hence the limit. Raises ``ValueError`` with the problem.
     """
@@ -242,26 +252,26 @@ def unpacked(data: bytes, encoding: str) -> bytes:
         raise ValueError(f"is compressed as {name[:40]!r}, though no compression was requested")
     stream = zlib.decompressobj(wbits=47)  # gzip or zlib, by its header
     try:
-        whole = stream.decompress(data, MAX_REPLY_BYTES + 1)
+        whole = stream.decompress(data, most + 1)
     except zlib.error as error:
         raise ValueError(f"cannot be unpacked ({error})") from None
-    if not stream.eof and len(whole) <= MAX_REPLY_BYTES:
+    if not stream.eof and len(whole) <= most:
         raise ValueError("was cut off")
     return whole
 
 
-def whole_answer(url: str, status: int, headers: Mapping[str, str], data: bytes) -> bytes:
+def whole_answer(url: str, status: int, headers: Mapping[str, str], data: bytes, most: int = MAX_REPLY_BYTES) -> bytes:
     """The unpacked body of an answer; empty where that of a refusal cannot be unpacked, since its status is enough.
 
-    Raises :class:`TryAgain` for a 2xx answer that cannot be unpacked or is larger than :data:`MAX_REPLY_BYTES`.
+    Raises :class:`TryAgain` for a 2xx answer that cannot be unpacked or is larger than ``most`` bytes.
     """
     refused = not 200 <= status < 300
     try:
-        whole = unpacked(data, headers.get("content-encoding", "identity"))
+        whole = unpacked(data, headers.get("content-encoding", "identity"), most)
     except ValueError as error:
         if refused:
             return b""
         raise TryAgain(f"{url} sent an answer that {error}") from None
-    if len(whole) > MAX_REPLY_BYTES and not refused:
-        raise TryAgain(f"{url} sent more than {MAX_REPLY_BYTES // 1024**2} MiB")
+    if len(whole) > most and not refused:
+        raise TryAgain(f"{url} sent more than {most // 1024**2} MiB")
     return whole

@@ -29,6 +29,7 @@ class ChatBody:
     support content lists (its parts are joined directly, as chat templates do); one with images as a list. Sampling
     parameters and ``extra`` are top-level fields, an ``extra_body`` among them is unpacked, and ``extra`` wins; if both give
     a mapping, the two are merged. ``image_detail`` is added to each image: the detail level for OpenAI's models.
+    With ``stream`` the answer is requested as a stream that ends with the token usage.
 
     Raises :class:`UsageError` when a parameter cannot be written as JSON or is set by the engine, and ``ValueError`` when
     the number of images differs from the messages.
@@ -37,9 +38,11 @@ class ChatBody:
     in_bytes = False
     """Whether the next tries send all images as bytes."""
 
-    def __init__(self, request: Request, model: str) -> None:
+    def __init__(self, request: Request, model: str, *, stream: bool = False) -> None:
         self.images = request.images
         fields = _fields(request, model)
+        if stream:
+            fields |= {"stream": True, "stream_options": {"include_usage": True}}
         detail = fields.pop("image_detail", None)
         if detail not in (None, *_DETAILS):
             raise UsageError(f"image_detail is {detail!r}, not one of {', '.join(_DETAILS)}")

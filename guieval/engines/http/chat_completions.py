@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -39,6 +40,7 @@ from guieval.engines.http.chat_answers import (
 from guieval.engines.http.chat_body import ChatBody
 from guieval.engines.http.connections import Connections
 from guieval.engines.http.credentials import api_key, base_url, check_environment_proxies, proxy_url
+from guieval.engines.http.event_stream import MAX_STREAM_BYTES
 from guieval.engines.http.image_references import ImageReferences, Refusal, in_bytes
 from guieval.engines.http.patience import Patience
 from guieval.engines.http.refusals import IN_A_ROW, Refusals
@@ -52,6 +54,8 @@ from guieval.redaction import Redaction
 
 RETRIED = frozenset({408, 409, 429})
 """Statuses below 500 after which a request is retried."""
+_STREAMS_ONLY = re.compile(r"only supports? stream|enable the stream|stream(ing)? is required|must be streamed", re.IGNORECASE)
+"""A refusal of a request without a stream, as in "This model only supports stream mode" (DashScope)."""
 _CHECK_TIMEOUT = 5.0
 _PROBE_BYTES = 65_536
 
@@ -68,6 +72,7 @@ class OpenAISettings(BaseModel):
     api_key_env: str = Field(
         "OPENAI_API_KEY", description="environment variable that holds the API key, if the server wants one"
     )
+    stream: bool = Field(False, description="whether to request each answer as a stream, for servers that give no other")
     hidden_key_envs: tuple[str, ...] = Field((), description="variables of further keys that no message may show")
     max_concurrency: int = Field(64, ge=1, description="requests in flight at once, over all servers")
     timeout: float = Field(120.0, gt=0, allow_inf_nan=False, description="limit of one try, from connecting to the last byte")
@@ -221,7 +226,7 @@ class OpenAIEngine:
 
     def _body(self, request: Request, model: str) -> Any:
         """The body that :meth:`_ask` sends, made once for all tries of a request."""
-        return ChatBody(request, model)
+        return ChatBody(request, model, stream=self.settings.stream)
 
     async def _ask(self, server: Server, body: Any, request: Request, name: str) -> Response:
         """Send a request to one server once; raises :class:`TryAgain` or :class:`EngineError`."""
@@ -450,7 +455,10 @@ class OpenAIEngine:
 
     async def _send(self, server: Server, method: str, path: str, body: bytes | None, name: str) -> bytes:
         """Send once and return the body of a 2xx answer; raises :class:`TryAgain` or :class:`EngineError`."""
-        headers = {"Accept": "application/json", "Accept-Encoding": "identity", "X-Request-Id": name}
+        streamed = self.settings.stream and body is not None
+        most = MAX_STREAM_BYTES if streamed else MAX_REPLY_BYTES
+        accept = "text/event-stream" if streamed else "application/json"
+        headers = {"Accept": accept, "Accept-Encoding": "identity", "X-Request-Id": name}
         if body is not None:
             headers["Content-Type"] = "application/json"
         headers |= self._access(server)
@@ -464,14 +472,12 @@ class OpenAIEngine:
 
         try:
             async with asyncio.timeout(self.settings.timeout):
-                answer = await server.connections.exchange(
-                    method, url + server.connections.query, headers, body, MAX_REPLY_BYTES, check
-                )
+                answer = await server.connections.exchange(method, url + server.connections.query, headers, body, most, check)
         except TimeoutError:
             raise TryAgain(f"{url} did not answer within {self.settings.timeout:g} s", slow=True) from None
         status = answer.status
         self._patience.answered(server, by_gateway=status in GATEWAY)
-        data = whole_answer(url, status, answer.headers, answer.data)
+        data = whole_answer(url, status, answer.headers, answer.data, most)
         if 200 <= status < 300:
             return data
         raise self._refusal(url, status, answer.headers, data)
@@ -514,7 +520,8 @@ class OpenAIEngine:
             return FatalEngineError(f"{url} demands payment (status 402){suffix}")
         if 300 <= status < 400:
             return FatalEngineError(f"{url} redirects elsewhere (status {status}); give the base URL it redirects to")
-        return _Refused(f"{url} refuses this request (status {status}){suffix}")
+        hint = "; --set stream=true requests streams" * bool(_STREAMS_ONLY.search(message) and not self.settings.stream)
+        return _Refused(f"{url} refuses this request (status {status}){suffix}{hint}")
 
 
 def _first_of(candidates: Sequence[str], served: Sequence[str]) -> str | None:
