@@ -7,6 +7,7 @@ no space on the disk; archives carry all of them. Opening such a file here fails
 from __future__ import annotations
 
 import errno
+import gzip
 import os
 import stat
 from pathlib import Path
@@ -39,6 +40,14 @@ def open_file(path: str | Path) -> BinaryIO:
     return os.fdopen(open_descriptor(path), "rb")
 
 
+def open_gzip(path: str | Path) -> gzip.GzipFile:
+    """Open a regular file that is packed with gzip. Raises as :func:`open_file`."""
+    stream = open_file(path)
+    packed = gzip.GzipFile(fileobj=stream, mode="rb")
+    packed.myfileobj = stream  # type: ignore[assignment]  # closed with it, as that of a file it opened by its name
+    return packed
+
+
 def read_bytes(path: str | Path, most: int = MOST_WHOLE) -> bytes:
     """The bytes of a regular file. Raises :class:`OSError`, also if they are more than ``most``."""
     with open_file(path) as stream:
@@ -50,7 +59,7 @@ def read_bytes(path: str | Path, most: int = MOST_WHOLE) -> bytes:
 
 
 def read_text(path: str | Path, *, most: int = MOST_WHOLE, encoding: str = "utf-8", errors: str = "strict") -> str:
-    """The text of a regular file, with ``\\n`` at the ends of its lines. Raises as :func:`read_bytes`, and for other encodings."""
+    """The text of a regular file, its lines ended by ``\\n``. Raises as :func:`read_bytes`, and ``UnicodeDecodeError``."""
     text = read_bytes(path, most).decode(encoding, errors)
     return text.replace("\r\n", "\n").replace("\r", "\n")
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import io
 import zlib
 from base64 import b64encode
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple
 
+from guieval.data.files import open_file, read_bytes
 from guieval.errors import ScreenshotError
 
 MAX_PIXELS = 64_000_000
@@ -87,7 +89,7 @@ def read_screenshot(root: Path, relative: str, expected_size: tuple[int, int]) -
     try:
         if path.stat().st_size > MAX_BYTES:
             raise ScreenshotError(f"the screenshot {str(path)!r} is larger than {MAX_BYTES // 1024**2} MiB")
-        data = path.read_bytes()
+        data = read_bytes(path)
     except OSError as error:
         raise ScreenshotError(f"the screenshot {str(path)!r} cannot be read: {error.strerror}") from None
     try:
@@ -159,7 +161,8 @@ def header(image: Path | BinaryIO) -> tuple[Format, tuple[int, int]]:
     from PIL import Image, UnidentifiedImageError
 
     try:
-        with Image.open(image, formats=("PNG", "JPEG", "WEBP")) as opened:
+        stream = open_file(image) if isinstance(image, Path) else nullcontext(image)
+        with stream as file, Image.open(file, formats=("PNG", "JPEG", "WEBP")) as opened:
             return _FORMATS.get(opened.format or "", "jpeg"), opened.size  # a JPEG of several pictures is "MPO" to Pillow
     except Image.DecompressionBombError:
         raise ValueError(f"unpacks to more than {MAX_PIXELS:,} pixels") from None
