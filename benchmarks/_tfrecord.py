@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
 
+from guieval.data.files import open_file, open_gzip
 from guieval.errors import DataError
 
 HEADER = 12
@@ -55,13 +56,13 @@ def records(file: Path) -> Iterator[Record | DataError]:
 
 def _opened(file: Path) -> BinaryIO | gzip.GzipFile:
     try:
-        with file.open("rb") as stream:
+        with open_file(file) as stream:
             head = stream.read(HEADER)
         if not head:
             raise DataError(f"{file}: is empty")
         # a plain file may begin with gzip's magic bytes by chance, but not with a correct checksum after them
         packed = head.startswith(b"\x1f\x8b") and not _sound_header(head)
-        return gzip.GzipFile(file, "rb") if packed else file.open("rb")
+        return open_gzip(file) if packed else open_file(file)
     except OSError as error:
         raise DataError(f"{file}: cannot be read: {error.strerror}") from None
 

@@ -22,6 +22,7 @@ from guieval.actions import ActionSpace
 from guieval.data.benchmark import ABCBenchmark
 from guieval.data.episodes.format import is_prepared, read_preparation
 from guieval.data.episodes.read import EpisodesFolder, PreparedEpisodes
+from guieval.data.files import read_text
 from guieval.errors import GuievalError, UsageError, nearest
 from guieval.models import ABCModel, ModelConfig
 
@@ -181,7 +182,7 @@ def model_configs() -> dict[str, ModelConfig]:
 
     configs: dict[str, ModelConfig] = {}
     for path in sorted((config_folder() / "models").glob("*.yaml")):
-        for entry in yaml.safe_load_all(path.read_text(encoding="utf-8")):
+        for entry in yaml.safe_load_all(read_text(path)):
             config = ModelConfig.model_validate(entry)
             if config.name in configs:
                 raise ValueError(f"{path}: the model name {config.name!r} is given twice")

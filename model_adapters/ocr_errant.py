@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from guieval.actions import Action, Button, Click, Point, Press, Scroll, Stop, action_from_json
+from guieval.data.files import read_bytes
 from guieval.errors import UsageError
 from guieval.frames import Size
 from guieval.history import HistoryEntry, describe
@@ -89,7 +90,7 @@ def key_of(goal: str, screenshot: bytes) -> str:
 @cache
 def _answers(file: Path) -> dict[str, Any]:
     try:
-        values = json.loads(file.read_bytes())
+        values = json.loads(read_bytes(file))
     except (OSError, ValueError) as error:
         raise UsageError(f"option answers: {str(file)!r} cannot be read: {error}") from None
     if not isinstance(values, dict):

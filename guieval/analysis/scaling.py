@@ -8,6 +8,7 @@ the product B e^C, which is called B here (C = 0). Its k depends on the unit of 
 from __future__ import annotations
 
 import csv
+import io
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from guieval.data.files import read_bytes
 from guieval.errors import DataError, UsageError, nearest
 from guieval.metrics.intervals import LEVEL
 
@@ -304,7 +306,7 @@ def read_scaling_table(file: Path, x: str | None = None, y: str | None = None, b
     line and column for a value that is not a number.
     """
     try:
-        with file.open(encoding="utf-8-sig", newline="") as stream:
+        with io.StringIO(read_bytes(file).decode("utf-8-sig"), newline="") as stream:
             reader = csv.DictReader(stream, restval="")
             lines = list(enumerate(reader, 2))
             names = [name for name in reader.fieldnames or () if name]

@@ -15,6 +15,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
+from guieval.data.files import read_text
 from guieval.data.yaml_text import read_yaml
 from guieval.errors import UsageError
 
@@ -94,7 +95,7 @@ def training_curves(folders: Sequence[Path], labels: Sequence[str] | None = None
 def evaluations(folder: Path) -> list[dict[str, Any]]:
     """The lines of a training's evaluations, in it or beside it; one that a kill has torn is left out."""
     try:
-        lines = (folder / EVALUATIONS).read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = read_text(folder / EVALUATIONS, errors="replace").splitlines()
     except OSError:
         return []
     found = []
@@ -108,8 +109,8 @@ def evaluations(folder: Path) -> list[dict[str, Any]]:
 
 def _read(folder: Path) -> _Training:
     try:
-        settings = read_yaml((folder / SETTINGS).read_text(encoding="utf-8"))
-        lines = (folder / LOG).read_text(encoding="utf-8").splitlines()
+        settings = read_yaml(read_text(folder / SETTINGS))
+        lines = read_text(folder / LOG).splitlines()
     except (OSError, ValueError):
         raise UsageError(
             f"{str(folder)!r} holds no training: expected {SETTINGS} and {LOG}, as `guieval train` writes"

@@ -25,6 +25,7 @@ from typer.main import get_command
 
 from guieval.cli.help_panels import arrange
 from guieval.cli.tables import echo
+from guieval.data.files import read_text
 from guieval.errors import DataError, FatalEngineError, GuievalError, ServersAway, UsageError
 
 STOPPED = 130
@@ -128,7 +129,7 @@ def _beginning(module: str, attribute: str) -> Callable[[Any, Any, str], list[st
 
 def _summary(name: str) -> str:
     file = Path(__file__).parent / (COMMANDS[name].replace(".", "/") + ".py")
-    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+    for node in ast.parse(read_text(file)).body:
         if isinstance(node, ast.FunctionDef) and node.name == COMMANDS[name].rpartition(".")[2]:
             return (ast.get_docstring(node) or "").split("\n\n")[0]
     raise AssertionError(f"{COMMANDS[name]} has no function of its own name")

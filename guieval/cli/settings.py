@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 import typer
 
+from guieval.data.files import read_text
+
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
@@ -166,7 +168,7 @@ def _plain(value: Any) -> Any:
 
 @cache
 def _source(file: str) -> ast.Module:
-    return ast.parse((_PACKAGE / file).read_text(encoding="utf-8"))
+    return ast.parse(read_text(_PACKAGE / file))
 
 
 @cache

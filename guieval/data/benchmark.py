@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from guieval.actions import ActionSpace, ActionType
+from guieval.data.files import read_bytes
 from guieval.data.plugin_options import check_options, unknown_option
 from guieval.errors import DataError, UsageError, nearest
 from guieval.steps import Episode, EpisodeKey, Setting
@@ -250,4 +251,4 @@ class _Loaded(Release):
 def _reader(root: Path, path: str) -> Callable[[], bytes]:
     from guieval.data.screenshots import resolve
 
-    return lambda: resolve(root, path).read_bytes()
+    return lambda: read_bytes(resolve(root, path))

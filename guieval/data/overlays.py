@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from guieval.actions import Action, Boxes
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.files import read_bytes
 from guieval.data.patterns import pattern_problem
 from guieval.errors import DataError, UsageError
 from guieval.steps import Episode, StepTaskModel, validated
@@ -109,7 +110,7 @@ def describe_overlay(file: Path | str, sha256: str, steps: int) -> str:
 def read_overlay(file: Path) -> Overlay:
     """Read an overlay. Raises :class:`UsageError` for a missing or empty file, :class:`DataError` with line and field."""
     try:
-        data = file.read_bytes()
+        data = read_bytes(file)
     except OSError as error:
         raise UsageError(f"the overlay {str(file)!r} cannot be read: {error.strerror}") from None
     lines: defaultdict[tuple[str, str], list[tuple[int, Addition]]] = defaultdict(list)

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.files import open_descriptor
 from guieval.data.screenshots import read_screenshot
 from guieval.errors import DataError, ScreenshotError, UsageError
 from guieval.steps import EpisodeKey, Plan, StepTaskModel
@@ -131,7 +132,7 @@ def _looks_whole(root: Path, screenshot: str, size: tuple[int, int]) -> bool:
     if path.is_absolute() or ".." in path.parts:  # it may be outside the folder
         return False
     try:
-        file = os.open(root / screenshot, os.O_RDONLY)
+        file = open_descriptor(root / screenshot, os.O_RDONLY)
     except (OSError, ValueError):
         return False
     try:

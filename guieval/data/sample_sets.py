@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from guieval.actions import ActionType
 from guieval.data.benchmark import EpisodeRef
+from guieval.data.files import read_bytes
 from guieval.errors import UsageError, first_problem, nearest
 from guieval.steps import EpisodeKey, StepTaskModel
 
@@ -163,7 +164,7 @@ def get_sample_set(name: str) -> SampleSet:
         if name not in (known := list_sample_sets()):
             raise UsageError(f"unknown sample set {name!r}{nearest(name, known)}; `guieval sample-sets` lists them")
     try:
-        sample_set = SampleSet.model_validate_json(path.read_bytes())
+        sample_set = SampleSet.model_validate_json(read_bytes(path))
     except OSError as error:
         raise UsageError(f"the sample set {str(path)!r} cannot be read: {error.strerror}") from None
     except ValidationError as error:

@@ -19,6 +19,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 
+from guieval.data.files import open_file, read_bytes
 from guieval.errors import ScreenshotError
 from guieval.frames import Size
 
@@ -230,7 +231,7 @@ def header(image: Path | BinaryIO) -> Header:
     """
     if isinstance(image, Path):
         try:
-            with image.open("rb") as stream:
+            with open_file(image) as stream:
                 return header(stream)
         except OSError:
             raise ValueError("is not a readable PNG, JPEG or WebP image") from None
@@ -287,7 +288,7 @@ def _read(root: Path, relative: str, recorded_size: Size) -> _File:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise ScreenshotError(f"the screenshot {str(path)!r} is larger than {MAX_BYTES // 1024**2} MiB")
-        data = path.read_bytes()
+        data = read_bytes(path)
     except OSError as error:
         raise ScreenshotError(f"the screenshot {str(path)!r} cannot be read: {error.strerror}") from None
     digest = file_digest(data)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.data.benchmark import DEFAULT_SPLIT, ABCBenchmark, EpisodeRef
+from guieval.data.files import read_text
 from guieval.data.sample_sets import Labels, SampleSet, StepLabel, fill, get_sample_set, sets_of, some
 from guieval.errors import DataError, UsageError, nearest
 from guieval.steps import EpisodeKey, Plan
@@ -286,7 +287,7 @@ def _split_step(entry: str, known: Mapping[str, object]) -> tuple[str, int | Non
 
 def _entries(file: Path) -> list[tuple[str, str]]:
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        text = read_text(file, encoding="utf-8-sig")
     except OSError as error:
         raise UsageError(f"the list of episodes {str(file)!r} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

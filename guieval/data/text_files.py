@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from guieval.data.files import open_descriptor, open_file, open_gzip
 from guieval.errors import DataError
 
 MARK = b"\xef\xbb\xbf"
@@ -59,7 +60,7 @@ def _keys(value: Any) -> int:
 
 def open_text(file: Path) -> BinaryIO:
     """Open a file in binary mode, unpacked if its name ends in ``.gz``. Raises :class:`OSError` like :func:`open`."""
-    return cast(BinaryIO, gzip.open(file, "rb")) if file.suffix == ".gz" else file.open("rb")
+    return cast(BinaryIO, open_gzip(file)) if file.suffix == ".gz" else open_file(file)
 
 
 def lines(file: Path, stream: BinaryIO, most: int = LONGEST_LINE) -> Iterator[bytes]:
@@ -121,7 +122,7 @@ class LineFile:
         """Yield number (from 1), start and bytes of every line, without a byte-order mark."""
         start = 0
         try:
-            with io.BytesIO(self._text()) if self.path.suffix == ".gz" else self.path.open("rb") as stream:
+            with io.BytesIO(self._text()) if self.path.suffix == ".gz" else open_file(self.path) as stream:
                 for number, line in enumerate(lines(self.path, stream), 1):
                     mark = MARK if number == 1 and line.startswith(MARK) else b""
                     yield number, start + len(mark), line[len(mark) :]
@@ -134,7 +135,7 @@ class LineFile:
         if self.path.suffix == ".gz":
             return self._text()[start : start + size]
         try:
-            stream = os.open(self.path, os.O_RDONLY)
+            stream = open_descriptor(self.path, os.O_RDONLY)
             try:
                 return os.pread(stream, size, start)
             finally:

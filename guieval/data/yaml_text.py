@@ -7,6 +7,10 @@ from typing import Any
 
 import yaml
 
+MOST_CHARACTERS = 1 << 20
+"""A text of this length takes some seconds to read."""
+_MOST_BITS = 1024  # as many as the largest float has
+
 
 class AliasError(yaml.YAMLError, ValueError):
     """The text has an alias (``*name``) of an earlier part."""
@@ -31,6 +35,14 @@ class _Texts(_NoAliases, yaml.BaseLoader):
     """Every scalar as text: a date keeps its spelling."""
 
 
+def _whole_number(loader: Any, node: Any) -> int:
+    number: int = yaml.SafeLoader.construct_yaml_int(loader, node)
+    if number.bit_length() > _MOST_BITS:  # Python does not even print one of 4,300 digits
+        raise ValueError(f"the number {node.value[:20]}... has too many digits")
+    return number
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _whole_number)
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789"))
 
 
@@ -39,6 +51,8 @@ def read_yaml(text: str, *, texts: bool = False) -> Any:
 
     Raises :class:`ValueError` with the problem in one line, :class:`AliasError` for an alias.
     """
+    if len(text) > MOST_CHARACTERS:
+        raise ValueError(f"it has {len(text):,} characters; at most {MOST_CHARACTERS:,}")
     try:
         return yaml.load(text, _Texts if texts else _Loader)
     except AliasError:

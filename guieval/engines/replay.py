@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from guieval.data.files import open_file
 from guieval.engines import parse_request_id
 from guieval.errors import DataError, EngineError, UsageError
 from guieval.journal.lines import json_line
@@ -29,7 +30,7 @@ class ReplayEngine:
     def __init__(self, records: Path) -> None:
         self._path = records
         try:
-            self._stream = records.open("rb")
+            self._stream = open_file(records)
         except OSError as error:
             raise UsageError(f"the journal {str(records)!r} cannot be opened: {error.strerror}") from None
         self._places: dict[StepKey, tuple[int, int]] = {}

@@ -27,6 +27,7 @@ from sys import intern
 from typing import Any, TypeVar
 
 from guieval.data.benchmark import DEFAULT_SPLIT, EpisodeRef
+from guieval.data.files import open_descriptor, open_file
 from guieval.data.text_files import sized_lines
 from guieval.errors import JournalError, UsageError
 from guieval.journal.lines import read_line, read_name, write_line
@@ -102,7 +103,7 @@ def _what_is_at(directory: Path) -> str | None:
 def is_held(directory: Path) -> bool:
     """Whether a process is writing the run, rollout or sweep in a folder."""
     try:
-        with (directory / LOCK).open("rb") as lock:
+        with open_file(directory / LOCK) as lock:
             if not lock.read(1):  # its writer emptied it at the end; locking it could disturb another process
                 return False
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -213,7 +214,7 @@ class Records:
 
     def at(self, offset: int) -> StepRecord:
         """The record at a byte offset from :meth:`with_offsets`."""
-        with self.path.open("rb") as stream:
+        with open_file(self.path) as stream:
             stream.seek(offset)
             return read_line(stream.readline())
 
@@ -222,7 +223,7 @@ class Records:
             return
         offset = 0
         self.damaged.clear()
-        with self.path.open("rb") as stream:
+        with open_file(self.path) as stream:
             for number, (line, size) in enumerate(sized_lines(stream), 1):
                 if size > len(line):
                     self.damaged.append(number)  # longer than any record
@@ -249,7 +250,7 @@ class Journal:
         self._lock = self._steps = -1
         try:
             _make_folder(directory)
-            self._lock = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+            self._lock = open_descriptor(directory / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
             self._hold(self._lock)
             os.ftruncate(self._lock, 0)
             now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -257,7 +258,7 @@ class Journal:
             compact = compact and not (directory / STEPS).exists()
             self._path = directory / PACKED_STEPS if compact else journal_file(directory)
             self._compact = self._path.name == PACKED_STEPS
-            self._steps = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+            self._steps = open_descriptor(self._path, os.O_RDWR | os.O_CREAT, 0o644)
             self._hold(self._steps)  # also lock the journal, in case the lock file was deleted
             self._end = self._cut_torn_tail()
             self._restore_rescued()
@@ -311,9 +312,9 @@ class Journal:
         rescued = _rescue_file(self._path)
         if not rescued.exists():
             return
-        with self._path.open("rb") as stream:
+        with open_file(self._path) as stream:
             existing = {hash(line) for line in stream}
-        with rescued.open("rb") as stream:
+        with open_file(rescued) as stream:
             for line in stream:
                 if line.endswith(b"\n") and hash(line) not in existing:
                     self._write(line)

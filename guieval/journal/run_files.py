@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, RootModel, ValidationError
 
 from guieval.actions import ActionSpace, ActionType, Button, StopStatus
+from guieval.data.files import read_bytes
 from guieval.errors import UsageError, first_problem
 from guieval.history import HistorySource
 from guieval.history.modes import MODES, NO_PATCH, Mode, PatchMethod, PatchPolicy, StopPolicy
@@ -294,7 +295,7 @@ def read_file(path: Path, model: type[_Read]) -> _Read:
     Raises :class:`FileNotFoundError` if the file does not exist.
     """
     try:
-        data = path.read_bytes()
+        data = read_bytes(path)
     except FileNotFoundError:
         raise
     except OSError as error:

@@ -17,6 +17,7 @@ from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeAlias
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from guieval.actions import Action, ActionSpace
+from guieval.data.files import read_text
 from guieval.data.screenshots import Screenshot
 from guieval.errors import UsageError
 from guieval.frames import Frame, Size
@@ -242,7 +243,7 @@ class ABCModel(ABC):
 
 def load_template(path: Path) -> str:
     """A prompt file's text: everything after its first line, which is a comment with the text's origin."""
-    head, _, body = path.read_text(encoding="utf-8").partition("\n")
+    head, _, body = read_text(path).partition("\n")
     if not head.startswith("#"):
         raise ValueError(f"{path} must begin with a comment line naming the prompt's origin")
     return body

@@ -18,6 +18,7 @@ from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, TypeAlias, get
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from guieval.actions import Action, StopStatus, Unsupported
+from guieval.data.files import open_descriptor, open_file
 from guieval.data.text_files import sized_lines
 from guieval.errors import JournalError
 from guieval.online.contract import Score
@@ -131,7 +132,7 @@ class Trajectories:
         self._spent: dict[_Place, _Spent] = {}
         try:
             (directory / SCREENS).mkdir(exist_ok=True)
-            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            self._file = open_descriptor(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as error:
             raise JournalError(f"cannot write to {str(self._path)!r}: {error.strerror}") from None
         self._guard = threading.Lock()
@@ -176,7 +177,7 @@ class Trajectories:
     def steps(self, key: EpisodeKey, sample: int) -> list[TrajectoryStep]:
         """The recorded steps of the last attempt from the first on, without gaps."""
         found: dict[int, TrajectoryStep] = {}
-        with self._path.open("rb") as stream:
+        with open_file(self._path) as stream:
             for offset in self._offsets.get(_Place(key, sample), ()):
                 step = _step_at(stream, offset)
                 found[step.index] = step
@@ -256,7 +257,7 @@ class _LastAttempts(Mapping[tuple[EpisodeKey, int], list[TrajectoryStep]]):
             self._offsets[repetition].append(offset)
 
     def __getitem__(self, repetition: tuple[EpisodeKey, int]) -> list[TrajectoryStep]:
-        with self._path.open("rb") as stream:
+        with open_file(self._path) as stream:
             return [_step_at(stream, offset) for offset in self._offsets[repetition]]
 
     def __iter__(self) -> Iterator[tuple[EpisodeKey, int]]:
@@ -279,7 +280,7 @@ def _step_at(stream: BinaryIO, offset: int) -> TrajectoryStep:
 def _lines(path: Path) -> Iterator[tuple[int, int, TrajectoryStep | None]]:
     """Offset and size of every whole line, and its step; ``None`` for a damaged line."""
     offset = 0
-    with path.open("rb") as stream:
+    with open_file(path) as stream:
         for line, size in sized_lines(stream):
             if not line.endswith(b"\n"):
                 return

@@ -15,6 +15,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from guieval.data.files import open_descriptor, read_bytes
 from guieval.errors import UsageError
 from guieval.steps import StepKey
 
@@ -65,7 +66,7 @@ def read_notes(directory: Path) -> Notes:
     try:
         if not path.is_file() or path.stat().st_size > _MOST_BYTES:
             return notes
-        lines = path.read_bytes().split(b"\n")
+        lines = read_bytes(path).split(b"\n")
     except OSError:
         return notes
     for line in lines:
@@ -98,7 +99,7 @@ def _append(directory: Path, line: NoteLine) -> None:
     """Append a line in one write, so that two programs may write at once; a torn last line is ended first."""
     data = line.model_dump_json(exclude_none=True).encode("utf-8", "replace") + b"\n"
     try:
-        file = os.open(directory / NOTES, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o644)
+        file = open_descriptor(directory / NOTES, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o644)
         try:
             size = os.fstat(file).st_size
             torn = size > 0 and os.pread(file, 1, size - 1) != b"\n"

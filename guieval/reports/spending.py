@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from guieval.data.files import read_bytes
 from guieval.journal import METRICS
 from guieval.journal.run_files import Manifest
 from guieval.metrics.columns import Judged, RunColumns
@@ -70,7 +71,7 @@ def price_of_run(directory: Path, manifest: Manifest, prices: Sequence[Price] = 
 
 def _recorded_price(directory: Path, manifest: Manifest) -> Price | None:
     try:
-        price = json.loads((directory / METRICS).read_bytes())["cost"]["price"]
+        price = json.loads(read_bytes(directory / METRICS))["cost"]["price"]
         return Price.model_validate({**price, "models": [manifest.model_name]})
     except (OSError, ValueError, KeyError, TypeError, RecursionError, ValidationError):
         return None

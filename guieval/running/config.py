@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
+from guieval.data.files import read_text
 from guieval.data.selection import Choice
 from guieval.data.yaml_text import AliasError, read_yaml
 from guieval.errors import UsageError, first_problem, nearest
@@ -336,7 +337,7 @@ def merge(
 def read_settings(file: Path, kind: str) -> dict[str, Any]:
     """The settings in a YAML file; :class:`UsageError` that calls it a ``kind`` file where it holds none."""
     try:
-        values = read_yaml(file.read_text(encoding="utf-8"))
+        values = read_yaml(read_text(file))
     except OSError as error:
         raise UsageError(f"the {kind} file {str(file)!r} cannot be read: {error.strerror}") from None
     except ValueError as error:

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from guieval.data.files import read_text
 from guieval.data.sample_sets import get_sample_set
 from guieval.errors import UsageError
 from guieval.evaluation import get_protocol
@@ -170,7 +171,7 @@ def _left(directory: Path, steps: int) -> int:
     if not is_run(directory):
         return steps
     with suppress(FileNotFoundError, ValueError, KeyError, TypeError):
-        if json.loads((directory / METRICS).read_text(encoding="utf-8"))["summary"]["complete"]:
+        if json.loads(read_text(directory / METRICS))["summary"]["complete"]:
             return 0
     return max(0, steps - len({record.task.key for record in Records(directory)}))
 

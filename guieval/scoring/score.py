@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from guieval.data.files import read_bytes
 from guieval.data.overlays import Overlay
 from guieval.data.selection import Choice
 from guieval.errors import UsageError
@@ -179,7 +180,7 @@ def stored_summary(directory: Path) -> RunSummary | None:
         path = directory / METRICS
         if path.stat().st_size > MOST_METRICS:
             return None
-        stored = _Stored.model_validate_json(path.read_bytes())
+        stored = _Stored.model_validate_json(read_bytes(path))
         fresh = stored.journal_bytes == journal_file(directory).stat().st_size and stored.protocol == protocol
         return stored.summary if fresh and ActionEvaluator(protocol.name).protocol.fingerprint == protocol.fingerprint else None
     except (OSError, ValueError, UsageError):  # there is none, it is of an earlier version, or its protocol is unknown

@@ -16,6 +16,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from guieval.data.files import read_text
 from guieval.errors import UsageError, first_problem
 from guieval.steps import StepRecord, Usage
 
@@ -111,7 +112,7 @@ def read_prices(file: Path | None = None) -> tuple[Price, ...]:
 
     path = file or Path(next(iter(import_module("guieval.configs").__path__))) / "prices.yaml"
     try:
-        entries = read_yaml(path.read_text(encoding="utf-8"), texts=True)  # keeps the spelling of dates
+        entries = read_yaml(read_text(path), texts=True)  # keeps the spelling of dates
     except OSError as error:
         raise UsageError(f"the price file {str(path)!r} cannot be read: {error.strerror}") from None
     except ValueError as error:

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from guieval.data.files import read_text
 from guieval.errors import UsageError
 from guieval.journal import write_atomically
 from guieval.training.arguments import CHECKPOINTS
@@ -66,7 +67,7 @@ def discard_after(out: Path, step: int) -> None:
 def keep_until(file: Path, step: int) -> None:
     """Drop the lines of a log that come after an optimiser step, and those that a kill has torn."""
     if file.exists():
-        text = file.read_text(encoding="utf-8", errors="replace")
+        text = read_text(file, errors="replace")
         kept = "".join(f"{line}\n" for line in text.splitlines() if _step(line) <= step)
         if kept != text:
             write_atomically(file, kept)

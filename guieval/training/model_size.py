@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from guieval.data.files import read_text
 from guieval.engines.in_process.checkpoint import Checkpoint
 from guieval.errors import UsageError
 from guieval.registry import config_folder
@@ -103,7 +104,7 @@ def shipped_configurations() -> dict[str, dict[str, Any]]:
     """The shipped configurations by the Hugging Face id of each checkpoint."""
     found: dict[str, dict[str, Any]] = {}
     for file in sorted(Path(str(config_folder() / "training" / "architectures")).glob("*.json")):
-        values = json.loads(file.read_text(encoding="utf-8"))
+        values = json.loads(read_text(file))
         found |= dict.fromkeys(values.pop("checkpoints"), values)
     return found
 

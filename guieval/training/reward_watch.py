@@ -8,14 +8,17 @@ would have earned on the same steps. A warning follows when reward and exact mat
 from __future__ import annotations
 
 import json
-import pickle
 import sys
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from guieval.data.files import read_bytes, read_text
+from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.rewards.probes import BLIND, probe
 from guieval.rewards.response import ResponseScorer, ScoredResponse
@@ -47,6 +50,17 @@ class WatchedScorer(ResponseScorer):
         scored = super().score(task, text, tokens=tokens)
         self._watch.saw(task, scored)
         return scored
+
+
+class _Saved(BaseModel):
+    """What a check that comes after a checkpoint needs of the replies before it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    rewards: list[float]
+    exact: list[float]
+    standing: list[str]
+    last: Annotated[list[tuple[StepTaskModel, ScoredResponse]], Field(max_length=LOOKED_AT)]
 
 
 class RewardWatch:
@@ -116,16 +130,23 @@ class RewardWatch:
 
     def save(self, file: Path) -> None:
         """Write what a check that comes after a checkpoint needs of the replies before it."""
-        file.write_bytes(pickle.dumps((self._rewards, self._exact, self._last, self._standing)))
+        saved = _Saved(rewards=self._rewards, exact=self._exact, standing=sorted(self._standing), last=list(self._last))
+        file.write_text(saved.model_dump_json(), encoding="utf-8")
 
     def restore(self, file: Path) -> None:
-        """Continue with what :meth:`save` wrote, if it did."""
-        if file.is_file():
-            self._rewards, self._exact, self._last, self._standing = pickle.loads(file.read_bytes())
+        """Continue with what :meth:`save` wrote, if it did. Raises :class:`UsageError` for a file of another form."""
+        if not file.is_file():
+            return
+        try:
+            saved = _Saved.model_validate_json(read_bytes(file))
+        except (OSError, ValidationError):
+            raise UsageError(f"{str(file)!r} cannot be read; delete it to continue without the replies before it") from None
+        self._rewards, self._exact, self._standing = saved.rewards, saved.exact, set(saved.standing)
+        self._last.extend(saved.last)
 
     def remember(self, log: Path, until: int) -> None:
         """Read the checks that a resumed training has already logged, up to an optimiser step."""
-        for line in log.read_text(encoding="utf-8").splitlines() if log.exists() else ():
+        for line in read_text(log).splitlines() if log.exists() else ():
             row = json.loads(line)
             if REWARD in row and row["step"] <= until:
                 self._checks[row["step"]] = {name: value for name, value in row.items() if name.startswith(PREFIX)}
@@ -168,7 +189,7 @@ def watch_callback(watch: RewardWatch, trainer: Any, log: Path) -> Any:
 
     def state_file(args: Any, state: Any) -> Path:
         rank, processes = trainer.accelerator.process_index, trainer.accelerator.num_processes
-        return Path(args.output_dir) / f"checkpoint-{state.global_step}" / f"watch_{rank}_of_{processes}.pickle"
+        return Path(args.output_dir) / f"checkpoint-{state.global_step}" / f"watch_{rank}_of_{processes}.json"
 
     class Callback(TrainerCallback):  # type: ignore[misc]  # transformers has no types here
         def on_train_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 
+from guieval.data.files import read_text
 from guieval.data.yaml_text import read_yaml
 from guieval.errors import UsageError
 from guieval.journal import refuse_nested, write_atomically
@@ -110,7 +111,7 @@ def _check_folder(config: TrainingConfig, out: Path, *, resume: bool) -> None:
             "remove it"
         )
     try:
-        before = read_yaml(file.read_text(encoding="utf-8"))
+        before = read_yaml(read_text(file))
     except (OSError, ValueError):
         before = None
     if not isinstance(before, dict):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.analysis.training_curves import EVALUATIONS, SETTINGS, evaluations
+from guieval.data.files import read_text
 from guieval.data.yaml_text import read_yaml
 from guieval.errors import UsageError
 from guieval.history.modes import ONLINE
@@ -58,7 +59,7 @@ def evaluate_checkpoints(
 
 def _read(out: Path) -> tuple[TrainingConfig, Evaluation]:
     try:
-        values = read_yaml((out / SETTINGS).read_text(encoding="utf-8"))
+        values = read_yaml(read_text(out / SETTINGS))
     except OSError:
         raise UsageError(f"{str(out)!r} holds no training: expected {SETTINGS}, as `guieval train` writes") from None
     except ValueError as error:

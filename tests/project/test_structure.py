@@ -31,7 +31,7 @@ ALLOWED: dict[str, set[str]] = {
     "engines": VOCABULARY | {"data", "models", "journal"},
     "scoring": RUNS | {"parsing"},
     "testing": CONTRACTS | {"engines"},
-    "online": CONTRACTS | {"metrics", "testing"},
+    "online": CONTRACTS | {"engines", "metrics", "testing"},
     "running": RUNS | {"engines", "telemetry", "scoring", "online"},
     "analysis": RUNS | {"running", "scoring"},
     "reports": RUNS | {"scoring", "analysis", "online", "telemetry"},

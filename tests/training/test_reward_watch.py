@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 
 import pytest
 
 from guieval.actions import Boxes, Click, Point, Type
+from guieval.errors import UsageError
 from guieval.rewards import open_scorer
 from guieval.training.config import RewardWatchSettings
 from guieval.training.reward_watch import RewardWatch, Sum, WatchedScorer
@@ -90,3 +92,24 @@ def test_a_resumed_training_knows_the_earlier_checks(tmp_path: Path) -> None:
     _, warned = made.check(4, [figures(0.5, 0.1)])
     assert any("went from 0.15 to 0.50" in each for each in warned)
     made.remember(tmp_path / "none.jsonl", 4)
+
+
+def test_what_a_checkpoint_keeps_comes_back_equal_and_runs_no_code(tmp_path: Path) -> None:
+    made, scorer = watch()
+    scorer.score(CLICK, reply(scorer, Click(point=Point(100, 100))))
+    scorer.score(TYPED, "not an action")
+    made.save(tmp_path / "watch.json")
+    other, _ = watch()
+    other.restore(tmp_path / "watch.json")
+    assert other.sums() == made.sums() and other.sums() != {}
+
+    ran = tmp_path / "ran"
+
+    class Evil:
+        def __reduce__(self) -> tuple[object, ...]:
+            return ran.touch, ()
+
+    (tmp_path / "watch.json").write_bytes(pickle.dumps(Evil()))
+    with pytest.raises(UsageError, match="cannot be read; delete it"):
+        other.restore(tmp_path / "watch.json")
+    assert not ran.exists()

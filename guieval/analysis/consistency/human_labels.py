@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from guieval.data.files import read_bytes
 from guieval.errors import DataError, UsageError, nearest
 
 _WORDS = {
@@ -53,7 +55,7 @@ def read_human_labels(file: Path) -> dict[tuple[str, str, int], bool]:
 
 
 def _lines(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    with file.open(encoding="utf-8-sig", newline="") as stream:
+    with io.StringIO(read_bytes(file).decode("utf-8-sig"), newline="") as stream:
         if file.suffix.lower() == ".csv":
             reader = csv.DictReader(stream)
             names = [name for name in reader.fieldnames or () if name]

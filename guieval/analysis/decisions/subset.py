@@ -7,6 +7,7 @@ from functools import cache
 import yaml
 from pydantic import BaseModel, ConfigDict
 
+from guieval.data.files import read_text
 from guieval.errors import UsageError, nearest
 from guieval.registry import config_folder
 
@@ -42,4 +43,4 @@ def get_subset(name: str) -> Subset:
     """The shipped preset ``name``; :class:`UsageError` with the nearest name for an unknown one."""
     if name not in (known := list_subsets()):
         raise UsageError(f"there is no preset {name!r}{nearest(name, known)}; known: {', '.join(known)}")
-    return Subset.model_validate(yaml.safe_load((config_folder() / "subsets" / f"{name}.yaml").read_text(encoding="utf-8")))
+    return Subset.model_validate(yaml.safe_load(read_text(config_folder() / "subsets" / f"{name}.yaml")))

@@ -21,6 +21,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
+from guieval.data.files import read_bytes
 from guieval.errors import UsageError, nearest
 from guieval.history.mixing import (
     KAPPA,
@@ -213,7 +214,7 @@ def read_sweep(directory: Path) -> SweepFile:
 def append_outcome(directory: Path, outcome: MixOutcome) -> None:
     """Append a finished setting's outcome; it is on the disk when this returns."""
     path = directory / OUTCOMES
-    torn = path.exists() and path.stat().st_size > 0 and path.read_bytes()[-1:] != b"\n"
+    torn = path.exists() and path.stat().st_size > 0 and read_bytes(path)[-1:] != b"\n"
     with path.open("ab") as stream:
         stream.write(b"\n" * torn + outcome.model_dump_json().encode() + b"\n")
         stream.flush()
@@ -224,7 +225,7 @@ def read_outcomes(directory: Path) -> list[MixOutcome]:
     """The outcomes of a sweep by number; an incomplete line is skipped, and its setting is read again."""
     path = directory / OUTCOMES
     found: dict[int, MixOutcome] = {}
-    for line in path.read_bytes().splitlines() if path.exists() else ():
+    for line in read_bytes(path).splitlines() if path.exists() else ():
         try:
             outcome = MixOutcome.model_validate_json(line)
         except ValidationError:

@@ -13,6 +13,7 @@ import typer
 
 from guieval.cli.settings import path_option
 from guieval.cli.tables import echo
+from guieval.data.files import read_text
 from guieval.errors import UsageError
 from guieval.registry import list_adapters
 
@@ -61,7 +62,7 @@ def source_of_test(name: str) -> str:
 
 
 def _filled(template: str, name: str) -> str:
-    text = (TEMPLATES / template).read_text(encoding="utf-8")
+    text = read_text(TEMPLATES / template)
     title = "".join(part[:1].upper() + part[1:] for part in name.split("_"))
     if name != NAME and re.search(rf"\b{title}\b", text):  # e.g. click: the file imports a class of that name
         title += "Model"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -16,6 +17,7 @@ from guieval.cli.running.run_folders import several_runs
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, print_json, say, show
 from guieval.data.doctor.counts import counted
+from guieval.data.files import read_bytes
 from guieval.errors import DataError, UsageError, nearest
 from guieval.metrics.correlation import Correlation
 from guieval.metrics.correlation import correlate as correlation_of
@@ -129,7 +131,7 @@ def _of_runs(directories: list[Path], x: str, y: str, online: Path, protocol: st
 def _lines(file: Path, columns: tuple[str, str]) -> list[tuple[int, dict[str, str]]]:
     """A CSV file's lines, numbered from 2, by column; all ``columns`` must be there."""
     try:
-        with file.open(encoding="utf-8-sig", newline="") as stream:
+        with io.StringIO(read_bytes(file).decode("utf-8-sig"), newline="") as stream:
             reader = csv.DictReader(stream, restval="")
             lines = [(number, {key: text for key, text in line.items() if key}) for number, line in enumerate(reader, 2)]
             names = [name for name in reader.fieldnames or () if name]

@@ -18,6 +18,7 @@ from guieval.data.benchmark import ABCBenchmark
 from guieval.data.doctor import counts as published
 from guieval.data.doctor.counts import Comparison, counted
 from guieval.data.doctor.labels import LintReport
+from guieval.data.files import read_bytes
 from guieval.data.sample_sets import get_sample_set
 from guieval.data.screenshots import MAX_BYTES, Header, probe, resolve
 from guieval.data.selection import Choice, select
@@ -202,7 +203,7 @@ class _Images:
             file = resolve(self._root, step.screenshot)
             if file.stat().st_size > MAX_BYTES:
                 raise ValueError(f"is larger than {MAX_BYTES // 1024**2} MiB")
-            return probe(file.read_bytes())
+            return probe(read_bytes(file))
         except ScreenshotError as error:
             absent = not _exists(path)
             if absent and "\\" in step.screenshot and _exists(self._root / step.screenshot.replace("\\", "/")):

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import to_json
 
+from guieval.data.files import read_bytes
 from guieval.data.patterns import pattern_problem
 from guieval.errors import DataError, UsageError, first_problem
 from guieval.steps import Setting
@@ -131,7 +132,7 @@ def read_preparation(folder: Path) -> Preparation:
     """The content of ``prepared.json``; :class:`UsageError` when this version cannot read it."""
     file = folder / PREPARED
     try:
-        preparation = Preparation.model_validate_json(file.read_bytes())
+        preparation = Preparation.model_validate_json(read_bytes(file))
     except OSError as error:
         raise UsageError(f"{str(file)!r} cannot be read: {error.strerror}") from None
     except ValidationError as error:

@@ -28,6 +28,7 @@ from guieval.data.episodes.format import EPISODES, FORMAT, INDEX, PREPARED, Prep
 from guieval.data.episodes.index import EpisodeIndex, line_head
 from guieval.data.episodes.read import EpisodesFolder
 from guieval.data.episodes.write import episode_line
+from guieval.data.files import open_descriptor, open_file, read_bytes
 from guieval.data.screenshots import probe
 from guieval.errors import DataError, JournalError, ScreenshotError, UsageError
 from guieval.steps import EpisodeKey, StepTaskModel, whole_text
@@ -199,7 +200,7 @@ class _Writer:
 
     def __enter__(self) -> _Writer:
         self._out.mkdir(parents=True, exist_ok=True)
-        self._file = os.open(self._out / EPISODES, os.O_RDWR | os.O_CREAT, 0o644)
+        self._file = open_descriptor(self._out / EPISODES, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -222,7 +223,7 @@ class _Writer:
         """Note the episodes that are there, cut a torn last line off, and return where the file ends."""
         file = self._out / EPISODES
         end = 0
-        with file.open("rb") as stream:
+        with open_file(file) as stream:
             for number, line in enumerate(stream, 1):
                 if not line.endswith(b"\n"):
                     break
@@ -275,7 +276,7 @@ class _Writer:
             raise DataError(f"step {step.key}: the screenshot {path!r} {other}")
         target = self._out / path
         if target.is_file():
-            if target.read_bytes() != data:
+            if read_bytes(target) != data:
                 raise DataError(f"step {step.key}: the release has two different images for {path!r}")
             return
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -311,7 +312,7 @@ class _Writer:
         digest = hashlib.sha256()
         first: dict[str, Any] | None = None
         start = 0
-        with (self._out / EPISODES).open("rb") as stream:
+        with open_file(self._out / EPISODES) as stream:
             for number, line in enumerate(stream, 1):
                 first = first or from_json(line)
                 digest.update(line)
@@ -361,7 +362,7 @@ def _packed(stream: BinaryIO, out: Path) -> AbstractContextManager[BinaryIO | gz
 
 def _finished(kind: type[ABCBenchmark], out: Path, state: Preparation, *, added: int) -> Prepared:
     counts = Counts()
-    with (out / EPISODES).open("rb") as lines:
+    with open_file(out / EPISODES) as lines:
         for line in lines:
             values = from_json(line)
             steps = ((step.get("groups") or {}, step["action"]["type"]) for step in values["steps"])

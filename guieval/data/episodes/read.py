@@ -32,6 +32,7 @@ from guieval.data.episodes.format import (
     read_preparation,
 )
 from guieval.data.episodes.index import EpisodeIndex, line_head
+from guieval.data.files import read_bytes
 from guieval.data.screenshots import header, resolve
 from guieval.data.text_files import LineFile
 from guieval.errors import DataError, ScreenshotError, UsageError, nearest
@@ -93,7 +94,7 @@ class EpisodesFolder(ABCBenchmark):
         if self._preparation is None:
             return None
         try:
-            index = EpisodeIndex.from_json((self.root / INDEX).read_bytes(), self.name, self._file.stat().st_size)
+            index = EpisodeIndex.from_json(read_bytes(self.root / INDEX), self.name, self._file.stat().st_size)
         except OSError:
             return None
         return index if index is not None and len(index) == self._preparation.episodes else None

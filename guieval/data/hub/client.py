@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 import stat
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,11 +16,16 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from guieval.data.files import open_file
 from guieval.data.hub.table import Download
+from guieval.data.names import path_inside
 from guieval.errors import DataError, UsageError, nearest
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
+
+_MOST_UNPACKED = 100
+"""How many times larger than an archive its content may be; text seldom shrinks to a twentieth."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,12 @@ class Offer:
         return sum(self.files.values())
 
     def missing(self, folder: Path) -> int:
-        """How many bytes are still to be downloaded into ``folder``; a file of the right size counts as there."""
+        """How many bytes are still to be downloaded into ``folder``; a file of the right size counts as there.
+
+        Raises :class:`DataError` for a name in the hub's list that leads out of the folder.
+        """
+        for name in self.files:
+            _checked(folder, name, self.place)
         there = {name for name, size in self.files.items() if (path := folder / name).is_file() and path.stat().st_size == size}
         return sum(size for name, size in self.files.items() if name not in there)
 
@@ -132,17 +143,32 @@ def get(offer: Offer, folder: Path) -> None:
 
 def _unpack(archive: Path) -> None:
     """Unpack a ZIP file where it lies, leaving out what is there in full; refuses names that lead out of the folder."""
-    folder = archive.parent.resolve()
+    again = "delete it and give the command again"
     try:
-        with zipfile.ZipFile(archive) as packed:
-            for member in packed.infolist():
-                target = (folder / member.filename).resolve()
-                if not target.is_relative_to(folder) or stat.S_ISLNK(member.external_attr >> 16):
+        with open_file(archive) as stream, zipfile.ZipFile(stream) as packed:
+            members = packed.infolist()
+            total, size = sum(member.file_size for member in members), archive.stat().st_size
+            if total > _MOST_UNPACKED * size + (1 << 20):
+                raise DataError(f"{str(archive)!r} of {in_units(size)} would unpack to {in_units(total)}; {again}")
+            if total > (free := shutil.disk_usage(archive.parent).free):
+                raise DataError(f"{str(archive)!r} unpacks to {in_units(total)}, and there is room for {in_units(free)}")
+            if any(member.flag_bits & 1 for member in members):
+                raise DataError(f"{str(archive)!r} cannot be unpacked: it is encrypted; {again}")
+            for member in members:
+                target = _checked(archive.parent, member.filename, str(archive))
+                if stat.S_ISLNK(member.external_attr >> 16):
                     raise DataError(f"{str(archive)!r} holds {member.filename!r}, which leads out of its folder")
                 if not (target.is_file() and target.stat().st_size == member.file_size):
-                    packed.extract(member, folder)
-    except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
-        raise DataError(f"{str(archive)!r} cannot be unpacked: {error}; delete it and give the command again") from None
+                    packed.extract(member, archive.parent)
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, zlib.error) as error:
+        raise DataError(f"{str(archive)!r} cannot be unpacked: {error}; {again}") from None
+
+
+def _checked(folder: Path, name: str, place: str) -> Path:
+    try:
+        return path_inside(folder, name)
+    except ValueError as error:
+        raise DataError(f"{place} holds {name[:200]!r}, which {error}") from None
 
 
 def in_units(size: int) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from guieval.data.files import read_text
 from guieval.data.yaml_text import read_yaml
 
 Text = Annotated[str, Field(min_length=1)]
@@ -28,4 +29,4 @@ class Download(BaseModel):
 
 def read_downloads(file: Path) -> Mapping[str, Download]:
     """The downloads by benchmark."""
-    return TypeAdapter(dict[str, Download]).validate_python(read_yaml(file.read_text(encoding="utf-8")))
+    return TypeAdapter(dict[str, Download]).validate_python(read_yaml(read_text(file)))

@@ -10,7 +10,8 @@ from __future__ import annotations
 import httpx2
 
 from guieval.engines.apis.native import Connection
-from guieval.engines.http.chat_answers import MAX_REPLY_BYTES, whole_answer
+from guieval.engines.http.bounded_json import TooLarge, check_values
+from guieval.engines.http.chat_answers import MAX_REPLY_BYTES, TryAgain, whole_answer
 
 _OURS = frozenset({"accept-encoding", "connection", "content-length", "host"})
 """Headers of a request that the connection writes itself."""
@@ -22,7 +23,8 @@ class EngineTransport(httpx2.AsyncBaseTransport):
     """Sends requests over the connections of ``connection``, which stay open: their owner closes them.
 
     Raises what :meth:`guieval.engines.http.connections.Connections.exchange` raises, and
-    :class:`guieval.engines.http.chat_answers.TryAgain` for an answer that is too large or cannot be unpacked.
+    :class:`guieval.engines.http.chat_answers.TryAgain` for an answer that is too large, has too many values or cannot be
+    unpacked.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -35,12 +37,16 @@ class EngineTransport(httpx2.AsyncBaseTransport):
         headers["Accept-Encoding"] = "identity"
         url, body = str(request.url), await request.aread()
         answer = await self._connections.exchange(request.method, url, headers, body, MAX_REPLY_BYTES)
-        whole = whole_answer(url, answer.status, answer.headers, answer.data)
-        self._bodies[request.headers.get("x-request-id", "")] = whole
+        content = whole_answer(url, answer.status, answer.headers, answer.data)
+        self._bodies[request.headers.get("x-request-id", "")] = content
+        try:
+            check_values(content)
+        except TooLarge as error:
+            raise TryAgain(f"{url} sent an answer that {error}") from None
         return httpx2.Response(
             answer.status,
             headers=[pair for pair in answer.headers.items() if pair[0].lower() not in _OF_THE_CONNECTION],
-            content=whole,
+            content=content,
         )
 
 

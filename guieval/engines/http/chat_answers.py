@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from guieval.engines import mean_logprob
+from guieval.engines.http.bounded_json import TooLarge, read_json
 from guieval.engines.http.event_stream import BrokenOff, is_stream, streamed_completion
 from guieval.engines.http.image_references import Refusal
 from guieval.engines.usage_reports import usage_in, usage_of
@@ -131,22 +132,15 @@ def _mean_logprob(value: Any) -> float | None:
 
 def _read_object(data: bytes) -> dict[str, Any]:
     try:
-        payload = _json(data)
-    except (ValueError, RecursionError):
+        payload = read_json(data)
+    except TooLarge as error:
+        raise TryAgain(f"the answer {error}") from None
+    except ValueError:
         kind = "but markup" if data.lstrip()[:1] == b"<" else "or was cut off"
         raise TryAgain(f"the answer of {len(data)} bytes is not JSON, {kind}") from None
     if not isinstance(payload, dict):
         raise TryAgain(f"the answer is a JSON {type(payload).__name__}, not an object")
     return payload
-
-
-def _json(data: bytes) -> Any:
-    try:
-        return json.loads(data)
-    except json.JSONDecodeError:
-        raise
-    except ValueError:  # an integer with more digits than Python reads becomes infinite, which is not a valid count
-        return json.loads(data, parse_int=float)
 
 
 def read_models(data: bytes) -> list[ServedModel]:
@@ -178,8 +172,8 @@ def answers_another_request(data: bytes, name: str) -> bool:
 def server_message(data: bytes) -> str:
     """The message of an error body in one of the common shapes; else its text."""
     try:
-        payload = _json(data)
-    except (ValueError, RecursionError):
+        payload = read_json(data)
+    except ValueError:
         return data.decode("utf-8", "replace")
     for _ in range(3):
         if not isinstance(payload, dict):

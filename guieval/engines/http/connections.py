@@ -1,7 +1,9 @@
 """HTTP connections to one server, over aiohttp: a request costs a third of the CPU that httpx needs (docs/scaling.md).
 
-An answer must never be taken for that of another request, so a connection on which more arrives than its answer is not used
-again. aiohttp alone keeps such bytes. :mod:`guieval.engines.http.routing` chooses the server.
+Model servers, makers' SDKs and environments' servers are all reached over these: no redirect is followed, no compression is
+requested or undone, and no answer is read far beyond its limit. An answer must never be taken for that of another request, so a
+connection on which more arrives than its answer is not used again. aiohttp alone keeps such bytes.
+:mod:`guieval.engines.http.routing` chooses the server.
 """
 
 from __future__ import annotations
@@ -92,6 +94,19 @@ class Connections:
             raise
         return answer
 
+    async def websocket(self, url: str, most: int) -> aiohttp.ClientWebSocketResponse:
+        """Open a WebSocket, whose messages may have ``most`` bytes. Raises as :meth:`exchange` does."""
+        import aiohttp
+
+        if self._session is None:
+            self._session = self._open()
+        try:
+            return await self._session.ws_connect(url, proxy=self._proxy, max_msg_size=most)
+        except (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError) as error:
+            raise _unreachable(url, self.url, error) from None
+        except (aiohttp.ClientError, ValueError) as error:
+            raise TryAgain(f"the connection to {url} broke ({str(error) or type(error).__name__})", gone=True) from None
+
     async def close(self) -> None:
         """Close the connections; the next request opens new ones."""
         session, self._session = self._session, None
@@ -111,7 +126,19 @@ class Connections:
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
+            trace_configs=[_no_redirects()],  # aiohttp follows those of a WebSocket's handshake
         )
+
+
+def _no_redirects() -> aiohttp.TraceConfig:
+    import aiohttp
+
+    async def refuse(*_: Any) -> None:
+        raise aiohttp.ClientError("it redirects elsewhere")
+
+    config = aiohttp.TraceConfig()
+    config.on_request_redirect.append(refuse)
+    return config
 
 
 @cache

@@ -17,6 +17,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+from guieval.data.files import read_text
 from guieval.engines.vllm.command import find_chat_template, merged_arguments
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.models import ImageForm, ModelConfig, Request, Response
@@ -56,7 +57,7 @@ class Checkpoint:
         self.chat_template = None
         if template is not None:
             file = find_chat_template(str(template), chat_templates)
-            self.chat_template = str(template) if file is None else file.read_text(encoding="utf-8")
+            self.chat_template = str(template) if file is None else read_text(file)
         self.arguments = {name: value for name, value in merged.items() if value is not None}
 
     @property

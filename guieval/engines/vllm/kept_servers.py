@@ -11,6 +11,8 @@ from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 
+from guieval.data.files import read_bytes, read_text
+
 _SHAPING = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "HF_HOME")
 
 
@@ -33,7 +35,7 @@ class KeptServer:
 def process_start(pid: int) -> int | None:
     """The start of a process in kernel ticks since boot; ``None`` if it has ended, also if it is a zombie."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        fields = read_bytes(Path(f"/proc/{pid}/stat")).rpartition(b")")[2].split()
     except OSError:
         return None
     # fields of proc(5) from the third on: the state, and as the 22nd the start
@@ -43,7 +45,7 @@ def process_start(pid: int) -> int | None:
 def command_digest(command: Sequence[str], environment: Mapping[str, str]) -> str:
     """A digest of the command, the contents of its chat templates, and the environment variables that vLLM reads."""
     templates = [Path(word) for option, word in pairwise(command) if option == "--chat-template"]
-    texts = [sha256(file.read_bytes()).hexdigest() for file in templates if file.is_absolute() and file.is_file()]
+    texts = [sha256(read_bytes(file)).hexdigest() for file in templates if file.is_absolute() and file.is_file()]
     shaping = {name: value for name, value in environment.items() if name.startswith("VLLM_") or name in _SHAPING}
     return sha256(json.dumps([list(command), texts, sorted(shaping.items())]).encode()).hexdigest()[:16]
 
@@ -51,7 +53,7 @@ def command_digest(command: Sequence[str], environment: Mapping[str, str]) -> st
 def read_kept(file: Path) -> KeptServer | None:
     """The record of a server that still runs; any other record is removed."""
     try:
-        kept = KeptServer(**json.loads(file.read_text(encoding="utf-8")))
+        kept = KeptServer(**json.loads(read_text(file)))
         if kept.alive:
             return kept
     except (OSError, ValueError, TypeError):

@@ -25,6 +25,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import NoReturn
 
+from guieval.data.files import open_file
 from guieval.engines.vllm import supervisor
 from guieval.engines.vllm.command import HOST, VLLMSettings, find_start, served_name, server_command
 from guieval.engines.vllm.kept_servers import KeptServer, command_digest, only_one, process_start, read_kept
@@ -326,7 +327,7 @@ class VLLMServer:
     def _tail(self, count: int) -> list[str]:
         """The last lines of the log since the launch, without control characters, each cut to 300 characters."""
         try:
-            with self.log.open("rb") as file:
+            with open_file(self.log) as file:
                 file.seek(max(self._log_start, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
                 text = file.read().decode("utf-8", "replace")
         except OSError:

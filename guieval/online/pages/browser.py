@@ -70,8 +70,14 @@ CLOCK_START = 1_600_000_000
 """The time in every page at its start, in seconds since 1970."""
 _LOAD_MILLISECONDS = 4000
 """How long a page lasts before its first screenshot, or a multiple of it; a multiple of a frame's 16 ms."""
-NO_NETWORK = ("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--proxy-server=127.0.0.1:9")
+NO_NETWORK = (
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    "--proxy-server=127.0.0.1:9",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+)
 """Options of Chromium under which a page reaches no host; loopback addresses are exempt from proxies."""
+MOST_PAGES = 8
+"""The most pages that may be open at once; a page may open popups without end, and none of them is shown."""
 _CAPTURE_STYLE = "* { caret-animation: manual !important; } html { will-change: opacity !important; }"
 """Stops the caret's blinking, and lets Chromium divide the page into layers as if it had drawn nothing before: else pixels at
 round corners depend on how many frames of an animation it drew, thus on the load of the machine."""
@@ -119,6 +125,7 @@ class Browser:
         self._scale = scale
         self._caret: Literal["hide", "initial"] = "hide"
         self._calls: set[asyncio.Timeout] = set()
+        self._closing: set[asyncio.Task[None]] = set()
         chromium.on("disconnected", lambda _: self._end_calls())
 
     @classmethod
@@ -154,6 +161,7 @@ class Browser:
             )
             self._page = await context.new_page()
             self._page.on("crash", lambda _: self._end_calls())
+            context.on("page", self._close_popup)
             # it runs until it is paused, which may be more than a second later, and cannot be paused in its past
             await self._page.clock.install(time=start - 60)
             await self._page.clock.pause_at(start + 1)
@@ -232,6 +240,12 @@ class Browser:
         finally:
             self._calls.discard(limit)
 
+    def _close_popup(self, page: Page) -> None:
+        if len(page.context.pages) > MOST_PAGES:
+            closing = asyncio.create_task(_ended(page.close))
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+
     def _end_calls(self) -> None:
         for limit in self._calls:
             if not limit.expired():
@@ -265,7 +279,7 @@ class Browser:
             case Scroll():
                 width, height = self._size
                 await mouse.move(*self._place(action.point))
-                share = SCROLL_SHARE if action.distance is None else action.distance / 1000
+                share = SCROLL_SHARE if action.distance is None else min(action.distance, 100_000) / 1000
                 across = {"left": 1, "right": -1}.get(action.direction, 0) * share * width
                 down = {"up": 1, "down": -1}.get(action.direction, 0) * share * height
                 await mouse.wheel(across, down)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import ExecutableAction, Stop
+from guieval.data.files import read_text
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
 from guieval.online.pages.browsergym_actions import browsergym_call
@@ -66,7 +67,7 @@ class BrowserGym(ABCEnvironment):
     @property
     def _command(self) -> tuple[str, ...]:
         network = ("--allow-network",) if self.allow_network else ()
-        return self.python, "-c", WORKER.read_text(encoding="utf-8"), self.benchmark, *network
+        return self.python, "-c", read_text(WORKER), self.benchmark, *network
 
     async def open(self) -> ABCDevice:
         process = await asyncio.create_subprocess_exec(

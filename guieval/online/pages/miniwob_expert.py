@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Action, Boxes, Click, DeviceAction, Drag, Hotkey, Hover, Point, Scroll, Type, Unsupported, Wait
+from guieval.data.files import read_text
 from guieval.online.contract import ExpertStep
 
 
 @cache
 def expert_rules() -> str:
     """The script: a function for the page whose value is an action, or null."""
-    return Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
+    return read_text(Path(__file__).with_suffix(".js"))
 
 
 def expert_step(found: Mapping[str, Any], size: tuple[int, int]) -> ExpertStep:

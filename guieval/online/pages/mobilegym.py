@@ -36,6 +36,7 @@ from guieval.actions import (
     Wait,
     scroll_path,
 )
+from guieval.data.files import read_bytes
 from guieval.errors import EnvironmentFailure, UsageError, nearest, one_line
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
 from guieval.online.pages.browser import Browser, require_playwright
@@ -91,12 +92,12 @@ class MobileGym(ABCEnvironment):
     @property
     def version(self) -> str:
         try:
-            package = json.loads((self.checkout / "package.json").read_bytes())["version"]
+            package = json.loads(read_bytes(self.checkout / "package.json"))["version"]
         except (OSError, ValueError, KeyError, TypeError):
             package = "checkout"
         digest = sha256()
         for path in sorted((self.checkout / "bench_env" / "task").rglob("*.py")):
-            digest.update(path.read_bytes())
+            digest.update(read_bytes(path))
         return f"mobilegym-{package}-{digest.hexdigest()[:12]}-pause{self.pause:g}"
 
     def tasks(self) -> Sequence[EnvironmentTask]:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from guieval.actions import ExecutableAction, Stop
+from guieval.data.files import read_bytes, read_text
 from guieval.errors import EnvironmentFailure, UsageError, nearest, one_line
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
 from guieval.online.pages.browser import Browser, require_playwright
@@ -93,7 +94,7 @@ class WebArenaInfinity(ABCEnvironment):
             for file in sorted(
                 path for path in (self.folder / app).rglob("*") if path.suffix in (".py", ".js", ".html", ".json")
             ):
-                digest.update(file.relative_to(self.folder).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
+                digest.update(file.relative_to(self.folder).as_posix().encode() + b"\0" + read_bytes(file) + b"\0")
         return f"webarena-infinity-{self.kind}-{digest.hexdigest()[:12]}"
 
     def tasks(self) -> Sequence[EnvironmentTask]:
@@ -115,7 +116,7 @@ class WebArenaInfinity(ABCEnvironment):
         for app in self.apps:
             file = self.folder / app / f"{self.kind}-tasks.json"
             try:
-                for row in json.loads(file.read_text(encoding="utf-8")):
+                for row in json.loads(read_text(file)):
                     verifier = file.parent / row["verify"]
                     task = _Task(app, row["id"], " ".join(row["instruction"].split()), row.get("difficulty", ""), verifier)
                     tasks[app, task.id] = task

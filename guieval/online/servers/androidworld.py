@@ -176,7 +176,7 @@ class _Emulator(ServerDevice):
             await self.service.post("/task/tear_down", **task)
 
     async def _observe(self) -> Observation:
-        pixels = (await self._fields("/screenshot", wait_to_stabilize="true")).get("pixels")
+        pixels = await self.service.screenshot("/screenshot", "pixels", wait_to_stabilize="true")
         screenshot, size = await asyncio.to_thread(read_screenshot, pixels)
         self._seen = Observation(self._goal, screenshot, size)
         return self._seen

@@ -147,10 +147,9 @@ class _Emulator(ServerDevice):
 
     async def _observe(self) -> Observation:
         await asyncio.sleep(self._environment.wait)
-        content = await self.service.get("/screenshot", device=self._environment.device, return_b64="true")
-        if not isinstance(content, dict):
-            raise self.service.wrong("/screenshot", content, "an object")
-        screenshot, size = read_screenshot(content.get("b64_png"))
+        device = self._environment.device
+        value = await self.service.screenshot("/screenshot", "b64_png", device=device, return_b64="true")
+        screenshot, size = await asyncio.to_thread(read_screenshot, value)
         self._seen = Observation(self._goal, screenshot, size, over=self._over)
         return self._seen
 

@@ -8,7 +8,6 @@ observation needs a goal and a screenshot: base64, or rows of pixels as OpenEnv'
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -21,7 +20,7 @@ from guieval.errors import EnvironmentFailure, UsageError, one_line
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
 from guieval.online.pages.browsergym_actions import browsergym_call
 from guieval.online.servers.foreign_screenshots import read_screenshot
-from guieval.online.servers.service import MOST_BYTES, Service, checked_address, look_up, why
+from guieval.online.servers.service import Service, checked_address, look_up
 
 if TYPE_CHECKING:
     import aiohttp
@@ -148,37 +147,47 @@ class _Remote(ABCDevice):
     ) -> None:
         self._environment, self._server = environment, server
         self._service, self._socket = service, socket
-        self._answers: asyncio.Queue[str | None] = asyncio.Queue()
+        self._asked: asyncio.Future[str | None] | None = None
+        self._unasked: str | None = None
+        self._closed = False
         self._reader = asyncio.create_task(self._read())
         self._seen: Observation | None = None
         self._reward = 0.0
 
     @classmethod
     async def connect(cls, environment: OpenEnv, server: _Server) -> _Remote:
-        import aiohttp
-
         service = Service(NAME, environment.address)
         try:
-            socket = await service.session().ws_connect(f"{environment.address}/ws", max_msg_size=MOST_BYTES)
-        except BaseException as error:
+            socket = await service.websocket("/ws")
+        except BaseException:
             await service.close()
-            if isinstance(error, aiohttp.ClientError | OSError):
-                raise EnvironmentFailure(f"{NAME} does not answer at {environment.address}/ws: {why(error)}") from None
             raise
         return cls(environment, server, service, socket)
 
     async def _read(self) -> None:
-        """Receive all the time: otherwise pings of the server are not answered while a model is busy."""
+        """Receive all the time: otherwise pings of the server are not answered while a model is busy.
+
+        A server may have last words, so one message that nobody asked for is kept; a second one ends the session.
+        """
         import aiohttp
 
         async for message in self._socket:
-            if message.type is aiohttp.WSMsgType.TEXT:
-                self._answers.put_nowait(message.data)
-        self._answers.put_nowait(None)
+            if message.type is not aiohttp.WSMsgType.TEXT:
+                continue
+            if self._asked is not None and not self._asked.done():
+                self._asked.set_result(message.data)
+            elif self._unasked is None:
+                self._unasked = message.data
+            else:
+                await self._service.close()  # at once; a WebSocket's own end would wait for the server's messages
+                break
+        self._closed = True
+        if self._asked is not None and not self._asked.done():
+            self._asked.set_result(None)
 
     async def reset(self, task: EnvironmentTask, seed: int) -> Observation:
         self._reward, self._seen = 0.0, None
-        self._seen = self._observed(await self._say("reset", {"seed": seed, **self._server.resets[task.id]}))
+        self._seen = await self._observed(await self._say("reset", {"seed": seed, **self._server.resets[task.id]}))
         return self._seen
 
     async def step(self, actions: Sequence[ExecutableAction]) -> Observation:
@@ -192,7 +201,7 @@ class _Remote(ABCDevice):
                 answer = await self._say("step", data)
                 reward = answer.get("reward")
                 self._reward += reward if isinstance(reward, int | float) else 0.0
-                self._seen = self._observed(answer)
+                self._seen = await self._observed(answer)
         return self._seen
 
     async def score(self) -> Score:
@@ -226,33 +235,37 @@ class _Remote(ABCDevice):
     async def _say(self, kind: str, data: dict[str, Any] | None) -> dict[str, Any]:
         """Send a message and return the data of its answer."""
         message: dict[str, Any] = {"type": kind} if data is None else {"type": kind, "data": data}
-        with suppress(ConnectionError):  # then the reason may still be there to read
-            await self._socket.send_json(message)
-        received = await self._answers.get()
+        received = unasked = self._unasked
+        if unasked is None and not self._closed:
+            self._asked = asyncio.get_running_loop().create_future()
+            with suppress(ConnectionError):  # then the reason may still be there to read
+                await self._socket.send_json(message)
+            received = await self._asked
         if received is None:
-            self._answers.put_nowait(None)
             raise EnvironmentFailure(f"{NAME} closed the connection at {kind!r}")
+        answer = await self._service.read(f"answers {kind!r}", received.encode("utf-8", "replace"), screenshot=True)
         try:
-            answer = json.loads(received)
             content, expected = answer["data"], "state" if kind == "state" else "observation"
             if answer["type"] == "error":
                 raise EnvironmentFailure(f"{NAME} refuses {kind!r}: {one_line(str(content.get('message', content)))}")
             if answer["type"] != expected or not isinstance(content, dict):
                 raise ValueError
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except (ValueError, KeyError, TypeError, AttributeError):
             raise EnvironmentFailure(
                 f"{NAME} answers {kind!r} with {one_line(received, 80)!r}; expected a message of OpenEnv's protocol"
             ) from None
+        if unasked is not None:
+            raise EnvironmentFailure(f"{NAME} sends messages that were not asked for")
         return content
 
-    def _observed(self, answer: dict[str, Any]) -> Observation:
+    async def _observed(self, answer: dict[str, Any]) -> Observation:
         environment, fields = self._environment, answer.get("observation")
         fields = fields if isinstance(fields, dict) else {}
         for name in (environment.goal, environment.screenshot):
-            if not fields.get(name):
+            if isinstance(value := fields.get(name), str | None) and not value:
                 known = ", ".join(map(repr, fields)) or "nothing"
                 raise EnvironmentFailure(f"the server's observation has no {name!r}, but {one_line(known)}")
-        screenshot, size = read_screenshot(fields[environment.screenshot])
+        screenshot, size = await asyncio.to_thread(read_screenshot, fields[environment.screenshot])
         details = answer.get("metadata")
         limit = isinstance(details, dict) and details.get("ended") == "step limit"  # which the runner counts itself
         text = fields.get("text")

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from guieval.data.loopback import LOOPBACK_HOST
 from guieval.errors import UsageError
 from guieval.online.contract import ABCEnvironment, EnvironmentTask
 from guieval.online.servers.openenv_session import (
@@ -28,6 +29,7 @@ from guieval.online.servers.openenv_session import (
 
 if TYPE_CHECKING:
     from aiohttp import web
+    from aiohttp.typedefs import Handler
 
 MOST_BYTES = 1 << 20
 """The most bytes of a client's message."""
@@ -47,7 +49,8 @@ def serve(
     """
     from aiohttp import web
 
-    app = Server(environment, sessions=sessions, timeout=timeout).app()
+    only_here = host in ("localhost", "::1") or host.startswith("127.")
+    app = Server(environment, sessions=sessions, timeout=timeout, only_here=only_here).app()
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family)
@@ -59,9 +62,12 @@ def serve(
 
 
 class Server:
-    """The application for ``environment``."""
+    """The application for ``environment``; with ``only_here``, it is asked under the names of loopback alone."""
 
-    def __init__(self, environment: ABCEnvironment, *, sessions: int = 8, timeout: float = 120.0) -> None:
+    def __init__(
+        self, environment: ABCEnvironment, *, sessions: int = 8, timeout: float = 120.0, only_here: bool = True
+    ) -> None:
+        self.only_here = only_here
         self.environment = environment
         self.tasks = tuple(environment.tasks())
         if not self.tasks:
@@ -74,7 +80,12 @@ class Server:
         """The application, for aiohttp's runners."""
         from aiohttp import web
 
-        app = web.Application(client_max_size=MOST_BYTES)
+        @web.middleware
+        async def checked(request: web.Request, handler: Handler) -> web.StreamResponse:
+            self._check_origin(request)
+            return await handler(request)
+
+        app = web.Application(client_max_size=MOST_BYTES, middlewares=[checked])
         about = {
             "/health": {"status": "healthy"},
             "/metadata": self._metadata(),
@@ -145,13 +156,23 @@ class Server:
             "groups": dict(task.groups),
         }
 
+    def _check_origin(self, request: web.Request) -> None:
+        """Refuse a name that was bound to this machine, and pages of other sites.
+
+        A server that listens beyond loopback is asked under whatever name its machine has.
+        """
+        from aiohttp import web
+
+        if self.only_here and not LOOPBACK_HOST.fullmatch(request.host):
+            raise web.HTTPForbidden(text=f"this server answers as 127.0.0.1 or localhost, not as {request.host[:100]!r}")
+        origin = request.headers.get("Origin")
+        if origin is not None and urlsplit(origin).netloc != request.host:
+            raise web.HTTPForbidden(text="pages of other sites are refused")
+
     async def _connection(self, request: web.Request) -> web.WebSocketResponse:
         """A session. Messages are read while one is carried out, so that pings and a lost client are noticed at once."""
         from aiohttp import WSMsgType, web
 
-        origin = request.headers.get("Origin")
-        if origin is not None and urlsplit(origin).netloc != request.host:
-            raise web.HTTPForbidden(text="pages of other sites are refused")
         client = web.WebSocketResponse(heartbeat=HEARTBEAT_SECONDS, max_msg_size=MOST_BYTES)
         await client.prepare(request)
         if len(self._sockets) >= self.sessions:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from guieval.actions import ExecutableAction, Stop, Wait
+from guieval.data.files import read_bytes
 from guieval.errors import EnvironmentFailure, UsageError, nearest, one_line
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
 from guieval.online.servers.foreign_screenshots import checked_screenshot
@@ -155,7 +156,7 @@ class _Config(NamedTuple):
 
 def _read(path: Path) -> _Config:
     try:
-        text = path.read_bytes()
+        text = read_bytes(path)
         content = json.loads(text)
     except OSError as error:
         raise UsageError(f"cannot read {str(path)!r}: {error.strerror}") from None

@@ -23,6 +23,8 @@ from guieval.online.servers.pixels import pixel
 
 SCROLL_SHARE = 0.5
 """The part of the screen that one scroll without a distance moves the content by."""
+MOST_SCREENS = 100
+"""The most screens that a scroll with a distance moves the content by."""
 
 
 def pyautogui_code(action: ExecutableAction, size: tuple[int, int]) -> str | None:
@@ -65,7 +67,7 @@ def _place(point: Point, size: tuple[int, int]) -> str:
 def _wheel(action: Scroll, size: tuple[int, int]) -> str:
     """Turns the wheel; the content moves with the finger, and with a negative number up or left."""
     across = action.direction in ("left", "right")
-    share = SCROLL_SHARE if action.distance is None else action.distance / 1000
+    share = SCROLL_SHARE if action.distance is None else min(action.distance / 1000, MOST_SCREENS)
     notches = max(1, math.floor(share * size[0 if across else 1] / NOTCH_PIXELS + 0.5))
     if across:  # pyautogui's positive number moves the view to the right, and so the content to the left
         return f"pyautogui.hscroll({notches if action.direction == 'left' else -notches})"

@@ -1,15 +1,22 @@
-"""JSON over HTTP from an environment's server: what goes wrong is one sentence that names the server."""
+"""JSON over HTTP from an environment's server: what goes wrong is one sentence that names the server.
+
+The connections are those of the model servers' client, with its rules (:mod:`guieval.engines.http.connections`).
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
-from guieval.errors import EnvironmentFailure, UsageError, one_line
+from guieval.engines.http.bounded_json import TooLarge, read_json, read_with_pictures
+from guieval.engines.http.chat_answers import MAX_REPLY_BYTES, TryAgain
+from guieval.engines.http.connections import Connections
+from guieval.errors import EnvironmentFailure, FatalEngineError, UsageError, one_line
 
 if TYPE_CHECKING:
     import aiohttp
@@ -17,7 +24,7 @@ if TYPE_CHECKING:
 LISTING_SECONDS = 60.0
 """The most time for a list of tasks."""
 MOST_BYTES = 256 * 1024 * 1024
-"""The most bytes of an answer: a screenshot as numbers in JSON has about 4 bytes for each of 3 colours of a pixel."""
+"""The most bytes of an answer with a screenshot, which has about 4 bytes for each of 3 colours of a pixel as JSON."""
 
 _Result = TypeVar("_Result")
 
@@ -70,39 +77,74 @@ class Service:
     def __init__(self, name: str, address: str) -> None:
         self.name = name
         self.address = address
-        self._session: aiohttp.ClientSession | None = None
-
-    def session(self) -> aiohttp.ClientSession:
-        """The session of the running loop; limits of time are the caller's."""
-        import aiohttp
-
-        if self._session is None:
-            self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None, sock_connect=30))
-        return self._session
+        self._connections = Connections(address, trust_env=False, verify_tls=True)
 
     async def ask(
-        self, method: str, path: str, *, params: Mapping[str, str | int] | None = None, body: Any = None
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str | int] | None = None,
+        body: Any = None,
+        screenshot: bool = False,
     ) -> tuple[int, Any]:
-        """Status and JSON of an answer; the JSON is ``None`` where there is none."""
-        import aiohttp
+        """Status and JSON of an answer; the JSON is ``None`` where there is none.
 
-        content = bytearray()
+        An answer with a ``screenshot``, whose pixels are an array, may have :data:`MOST_BYTES`; others
+        :data:`guieval.engines.http.chat_answers.MAX_REPLY_BYTES`.
+        """
+        from yarl import URL
+
+        most = MOST_BYTES if screenshot else MAX_REPLY_BYTES
+        url = str(URL(self.address + path).update_query(params or {}))
+        headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
+        data = None
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+            data = json.dumps(body).encode()
+        with self._reached():
+            answer = await self._connections.exchange(method, url, headers, data, most)
+        packed = answer.headers.get("Content-Encoding", "identity").strip().lower()
+        if packed not in ("", "identity"):
+            raise EnvironmentFailure(f"{self.name} answers {path} compressed as {packed[:40]!r}, though that was not requested")
+        if 300 <= answer.status < 400:
+            raise EnvironmentFailure(f"{self.name} redirects {path} elsewhere (status {answer.status}); give the final address")
+        if len(answer.data) > most:
+            raise EnvironmentFailure(f"{self.name} answers {path} with more than {most:,} bytes")
+        return answer.status, await self.read(f"answers {path}", answer.data, screenshot=screenshot)
+
+    async def read(self, what: str, data: bytes, *, screenshot: bool) -> Any:
+        """The JSON of an answer; ``None`` where there is none. ``what`` the server does is for the message."""
         try:
-            async with self.session().request(method, self.address + path, params=params, json=body) as answer:
-                async for part in answer.content.iter_any():
-                    content += part
-                    if len(content) > MOST_BYTES:
-                        raise EnvironmentFailure(f"{self.name} answers {path} with more than {MOST_BYTES:,} bytes")
-        except (aiohttp.ClientError, OSError) as error:
-            raise EnvironmentFailure(f"{self.name} does not answer at {self.address}: {why(error)}") from None
-        try:  # in a thread: a screenshot in numbers takes a second
-            return answer.status, await asyncio.to_thread(json.loads, content)
-        except (ValueError, RecursionError):
-            return answer.status, None
+            return await asyncio.to_thread(read_with_pictures if screenshot else read_json, data)
+        except TooLarge as error:
+            raise EnvironmentFailure(f"{self.name} {what} with JSON that {error}") from None
+        except ValueError:
+            return None
+
+    async def websocket(self, path: str) -> aiohttp.ClientWebSocketResponse:
+        """A WebSocket, whose messages may have :data:`MOST_BYTES`."""
+        with self._reached(path):
+            return await self._connections.websocket(self.address + path, MOST_BYTES)
+
+    @contextmanager
+    def _reached(self, path: str = "") -> Iterator[None]:
+        try:
+            yield
+        except (TryAgain, FatalEngineError) as error:
+            reason = why(error.__context__ or error)
+            raise EnvironmentFailure(f"{self.name} does not answer at {self.address}{path}: {reason}") from None
 
     async def get(self, path: str, **params: str | int) -> Any:
         """The JSON at a path."""
         return self._right(path, *await self.ask("GET", path, params=params))
+
+    async def screenshot(self, path: str, field: str, **params: str | int) -> Any:
+        """The value of a field with a screenshot, in the JSON object at a path."""
+        content = self._right(path, *await self.ask("GET", path, params=params, screenshot=True))
+        if not isinstance(content, dict):
+            raise self.wrong(path, content, "an object")
+        return content.get(field)
 
     async def post(self, path: str, *, body: Any = None, **params: str | int) -> Any:
         """The JSON that a path answers."""
@@ -121,9 +163,7 @@ class Service:
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        await self._connections.close()
 
 
 def why(error: BaseException) -> str:

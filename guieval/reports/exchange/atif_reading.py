@@ -12,6 +12,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from guieval.actions import action_from_json
+from guieval.data.files import read_bytes
 from guieval.errors import DataError, UsageError, first_problem
 from guieval.history.modes import ONLINE
 from guieval.journal import Journal
@@ -75,7 +76,7 @@ def make_run(source: Path, out: Path) -> ReadTrajectories:
 
 def _read(path: Path) -> _Read:
     try:
-        document = Document.model_validate_json(path.read_bytes())
+        document = Document.model_validate_json(read_bytes(path))
         if RUN not in document.extra:
             raise UsageError(f"{str(path)!r} is not of guieval: its trajectory has no outcome that could be scored")
         part = RunPart.model_validate(document.extra[RUN])

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from guieval.data.files import open_file
 from guieval.errors import UsageError
 from guieval.reports.exchange import atif, every_eval_ever
 from guieval.reports.exchange.exported import Exported
@@ -68,7 +69,7 @@ def check_secrets(folder: Path) -> None:
 
 
 def _found(path: Path, values: dict[str, bytes]) -> Iterator[tuple[int, str]]:
-    with path.open("rb") as stream:
+    with open_file(path) as stream:
         for number, line in enumerate(stream, 1):
             for name, value in values.items():
                 if value in line:

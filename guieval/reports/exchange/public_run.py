@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from guieval.data.files import read_text
 from guieval.journal import Records, journal_file
 from guieval.journal.directory import EPISODES, MANIFEST, PACKED_STEPS
 from guieval.journal.lines import write_line
@@ -42,11 +43,11 @@ def public_copy(run: Exported, folder: Path) -> Exported:
     directory = run.run.directory
     target = folder / run.name
     target.mkdir(parents=True)
-    manifest = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
+    manifest = json.loads(read_text(directory / MANIFEST))
     shortener = _shortener(directory, manifest)
     _write_json(target / MANIFEST, public_manifest(manifest, shortener), indent=2)
     if (directory / EPISODES).is_file():
-        plan = json.loads((directory / EPISODES).read_text(encoding="utf-8"))
+        plan = json.loads(read_text(directory / EPISODES))
         _write_json(target / EPISODES, in_strings(plan, shortener.known))
     journal = journal_file(directory)
     with (target / journal.name).open("wb") as stream:

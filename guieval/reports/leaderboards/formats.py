@@ -13,6 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
+from guieval.data.files import read_text
 from guieval.errors import UsageError, nearest
 from guieval.metrics.columns import ENDS
 from guieval.reports.leaderboards.drawing import drawing
@@ -232,7 +233,7 @@ def html(board: Board) -> str:
     """
     folder = Path(__file__).parent / "templates"
     # Both are in the page unchanged, because the policy allows them by their hash.
-    style, script = ((folder / name).read_text(encoding="utf-8") for name in ("leaderboard.css", "leaderboard.js"))
+    style, script = (read_text(folder / name) for name in ("leaderboard.css", "leaderboard.js"))
     parts = sections(board)
     return page(
         folder / "leaderboard.html.jinja",

@@ -14,6 +14,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from guieval.data.files import read_text
 from guieval.data.yaml_text import read_yaml
 from guieval.errors import UsageError, first_problem, nearest
 from guieval.registry import config_folder
@@ -134,7 +135,7 @@ def get_results(name: str) -> ResultTable:
             "ending in .yaml names one of your own"
         )
     try:
-        table = ResultTable.model_validate(read_yaml(path.read_text(encoding="utf-8")))
+        table = ResultTable.model_validate(read_yaml(read_text(path)))
     except OSError as error:
         raise UsageError(f"the table {str(path)!r} cannot be read: {error.strerror}") from None
     except ValidationError as error:

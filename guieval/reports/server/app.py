@@ -8,7 +8,6 @@ another one), and must not come from a page of another origin.
 from __future__ import annotations
 
 import asyncio
-import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
@@ -18,6 +17,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from guieval.data.loopback import LOOPBACK_HOST
 from guieval.errors import GuievalError, UsageError
 from guieval.reports.notes import write_note, write_tags
 from guieval.reports.server.library import Library, kind_of
@@ -30,7 +30,6 @@ from guieval.steps import StepKey
 
 COOKIE = "guieval"
 MOST_BODY = 256 * 1024
-_HOST = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?")
 _LOCKED = "Open the address that `guieval view` printed; it holds the token that this page needs."
 
 Message = MutableMapping[str, Any]
@@ -88,7 +87,7 @@ class ViewerApp:
     def _refused(self, request: Request) -> Answer | None:
         """Why a request is not answered, or the way to the page without the token; ``None`` for one that may ask."""
         host = request.headers.get("host", "")
-        if not _HOST.fullmatch(host):
+        if not LOOPBACK_HOST.fullmatch(host):
             return sentence(f"This server answers as 127.0.0.1 or localhost, not as {host[:100]!r}.", 403)
         if request.method not in ("GET", "HEAD", "POST"):
             return sentence("Pages are read here; only notes are written.", 405)
@@ -164,14 +163,14 @@ class ViewerApp:
 
 async def _body(receive: Receive) -> bytes | None:
     """The body of a request; ``None`` if it is too long."""
-    parts: list[bytes] = []
+    body = bytearray()
     while True:
         message = await receive()
-        parts.append(message.get("body", b""))
-        if sum(map(len, parts)) > MOST_BODY:
+        body += message.get("body", b"")
+        if len(body) > MOST_BODY:
             return None
         if message["type"] != "http.request" or not message.get("more_body"):
-            return b"".join(parts)
+            return bytes(body)
 
 
 def _equal(given: str, expected: str) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from guieval.data.files import read_bytes
 from guieval.errors import GuievalError, UsageError
 from guieval.history.modes import ONLINE
 from guieval.journal import MANIFEST, METRICS, ROLLOUT, SWEEP, Records, is_held, read_manifest, read_planned
@@ -155,7 +156,7 @@ def _headline(directory: Path) -> dict[str, float] | None:
     try:
         if path.stat().st_size > MOST_METRICS:
             return None
-        found = json.loads(path.read_bytes())["summary"]
+        found = json.loads(read_bytes(path))["summary"]
         rate = found.get("exact_match") or found["success_rate"]
         value, n = float(rate["value"]), int(rate["n"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
+from guieval.data.files import read_text
+
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types guieval"
@@ -85,6 +87,6 @@ def sentence(text: str, status: int) -> Answer:
 
 def joined(files: Iterable[Path], *, script: bool) -> Answer:
     """The parts of a page's script, in a function around them, or of its style."""
-    text = "\n".join(file.read_text(encoding="utf-8") for file in files)
+    text = "\n".join(read_text(file) for file in files)
     whole = f'"use strict";\n(() => {{\n{text}}})();\n' if script else text
     return Answer(whole.encode("utf-8"), SCRIPT if script else STYLE)

@@ -15,6 +15,7 @@ from urllib.parse import quote, urlencode
 from guieval.analysis.decisions.clustering import ClusterSettings
 from guieval.analysis.decisions.executions import gaps, read_executions
 from guieval.analysis.decisions.measures import measure
+from guieval.data.files import read_bytes
 from guieval.errors import UsageError
 from guieval.journal import METRICS, read_manifest
 from guieval.metrics.columns import RunColumns
@@ -204,7 +205,7 @@ def online_failures(online: OnlineTrajectories) -> Failures:
 def _cost_table(directory: Path) -> Table | None:
     """The cost of the run's answers, from ``metrics.json``."""
     try:
-        bill = json.loads((directory / METRICS).read_bytes())["cost"]
+        bill = json.loads(read_bytes(directory / METRICS))["cost"]
         rows = [(name.replace("_", " "), bill[name]) for name in ("answers", "prompt_tokens", "completion_tokens")]
         if not all(isinstance(value, int) for _, value in rows):
             return None

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from guieval.data.files import read_bytes
 from guieval.data.screenshots import resolve
 from guieval.errors import ScreenshotError, UsageError
 from guieval.online.trajectory import SCREENS
@@ -44,7 +45,7 @@ class TrajectoryPages:
         if found is None or "name" not in found:
             raise UsageError("there is no such screenshot")
         try:
-            data = resolve(self.online.run.directory / SCREENS, name).read_bytes()
+            data = read_bytes(resolve(self.online.run.directory / SCREENS, name))
         except (ScreenshotError, OSError) as error:
             raise UsageError(f"the screenshot cannot be read: {error}") from None
         return data, "image/png" if name.endswith(".png") else "image/jpeg"

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from guieval.data.files import read_text
 from guieval.errors import UsageError, harmless
 from guieval.reports.private_places import SHORTENED, any_of, folder_names
 from guieval.reports.tables.writers import page
@@ -98,4 +99,4 @@ class ReportFolder:
 
 
 def _joined(files: Iterable[Path]) -> str:
-    return "\n".join(file.read_text(encoding="utf-8") for file in files)
+    return "\n".join(read_text(file) for file in files)

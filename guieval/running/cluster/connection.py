@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from guieval.data.files import read_text
 from guieval.errors import UsageError
 from guieval.running.config import RunConfig
 
@@ -110,7 +111,7 @@ def _latest() -> str:
     """The address of the cluster that this machine joined last, from Ray's own file; ``auto`` if there is no such file."""
     file = Path(os.environ.get("RAY_TMPDIR", "/tmp")) / "ray" / "ray_current_cluster"
     try:
-        return file.read_text(encoding="utf-8").strip() or "auto"
+        return read_text(file).strip() or "auto"
     except OSError:
         return "auto"
 

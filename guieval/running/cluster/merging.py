@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 
+from guieval.data.files import open_file
 from guieval.journal import EPISODES, LOCK, MANIFEST, STEPS, Journal, Records
 from guieval.journal.lines import read_line
 from guieval.metrics import RunTally
@@ -108,7 +109,7 @@ class Merger:
     def add_folder(self, folder: Path, *, start: int = 0, shard: Shard | None = None) -> Iterator[StepRecord]:
         """Merge the shard in ``folder`` from byte ``start`` on, as far as the result is read; a torn last line is left out."""
         shard = shard if shard is not None else Shard()
-        with contextlib.suppress(OSError), (folder / STEPS).open("rb") as stream:
+        with contextlib.suppress(OSError), open_file(folder / STEPS) as stream:
             stream.seek(start)
             for line in stream:
                 if line.endswith(b"\n"):
@@ -128,7 +129,7 @@ class Merger:
         episode = self._open.get(key)
         if episode is None:
             return b""
-        with self._path.open("rb") as stream:
+        with open_file(self._path) as stream:
             lines = []
             for offset in sorted([*(answer.offset for answer in episode.answers.values()), *episode.partial.values()]):
                 stream.seek(offset)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from guieval import __version__
 from guieval.data.benchmark import EpisodeRef
+from guieval.data.files import open_file
 from guieval.data.selection import Selection
 from guieval.engines import EndpointStats, ReportsServers
 from guieval.errors import DataError, GuievalError
@@ -315,7 +316,7 @@ class Worker:
         if self._shard is None:
             return b""
         try:
-            with (self._shard / STEPS).open("rb") as stream:
+            with open_file(self._shard / STEPS) as stream:
                 stream.seek(start)
                 data = stream.read(MOST_BYTES)
                 if b"\n" not in data and len(data) == MOST_BYTES:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.data.content_digest import changed_fields
+from guieval.data.files import read_bytes
 from guieval.data.screenshots import file_digest
 from guieval.errors import GuievalError, UsageError
 from guieval.journal import Journal, Records, has_records, is_run, read_manifest, read_planned
@@ -119,7 +120,7 @@ def changed_screenshots(root: Path, records: Iterable[StepRecord]) -> list[str]:
         if time.monotonic() > deadline:
             break
         try:
-            if tuple(file_digest((root / name).read_bytes())) != shown[name]:
+            if tuple(file_digest(read_bytes(root / name))) != shown[name]:
                 changed[name] = None
         except OSError:
             continue

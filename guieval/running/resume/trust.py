@@ -19,6 +19,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from guieval.data.files import read_bytes, read_text
 from guieval.errors import UsageError
 from guieval.history.modes import ONLINE
 from guieval.journal import MANIFEST, has_records, is_run, read_manifest
@@ -208,13 +209,13 @@ def code_digests(config: RunConfig) -> dict[str, str]:
         where = shutil.which(name) or name if isinstance(name, str) else None
         with suppress(OSError):  # a file that cannot be read cannot be run either, and running it reports that
             if where is not None:
-                found[what] = sha256(Path(where).read_bytes()).hexdigest()
+                found[what] = sha256(read_bytes(Path(where))).hexdigest()
     return found
 
 
 def _known() -> set[str]:
     try:
-        lines = _file().read_text(encoding="utf-8").splitlines()
+        lines = read_text(_file()).splitlines()
     except (OSError, ValueError):
         return set()
     known = set()

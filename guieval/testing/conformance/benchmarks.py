@@ -17,6 +17,7 @@ from typing import Any
 
 from guieval.actions import Boxes, Unsupported
 from guieval.data.benchmark import ABCBenchmark
+from guieval.data.files import read_bytes
 from guieval.data.screenshots import read_screenshot, resolve
 from guieval.errors import DataError, ScreenshotError, UsageError
 from guieval.steps import Episode, StepTaskModel
@@ -123,7 +124,7 @@ def _writes(suite: _Suite) -> Iterator[str]:
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {str(path.relative_to(folder)): read_bytes(path) for path in folder.rglob("*") if path.is_file()}
 
 
 def _same_twice(suite: _Suite) -> Iterator[str]:
@@ -270,7 +271,7 @@ def _damage(suite: _Suite) -> Iterator[str]:
         return
     whole = suite.episodes()
     for damage in damages(suite.data, suite.most_damages):
-        before = damage.file.read_bytes()
+        before = read_bytes(damage.file)
         damage.file.write_bytes(damage.content)
         try:
             yield from _after(suite, damage, whole)
@@ -369,7 +370,7 @@ def _without_images(suite: _Suite, whole: Sequence[Episode]) -> Iterator[str]:
     steps = [step for episode in whole for step in episode.steps]
     root = suite.open().root
     image = resolve(root, steps[0].screenshot)
-    before = image.read_bytes()
+    before = read_bytes(image)
     for what, content in (("cut off", before[:20]), ("missing", None)):
         image.unlink()
         if content is not None:

@@ -16,6 +16,8 @@ from pathlib import Path
 from random import Random
 from typing import Any, Literal, TypeAlias
 
+from guieval.data.files import read_bytes
+
 Demand: TypeAlias = Literal["refuse", "label", "word", "absent", "survive"]
 """The required result for damaged content, unless an error names and refuses it.
 
@@ -104,7 +106,7 @@ def _inner(file: Path) -> str:
 
 
 def _text(file: Path) -> bytes:
-    content = file.read_bytes()
+    content = read_bytes(file)
     return gzip.decompress(content) if file.suffix == ".gz" else content
 
 
@@ -124,7 +126,7 @@ def _document(file: Path, siblings: int) -> _Document | None:
 
 
 def _to_file(file: Path, *, alone: bool) -> Iterator[Damage]:
-    content, inner = file.read_bytes(), _inner(file)
+    content, inner = read_bytes(file), _inner(file)
     if file.suffix == ".gz":
         yield Damage(file, "cut off in the middle", content[: len(content) // 2], "refuse")
         yield Damage(file, "replaced by text that is not gzip", b"not packed\n", "refuse")

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
+from guieval.data.files import read_text
 from guieval.engines import parse_request_id, without_try
 from guieval.models.response import Call, calls_in
 from guieval.steps import StepKey
@@ -480,7 +481,7 @@ def _json(value: object) -> bytes:
 
 def _rss_bytes() -> int | None:
     try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        pages = int(read_text(Path("/proc/self/statm")).split()[1])
     except OSError:
         return None
     import resource

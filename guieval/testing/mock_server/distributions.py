@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from guieval.actions import Action, Click, LongPress, Point
+from guieval.data.files import read_text
 from guieval.errors import DataError, UsageError
 from guieval.steps import StepKey, StepTaskModel, validated
 from guieval.testing.mock_server.app import Answer, Answers, Tag
@@ -62,7 +63,7 @@ Line = TypeVar("Line", bound=BaseModel)
 def read_lines(file: Path, model: type[Line]) -> Iterator[Line]:
     """The lines of a policy's JSONL file; :class:`UsageError` for an unreadable file or an invalid line."""
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        lines = read_text(file).splitlines()
     except OSError as error:
         raise UsageError(f"the script {str(file)!r} cannot be read: {error.strerror}") from None
     for number, line in enumerate(lines, 1):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
+from guieval.data.files import read_text
 from guieval.data.screenshots import Screenshot, read_screenshot
 from guieval.errors import FatalEngineError, GuievalError, UsageError
 from guieval.history import HistoryEntry, reference_entry, reference_history
@@ -45,7 +46,7 @@ def read_thoughts_file(file: Path) -> dict[str, str]:
     """The thoughts in a file of ``{"step": ..., "thought": ...}`` lines by the step's name; :class:`UsageError` for another."""
     thoughts: dict[str, str] = {}
     try:
-        for line in filter(str.strip, file.read_text(encoding="utf-8").splitlines()):
+        for line in filter(str.strip, read_text(file).splitlines()):
             row = json.loads(line)
             thoughts[row["step"]] = row["thought"].strip()
     except OSError as error:

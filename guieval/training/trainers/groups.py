@@ -25,7 +25,7 @@ from accelerate.utils import DistributedType, gather_object
 from trl import GRPOTrainer
 
 from guieval.training.config import DynamicSampling
-from guieval.training.data.examples import PromptBuilder
+from guieval.training.data.examples import Picture, PromptBuilder
 from guieval.training.guard import SUPPORTED, check_behaviours
 from guieval.training.trainers.answers import Answers
 from guieval.training.trainers.behaviour import BEHAVIOURS
@@ -136,7 +136,10 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL has no types
         found = file.is_file()
         if bool(self.accelerator.gather(torch.tensor([int(found)], device=self.accelerator.device)).all()):
             self._step = self.state.global_step * self.args.gradient_accumulation_steps
-            self._buffer = torch.load(file, weights_only=False)
+            with torch.serialization.safe_globals(
+                [Batch, Row, Picture]
+            ):  # nothing else, so that a checkpoint of others runs no code
+                self._buffer = torch.load(file, weights_only=True)
 
     @property
     def _rows_file(self) -> str:

@@ -178,3 +178,45 @@ def test_every_loader_of_a_data_set_on_the_hub_is_in_the_table() -> None:
 def test_what_can_be_downloaded_says_so(guieval: CommandLine) -> None:
     assert "download: guieval download screenspot-v2 --out DIR (about 1.33 GB)" in guieval("benchmarks", "screenspot-v2").out
     assert "guieval download" not in guieval("benchmarks", "osworld-g").out
+
+
+def archive(name: str, content: bytes, method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", method) as written:
+        written.writestr(name, content)
+    return packed.getvalue()
+
+
+def damaged() -> bytes:
+    whole = bytearray(archive("screenspotv2_image/a.bin", os.urandom(500) + b"a" * 90_000))
+    whole[100:400] = bytes(300)
+    return bytes(whole)
+
+
+def encrypted() -> bytes:
+    whole = bytearray(archive("screenspotv2_image/a.bin", b"a" * 9_000, zipfile.ZIP_STORED))
+    entry = whole.index(b"PK\x01\x02")
+    whole[6] |= 1
+    whole[entry + 8] |= 1
+    return bytes(whole)
+
+
+@every_row(
+    ("files", "words"),
+    [
+        ({ARCHIVE: damaged()}, "cannot be unpacked: "),
+        ({ARCHIVE: encrypted()}, "cannot be unpacked: it is encrypted; delete it"),
+        ({ARCHIVE: archive("screenspotv2_image/a.bin", bytes(64_000_000))}, "would unpack to 64 MB"),
+        ({"screenspot_/../../../escape_v2.json": b"[]"}, "which leads out of its folder"),
+        ({"screenspot_\x1b]52;c;AAAA\x07_v2.json": b"[]"}, "which is no name of a file"),
+    ],
+    ids=["damaged", "encrypted", "bomb", "dots", "control characters"],
+)
+def test_a_hostile_hub_ends_in_one_sentence(
+    download: Callable[..., Done], tmp_path: Path, files: dict[str, bytes], words: str
+) -> None:
+    out = tmp_path / "a" / "b" / "out"
+    with serving(LocalHub(REPOSITORY, {"screenspot_web_v2.json": b"[]", **files})) as hub:
+        done = download(hub.url, "screenspot-v2", "--yes", "--out", out)
+    assert done.code == 2 and words in done.err and "Traceback" not in done.err and "\x1b" not in done.err, done.err
+    assert {path for path in tmp_path.rglob("*") if path.is_file() and not path.is_relative_to(out)} == set()

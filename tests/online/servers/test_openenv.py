@@ -305,15 +305,24 @@ def test_servers_of_other_kinds_are_reported() -> None:
 
 
 def test_a_page_of_another_site_is_refused() -> None:
-    async def knock(origin: str) -> int:
+    async def knock(origin: str, host: str | None = None) -> int:
+        headers = {"Origin": origin} | ({"Host": host} if host else {})
         async with aiohttp.ClientSession() as client:
             try:
-                async with client.ws_connect(f"{server.address}/ws", headers={"Origin": origin}):
+                async with client.ws_connect(f"{server.address}/ws", headers=headers):
                     return 101
             except aiohttp.WSServerHandshakeError as error:
                 return error.status
 
+    async def ask(path: str, host: str) -> int:
+        async with aiohttp.ClientSession() as client, client.get(server.address + path, headers={"Host": host}) as answer:
+            return answer.status
+
     with served(PhoneEnvironment(episodes=1)) as server:
+        # a name that was bound to this machine
+        assert asyncio.run(knock("http://evil.example:80", "evil.example:80")) == 403
+        assert [asyncio.run(ask(path, "evil.example")) for path in ("/metadata", "/schema", "/list_environments")] == [403] * 3
+        assert asyncio.run(ask("/metadata", "localhost")) == 200
         assert asyncio.run(knock("https://example.com")) == 403
         assert asyncio.run(knock(server.address)) == 101
 
