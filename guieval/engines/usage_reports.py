@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
+from guieval.engines.http.bounded_json import read_json
 from guieval.steps import Usage
 
 _PROMPT = ("prompt_tokens", "input_tokens", "promptTokenCount")
@@ -20,6 +22,9 @@ _CACHED = ("cache_read_input_tokens", "cache_creation_input_tokens")
 _MADE = ("candidatesTokenCount", "thoughtsTokenCount")
 """Gemini's counts of the answer and of its thoughts, which are paid as well; either is missing where it is zero."""
 _FIELDS = ("usage", "usageMetadata")
+_END = 1 << 20
+"""Bytes at either end of a body in which a report is looked for; the last few are read, as each may be large."""
+_MOST_REPORTS = 20
 _FIELD = re.compile(r'"(?:usage|usageMetadata)"\s*:\s*(?=\{)')  # within a text of JSON, its quotes would be escaped
 
 
@@ -38,9 +43,10 @@ def usage_of(report: Any) -> Usage | None:
 def usage_in(data: bytes) -> Usage | None:
     """The usage that the body of a response states, even if it is cut off or is no response; ``None`` if it states none."""
     try:
-        payload = json.loads(data)
-    except (ValueError, RecursionError):
-        reports = _reports(data.decode("utf-8", "replace"))
+        payload = read_json(data)
+    except ValueError:
+        ends = data if len(data) <= 2 * _END else data[:_END] + data[-_END:]
+        reports = _reports(ends.decode("utf-8", "replace"))
     else:
         reports = [payload.get(name) for name in _FIELDS] if isinstance(payload, dict) else []
     usages = [usage for usage in map(usage_of, reports) if usage is not None and usage.stated]
@@ -48,7 +54,7 @@ def usage_in(data: bytes) -> Usage | None:
 
 
 def _reports(text: str) -> Iterable[Any]:
-    for found in _FIELD.finditer(text):
+    for found in deque(_FIELD.finditer(text), maxlen=_MOST_REPORTS):
         try:
             yield json.JSONDecoder().raw_decode(text, found.end())[0]
         except (ValueError, RecursionError):

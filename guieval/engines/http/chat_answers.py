@@ -185,8 +185,8 @@ def server_message(data: bytes) -> str:
 def out_of_credit(data: bytes) -> bool:
     """Whether an error body says that an account is used up, which no waiting mends (OpenAI sends it with status 429)."""
     try:
-        payload = _json(data)
-    except (ValueError, RecursionError):
+        payload = read_json(data)
+    except ValueError:
         return False
     error = payload.get("error", payload) if isinstance(payload, dict) else None
     return isinstance(error, dict) and any(error.get(name) in _OUT_OF_CREDIT for name in ("code", "type"))

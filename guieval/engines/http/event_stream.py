@@ -12,8 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from guieval.engines.http.bounded_json import read_json
+
 MAX_STREAM_BYTES = 64 * 1024 * 1024
 """Longer streams, in bytes, are treated as damaged; each token comes in an object of some hundred bytes."""
+_MOST_EVENTS = 100_000
+"""A response has an event a token; reading more would keep other requests waiting."""
 _BEGIN = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:data|event|id|retry)?:")
 _LINE = re.compile(r"\r\n|\r|\n")
 _TEXTS = ("content", "refusal", "reasoning_content", "reasoning", "thinking")
@@ -35,14 +39,16 @@ def streamed_completion(data: bytes) -> dict[str, Any]:
     Raises :class:`BrokenOff` for one that ends without ``[DONE]`` and without a ``finish_reason``, and for an event that is an
     error or no JSON object.
     """
+    if data.count(b"\n") + data.count(b"\r") > 4 * _MOST_EVENTS:  # an event has a line or two, and an empty one after it
+        raise BrokenOff(f"the stream has more than {_MOST_EVENTS:,} events")
     made = _Completion()
     for event in _events(data):
         if event == _DONE:
             made.done = True
             break
         try:
-            chunk = json.loads(event)
-        except (ValueError, RecursionError):
+            chunk = read_json(event.encode())
+        except ValueError:
             raise BrokenOff(f"an event of the stream is not JSON: {event[:80]!r}") from None
         if not isinstance(chunk, dict):
             raise BrokenOff(f"an event of the stream is a JSON {type(chunk).__name__}, not an object")
