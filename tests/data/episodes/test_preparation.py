@@ -249,7 +249,7 @@ def failing(path: str) -> bytes:
         (failing, "step scripted/one-1#0: the screenshot 'screenshots/one-1/0.png' cannot be read: Permission denied"),
         (lambda path: b"text", "the screenshot 'screenshots/one-1/0.png' is not a readable PNG, JPEG or WebP image"),
         (lambda path: png(0)[:-20], "the screenshot 'screenshots/one-1/0.png' is "),
-        (lambda path: png(0, (9, 16)), "is 9x16 pixels, but its label says 8x16"),
+        (lambda path: png(0, (9, 16)), "is 9x16 pixels, but its record says 8x16"),
     ],
 )
 def test_a_bad_image_is_named(image: Callable[[str], bytes], result: str, source: Path, tmp_path: Path) -> None:
