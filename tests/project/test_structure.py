@@ -11,10 +11,11 @@ from pathlib import Path
 
 from tests.conftest import REPOSITORY
 
-VOCABULARY = {"errors", "actions", "frames", "steps"}
+VOCABULARY = {"redaction", "errors", "actions", "frames", "steps"}
 CONTRACTS = VOCABULARY | {"data", "history", "evaluation", "models", "registry"}
 RUNS = CONTRACTS | {"journal", "metrics"}
 ALLOWED: dict[str, set[str]] = {
+    "redaction": set(),
     "errors": set(),
     "actions": set(),
     "frames": {"actions"},

@@ -86,7 +86,7 @@ def _response_in(data: bytes) -> Response:
         try:
             payload = streamed_completion(data)
         except BrokenOff as problem:
-            raise TryAgain(str(problem), last=True) from None
+            raise TryAgain(str(problem)) from None
     else:
         payload = _read_object(data)
     choices = payload.get("choices")
