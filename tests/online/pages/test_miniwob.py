@@ -234,6 +234,6 @@ def test_a_page_s_clock_follows_steps_and_not_real_time() -> None:
 
 
 def test_chromium_is_told_to_send_no_webrtc_without_a_proxy() -> None:
-    """A page's offer to a STUN server is UDP, which no proxy and no rule for names holds back; both spellings have been in use."""
+    """A page's offer to a STUN server is UDP, which no proxy holds back; both spellings have been in use."""
     for switch in ("--force-webrtc-ip-handling-policy", "--webrtc-ip-handling-policy"):
         assert f"{switch}=disable_non_proxied_udp" in NO_NETWORK
