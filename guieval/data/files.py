@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 MOST_WHOLE = 512 << 20
 """The most bytes of a file that is read as a whole."""
-_DENSE = 64 << 20  # bytes; a larger file with a hole is refused, as no program for data writes holes
+_DENSE = 1 << 30  # bytes; a larger file with a hole is refused, as no program for data writes holes
 
 
 def open_descriptor(path: str | Path, flags: int = os.O_RDONLY, mode: int = 0o644) -> int:

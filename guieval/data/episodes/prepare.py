@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import glob
 import gzip
 import hashlib
 import itertools
@@ -20,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
+import psutil
 from pydantic_core import from_json
 
 from guieval.data.benchmark import ABCBenchmark, Release, ReleasedEpisode
@@ -339,6 +341,7 @@ def export_episodes(benchmark: ABCBenchmark, out: Path, *, limit: int | None = N
     if out.exists():
         raise UsageError(f"the file {str(out)!r} exists already; give another --out, or delete it")
     partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
+    _sweep(out)
     episodes = steps = 0
     try:
         with _writing(out):
@@ -352,6 +355,15 @@ def export_episodes(benchmark: ABCBenchmark, out: Path, *, limit: int | None = N
         with suppress(OSError):  # the first error is the one to report
             partial.unlink()
     return episodes, steps
+
+
+def _sweep(out: Path) -> None:
+    """Remove what exports to the same file left when they were killed."""
+    for left in out.parent.glob(f".{glob.escape(out.name)}.*.partial"):
+        number = left.name.split(".")[-2]
+        if number.isdecimal() and not psutil.pid_exists(int(number)):
+            with suppress(OSError):
+                left.unlink()
 
 
 def _packed(stream: BinaryIO, out: Path) -> AbstractContextManager[BinaryIO | gzip.GzipFile]:

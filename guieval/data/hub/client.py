@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import lzma
 import shutil
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -138,10 +140,10 @@ def get(offer: Offer, folder: Path) -> None:
         )
     for name in offer.download.unpack:
         if name in offer.files:
-            _unpack(folder / name)
+            unpack(folder / name)
 
 
-def _unpack(archive: Path) -> None:
+def unpack(archive: Path) -> None:
     """Unpack a ZIP file where it lies, leaving out what is there in full; refuses names that lead out of the folder."""
     again = "delete it and give the command again"
     try:
@@ -160,7 +162,9 @@ def _unpack(archive: Path) -> None:
                     raise DataError(f"{str(archive)!r} holds {member.filename!r}, which leads out of its folder")
                 if not (target.is_file() and target.stat().st_size == member.file_size):
                     packed.extract(member, archive.parent)
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, zlib.error) as error:
+    except OSError as error:
+        raise DataError(f"{str(archive)!r} cannot be unpacked: {error.strerror or error}") from None
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError, struct.error, zlib.error, lzma.LZMAError) as error:
         raise DataError(f"{str(archive)!r} cannot be unpacked: {error}; {again}") from None
 
 

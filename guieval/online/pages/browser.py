@@ -74,6 +74,7 @@ NO_NETWORK = (
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--proxy-server=127.0.0.1:9",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",  # the same, as newer versions name it
 )
 """Options of Chromium under which a page reaches no host; loopback addresses are exempt from proxies."""
 MOST_PAGES = 8

@@ -62,6 +62,10 @@ class Batch:
     tokens: int
 
 
+KEPT = [Batch, Row, Picture, type(Path())]
+"""What a checkpoint's rows are made of beside tensors; nothing else is loaded, so a checkpoint of others runs no code."""
+
+
 class GroupTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL has no types
     """Trains on groups of rollouts of the tasks in the data set's column ``index``.
 
@@ -136,9 +140,7 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL has no types
         found = file.is_file()
         if bool(self.accelerator.gather(torch.tensor([int(found)], device=self.accelerator.device)).all()):
             self._step = self.state.global_step * self.args.gradient_accumulation_steps
-            with torch.serialization.safe_globals(
-                [Batch, Row, Picture]
-            ):  # nothing else, so that a checkpoint of others runs no code
+            with torch.serialization.safe_globals(KEPT):
                 self._buffer = torch.load(file, weights_only=True)
 
     @property

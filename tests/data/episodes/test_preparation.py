@@ -630,3 +630,18 @@ def test_an_export_is_read_by_the_episodes_benchmark(name: str, tmp_path: Path) 
         export_episodes(benchmark, tmp_path / "a-file" / name)
     with pytest.raises(UsageError, match=r"expected a file NAME\.jsonl"):
         export_episodes(benchmark, tmp_path / "out.csv")
+
+
+def test_what_a_killed_export_left_is_swept_by_the_next_one(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait()
+    left = tmp_path / f".out.jsonl.{ended.pid}.partial"
+    others = [
+        tmp_path / f".out.jsonl.{os.getppid()}.partial",
+        tmp_path / f".other.jsonl.{ended.pid}.partial",
+        tmp_path / ".out.jsonl.x.partial",
+    ]
+    for file in (left, *others):
+        file.write_bytes(b"half")
+    export_episodes(Listed(tmp_path).skipping_damaged(), tmp_path / "out.jsonl")
+    assert sorted(tmp_path.iterdir()) == sorted([*others, tmp_path / "out.jsonl"])

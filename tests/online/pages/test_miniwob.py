@@ -15,7 +15,7 @@ from PIL import Image
 from guieval.actions import Click, ExecutableAction, Hover, Point, Press, Stop, Type, Wait
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online import ABCDevice, EnvironmentTask
-from guieval.online.pages.browser import STEP_MILLISECONDS
+from guieval.online.pages.browser import NO_NETWORK, STEP_MILLISECONDS
 from guieval.online.pages.miniwob import MiniWoB
 from tests.online.acting import left_of
 from tests.online.devices import on, require_chromium
@@ -231,3 +231,9 @@ def test_a_page_s_clock_follows_steps_and_not_real_time() -> None:
         return float(await page.evaluate("Date.now()") - before)
 
     assert on(MiniWoB(), work) == 3 * STEP_MILLISECONDS
+
+
+def test_chromium_is_told_to_send_no_webrtc_without_a_proxy() -> None:
+    """A page's offer to a STUN server is UDP, which no proxy holds back; both spellings have been in use."""
+    for switch in ("--force-webrtc-ip-handling-policy", "--webrtc-ip-handling-policy"):
+        assert f"{switch}=disable_non_proxied_udp" in NO_NETWORK

@@ -206,6 +206,7 @@ def test_every_action_is_code_that_runs(examples: Path) -> None:
         (Scroll(point=Point(500, 500), direction="up"), "pyautogui.moveTo(960, 540); pyautogui.scroll(-5)"),
         (Scroll(point=Point(0, 0), direction="down", distance=1000), "pyautogui.moveTo(0, 0); pyautogui.scroll(11)"),
         (Scroll(point=Point(0, 0), direction="left", distance=1), "pyautogui.moveTo(0, 0); pyautogui.hscroll(1)"),
+        (Scroll(point=Point(0, 0), direction="left", distance=1e308), "pyautogui.moveTo(0, 0); pyautogui.hscroll(1920)"),
         (Type(text="a<b"), "pyautogui.typewrite('a'); pyautogui.hotkey('shift', ','); pyautogui.typewrite('b')"),
         (Hotkey(keys=("ctrl", "s")), "pyautogui.hotkey('ctrl', 's')"),
         (Drag(end=Point(500, 500)), "pyautogui.dragTo(960, 540, duration=0.5, button='left')"),
