@@ -199,12 +199,12 @@ def action_of(
 ) -> Action:
     """The action a call means, its points read in ``frame`` on a screenshot of ``size``.
 
-    Tolerated: the action's name in place of the tool's (``{"name": "left_click", ..}``); arguments without a call around
-    them, or beside the name; ``parameters`` in place of ``arguments``; arguments as JSON text; a coordinate in place of the arguments; a call in a list of one;
-    ``terminate`` without a status. With ``grounding`` also a coordinate without an
-    action and the family's box and point lists (``[x, y]``, ``bbox_2d``, ``point_2d``): there a place is an answer, on any
-    other step it is not an action (a click and a long press look alike). ``bbox_2d`` and ``point_2d`` are read in ``places``
-    where that is given.
+    Tolerated: the action's name in place of the tool's (``{"name": "left_click", ..}``); arguments without a call around them,
+    or beside the name; ``parameters`` in place of ``arguments``; arguments as JSON text; a coordinate in place of the
+    arguments; a call in a list of one; ``terminate`` without a status. With ``grounding`` also a coordinate without an action
+    and the family's box and point lists (``[x, y]``, ``bbox_2d``, ``point_2d``): there a place is an answer, on any other step
+    it is not an action (a click and a long press look alike). ``bbox_2d`` and ``point_2d`` are read in ``places`` where that
+    is given.
     """
     if grounding:
         named = named_place(call)
