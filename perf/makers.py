@@ -263,6 +263,56 @@ def _opencua(files: Files, source: str) -> Read:
     return lambda text: extract(owner, parse(owner, text))
 
 
+def _qwen_agent(files: Files, source: str) -> Read:
+    json5 = import_module("json5")
+
+    class Item(SimpleNamespace):
+        """A message's text."""
+
+        def get_type_and_value(self) -> tuple[str, str]:
+            return "text", self.text
+
+    class Message(SimpleNamespace):
+        """A message of a model."""
+
+        function_call = None
+
+    names = {"Message": Message, "ContentItem": Item, "List": list, "copy": import_module("copy"), "os": import_module("os")}
+    roles = {"ASSISTANT": "assistant", "USER": "user", "SYSTEM": "system", "FUNCTION": "function"}
+    kept = ["NousFnCallPrompt", "extract_fn", "SPECIAL_CODE_MODE", "CODE_TOOL_PATTERN"]
+    prompt = run(source, kept, json5=json5, **names, **roles)["NousFnCallPrompt"]()
+
+    def read(text: str) -> Any:
+        said = Message(role="assistant", content=[Item(text=text)], reasoning_content=None, extra=None)
+        made = [message.function_call for message in prompt.postprocess_fncall_messages([said]) if message.function_call]
+        # as its tools do with a call's arguments
+        return [{"name": call.name, "arguments": json5.loads(call.arguments)} for call in made]
+
+    return read
+
+
+def _aguvis(files: Files, source: str) -> Read:
+    name = next(node.name for node in ast.parse(source).body if isinstance(node, ast.ClassDef))
+    parse, extract = (method(source, name, each) for each in ("parse_response", "extract_actions"))
+    return lambda text: extract(None, parse(None, text))
+
+
+def _scalecua(files: Files, source: str) -> Read:
+    names = ("_extract_xy", "_extract_text", "_extract_swipe", "_scroll_page_num", "_status_from_terminate")
+    others = ("reverse_direction", "_dir_from_coords", "qwen_action_transform")
+    # without a resize, places stay in pixels of the image that the model sees
+    transform = run(source, [*names, *others], smart_resize=None)["qwen_action_transform"]
+    agent = files("evaluation/AndroidWorld/android_world/agents/seeact_v.py")
+    found, commands = lines(agent, "act_m ="), lines(agent, "cmds =")
+
+    def read(text: str) -> Any:
+        given = _run(found, {**stand_ins(), "response": text})
+        return [transform(command, 1, 1) for command in _run(commands, given)["cmds"]] if given["act_m"] else None
+
+    return read
+
+
+_CUA, _CUA_COMMIT = "trycua/cua", "b296ec9cbf460f360cf8ea2e203c26bcc92614b0"
 _VLLM = "vllm-project/vllm"
 _CODER = "vllm/entrypoints/openai/tool_parsers/qwen3coder_tool_parser.py"
 _MA, _MA_COMMIT = "X-PLUG/MobileAgent", "11cea575561fb7800b5fb6b6cafa56f7a91de11f"
@@ -282,7 +332,13 @@ READERS: dict[str, Reader] = {
     "ui_tars": Reader(*_TARS, f"{_TO_STRUCTURE} (qwen2vl)", _tars("qwen2vl", 2400, 1080)),
     "ui_tars_1_5": Reader(*_TARS, f"{_TO_STRUCTURE} (qwen25vl)", _tars("qwen25vl", 2400, 1080)),
     "qwen2_5_vl": _HERMES,
-    "qwen3_vl": _HERMES,
+    "qwen3_vl": Reader(
+        "QwenLM/Qwen-Agent",
+        "31a4d36d123688581a9e9744427272b33ce940e0",
+        "qwen_agent/llm/fncall_prompts/nous_fncall_prompt.py",
+        "NousFnCallPrompt.postprocess_fncall_messages, with json5 for the arguments as in its tools",
+        _qwen_agent,
+    ),
     "qwen3_5": Reader(
         _VLLM, "1936cf3841edb9781b06c50fc4daf4bac9d3b23e", _CODER, "Qwen3CoderToolParser.extract_tool_calls", _coder
     ),
@@ -433,6 +489,41 @@ READERS: dict[str, Reader] = {
         "parse_response, then extract_actions",
         _opencua,
     ),
+    "qwen3_5-computer": Reader(
+        _CUA,
+        _CUA_COMMIT,
+        "libs/python/agent/cua_agent/loops/qwen35.py",
+        "_parse_tool_call_from_text",
+        _function("_parse_tool_call_from_text", call=lambda code, text: code["_parse_tool_call_from_text"](text)),
+    ),
+    "ui_tars_2": Reader(
+        _CUA,
+        _CUA_COMMIT,
+        "libs/python/agent/cua_agent/loops/uitars2.py",
+        "_parse_seed_tool_calls",
+        _function("_parse_seed_tool_calls", call=lambda code, text: code["_parse_seed_tool_calls"](text)),
+    ),
+    "aguvis": Reader(
+        "xlang-ai/OpenCUA",
+        "1d70f20663dcaa01f10c7fed5669887286545866",
+        "evaluation/agentnetbench/agent/aguvis.py",
+        "parse_response, then extract_actions",
+        _aguvis,
+    ),
+    "scalecua": Reader(
+        "OpenGVLab/ScaleCUA",
+        "5d92feea9f1e14b8303ce37da45b286fb1f4d3aa",
+        "evaluation/AndroidWorld/android_world/agents/utils.py",
+        "the lines of seeact_v.py that read response, then qwen_action_transform",
+        _scalecua,
+    ),
+    "mimo_vl": Reader(
+        "XiaomiMiMo/lmms-eval",
+        "c3abd7b5380fc9148f8a8d05580d041130bece0f",
+        "lmms_eval/tasks/_task_utils/gui_utils.py",
+        "mimo_agent2mimo",
+        _function("_get_direction", "mimo_agent2mimo", call=lambda code, text: code["mimo_agent2mimo"](text, 1, 1)),
+    ),
 }
 """By the name of a family's table."""
 
@@ -459,7 +550,7 @@ def file_at(folders: Sequence[Path], repository: str, commit: str, path: str) ->
 
 def made(family: Family, folders: Sequence[Path]) -> Iterator[str]:
     """The lines of a family's table."""
-    reader = READERS[family.file.stem]
+    reader = READERS[family.title]
     yield json.dumps({**dict(zip(("repository", "commit", "path", "reader"), reader, strict=False))}, ensure_ascii=False)
 
     def files(path: str) -> str:
@@ -485,7 +576,7 @@ def print_differences() -> None:
             counts[found] += 1
             own, other = ours(family, row), theirs(family, row)
             examples.setdefault(found, f"{row.text!r:.300}\n        here {own!r:.200}\n        there {other!r:.200}")
-        print(f"\n{family.file.stem}")
+        print(f"\n{family.title}")
         for found, count in sorted(counts.items()):
             print(f"  {count:3} {found}" + (f": {examples[found]}" if found not in ("same", "neither") else ""))
 

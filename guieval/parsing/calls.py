@@ -48,6 +48,7 @@ _QUOTED_WHOLE = {
 """The same to the first one that :data:`_AFTER_VALUE` follows."""
 _MARKED_PLACE = re.compile(r"['\"](<point>[^<]{0,99}</point>|<\|box_start\|>[^<]{0,99}<\|box_end\|>)(?=[,)])")
 """A place in quotes of which the second is missing: UI-TARS' desktop client reads it too (UI-TARS-desktop issue 942)."""
+_CURLY = {"“": "”", "‘": "’"}
 _UNICODE_ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "'": "'", '"': '"'}
 
@@ -55,9 +56,9 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "'": "'", '"': '"'}
 def first_call(text: str, names: Iterable[str]) -> Call:
     """The first call in ``text`` whose name is among ``names``, in upper or lower case.
 
-    Tolerated: words around the call; either kind of quote, or none around numbers; quotes inside a value that are not
-    escaped (a value ends at the first quote that the next argument or the end of the call follows); quotes that are
-    all escaped, as in a log; a missing or full-width ``)`` at the end; a missing quote after a place between its own marks, or
+    Tolerated: words around the call; either kind of quote, curly ones, or none around numbers; quotes inside a value that are
+    not escaped (a value ends at the first quote that the next argument or the end of the call follows); quotes that are all
+    escaped, as in a log; a missing or full-width ``)`` at the end; a missing quote after a place between its own marks, or
     before a value. A value whose end is missing is cut off, and an error, as are a key given twice and a text that begins with
     a call of another name: what follows it was meant to come second.
     """
@@ -125,11 +126,18 @@ def _value(text: str, start: int, unended: set[str]) -> tuple[str, int]:
         elif depth and mark[0] in ")]）":
             depth -= 1
         elif not depth and mark[0] in ",)）":
-            value = text[start : mark.start()].strip()
-            # of a text's two quotes the first is missing
-            lone = value[-1:] in ("'", '"') and not any(quote in value[:-1] for quote in "'\"")
-            return value[:-1] if lone else value, mark.start()
+            return _unquoted(text[start : mark.start()].strip()), mark.start()
     raise ParseError("the reply ends inside a value")
+
+
+def _unquoted(value: str) -> str:
+    """A value without straight quotes around it: without curly ones, or the second of two whose first is missing."""
+    if value[:1] in _CURLY:
+        if value[-1] != _CURLY[value[0]] or len(value) < 2:
+            raise ParseError(f"the quotes of {value[:80]!r} differ")
+        return value[1:-1]
+    lone = value[-1:] in ("'", '"') and not any(quote in value[:-1] for quote in "'\"")
+    return value[:-1] if lone else value
 
 
 def _quoted_end(text: str, start: int, quote: str, unended: set[str]) -> int:

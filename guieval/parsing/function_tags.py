@@ -11,6 +11,7 @@ from guieval.parsing.calls import MAX_ARGUMENTS, MAX_CALLS, Call
 _WORD = r"\s{0,9}([A-Za-z_]\w{0,40})\s{0,9}>"
 _FUNCTION = re.compile(rf"<function={_WORD}(?!\s{{0,9}}<function=)")
 _PARAMETER = re.compile(rf"\s*(?:</parameter>\s*)?<parameter={_WORD}")
+_CUT = re.compile(r"\s*<(?!/)[^<>]{0,60}\Z")
 _END = re.compile(rf"</parameter>|(?=<parameter={_WORD}|</function>)")
 
 
@@ -41,6 +42,8 @@ def function_calls(text: str) -> Iterator[Call]:
             value = text[start : end.start()]
             arguments[key] = value[1:].removesuffix("\n") if value.startswith("\n") else value
             position = end.end()
+        if _CUT.match(text, position):
+            raise ParseError("the reply ends inside the tag of a parameter")
         yield Call(opened[1], arguments, text[opened.start() : position], position)
 
 

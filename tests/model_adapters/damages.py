@@ -149,7 +149,7 @@ def _box_for_point(dice: Random, text: str) -> str | None:
     if place is None:
         return None
     x, y = (float(place[side]) for side in (2, 4))
-    box = place[3].join(f"{side:g}" for side in (x - 1, y - 1, x + 1, y + 1))
+    box = place[3].join(f"{side:g}" for side in (x - 20, y - 20, x + 20, y + 20))
     return text[: place.start(2)] + box + text[place.end(4) :]
 
 

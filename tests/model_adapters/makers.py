@@ -205,6 +205,46 @@ def _opencua(result: Any) -> Native | None:
     return name, dict(zip("xy", value, strict=True))
 
 
+def _aguvis(result: Any) -> Native | None:
+    native = _opencua(result)
+    return (
+        None if native is None else (native[0], {key: value if key in "xy" else str(value) for key, value in native[1].items()})
+    )
+
+
+def _mimo(result: Any) -> Native:
+    """Their record, in which a drag has become a scroll, and up and down are turned round."""
+    fields = {key: value for key, value in result.items() if key not in ("action_name", "think")}
+    if "end_point" in fields:
+        return "drag", fields
+    if fields.get("direction") in ("up", "down"):
+        fields["direction"] = "down" if fields["direction"] == "up" else "up"
+    return result["action_name"], fields
+
+
+def _scalecua(result: Any) -> Native | None:
+    """AndroidWorld's action, in which a swipe is a scroll of the other direction, and has no place."""
+    first = next(filter(None, result or ()), None)
+    if first is None:
+        return None
+    words = {"up": "down", "down": "up", "left": "right", "right": "left"}
+    fields = {key: value for key, value in first.items() if key != "action_type"}
+    match first["action_type"]:
+        case "input_text":
+            return "write", {"message": fields["text"]}
+        case "scroll":
+            return "swipe", {"direction": words.get(fields["direction"], "")}
+        case "status":
+            return "terminate", {"status": {"complete": "success"}.get(fields["goal_status"], "failure")}
+        case "answer":
+            return "response", {"answer": fields["text"]}
+    return first["action_type"], fields
+
+
+def _seed(result: Any) -> Native | None:
+    return (result[0]["function"], result[0]["parameters"]) if result else None
+
+
 @dataclass(frozen=True)
 class Family:
     """An adapter whose makers publish a reader; ``frame``: what their result's places are in, the adapter's own by default."""
@@ -225,9 +265,16 @@ class Family:
     scroll_words: ScrollWords = "finger"
     """What a scroll's word names by the adapter's default."""
 
+    part: str = ""
+    """Which part of the family, where it has several readers."""
+
+    @property
+    def title(self) -> str:
+        return f"{self.adapter}-{self.part}" if self.part else self.adapter
+
     @property
     def file(self) -> Path:
-        return FOLDER / f"{self.adapter}{'-grounding' if self.setting == 'grounding' else ''}.jsonl"
+        return FOLDER / f"{self.title}.jsonl"
 
     @cached_property
     def model(self) -> ABCModel:
@@ -277,6 +324,18 @@ FAMILIES = (
     Family("qwen2_5_vl", _tool, "_qwen_tools.CALLS"),
     Family("qwen3_vl", _tool, "_qwen_tools.CALLS"),
     Family("qwen3_5", _tool, "_qwen_tools.CALLS", forms=_QWEN35_FORMS, rendered=False),
+    Family(
+        "qwen3_5",
+        _tool,
+        options={"prompt": "computer"},
+        part="computer",
+        forms=(
+            _xml("computer", action="left_click", coordinate="[500, 750]"),
+            _xml("computer", type="left_click", coordinate="[500, 750]"),
+            _xml("computer", action="type", text="hello\nworld"),
+            _xml("computer", action="key", keys='["ctrl", "c"]'),
+        ),
+    ),
     Family("ui_s1", _tool, "_qwen_tools.CALLS"),
     Family("agentcpm_gui", _cpm),
     Family(
@@ -300,7 +359,7 @@ FAMILIES = (
     Family("glm_4_5v", _glm, "_glm.CALLS"),
     Family("os_atlas", _atlas, CAPITAL, scroll_words="content"),
     Family("mai_ui", _tool, "mai_ui.CALLS", RELATIVE),
-    Family("mai_ui", _answered, "mai_ui.CALLS", RELATIVE, {"grounding_scale": 999}, "grounding"),
+    Family("mai_ui", _answered, "mai_ui.CALLS", RELATIVE, {"grounding_scale": 999}, "grounding", part="grounding"),
     Family(
         "magicgui",
         _magic,
@@ -314,6 +373,23 @@ FAMILIES = (
     Family("fara", _tool),
     Family("evocua", _code),
     Family("opencua", _opencua, "_pyautogui.CALLS"),
+    Family(
+        "aguvis",
+        _aguvis,
+        rendered=False,  # their reader is for desktops, and knows no call of a phone
+        forms=(
+            "Thought: I see it.\nAction: Tap it.\npyautogui.click(x=0.5, y=0.75)",
+            "pyautogui.click(x=0.5, y=0.75)",
+            "Thought: I see it.\nAction: Type it.\npyautogui.write(message='hello world')",
+            "pyautogui.write(message='it\\'s 5')",
+            "Action: Press it.\npyautogui.press(keys=['enter'])",
+            "pyautogui.hotkey(keys=['ctrl', 'c'])",
+            "pyautogui.moveTo(x=0.5, y=0.75)",
+        ),
+    ),
+    Family("scalecua", _scalecua, "scalecua.PHONE"),
+    Family("mimo_vl", _mimo),
+    Family("ui_tars_2", _seed, scroll_words="content"),
 )
 
 
@@ -347,7 +423,7 @@ def published(family: Family) -> list[str]:
 
 def drawn(family: Family) -> Iterator[tuple[str, str]]:
     """The family's responses, each with the name of its damage."""
-    dice, texts, seen = Random(f"{family.file.stem} 1"), published(family), set[str]()
+    dice, texts, seen = Random(f"{family.title} 1"), published(family), set[str]()
     for damage, change in DAMAGES.items():
         for text in texts if damage == "as published" else dice.sample(texts, min(DRAWS, len(texts))):
             damaged = change(dice, text)
@@ -433,7 +509,9 @@ def _equal(one: Any, other: Any) -> bool:
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
     if isinstance(one, tuple) and isinstance(other, tuple):
-        return all(abs(a - b) < 2 for a, b in zip(one, other, strict=True))  # some of theirs cut coordinates to whole numbers
+        return len(one) == len(other) and all(map(_equal, one, other))
+    if isinstance(one, float) and isinstance(other, float):
+        return abs(one - other) < 2  # some of theirs cut coordinates to whole numbers
     return bool(one == other)
 
 
@@ -442,6 +520,7 @@ def _equal(one: Any, other: Any) -> bool:
 LENIENCIES: dict[str, str] = {
     "as published": "a box of four numbers, a call whose answer tag is closed, and MagicGUI's `call_api`",
     "quote dropped": "one of the quotes around a place, a key or a text is missing, and its other end is plain",
+    "curly quotes": "curly quotes around a text",
     "other quotes": "single quotes for double ones or the reverse: a Python literal for JSON",
     "thought unclosed": "the thought has no end tag, and the answer's own tag or label ends it",
     "thought unopened": "the thought has no start tag, as chat templates that begin it leave it",
@@ -521,7 +600,22 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         f"bracket missing: {THEIRS}": _ANYWHERE,
         f"wide punctuation: {THEIRS}": _ANYWHERE,
     },
-    "step_gui": {"another TYPE": _LATER, "another WAIT": _LATER},
+    "step_gui": {
+        "another TYPE": _LATER,
+        "another WAIT": _LATER,
+        "another SCROLL": "theirs takes the first corner of a box",
+    },
+    "aguvis": {"another TYPE": _RAW, f"quote dropped: {THEIRS}": _ANYWHERE, f"bracket missing: {THEIRS}": _CUT},
+    "scalecua": {
+        "another TYPE": _RAW,
+        "another WAIT": "theirs leaves the time of a wait out",
+        "SCROLL without its argument here": "theirs keeps a swipe's direction alone, so its places may be off the screen",
+    },
+    "mimo_vl": {
+        "another CLICK": "theirs takes the first corner of a box",
+        f"thought unclosed: {THEIRS}": "theirs looks for an answer in the thought too, which here is none",
+    },
+    "ui_tars_2": {"another TYPE": "theirs takes a tag that is written twice for text"},
     "opencua": {
         "another TYPE": _RAW,
         f"quote dropped: {THEIRS}": _ANYWHERE,
@@ -541,7 +635,7 @@ def page_row(family: Family) -> str:
     def listed(*ends: str) -> str:
         return ", ".join(d for d in DAMAGES if any(one == d != "as published" and what.endswith(ends) for one, what in found))
 
-    name = f"`{family.adapter}`" + (" (grounding)" if family.setting == "grounding" else "")
+    name = f"`{family.adapter}`" + (f" ({family.part})" if family.part else "")
     where = f"{header.repository}@{header.commit[:7]} `{header.path.rsplit('/', 1)[-1]}`"
-    others = "; ".join(dict.fromkeys(DIFFERENCES.get(family.file.stem, {}).values()))
+    others = "; ".join(dict.fromkeys(DIFFERENCES.get(family.title, {}).values()))
     return f"| {name} | {where} | {listed('same')} | {listed(OURS)} | {others} |"

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from guieval.actions import Action, Click, LongPress, Open, Point, Press, Stop, Type
+import pytest
+
+from guieval.actions import Action, Click, LongPress, Open, Point, Press, Stop, Type, Wait
+from guieval.errors import ParseError
 from tests.conftest import REPOSITORY
 from tests.rows import every_row
 
@@ -16,24 +19,24 @@ PAGE = (REPOSITORY / "docs" / "models.md").read_text(encoding="utf-8")
 SAME = ("same", "neither")
 
 
-@every_row("family", FAMILIES, ids=lambda family: family.file.stem)
+@every_row("family", FAMILIES, ids=lambda family: family.title)
 def test_a_response_is_read_as_its_makers_read_it(family: Family) -> None:
     """Or the difference has a name, and no name is without a response."""
     kinds = [(row.damage, kind(family, row)) for row in table_of(family)[1]]
     own = {damage for damage, found in kinds if found.endswith(OURS)}
     others = {found for _, found in kinds if found not in SAME and not found.endswith(OURS)}
     assert own <= LENIENCIES.keys()
-    assert others == DIFFERENCES.get(family.file.stem, {}).keys()
+    assert others == DIFFERENCES.get(family.title, {}).keys()
 
 
 def test_no_name_is_left_over() -> None:
     used = {row.damage for family in FAMILIES for row in table_of(family)[1] if kind(family, row).endswith(OURS)}
     assert used == LENIENCIES.keys()
-    assert DIFFERENCES.keys() <= {family.file.stem for family in FAMILIES}
-    assert {path.stem for path in FOLDER.iterdir()} == {family.file.stem for family in FAMILIES}
+    assert DIFFERENCES.keys() <= {family.title for family in FAMILIES}
+    assert {path.stem for path in FOLDER.iterdir()} == {family.title for family in FAMILIES}
 
 
-@every_row("family", FAMILIES, ids=lambda family: family.file.stem)
+@every_row("family", FAMILIES, ids=lambda family: family.title)
 def test_what_is_published_is_damaged_and_read(family: Family) -> None:
     """The table holds the adapter's own form as it is, and damages of most kinds."""
     rows = table_of(family)[1]
@@ -43,7 +46,7 @@ def test_what_is_published_is_damaged_and_read(family: Family) -> None:
     assert any(kind(family, row) == "same" for row in rows)
 
 
-@every_row("family", FAMILIES, ids=lambda family: family.file.stem)
+@every_row("family", FAMILIES, ids=lambda family: family.title)
 def test_the_page_lists_every_leniency(family: Family) -> None:
     assert page_row(family) in PAGE.splitlines(), "docs/models.md: regenerate it: python -m perf.makers --table"
 
@@ -66,6 +69,12 @@ def _repaired() -> Iterator[tuple[str, str, Action]]:
     text = "\n<parameter=text>\nhello\n</parameter>"
     yield "qwen3_5", call.format("type", f"</parameter>{text}"), Type(text="hello")
     yield "qwen3_5", call.format("type", f"\n<parameter=text>{text}"), Type(text="hello")
+    call = '<tool_call>\n{"name": mobile_use", "arguments": {"action": "wait", "time": 1}}\n</tool_call>'
+    yield "qwen3_vl", call, Wait()
+    action = "<action>\n{}\n</action>"
+    yield "scalecua", action.format("open_app(app='Google Maps')"), Open(app="Google Maps")
+    yield "scalecua", action.format("wait(seconds=1"), Wait()
+    yield "scalecua", action.format("open_app(app_name=“Google Maps”)"), Open(app="Google Maps")
     venus = "<think>\nI see it.\n</think>\n<action>\n{}\n</action>"
     yield "ui_venus_navi", venus.format("Launch(app='Google Maps)"), Open(app="Google Maps")
     yield "ui_venus_navi", venus.format("Type(content=hello world')"), Type(text="hello world")
@@ -86,3 +95,16 @@ def _repaired() -> Iterator[tuple[str, str, Action]]:
 @every_row("name, text, action", _repaired)
 def test_what_a_makers_reader_takes_is_not_refused(name: str, text: str, action: Action) -> None:
     assert adapter(name).parse_response(step(), text).action == action
+
+
+@every_row(
+    "name, text",
+    [
+        ("ui_tars_2", "<seed:tool_call><function=click><parameter=po"),
+        ("qwen3_5", "<tool_call>\n<function=mobile_use>\n<parameter=action>\nclick\n</parameter>\n<parameter=coor"),
+        ("ui_tars", "Action: type(content=“it's)"),
+    ],
+)
+def test_what_is_cut_off_is_not_read_in_part(name: str, text: str) -> None:
+    with pytest.raises(ParseError):
+        adapter(name).parse_response(step(), text)
