@@ -163,9 +163,9 @@ def split_reply(text: str, tag: str = "tool_call") -> Reply:
     try:
         call = json_value(body, ends=ends)
     except ParseError:
-        # only the tool's name cannot be read, which does not matter (Qwen-Agent, nous_fncall_prompt.py)
+        # the tool's name lacks a quote, which does not matter (Qwen-Agent, nous_fncall_prompt.py)
         named = _NAMED.match(body)
-        if named is None:
+        if named is None or named[0].count('"') % 2 == 0:
             raise
         call = json_value(body[named.end() :], ends=ends - named.end() if ends >= 0 else -1)
     return Reply(thought or None, conclusion or None, call)
