@@ -2,7 +2,8 @@
 
 The code is read from clones of the makers' repositories (bare ones too) in folders ``OWNER+NAME``, ``OWNER/NAME`` or ``NAME``,
 at the commits named here. Of a file only the reading function is run, without what the file imports: models and devices are not
-needed. Nothing of it is kept but its results, in ``tests/model_adapters/makers_results/``.
+needed; json5, and for TypeScript esbuild and node, are. Nothing of it is kept but its results, in
+``tests/model_adapters/makers_results/``.
 
     python -m perf.makers FOLDER ..      # from the repository's root: writes the tables
     python -m perf.makers --differences  # what differs, by family and damage
@@ -263,6 +264,41 @@ def _opencua(files: Files, source: str) -> Read:
     return lambda text: extract(owner, parse(owner, text))
 
 
+_HARNESS = """
+const [code, constants, text] = JSON.parse(require("fs").readFileSync(0, "utf8"));
+const load = (source, needed) => {
+  const module = { exports: {} };
+  new Function("require", "module", "exports", source)(needed, module, module.exports);
+  return module.exports;
+};
+const types = load(constants, () => ({}));
+const numbers = (value) => typeof value === "number";
+const { parseActionVlm } = load(code, (name) => (name.includes("lodash") ? numbers : types));
+console.error = () => {};
+console.log(JSON.stringify(parseActionVlm(text, [1000, 1000], "bc", { width: 1080, height: 2400 }, 1, "1.5")));
+"""
+
+
+def _desktop(files: Files, source: str) -> Read:
+    def script(typed: str) -> str:
+        """A script without its types."""
+        made = subprocess.run(
+            ["esbuild", "--loader=ts", "--format=cjs"], input=typed, capture_output=True, text=True, check=True
+        )
+        return made.stdout
+
+    code, constants = script(source), script(files("packages/ui-tars/shared/src/constants/vlm.ts"))
+
+    def read(text: str) -> Any:
+        given = json.dumps([code, constants, text])
+        ran = subprocess.run(["node", "-e", _HARNESS], input=given, capture_output=True, text=True)
+        if ran.returncode:
+            raise RuntimeError(ran.stderr)
+        return [{key: each[key] for key in ("action_type", "action_inputs")} for each in json.loads(ran.stdout)]
+
+    return read
+
+
 def _qwen_agent(files: Files, source: str) -> Read:
     json5 = import_module("json5")
 
@@ -331,6 +367,13 @@ _MOBILE = _function("parse_mobile_response", call=lambda code, text: code["parse
 READERS: dict[str, Reader] = {
     "ui_tars": Reader(*_TARS, f"{_TO_STRUCTURE} (qwen2vl)", _tars("qwen2vl", 2400, 1080)),
     "ui_tars_1_5": Reader(*_TARS, f"{_TO_STRUCTURE} (qwen25vl)", _tars("qwen25vl", 2400, 1080)),
+    "ui_tars_1_5-desktop": Reader(
+        "bytedance/UI-TARS-desktop",
+        "239b6544a0ea69e512c9b31253edba7d8a90581d",
+        "packages/ui-tars/action-parser/src/actionParser.ts",
+        "parseActionVlm (V1_5)",
+        _desktop,
+    ),
     "qwen2_5_vl": _HERMES,
     "qwen3_vl": Reader(
         "QwenLM/Qwen-Agent",

@@ -47,8 +47,8 @@ def _tool(result: Any) -> Native | None:
     return arguments["action"], {key: value for key, value in arguments.items() if key != "action"}
 
 
-def _tars(result: Any) -> Native:
-    return result[0]["action_type"], result[0]["action_inputs"]
+def _tars(result: Any) -> Native | None:
+    return (result[0]["action_type"], result[0]["action_inputs"]) if result[0]["action_type"] else None
 
 
 def _cpm(result: Any) -> Action | None:
@@ -321,6 +321,7 @@ _QWEN35_FORMS = (
 FAMILIES = (
     Family("ui_tars", _tars, "_ui_tars.CALLS", RELATIVE, forms=_TARS_FORMS, tokens=_BOX, scroll_words="content"),
     Family("ui_tars_1_5", _tars, "_ui_tars.CALLS", RELATIVE, forms=_TARS_FORMS[:5], tokens=_BOX, scroll_words="content"),
+    Family("ui_tars_1_5", _tars, "_ui_tars.CALLS", RELATIVE, forms=_TARS_FORMS[:5], scroll_words="content", part="desktop"),
     Family("qwen2_5_vl", _tool, "_qwen_tools.CALLS"),
     Family("qwen3_vl", _tool, "_qwen_tools.CALLS"),
     Family("qwen3_5", _tool, "_qwen_tools.CALLS", forms=_QWEN35_FORMS, rendered=False),
@@ -565,6 +566,10 @@ _UNFINISHED = (
 DIFFERENCES: dict[str, dict[str, str]] = {
     "ui_tars": {"another TYPE": _REST},
     "ui_tars_1_5": {"another TYPE": _REST, f"cut off: {THEIRS}": _CUT},
+    "ui_tars_1_5-desktop": {
+        "another TYPE": _RAW,
+        "LONG_PRESS without its argument there": "theirs cuts a place at its comma where the second quote is missing",
+    },
     "autoglm_phone": {
         "another TYPE": _LAST_TWO,
         f"quote dropped: {THEIRS}": _LAST_TWO,
