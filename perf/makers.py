@@ -217,7 +217,13 @@ def _venus(files: Files, source: str) -> Read:
 def _venus_1_5(files: Files, source: str) -> Read:
     read = method(source, "UIVenusPolicy", "_parse_response")
     owner = SimpleNamespace(logger=logging.getLogger("makers"), runtime_context=SimpleNamespace(pred_action=[]))
-    return lambda text: read(owner, {"choices": [{"message": {"content": text}}]}, 1000, 1000)[0]
+    kept = ("action_type", "action_pos", "input", "app_name")
+
+    def reading(text: str) -> Any:
+        action = read(owner, {"choices": [{"message": {"content": text}}]}, 1000, 1000)[0]
+        return {key: action[key] for key in kept if key in action}
+
+    return reading
 
 
 def _atlas(files: Files, source: str) -> Read:
@@ -294,7 +300,11 @@ def _desktop(files: Files, source: str) -> Read:
         ran = subprocess.run(["node", "-e", _HARNESS], input=given, capture_output=True, text=True)
         if ran.returncode:
             raise RuntimeError(ran.stderr)
-        return [{key: each[key] for key in ("action_type", "action_inputs")} for each in json.loads(ran.stdout)]
+        actions = json.loads(ran.stdout)
+        for action in actions:
+            for key in ("start_coords", "end_coords"):  # the same places on the screen
+                action["action_inputs"].pop(key, None)
+        return [{key: action[key] for key in ("action_type", "action_inputs")} for action in actions]
 
     return read
 
@@ -348,6 +358,13 @@ def _scalecua(files: Files, source: str) -> Read:
     return read
 
 
+def _venus_grounding(files: Files, source: str) -> Read:
+    owner = next(each.name for each in ast.parse(source).body if isinstance(each, ast.ClassDef))
+    read = method(source, owner, "_parse_point")
+    return lambda text: read(None, text)
+
+
+_SEECLICK, _SEECLICK_COMMIT = "njucckevin/SeeClick", "0ef37ac4d7aaf37ba7b990e3e3c3ca77e1fb8f93"
 _CUA, _CUA_COMMIT = "trycua/cua", "b296ec9cbf460f360cf8ea2e203c26bcc92614b0"
 _VLLM = "vllm-project/vllm"
 _CODER = "vllm/entrypoints/openai/tool_parsers/qwen3coder_tool_parser.py"
@@ -363,7 +380,9 @@ _HERMES = Reader(
     "Hermes2ProToolParser.extract_tool_calls",
     _hermes,
 )
-_MOBILE = _function("parse_mobile_response", call=lambda code, text: code["parse_mobile_response"](text))
+_MOBILE = _function(
+    "parse_mobile_response", call=lambda code, text: (code["parse_mobile_response"](text) or {}).get("parsed_action")
+)
 READERS: dict[str, Reader] = {
     "ui_tars": Reader(*_TARS, f"{_TO_STRUCTURE} (qwen2vl)", _tars("qwen2vl", 2400, 1080)),
     "ui_tars_1_5": Reader(*_TARS, f"{_TO_STRUCTURE} (qwen25vl)", _tars("qwen25vl", 2400, 1080)),
@@ -560,6 +579,44 @@ READERS: dict[str, Reader] = {
         "the lines of seeact_v.py that read response, then qwen_action_transform",
         _scalecua,
     ),
+    "seeclick": Reader(
+        _SEECLICK,
+        _SEECLICK_COMMIT,
+        "agent_tasks/action_matching.py",
+        "pred_2_format, after ast.literal_eval as in aitw_test.py",
+        _function("pred_2_format", call=lambda code, text: code["pred_2_format"](ast.literal_eval(text))),
+    ),
+    "seeclick-grounding": Reader(
+        _SEECLICK,
+        _SEECLICK_COMMIT,
+        "pretrain/process_utils.py",
+        "pred_2_point",
+        _function("pred_2_point", call=lambda code, text: code["pred_2_point"](text)),
+    ),
+    "gta1-grounding": Reader(
+        "Yan98/GTA1",
+        "81f0c4c2997cf6ad696d42f47c5480f4c856b73a",
+        "src/grpo_grounding.py",
+        "parse_coordinates",
+        _function("parse_coordinates", call=lambda code, text: code["parse_coordinates"](text)),
+    ),
+    "ui_venus_1_5-grounding": Reader(
+        "inclusionAI/UI-Venus",
+        "c3a1442c3c4501af18c124458dbbddcbda5c2c6f",
+        "models/grounding/ui_venus1_5_gd.py",
+        "_parse_point",
+        _venus_grounding,
+    ),
+    "minicpm_gui": Reader(
+        "RUCBM/GUICourse",
+        "a6dd4c3f0445c8b568d2c4792934a65ee4454bef",
+        "utils.py",
+        "parse_action_csv_string, of what follows actions:",
+        _function(
+            "parse_action_csv_string",
+            call=lambda code, text: code["parse_action_csv_string"](text.split("actions:")[-1].strip()),
+        ),
+    ),
     "mimo_vl": Reader(
         "XiaomiMiMo/lmms-eval",
         "c3abd7b5380fc9148f8a8d05580d041130bece0f",
@@ -607,7 +664,7 @@ def made(family: Family, folders: Sequence[Path]) -> Iterator[str]:
                 row = [*row, read(text)]
         except Exception as error:  # whatever their code raises is its result
             row = [*row, None, type(error).__name__]
-        yield json.dumps(row, ensure_ascii=False, allow_nan=False)
+        yield json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def print_differences() -> None:

@@ -17,7 +17,22 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, TypeAlias
 
-from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait, type_of
+from guieval.actions import (
+    Action,
+    Button,
+    Click,
+    LongPress,
+    Open,
+    Point,
+    Press,
+    Scroll,
+    Stop,
+    Type,
+    Unsupported,
+    Wait,
+    path_direction,
+    type_of,
+)
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, RELATIVE, Frame
 from guieval.models import ABCModel
@@ -96,15 +111,11 @@ def _venus(result: Any) -> Native | None:
     return _VENUS.get(kind, kind), {}
 
 
-def _glm(result: Any) -> Native | None:
-    action = (result or {}).get("parsed_action")
-    if not isinstance(action, dict) or "action_type" not in action:
+def _typed(result: Any) -> Native | None:
+    """A record of AndroidWorld's kind."""
+    if not isinstance(result, dict) or "action_type" not in result:
         return None
-    return action["action_type"], {key: value for key, value in action.items() if key != "action_type"}
-
-
-def _genesis(result: Any) -> Native | None:
-    return _glm({"parsed_action": result})
+    return result["action_type"], {key: value for key, value in result.items() if key != "action_type"}
 
 
 def _atlas(result: Any) -> Native | None:
@@ -241,6 +252,51 @@ def _scalecua(result: Any) -> Native | None:
     return first["action_type"], fields
 
 
+def _clicked(result: Any) -> Native | None:
+    """A place alone."""
+    return ("click", {"coordinate": result}) if result else None
+
+
+def _grounded(result: Any) -> Native | Action | None:
+    """UI-Venus-1.5's place, or its refusal of the query."""
+    if result == [-1, -1]:
+        return Stop(status="impossible")
+    return ("Click", {"box": result}) if result else None
+
+
+def _seeclick(result: Any) -> Native | Action | None:
+    """AITW's record, in which a scroll is a path; places have y first."""
+    (y, x), (end_y, end_x) = result["touch_point"], result["lift_point"]
+    match result["action_type"]:
+        case 4 if [y, x] == [end_y, end_x]:
+            return "click", {"coordinate": [x, y]}
+        case 4:
+            direction = path_direction((x, y), (end_x, end_y))
+            return None if direction is None else Scroll(point=Point(500, 500), direction=direction)
+        case 3:
+            return Type(text=result["typed_text"])
+        case 10 | 11:
+            return Stop(status="finish" if result["action_type"] == 10 else "impossible")
+        case 5 | 6 | 7:
+            buttons: dict[int, Button] = {5: "BACK", 6: "HOME", 7: "ENTER"}
+            return Press(button=buttons[result["action_type"]])
+    return None
+
+
+def _guicourse(result: Any) -> Native:
+    first = result[0]
+    match first["name"]:
+        case "tap":
+            return "tap", {"place": first["point"]}
+        case "click" | "hover":
+            return first["name"], {"place": first["element"]}
+        case "swipe":
+            return "swipe", first["dual_point"]
+        case "scroll":
+            return "scroll", {key: float(value) for key, value in first["scroll"].items()}
+    return first["name"], {key: value for key, value in first.items() if key != "name"}
+
+
 def _seed(result: Any) -> Native | None:
     return (result[0]["function"], result[0]["parameters"]) if result else None
 
@@ -356,8 +412,8 @@ FAMILIES = (
     Family("gui_owl_1_5", _tool, "_qwen_tools.CALLS"),
     Family("ui_venus_navi", _pair),
     Family("ui_venus_1_5", _venus, "ui_venus_navi.CALLS", PER_1000),
-    Family("glm_4_1v", _glm, "_glm.CALLS"),
-    Family("glm_4_5v", _glm, "_glm.CALLS"),
+    Family("glm_4_1v", _typed, "_glm.CALLS"),
+    Family("glm_4_5v", _typed, "_glm.CALLS"),
     Family("os_atlas", _atlas, CAPITAL, scroll_words="content"),
     Family("mai_ui", _tool, "mai_ui.CALLS", RELATIVE),
     Family("mai_ui", _answered, "mai_ui.CALLS", RELATIVE, {"grounding_scale": 999}, "grounding", part="grounding"),
@@ -370,7 +426,7 @@ FAMILIES = (
     Family("gui_r1", _gui_r1, scroll_words="content"),
     Family("step_gui", _step_gui),
     Family("infigui_r1", _tool, "_qwen_tools.CALLS"),
-    Family("os_genesis", _genesis, scroll_words="content"),
+    Family("os_genesis", _typed, scroll_words="content"),
     Family("fara", _tool),
     Family("evocua", _code),
     Family("opencua", _opencua, "_pyautogui.CALLS"),
@@ -390,6 +446,19 @@ FAMILIES = (
     ),
     Family("scalecua", _scalecua, "scalecua.PHONE"),
     Family("mimo_vl", _mimo),
+    Family("minicpm_gui", _guicourse),
+    Family("seeclick", _seeclick, "_qwen_tools.CALLS", RELATIVE),
+    Family("seeclick", _clicked, "_qwen_tools.CALLS", RELATIVE, setting="grounding", part="grounding"),
+    Family("gta1", _clicked, "_qwen_tools.CALLS", setting="grounding", part="grounding"),
+    Family(
+        "ui_venus_1_5",
+        _grounded,
+        "ui_venus_navi.CALLS",
+        RELATIVE,
+        setting="grounding",
+        part="grounding",
+        forms=("[-1,-1]", "[500,750]"),
+    ),
     Family("ui_tars_2", _seed, scroll_words="content"),
 )
 
@@ -559,6 +628,10 @@ _WHOLE = "theirs needs two whole numbers in square brackets, and goes on without
 _LATER = "theirs takes the later of two fields of one name"
 _REST = "theirs takes what follows the call for a part of its text"
 _LAST_TWO = "theirs takes all but the first character and the last two after `text=`, whatever they are"
+_ANSWER = "theirs takes what it does not know for an answer to the user"
+_LINE = "theirs takes a line at a time"
+_CORNER = "theirs takes the first corner of a box"
+_UNENDED = "theirs takes numbers without the bracket that ends them; here the last of them may be cut off"
 _UNFINISHED = (
     "theirs reads an answer within a thought that is not closed; another script of theirs (inference/trans_infer_bench.py) "
     "takes such a response for unfinished, and so do we: what is tried out in a thought is no answer"
@@ -608,7 +681,27 @@ DIFFERENCES: dict[str, dict[str, str]] = {
     "step_gui": {
         "another TYPE": _LATER,
         "another WAIT": _LATER,
-        "another SCROLL": "theirs takes the first corner of a box",
+        "another SCROLL": _CORNER,
+    },
+    "minicpm_gui": {
+        "PRESS here, UNSUPPORTED there": _ANSWER,
+        "STOP here, UNSUPPORTED there": _ANSWER,
+        **{f"{damage}: {THEIRS}": _ANSWER for damage in ("bold label", "cut off", "end mark", "wide punctuation")},
+        "UNSUPPORTED here, STOP there": _LINE,
+        "another TYPE": _LINE,
+        "another CLICK": "theirs takes what follows the last label",
+        f"words before: {THEIRS}": "theirs finds the label in the middle of a line",
+    },
+    "seeclick": {"CLICK without its argument there": _CORNER},
+    "seeclick-grounding": {
+        "CLICK without its argument there": "theirs takes all numbers of a response for one place",
+        f"bracket missing: {THEIRS}": _UNENDED,
+    },
+    "gta1-grounding": {"CLICK without its argument there": "theirs takes two places for none"},
+    "ui_venus_1_5-grounding": {
+        f"box for a point: {THEIRS}": "theirs takes the first two of any number of numbers",
+        f"bracket missing: {THEIRS}": _UNENDED,
+        f"cut off: {THEIRS}": _UNENDED,
     },
     "aguvis": {"another TYPE": _RAW, f"quote dropped: {THEIRS}": _ANYWHERE, f"bracket missing: {THEIRS}": _CUT},
     "scalecua": {
@@ -617,7 +710,7 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "SCROLL without its argument here": "theirs keeps a swipe's direction alone, so its places may be off the screen",
     },
     "mimo_vl": {
-        "another CLICK": "theirs takes the first corner of a box",
+        "another CLICK": _CORNER,
         f"thought unclosed: {THEIRS}": "theirs looks for an answer in the thought too, which here is none",
     },
     "ui_tars_2": {"another TYPE": "theirs takes a tag that is written twice for text"},
