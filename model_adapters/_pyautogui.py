@@ -63,10 +63,12 @@ def calls_in(text: str) -> list[Call]:
     fenced = _FENCED.search(text)
     if fenced is None:
         return calls_of("\n".join(_CALL_LINE.findall(text)), POSITIONS)
-    code = fenced[1]
-    if fenced[0].endswith("```") and code.count("(") == code.count(")") + 1:
-        code += ")"  # nothing was cut off
-    return calls_of(code, POSITIONS)
+    try:
+        return calls_of(fenced[1], POSITIONS)
+    except ParseError:
+        if not fenced[0].endswith("```") or fenced[1].count("(") != fenced[1].count(")") + 1:
+            raise
+        return calls_of(f"{fenced[1]})", POSITIONS)  # nothing was cut off
 
 
 def calls_of(code: str, positions: Mapping[str, tuple[str, ...]], *, bare: bool = False) -> list[Call]:
@@ -78,13 +80,13 @@ def calls_of(code: str, positions: Mapping[str, tuple[str, ...]], *, bare: bool 
     if len(_MARKS.findall(code)) > MOST_MARKS:
         raise ParseError(f"the reply's code is too long to be a step's: {code.strip()[:80]!r}")
     code = code.strip()
-    if code.endswith("))") and code.count("(") + 1 == code.count(")"):
-        code = code[:-1]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of escapes that Python does not know
             body = ast.parse(code).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
+        if code.endswith("))") and code.count("(") + 1 == code.count(")"):
+            return calls_of(code[:-1], positions, bare=bare)
         raise ParseError(f"the reply's code cannot be read: {code[:80]!r}") from None
     found = [_call(one, positions, bare) for one in body if not isinstance(one, ast.Import | ast.ImportFrom)]
     if not found:

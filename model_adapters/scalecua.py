@@ -139,9 +139,13 @@ class ScaleCUA(FamilyModel):
         written = tagged(rest, "action")
         if written is None:
             raise ParseError(f"the reply has no <action>: {text.strip()[:80]!r}")
-        if "</action>" in rest and written.count("(") == written.count(")") + 1:
-            written += ")"  # nothing was cut off
-        found, size = self._calls(written), task.screenshot_size
+        try:
+            found = self._calls(written)
+        except ParseError:
+            if "</action>" not in rest or written.count("(") != written.count(")") + 1:
+                raise
+            found = self._calls(f"{written})")  # nothing was cut off
+        size = task.screenshot_size
         width, height = self.frame(task).extent(size)
         found = [code.Call(name, _in_pixels(arguments, width, height)) for name, arguments in found]
         action = code.action_of(found, self._table, self.frame(task), size)
