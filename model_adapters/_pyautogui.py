@@ -40,7 +40,7 @@ POSITIONS: dict[str, tuple[str, ...]] = {
     "terminate": ("status",),
 }
 """The names of arguments by position; a place for all other calls."""
-_FENCED = re.compile(r"^[ \t]*```[a-z]*[ \t]*\n(.*?)(?:\n[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
+_FENCED = re.compile(r"^[ \t]*```[a-z]*[ \t]*\n(.*?)(?:\n[ \t]*(?:```|`{1,2}\Z)|\Z)", re.DOTALL | re.MULTILINE)
 _CALL_LINE = re.compile(rf"^[ \t`]*((?:{'|'.join(_MODULES)})\.\w+\(.*?\))[ \t`]*$", re.MULTILINE)
 
 MOST_MARKS = 1_000
@@ -57,26 +57,36 @@ class Call(NamedTuple):
 def calls_in(text: str) -> list[Call]:
     """The calls in a reply's code: in its first fence, else the lines that are calls. Raises :class:`ParseError`."""
     fenced = _FENCED.search(text)
-    return calls_of(fenced[1] if fenced is not None else "\n".join(_CALL_LINE.findall(text)), POSITIONS)
+    if fenced is None:
+        return calls_of("\n".join(_CALL_LINE.findall(text)), POSITIONS)
+    try:
+        return calls_of(fenced[1], POSITIONS)
+    except ParseError:
+        if not fenced[0].endswith("```") or fenced[1].count("(") != fenced[1].count(")") + 1:
+            raise
+        return calls_of(f"{fenced[1]})", POSITIONS)  # nothing was cut off
 
 
 def calls_of(code: str, positions: Mapping[str, tuple[str, ...]], *, bare: bool = False) -> list[Call]:
     """The calls that a code consists of, their arguments named by ``positions``. Raises :class:`ParseError`.
 
-    With ``bare``, functions are called without a module. A code with more than 1,000 marks is not read: a model stuck in a loop
-    writes many thousands, which Python takes long for.
+    With ``bare``, functions are called without a module. One bracket too many at the end is tolerated. A code with more than
+    1,000 marks is not read: a model stuck in a loop writes many thousands, which Python takes long for.
     """
     if len(_MARKS.findall(code)) > MOST_MARKS:
         raise ParseError(f"the reply's code is too long to be a step's: {code.strip()[:80]!r}")
+    code = code.strip()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of escapes that Python does not know
-            body = ast.parse(code.strip()).body
+            body = ast.parse(code).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ParseError(f"the reply's code cannot be read: {code.strip()[:80]!r}") from None
+        if code.endswith("))") and code.count("(") + 1 == code.count(")"):
+            return calls_of(code[:-1], positions, bare=bare)
+        raise ParseError(f"the reply's code cannot be read: {code[:80]!r}") from None
     found = [_call(one, positions, bare) for one in body if not isinstance(one, ast.Import | ast.ImportFrom)]
     if not found:
-        raise ParseError(f"the reply holds no call: {code.strip()[:80]!r}")
+        raise ParseError(f"the reply holds no call: {code[:80]!r}")
     return found
 
 

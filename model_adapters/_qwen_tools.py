@@ -133,6 +133,7 @@ _LABELS = re.DOTALL | re.MULTILINE | re.IGNORECASE
 _SENTENCE = re.compile(r"^[ \t*]*+Action[ \t*]*[:：][*]*(.*?)\Z", _LABELS)
 _THOUGHT = re.compile(r"^[ \t*]*+Thought[ \t*]*[:：][*]*", _LABELS)
 _OBJECT = re.compile(r"(?:\[\s*)?\{\s*[\"']")
+_NAMED = re.compile(r"\s*\{[^{}]{0,60}\"arguments\"\s*:\s*(?=\{)")
 _MEANT = re.compile(r"[({\[=:]|\d")  # tags around words alone are talked about
 
 
@@ -157,7 +158,16 @@ def split_reply(text: str, tag: str = "tool_call") -> Reply:
     conclusion = tagged(body, "conclusion") or tagged(head, "conclusion") or sentence
     thought = spoken if thought is None else thought
     # a text may hold the closing tag, so what stands before it comes second
-    return Reply(thought or None, conclusion or None, json_value(body, ends=body.find(f"</{tag}>")))
+    ends = body.find(f"</{tag}>")
+    try:
+        call = json_value(body, ends=ends)
+    except ParseError:
+        # the tool's name lacks a quote, which does not matter (Qwen-Agent, nous_fncall_prompt.py)
+        named = _NAMED.match(body)
+        if named is None or named[0].count('"') % 2 == 0:
+            raise
+        call = json_value(body[named.end() :], ends=ends - named.end() if ends >= 0 else -1)
+    return Reply(thought or None, conclusion or None, call)
 
 
 def labelled(head: str) -> tuple[str | None, str | None]:

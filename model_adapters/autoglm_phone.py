@@ -126,7 +126,14 @@ def _split(text: str) -> tuple[str | None, Call]:
         thought, rest = thought[:begun], thought[begun:]
     words, tag, answer = rest.partition("<answer>")
     body = answer.partition("</answer>")[0] if tag else rest
-    call = first_call(body, ("do", "finish"))
+    try:
+        call = first_call(body, ("do", "finish"))
+    except ParseError:
+        # the message of a finish does not matter, so neither does how it is written
+        end = body.find("finish(message=")
+        if end < 0 or "do(" in body[:end]:
+            raise
+        call = Call("finish", text=body[end:].strip())
     before = words if tag else body[: max(0, body.find(call.text))]
     return (thought or before).strip() or None, call
 

@@ -116,8 +116,9 @@ def _scroll(call: calls.Arguments) -> Action:
 
 CALLS = calls.CallTable(
     {
-        "click": calls.tap("point"),
-        "long_press": calls.hold("point"),
+        # the authors' reader takes the two numbers under any key
+        "click": calls.tap("point", "coordinate"),
+        "long_press": calls.hold("point", "coordinate"),
         "scroll": calls.Form(Scroll, _scroll, calls.scrolled("input_text").write),
         "type": calls.typed("input_text"),
         "open_app": calls.opened("input_text"),

@@ -110,7 +110,8 @@ class MiniCPMGUI(FamilyModel):
 _ACTIONS = re.compile(r"^[ \t]*actions:", re.MULTILINE)
 _WITH = "|".join(name for name in CALLS if name not in _ALONE)
 _LINE = re.compile(rf"^[ \t]*((?:{_WITH})(?=[ \t]*,)|(?:{'|'.join(_ALONE)})(?=[ \t]*$))", re.MULTILINE)
-_PATH = re.compile(r"from\s*(<point>[^<]*</point>)\s*to\s*(<point>[^<]*</point>)")
+_END = r"((?:<point>)?[\d.,\s]{1,60}(?:</point>)?)"
+_PATH = re.compile(rf"from\s*{_END}\s*to\s*{_END}")
 _DISTANCE = re.compile(r"down\s*(-?\d{1,6}(?:\.\d{1,6})?)\s*right\s*(-?\d{1,6}(?:\.\d{1,6})?)")
 
 
@@ -120,7 +121,9 @@ def _split(text: str) -> tuple[str | None, str]:
     label = _ACTIONS.search(text)
     if label is None:
         return None, text.lstrip()
-    return text[: label.start()].strip().removeprefix("thoughts:").strip() or None, text[label.end() :].lstrip()
+    again = _ACTIONS.search(text, label.end())
+    body = text[label.end() : again.start() if again is not None else len(text)].lstrip()
+    return text[: label.start()].strip().removeprefix("thoughts:").strip() or None, body
 
 
 def _arguments(name: str, rest: str) -> dict[str, str | float]:

@@ -143,7 +143,7 @@ _DIRECTION = re.compile(
     re.IGNORECASE,
 )
 _MARK = r"</?(?:point|box|bbox)>|<\|box_(?:start|end)\|>"
-_PLACE = re.compile(rf"[ \t:：]*((?:{_MARK}|[\[\](),（），［］ \t]|-?\d+(?:\.\d+)?)+)")
+_PLACE = re.compile(rf"[ \t:：]*((?:{_MARK}|[\[\](),（），［］ \t'\"]|-?\d+(?:\.\d+)?)+)")
 _CLOSED = re.compile(r"</(?:point|box|bbox)>|<\|box_end\|>")
 
 

@@ -64,7 +64,8 @@ def _wait(call: calls.Arguments) -> Action:
 
 _BOTH: dict[str, Action | calls.Form] = {
     "click": code.CALLS["click"],
-    "write": calls.typed("message"),
+    # the authors' reader takes the first text of a call under any key
+    "write": calls.typed("message", "content", "text"),
     "wait": calls.Form(Wait, _wait, calls.waited("seconds").write),
     "response": calls.answered("answer"),
     "terminate": calls.Form(Stop, _stop, calls.stopped("status", _STATUSES).write),
@@ -75,7 +76,7 @@ PHONE = calls.CallTable(
         **_BOTH,
         "swipe": calls.Form(Scroll, _swipe, calls.swiped("from_coord", "to_coord").write),
         "long_press": calls.hold(*calls.XY, seconds="duration"),
-        "open_app": calls.opened("app_name"),
+        "open_app": calls.opened("app_name", "app", "name"),
         "navigate_home": calls.HOME,
         "navigate_back": calls.BACK,
         "keyboard_enter": calls.ENTER,  # read by the authors, and in no prompt
@@ -138,7 +139,13 @@ class ScaleCUA(FamilyModel):
         written = tagged(rest, "action")
         if written is None:
             raise ParseError(f"the reply has no <action>: {text.strip()[:80]!r}")
-        found, size = self._calls(written), task.screenshot_size
+        try:
+            found = self._calls(written)
+        except ParseError:
+            if "</action>" not in rest or written.count("(") != written.count(")") + 1:
+                raise
+            found = self._calls(f"{written})")  # nothing was cut off
+        size = task.screenshot_size
         width, height = self.frame(task).extent(size)
         found = [code.Call(name, _in_pixels(arguments, width, height)) for name, arguments in found]
         action = code.action_of(found, self._table, self.frame(task), size)

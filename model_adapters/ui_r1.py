@@ -98,8 +98,8 @@ def _scrolled(call: calls.Arguments) -> Action:
 
 CALLS = calls.CallTable(
     {
-        # the second is the base model's own word for it
-        **dict.fromkeys(("click", "left_click"), calls.tap("coordinate")),
+        # the second is the base model's own word for it; the authors' reader takes the two numbers under any key
+        **dict.fromkeys(("click", "left_click"), calls.tap("coordinate", "point")),
         "navigate_back": calls.BACK,
         "input_text": calls.Form(Type, _typed),
         "open_app": calls.Form(Open, _opened),

@@ -26,7 +26,8 @@ from guieval.steps import StepTaskModel
 from ._family import HELPFUL, DisputedScale, FamilyModel, chat, main_instruction, template
 from .ui_venus_navi import UIVenusNavi, UIVenusOptions
 
-_REFUSED = re.compile(r"\s*\[\s*-1\s*,\s*-1\s*\]\s*")
+_REFUSED = re.compile(r"[^\[]{0,200}\[\s*-1\s*,\s*-1\s*,?\s*\]")
+"""The first place of a response refuses the query, whatever stands around it, as in the authors' reader."""
 
 
 class UIVenus15Options(UIVenusOptions, DisputedScale):
@@ -58,7 +59,7 @@ class UIVenus15(UIVenusNavi):
         return chat(prompt, image, system=HELPFUL)
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        if task.setting == "grounding" and _REFUSED.fullmatch(text):
+        if task.setting == "grounding" and _REFUSED.match(text):
             return ParsedResponse(Stop(status="impossible"))
         return super().parse_response(task, text)
 

@@ -181,6 +181,8 @@ _THOUGHT_START = re.compile(r"\s*<think\w*>", re.IGNORECASE)
 # a quote after the tag means that it is part of a text to be typed
 _ACTION_END = re.compile(r"</action>(?![\"'\\])")
 _UNCLOSED = re.compile(r"\w{1,40}\(\s*box\s*=\s*\([^()]*\)\Z")
+_UNQUOTED = re.compile(r"(\w{1,40}\(\s*\w{1,40}\s*=\s*)'([^'\"]*)\)")
+"""A call whose text lacks its second quote, as the authors' readers take it; where the tag is closed, nothing was cut off."""
 _UNLABELLED = re.compile(r"^[ \t`*-]*+(?=[A-Za-z_]\w{0,40}\()", re.MULTILINE)
 
 
@@ -196,7 +198,7 @@ def _read_turn(text: str) -> _Turn:
 
     Tolerated beyond :func:`guieval.parsing.first_call`: tags that are not closed; no ``<action>`` tag, if the call begins a
     line (a continued turn, or a reply without any tags); a call without arguments written without brackets (``Wait``); the last
-    bracket missing after a box.
+    bracket missing after a box, or the second quote around a text.
     """
     thought, start = first_thought(text, "<action>")
     closing = _ACTION_END.search(text, start)
@@ -215,6 +217,8 @@ def _read_turn(text: str) -> _Turn:
         raise ParseError(f"the reply has no <action>: {text.strip()[:80]!r}")
     if _UNCLOSED.match(body):
         body += ")"
+    elif closing is not None and (unquoted := _UNQUOTED.fullmatch(body)) is not None:
+        body = f"{unquoted[1]}'{unquoted[2]}')"
     call = Call(body) if body in _ALONE else first_call(body, CALLS)
     following = text[end:].partition("<think")[0].partition("<action>")[0]
     written = body if tag or not call.text else call.text  # without tags, what follows the call is not part of the action

@@ -33,12 +33,12 @@ class Call:
 _NAME = re.compile(r"(?<!\w)[A-Za-z_]\w{0,40}\Z")
 _OPENED = re.compile(r"\((?<=\w\()")  # most brackets of prose follow a space
 _KEY = re.compile(r"[\s,]*([A-Za-z_]\w*)\s*=\s*")
-_CLOSE = re.compile(r"[\s,]*\)")
+_CLOSE = re.compile(r"[\s,]*[)）]")
 _FIRST = re.compile(r"[\s`*-]*([A-Za-z_]\w{0,40})\(")
 # what may follow a call: the end, a new line, a mark, another call, or the label of another part of the reply
 _AFTER_CALL = r"\Z|[\n<#`;*]|(?:,\s*)?[A-Za-z_]\w{0,40}\(\s*(?:[A-Za-z_]\w{0,40}\s*=|\))|(?:Thought|Action)\s{0,9}[:：]"
-_AFTER_VALUE = re.compile(rf"\s*(?:,\s*[A-Za-z_]\w*\s*=|\)\s*(?:{_AFTER_CALL}))")
-_VALUE_MARK = re.compile(r"[()\[\],]")
+_AFTER_VALUE = re.compile(rf"\s*(?:,\s*[A-Za-z_]\w*\s*=|[)）]\s*(?:{_AFTER_CALL}))")
+_VALUE_MARK = re.compile(r"[()\[\],）]")
 _QUOTED = {quote: re.compile(rf"[^{quote}\\]*+(?:\\.[^{quote}\\]*+)*+{quote}", re.DOTALL) for quote in "'\""}
 """The rest of a value in quotes, to the first one that is not escaped."""
 _QUOTED_WHOLE = {
@@ -48,6 +48,7 @@ _QUOTED_WHOLE = {
 """The same to the first one that :data:`_AFTER_VALUE` follows."""
 _MARKED_PLACE = re.compile(r"['\"](<point>[^<]{0,99}</point>|<\|box_start\|>[^<]{0,99}<\|box_end\|>)(?=[,)])")
 """A place in quotes of which the second is missing: UI-TARS' desktop client reads it too (UI-TARS-desktop issue 942)."""
+_CURLY = {"“": "”", "‘": "’"}
 _UNICODE_ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "'": "'", '"': '"'}
 
@@ -55,11 +56,11 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "'": "'", '"': '"'}
 def first_call(text: str, names: Iterable[str]) -> Call:
     """The first call in ``text`` whose name is among ``names``, in upper or lower case.
 
-    Tolerated: words around the call; either kind of quote, or none around numbers; quotes inside a value that are not
-    escaped (a value ends at the first quote that the next argument or the end of the call follows); quotes that are
-    all escaped, as in a log; a missing ``)`` at the end; a missing quote after a place between its own marks. A value, and
-    a call without arguments, whose end is missing is cut off, and an error, as are a key given twice and a text that begins
-    with a call of another name: what follows it was meant to come second.
+    Tolerated: words around the call; either kind of quote, curly ones, or none around numbers; quotes inside a value that are
+    not escaped (a value ends at the first quote that the next argument or the end of the call follows); quotes that are all
+    escaped, as in a log; a missing or full-width ``)`` at the end; a missing quote after a place between its own marks, or
+    before a value. A value, and a call without arguments, whose end is missing is cut off, and an error, as are a key given
+    twice and a text that begins with a call of another name: what follows it was meant to come second.
     """
     known = {name.lower(): name for name in names}
     first = _FIRST.match(text)
@@ -124,11 +125,21 @@ def _value(text: str, start: int, unended: set[str]) -> tuple[str, int]:
     for mark in _VALUE_MARK.finditer(text, start):
         if mark[0] in "([":
             depth += 1
-        elif depth and mark[0] in ")]":
+        elif depth and mark[0] in ")]）":
             depth -= 1
-        elif not depth and mark[0] in ",)":
-            return text[start : mark.start()].strip(), mark.start()
+        elif not depth and mark[0] in ",)）":
+            return _unquoted(text[start : mark.start()].strip()), mark.start()
     raise ParseError("the reply ends inside a value")
+
+
+def _unquoted(value: str) -> str:
+    """A value without straight quotes around it: without curly ones, or the second of two whose first is missing."""
+    if value[:1] in _CURLY:
+        if value[-1] != _CURLY[value[0]] or len(value) < 2:
+            raise ParseError(f"the quotes of {value[:80]!r} differ")
+        return value[1:-1]
+    lone = value[-1:] in ("'", '"') and not any(quote in value[:-1] for quote in "'\"")
+    return value[:-1] if lone else value
 
 
 def _quoted_end(text: str, start: int, quote: str, unended: set[str]) -> int:

@@ -9,8 +9,9 @@ from guieval.errors import ParseError
 from guieval.parsing.calls import MAX_ARGUMENTS, MAX_CALLS, Call
 
 _WORD = r"\s{0,9}([A-Za-z_]\w{0,40})\s{0,9}>"
-_FUNCTION = re.compile(rf"<function={_WORD}")
-_PARAMETER = re.compile(rf"\s*<parameter={_WORD}")
+_FUNCTION = re.compile(rf"<function={_WORD}(?!\s{{0,9}}<function=)")
+_PARAMETER = re.compile(rf"\s*(?:</parameter>\s*)?<parameter={_WORD}")
+_CUT = re.compile(r"\s*<(?!/)[^<>]{0,60}\Z")
 _END = re.compile(rf"</parameter>|(?=<parameter={_WORD}|</function>)")
 
 
@@ -18,9 +19,9 @@ def function_calls(text: str) -> Iterator[Call]:
     """The calls of a text in order, at most 1,000.
 
     A new line after a parameter's tag, and then one in front of its end, are not part of the value. Tolerated: words around
-    the calls, a missing ``</function>``, and a value that the next parameter's tag or ``</function>`` ends, as in vLLM's reader
-    of this form (``qwen3coder_tool_parser.py``). A value that nothing ends is cut off, and a :class:`ParseError`, as is a
-    parameter given twice.
+    the calls, a missing ``</function>``, a tag written twice, and a value that the next parameter's tag or ``</function>``
+    ends, all as in vLLM's reader of this form (``qwen3coder_tool_parser.py``). A value that nothing ends is cut off, and a
+    :class:`ParseError`, as is a parameter given twice.
     """
     position = 0
     for _ in range(MAX_CALLS):
@@ -34,13 +35,15 @@ def function_calls(text: str) -> Iterator[Call]:
             end = _END.search(text, start)
             if end is None:
                 raise ParseError(f"the reply ends inside the parameter {key!r}")
-            if key in arguments:
+            if arguments.get(key):
                 raise ParseError(f"the reply's call gives {key!r} twice")
             if len(arguments) == MAX_ARGUMENTS:
                 raise ParseError(f"the reply's call has more than {MAX_ARGUMENTS} arguments")
             value = text[start : end.start()]
             arguments[key] = value[1:].removesuffix("\n") if value.startswith("\n") else value
             position = end.end()
+        if _CUT.match(text, position):
+            raise ParseError("the reply ends inside the tag of a parameter")
         yield Call(opened[1], arguments, text[opened.start() : position], position)
 
 

@@ -12,7 +12,7 @@ from guieval.frames import Frame, Size
 
 LONGEST_PLACE = 400
 """Longest text, in characters, that can be a place."""
-_POINT_MARKUP = re.compile(r"<\|box_(?:start|end)\|>|<\|im_end\|>|</?(?:point|bbox|box)>|[\[\](),\s（），［］]+")
+_POINT_MARKUP = re.compile(r"<\|box_(?:start|end)\|>|<\|im_end\|>|</?(?:point|bbox|box)>|[\[\](),\s（），［］\"']+")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _SIDE = r"(-?\d+(?:\.\d+)?)"
 _PAIR = re.compile(rf"(?:<\|box_start\|>|<point>)?[\[(]{{0,2}}{_SIDE}, ?{_SIDE}[\])]{{0,2}}(?:<\|box_end\|>|</point>)?")
@@ -48,8 +48,8 @@ def numbers(text: str) -> tuple[float, ...]:
     """The numbers in a place as models write it.
 
     Reads ``(x,y)``, ``[x, y]``, ``x y``, ``[x1, y1, x2, y2]``, ``(x1,y1),(x2,y2)``, each also inside
-    ``<|box_start|>..<|box_end|>``, ``<point>..</point>``, ``<bbox>`` or ``<box>``, or with full-width brackets and commas;
-    anything else in it is an error.
+    ``<|box_start|>..<|box_end|>``, ``<point>..</point>``, ``<bbox>`` or ``<box>``, with full-width brackets and commas, or with
+    numbers in quotes; anything else in it is an error.
     """
     words = _number_words(text)
     if not words:
