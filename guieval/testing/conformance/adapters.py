@@ -29,6 +29,7 @@ from guieval.history import HistoryEntry, reference_history
 from guieval.models import ABCModel, ModelConfig, ModelInput
 from guieval.steps import Setting, StepTaskModel
 from guieval.testing.conformance.finding import Finding, run_check
+from guieval.testing.conformance.published import published_responses_are_read
 
 SIZES: tuple[Size, ...] = ((1080, 2400), (1920, 1080), (330, 210))
 """Screenshots of the synthetic steps: a phone, a desktop, and one that is smaller than some families' lower limit."""
@@ -82,6 +83,7 @@ def check_adapter(model: ABCModel, name: str | None = None) -> list[Finding]:
     """All violations of the contract by the adapter; empty if it conforms. ``name`` is its name in the findings."""
     checks: dict[str, Callable[[ABCModel], Iterator[str]]] = {
         "round trip": _round_trips,
+        "published responses": published_responses_are_read,
         "reference scores": _references_score,
         "input": _inputs,
         "instruction": _instructions,
