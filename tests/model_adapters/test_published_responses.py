@@ -67,7 +67,12 @@ class Agent(ABCModel):
             raise ValueError("outside")
         return "tap {:g},{:g}".format(*PER_1000.quantise(action.point, task.screenshot_size))
 """
-GROUP = "- source: example.org words.md\n  form: tap CALL\n  rows:\n    - {line: 1, call: '%s', action: {type: CLICK, point: [500, 250]}}\n"
+GROUP = """
+- source: example.org words.md
+  form: tap CALL
+  rows:
+    - {line: 1, call: '%s', action: {type: CLICK, point: [500, 250]}}
+"""
 
 
 def plug_in(folder: Path, responses: str | None) -> ABCModel:
