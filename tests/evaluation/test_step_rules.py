@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guieval.actions import Action, Boxes, Click, LongPress, Open, Point, Press, Stop, Type, Wait
+from guieval.actions import Action, Boxes, Click, LongPress, Open, Point, Press, Stop, Type, Unsupported, Wait
 from guieval.evaluation import ClickRule, OpenRule, ScrollRule, StepRules, TextRule
 from guieval.evaluation.leniencies import LongPressIsClick, RecentIsHome, WaitIsStop
 from guieval.steps import StepTaskModel
