@@ -108,6 +108,23 @@ def test_a_click_outside_the_frame_counts_in_type_and_not_in_place(name: str, te
     assert action_from_json(action_to_json(action)) == action
 
 
+@every_row(
+    ("name", "text"),
+    [
+        ("qwen3-vl-8b-instruct", '{"name": "mobile_use", "arguments": {"action": "swipe", "coordinate": [500, 500]}}'),
+        (
+            "qwen3-vl-8b-instruct",
+            '{"name": "mobile_use", "arguments": {"action": "swipe", "coordinate": [1, 2], "coordinate2": [1, 2]}}',
+        ),
+        ("aguvis-7b", "mobile.swipe(from_coord=[0.5, 0.8])"),
+    ],
+)
+def test_a_swipe_without_an_end_or_a_length_counts_in_type(name: str, text: str) -> None:
+    task = step(Scroll(point=AT, direction="up"))
+    outcome = ActionEvaluator("guievalkit").evaluate(task, load_model(name).parse_response(task, text).action)
+    assert (outcome.type_match, outcome.exact_match) == (True, False)
+
+
 NAMES = {"SCROLL": "scroll", "OPEN": "open_app", "TYPE": "input_text", "PRESS": "navigate_back"}
 
 
