@@ -41,15 +41,14 @@ def waited(*seconds: str, default: Wait) -> calls.Form:
     return calls.Form(Wait, read, calls.waited(seconds[0]).write)
 
 
+def and_the_past(table: calls.CallTable) -> calls.CallTable:
+    """A family's table, and the base model's words for what only the past may hold: what is written there is read as well."""
+    return calls.CallTable({**table, **{name: entry for name, entry in tools.CALLS.items() if name not in table}})
+
+
 def call_of(
-    action: Action, table: calls.CallTable, task: StepTaskModel, frame: Frame, space: ActionSpace, tool: str = "computer_use"
+    action: Action, table: calls.CallTable, task: StepTaskModel, frame: Frame, tool: str = "computer_use"
 ) -> dict[str, Any]:
-    """The call for an action: of the family's table, and of the base model for what only the past may hold."""
-    size = task.screenshot_size
-    try:
-        name, arguments = table.write(action, lambda point: list(frame.quantise(point, size)))
-    except ValueError:
-        if action in space:
-            raise
-        return {**tools.call_of(action, frame, size), "name": tool}
+    """The call for an action."""
+    name, arguments = table.write(action, lambda point: list(frame.quantise(point, task.screenshot_size)))
     return {"name": tool, "arguments": {"action": name, **arguments}}

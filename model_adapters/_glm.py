@@ -60,6 +60,7 @@ CALLS = calls.CallTable(
         "keyboard_enter": calls.ENTER,
         "navigate_home": calls.HOME,
         "navigate_back": calls.BACK,
+        "navigate_recent": calls.RECENT,  # in no prompt; the past may hold it
         "wait": Wait(),
         "status": calls.stopped("goal_status", _STATUSES),
         "answer": calls.answered("text"),
@@ -234,8 +235,6 @@ def _call_of(action: Action, size: Size) -> dict[str, Any]:
     A point becomes a box without extent, since the size of its target is unknown. A swipe from the middle is one of the whole
     screen, without box.
     """
-    if action == calls.RECENT:
-        return {"action_type": "navigate_recent"}
     name, arguments = CALLS.write(action, lambda point: _box(point, PER_999, size))
     return {"action_type": name, **arguments}
 

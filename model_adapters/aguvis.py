@@ -158,7 +158,7 @@ _TO_OS_STRIPPED = re.compile(r"^assistantos[ \t]*$", re.MULTILINE)
 _TOKENS = re.compile(r"<\|[a-z_]{1,20}\|>(?:(?:assistant|all|os)\b)?")
 _TOKENS_STRIPPED = re.compile(r"^assistant(?:all|os)[ \t]*$", re.MULTILINE)
 _CALL = re.compile(
-    r"^[ \t`>]*+(?:Action[ \t]*[:：][ \t`]*)?(?:(?:pyautogui|mobile|browser)\.([A-Za-z_]\w{0,40})|("
+    r"^[ \t`>]*+(?:Action[ \t]*[:：][ \t`]*)?(?:(?:pyautogui|mobile|browser|computer)\.([A-Za-z_]\w{0,40})|("
     + "|".join(CALLS)
     + r"))\(",
     re.MULTILINE,

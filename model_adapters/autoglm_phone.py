@@ -47,6 +47,9 @@ CALLS = calls.CallTable(
         "Launch": calls.opened("app"),
         "Back": calls.BACK,
         "Home": calls.HOME,
+        # in no prompt; the past may hold them
+        "Enter": calls.ENTER,
+        "Recent": calls.RECENT,
         "Wait": calls.Form(Wait, _wait, lambda action, writing: {"duration": f"{action.duration / 1000:g} seconds"}),
         "Type_Name": calls.typed("text"),
         "Double Tap": calls.double_clicked("element"),
@@ -100,8 +103,8 @@ class AutoGLMPhone(FamilyModel):
         return f"<think>{thought}</think>\n"
 
     def _call(self, task: StepTaskModel, action: Action) -> str:
-        """A call as the prompt writes it; what the family has no word for, which the past may hold, ends the task in words."""
-        if action.type == "STOP" or (action.type == "PRESS" and action not in self.action_space):
+        """A call as the prompt writes it; an impossible task, which the past may hold, ends in words."""
+        if action.type == "STOP":
             message = "Task completed." if action in self.action_space else describe(action)
             return f"finish(message={_quoted(message)})"
         frame = self.frame(task)

@@ -29,17 +29,19 @@ from . import _qwen_tools as tools
 from ._family import DisputedScale, ImageLimits, main_instruction, template
 from ._mobile_agent import MobileAgentModel
 
-CALLS = calls.CallTable(
-    {
-        **dict.fromkeys(("left_click", "click"), calls.tap("coordinate")),
-        "type": calls.typed("text"),
-        "key": desktop.keys("enter"),
-        "scroll": calls.wheel("down", "up", "pixels"),
-        "wait": desktop.waited("time", default=Wait()),
-        **{name: tools.CALLS[name] for name in ("terminate", "answer", "mouse_move", "right_click", "double_click")},
-        "left_click_drag": calls.dragged((), ("coordinate",)),
-        **calls.outside("hscroll", "middle_click", "triple_click", "key_down", "key_up"),
-    }
+CALLS = desktop.and_the_past(
+    calls.CallTable(
+        {
+            **dict.fromkeys(("left_click", "click"), calls.tap("coordinate")),
+            "type": calls.typed("text"),
+            "key": desktop.keys("enter"),
+            "scroll": calls.wheel("down", "up", "pixels"),
+            "wait": desktop.waited("time", default=Wait()),
+            **{name: tools.CALLS[name] for name in ("terminate", "answer", "mouse_move", "right_click", "double_click")},
+            "left_click_drag": calls.dragged((), ("coordinate",)),
+            **calls.outside("hscroll", "middle_click", "triple_click", "key_down", "key_up"),
+        }
+    )
 )
 
 
@@ -73,4 +75,4 @@ class EvoCUA(MobileAgentModel):
         return ModelInput((system, Message("user", first.parts[::-1]), *turns))  # the image comes before the words
 
     def _call(self, task: StepTaskModel, action: Action) -> dict[str, Any]:
-        return desktop.call_of(action, CALLS, task, self.frame(task), self.action_space)
+        return desktop.call_of(action, CALLS, task, self.frame(task))

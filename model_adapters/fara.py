@@ -31,27 +31,29 @@ from ._family import ImageLimits, main_instruction, template
 PAGE = 800
 """How many pixels a scroll is written to move by."""
 
-CALLS = calls.CallTable(
-    {
-        # the second names of actions are those that the agent takes too
-        **dict.fromkeys(("left_click", "click"), calls.tap("coordinate")),
-        **dict.fromkeys(
-            ("type", "input_text"),
-            calls.Form(
-                Type,
-                calls.typed("text", "text_value").read,
-                lambda action, _: {"text": action.text, "press_enter": False, "delete_existing_text": False},
+CALLS = desktop.and_the_past(
+    calls.CallTable(
+        {
+            # the second names of actions are those that the agent takes too
+            **dict.fromkeys(("left_click", "click"), calls.tap("coordinate")),
+            **dict.fromkeys(
+                ("type", "input_text"),
+                calls.Form(
+                    Type,
+                    calls.typed("text", "text_value").read,
+                    lambda action, _: {"text": action.text, "press_enter": False, "delete_existing_text": False},
+                ),
             ),
-        ),
-        **dict.fromkeys(("key", "keypress"), desktop.keys("Enter")),
-        # the agent moves by a page, whatever the number
-        "scroll": calls.wheel("down", "up", "pixels", place=("coordinate",), unit=None, written=PAGE),
-        "history_back": calls.BACK,
-        **dict.fromkeys(("wait", "sleep"), desktop.waited("time", "duration", default=Wait(duration=3000.0))),
-        **dict.fromkeys(("terminate", "stop"), tools.CALLS["terminate"]),
-        **dict.fromkeys(("mouse_move", "hover"), calls.hovered("coordinate")),
-        **calls.outside("visit_url", "web_search", "pause_and_memorize_fact"),
-    }
+            **dict.fromkeys(("key", "keypress"), desktop.keys("Enter")),
+            # the agent moves by a page, whatever the number
+            "scroll": calls.wheel("down", "up", "pixels", place=("coordinate",), unit=None, written=PAGE),
+            "history_back": calls.BACK,
+            **dict.fromkeys(("wait", "sleep"), desktop.waited("time", "duration", default=Wait(duration=3000.0))),
+            **dict.fromkeys(("terminate", "stop"), tools.CALLS["terminate"]),
+            **dict.fromkeys(("mouse_move", "hover"), calls.hovered("coordinate")),
+            **calls.outside("visit_url", "web_search", "pause_and_memorize_fact"),
+        }
+    )
 )
 
 
@@ -117,4 +119,4 @@ class Fara(tools.QwenToolsModel):
         return f"{thought}\n"
 
     def _call(self, task: StepTaskModel, action: Action) -> dict[str, Any]:
-        return desktop.call_of(action, CALLS, task, self.frame(task), self.action_space)
+        return desktop.call_of(action, CALLS, task, self.frame(task))

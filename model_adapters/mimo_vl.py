@@ -138,9 +138,7 @@ CALLS = calls.CallTable(
         "scroll": calls.scrolled("direction", "start_point"),
         "input": calls.typed("text"),
         "open": calls.opened("app_name", "app"),
-        "appswitch": calls.Form(
-            Press, calls.Arguments.unsupported, lambda action, _: {} if action.button == "RECENT" else None
-        ),
+        "appswitch": calls.RECENT,
         "press": calls.Form(Press, _press, lambda action, _: {"keys": [action.button.lower()]}),
         "wait": Wait(),
         # the prompt leaves the words open; these are GUIEvalKit's

@@ -42,18 +42,20 @@ def _unmodified(form: calls.Form) -> calls.Form:
     return calls.Form(form.kind, lambda call: call.unsupported() if call.values.get("text") else form.read(call), form.write)
 
 
-CALLS = calls.CallTable(
-    {
-        **dict.fromkeys(("left_click", "click"), _unmodified(calls.tap("coordinate"))),
-        "type": calls.typed("text"),
-        "key": desktop.keys("enter"),
-        "scroll": calls.wheel("down", "up", "pixels", place=("coordinate",)),
-        "hscroll": calls.wheel("left", "right", "pixels", place=("coordinate",)),
-        "wait": desktop.waited("time", default=Wait()),
-        **{name: tools.CALLS[name] for name in ("terminate", "answer", "mouse_move", "right_click", "double_click")},
-        "left_click_drag": calls.dragged((), ("coordinate",)),
-        **calls.outside("middle_click", "triple_click"),
-    }
+CALLS = desktop.and_the_past(
+    calls.CallTable(
+        {
+            **dict.fromkeys(("left_click", "click"), _unmodified(calls.tap("coordinate"))),
+            "type": calls.typed("text"),
+            "key": desktop.keys("enter"),
+            "scroll": calls.wheel("down", "up", "pixels", place=("coordinate",)),
+            "hscroll": calls.wheel("left", "right", "pixels", place=("coordinate",)),
+            "wait": desktop.waited("time", default=Wait()),
+            **{name: tools.CALLS[name] for name in ("terminate", "answer", "mouse_move", "right_click", "double_click")},
+            "left_click_drag": calls.dragged((), ("coordinate",)),
+            **calls.outside("middle_click", "triple_click"),
+        }
+    )
 )
 
 
@@ -132,7 +134,7 @@ class Qwen35(tools.QwenToolsModel):
     def _call(self, task: StepTaskModel, action: Action) -> dict[str, Any]:
         if self._mobile and task.setting != "grounding":
             return super()._call(task, action)
-        return desktop.call_of(action, CALLS, task, self.frame(task), self.action_space, TOOL)
+        return desktop.call_of(action, CALLS, task, self.frame(task), TOOL)
 
     def _thinking(self, thought: str) -> str:
         return f"<think>\n{thought}\n</think>\n\n"

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from guieval.actions import Action, ActionSpace, Click, Point, Scroll, Type
+from guieval.actions import Action, ActionSpace, Click, Point, Scroll, Type, Unsupported
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, Normalised, Size
 from guieval.history import HistoryEntry
@@ -137,7 +137,7 @@ def _translate(arguments: dict[str, Any], size: Size) -> Action:
     match number:
         case 4:
             if "click_point" not in arguments:
-                raise ParseError("the reply's click gives no click_point")
+                return Unsupported(name="click", arguments={}, known="CLICK", problem="the click gives no click_point")
             return clicked(arguments["click_point"], HUNDREDTHS, size)
         case 3:
             typed = arguments.get("typed_text", arguments.get("value"))

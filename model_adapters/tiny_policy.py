@@ -77,7 +77,7 @@ class TinyPolicy(FamilyModel):
 _PLACE = "[0-9]{3},[0-9]{3}"
 _ACTION = re.compile(
     rf"(?:click\((?P<click>{_PLACE})|hold\((?P<hold>{_PLACE})|swipe\((?P<swipe>{_PLACE}),(?P<direction>up|down|left|right)"
-    r"|type\((?P<type>.*)|open\((?P<open>.*)|press\((?P<press>BACK|HOME|ENTER)|(?P<wait>wait)\("
+    r"|type\((?P<type>.*)|open\((?P<open>.*)|press\((?P<press>BACK|HOME|ENTER|RECENT)|(?P<wait>wait)\("
     r"|stop\((?P<stop>finish|impossible))\)\Z",
     re.DOTALL,
 )

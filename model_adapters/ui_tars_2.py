@@ -68,6 +68,8 @@ CALLS = calls.CallTable(
         **calls.outside("mouse_down", "mouse_up", "release", "navigate"),
     }
 )
+# what only the past may hold is written in UI-TARS' words, and read as well
+CALLS |= {name: entry for name, entry in tars.CALLS.items() if name not in CALLS}
 
 
 class UITars2Options(ImageLimits):
@@ -126,13 +128,7 @@ class UITars2(FamilyModel):
         def place(point: Any) -> str:
             return "<point>{:g} {:g}</point>".format(*PER_1000.quantise(point, task.screenshot_size))
 
-        try:
-            name, arguments = CALLS.write(action, place, self._options.scroll_words)
-        except ValueError:
-            if action in self.action_space:
-                raise
-            # the past may hold what the family has no word for, which UI-TARS has
-            name, arguments = tars.CALLS.write(action, place, self._options.scroll_words)
+        name, arguments = CALLS.write(action, place, self._options.scroll_words)
         return f"<seed:tool_call>{function_text(name, arguments, lines=False)}</seed:tool_call>"
 
     def _past_reply(self, entry: HistoryEntry) -> str:

@@ -52,7 +52,9 @@ def read_bytes(path: str | Path, most: int = MOST_WHOLE) -> bytes:
     """The bytes of a regular file. Raises :class:`OSError`, also if they are more than ``most``."""
     with open_file(path) as stream:
         size = os.fstat(stream.fileno()).st_size
-        data = stream.read(most + 1) if size <= most else b""
+        data = stream.read(size + 1) if size <= most else b""  # memory for all that is asked for is taken at once
+        while size < len(data) <= most and (more := stream.read(1 << 20)):  # it has grown, or states no size as in /proc
+            data += more
         if size > most or len(data) > most:
             raise OSError(errno.EFBIG, f"it has more than {most >> 20:,} MiB", str(path))
     return data

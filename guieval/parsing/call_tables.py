@@ -122,7 +122,7 @@ class Arguments(NamedTuple):
         point, last = decoded(start, self.frame, self.size), decoded(end, self.frame, self.size)
         direction = path_direction(place(start), place(end))
         if direction is None:
-            raise ParseError(f"the {self.name} has no length, so it has no direction")
+            raise IncompleteAction(f"the {self.name} has no length, so it has no direction")
         axis = 0 if direction in ("left", "right") else 1
         return Scroll(point=point, direction=direction, distance=round(abs(last[axis] - point[axis]), 3) or None)
 
@@ -305,7 +305,13 @@ def swiped(start: str, *end: str) -> Form:
         first, last = scroll_path(action)
         return {start: writing.place(first), end[0]: writing.place(last)}
 
-    return Form(Scroll, lambda call: call.swipe(call.needed(start), call.needed(*end)), write)
+    def read(call: Arguments) -> Action:
+        for names in ((start,), end):
+            if call.found(*names) is None:
+                raise IncompleteAction(f"{call.name} lacks {names[0]!r}")
+        return call.swipe(call.found(start), call.found(*end))
+
+    return Form(Scroll, read, write)
 
 
 def scrolled(word: str, *keys: str, needs_place: bool = False) -> Form:

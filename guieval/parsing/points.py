@@ -88,7 +88,7 @@ def place(value: object) -> tuple[float, float]:
         except OverflowError:
             raise ParseError(f"{value!r:.80} is not a point: a number is too large") from None
     if not all(map(math.isfinite, coordinates)):
-        raise ParseError(f"{value!r:.80} is not a point: a number is too large")
+        raise ParseError(f"{value!r:.80} is not a point: a number is not finite")
     if len(coordinates) == 2:
         return coordinates[0], coordinates[1]
     if len(coordinates) == 4:

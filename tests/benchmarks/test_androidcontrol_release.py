@@ -318,7 +318,7 @@ def test_a_damaged_action_is_reported_and_can_be_passed_over(tmp_path: Path, act
         ({"screenshot_heights": [200, 200, 200]}, "field screenshot_heights: expected 2 for 1 actions, got 3"),
         ({"screenshot_widths": [100, 0]}, "field screenshot_widths: screenshot 1 is stated as 0 x 200 pixels"),
         ({"screenshots": [png(), b"GIF89a"]}, "field screenshots: screenshot 1 is not a PNG image"),
-        ({"screenshots": [png((200, 100)), png()]}, "field screenshots: screenshot 0 has 200 x 100 pixels, but its"),
+        ({"screenshots": [png((200, 100)), png()]}, "field screenshots: screenshot 0 is 200x100 pixels, but its"),
         (
             {"accessibility_trees": [b"", b"\x0a\x05\x01"]},
             "field accessibility_trees, screenshot 1: is not an AndroidAccessibilityForest",

@@ -85,7 +85,7 @@ ANDROIDCONTROL = ("run", "--model", MODEL, "--bench", "androidcontrol")
         ((*BASELINE, "--concurrency", "0"), "concurrency"),
         ((*SERVED, "--concurrency", "all"), "'concurrency' is 'all': expected a number from 1 to 4096, or auto"),
         (("run", *SERVED[1:5], "--base-url", "http://user:secret@h/v1"), "must not hold a user"),
-        (("run", *SERVED[1:5], "--base-url", "http://h/v1?key=secret"), "must not hold a user, a query"),
+        (("run", *SERVED[1:5], "--base-url", "http://h/v1?key=secret"), "must not hold a key in its query"),
     ],
 )
 def test_a_mistake_is_one_sentence(

@@ -7,6 +7,7 @@ from typing import get_args
 from hypothesis import strategies as st
 
 from guieval.actions import (
+    ACTION_TYPES,
     BUTTONS,
     DIRECTIONS,
     Action,
@@ -65,7 +66,10 @@ arguments = st.sampled_from(
     [{}, {"n": 1}, {"n": 1.0}, {"n": True}, {"keys": ["ctrl", "c"], "n": 1}, {"n": 1, "keys": ["ctrl", "c"]}]
 )
 unsupported = st.builds(lambda name, given: Unsupported(name=name, arguments=given), names, arguments)
-anything: st.SearchStrategy[Action] = actions | unsupported
+incomplete = st.builds(lambda name, known: Unsupported(name=name, known=known), names, st.sampled_from(ACTION_TYPES))
+whole: st.SearchStrategy[Action] = actions | unsupported
+"""What a label can be."""
+anything = whole | incomplete
 sides = st.tuples(coordinate, coordinate).map(sorted)
 box = st.tuples(sides, sides).map(lambda xy: [xy[0][0], xy[1][0], xy[0][1], xy[1][1]])
 boxes = st.lists(box, max_size=9)
@@ -93,8 +97,8 @@ def tasks(draw: st.DrawFn) -> StepTaskModel:
         low_level_instruction=draw(st.sampled_from([None, "Scroll down"])),
         screenshot="s.png",
         screenshot_size=draw(st.sampled_from([(1080, 2400), (1000, 500)])),
-        action=draw(anything),
-        alternatives=tuple(draw(st.lists(anything, max_size=2))),
+        action=draw(whole),
+        alternatives=tuple(draw(st.lists(whole, max_size=2))),
         boxes=draw(boxes),
         extras=draw(labels),
     )

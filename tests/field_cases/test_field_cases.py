@@ -20,7 +20,7 @@ from PIL import Image
 
 from guieval.actions import Click, Point
 from guieval.journal import Records
-from guieval.registry import list_models, load_model, model_config
+from guieval.registry import list_models, load_benchmark, load_model, model_config
 from guieval.rewards import open_scorer
 from guieval.rewards.adapters import trl
 from tests.command_line import CommandLine
@@ -141,8 +141,9 @@ def server_problems(case: Case, guieval: CommandLine, monkeypatch: pytest.Monkey
             for record in records
             if expected["raw_holds"] not in (record.sample.raw_response or "")
         ]
-    if requests > expected.get("requests_at_most_per_step", float("inf")) * limit:
-        problems.append(f"{requests} requests for a limit of {limit}")
+    steps = sum(ref.length for ref in load_benchmark("demo").index()[:limit])
+    if requests > expected.get("requests_at_most_per_step", float("inf")) * steps:
+        problems.append(f"{requests} requests for {steps} steps")
     return [f"{problem}: {printed[-600:]!r}" for problem in problems]
 
 

@@ -88,7 +88,7 @@ test_refusals = refuses(
     ('{"to":"up"}', "lacks the POINT"),
     ('{"POINT":[1,2],"to":[1,2]}', "no length"),
     ('{"POINT":[1001,2]}', "outside", "CLICK"),
-    ('{"POINT":[NaN,2]}', "outside", "CLICK"),
+    ('{"POINT":[NaN,2]}', "not a point"),
     ('{"POINT":[1]}', "not a point"),
     ('{"PRESS":"MENU"}', "is none of"),
     ('{"TYPE":null}', "lacks 'TYPE'"),

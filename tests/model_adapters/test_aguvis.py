@@ -105,7 +105,7 @@ test_refusals = refuses(
     (f"{WHOLE}\nassistantos\n", "no call"),
     ("pyautogui.locateOnScreen('a.png')", "'locateOnScreen', which is not an action"),
     ("pyautogui.click()", "lacks 'x'", "CLICK"),
-    ("pyautogui.click(x=0.5)", "lacks 'y'"),
+    ("pyautogui.click(x=0.5)", "lacks 'y'", "CLICK"),
     ("pyautogui.click(x=0.5, y=0.7", "ends inside a value"),
     ("pyautogui.click(x=540, y=1800)", "outside", "CLICK"),
     ("pyautogui.write()", "lacks 'message'"),

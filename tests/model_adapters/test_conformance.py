@@ -177,7 +177,11 @@ class Broken(ABCModel):
             result = result.replace("{history}", "").replace("{instruction}", task.instruction)
         if self.fault == "unmarked prefill":
             return ModelInput((Message("user", (ImageRef(task), result)), Message("assistant", ("Thought:",))))
-        return ModelInput((Message("user", (ImageRef(task), result)),))
+        asked = Message("user", (ImageRef(task), result))
+        if self.fault == "unread past" and history:
+            written = action_to_json(history[-1].action).replace("RECENT", "MENU")
+            return ModelInput((Message("user", ("Go on.",)), Message("assistant", (written,)), asked))
+        return ModelInput((asked,))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         try:
@@ -204,16 +208,17 @@ class Broken(ABCModel):
     ("fault", "checks"),
     [
         ("", set()),
-        ("no history", {"input", "instruction"}),
+        ("no history", {"past", "input", "instruction"}),
         ("filled twice", {"instruction"}),
         ("unstable", {"input"}),
         ("blind", {"input"}),
         ("unmarked prefill", {"input"}),
         ("credulous", {"garbage"}),
-        ("leaks", {"garbage"}),
+        ("leaks", {"past", "garbage"}),
         ("shifted", {"round trip"}),
         ("deaf", {"round trip", "reference scores"}),
         ("obliging", {"refusal"}),
+        ("unread past", {"past"}),
     ],
 )
 def test_the_suite_notices(fault: str, checks: set[str]) -> None:

@@ -106,7 +106,7 @@ test_what_fara_cannot_mean_is_refused = refuses(
     (reply(action="left_click", coordinate=[1429, 1]), "", "CLICK"),
     reply(action="scroll", pixels=0),
     reply(action="scroll", pixels="far"),
-    reply(action="scroll"),
+    (reply(action="scroll"), "", "SCROLL"),
     reply(action="type", text="a", coordinate=[5000, 1]),
     task=FARAS_SCREEN,
 )

@@ -173,7 +173,7 @@ test_evocuas_garbage_is_no_action = refuses(
     "Action: Click it.",
     "<tool_call>\n</tool_call>",
     written("computer_use", action="fly"),
-    written("computer_use", action="scroll"),
+    (written("computer_use", action="scroll"), "", "SCROLL"),
     written("computer_use", action="scroll", pixels=0),
     written("computer_use", action="key", keys=[]),
     (written("computer_use", action="left_click", coordinate=[2530, 314]), "", "CLICK"),

@@ -132,7 +132,7 @@ test_replies = reads(
         fenced('{"action": "scroll", "direction": "left", "start_point": [546, 1806]}'),
         Scroll(point=MIDDLE, direction="left"),
     ),
-    ("app switch", fenced('{"action": "appswitch"}'), outside("appswitch")),
+    ("app switch", fenced('{"action": "appswitch"}'), Press(button="RECENT")),
 )
 
 test_refusals = refuses(

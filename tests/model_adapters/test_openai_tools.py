@@ -179,7 +179,7 @@ test_everything_else_is_an_error_that_gives_the_reason = refuses(
     ("I'm sorry, I can't assist with that.", "makes no function call: \"I'm sorry"),
     ('<tool_call>\n{"name": "click", "arguments": "{\\"x\\": 500, \\"y\\": 75"}\n</tool_call>', "no readable JSON"),
     ('<tool_call>\n{"name": "double_click", "arguments": {"x": 1, "y": 2}}\n</tool_call>', "'double_click' is not an action"),
-    ('{"name": "click", "arguments": {"x": 500}}', "lacks 'y'"),
+    ('{"name": "click", "arguments": {"x": 500}}', "lacks 'y'", "CLICK"),
     ('{"name": "click", "arguments": {"x": 500, "y": 1001}}', r"\(500, 1001\) lies outside the 1000 x 1000 frame", "CLICK"),
     ('{"name": "click", "arguments": {"x": -1, "y": 5}}', "lies outside", "CLICK"),
     ('{"name": "click", "arguments": {"x": [1, 2, 3], "y": 4}}', "is not a point"),

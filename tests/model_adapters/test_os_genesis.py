@@ -90,7 +90,7 @@ test_refusals = refuses(
     ("action: click", "no action"),
     ("action: {}", "is not an action"),
     ('action: {"x": 1, "y": 2}', "is not an action"),
-    ('action: {"action_type":"click","x":540.0}', "lacks 'y'"),
+    ('action: {"action_type":"click","x":540.0}', "lacks 'y'", "CLICK"),
     ('action: {"action_type":"click","x":540.0,"y":18', "no readable JSON"),
     ('action: {"action_type":"click","x":1540.0,"y":1800.0}', "outside", "CLICK"),
     ('action: {"action_type":"scroll"}', "lacks 'direction'"),

@@ -156,7 +156,7 @@ def test_the_published_coordinate_sample_of_ui_tars(shared_data: Path) -> None:
         pytest.skip(f"no {folder}")
     sample = json.loads((folder / "sample.json").read_text(encoding="utf-8"))
     assert "(197,525)" in sample["raw_response"]
-    _, size = probe((folder / sample["image"]).read_bytes())
+    size = probe((folder / sample["image"]).read_bytes()).size
     frame = ResizedPixels(28, 100 * 28 * 28, 16384 * 28 * 28)
     assert frame.extent(size) == (1932, 1092)
     x, y = PIXELS.encode(frame.decode(197, 525, size), size)

@@ -21,6 +21,7 @@ from guieval.data.doctor.examine import Examination, examine
 from guieval.data.overlays import Overlaid, read_overlay
 from guieval.errors import UsageError
 from guieval.evaluation import list_protocols
+from guieval.evaluation.label_cost import cost
 from guieval.metrics.rounding import percentage
 from guieval.registry import benchmarks, list_adapters, list_benchmarks, list_models
 from guieval.reports.tables.table import Cell, Table, columns
@@ -53,7 +54,7 @@ def doctor(
     benchmark = options.open_benchmark(bench, data, override)
     if overlay is not None:
         benchmark = Overlaid(benchmark, read_overlay(overlay))
-    found = examine(benchmark, sample_set)
+    found = examine(benchmark, sample_set, cost)
     if json:
         print_json(found.to_json())
     else:

@@ -1,21 +1,17 @@
-"""Characters of labels that cannot be seen or look like others, and what they cost under the published protocols.
+"""Characters of labels that cannot be seen or look like others.
 
-Protocols compare texts as their sources do, so a response that looks equal to such a label may count as wrong.
+Protocols compare texts as their sources do, so a response that looks equal to such a label may count as wrong
+(:func:`guieval.evaluation.label_cost.cost`).
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
 
 from guieval.actions import Open, Type
-from guieval.evaluation import ActionEvaluator
-from guieval.evaluation.protocols import list_protocols
 from guieval.steps import StepTaskModel
 
-MOST_COMPARED = 100
-"""Labels that are compared under every protocol."""
 _PLAIN = str.maketrans("\u2018\u2019\u201c\u201d\u2013\u2014\u2010\u2011\u2026\r", "''\"\"----.\n")
 _JOINERS = "\u200c\u200d"
 """Invisible, but part of how words of some scripts and composed emoji are written."""
@@ -73,22 +69,3 @@ def label(step: StepTaskModel) -> str | None:
         case Open():
             return step.action.app
     return None
-
-
-def cost(steps: Iterable[StepTaskModel]) -> str:
-    """A sentence on the protocols under which a response in :func:`plain` characters misses a label of these steps."""
-    missed: dict[str, int] = {}
-    compared = 0
-    for step in steps:
-        if (text := label(step)) is None or plain(text) == text:
-            continue
-        compared += 1
-        given = Type(text=plain(text)) if isinstance(step.action, Type) else Open(app=plain(text))
-        for name in list_protocols(step.dataset):
-            exact = ActionEvaluator(name).judge(step, given).exact_match
-            missed[name] = missed.get(name, 0) + (not exact)
-    names = [name for name, count in missed.items() if count]
-    if not names:
-        return "no protocol is known to call the same text in plain characters wrong"
-    shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
-    return f"the same text in plain characters is wrong under {len(names)} of {len(missed)} protocols ({shown})"

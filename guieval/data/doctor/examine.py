@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -90,8 +90,12 @@ class Examination:
         }
 
 
-def examine(benchmark: ABCBenchmark, sample_set: str | None = None) -> Examination:
+def examine(
+    benchmark: ABCBenchmark, sample_set: str | None = None, cost: Callable[[Sequence[StepTaskModel]], str] | None = None
+) -> Examination:
     """Read all data, or the steps of a sample set, with the existing screenshots.
+
+    ``cost`` says what odd characters in the labels of some steps cost (:func:`guieval.evaluation.label_cost.cost`).
 
     Damaged episodes are left out and become an error remark. Raises :class:`UsageError` if the folder does not have the
     benchmark's format, or cannot fill the sample set.
@@ -124,7 +128,9 @@ def examine(benchmark: ABCBenchmark, sample_set: str | None = None) -> Examinati
         remarks += _compared(published.compare(benchmark.published, counts))
     else:
         remarks.append(_filled(sample_set, examination.whole))
-    remarks += [Remark("warning", str(count), count.why, count.examples) for count in labels.found]
+    for count in labels.found:
+        costs = f": {cost(count.steps)}" if cost is not None and count.kind.name == "odd-characters" else ""
+        remarks.append(Remark("warning", str(count), count.why + costs, count.examples))
     examination.remarks = sorted(remarks, key=lambda remark: ("error", "warning", "note").index(remark.weight))
     examination.seconds = time.perf_counter() - started
     return examination

@@ -18,6 +18,8 @@ from guieval.steps import StepKey, StepTaskModel
 
 SHOWN = 3
 """Number of examples kept per kind."""
+MOST_KEPT = 100
+"""Steps kept of a kind that is looked at more closely."""
 HALF = 500_000.0
 """Half of the screen's area, in square thousandths."""
 
@@ -126,8 +128,6 @@ class LintCount:
     @property
     def why(self) -> str:
         """Why it matters."""
-        if self.kind.name == "odd-characters":
-            return f"{self.kind.why}: {characters.cost(self.steps)}"
         if self.kind.name == "outside-boxes" and self.steps and all(map(_fits_as_width_and_height, self.steps)):
             return f"read as [x, y, width, height] each of the boxes would hold its point; {self.kind.why}"
         return self.kind.why
@@ -167,7 +167,7 @@ class LintReport:
         count.among += 1
         if has_kind:
             count.count += 1
-            if len(count.steps) < characters.MOST_COMPARED and name in ("odd-characters", "outside-boxes"):
+            if len(count.steps) < MOST_KEPT and name in ("odd-characters", "outside-boxes"):
                 count.steps.append(step)
             if len(count.examples) < SHOWN:
                 count.examples.append(f"{step.key}{note}")

@@ -7,6 +7,7 @@ Each family's own tests compare it with its authors' sources (whether it has the
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 
 from guieval.actions import (
@@ -20,6 +21,7 @@ from guieval.actions import (
     LongPress,
     Point,
     Scroll,
+    Type,
     Unsupported,
     Wait,
 )
@@ -29,6 +31,7 @@ from guieval.history import HistoryEntry, reference_history
 from guieval.models import ABCModel, ModelConfig, ModelInput
 from guieval.steps import Setting, StepTaskModel
 from guieval.testing.conformance.finding import Finding, run_check
+from guieval.testing.conformance.published import published_responses_are_read
 
 SIZES: tuple[Size, ...] = ((1080, 2400), (1920, 1080), (330, 210))
 """Screenshots of the synthetic steps: a phone, a desktop, and one that is smaller than some families' lower limit."""
@@ -82,7 +85,9 @@ def check_adapter(model: ABCModel, name: str | None = None) -> list[Finding]:
     """All violations of the contract by the adapter; empty if it conforms. ``name`` is its name in the findings."""
     checks: dict[str, Callable[[ABCModel], Iterator[str]]] = {
         "round trip": _round_trips,
+        "published responses": published_responses_are_read,
         "reference scores": _references_score,
+        "past": _pasts,
         "input": _inputs,
         "instruction": _instructions,
         "fixed thought": _fixed_thoughts,
@@ -158,6 +163,52 @@ def _references_score(model: ABCModel) -> Iterator[str]:
             # ignore protocols that do not count the label itself as right (they score other actions)
             if evaluator.evaluate(task, action).exact_match and not evaluator.evaluate(task, read).exact_match:
                 yield f"under {protocol}, the reference {action!r} read back as {read!r} is not an exact match"
+
+
+_CALL_MARK = re.compile(r"\w\(\S|\{")
+"""What a call is known by; a sentence about an action has none, not even where it states a place."""
+
+
+def _pasts(model: ABCModel) -> Iterator[str]:
+    """A family that shows the past as calls reads each of them back as what was done, also one that it has no word for."""
+    if (shown := _shown(model, Click(point=Point(500.0, 750.0)))[1]) is None or shown[0]:
+        return  # the past is in words, or in another notation than replies
+    for action in ActionSpace(buttons=frozenset(BUTTONS)).examples:
+        text, read = _shown(model, action)
+        # without a word for an impossible task, its end is one in words
+        ended = action.type == "STOP" and action not in model.action_space and read and read[1] == "STOP"
+        if _CALL_MARK.search(text) and not ended and (read is None or read[0]):
+            yield f"the past {action!r} was written {text!r} and read as {read[0] if read else 'no action'}"
+
+
+def _shown(model: ABCModel, action: Action) -> tuple[str, tuple[str, str] | None]:
+    """How an action is shown as the only past step, and what is wrong with it and its type once that is read as a reply."""
+    before = example_step(action).model_copy(update={"low_level_instruction": None})
+    task = example_step(Click(point=Point(500.0, 500.0)), index=1)
+    told = model.prepare_input(task, reference_history([before]))
+    turns = [message for message in told.messages[: len(told.messages) - told.prefill] if message.role == "assistant"]
+    text = ModelInput(tuple(turns[-1:])).text if turns else _added(model.prepare_input(task, ()).text, told.text)
+    try:
+        read = model.parse_response(before, text).action
+    except ParseError:
+        return text, None
+    if isinstance(action, Type) and isinstance(read, Type):  # a past of one line a step has no line breaks
+        read = read if " ".join(action.text.split()) != read.text else action
+    return text, (_difference(action, read, model.frame(before), before.screenshot_size), read.type)
+
+
+def _added(text: str, longer: str) -> str:
+    """The lines of ``longer`` that ``text`` lacks."""
+    start = _shared(text, longer)
+    end = min(_shared(text[::-1], longer[::-1]), len(longer) - start)
+    first, last = longer.rfind("\n", 0, start) + 1, longer.find("\n", len(longer) - end)
+    return longer[first : last if last >= 0 else len(longer)]
+
+
+def _shared(one: str, other: str) -> int:
+    """How many characters two texts begin with in common."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (char, another) in pairs if char != another), min(len(one), len(other)))
 
 
 def _inputs(model: ABCModel) -> Iterator[str]:

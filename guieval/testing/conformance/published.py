@@ -1,7 +1,7 @@
 """Responses in the words of a family's makers, with the action each of them means: what ``render`` cannot show.
 
 A round trip proves that a parser reads what its adapter writes, not that either agrees with the makers. Next to an adapter's
-module, ``responses/ADAPTER.yaml`` holds responses that were written by hand from the makers' prompts, data and code. It is a
+module, ``responses/MODULE.yaml`` holds responses that were written by hand from the makers' prompts, data and code. It is a
 list of groups::
 
     - source: github.com/OWNER/REPOSITORY@COMMIT path/to/file.py
@@ -19,7 +19,7 @@ unified units; numbers agree within 1, so that a place may be rounded to the fam
 
 from __future__ import annotations
 
-import inspect
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from guieval.actions import Action, Click, Point
+from guieval.data.files import read_text
 from guieval.data.yaml_text import read_yaml
 from guieval.errors import ParseError
 from guieval.models import ABCModel, ModelConfig
@@ -76,8 +77,12 @@ _GROUPS = TypeAdapter(list[PublishedGroup])
 
 def published_groups(model: ABCModel) -> list[PublishedGroup]:
     """The groups of the model's adapter; none where it has no such file."""
-    file = Path(inspect.getfile(type(model))).parent / "responses" / f"{model.config.adapter}.yaml"
-    return _GROUPS.validate_python(read_yaml(file.read_text(encoding="utf-8"))) if file.is_file() else []
+    written_in = getattr(sys.modules.get(type(model).__module__), "__file__", None)  # none in a notebook
+    if written_in is None:
+        return []
+    module = Path(written_in)
+    file = module.parent / "responses" / f"{module.stem}.yaml"
+    return _GROUPS.validate_python(read_yaml(read_text(file))) if file.is_file() else []
 
 
 def published_responses_are_read(model: ABCModel) -> Iterator[str]:

@@ -10,6 +10,7 @@ from guieval.data.doctor import characters
 from guieval.data.doctor.labels import KINDS, LintReport
 from guieval.evaluation import ActionEvaluator
 from guieval.evaluation.judgement import Judgement
+from guieval.evaluation.label_cost import cost
 from guieval.evaluation.protocols import list_protocols
 from guieval.registry import load_benchmark
 from guieval.steps import StepTaskModel
@@ -88,7 +89,7 @@ def test_what_odd_characters_cost(text: str, typed: str) -> None:
     labelled = step(action=Open(app=text), dataset="androidcontrol")
     typed_otherwise = list_protocols("androidcontrol") if typed != text else []
     missed = [name for name in typed_otherwise if not judged(name, labelled, Open(app=typed)).exact_match]
-    sentence = characters.cost([labelled])
+    sentence = cost([labelled])
     assert ("is wrong under" in sentence) == bool(missed), sentence
     if missed:
         assert f"wrong under {len(missed)} of {len(list_protocols('androidcontrol'))} protocols ({missed[0]}" in sentence

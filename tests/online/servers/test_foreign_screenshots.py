@@ -22,6 +22,6 @@ def test_every_file_becomes_the_picture(kind: Kind) -> None:
 @every_row("channels", [3, 4])
 def test_pixels_with_transparency_are_put_on_white(channels: int) -> None:
     pixels = colours(channels)
-    data, size = read_screenshot(pixels.tolist())
+    data, size = read_screenshot(pixels)
     expected = on_white(pixels[..., :3], pixels[..., 3]) if channels == 4 else pixels
     assert size == pixels.shape[1::-1] and np.array_equal(np.asarray(picture(data)), expected)

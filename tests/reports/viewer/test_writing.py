@@ -49,6 +49,13 @@ def three_steps() -> list[StepRecord]:
     return [record(task(step=0), at(500, 500)), record(task(step=1), at(500, 900)), record(task(step=2), Stop())]
 
 
+def test_an_action_of_known_type_is_listed_under_its_type(tmp_path: Path) -> None:
+    known = Unsupported(name="scroll", known="SCROLL", problem="it has no direction")
+    report(tmp_path, [record(task(), known)])
+    index = read(tmp_path, "index.js")
+    assert [index["types"][code] for code in index["predicted"][0]][:1] == ["SCROLL"]
+
+
 @given(st.recursive(st.text() | st.none() | st.integers(), lambda inner: st.dictionaries(st.text(), inner)))
 def test_a_script_holds_any_value_and_nothing_else(value: Any) -> None:
     script = script_text("chunk", 3, json.dumps(value))

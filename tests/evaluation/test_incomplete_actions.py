@@ -1,0 +1,210 @@
+"""Actions of which only the type is known: they count in type everywhere, and where the type alone decides."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+from pathlib import Path
+
+from guieval.actions import (
+    Action,
+    ActionSpace,
+    ActionType,
+    Click,
+    LongPress,
+    Open,
+    Point,
+    Press,
+    Scroll,
+    Stop,
+    Type,
+    Unsupported,
+    Wait,
+    action_from_json,
+    action_to_json,
+    executable,
+)
+from guieval.evaluation import ActionEvaluator
+from guieval.history import describe, reference_entry, select
+from guieval.models import ABCModel
+from guieval.online.attempt import Attempt
+from guieval.registry import load_benchmark, load_model
+from guieval.rewards import (
+    ResponseScorer,
+    action_reward,
+    coordinate_reward,
+    format_reward,
+    get_reward,
+)
+from guieval.scoring.matrix import score_run
+from guieval.steps import Sample, StepTaskModel
+from tests.evaluation.verdicts import Step, judged
+from tests.made_runs import ANSWERED, record, step, write_run
+from tests.rows import every_row
+
+AT = Point(500, 500)
+
+
+def typed(known: ActionType, name: str = "call") -> Unsupported:
+    return Unsupported(name=name, known=known, problem="it has no argument")
+
+
+@every_row(
+    ("protocol", "reference", "known", "type_match", "exact"),
+    [
+        ("ui-r1", Scroll(point=AT, direction="up"), "SCROLL", True, True),
+        ("ui-r1", Open(app="Maps"), "OPEN", True, True),
+        ("ui-r1", Type(text="a"), "TYPE", True, True),
+        ("ui-r1", Press(button="BACK"), "PRESS", True, True),
+        ("ui-r1", Click(point=AT), "CLICK", True, False),
+        ("ui-r1", Click(point=AT), "SCROLL", False, False),
+        ("ui-r1-reward", Scroll(point=AT, direction="up"), "SCROLL", True, True),
+        ("ui-r1-reward", Press(button="BACK"), "PRESS", False, False),  # each button is a type of its own there
+        ("ui-r1-reward", Stop(), "STOP", False, False),
+        ("guievalkit", Scroll(point=AT, direction="up"), "SCROLL", True, False),
+        ("guievalkit", Type(text="a"), "TYPE", True, False),
+        ("guievalkit", Click(point=AT), "CLICK", True, False),
+        ("guievalkit", LongPress(point=AT), "LONG_PRESS", True, False),
+        ("guievalkit", LongPress(point=AT), "CLICK", False, False),
+        ("guievalkit", Wait(), "WAIT", True, True),
+        ("agentnetbench", Scroll(point=AT, direction="up"), "SCROLL", True, True),
+        ("agentnetbench-v2", Scroll(point=AT, direction="up"), "SCROLL", True, False),
+        ("guievalkit", Unsupported(name="zoom"), "CLICK", False, False),
+    ],
+)
+def test_the_type_alone_decides_where_the_protocol_looks_at_nothing_else(
+    step: Step, protocol: str, reference: Action, known: ActionType, type_match: bool, exact: bool
+) -> None:
+    outcome = judged(protocol, step(reference), typed(known))
+    assert (outcome.type_match, outcome.exact_match) == (type_match, exact)
+    assert outcome.verdict == ("right" if exact else "wrong") and outcome.distance is None
+
+
+def test_the_best_of_several_labels_counts_and_the_reason_names_the_problem(step: Step) -> None:
+    outcome = judged("guievalkit", step(Stop(), alternatives=[Click(point=AT)]), typed("CLICK"))
+    assert outcome.type_match and outcome.reason == "CLICK as the reference; it has no argument"
+
+
+PIXEL_CALL = '<tool_call>\n{"name": "mobile_use", "arguments": {"action": "click", "coordinate": %s}}\n</tool_call>'
+
+
+@every_row(
+    ("name", "text"),
+    [
+        ("qwen2.5-vl-7b", PIXEL_CALL % "[5000, 20]"),
+        ("qwen3-vl-8b-instruct", PIXEL_CALL % "[500, 1200]"),
+        ("qwen3-vl-8b-instruct", '{"name": "mobile_use", "arguments": {"action": "click"}}'),
+        ("ui-tars-1.5-7b", "Thought: I tap.\nAction: click(start_box='(5000,20)')"),
+        ("autoglm-phone-9b", '<answer>do(action="Tap", element=[1811,188])</answer>'),
+        ("aguvis-7b", "pyautogui.click(x=1.5, y=0.5)"),
+    ],
+)
+def test_a_click_outside_the_frame_counts_in_type_and_not_in_place(name: str, text: str) -> None:
+    task = step(Click(point=AT), boxes=[[0, 0, 1000, 1000]])
+    action = load_model(name).parse_response(task, text).action
+    for protocol in ("guievalkit", "ui-s1-sop", "ui-r1", "seeclick-official"):
+        outcome = ActionEvaluator(protocol).evaluate(task, action)
+        assert (outcome.verdict, outcome.type_match, outcome.distance) == ("wrong", True, None), protocol
+    assert action_from_json(action_to_json(action)) == action
+
+
+@every_row(
+    ("name", "text"),
+    [
+        ("qwen3-vl-8b-instruct", '{"name": "mobile_use", "arguments": {"action": "swipe", "coordinate": [500, 500]}}'),
+        (
+            "qwen3-vl-8b-instruct",
+            '{"name": "mobile_use", "arguments": {"action": "swipe", "coordinate": [1, 2], "coordinate2": [1, 2]}}',
+        ),
+        ("aguvis-7b", "mobile.swipe(from_coord=[0.5, 0.8])"),
+    ],
+)
+def test_a_swipe_without_an_end_or_a_length_counts_in_type(name: str, text: str) -> None:
+    task = step(Scroll(point=AT, direction="up"))
+    outcome = ActionEvaluator("guievalkit").evaluate(task, load_model(name).parse_response(task, text).action)
+    assert (outcome.type_match, outcome.exact_match) == (True, False)
+
+
+NAMES = {"SCROLL": "scroll", "OPEN": "open_app", "TYPE": "input_text", "PRESS": "navigate_back"}
+
+
+def perfect(model: ABCModel, task: StepTaskModel) -> str:
+    """A response in the published format, which asks for a name and a coordinate: as the prompt's example has it."""
+    if isinstance(task.action, Click):
+        return model.render(task, task.action, "I see it.")
+    answer = [{"action": NAMES[task.action.type], "coordinate": [0, 0]}]
+    return f"<think> I see it. </think> <answer>{answer}</answer>"
+
+
+def test_perfect_responses_in_ui_r1s_format_win_every_step_of_its_file(shared_data: Path) -> None:
+    model, evaluator = load_model("ui-r1-3b"), ActionEvaluator("ui-r1")
+    missed: Counter[str] = Counter()
+    count = 0
+    for task in (each for episode in load_benchmark("ui-r1", shared_data / "ui_r1") for each in episode.steps):
+        outcome = evaluator.evaluate(task, model.parse_response(task, perfect(model, task)).action)
+        count += 1
+        missed[task.action.type] += not (outcome.type_match and outcome.exact_match)
+    assert count == 7868 and not +missed
+
+
+@every_row(
+    "reference",
+    [
+        Click(point=AT),
+        Scroll(point=AT, direction="down"),
+        Open(app="Maps"),
+        Type(text="hello"),
+        Press(button="BACK"),
+    ],
+)
+def test_the_reward_pays_a_right_type_in_full_as_the_released_code_does(reference: Action) -> None:
+    model = load_model("ui-r1-3b")
+    task = step(reference, boxes=[[450, 450, 550, 550]])
+    scorer = ResponseScorer(model, get_reward("ui-r1"))
+    for answered in (reference, Scroll(point=AT, direction="up"), Press(button="BACK"), Type(text="x")):
+        text = perfect(model, task.model_copy(update={"action": answered}))
+        solution = f"<answer>[{{'action': '{NAMES.get(reference.type, 'click')}', 'coordinate': [1, 1, 1008, 2296]}}]</answer>"
+        released = action_reward(text, solution) + coordinate_reward(text, solution) + format_reward(text)
+        assert scorer.score(task, text).reward.total == released
+        assert (released == 3.0) is (answered.type == reference.type)
+
+
+def test_the_matrix_has_the_evaluators_numbers(tmp_path: Path) -> None:
+    references: list[Action] = [*ActionSpace().examples, Unsupported(name="zoom")]
+    known: list[ActionType] = ["CLICK", "SCROLL", "TYPE", "OPEN", "PRESS", "WAIT", "STOP", "LONG_PRESS"]
+    answers = [
+        (step(reference, episode=f"{number}-{each}", alternatives=(Wait(),) if number % 3 == 0 else ()), typed(each))
+        for number, reference in enumerate(references)
+        for each in known
+    ]
+    protocols = ["guievalkit", "ui-r1", "ui-r1-reward", "agentnetbench", "ui-s1-sop", "odyssey-v1"]
+    run = write_run(tmp_path / "run", [record(task, action) for task, action in answers], benchmark="made-up")
+    columns = score_run(run, protocols)
+    rows = {columns.key_of(row): row for row in range(len(columns))}
+    for protocol in protocols:
+        evaluator, found = ActionEvaluator(protocol), columns.judged[protocol]
+        for task, action in answers:
+            outcome, row = evaluator.evaluate(task, action), rows[task.key]
+            assert (bool(found.type_match[row]), bool(found.exact_match[row])) == (outcome.type_match, outcome.exact_match)
+
+
+def test_no_device_carries_it_out_and_it_counts_as_unsupported_there() -> None:
+    attempt = Attempt(step(Wait()), 9)
+    shown = step(Wait())
+    assert executable(typed("SCROLL")) is None
+    assert attempt.answered(shown, Sample(raw_response="", action=typed("SCROLL"), outcome=ANSWERED)) == []
+    assert (attempt.steps, attempt.unsupported, attempt.unparseable, attempt.history) == (1, 1, 0, [])
+
+
+def test_a_later_step_sees_the_reference_in_its_place() -> None:
+    task = step(Scroll(point=AT, direction="up"))
+    outcome = ActionEvaluator("ui-r1").evaluate(task, typed("SCROLL"))
+    assert outcome.exact_match
+    told = partial(select, task=task, sample=Sample(raw_response="r", action=typed("SCROLL"), outcome=outcome))
+    assert told("matched") == told("model") == reference_entry(task)
+    assert describe(typed("SCROLL", "scroll")) == "scroll."
+
+
+def test_a_space_holds_it_by_its_type() -> None:
+    assert typed("SCROLL") in ActionSpace(types=frozenset({"SCROLL"}))
+    assert typed("OPEN") not in ActionSpace(types=frozenset({"SCROLL"}))
