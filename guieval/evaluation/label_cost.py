@@ -1,4 +1,4 @@
-"""What characters that cannot be seen or look like others cost: the protocols under which the same text, typed plainly, is wrong."""
+"""What characters that look like others or are invisible cost: the protocols under which the same text in plain ones is wrong."""
 
 from __future__ import annotations
 
