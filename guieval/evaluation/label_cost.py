@@ -1,4 +1,4 @@
-"""What characters that look like others or are invisible cost: the protocols under which the same text in plain ones is wrong."""
+"""What odd characters in labels cost: the protocols under which the same text in plain characters is wrong."""
 
 from __future__ import annotations
 

@@ -603,7 +603,8 @@ LENIENCIES: dict[str, str] = {
     "wide punctuation": "full-width commas, colons and brackets outside of texts, as Chinese prompts invite them",
     "numbers as text": "a number in quotes",
     "decimals": "a coordinate with decimals",
-    "negative": "an action whose place is off the screen counts by its type",
+    "negative": "an action with a place of negative numbers counts by its type",
+    "off the screen": "an action with a place beyond the screen's edge counts by its type",
     "box for a point": "a box of four numbers, whose middle counts",
     "words after": "words follow the call",
     "words before": "words come between thought and call, and the call begins a line",
@@ -637,7 +638,7 @@ _UNFINISHED = (
     "takes such a response for unfinished, and so do we: what is tried out in a thought is no answer"
 )
 DIFFERENCES: dict[str, dict[str, str]] = {
-    "ui_tars": {"another TYPE": _REST},
+    "ui_tars": {"another TYPE": _REST, f"bracket missing: {THEIRS}": _CUT},
     "ui_tars_1_5": {"another TYPE": _REST, f"cut off: {THEIRS}": _CUT},
     "ui_tars_1_5-desktop": {
         "another TYPE": _RAW,
@@ -682,6 +683,7 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "another TYPE": _LATER,
         "another WAIT": _LATER,
         "another SCROLL": _CORNER,
+        "SCROLL without its argument there": _LATER,
     },
     "minicpm_gui": {
         "PRESS here, UNSUPPORTED there": _ANSWER,

@@ -86,7 +86,7 @@ test_refusals = refuses(
     ('{"STATUS":"done"}', "is none of"),
     ('{"POINT":[1,2],"TYPE":"x"}', "several actions"),
     ('{"to":"up"}', "lacks the POINT"),
-    ('{"POINT":[1,2],"to":[1,2]}', "no length"),
+    ('{"POINT":[1,2],"to":[1,2]}', "no length", "SCROLL"),
     ('{"POINT":[1001,2]}', "outside", "CLICK"),
     ('{"POINT":[NaN,2]}', "not a point"),
     ('{"POINT":[1]}', "not a point"),

@@ -111,8 +111,8 @@ test_refusals = refuses(
     ("pyautogui.write()", "lacks 'message'"),
     ("pyautogui.write(message='a", "ends inside a quoted value"),
     ("mobile.open_app(app_name='')", "names no app"),
-    ("mobile.swipe(from_coord=[0.5, 0.5], to_coord=[0.5, 0.5])", "no length"),
-    ("mobile.swipe(from_coord=[0.5, 0.5])", "lacks 'to_coord'"),
+    ("mobile.swipe(from_coord=[0.5, 0.5], to_coord=[0.5, 0.5])", "no length", "SCROLL"),
+    ("mobile.swipe(from_coord=[0.5, 0.5])", "lacks 'to_coord'", "SCROLL"),
     ("mobile.wait(seconds='soon')", "not a number of seconds"),
     ("mobile.terminate(status='maybe')", "none of success"),
 )

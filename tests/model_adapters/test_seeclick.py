@@ -119,7 +119,7 @@ test_refusals = refuses(
     MODEL,
     ("I tap it.", "no readable JSON"),
     ("(0.50,0.75)", "no readable JSON"),
-    ('{"action_type": 4}', "no click_point"),
+    ('{"action_type": 4}', "no click_point", "CLICK"),
     ('{"action_type": 4, "click_point": (0.50,0.7', "no readable JSON"),
     ('{"action_type": 4, "cli{"action_type": 4, "click_point": (0.50,0.75)}', "no readable JSON"),
     ('{"action_type": 4, "click_point": (0.50)}', "not a point"),

@@ -155,7 +155,7 @@ test_refusals = refuses(
     ("Action: click(start_box='=')", "not a point"),
     ("Action: click(start_box='[]')", "not a point"),
     ("Action: click()", "lacks 'start_box'", "CLICK"),
-    ("Action: scroll(start_box='(5,5)', end_box='(5,5)')", "no length"),
+    ("Action: scroll(start_box='(5,5)', end_box='(5,5)')", "no length", "SCROLL"),
     ("Action: scroll(direction='sideways')", "sideways"),
     ("Action: scroll(start_box='(5,5)')", "lacks 'direction'"),
     ("Action: open_app()", "lacks 'app_name'"),

@@ -206,7 +206,7 @@ test_refuses = refuses(
     (tagged("Click((322, 714))"), "cannot be read"),
     (tagged("Click on the bar."), "holds no action"),
     (tagged("DoubleTap(box=(1, 2))"), "'DoubleTap', which is not an action"),
-    (tagged("Scroll(start=(1, 2), end=(1, 2))"), "no length"),
+    (tagged("Scroll(start=(1, 2), end=(1, 2))"), "no length", "SCROLL"),
     (tagged("Scroll(start=(1, 2), direction='up')"), "neither start and end"),
     (tagged("Scroll(direction='down/up/right/left')"), "none of up"),
     (tagged("Scroll()"), "neither"),
