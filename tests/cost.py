@@ -26,7 +26,7 @@ BUDGETS = {
     "data": 20.0,
     "online": 18.0,
     "testing": 17.0,
-    "engines": 15.0,
+    "engines": 20.0,
     "models": 14.0,
     "rewards": 13.0,
     "scoring": 12.0,

@@ -38,6 +38,7 @@ MAX_BYTES = 64 * 1024 * 1024
 
 _AT_ONCE = 1 << 20  # bytes unpacked at a time
 _MOST_CHECKED = 50_000
+_MOST_CHUNKS = 100_000  # ones of 8 KB would be 800 MB
 _ORIENTATION = 0x0112
 _METADATA = frozenset({"exif", "xmp", "XML:com.adobe.xmp", "Raw profile type exif"})
 _LATE_METADATA = (b"Raw profile type exif\0", b"XML:com.adobe.xmp\0")
@@ -350,8 +351,11 @@ def _has_late_metadata(stream: BinaryIO) -> bool:
     """Whether a PNG has EXIF data or XMP after its image data, where opening it does not look."""
     stream.seek(8)
     data_seen = False
-    while len(start := stream.read(8)) == 8:
+    for _ in range(_MOST_CHUNKS):
+        start = stream.read(8)
         length, kind = int.from_bytes(start[:4], "big"), start[4:]
+        if len(start) < 8 or kind == b"IEND" or not kind.isalpha():  # whatever follows the end is no part of the picture
+            return False
         data_seen = data_seen or kind == b"IDAT"
         if data_seen and kind == b"eXIf":
             return True
