@@ -27,18 +27,7 @@ from guieval.redaction import looks_secret
 from guieval.registry import config_folder
 
 RUNTIME_FIELDS = frozenset(
-    {
-        "data",
-        "base_urls",
-        "api_key_env",
-        "concurrency",
-        "timeout",
-        "max_attempts",
-        "patience",
-        "stream",
-        "served_model",
-        "episodes",
-    }
+    {"data", "base_urls", "api_key_env", "concurrency", "timeout", "max_attempts", "patience", "served_model", "episodes"}
     | {"stream", "overlay", "insecure_tls", "proxy", "trust_env", "model_path", "reuse_server", "cluster", "cluster_address"}
     | {"workers", "budget", "prices", "track", "tracking"}
     | {"local_images", "image_uuids"}
