@@ -17,7 +17,7 @@ pytest.importorskip("trl")
 
 import torch
 
-from guieval.data.screenshots import read_screenshot, resized_png
+from guieval.data.screenshots import read_screenshot
 from guieval.errors import EngineError, FatalEngineError
 from guieval.models import Request, Response
 from guieval.training.building import Parts
@@ -60,8 +60,7 @@ def requests(parts: Parts, screens: Path, sampling: dict[str, Any], count: int =
         task = parts.data.episode(place)[0].steps[0]
         prepared = parts.model.prepare_input(task, ())
         (image,) = prepared.images
-        shot = read_screenshot(screens, task.screenshot, task.screenshot_size)
-        shot = shot if image.resize in (None, shot.size) else resized_png(shot, image.resize)
+        shot = read_screenshot(screens, task.screenshot, task.screenshot_size, image.resize)
         made.append(Request(prepared, (shot,), sampling, f"request-{number}", task))
     return made
 

@@ -81,7 +81,7 @@ def test_a_batch_is_what_trl_trains_on(kind: str, configured: Configured) -> Non
 @pytest.mark.parametrize("kind", RL)
 def test_prompts_are_those_of_the_evaluation(kind: str, configured: Configured, policy: Path, screens: Path) -> None:
     """Token for token: what the trainer generates from is what the engine is sent for a first step."""
-    from guieval.data.screenshots import read_screenshot, resized_png
+    from guieval.data.screenshots import read_screenshot
     from guieval.engines.in_process.chat_prompts import chat_options, pictures, prompt_text
     from guieval.models import Request
 
@@ -93,8 +93,7 @@ def test_prompts_are_those_of_the_evaluation(kind: str, configured: Configured, 
     row = next(row for row in rows_of(batch) if row.pictures[0].file == task.screenshot)
     prepared = parts.model.prepare_input(task, ())
     (image,) = prepared.images
-    shot = read_screenshot(screens, task.screenshot, task.screenshot_size)
-    shot = shot if image.resize in (None, shot.size) else resized_png(shot, image.resize)
+    shot = read_screenshot(screens, task.screenshot, task.screenshot_size, image.resize)
     request = Request(prepared, (shot,), {}, "x", task)
     processor = parts.weights.processor
     text = prompt_text(processor.tokenizer, processor.chat_template, request, chat_options(request).template)
