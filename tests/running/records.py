@@ -11,7 +11,7 @@ from guieval.steps import StepRecord
 
 
 def timeless(record: StepRecord) -> StepRecord:
-    samples = [sample.model_copy(update={"seconds": None, "attempts": 1}) for sample in record.samples]
+    samples = [sample.model_copy(update={"seconds": None, "attempts": 1, "other_usage": ()}) for sample in record.samples]
     return record.model_copy(update={"samples": tuple(samples)})
 
 
@@ -21,7 +21,12 @@ def final(directory: Path) -> dict[str, StepRecord]:
 
 
 def figures(directory: Path) -> dict[str, Any]:
-    """The stored figures."""
+    """The stored figures, without the tokens of responses that were received and paid for beside the answers."""
     summary: dict[str, Any] = json.loads((directory / METRICS).read_text(encoding="utf-8"))["summary"]
-    del summary["diagnostics"]["seconds_mean"]
+    diagnostics = summary["diagnostics"]
+    del diagnostics["seconds_mean"]
+    for sample in (sample for record in Records(directory) for sample in record.samples):
+        for usage in sample.other_usage:
+            diagnostics["prompt_tokens"]["value"] -= usage.prompt_tokens or 0
+            diagnostics["completion_tokens"]["value"] -= usage.completion_tokens or 0
     return summary

@@ -376,8 +376,9 @@ async def _send_malformed(exchange: _Exchange, kind: str, answer: Answer) -> Non
             await exchange.answer(200, whole[:150])
         case "html":
             await exchange.answer(200, b"<html><body><h1>Bad gateway</h1></body></html>", kind=b"text/html")
-        case "null-content":
-            await exchange.answer(200, _completion_body(Answer(answer.text, answer.text), content=None))
+        case "null-content":  # reasoning alone, which ends before the call
+            reasoning = answer.text[: len(answer.text) // 2]
+            await exchange.answer(200, _completion_body(Answer(reasoning, reasoning), content=None))
         case "empty-choices":
             await exchange.answer(200, _json({"id": "mock", "object": "chat.completion", "choices": []}))
         case _:
