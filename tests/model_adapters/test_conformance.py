@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -155,6 +156,14 @@ def test_every_prompt_file_names_its_origin() -> None:
         assert load_template(file)
 
 
+PASTS: dict[str, Callable[[Action], str]] = {
+    "past left out": lambda action: "",
+    "past in words": lambda action: f"I did a {action.type.lower()}",
+    "unread past in the prompt": lambda action: action_to_json(action).replace("type", "kind"),
+}
+"""How a family that shows clicks as calls, and a call as an example, shows what else was done."""
+
+
 class Broken(ABCModel):
     """Breaks one promise at a time, to see that the suite notices."""
 
@@ -177,6 +186,10 @@ class Broken(ABCModel):
             result = result.replace("{history}", "").replace("{instruction}", task.instruction)
         if self.fault == "unmarked prefill":
             return ModelInput((Message("user", (ImageRef(task), result)), Message("assistant", ("Thought:",))))
+        if self.fault in PASTS:
+            done = history[-1].action if history else None
+            so_far = action_to_json(done) if isinstance(done, Click) else PASTS[self.fault](done) if done else "nothing"
+            result = f'{result}\nSo far: {so_far or "nothing"}. Reply with {{"type": "CLICK", "point": [x, y]}}.'
         asked = Message("user", (ImageRef(task), result))
         if self.fault == "unread past" and history:
             written = action_to_json(history[-1].action).replace("RECENT", "MENU")
@@ -185,7 +198,8 @@ class Broken(ABCModel):
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         try:
-            action = action_from_json(text)
+            found = re.search(r"\{[^}]*\}", text) if self.fault in PASTS else None
+            action = action_from_json(found[0] if found else text)
         except ValueError:
             if self.fault == "credulous":
                 return ParsedResponse(Click(point=Point(500.0, 500.0)))
@@ -214,11 +228,14 @@ class Broken(ABCModel):
         ("blind", {"input"}),
         ("unmarked prefill", {"input"}),
         ("credulous", {"garbage"}),
-        ("leaks", {"past", "garbage"}),
+        ("leaks", {"garbage"}),
         ("shifted", {"round trip"}),
         ("deaf", {"round trip", "reference scores"}),
         ("obliging", {"refusal"}),
         ("unread past", {"past"}),
+        ("past left out", set()),
+        ("past in words", set()),
+        ("unread past in the prompt", {"past"}),
     ],
 )
 def test_the_suite_notices(fault: str, checks: set[str]) -> None:

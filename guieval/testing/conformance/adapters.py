@@ -170,9 +170,12 @@ _CALL_MARK = re.compile(r"\w\(\S|\{")
 
 
 def _pasts(model: ABCModel) -> Iterator[str]:
-    """A family that shows the past as calls reads each of them back as what was done, also one that it has no word for."""
+    """A family that shows the past as calls reads each of them back as what was done, also one that it has no word for.
+
+    It may leave out a step, or tell it in words.
+    """
     if (shown := _shown(model, Click(point=Point(500.0, 750.0)))[1]) is None or shown[0]:
-        return  # the past is in words, or in another notation than replies
+        return  # the past is not shown, in words, or in another notation than replies
     for action in ActionSpace(buttons=frozenset(BUTTONS)).examples:
         text, read = _shown(model, action)
         # without a word for an impossible task, its end is one in words
@@ -182,14 +185,21 @@ def _pasts(model: ABCModel) -> Iterator[str]:
 
 
 def _shown(model: ABCModel, action: Action) -> tuple[str, tuple[str, str] | None]:
-    """How an action is shown as the only past step, and what is wrong with it and its type once that is read as a reply."""
+    """How an action is shown as the only past step, and what is wrong with it and its type once that is read as a reply.
+
+    What the prompt also says without a past is not part of it: it may hold a call as an example.
+    """
     before = example_step(action).model_copy(update={"low_level_instruction": None})
     task = example_step(Click(point=Point(500.0, 500.0)), index=1)
-    told = model.prepare_input(task, reference_history([before]))
+    told, untold = model.prepare_input(task, reference_history([before])), model.prepare_input(task, ()).text
+    if told.text == untold:
+        return "", None
     turns = [message for message in told.messages[: len(told.messages) - told.prefill] if message.role == "assistant"]
-    text = ModelInput(tuple(turns[-1:])).text if turns else _added(model.prepare_input(task, ()).text, told.text)
+    text = lines = ModelInput(tuple(turns[-1:])).text
+    if not turns:
+        text, lines = _added(untold, told.text)
     try:
-        read = model.parse_response(before, text).action
+        read = model.parse_response(before, lines).action
     except ParseError:
         return text, None
     if isinstance(action, Type) and isinstance(read, Type):  # a past of one line a step has no line breaks
@@ -197,12 +207,12 @@ def _shown(model: ABCModel, action: Action) -> tuple[str, tuple[str, str] | None
     return text, (_difference(action, read, model.frame(before), before.screenshot_size), read.type)
 
 
-def _added(text: str, longer: str) -> str:
-    """The lines of ``longer`` that ``text`` lacks."""
+def _added(text: str, longer: str) -> tuple[str, str]:
+    """What ``longer`` has that ``text`` lacks, and the whole lines in which that stands."""
     start = _shared(text, longer)
-    end = min(_shared(text[::-1], longer[::-1]), len(longer) - start)
-    first, last = longer.rfind("\n", 0, start) + 1, longer.find("\n", len(longer) - end)
-    return longer[first : last if last >= 0 else len(longer)]
+    end = len(longer) - min(_shared(text[::-1], longer[::-1]), len(longer) - start)
+    first, last = longer.rfind("\n", 0, start) + 1, longer.find("\n", end)
+    return longer[start:end], longer[first : last if last >= 0 else len(longer)]
 
 
 def _shared(one: str, other: str) -> int:
