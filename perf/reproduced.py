@@ -187,7 +187,7 @@ def compare(source: Source, folder: Path) -> Compared:
             if answer.differs:
                 notes["with another box than the benchmark, whose label decides"] += 1
             if "correctness" in row and (outcome.verdict == "unparseable") != (row.text("correctness") == "wrong_format"):
-                notes["wrong there and unparseable here (a point off the image), so right in neither"] += 1
+                notes["unparseable there or here but not in both, so right in neither"] += 1
         answered = answered_file(file, source.benchmark, folder / LISTS)
         summary = evaluate_answers(answered, protocol).summary
         if (summary.exact_match.count, summary.verdicts.measured) != (right, n):
