@@ -21,6 +21,7 @@ LARGER: dict[str, Tier] = {
     "faults": "ci",
     "fuzz": "ci",
     "journal/test_mutated_runs.py": "ci",
+    "model_adapters/test_ceilings.py": "ci",
     "online/pages": "ci",
     "online/test_demonstrate.py": "ci",
     "online/test_device_actions.py": "ci",

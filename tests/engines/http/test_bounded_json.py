@@ -15,6 +15,7 @@ from guieval.engines.http.chat_answers import TryAgain, response_in
 from tests.rows import every_row
 
 
+@pytest.mark.ci
 @every_row("shape", [(1, 1, 3), (2, 3, 3), (5, 7, 4), (40, 300, 3), (3, 200_000, 3)])
 def test_rows_of_pixels_become_an_array_of_the_same_colours(shape: tuple[int, int, int]) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
@@ -52,6 +53,7 @@ def test_a_long_text_stays_a_text_and_a_long_integer_is_infinite() -> None:
     assert read_json(b'{"tokens": 1' + b"0" * 5000 + b"}") == {"tokens": float("inf")}
 
 
+@pytest.mark.ci
 @every_row(
     "text",
     [
