@@ -297,6 +297,22 @@ def _guicourse(result: Any) -> Native:
     return first["name"], {key: value for key, value in first.items() if key != "name"}
 
 
+def _cogagent(result: Any) -> Native | None:
+    """Their fields, in which a text keeps its quotes, as their own code takes them off an app's name."""
+    fields = {key: value[1:-1] if isinstance(value, str) else value for key, value in result.items() if key != "operation"}
+    return None if result["operation"] == "NO_ACTION" else (result["operation"], fields)
+
+
+def _absolute(result: Any) -> Native:
+    """A place in two fields."""
+    return "click", {"coordinate": [result["x"], result["y"]]}
+
+
+def _found(result: Any) -> Native | None:
+    """A place, or the corner of the screen where there is none."""
+    return _clicked(result if result != [0, 0] else None)
+
+
 def _seed(result: Any) -> Native | None:
     return (result[0]["function"], result[0]["parameters"]) if result else None
 
@@ -460,6 +476,50 @@ FAMILIES = (
         forms=("[-1,-1]", "[500,750]"),
     ),
     Family("ui_tars_2", _seed, scroll_words="content"),
+    Family(
+        "cogagent",
+        _cogagent,
+        forms=(
+            "Action: Tap it.\nGrounded Operation: CLICK(box=[[480,730,520,770]], element_type='Icon', element_info='Wi-Fi')",
+            "Status: I see it.\nPlan: 1. Go on.\nAction: Tap it.\nGrounded Operation: CLICK(box=[[480,730,520,770]])\n"
+            "<<General Operation>>",
+            "Grounded Operation: TYPE(box=[[480,730,520,770]], text='hello world', element_info='Search')",
+            "Grounded Operation: LAUNCH(app='Google Maps', url='None')",
+            "Grounded Operation: SCROLL_DOWN(box=[[500,500,500,500]], step_count=5)",
+        ),
+    ),
+    Family("gui_plus", _tool, "_qwen_tools.CALLS"),
+    *(
+        Family(name, translate, "_qwen_tools.CALLS", setting="grounding", forms=forms)
+        for name, translate, forms in (
+            ("holo1_5", _absolute, ('{"x": 540, "y": 1800}', '{"action":"click_absolute","x":540,"y":1800}\n')),
+            (
+                "infigui_g1",
+                _clicked,
+                (
+                    '[{"point_2d": [540, 1800]}, {"point_2d": [10, 20]}]',
+                    "<think>\nI see it.\n</think>\n\n```json\n[\n\t{\"point_2d\": [540, 1800], \"label\": \"Wi-Fi\"}\n]\n```",
+                ),
+            ),
+            ("gui_g2", _clicked, ("[500,1760,580,1840]", "[500, 1760, 580, 1840]")),
+            (
+                "ui_ins",
+                _clicked,
+                (
+                    '<tool_call>\n{"name": "grounding", "arguments": {"action": "click", "coordinate": [540,1800]}}\n</tool_call>',
+                    "<think>\nI see it.\n</think>\n<tool_call>\n"
+                    '{"name": "grounding", "arguments": {"action": "click", "coordinate": [540,1800]}}\n</tool_call>',
+                ),
+            ),
+            (
+                "se_gui",
+                _found,
+                ('<tool_call>\n{"name":"computer_use","arguments":{"action":"left_click","coordinate":[540,1800]}}\n</tool_call>',),
+            ),
+            ("uground", _clicked, ("(500,750)", "500, 750")),
+            ("qwen2_vl", _clicked, ("<|object_ref_start|>it<|object_ref_end|><|box_start|>(480,730),(520,770)<|box_end|>",)),
+        )
+    ),
 )
 
 
