@@ -29,7 +29,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeAlias
 
-from tests.model_adapters.makers import FAMILIES, LENIENCIES, Family, drawn, kind, ours, page_row, table_of, theirs
+from tests.model_adapters.makers import FAMILIES, LENIENCIES, NO_READER, Family, drawn, kind, ours, page_row, table_of, theirs
 
 ANNOTATIONS = import_module("__future__").annotations.compiler_flag
 """Leaves annotations unevaluated, which name what is not imported."""
@@ -804,6 +804,7 @@ if __name__ == "__main__":
     elif "--table" in sys.argv:
         print("\n".join(map(page_row, FAMILIES)))
         print("\n".join(["", *(f"- {damage}: {why}" for damage, why in LENIENCIES.items())]))
+        print("\n".join(["", *(f"- `{name}`: {why}" for name, why in NO_READER.items())]))
     else:
         for each in FAMILIES:
             each.file.write_text("\n".join(made(each, [Path(name) for name in sys.argv[1:]])) + "\n", encoding="utf-8")
