@@ -389,6 +389,7 @@ _QWEN35_FORMS = (
     _xml("mobile_use", action="terminate", status="success"),
     _xml("mobile_use", action="long_press", coordinate="[500, 750]", time="2"),
 )
+_GROUNDING = '<tool_call>\n{"name": "grounding", "arguments": {"action": "click", "coordinate": [540,1800]}}\n</tool_call>'
 FAMILIES = (
     Family("ui_tars", _tars, "_ui_tars.CALLS", RELATIVE, forms=_TARS_FORMS, tokens=_BOX, scroll_words="content"),
     Family("ui_tars_1_5", _tars, "_ui_tars.CALLS", RELATIVE, forms=_TARS_FORMS[:5], tokens=_BOX, scroll_words="content"),
@@ -505,9 +506,8 @@ FAMILIES = (
                 "ui_ins",
                 _clicked,
                 (
-                    '<tool_call>\n{"name": "grounding", "arguments": {"action": "click", "coordinate": [540,1800]}}\n</tool_call>',
-                    "<think>\nI see it.\n</think>\n<tool_call>\n"
-                    '{"name": "grounding", "arguments": {"action": "click", "coordinate": [540,1800]}}\n</tool_call>',
+                    _GROUNDING,
+                    f"<think>\nI see it.\n</think>\n{_GROUNDING}",
                 ),
             ),
             (
@@ -664,7 +664,7 @@ LENIENCIES: dict[str, str] = {
     "wide punctuation": "full-width commas, colons and brackets outside of texts, as Chinese prompts invite them",
     "numbers as text": "a number in quotes",
     "decimals": "a coordinate with decimals",
-    "negative": "an action with a place of negative numbers counts by its type; of a box, the middle may still be on the screen",
+    "negative": "an action with a place of negative numbers counts by its type; a box by its middle",
     "off the screen": "an action with a place beyond the screen's edge counts by its type",
     "box for a point": "a box of four numbers, whose middle counts",
     "words after": "words follow the call",
@@ -680,7 +680,7 @@ LENIENCIES: dict[str, str] = {
     "other case": "a name in upper or lower case",
     "end mark": "the end of the turn is left in the text",
     "bold label": "a label is in bold type",
-    "argument missing": "an action without its text, direction, app or status counts by its type; `terminate` alone is a finish",
+    "argument missing": "an action without its text, direction or app counts by its type; `terminate` alone is a finish",
 }
 """Per damage, what is read here and not by every maker's reader."""
 
@@ -811,7 +811,7 @@ DIFFERENCES: dict[str, dict[str, str]] = {
 NO_READER: dict[str, str] = {
     **dict.fromkeys(
         ("anthropic_computer", "gemini_computer", "openai_computer"),
-        "its actions come as fields of the makers' API, not as text",
+        "its actions are fields of the makers' API",
     ),
     **dict.fromkeys(("openai_tools", "ocr_baseline", "ocr_errant", "tiny_policy"), "prompt and format are this project's"),
 }
