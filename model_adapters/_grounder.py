@@ -13,7 +13,7 @@ from guieval.actions import Action, ActionSpace, Click
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry
 from guieval.models import ModelInput, ParsedResponse, fill
-from guieval.parsing import clicked, stated_place
+from guieval.parsing import clicked, is_place, stated_place
 from guieval.steps import StepTaskModel, whole_text
 
 from . import _qwen_tools as tools
@@ -23,7 +23,10 @@ CLICKS = ActionSpace(types=frozenset({"CLICK"}))
 
 
 class Grounder(FamilyModel):
-    """An adapter of a grounder whose answer is a place: the first that stands in brackets. Subclasses state prompt and form."""
+    """An adapter of a grounder whose answer is a place: the first that stands in brackets, or a first line of numbers alone.
+
+    Subclasses state prompt and form.
+    """
 
     _options: ImageLimits
     pixels = QWEN_PIXELS
@@ -45,7 +48,8 @@ class Grounder(FamilyModel):
         return ParsedResponse(clicked(self._place(whole_text(text)), self.frame(task), task.screenshot_size))
 
     def _place(self, text: str) -> object:
-        place = stated_place(text)
+        first = text.strip().partition("\n")[0]
+        place = first if is_place(first) else stated_place(text)
         if place is None:
             raise ParseError(f"the reply gives no place: {text.strip()[:80]!r}")
         return place

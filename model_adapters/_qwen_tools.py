@@ -27,6 +27,7 @@ TOOL = "mobile_use"
 CONTINUED = re.compile(r"\s*(-?\d+(?:\.\d+)?(?:\s*,\s*-?\d+(?:\.\d+)?){1,3})\s*\]")
 """The rest of a call that was begun up to its coordinate's bracket."""
 _TOOLS = frozenset({"mobile_use", "computer_use", "computer", "mobile_for_gui_owl", "function"})
+_PLACES = ("point", "box", "point_2d", "bbox_2d")
 _STATUSES: dict[str, StopStatus] = {"success": "finish", "failure": "impossible"}
 _BUTTONS: dict[str, Button] = {**calls.BUTTON_NAMES, "menu": "RECENT"}
 """Of "Menu" the description is "opening the application background menu"; UI-S1's labels write GUI-Odyssey's APPSELECT so."""
@@ -210,10 +211,10 @@ def action_of(
 
     Tolerated: the action's name in place of the tool's (``{"name": "left_click", ..}``); arguments without a call around
     them, or beside the name; ``parameters`` in place of ``arguments``; arguments as JSON text; a coordinate in place of the
-    arguments; a call in a list of one; ``terminate`` without a status. With ``grounding`` also a coordinate without an action
-    and the family's box and point lists (``[x, y]``, ``bbox_2d``, ``point_2d``): there a place is an answer, on any other step
-    it is not an action (a click and a long press look alike). ``bbox_2d`` and ``point_2d`` are read in ``places`` where that is
-    given.
+    arguments; a call in a list of one; ``terminate`` without a status. With ``grounding`` also a coordinate without an action,
+    a place of another name, and the family's box and point lists (``[x, y]``, ``bbox_2d``, ``point_2d``): there a place is an
+    answer, on any other step it is not an action (a click and a long press look alike). ``bbox_2d`` and ``point_2d`` of a list
+    are read in ``places`` where that is given.
     """
     if grounding:
         named = named_place(call)
@@ -227,6 +228,8 @@ def action_of(
     name, arguments = _name_and_arguments(call)
     if grounding and not name and set(arguments) == {"coordinate"}:
         name = "click"
+    if grounding and "coordinate" not in arguments and (named := next(filter(arguments.get, _PLACES), None)) is not None:
+        arguments = {**arguments, "coordinate": arguments[named]}
     return table.read(name, arguments, frame, size, scroll_words)
 
 

@@ -112,7 +112,7 @@ def _click(call: calls.Arguments) -> Action:
 
 
 def _press(call: calls.Arguments) -> Action:
-    keys = call.text("keys", "key", "button").strip("[]'\" \t").lower()
+    keys = str(call.deciding("keys", "key", "button")).strip("[]'\" \t").lower()
     if keys in ("enter", "return"):
         return calls.ENTER
     return Unsupported(name="press", arguments={"keys": keys}, device=Hotkey(keys=(keys,)))

@@ -70,7 +70,7 @@ def _written_scroll(action: Scroll, writing: calls.Writing) -> dict[str, Any]:
 
 
 def _keys(call: calls.Arguments) -> Action:
-    text = call.text("text")
+    text = str(call.deciding("text"))
     return keys_pressed(text.split("+") if text != "+" else [text], call)
 
 

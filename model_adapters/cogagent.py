@@ -20,7 +20,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from guieval.actions import DIRECTIONS, Action, ActionSpace, Direction, Open, Point, Press, Scroll
-from guieval.errors import ParseError
+from guieval.errors import IncompleteAction
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
 from guieval.models import ModelInput, ParsedResponse, fill
@@ -64,7 +64,8 @@ def _scroll(direction: Direction) -> calls.Form:
 
 
 def _press(call: calls.Arguments) -> Action:
-    return calls.ENTER if call.text("key").strip().lower() in ("return", "enter") else call.unsupported(call.keys("key"))
+    pressed = call.keys("key")
+    return calls.ENTER if pressed.keys in (("return",), ("enter",)) else call.unsupported(pressed)
 
 
 def _launch(call: calls.Arguments) -> Action:
@@ -72,7 +73,7 @@ def _launch(call: calls.Arguments) -> Action:
         return call.unsupported()  # where both are given, the address counts
     app = call.text("app")
     if not app.strip() or app == "None":
-        raise ParseError(f"{call.name} names no app")
+        raise IncompleteAction(f"{call.name} names no app")
     return Open(app=app)
 
 

@@ -33,13 +33,13 @@ class GeminiComputerOptions(ComputerOptions):
 
 
 def _key(call: calls.Arguments) -> Action:
-    name = call.text("key")
+    name = str(call.deciding("key"))
     button = _BUTTONS.get(name.strip().lower())
     return Press(button=button) if button else keys_pressed([name], call)
 
 
 def _hotkey(call: calls.Arguments) -> Action:
-    keys = call.needed("keys")
+    keys = call.deciding("keys")
     return keys_pressed(keys if isinstance(keys, list) else str(keys).split("+"), call)
 
 

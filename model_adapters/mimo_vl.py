@@ -116,7 +116,7 @@ _FAILED = frozenset({"fail", "failed", "failure", "unsuccessful", "impossible", 
 
 
 def _press(call: calls.Arguments) -> Action:
-    keys = call.needed("keys")
+    keys = call.deciding("keys")
     keys = [keys] if isinstance(keys, str) else keys
     if not isinstance(keys, list) or not keys or not all(isinstance(key, str) and key.strip() for key in keys):
         raise ParseError(f"press has {keys!r:.80} as 'keys'")

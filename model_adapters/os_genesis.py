@@ -68,8 +68,8 @@ class OSGenesis(FamilyModel):
             raise ParseError("the reply holds no action")
         thought = _THOUGHT.sub("", text[: label.start() if label is not None else start]).strip(" \t\r\n`*")
         name, arguments = named_object(json_value(text[start:]), "action_type")
-        if (key := _TEXTS.get(name)) and not isinstance(arguments.get(key), str):
-            raise ParseError(f"{name} has {arguments.get(key)!r:.80} as {key!r}, which is not a text")
+        if (key := _TEXTS.get(name)) and not isinstance(written := arguments.get(key), str | None):
+            raise ParseError(f"{name} has {written!r:.80} as {key!r}, which is not a text")
         action = CALLS.read(name, arguments, self.frame(task), task.screenshot_size, self._options.scroll_words)
         return ParsedResponse(action, thought or None)
 

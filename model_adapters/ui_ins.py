@@ -43,7 +43,7 @@ class UIIns(CallingGrounder):
 
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         place = self._call(task, action)["arguments"]["coordinate"]
-        call = tools.call_text({"name": "grounding", "arguments": {"action": "click", "coordinate": place}})
+        call = f"{GUIDE}{','.join(map(str, place))}]}}}}\n</tool_call>"  # their reader takes no blank in a place
         if self.thinking is False:
             return call.removeprefix(GUIDE)
         return (self._thinking(thought) if thought else "") + call

@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 from guieval.actions import BUTTONS, DIRECTIONS, Action, ActionSpace, Click, Open, Scroll, Stop, Wait, scroll_path
-from guieval.errors import ParseError
+from guieval.errors import IncompleteAction, ParseError
 from guieval.frames import Frame, ResizedPixels, Size
 from guieval.history import HistoryEntry, describe
 from guieval.models import ModelInput, ParsedResponse, fill
@@ -133,7 +133,7 @@ def _launch(call: calls.Arguments) -> Action:
         return Open(app=app)
     if call.values.get("url", "").strip():
         return call.unsupported()
-    raise ParseError("Launch names no app")
+    raise IncompleteAction("Launch names no app")
 
 
 def _scroll(call: calls.Arguments) -> Action:
@@ -142,7 +142,7 @@ def _scroll(call: calls.Arguments) -> Action:
         # the path decides, as in the authors' parser, which drops the word
         return call.swipe(call.values["start"], call.values["end"])
     if ends or "direction" not in call.values:
-        raise ParseError(f"{call.name} has neither start and end nor one of {', '.join(DIRECTIONS)}")
+        raise IncompleteAction(f"{call.name} has neither start and end nor one of {', '.join(DIRECTIONS)}")
     return call.scroll("direction")
 
 

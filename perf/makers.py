@@ -29,7 +29,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeAlias
 
-from tests.model_adapters.makers import FAMILIES, LENIENCIES, Family, drawn, kind, ours, page_row, table_of, theirs
+from tests.model_adapters.makers import FAMILIES, LENIENCIES, NO_READER, Family, drawn, kind, ours, page_row, table_of, theirs
 
 ANNOTATIONS = import_module("__future__").annotations.compiler_flag
 """Leaves annotations unevaluated, which name what is not imported."""
@@ -364,6 +364,64 @@ def _venus_grounding(files: Files, source: str) -> Read:
     return lambda text: read(None, text)
 
 
+def _cogagent(files: Files, source: str) -> Read:
+    code = run(source, ["is_balanced", "extract_grounded_operation", "extract_operation"])
+    return lambda text: code["extract_operation"](code["extract_grounded_operation"](text)[0])
+
+
+def _holo(files: Files, source: str) -> Read:
+    cells = ("".join(cell["source"]) for cell in json.loads(source)["cells"] if cell["cell_type"] == "code")
+    body = lines(next(cell for cell in cells if "class ClickAbsoluteAction" in cell), "class ClickAbsoluteAction")
+    pydantic = import_module("pydantic")
+    names = {"BaseModel": pydantic.BaseModel, "Field": pydantic.Field, "Literal": typing.Literal, "__name__": "holo"}
+    action = _run(body, names)["ClickAbsoluteAction"]
+    action.model_rebuild(_types_namespace=names)
+    return lambda text: action(**json.loads(text)).model_dump()
+
+
+def _infi_g1(files: Files, source: str) -> Read:
+    names = ("extract_and_parse_json", "point_in_polygon", "is_point_inside_element", "InfiguiG1Prompt")
+    code = run(source, names)["InfiguiG1Prompt"]
+    everywhere = {"x1": -math.inf, "y1": -math.inf, "x2": math.inf, "y2": math.inf}
+    # their scorer gives the first of the points that it compares with a box
+    return lambda text: code.calculate_metrics({}, code.extract_coordinates(text, True), everywhere)["predictions"]
+
+
+def _gui_g2(files: Files, source: str) -> Read:
+    example = re.search(r"```python\n(import os\nimport torch\n.*?)\n```", source, re.DOTALL)
+    assert example is not None
+    # on an image of one pixel, places stay in pixels of the image that the model sees
+    body, given = lines(example[1], "try:", "point ="), {"input_width": 1, "input_height": 1}
+
+    def read(text: str) -> Any:
+        made = _run(body, {**stand_ins(), **given, "output_text": [text]})
+        return made["point"] if made["box"] != [0, 0, 0, 0] else None
+
+    return read
+
+
+def _uground(files: Files, source: str) -> Read:
+    body = lines(source, "response_text =", "x_ratio, y_ratio =")
+
+    def read(text: str) -> Any:
+        completion = SimpleNamespace(choices=[SimpleNamespace(message=SimpleNamespace(content=text))])
+        made = _run(body, {**stand_ins(), "completion": completion})
+        # as it goes on with them
+        return [made["x_ratio"] / 1000 * 1000, made["y_ratio"] / 1000 * 1000]
+
+    return read
+
+
+def _ui_ins(files: Files, source: str) -> Read:
+    body, parse = lines(source, "cut_index =", "if cut_index"), run(source, ["parse_coordinates"])["parse_coordinates"]
+
+    def read(text: str) -> Any:
+        x, y = parse(_run(body, {**stand_ins(), "response": text})["response"])
+        return None if (x, y) == (-1, -1) else [x, y]
+
+    return read
+
+
 _SEECLICK, _SEECLICK_COMMIT = "njucckevin/SeeClick", "0ef37ac4d7aaf37ba7b990e3e3c3ca77e1fb8f93"
 _CUA, _CUA_COMMIT = "trycua/cua", "b296ec9cbf460f360cf8ea2e203c26bcc92614b0"
 _VLLM = "vllm-project/vllm"
@@ -382,6 +440,13 @@ _HERMES = Reader(
 )
 _MOBILE = _function(
     "parse_mobile_response", call=lambda code, text: (code["parse_mobile_response"](text) or {}).get("parsed_action")
+)
+_OWL_1_5 = Reader(
+    _MA,
+    _MA_COMMIT,
+    "Mobile-Agent-v3.5/mobile_use/run_gui_owl_1_5_for_mobile.py",
+    "parse_action",
+    _function("parse_action", call=lambda code, text: code["parse_action"](text)),
 )
 READERS: dict[str, Reader] = {
     "ui_tars": Reader(*_TARS, f"{_TO_STRUCTURE} (qwen2vl)", _tars("qwen2vl", 2400, 1080)),
@@ -426,13 +491,7 @@ READERS: dict[str, Reader] = {
         "the lines of step that read action_response",
         _owl,
     ),
-    "gui_owl_1_5": Reader(
-        _MA,
-        _MA_COMMIT,
-        "Mobile-Agent-v3.5/mobile_use/run_gui_owl_1_5_for_mobile.py",
-        "parse_action",
-        _function("parse_action", call=lambda code, text: code["parse_action"](text)),
-    ),
+    "gui_owl_1_5": _OWL_1_5,
     "ui_venus_navi": Reader(
         "inclusionAI/UI-Venus",
         "497e2cd9b0c131e4685de23598f51e2da4dd7562",
@@ -447,6 +506,7 @@ READERS: dict[str, Reader] = {
         "UIVenusPolicy._parse_response",
         _venus_1_5,
     ),
+    "gui_plus": _OWL_1_5,
     "glm_4_1v": Reader(_GLM, _GLM_COMMIT, "examples/gui-agent/glm-41v/gui_agent_41v.py", "parse_mobile_response", _MOBILE),
     "glm_4_5v": Reader(_GLM, _GLM_COMMIT, "examples/gui-agent/glm-45v/gui_agent_45v.py", "parse_mobile_response", _MOBILE),
     "os_atlas": Reader(
@@ -607,6 +667,62 @@ READERS: dict[str, Reader] = {
         "_parse_point",
         _venus_grounding,
     ),
+    "cogagent": Reader(
+        "THUDM/CogAgent",
+        "d799e158fc19786db08d70599fa20af248be0f9d",
+        "app_for_android/client_for_android.py",
+        "extract_grounded_operation, then extract_operation",
+        _cogagent,
+    ),
+    "holo1_5": Reader(
+        "hcompai/hai-cookbook",
+        "2ba89619bdcfe729d31649d976bdaa7b9551e216",
+        "holo1_5/openai_client/invoke_localization.ipynb",
+        "ClickAbsoluteAction, of what json.loads reads",
+        _holo,
+    ),
+    "infigui_g1": Reader(
+        "InfiXAI/InfiGUI-G1",
+        "22208e4d4826626731292fa08bb73ec9fc6f9b15",
+        "eval/prompts.py",
+        "InfiguiG1Prompt.extract_coordinates, then the first prediction of calculate_metrics",
+        _infi_g1,
+    ),
+    "gui_g2": Reader(
+        "ZJU-REAL/GUI-G2",
+        "5c5c36581654364073385e37deca28f4d765aa94",
+        "README.md",
+        "the lines of infer that read output_text",
+        _gui_g2,
+    ),
+    "ui_ins": Reader(
+        "alibaba/UI-Ins",
+        "1953bbc5200960cc8fd10a0dd06c646a66cd3ba0",
+        "evaluation/eval/model.py",
+        "the lines of ground_only_positive that cut the response, then parse_coordinates",
+        _ui_ins,
+    ),
+    "se_gui": Reader(
+        "YXB-NKU/SE-GUI",
+        "0e2623762fc57427908c15dcbca30cf09175b547",
+        "src/eval/test_grounding_r1_nothink.py",
+        "extract_point_answer",
+        _function("extract_point_answer", call=lambda code, text: code["extract_point_answer"](text)),
+    ),
+    "uground": Reader(
+        "OSU-NLP-Group/UGround",
+        "3a9b9f2b607eefbfc93558c1f21e6f4049944bf1",
+        "grounding/uground_qwen2vl_serve.py",
+        "the lines of process_question that read response_text",
+        _uground,
+    ),
+    "qwen2_vl": Reader(
+        "likaixin2000/ScreenSpot-Pro-GUI-Grounding",
+        "bd8bbbb470fbc4fda2a4fa9ec90bd2572507794e",
+        "models/qwen2vl.py",
+        "extract_bbox",
+        _function("extract_bbox", call=lambda code, text: code["extract_bbox"](text)),
+    ),
     "minicpm_gui": Reader(
         "RUCBM/GUICourse",
         "a6dd4c3f0445c8b568d2c4792934a65ee4454bef",
@@ -688,6 +804,7 @@ if __name__ == "__main__":
     elif "--table" in sys.argv:
         print("\n".join(map(page_row, FAMILIES)))
         print("\n".join(["", *(f"- {damage}: {why}" for damage, why in LENIENCIES.items())]))
+        print("\n".join(["", *(f"- `{name}`: {why}" for name, why in NO_READER.items())]))
     else:
         for each in FAMILIES:
             each.file.write_text("\n".join(made(each, [Path(name) for name in sys.argv[1:]])) + "\n", encoding="utf-8")

@@ -77,11 +77,18 @@ class Arguments(NamedTuple):
         return None
 
     def needed(self, *keys: str) -> Any:
-        """The first of the arguments that is given."""
+        """The first of the arguments that is given; without it only the action's type is known (:class:`IncompleteAction`)."""
         value = self.found(*keys)
         if value is None:
-            raise ParseError(f"{self.name} lacks {keys[0]!r}")
+            raise IncompleteAction(f"{self.name} lacks {keys[0]!r}")
         return value
+
+    def deciding(self, *keys: str) -> Any:
+        """The first of the arguments that is given, on which the action's type depends."""
+        try:
+            return self.needed(*keys)
+        except IncompleteAction as error:
+            raise ParseError(str(error)) from None
 
     def text(self, *keys: str) -> str:
         """An argument as text; a number counts as text."""
@@ -102,9 +109,6 @@ class Arguments(NamedTuple):
 
     def point(self, *keys: str) -> Point:
         """A place in the family's frame, as a unified point."""
-        for names in zip(XY) if keys == XY else (keys,):
-            if self.found(*names) is None:
-                raise IncompleteAction(f"{self.name} lacks {names[0]!r}")
         if keys != XY:
             return decoded(self.needed(*keys), self.frame, self.size)
         pair = [self.needed(key) for key in XY]
@@ -132,8 +136,11 @@ class Arguments(NamedTuple):
         return Scroll(point=point, direction=turned(direction, self.scroll_words))
 
     def keys(self, *keys: str) -> Hotkey:
-        """Keys to press together: a list of their names, or a text such as ``ctrl c``, ``ctrl+c`` or ``['ctrl', 'c']``."""
-        value = self.needed(*keys)
+        """Keys to press together: a list of their names, or a text such as ``ctrl c``, ``ctrl+c`` or ``['ctrl', 'c']``.
+
+        One of them may be a button, and any others are outside of the action space.
+        """
+        value = self.deciding(*keys)
         names = re.findall(r"[^\s+,'\"\[\]]+", value) or [value] if isinstance(value, str) else value
         if not isinstance(names, list) or not names or not all(isinstance(name, str) and name for name in names):
             raise ParseError(f"{self.name} has {value!r:.80} as {keys[0]!r}")
@@ -292,7 +299,7 @@ def opened(*keys: str) -> Form:
     def read(call: Arguments) -> Action:
         app = call.text(*keys)
         if not app.strip():
-            raise ParseError(f"{call.name} names no app")
+            raise IncompleteAction(f"{call.name} names no app")
         return Open(app=app)
 
     return Form(Open, read, lambda action, writing: {keys[0]: action.app})
@@ -306,10 +313,7 @@ def swiped(start: str, *end: str) -> Form:
         return {start: writing.place(first), end[0]: writing.place(last)}
 
     def read(call: Arguments) -> Action:
-        for names in ((start,), end):
-            if call.found(*names) is None:
-                raise IncompleteAction(f"{call.name} lacks {names[0]!r}")
-        return call.swipe(call.found(start), call.found(*end))
+        return call.swipe(call.needed(start), call.needed(*end))
 
     return Form(Scroll, read, write)
 
@@ -343,9 +347,7 @@ def wheel(
     """
 
     def read(call: Arguments) -> Action:
-        value = call.found(*amounts)
-        if value is None:
-            raise IncompleteAction(f"{call.name} lacks {amounts[0]!r}")
+        value = call.needed(*amounts)
         try:
             amount = math.nan if isinstance(value, bool) else float(value)
         except (TypeError, ValueError, OverflowError):
@@ -411,7 +413,7 @@ class CallTable(dict[str, Action | Form]):
     ) -> Action:
         """The action that a call means, its places read in ``frame`` on a screenshot of ``size``.
 
-        Where a place is missing or outside the screen, it is an action of which only the type is known.
+        Where an argument is missing or a place is outside the screen, it is an action of which only the type is known.
         """
         entry = self.get(name)
         if entry is None:

@@ -18,8 +18,10 @@ _SIDE = r"(-?\d+(?:\.\d+)?)"
 _PAIR = re.compile(rf"(?:<\|box_start\|>|<point>)?[\[(]{{0,2}}{_SIDE}, ?{_SIDE}[\])]{{0,2}}(?:<\|box_end\|>|</point>)?")
 
 _DECIMAL = r"-?\d++(?:\.\d++)?+"
-_IN_BRACKETS = rf"[\[(（［]{{1,2}}+\s?{_DECIMAL}\s?[,，]\s?{_DECIMAL}(?:\s?[,，]\s?{_DECIMAL}){{0,2}}\s?[\])）］]{{1,2}}"
-_BARE_PLACE = re.compile(rf"{_IN_BRACKETS}(?:[,，]?\s?{_IN_BRACKETS})?")
+_IN_BRACKETS = (
+    rf"[\[(（［]{{1,2}}+\s?{_DECIMAL}\s?[,，]\s?{_DECIMAL}(?:\s?[,，]\s?{_DECIMAL}){{0,2}}(?:\s?[,，])?\s?[\])）］]{{1,2}}"
+)
+_BARE_PLACE = re.compile(rf"{_IN_BRACKETS}(?:(?:[,，]\s?|[ \t]?){_IN_BRACKETS})?")
 _MARKED_PLACE = re.compile(r"<\|box_start\|>([^<]*)<\|box_end\|>|<(point|box|bbox)>([^<]*)</\2>")
 
 

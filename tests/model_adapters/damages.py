@@ -238,6 +238,24 @@ def _bold_label(dice: Random, text: str) -> str | None:
     return changed if changed != text else None
 
 
+_VALUE = r"""(?:"(?:[^"\\\\]|\\\\.)*"|'(?:[^'\\\\]|\\\\.)*'|\[[^\[\]]*\])"""
+_WORD = "(?:text|direction|status|app|app_name|button|content|value|input_text|typed_text|message|keys?)"
+_ARGUMENT = re.compile(
+    rf"""(?:,\s*)?["']{_WORD}["']\s*:\s*{_VALUE}(?=\s*[,}}])|(?:,\s*)?\b{_WORD}={_VALUE}(?=\s*[,)]|$)"""
+    rf"""|<parameter={_WORD}>.*?</parameter>\n?|\tvalue:[^\t\n]*|(?<=[A-Z]) \[[^\[\]]*\]|(?<=\d),[a-z]\w*(?=\))""",
+    re.DOTALL,
+)
+
+
+def _argument_missing(dice: Random, text: str) -> str | None:
+    start = _answer(text)
+    found = _ARGUMENT.search(text, start)
+    if found is None:
+        return None
+    before, after = text[: found.start()], text[found.end() :]
+    return before + (re.sub(r"^,\s*", "", after) if before.endswith(("(", "{")) else after)
+
+
 def _as_published(dice: Random, text: str) -> str | None:
     return text
 
@@ -274,4 +292,7 @@ DAMAGES: dict[str, Damage] = {
     "other case": _other_case,
     "end mark": _end_mark,
     "bold label": _bold_label,
+    "argument missing": _argument_missing,
 }
+THOROUGH = frozenset({"as published", "argument missing"})
+"""What is done to every response of a family, and not to a few that are drawn."""

@@ -40,7 +40,7 @@ from guieval.parsing.call_tables import CallTable, ScrollWords
 from guieval.parsing.capital_calls import CALLS as CAPITAL
 from guieval.steps import Setting, StepTaskModel
 
-from .damages import DAMAGES
+from .damages import DAMAGES, THOROUGH
 from .steps import adapter, step
 
 FOLDER = Path(__file__).parent / "makers_results"
@@ -121,15 +121,14 @@ def _typed(result: Any) -> Native | None:
 def _atlas(result: Any) -> Native | None:
     """The call as their scorer compares it: its first word, the first two numbers of a place, and else the words after it."""
     name, *rest = result.split(None, 1) or [""]
+    if not rest:
+        return (name, {}) if name in CAPITAL else None
     if name in ("CLICK", "LONG_PRESS"):
         numbers = re.findall(r"\d+", result)[:2]
         return (name, {"place": ",".join(numbers)}) if len(numbers) == 2 else None
-    written = rest[0] if rest else ""
-    if name in ("TYPE", "OPEN_APP", "SCROLL"):
-        if not (written.startswith("[") and written.endswith("]")):
-            return None
-        return name, {"direction" if name == "SCROLL" else "text": written[1:-1]}
-    return (name, {}) if not written else None
+    if name in ("TYPE", "OPEN_APP", "SCROLL") and rest[0].startswith("[") and rest[0].endswith("]"):
+        return name, {"direction" if name == "SCROLL" else "text": rest[0][1:-1]}
+    return None
 
 
 def _answered(result: Any) -> Native | None:
@@ -297,6 +296,22 @@ def _guicourse(result: Any) -> Native:
     return first["name"], {key: value for key, value in first.items() if key != "name"}
 
 
+def _cogagent(result: Any) -> Native | None:
+    """Their fields, in which a text keeps its quotes, as their own code takes them off an app's name."""
+    fields = {key: value[1:-1] if isinstance(value, str) else value for key, value in result.items() if key != "operation"}
+    return None if result["operation"] == "NO_ACTION" else (result["operation"], fields)
+
+
+def _absolute(result: Any) -> Native:
+    """A place in two fields."""
+    return "click", {"coordinate": [result["x"], result["y"]]}
+
+
+def _found(result: Any) -> Native | None:
+    """A place, or the corner of the screen where there is none."""
+    return _clicked(result if result != [0, 0] else None)
+
+
 def _seed(result: Any) -> Native | None:
     return (result[0]["function"], result[0]["parameters"]) if result else None
 
@@ -374,6 +389,7 @@ _QWEN35_FORMS = (
     _xml("mobile_use", action="terminate", status="success"),
     _xml("mobile_use", action="long_press", coordinate="[500, 750]", time="2"),
 )
+_GROUNDING = '<tool_call>\n{"name": "grounding", "arguments": {"action": "click", "coordinate": [540,1800]}}\n</tool_call>'
 FAMILIES = (
     Family("ui_tars", _tars, "_ui_tars.CALLS", RELATIVE, forms=_TARS_FORMS, tokens=_BOX, scroll_words="content"),
     Family("ui_tars_1_5", _tars, "_ui_tars.CALLS", RELATIVE, forms=_TARS_FORMS[:5], tokens=_BOX, scroll_words="content"),
@@ -460,6 +476,51 @@ FAMILIES = (
         forms=("[-1,-1]", "[500,750]"),
     ),
     Family("ui_tars_2", _seed, scroll_words="content"),
+    Family(
+        "cogagent",
+        _cogagent,
+        forms=(
+            "Action: Tap it.\nGrounded Operation: CLICK(box=[[480,730,520,770]], element_type='Icon', element_info='Wi-Fi')",
+            "Status: I see it.\nPlan: 1. Go on.\nAction: Tap it.\nGrounded Operation: CLICK(box=[[480,730,520,770]])\n"
+            "<<General Operation>>",
+            "Grounded Operation: TYPE(box=[[480,730,520,770]], text='hello world', element_info='Search')",
+            "Grounded Operation: LAUNCH(app='Google Maps', url='None')",
+            "Grounded Operation: SCROLL_DOWN(box=[[500,500,500,500]], step_count=5)",
+        ),
+    ),
+    Family("gui_plus", _tool, "_qwen_tools.CALLS"),
+    *(
+        Family(name, translate, "_qwen_tools.CALLS", setting="grounding", forms=forms)
+        for name, translate, forms in (
+            ("holo1_5", _absolute, ('{"x": 540, "y": 1800}', '{"action":"click_absolute","x":540,"y":1800}\n')),
+            (
+                "infigui_g1",
+                _clicked,
+                (
+                    '[{"point_2d": [540, 1800]}, {"point_2d": [10, 20]}]',
+                    '<think>\nI see it.\n</think>\n\n```json\n[\n\t{"point_2d": [540, 1800], "label": "Wi-Fi"}\n]\n```',
+                ),
+            ),
+            ("gui_g2", _clicked, ("[500,1760,580,1840]", "[500, 1760, 580, 1840]")),
+            (
+                "ui_ins",
+                _clicked,
+                (
+                    _GROUNDING,
+                    f"<think>\nI see it.\n</think>\n{_GROUNDING}",
+                ),
+            ),
+            (
+                "se_gui",
+                _found,
+                (
+                    '<tool_call>\n{"name":"computer_use","arguments":{"action":"left_click","coordinate":[540,1800]}}\n</tool_call>',
+                ),
+            ),
+            ("uground", _clicked, ("(500,750)", "500, 750")),
+            ("qwen2_vl", _clicked, ("<|object_ref_start|>it<|object_ref_end|><|box_start|>(480,730),(520,770)<|box_end|>",)),
+        )
+    ),
 )
 
 
@@ -495,7 +556,7 @@ def drawn(family: Family) -> Iterator[tuple[str, str]]:
     """The family's responses, each with the name of its damage."""
     dice, texts, seen = Random(f"{family.title} 1"), published(family), set[str]()
     for damage, change in DAMAGES.items():
-        for text in texts if damage == "as published" else dice.sample(texts, min(DRAWS, len(texts))):
+        for text in texts if damage in THOROUGH else dice.sample(texts, min(DRAWS, len(texts))):
             damaged = change(dice, text)
             if damaged is not None and damaged not in seen:
                 seen.add(damaged)
@@ -603,7 +664,7 @@ LENIENCIES: dict[str, str] = {
     "wide punctuation": "full-width commas, colons and brackets outside of texts, as Chinese prompts invite them",
     "numbers as text": "a number in quotes",
     "decimals": "a coordinate with decimals",
-    "negative": "an action with a place of negative numbers counts by its type",
+    "negative": "an action with a place of negative numbers counts by its type; a box by its middle",
     "off the screen": "an action with a place beyond the screen's edge counts by its type",
     "box for a point": "a box of four numbers, whose middle counts",
     "words after": "words follow the call",
@@ -619,6 +680,7 @@ LENIENCIES: dict[str, str] = {
     "other case": "a name in upper or lower case",
     "end mark": "the end of the turn is left in the text",
     "bold label": "a label is in bold type",
+    "argument missing": "an action without its text, direction or app counts by its type; `terminate` alone is a finish",
 }
 """Per damage, what is read here and not by every maker's reader."""
 
@@ -633,6 +695,10 @@ _ANSWER = "theirs takes what it does not know for an answer to the user"
 _LINE = "theirs takes a line at a time"
 _CORNER = "theirs takes the first corner of a box"
 _UNENDED = "theirs takes numbers without the bracket that ends them; here the last of them may be cut off"
+_FIRST = "theirs takes the first numbers of however many"
+_LAST = "theirs takes the last two numbers of a call, and no sign"
+_IN_THOUGHT = "theirs looks for an answer in the thought too, which here is none"
+_EMPTY = "theirs takes a text that is missing or that it cannot read for an empty one"
 _UNFINISHED = (
     "theirs reads an answer within a thought that is not closed; another script of theirs (inference/trans_infer_bench.py) "
     "takes such a response for unfinished, and so do we: what is tried out in a thought is no answer"
@@ -655,6 +721,7 @@ DIFFERENCES: dict[str, dict[str, str]] = {
     },
     "ui_venus_1_5": {
         "another TYPE": _RAW,
+        "TYPE without its argument here": _EMPTY,
         "another OPEN": "theirs keeps the second quote where the first is missing",
         f"curly quotes: {THEIRS}": "theirs takes curly quotes for text; here a text whose quotes differ is not read",
     },
@@ -664,6 +731,7 @@ DIFFERENCES: dict[str, dict[str, str]] = {
     "magicgui": {
         "another TYPE": "theirs takes what stands between the response's last comma and its end without one character",
         f"bracket missing: {THEIRS}": "theirs takes the last character for the bracket; here the text may be cut off",
+        f"argument missing: {THEIRS}": "theirs takes the place's second number for the text where there is none",
         f"words before: {THEIRS}": "theirs looks for `text(` anywhere; here a call in the middle of a sentence is talked about",
     },
     "ui_r1": {
@@ -701,20 +769,33 @@ DIFFERENCES: dict[str, dict[str, str]] = {
     },
     "gta1-grounding": {"CLICK without its argument there": "theirs takes two places for none"},
     "ui_venus_1_5-grounding": {
-        f"box for a point: {THEIRS}": "theirs takes the first two of any number of numbers",
+        f"box for a point: {THEIRS}": _FIRST,
         f"bracket missing: {THEIRS}": _UNENDED,
         f"cut off: {THEIRS}": _UNENDED,
     },
     "aguvis": {"another TYPE": _RAW, f"quote dropped: {THEIRS}": _ANYWHERE, f"bracket missing: {THEIRS}": _CUT},
     "scalecua": {
         "another TYPE": _RAW,
+        "TYPE without its argument here": _EMPTY,
+        "OPEN without its argument there": _EMPTY,
         "another WAIT": "theirs leaves the time of a wait out",
         "SCROLL without its argument here": "theirs keeps a swipe's direction alone, so its places may be off the screen",
     },
     "mimo_vl": {
         "another CLICK": _CORNER,
-        f"thought unclosed: {THEIRS}": "theirs looks for an answer in the thought too, which here is none",
+        f"thought unclosed: {THEIRS}": _IN_THOUGHT,
     },
+    "cogagent": {"another TYPE": _RAW, f"quote dropped: {THEIRS}": _RAW},
+    "infigui_g1": {f"thought unclosed: {THEIRS}": _IN_THOUGHT},
+    "gui_g2": {f"box for a point: {THEIRS}": _FIRST},
+    "ui_ins": dict.fromkeys((f"quote dropped: {THEIRS}", f"curly quotes: {THEIRS}"), _ANYWHERE),
+    "se_gui": {
+        "another CLICK": _LAST,
+        "CLICK without its argument here": _LAST,
+        **dict.fromkeys((f"{damage}: {THEIRS}" for damage in ("quote dropped", "curly quotes", "wide punctuation")), _ANYWHERE),
+    },
+    "qwen2_vl": {"another CLICK": "theirs takes the last box of several"},
+    "evocua": {"TYPE without its argument here": _EMPTY},
     "ui_tars_2": {"another TYPE": "theirs takes a tag that is written twice for text"},
     "opencua": {
         "another TYPE": _RAW,
@@ -725,6 +806,16 @@ DIFFERENCES: dict[str, dict[str, str]] = {
     },
 }
 """Per family, every kind of difference but those of :data:`LENIENCIES`, and why it stays."""
+
+
+NO_READER: dict[str, str] = {
+    **dict.fromkeys(
+        ("anthropic_computer", "gemini_computer", "openai_computer"),
+        "its actions are fields of the makers' API",
+    ),
+    **dict.fromkeys(("openai_tools", "ocr_baseline", "ocr_errant", "tiny_policy"), "prompt and format are this project's"),
+}
+"""The adapters without a table, and why there is none."""
 
 
 def page_row(family: Family) -> str:

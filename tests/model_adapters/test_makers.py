@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
+from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
 from guieval.errors import ParseError
+from guieval.registry import list_adapters
 from tests.conftest import REPOSITORY
 from tests.rows import every_row
 
 from .damages import DAMAGES
-from .makers import DIFFERENCES, FAMILIES, FOLDER, LENIENCIES, OURS, Family, kind, page_row, published, table_of
+from .makers import DIFFERENCES, FAMILIES, FOLDER, LENIENCIES, NO_READER, OURS, Family, kind, page_row, published, table_of
 from .steps import adapter, step
 
 PAGE = (REPOSITORY / "docs" / "models.md").read_text(encoding="utf-8")
@@ -53,6 +54,11 @@ def test_the_page_lists_every_leniency(family: Family) -> None:
 
 def test_the_page_says_what_each_leniency_is() -> None:
     assert all(f"- {damage}: {why}" in PAGE for damage, why in LENIENCIES.items())
+
+
+def test_an_adapter_has_a_table_or_the_page_says_why_it_has_none() -> None:
+    assert {family.adapter for family in FAMILIES} | NO_READER.keys() == set(list_adapters())
+    assert all(f"- `{name}`: {why}" in PAGE for name, why in NO_READER.items())
 
 
 def _repaired() -> Iterator[tuple[str, str, Action]]:
@@ -97,6 +103,10 @@ def _repaired() -> Iterator[tuple[str, str, Action]]:
     yield "opencua", code.format("pyautogui.press(keys=['enter']))"), Press(button="ENTER")
     yield "opencua", code.format("computer.terminate(status='failure'"), Stop(status="impossible")
     yield "opencua", code.format("pyautogui.write(message='hello')")[:-1], Type(text="hello")
+    yield from (("uground", text, Click(point=Point(500, 750))) for text in ("500, 750", "(500, 750,)", "(500, 750)\n(7, 7)"))
+    yield "gui_g2", "[500,1770,592,1842,]", Click(point=Point(500, 750))
+    call = '<tool_call>\n{"name": "computer_use", "arguments": {"action": "left_click", "point": [546, 1806]}}\n</tool_call>'
+    yield "se_gui", call, Click(point=Point(500, 750))
 
 
 def test_a_refusal_stays_one_whatever_follows() -> None:
@@ -109,14 +119,48 @@ def test_what_a_makers_reader_takes_is_not_refused(name: str, text: str, action:
     assert adapter(name).parse_response(step(), text).action == action
 
 
+def test_a_place_is_written_as_its_makers_reader_needs_it() -> None:
+    assert "[546,1806]" in adapter("ui_ins").render(step(), Click(point=Point(500, 750)))
+
+
+TOOL = '<tool_call>\n{"name": "mobile_use", "arguments": {"action": "%s"}}\n</tool_call>'
+
+
+@every_row(
+    "name, text, known",
+    [
+        *(("qwen3_vl", TOOL % name, kind) for name, kind in (("type", "TYPE"), ("system_button", "PRESS"))),
+        ("gui_owl", TOOL % "open", "OPEN"),
+        ("mai_ui", TOOL.replace('"}}', '", "coordinate": [500, 500]}}') % "swipe", "SCROLL"),
+        ("mai_ui", TOOL % "terminate", "STOP"),
+        ("ui_tars", "Action: scroll(start_box='(500,500)')", "SCROLL"),
+        ("ui_venus_navi", "<think>I see.</think><action>Launch()</action>", "OPEN"),
+        ("ui_venus_navi", "<think>I see.</think><action>Scroll()</action>", "SCROLL"),
+        ("os_atlas", "thoughts:\nI see it.\nactions:\nTYPE", "TYPE"),
+        ("os_genesis", 'action: {"action_type":"open_app"}', "OPEN"),
+        ("step_gui", "<THINK> I see. </THINK>\nexplain:Type.\taction:TYPE\tsummary:Tap it.", "TYPE"),
+        ("cogagent", "Grounded Operation: LAUNCH(url='None')", "OPEN"),
+        ("gui_r1", "<answer>[{'action': 'scroll', 'point': [-100, -100]}]</answer>", "SCROLL"),
+    ],
+)
+def test_an_action_without_its_argument_counts_by_its_type(name: str, text: str, known: str) -> None:
+    """As makers' readers give it; ``TYPE`` without a text is no ``TYPE`` of an empty one."""
+    action = adapter(name).parse_response(step(), text).action
+    assert isinstance(action, Unsupported) and action.known == known and action.problem
+
+
 @every_row(
     "name, text",
     [
+        # which key is pressed decides what the action is
+        ("fara", '<tool_call>\n{"name": "computer_use", "arguments": {"action": "key"}}\n</tool_call>'),
+        ("cogagent", "Grounded Operation: KEY_PRESS()"),
+        ("aguvis", "Action: Press it.\npyautogui.press()"),
         ("ui_tars_2", "<seed:tool_call><function=click><parameter=po"),
         ("qwen3_5", "<tool_call>\n<function=mobile_use>\n<parameter=action>\nclick\n</parameter>\n<parameter=coor"),
         ("ui_tars", "Action: type(content=“it's)"),
     ],
 )
-def test_what_is_cut_off_is_not_read_in_part(name: str, text: str) -> None:
+def test_what_does_not_decide_on_an_action_is_none(name: str, text: str) -> None:
     with pytest.raises(ParseError):
         adapter(name).parse_response(step(), text)
