@@ -16,18 +16,21 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from guieval.errors import UsageError
-from guieval.reports.exchange.exported import Exported, slug
+from guieval.reports.exchange.exported import Exported, slug, token_counts
 from guieval.reports.opened import OpenedOnlineRun
 from guieval.reports.trajectories.reading import OnlineTrajectories, Trajectory, read_online
-from guieval.steps import EpisodeKey, StepRecord
+from guieval.steps import EpisodeKey, StepRecord, total_usage
 
 ENDING = ".trajectory.json"
 RUN = "run"
 MOST_SAMPLES = 100_000
 """Limit of a task's repetitions; a file with more is damaged."""
 IMAGES = "images"
-ELSEWHERE = {"key", "sample", "goal", "raw_response", "reasoning", "action", "batch", "usage"}
-"""The fields of a recorded step that have a place in the format; the rest is in ``extra``."""
+ELSEWHERE = {"key", "sample", "goal", "raw_response", "reasoning", "action", "batch"}
+"""The fields of a recorded step that have a place in the format; the rest is in ``extra``.
+
+``usage`` is in ``extra`` too if the step has more responses: its metrics are those of all.
+"""
 
 
 class _Part(BaseModel):
@@ -71,7 +74,7 @@ class Observation(_Part):
 
 
 class Metrics(_Part):
-    """Tokens of a request."""
+    """Tokens of all ``llm_call_count`` responses of a step."""
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
@@ -232,9 +235,9 @@ def _step(each: Trajectory, place: int, images: bool) -> Step:
         reasoning_content=step.reasoning,
         tool_calls=calls or None,
         observation=_observation(each, place, calls, images),
-        metrics=None if step.usage is None else Metrics(**step.usage.model_dump()),
-        llm_call_count=1,
-        extra=step.model_dump(mode="json", exclude=ELSEWHERE, exclude_none=True),
+        metrics=None if (paid := total_usage(step.responses)) is None else Metrics(**paid.model_dump()),
+        llm_call_count=len(step.responses),
+        extra=step.model_dump(mode="json", exclude=ELSEWHERE if step.other_usage else {*ELSEWHERE, "usage"}, exclude_none=True),
     )
 
 
@@ -249,14 +252,9 @@ def _observation(each: Trajectory, place: int, calls: tuple[ToolCall, ...], imag
 
 
 def _totals(each: Trajectory, steps: int) -> FinalMetrics:
-    usages = [step.usage for step in each.steps]
-
-    def total(name: str) -> int | None:
-        counts = [count for usage in usages if usage is not None and (count := getattr(usage, name)) is not None]
-        return sum(counts) if len(counts) == len(usages) else None
-
+    counts = token_counts([usage for step in each.steps for usage in step.responses]) or {}
     return FinalMetrics(
-        total_prompt_tokens=total("prompt_tokens"), total_completion_tokens=total("completion_tokens"), total_steps=steps
+        total_prompt_tokens=counts.get("input_tokens"), total_completion_tokens=counts.get("output_tokens"), total_steps=steps
     )
 
 

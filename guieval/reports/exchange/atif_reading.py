@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -136,7 +136,9 @@ def _text(step: Step) -> str:
 
 def _step(step: Step, key: EpisodeKey, repetition: int, goal: str) -> TrajectoryStep:
     actions = [action_from_json({"type": call.function_name, **call.arguments}) for call in step.tool_calls or ()]
-    extra = {name: value for name, value in (step.extra or {}).items() if name not in ELSEWHERE}
+    extra: dict[str, Any] = {name: value for name, value in (step.extra or {}).items() if name not in ELSEWHERE}
+    if step.metrics is not None and "other_usage" not in extra:
+        extra["usage"] = step.metrics.model_dump()
     return TrajectoryStep.model_validate(
         {
             **extra,
@@ -148,7 +150,6 @@ def _step(step: Step, key: EpisodeKey, repetition: int, goal: str) -> Trajectory
             "reasoning": step.reasoning_content,
             "action": actions[0] if actions else None,
             "batch": tuple(actions) if len(actions) > 1 else (),
-            "usage": None if step.metrics is None else step.metrics.model_dump(),
         }
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -162,12 +162,20 @@ def slug(text: str) -> str:
     return re.sub(r"[^\w.]+", "-", text, flags=re.ASCII).strip("-.") or "unnamed"
 
 
-def token_counts(usage: Usage | None) -> dict[str, int] | None:
-    """Tokens of a request as Every Eval Ever and Inspect name them; ``None`` unless both counts are known."""
-    if usage is None or usage.prompt_tokens is None or usage.completion_tokens is None:
+def token_counts(responses: Iterable[Usage | None]) -> dict[str, int] | None:
+    """The tokens of responses as Every Eval Ever and Inspect name them; ``None`` without any, or if those of one are unknown.
+
+    These formats cannot say that a part of a sum is missing.
+    """
+    given, made = [], []
+    for usage in responses:
+        if usage is None or usage.prompt_tokens is None or usage.completion_tokens is None:
+            return None
+        given.append(usage.prompt_tokens)
+        made.append(usage.completion_tokens)
+    if not given:
         return None
-    given, made = usage.prompt_tokens, usage.completion_tokens
-    return {"input_tokens": given, "output_tokens": made, "total_tokens": given + made}
+    return {"input_tokens": sum(given), "output_tokens": sum(made), "total_tokens": sum(given) + sum(made)}
 
 
 _KINDS = {"progress": "progress", "success": "success_rate", "score": "score"}
