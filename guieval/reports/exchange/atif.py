@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from guieval.data.names import path_inside
 from guieval.errors import UsageError
 from guieval.reports.exchange.exported import Exported, slug, token_counts
 from guieval.reports.opened import OpenedOnlineRun
@@ -169,8 +170,8 @@ def _with_records(trajectories: OnlineTrajectories) -> Iterator[tuple[int, Traje
 
 def _file_name(each: Trajectory) -> str:
     task = "-".join(filter(None, each.key[1:]))
-    digest = "" if slug(task) == task and len(task) <= 100 else f"-{sha256(task.encode('utf-8', 'replace')).hexdigest()[:8]}"
-    return f"{slug(task)[:100]}{digest}-{each.repetition}"
+    digest = "" if slug(task) == task else f"-{sha256(task.encode('utf-8', 'replace')).hexdigest()[:8]}"
+    return f"{slug(task)}{digest}-{each.repetition}"
 
 
 def _document(run: Exported, each: Trajectory, record: StepRecord | None, place: int, images: bool) -> Document:
@@ -266,11 +267,12 @@ def _screens(each: Trajectory) -> Iterator[str]:
 
 def _copied(directory: Path, folder: Path, each: Trajectory) -> Iterator[Path]:
     (folder / IMAGES).mkdir(exist_ok=True)
-    root = directory.resolve()
     for name in dict.fromkeys(_screens(each)):
-        source, target = (root / name).resolve(), folder / IMAGES / Path(name).name
-        if not source.is_relative_to(root):
-            raise UsageError(f"the screenshot {name!r} lies outside of the run {str(directory)!r}")
+        try:
+            source = path_inside(directory, name)
+        except ValueError as error:
+            raise UsageError(f"the screenshot {name[:200]!r} of the run {str(directory)!r} {error}") from None
+        target = folder / IMAGES / Path(name).name
         if source.is_file() and not target.exists():
             shutil.copyfile(source, target)
             yield target

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from guieval.actions import action_from_json
 from guieval.data.files import read_bytes
+from guieval.data.names import path_inside
 from guieval.errors import DataError, UsageError, first_problem
 from guieval.history.modes import ONLINE
 from guieval.journal import Journal
@@ -166,7 +167,13 @@ def _copy_screens(source: Path, out: Path, steps: Sequence[TrajectoryStep], reco
         if (outcome := read_outcome(sample.raw_response)) is not None and outcome.screenshot is not None
     ]
     names = {Path(name).name for name in (*(step.screenshot for step in steps), *last)}
-    found = [folder / name for name in sorted(names) if (folder / name).is_file() and not (folder / name).is_symlink()]
-    for path in found:
-        shutil.copyfile(path, out / SCREENS / path.name)
-    return len(found)
+    found = 0
+    for name in sorted(names):
+        try:
+            path = path_inside(folder, name)
+        except ValueError as error:
+            raise DataError(f"the screenshot {name[:200]!r} in {str(folder)!r} {error}") from None
+        if path.is_file():
+            shutil.copyfile(path, out / SCREENS / name)
+            found += 1
+    return found

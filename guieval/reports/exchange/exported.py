@@ -27,6 +27,9 @@ from guieval.scoring.matrix import judge_answers
 from guieval.scoring.recorded_run import recorded_answers
 from guieval.steps import StepKey, Usage
 
+MOST_OF_A_NAME = 50
+"""Characters of a text in a file name, which has up to four such parts in 255."""
+
 
 @dataclass(frozen=True)
 class ExportedFigure:
@@ -47,7 +50,7 @@ class ExportedFigure:
     @property
     def id(self) -> str:
         """The name as an identifier."""
-        return slug(self.name).replace("-", "_").lower()
+        return re.sub(r"[^\w.]+", "_", self.name, flags=re.ASCII).strip("_.").lower() or "unnamed"
 
 
 @dataclass(frozen=True)
@@ -159,7 +162,7 @@ def exported(directory: Path, protocol: str | None = None, dataset: str | None =
 
 def slug(text: str) -> str:
     """A text as part of a file name: letters, digits, dots and hyphens; texts that differ may have the same."""
-    return re.sub(r"[^\w.]+", "-", text, flags=re.ASCII).strip("-.") or "unnamed"
+    return re.sub(r"[^\w.]+", "-", text, flags=re.ASCII).strip("-.")[:MOST_OF_A_NAME] or "unnamed"
 
 
 def token_counts(responses: Iterable[Usage | None]) -> dict[str, int] | None:

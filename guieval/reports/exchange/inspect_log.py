@@ -17,7 +17,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from guieval.actions import Action, action_to_json
 from guieval.data.screenshots import Screenshot, read_screenshot
 from guieval.errors import ScreenshotError
-from guieval.reports.exchange.exported import Exported, ExportedFigure, token_counts
+from guieval.reports.exchange.exported import Exported, ExportedFigure, slug, token_counts
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun, OpenedStep, open_run
 from guieval.reports.trajectories.reading import Trajectory, read_online
 from guieval.steps import Sample, Usage, whole_text
@@ -41,8 +41,7 @@ def write(run: Exported, folder: Path, *, images: bool = False) -> list[Path]:
     Raises :class:`guieval.errors.UsageError` if the screenshots are demanded and the run's data cannot be opened.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    moment = run.manifest.created.replace(":", "-") or "undated"
-    path = folder / f"{moment}_{run.name}_{run.uuid}.eval"
+    path = folder / f"{slug(run.manifest.created)}_{run.name}_{run.uuid}.eval"
     shown = _shown(run) if images else None
     summaries: list[dict[str, Any]] = []
     usages: list[Usage | None] = []
