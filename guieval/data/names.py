@@ -26,7 +26,7 @@ def parts_inside(name: str) -> tuple[str, ...]:
         raise ValueError("leads out of its folder")
     parts = tuple(part for part in name.split("/") if part not in ("", "."))
     if not parts:
-        raise ValueError("is no name of a file")
+        raise ValueError("is no name of a file: it is empty")
     if len(name) > _LONGEST or max(len(os.fsencode(part)) for part in parts) > _LONGEST_PART:
         raise ValueError("is too long for the name of a file")
     return parts
