@@ -20,7 +20,7 @@ browser:
 # A user's script in a folder of its own: from inside the checkout, type checkers find the checkout's guieval.
 OUTSIDE = user=$$(mktemp -d) && cp tests/user_project/*.py $$user && cd $$user
 
-.PHONY: browser demo docs test test-ci test-all check check-ci check-full lint types types-all wheel pyright resolve image
+.PHONY: browser demo docs test test-ci test-all check check-ci check-full lint types types-all wheel pyright resolve lowest image
 .PHONY: test-formats test-vllm test-train test-trainers test-learning test-verl kills fuzz clean
 
 $(VENV)/.demo: pyproject.toml setup.py
@@ -111,6 +111,24 @@ resolve: $(VENV)/.demo
 		$(BIN)/uv pip compile --quiet --no-header --python-version $$version --extra all pyproject.toml --output-file build/all-$$version.txt \
 			&& echo "Python $$version: `grep -c == build/all-$$version.txt` packages" || exit 1; \
 	done
+
+# The core and the light extras in the lowest versions that pyproject.toml allows, installed and used: 600 MB in build/lowest. Heavy
+# extras are only resolved.
+LIGHT = $(addprefix --extra ,anthropic gemini hub openai pandas report)
+HEAVY = $(addprefix --extra ,baseline cluster train verl web)
+LOWEST = $(BIN)/uv pip compile --quiet --no-header --python-version 3.11 --resolution lowest-direct pyproject.toml
+USED = $(addprefix tests/,cli/test_help.py cli/test_cli.py cli/test_cli_patches.py cli/test_cli_score.py cli/test_cli_compare.py data/hub \
+	data/test_screenshots.py engines/apis engines/http/test_chat_answers.py online/servers/test_openenv.py parsing reports/exchange \
+	reports/opened reports/server reports/test_whole_cost.py)
+lowest: $(VENV)/.demo
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	mkdir -p build
+	$(LOWEST) $(LIGHT) --output-file build/lowest.txt
+	$(LOWEST) $(HEAVY) --output-file build/lowest-heavy.txt
+	test -x build/lowest/bin/python || $(PYTHON) -m venv build/lowest
+	$(BIN)/uv pip install --quiet --python build/lowest/bin/python -r build/lowest.txt hypothesis httpx jsonschema pytest
+	$(BIN)/uv pip install --quiet --python build/lowest/bin/python --no-deps --editable .
+	build/lowest/bin/python -m pytest -q -p no:cacheprovider --tier core $(USED)
 
 # The image with vLLM, and what it finds in itself.
 image:

@@ -30,6 +30,7 @@ from typing import Any
 
 from guieval.actions import Action, ActionSpace, Boxes, Click, Point, Press, Scroll, Stop, Type, path_direction
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.names import parts_inside
 from guieval.frames import PIXELS, Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
@@ -113,7 +114,10 @@ class AMEX(ABCBenchmark):
     def _clickable(self, image: str, size: Size) -> Boxes:
         if self._elements is None:
             return Boxes()
-        file = self.root / self._elements / f"{image.rsplit('.', 1)[0]}.json"
+        try:
+            file = (self.root / self._elements).joinpath(*parts_inside(f"{image.rsplit('.', 1)[0]}.json"))
+        except ValueError:  # the screenshot is refused when it is read
+            return Boxes()
         if not os.path.isfile(file):
             return Boxes()
         row = read_row(file)

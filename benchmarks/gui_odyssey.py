@@ -55,6 +55,7 @@ from guieval.actions import (
     path_direction,
 )
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
+from guieval.data.names import parts_inside
 from guieval.errors import DataError
 from guieval.frames import PER_1000
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
@@ -144,7 +145,10 @@ class GuiOdyssey(ABCBenchmark):
         return splits
 
     def _ref(self, name: str, split: str) -> EpisodeRef:
-        file = self._annotations / f"{name}.json"
+        try:
+            file = self._annotations.joinpath(*parts_inside(f"{name}.json"))
+        except ValueError as error:
+            raise DataError(f"{self._splits}: the episode {name[:200]!r} {error}") from None
         row = read_row(file)
         return EpisodeRef(EpisodeKey(self.name, "", name), len(step_rows(row.value("steps"), row.where)), file, split)
 

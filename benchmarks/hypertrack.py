@@ -33,6 +33,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -54,6 +55,7 @@ from guieval.actions import (
     path_direction,
 )
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
+from guieval.data.names import parts_inside
 from guieval.errors import DataError
 from guieval.frames import PER_1000, PIXELS, RELATIVE, Frame, Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
@@ -222,9 +224,11 @@ class HyperTrack(ABCBenchmark):
     def _screenshot(self, folder: Path, recorded: str) -> str:
         """The screenshot's path relative to ``root``: beside its annotation, if it is there under its last name or path."""
         name = recorded.replace("\\", "/").rpartition("/")[2]
-        for path in (folder / recorded, folder / name):
-            if os.path.isfile(path) and path.is_relative_to(self.root):
-                return path.relative_to(self.root).as_posix()
+        for given in (recorded, name):
+            with suppress(ValueError):  # reading refuses it
+                path = folder.joinpath(*parts_inside(given))
+                if os.path.isfile(path):
+                    return path.relative_to(self.root).as_posix()
         return self._images.relative(recorded)
 
     def _size(self, screenshot: str, fields: _Fields, about: _Fields) -> Size:

@@ -219,6 +219,11 @@ class Usage(BaseModel):
         """Whether a count is known."""
         return self.prompt_tokens is not None or self.completion_tokens is not None
 
+    @property
+    def whole(self) -> bool:
+        """Whether both counts are known."""
+        return self.prompt_tokens is not None and self.completion_tokens is not None
+
 
 OtherUsage: TypeAlias = Annotated[
     tuple[Usage, ...],
@@ -282,9 +287,15 @@ class Sample(BaseModel):
         return self.batch or (() if self.action is None else (self.action,))
 
     @property
+    def responses(self) -> tuple[Usage | None, ...]:
+        """The usage of every response that was received and paid for it, whether its server stated that or not."""
+        received = self.raw_response is not None or self.usage is not None
+        return (*((self.usage,) if received else ()), *self.other_usage)
+
+    @property
     def paid(self) -> Usage | None:
-        """The tokens of every response that was received for it; ``None`` where none states any."""
-        return total_usage((self.usage, *self.other_usage))
+        """The tokens of all its :attr:`responses`; ``None`` where none states any."""
+        return total_usage(self.responses)
 
     @property
     def answered(self) -> bool:
@@ -295,7 +306,7 @@ class Sample(BaseModel):
 class Patch(BaseModel):
     """Replaces a mismatched answer in the history: the reference action, with ``thought`` if one was generated.
 
-    ``usage`` is the token usage of the request for the thought.
+    ``usage`` is the token usage of the request for the thought, ``other_usage`` that of attempts at it that could not be used.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -303,6 +314,15 @@ class Patch(BaseModel):
     method: PatchedBy
     thought: str | None = None
     usage: Usage | None = None
+    other_usage: OtherUsage = ()
+
+    @property
+    def responses(self) -> tuple[Usage | None, ...]:
+        """The usage of every response of the policy to it; those of an auxiliary model (off-policy) have another price."""
+        if self.method != "on-policy":
+            return ()
+        received = self.thought is not None or self.usage is not None
+        return (*((self.usage,) if received else ()), *self.other_usage)
 
 
 class StepRecord(BaseModel):
@@ -333,6 +353,14 @@ class StepRecord(BaseModel):
     def sample(self) -> Sample:
         """The first sample, which step metrics use."""
         return self.samples[0]
+
+    @property
+    def billed(self) -> tuple[Sample, ...]:
+        """The samples, the first with the responses of the step's patch too: together they are what the step cost."""
+        if self.patch is None or not self.patch.responses:
+            return self.samples
+        others = (*self.sample.other_usage, *(usage or Usage() for usage in self.patch.responses))
+        return (self.sample.model_copy(update={"other_usage": others}), *self.samples[1:])
 
     @property
     def finished(self) -> bool:

@@ -37,6 +37,7 @@ TIERS: dict[str, tuple[tuple[str, ...], ...]] = {
             "test-formats",
             "pyright",
             "resolve",
+            "lowest",
         ),
     ),
 }

@@ -1,31 +1,48 @@
-"""Names in listings and archives that become paths: each leads to a file in the folder, or is refused."""
+"""The one check of names that become paths: each leads to a file in its folder, or is refused.
+
+Names come from listings, archives, annotations, run folders and servers. What no file of another system may be called (``CON``,
+a dot at the end) is allowed, since such a file lies in its folder too.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path, PurePosixPath
+import os
+from pathlib import Path, PureWindowsPath
+from unicodedata import category
 
 _LONGEST_PART = 255  # bytes; most file systems take no longer name
 _LONGEST = 1024
 
 
-def path_inside(folder: Path, name: str) -> Path:
-    """The path of ``name``, with ``/`` between its parts, in a folder.
+def parts_inside(name: str) -> tuple[str, ...]:
+    """The parts of a path below a folder, with ``/`` between them; links are not looked at.
 
-    Raises ``ValueError``, which completes "it holds X, which ...", for a name that leads out of the folder, also by a link that
-    lies in it, and for one that no file can have everywhere.
+    Raises ``ValueError``, which completes "X ...", for a name that leads out of the folder, also where ``\\`` or a drive letter
+    would, and for one that no file can have.
     """
-    parts = name.removesuffix("/").split("/")
-    if PurePosixPath(name).is_absolute() or ".." in parts or "\\" in name or ":" in parts[0]:
+    if not name.isprintable() and (bad := next((sign for sign in name if category(sign) in ("Cc", "Cs")), None)):
+        raise ValueError(f"is no name of a file: it holds {bad!r}")
+    if name.startswith("/") or PureWindowsPath(name).anchor or ".." in name.replace("\\", "/").split("/"):
         raise ValueError("leads out of its folder")
-    if not name.isprintable() or any(part in ("", ".") or part != part.strip() for part in parts):
-        raise ValueError("is no name of a file")
-    size = max(len(part.encode("utf-8", "replace")) for part in parts)
-    if size > _LONGEST_PART or len(name) > _LONGEST:
+    parts = tuple(part for part in name.split("/") if part not in ("", "."))
+    if not parts:
+        raise ValueError("is no name of a file: it is empty")
+    if len(name) > _LONGEST or max(len(os.fsencode(part)) for part in parts) > _LONGEST_PART:
         raise ValueError("is too long for the name of a file")
+    return parts
+
+
+def path_inside(folder: Path, name: str) -> Path:
+    """The path of ``name`` in a folder, without links.
+
+    Raises ``ValueError`` as :func:`parts_inside`, also for a link that lies in the folder and leads out of it.
+    """
+    parts = parts_inside(name)
     try:
-        inside = folder.joinpath(*parts).resolve().is_relative_to(folder.resolve())
-    except (OSError, RuntimeError):  # links in a circle
-        inside = False
-    if not inside:
+        base = folder.resolve()
+        path = base.joinpath(*parts).resolve()
+    except (OSError, RuntimeError):  # no permission, links in a circle
+        raise ValueError("cannot be followed") from None
+    if not path.is_relative_to(base):
         raise ValueError("leads out of its folder")
-    return folder.joinpath(*parts)
+    return path

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 
 from guieval.data.files import open_file, read_bytes
+from guieval.data.names import path_inside
 from guieval.errors import ScreenshotError
 from guieval.frames import Size
 
@@ -128,13 +129,13 @@ class Screenshot:
 def resolve(root: Path, relative: str) -> Path:
     """The file at ``relative`` inside ``root``; :class:`ScreenshotError` if it is outside or does not exist."""
     try:
-        base = root.resolve()
-        path = (base / relative).resolve()
+        path = path_inside(root, relative)
+    except ValueError as error:
+        raise ScreenshotError(f"the screenshot {relative[:200]!r} in {str(root)!r} {error}") from None
+    try:
         is_file = path.is_file()
-    except (OSError, ValueError, RuntimeError) as error:  # no permission, a NUL or 300 characters in a name, links in a circle
-        raise ScreenshotError(f"the screenshot path {relative!r} cannot be resolved: {error}") from None
-    if not path.is_relative_to(base):
-        raise ScreenshotError(f"the screenshot path {relative!r} leaves the data folder {str(root)!r}")
+    except OSError as error:  # no permission
+        raise ScreenshotError(f"the screenshot {str(path)!r} cannot be opened: {error.strerror}") from None
     if not is_file:
         raise ScreenshotError(f"the screenshot {str(path)!r} does not exist")
     return path

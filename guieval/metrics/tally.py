@@ -126,7 +126,7 @@ class RunTally:
         expressed = sample.action is not None and outcome.verdict in ("right", "wrong")
         labels = tuple(sorted(task.groups.items()))
         numbers = (outcome.distance, outcome.text_similarity, sample.seconds)
-        paid = [usage for one in record.samples if (usage := one.paid) is not None]
+        paid = [usage for one in record.billed if (usage := one.paid) is not None]
         values = (
             ENDS.index(outcome.verdict),
             measured and outcome.type_match,

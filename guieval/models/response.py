@@ -260,4 +260,7 @@ def _field(value: Any, name: str) -> Any:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except RecursionError:  # a model wrote it, so it is no failure of a server
+        return '"(nested too deeply)"'

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from guieval.data.episodes.format import EPISODES
 from guieval.data.episodes.write import episode_line
-from guieval.errors import UsageError
+from guieval.data.names import path_inside
+from guieval.errors import DataError, UsageError
 from guieval.online.trajectory import TrajectoryStep, last_attempts, read_outcome
 from guieval.steps import Episode, EpisodeKey, StepRecord, StepTaskModel
 
@@ -28,7 +29,7 @@ def record(runs: Mapping[Path, Sequence[StepRecord]], out: Path) -> Recorded:
     A step's reference is the action that was carried out; steps whose reply was not carried out are left out, since they
     changed nothing. Trajectories with several actions in a step are left out, since there is no screenshot between these. The
     conclusion of the reply, if any, is the step's low-level instruction. Raises :class:`UsageError` if ``out`` exists, or no
-    task was a success.
+    task was a success; :class:`DataError` for a screenshot that cannot be copied.
     """
     if out.exists():
         raise UsageError(f"{str(out)!r} exists; name a new folder")
@@ -47,10 +48,14 @@ def record(runs: Mapping[Path, Sequence[StepRecord]], out: Path) -> Recorded:
     with (out / EPISODES).open("wb") as stream:
         for key, (run, steps, groups) in sorted(best.items()):
             for step in steps:
-                target = out / step.screenshot
-                target.parent.mkdir(exist_ok=True)
-                if not target.exists():
-                    shutil.copyfile(run / step.screenshot, target)
+                try:
+                    source, target = (path_inside(folder, step.screenshot) for folder in (run, out))
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    if not target.exists():
+                        shutil.copyfile(source, target)
+                except (ValueError, OSError) as error:
+                    why = error if isinstance(error, ValueError) else f"cannot be copied: {error.strerror or error}"
+                    raise DataError(f"the screenshot {step.screenshot[:200]!r} of the run {str(run)!r} {why}") from None
             stream.write(episode_line(_episode(key, steps, groups)) + b"\n")
     return Recorded(len(best), sum(len(steps) for _, steps, _ in best.values()), len(tasks) - len(best))
 

@@ -69,6 +69,11 @@ class TrajectoryStep(BaseModel):
     seconds: float | None = None
 
     @property
+    def responses(self) -> tuple[Usage | None, ...]:
+        """The usage of every response that was received and paid for it, whether its server stated that or not."""
+        return (self.usage, *self.other_usage)
+
+    @property
     def actions(self) -> tuple[Action, ...]:
         """The actions of the reply in order; empty where it holds none."""
         return self.batch or (() if self.action is None else (self.action,))
@@ -111,7 +116,7 @@ class _Spent:
     def add(self, step: TrajectoryStep) -> None:
         self.key_removed |= step.key_removed
         self.seconds += step.seconds or 0.0
-        for usage in (step.usage, *step.other_usage):
+        for usage in step.responses:
             if usage is not None:
                 self.prompt_tokens += usage.prompt_tokens or 0
                 self.completion_tokens += usage.completion_tokens or 0

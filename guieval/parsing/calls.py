@@ -30,8 +30,7 @@ class Call:
 
 
 # bounded and not within a word: a model stuck in a loop writes words of many thousand letters
-_NAME = re.compile(r"(?<!\w)[A-Za-z_]\w{0,40}\Z")
-_OPENED = re.compile(r"\((?<=\w\()")  # most brackets of prose follow a space
+_NAMED = re.compile(r"(?<!\w)([A-Za-z_]\w{0,40})\(")
 _KEY = re.compile(r"[\s,]*([A-Za-z_]\w*)\s*=\s*")
 _CLOSE = re.compile(r"[\s,]*[)）]")
 _FIRST = re.compile(r"[\s`*-]*([A-Za-z_]\w{0,40})\(")
@@ -80,11 +79,8 @@ def first_call(text: str, names: Iterable[str]) -> Call:
 
 def _calls(text: str) -> Iterator[tuple[str, int]]:
     """Every name that a ``(`` follows, with the place of that bracket."""
-    for bracket in _OPENED.finditer(text):
-        opened = bracket.start()
-        name = _NAME.search(text[max(0, opened - 42) : opened])
-        if name is not None:
-            yield name[0], opened
+    for found in _NAMED.finditer(text):
+        yield found[1], found.end() - 1
 
 
 def _arguments(text: str, position: int) -> tuple[dict[str, str], int]:

@@ -17,6 +17,8 @@ _THINK_START = re.compile(r"\s*<think\w*>", re.IGNORECASE)
 _THINK_END = re.compile(r"</think\w*>", re.IGNORECASE)
 _TAG = re.compile(r"<(/?)think\w*>|<\|im_end\|>(?=\s*(?:\Z|<\|im_start\|>))", re.IGNORECASE)
 
+_BRACKET = re.compile(r"[{\[]")
+
 
 def split_reasoning(text: str, answer: str) -> tuple[str | None, str]:
     """The reasoning block in front of the answer, and the rest.
@@ -66,16 +68,18 @@ def first_round(text: str) -> str:
         if tag[1]:
             thinking, answer = False, tag.end()
         elif not thinking and _begins(text, start):
-            if any(text.find(bracket, answer, start) >= 0 for bracket in "{["):
+            if _BRACKET.search(text, answer, start):
                 return text[:start]
             thinking = True
     return text
 
 
 def _begins(text: str, start: int) -> bool:
+    if start == 0 or text[start - 1] in ">}])`\n":  # almost always
+        return True
     before = text[max(0, start - 9) : start]
-    last = before.rstrip()[-1:]
-    return "\n" in before[len(before.rstrip()) :] or last in (">", "}", "]", ")", "`") or not before
+    words = before.rstrip()
+    return "\n" in before[len(words) :] or words.endswith((">", "}", "]", ")", "`"))
 
 
 def closed_thought(text: str, answer: str) -> tuple[str | None, str]:

@@ -44,7 +44,7 @@ def recorded_answers(
 
     def answers(evaluator: ActionEvaluator) -> Iterator[tuple[StepTaskModel, tuple[Sample, ...]]]:
         for record in records:
-            task, samples = record.task, record.samples
+            task, samples = record.task, record.billed
             if overlay is not None and (changed := overlay.apply(task)) is not task:
                 overlaid.add(task.key)
                 task = changed

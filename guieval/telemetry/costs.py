@@ -7,7 +7,7 @@ cached prompts are not subtracted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from importlib import import_module
@@ -18,10 +18,17 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from guieval.data.files import read_text
 from guieval.errors import UsageError, first_problem
-from guieval.steps import StepRecord, Usage
+from guieval.steps import Patch, Sample, StepRecord, Usage
 
 UNREPORTED_LIMIT = 10
 """Number of answers without token counts after which a budget cannot be enforced."""
+
+
+def _new(record: StepRecord) -> Iterator[Sample | Patch]:
+    """What of a record was paid for and is in no earlier record of the step."""
+    yield from (sample for number, sample in enumerate(record.samples) if number not in record.earlier)
+    if record.patch is not None and record.patch.responses:
+        yield record.patch
 
 
 @dataclass
@@ -40,18 +47,15 @@ class Tokens:
 
     def add(self, record: StepRecord) -> None:
         """Add the responses of a record, except those that were counted with an earlier record of the step."""
-        new = [sample for number, sample in enumerate(record.samples) if number not in record.earlier]
-        usages = [sample.usage for sample in new if sample.raw_response is not None or sample.usage is not None]
-        if record.patch is not None and record.patch.method == "on-policy" and record.patch.usage is not None:
-            usages.append(record.patch.usage)  # tokens of an auxiliary model (off-policy) have another price
-        for usage in usages:
-            self.count(usage)
-        self.add_others(record)
+        for part in _new(record):
+            for usage in part.responses:
+                self.count(usage)
+            self.others += len(part.other_usage)
 
     def add_others(self, record: StepRecord) -> None:
         """Add only the responses of a record that are beside its answers."""
-        for number, sample in enumerate(record.samples):
-            for usage in sample.other_usage if number not in record.earlier else ():
+        for part in _new(record):
+            for usage in part.other_usage:
                 self.count_other(usage)
 
     def count_other(self, usage: Usage) -> None:

@@ -92,10 +92,11 @@ def test_every_file_is_opened_by_the_one_opener() -> None:
             "../x",
             "a/../../x",
             "/x",
-            "a//x",
             "",
             ".",
-            "a/./x",
+            "/",
+            "\\x",
+            "\ud800",
             "a\\..\\x",
             "C:/x",
             "a\0b",
@@ -103,19 +104,20 @@ def test_every_file_is_opened_by_the_one_opener() -> None:
             "n" * 256,
             "a/" * 600 + "x",
         ),
-        *(" a", "a /b", "link/x", "circle/x"),
+        *("link/x", "circle/x"),
     ],
 )
 def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "link").symlink_to(tmp_path)
     (tmp_path / "in" / "circle").symlink_to("circle")
-    with pytest.raises(ValueError, match=r"leads out of its folder|no name of a file|too long"):
+    with pytest.raises(ValueError, match=r"leads out of its folder|no name of a file|too long|cannot be followed"):
         path_inside(tmp_path / "in", name)
 
 
 def test_other_names_are_paths(tmp_path: Path) -> None:
-    for name in ("x", "a/b.png", "ä ö/..x", "a:b/c:d"[2:], "folder/"):
+    """Screenshots of a Mac have a narrow no-break space in their names, and unpacked archives a backslash."""
+    for name in ("x", "a/b.png", "ä ö/..x", "b/c:d", "folder/", "./a//b", " a", "at 10.00\u202fAM.png", "a\\b", "CON", "x."):
         assert path_inside(tmp_path, name) == tmp_path / name
 
 

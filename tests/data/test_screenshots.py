@@ -88,7 +88,7 @@ def test_a_path_that_leaves_the_folder_is_refused(tmp_path: Path, path: str) -> 
     (tmp_path / "secret.png").write_bytes(drawn())
     (root / "images" / "out").symlink_to(tmp_path)
     (root / "link.png").symlink_to(tmp_path / "secret.png")
-    with pytest.raises(ScreenshotError, match="leaves the data folder"):
+    with pytest.raises(ScreenshotError, match="leads out of its folder"):
         read_screenshot(root, path, (40, 60))
 
 
@@ -101,7 +101,7 @@ def test_a_link_that_stays_inside_is_followed(root: Path) -> None:
 
 @every_row("path", ["images/none.png", "images", ""])
 def test_a_missing_file_is_named(root: Path, path: str) -> None:
-    with pytest.raises(ScreenshotError, match="does not exist"):
+    with pytest.raises(ScreenshotError, match=r"does not exist|is empty"):
         read_screenshot(root, path, (40, 60))
 
 

@@ -18,13 +18,18 @@ import pytest
 from guieval.actions import Boxes
 from guieval.data.typed_rows import Row
 from guieval.errors import DataError
+from guieval.evaluation import ActionEvaluator
+from guieval.models.response import Call
+from guieval.models.scored_response import read_response
 from guieval.registry import benchmarks, load_benchmark
 from guieval.scoring.predictions import read_predictions
+from guieval.testing.mock_server.native import answer_body
 from tests.conftest import REPOSITORY
 from tests.rows import every_row
 
 from . import engine, mutations
 from .engine import Target, Wrong, run
+from .native_answers import NativeAnswers
 
 
 def test_a_field_whose_name_has_a_line_break_is_named_on_one_line(tmp_path: Path) -> None:
@@ -119,3 +124,21 @@ def test_one_command_repeats_cases_and_prints_their_seeds() -> None:
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("replies: 2 cases, seeds 41 to 42") and done.stdout.endswith("0 failed\n")
+
+
+@every_row("way", range(3))
+def test_a_look_that_no_json_can_hold_is_the_models_answer(way: int, tmp_path: Path) -> None:
+    """A server's JSON can be read at depths at which it can no longer be written, and NaN cannot be sent back at all."""
+    target = NativeAnswers(tmp_path, None)
+    try:
+        asked = target._ways[way]
+        body = answer_body(asked.api, Call("zoom", {"region": "DEEP"}).written, asked.fields, 0).decode()
+        mark = r"\"DEEP\"" if r"\"DEEP\"" in body else '"DEEP"'
+        deep = {f"{depth} levels": "[" * depth + "]" * depth for depth in (100, 500, *range(900, 1000, 3), 100_000)}
+        for what, value in {**deep, "NaN": "[NaN, 0, 10, 10]", "infinity": "[1e999, 0, 10, 10]"}.items():
+            target._answers = [body.replace(mark, value).encode()]
+            response = target._loop.run_until_complete(asked.engine.generate(asked.request))
+            sample = read_response(asked.model, ActionEvaluator("guievalkit"), asked.request.task, response)
+            assert sample.outcome.verdict == "unparseable", what
+    finally:
+        target.close()

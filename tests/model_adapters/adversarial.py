@@ -30,7 +30,7 @@ _ALONE = (
     *("[]", "()", "{{", "'a'", "a'a", "', ", "',a", "\\'", "\\\\", "\\u", "CLICK <point>[[1,2]]</point>"),
     *("(?:\\[\\s*)?\\{\\s*[\\\"']", '{"a":', '{"a": "', "{'a': '\\'", "1+", "''", "```json", "enum['", "<|begin_of_box|>"),
     *("Click(box=(", "Type(content='a", "<conclusion>", '\\"', '"POINT"：[1，2]，', "tap(", "text(1,2,"),
-    *("<think></think>", '{"point_2d": [', "```json\n[", '{"name": "', '{"action": ', "[1, "),
+    *("<think></think>", "(1,2", '{"point_2d": [', "```json\n[", '{"name": "', '{"action": ', "[1, "),
     *("[{'action': 'type', 'point': [1, 2], 'input_text': 'a", "\n{'action': "),
     *("{'action': 'type', 'point': [1, 2], 'input_text': 'it's', ", "Action: ", "Memory: x\n", "\n- Wait("),
     *('{"thought":"a" ', "call_api(a, ", "{\n<think>x", "\n<|im_end|>"),

@@ -18,7 +18,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import psutil
@@ -31,6 +31,7 @@ from guieval.data.episodes.index import EpisodeIndex, line_head
 from guieval.data.episodes.read import EpisodesFolder
 from guieval.data.episodes.write import episode_line
 from guieval.data.files import open_descriptor, open_file, read_bytes
+from guieval.data.names import path_inside
 from guieval.data.screenshots import probe
 from guieval.errors import DataError, JournalError, ScreenshotError, UsageError
 from guieval.steps import EpisodeKey, StepTaskModel, whole_text
@@ -261,9 +262,12 @@ class _Writer:
         self.added += 1
 
     def _add_screenshot(self, released: ReleasedEpisode, path: str, step: StepTaskModel) -> None:
-        parts = PurePosixPath(path).parts
-        if not parts or ".." in parts or path.startswith("/") or parts[0] in OWN_NAMES:
-            raise DataError(f"step {step.key}, field screenshot: {path!r} cannot be the path of a file below the folder")
+        try:
+            target = path_inside(self._out, path)
+        except ValueError as error:
+            raise DataError(f"step {step.key}, field screenshot: {path[:200]!r} {error}") from None
+        if target.relative_to(self._out.resolve()).parts[0] in OWN_NAMES:
+            raise DataError(f"step {step.key}, field screenshot: {path!r} is the name of a file of the folder's own")
         if path not in released.screenshots:
             raise DataError(f"step {step.key}, field screenshot: the release gives no image for {path!r}")
         try:
@@ -276,7 +280,6 @@ class _Writer:
             raise DataError(f"step {step.key}: the screenshot {path!r} {error}") from None
         if other := found.other_size(step.screenshot_size):
             raise DataError(f"step {step.key}: the screenshot {path!r} {other}")
-        target = self._out / path
         if target.is_file():
             if read_bytes(target) != data:
                 raise DataError(f"step {step.key}: the release has two different images for {path!r}")

@@ -49,9 +49,8 @@ class Offer:
 
         Raises :class:`DataError` for a name in the hub's list that leads out of the folder.
         """
-        for name in self.files:
-            _checked(folder, name, self.place)
-        there = {name for name, size in self.files.items() if (path := folder / name).is_file() and path.stat().st_size == size}
+        paths = {name: _checked(folder, name, self.place) for name in self.files}
+        there = {name for name, path in paths.items() if path.is_file() and path.stat().st_size == self.files[name]}
         return sum(size for name, size in self.files.items() if name not in there)
 
 
@@ -140,7 +139,7 @@ def get(offer: Offer, folder: Path) -> None:
         )
     for name in offer.download.unpack:
         if name in offer.files:
-            unpack(folder / name)
+            unpack(_checked(folder, name, offer.place))
 
 
 def unpack(archive: Path) -> None:

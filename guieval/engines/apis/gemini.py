@@ -13,6 +13,7 @@ from guieval.data.screenshots import Screenshot
 from guieval.engines.apis.native import (
     Conversation,
     NativeAPI,
+    TooDeep,
     Turn,
     Unanswered,
     media_type,
@@ -87,7 +88,9 @@ class Gemini(NativeAPI):
             response = error.response
             headers = {**_asked_wait(error.details), **(getattr(response, "headers", None) or {})}
             raise Unanswered(error.code, headers, (error.message or "").encode()) from None
-        except (TypeError, AttributeError, LookupError, RecursionError) as error:  # the SDK reads what it expects unchecked
+        except RecursionError:
+            raise TooDeep from None
+        except (TypeError, AttributeError, LookupError) as error:  # the SDK reads what it expects unchecked
             raise ValueError(f"{type(error).__name__}: {error}") from error
         return _turn(answer)
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
-from guieval.engines.apis.native import Connection, Conversation, NativeAPI, Turn, Unanswered
+from guieval.engines.apis.native import Connection, Conversation, NativeAPI, TooDeep, Turn, Unanswered
 from guieval.engines.http.chat_answers import TryAgain, whole_response
 from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
 from guieval.engines.http.image_references import Refusal
@@ -90,7 +90,7 @@ class HostedEngine(OpenAIEngine):
         conversation = replace(body, turns=list(body.turns))  # a try that fails begins again
         while True:
             turns.append(await self._turn(server, conversation, name))
-            if not turns[-1].only_looks or len(turns) > conversation.looks:
+            if not turns[-1].only_looks or len(turns) > conversation.looks or not turns[-1].can_be_sent:
                 break
             looked = turns[-1].response.usage or Usage()
             request.bill.add(looked)
@@ -123,6 +123,9 @@ class HostedEngine(OpenAIEngine):
         except Unanswered as problem:
             self._patience.answered(server, by_gateway=problem.status in (502, 503, 504))
             raise self._refusal(server.url, problem.status, problem.headers, problem.data) from None
+        except TooDeep:
+            body = self._bodies.get(name, b"")
+            turn = Turn(Response(body.decode("utf-8", "replace"), usage=usage_in(body)), None)
         except ValueError as problem:
             raise TryAgain(f"{server.url} sent an answer that cannot be read: {problem}") from None
         self._patience.answered(server, by_gateway=False)

@@ -7,6 +7,7 @@ written into one reply in their order, so a journal shows how often the model lo
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,8 @@ from guieval.models.response import Call
 from guieval.models.sampling import SamplingSettings
 
 NO_POINTER = "The position of the pointer is not known."
+_SPARE = 200
+"""Levels of nesting that are left for the SDK, which writes the JSON in functions of its own."""
 _FURTHEST = 1e9  # pixels; JSON may hold integers that no float can
 UNKNOWN_HERE = "This is not known here; act on what the screenshot shows."
 
@@ -32,6 +35,13 @@ class Unanswered(Exception):
         self.status = status
         self.headers = headers
         self.data = data
+
+
+class TooDeep(ValueError):
+    """An answer whose JSON is nested too deeply to be read. So deep are only a call's arguments, which the model writes."""
+
+    def __init__(self) -> None:
+        super().__init__("its JSON is nested too deeply")
 
 
 @dataclass(frozen=True)
@@ -52,6 +62,18 @@ class Turn:
     def only_looks(self) -> bool:
         """Whether all calls only look."""
         return bool(self.response.calls) and all(map(looked, self.response.calls))
+
+    @property
+    def can_be_sent(self) -> bool:
+        """Whether the API can be sent it back. JSON that can be read may hold NaN, or be nested too deeply to be written."""
+        content: Any = [call.arguments for call in self.response.calls]
+        for _ in range(_SPARE):
+            content = [content]
+        try:
+            json.dumps(content, allow_nan=False)
+        except (ValueError, RecursionError):
+            return False
+        return True
 
 
 def looked(call: Call) -> str | None:

@@ -6,7 +6,7 @@ import json
 from inspect import signature
 from typing import Any
 
-from guieval.engines.apis.native import Unanswered
+from guieval.engines.apis.native import TooDeep, Unanswered
 
 
 async def raw_answer(sdk: Any, resource: Any, fields: dict[str, Any], name: str) -> dict[str, Any]:
@@ -29,7 +29,7 @@ async def raw_answer(sdk: Any, resource: Any, fields: dict[str, Any], name: str)
     try:
         answer = json.loads(response.http_response.content)
     except RecursionError:
-        raise ValueError("its JSON is nested too deeply") from None
+        raise TooDeep from None
     if not isinstance(answer, dict):
         raise ValueError(f"it is a JSON {type(answer).__name__}, not an object")
     return answer

@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple
 
 from guieval.actions import ExecutableAction, Stop
 from guieval.data.files import read_bytes, read_text
+from guieval.data.names import parts_inside
 from guieval.errors import EnvironmentFailure, UsageError, nearest, one_line
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
 from guieval.online.pages.browser import Browser, require_playwright
@@ -117,7 +118,7 @@ class WebArenaInfinity(ABCEnvironment):
             file = self.folder / app / f"{self.kind}-tasks.json"
             try:
                 for row in json.loads(read_text(file)):
-                    verifier = file.parent / row["verify"]
+                    verifier = file.parent.joinpath(*parts_inside(row["verify"]))
                     task = _Task(app, row["id"], " ".join(row["instruction"].split()), row.get("difficulty", ""), verifier)
                     tasks[app, task.id] = task
             except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:

@@ -84,8 +84,9 @@ class OpenEnv(ABCEnvironment):
         if not isinstance(fields, dict):
             raise service.wrong("/schema", schema, "the schemas of an OpenEnv server")
         known = fields.get("properties", {"type": {}})  # a union of actions has no properties of its own
-        if not {"action_str", "type"} & set(known):
-            raise service.wrong("/schema", list(known), "actions with the field 'type' (unified) or 'action_str' (BrowserGym)")
+        if not isinstance(known, dict) or not {"action_str", "type"} & set(known):
+            named = list(known) if isinstance(known, dict) else known
+            raise service.wrong("/schema", named, "actions with the field 'type' (unified) or 'action_str' (BrowserGym)")
         actions: ActionFormat = "browsergym" if "action_str" in known else "unified"
         name, version = (about.get(key) for key in ("name", "version")) if isinstance(about, dict) else (None, None)
         listed = await self._listed(service)

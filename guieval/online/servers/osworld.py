@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from guieval.actions import ExecutableAction, Stop, Wait
 from guieval.data.files import read_bytes
+from guieval.data.names import parts_inside
 from guieval.errors import EnvironmentFailure, UsageError, nearest, one_line
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
 from guieval.online.servers.foreign_screenshots import checked_screenshot
@@ -134,7 +135,11 @@ class OSWorld(ABCEnvironment):
         found = {}
         for domain, names in listed.items():
             for name in names:
-                config = _read(self.examples / "examples" / domain / f"{name}.json")
+                try:
+                    path = (self.examples / "examples").joinpath(*parts_inside(f"{domain}/{name}.json"))
+                except ValueError as error:
+                    raise UsageError(f"{str(file)!r} lists the task {f'{domain}/{name}'[:200]!r}, which {error}") from None
+                config = _read(path)
                 missing = next((field for field in ("instruction", "evaluator") if not config.content.get(field)), None)
                 if missing or not isinstance(config.content["instruction"], str):
                     raise UsageError(f"{str(config.path)!r} has no {missing or 'text as instruction'}")

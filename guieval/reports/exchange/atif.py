@@ -15,19 +15,23 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from guieval.data.names import path_inside
 from guieval.errors import UsageError
-from guieval.reports.exchange.exported import Exported, slug
+from guieval.reports.exchange.exported import Exported, slug, token_counts
 from guieval.reports.opened import OpenedOnlineRun
 from guieval.reports.trajectories.reading import OnlineTrajectories, Trajectory, read_online
-from guieval.steps import EpisodeKey, StepRecord
+from guieval.steps import EpisodeKey, StepRecord, total_usage
 
 ENDING = ".trajectory.json"
 RUN = "run"
 MOST_SAMPLES = 100_000
 """Limit of a task's repetitions; a file with more is damaged."""
 IMAGES = "images"
-ELSEWHERE = {"key", "sample", "goal", "raw_response", "reasoning", "action", "batch", "usage"}
-"""The fields of a recorded step that have a place in the format; the rest is in ``extra``."""
+ELSEWHERE = {"key", "sample", "goal", "raw_response", "reasoning", "action", "batch"}
+"""The fields of a recorded step that have a place in the format; the rest is in ``extra``.
+
+``usage`` is in ``extra`` too if the step has more responses: its metrics are those of all.
+"""
 
 
 class _Part(BaseModel):
@@ -71,7 +75,7 @@ class Observation(_Part):
 
 
 class Metrics(_Part):
-    """Tokens of a request."""
+    """Tokens of all ``llm_call_count`` responses of a step."""
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
@@ -166,8 +170,8 @@ def _with_records(trajectories: OnlineTrajectories) -> Iterator[tuple[int, Traje
 
 def _file_name(each: Trajectory) -> str:
     task = "-".join(filter(None, each.key[1:]))
-    digest = "" if slug(task) == task and len(task) <= 100 else f"-{sha256(task.encode('utf-8', 'replace')).hexdigest()[:8]}"
-    return f"{slug(task)[:100]}{digest}-{each.repetition}"
+    digest = "" if slug(task) == task else f"-{sha256(task.encode('utf-8', 'replace')).hexdigest()[:8]}"
+    return f"{slug(task)}{digest}-{each.repetition}"
 
 
 def _document(run: Exported, each: Trajectory, record: StepRecord | None, place: int, images: bool) -> Document:
@@ -232,9 +236,9 @@ def _step(each: Trajectory, place: int, images: bool) -> Step:
         reasoning_content=step.reasoning,
         tool_calls=calls or None,
         observation=_observation(each, place, calls, images),
-        metrics=None if step.usage is None else Metrics(**step.usage.model_dump()),
-        llm_call_count=1,
-        extra=step.model_dump(mode="json", exclude=ELSEWHERE, exclude_none=True),
+        metrics=None if (paid := total_usage(step.responses)) is None else Metrics(**paid.model_dump()),
+        llm_call_count=len(step.responses),
+        extra=step.model_dump(mode="json", exclude=ELSEWHERE if step.other_usage else {*ELSEWHERE, "usage"}, exclude_none=True),
     )
 
 
@@ -249,14 +253,9 @@ def _observation(each: Trajectory, place: int, calls: tuple[ToolCall, ...], imag
 
 
 def _totals(each: Trajectory, steps: int) -> FinalMetrics:
-    usages = [step.usage for step in each.steps]
-
-    def total(name: str) -> int | None:
-        counts = [count for usage in usages if usage is not None and (count := getattr(usage, name)) is not None]
-        return sum(counts) if len(counts) == len(usages) else None
-
+    counts = token_counts([usage for step in each.steps for usage in step.responses]) or {}
     return FinalMetrics(
-        total_prompt_tokens=total("prompt_tokens"), total_completion_tokens=total("completion_tokens"), total_steps=steps
+        total_prompt_tokens=counts.get("input_tokens"), total_completion_tokens=counts.get("output_tokens"), total_steps=steps
     )
 
 
@@ -268,11 +267,12 @@ def _screens(each: Trajectory) -> Iterator[str]:
 
 def _copied(directory: Path, folder: Path, each: Trajectory) -> Iterator[Path]:
     (folder / IMAGES).mkdir(exist_ok=True)
-    root = directory.resolve()
     for name in dict.fromkeys(_screens(each)):
-        source, target = (root / name).resolve(), folder / IMAGES / Path(name).name
-        if not source.is_relative_to(root):
-            raise UsageError(f"the screenshot {name!r} lies outside of the run {str(directory)!r}")
+        try:
+            source = path_inside(directory, name)
+        except ValueError as error:
+            raise UsageError(f"the screenshot {name[:200]!r} of the run {str(directory)!r} {error}") from None
+        target = folder / IMAGES / Path(name).name
         if source.is_file() and not target.exists():
             shutil.copyfile(source, target)
             yield target

@@ -5,14 +5,16 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from guieval.actions import action_from_json
 from guieval.data.files import read_bytes
+from guieval.data.names import path_inside
 from guieval.errors import DataError, UsageError, first_problem
 from guieval.history.modes import ONLINE
 from guieval.journal import Journal
@@ -136,7 +138,9 @@ def _text(step: Step) -> str:
 
 def _step(step: Step, key: EpisodeKey, repetition: int, goal: str) -> TrajectoryStep:
     actions = [action_from_json({"type": call.function_name, **call.arguments}) for call in step.tool_calls or ()]
-    extra = {name: value for name, value in (step.extra or {}).items() if name not in ELSEWHERE}
+    extra: dict[str, Any] = {name: value for name, value in (step.extra or {}).items() if name not in ELSEWHERE}
+    if step.metrics is not None and "other_usage" not in extra:
+        extra["usage"] = step.metrics.model_dump()
     return TrajectoryStep.model_validate(
         {
             **extra,
@@ -148,7 +152,6 @@ def _step(step: Step, key: EpisodeKey, repetition: int, goal: str) -> Trajectory
             "reasoning": step.reasoning_content,
             "action": actions[0] if actions else None,
             "batch": tuple(actions) if len(actions) > 1 else (),
-            "usage": None if step.metrics is None else step.metrics.model_dump(),
         }
     )
 
@@ -165,7 +168,10 @@ def _copy_screens(source: Path, out: Path, steps: Sequence[TrajectoryStep], reco
         if (outcome := read_outcome(sample.raw_response)) is not None and outcome.screenshot is not None
     ]
     names = {Path(name).name for name in (*(step.screenshot for step in steps), *last)}
-    found = [folder / name for name in sorted(names) if (folder / name).is_file() and not (folder / name).is_symlink()]
-    for path in found:
-        shutil.copyfile(path, out / SCREENS / path.name)
-    return len(found)
+    found = 0
+    for name in sorted(names):
+        with suppress(ValueError):  # it is missing from the run
+            if (path := path_inside(folder, name)).is_file():
+                shutil.copyfile(path, out / SCREENS / name)
+                found += 1
+    return found

@@ -197,7 +197,7 @@ def _compared(raw: str, reference: list[str]) -> dict[str, Any]:
 
 def _step_row(step: OpenedStep, run: Exported) -> dict[str, Any]:
     task, outcome = step.task, step.outcomes[0]
-    samples = step.record.samples if step.record is not None else ()
+    samples = step.record.billed if step.record is not None else ()
     reference = [action_to_json(action) for action in (task.action, *task.alternatives)]
     raw = task.instruction if task.low_level_instruction is None else f"{task.instruction}\n{task.low_level_instruction}"
     metadata = {
@@ -224,7 +224,7 @@ def _step_row(step: OpenedStep, run: Exported) -> dict[str, Any]:
         "messages": None,
         "answer_attribution": list(_attribution(samples[0], run.manifest.model.adapter or "unknown")),
         "evaluation": {"score": float(outcome.exact_match), "is_correct": outcome.exact_match, "num_turns": 1},
-        "token_usage": token_counts(samples[0].usage),
+        "token_usage": token_counts([usage for sample in samples for usage in sample.responses]),
         "performance": _latency(samples[0].seconds),
         "error": _failure(samples[0]),
         "metadata": metadata,
@@ -269,11 +269,6 @@ def _trajectory_row(each: Trajectory) -> dict[str, Any]:
                 "tool_calls": made or None,
             }
         )
-    usages = [step.usage for step in each.steps if step.usage is not None]
-    known = [usage for usage in map(token_counts, usages) if usage is not None]
-    total = (
-        {name: sum(usage[name] for usage in known) for name in known[0]} if known and len(known) == len(each.steps) else None
-    )
     score = each.outcome.score
     return {
         "sample_id": f"{each.key}, repetition {each.repetition}",
@@ -288,7 +283,7 @@ def _trajectory_row(each: Trajectory) -> dict[str, Any]:
             "num_turns": len(messages),
             "tool_calls_count": calls,
         },
-        "token_usage": total,
+        "token_usage": token_counts(each.responses),
         "performance": _latency(sum(step.seconds or 0.0 for step in each.steps)),
         "metadata": {
             "ended": each.ended,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -27,6 +27,9 @@ from guieval.scoring.matrix import judge_answers
 from guieval.scoring.recorded_run import recorded_answers
 from guieval.steps import StepKey, Usage
 
+MOST_OF_A_NAME = 50
+"""Characters of a text in a file name, which has up to four such parts in 255."""
+
 
 @dataclass(frozen=True)
 class ExportedFigure:
@@ -47,7 +50,7 @@ class ExportedFigure:
     @property
     def id(self) -> str:
         """The name as an identifier."""
-        return slug(self.name).replace("-", "_").lower()
+        return re.sub(r"[^\w.]+", "_", self.name, flags=re.ASCII).strip("_.").lower() or "unnamed"
 
 
 @dataclass(frozen=True)
@@ -159,15 +162,23 @@ def exported(directory: Path, protocol: str | None = None, dataset: str | None =
 
 def slug(text: str) -> str:
     """A text as part of a file name: letters, digits, dots and hyphens; texts that differ may have the same."""
-    return re.sub(r"[^\w.]+", "-", text, flags=re.ASCII).strip("-.") or "unnamed"
+    return re.sub(r"[^\w.]+", "-", text, flags=re.ASCII).strip("-.")[:MOST_OF_A_NAME] or "unnamed"
 
 
-def token_counts(usage: Usage | None) -> dict[str, int] | None:
-    """Tokens of a request as Every Eval Ever and Inspect name them; ``None`` unless both counts are known."""
-    if usage is None or usage.prompt_tokens is None or usage.completion_tokens is None:
+def token_counts(responses: Iterable[Usage | None]) -> dict[str, int] | None:
+    """The tokens of responses as Every Eval Ever and Inspect name them; ``None`` without any, or if those of one are unknown.
+
+    These formats cannot say that a part of a sum is missing.
+    """
+    given, made = [], []
+    for usage in responses:
+        if usage is None or usage.prompt_tokens is None or usage.completion_tokens is None:
+            return None
+        given.append(usage.prompt_tokens)
+        made.append(usage.completion_tokens)
+    if not given:
         return None
-    given, made = usage.prompt_tokens, usage.completion_tokens
-    return {"input_tokens": given, "output_tokens": made, "total_tokens": given + made}
+    return {"input_tokens": sum(given), "output_tokens": sum(made), "total_tokens": sum(given) + sum(made)}
 
 
 _KINDS = {"progress": "progress", "success": "success_rate", "score": "score"}

@@ -11,13 +11,13 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from guieval.actions import Action, action_to_json
 from guieval.data.screenshots import Screenshot, read_screenshot
 from guieval.errors import ScreenshotError
-from guieval.reports.exchange.exported import Exported, ExportedFigure, token_counts
+from guieval.reports.exchange.exported import Exported, ExportedFigure, slug, token_counts
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun, OpenedStep, open_run
 from guieval.reports.trajectories.reading import Trajectory, read_online
 from guieval.steps import Sample, Usage, whole_text
@@ -29,6 +29,8 @@ _MOST_LISTED = 1024
 """Characters of a text that the list of samples repeats."""
 _ATTACHED = "attachment://"
 
+Responses: TypeAlias = Sequence[Usage | None]
+"""What each response used; ``None`` where its server did not say."""
 Shown = Callable[[str, tuple[int, int]], Screenshot]
 """The screenshot at a path, of a size in pixels; :class:`ScreenshotError` if it cannot be read."""
 
@@ -39,17 +41,16 @@ def write(run: Exported, folder: Path, *, images: bool = False) -> list[Path]:
     Raises :class:`guieval.errors.UsageError` if the screenshots are demanded and the run's data cannot be opened.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    moment = run.manifest.created.replace(":", "-") or "undated"
-    path = folder / f"{moment}_{run.name}_{run.uuid}.eval"
+    path = folder / f"{slug(run.manifest.created)}_{run.name}_{run.uuid}.eval"
     shown = _shown(run) if images else None
     summaries: list[dict[str, Any]] = []
     usages: list[Usage | None] = []
     with ZipFile(path, "w", ZIP_DEFLATED) as archive:
         _add(archive, "_journal/start.json", {"version": VERSION, "eval": _spec(run), "plan": {}})
-        for values, usage in _samples(run, shown):
+        for values, responses in _samples(run, shown):
             _add(archive, f"samples/{values['id']}_epoch_{values['epoch']}.json", values)
             summaries.append(_summary(values))
-            usages.append(usage)
+            usages += responses
         _add(archive, "summaries.json", summaries)
         _add(archive, "header.json", _header(run, summaries, usages))
     return [path]
@@ -93,7 +94,7 @@ def _header(run: Exported, summaries: Sequence[Mapping[str, Any]], usages: Seque
             ],
             "headline": {"scorer": run.protocol.name, "metric": run.headline.name},
         },
-        "stats": {"started_at": run.manifest.created, "completed_at": "", "model_usage": _used(run, _total(usages))},
+        "stats": {"started_at": run.manifest.created, "completed_at": "", "model_usage": _used(run, usages)},
     }
 
 
@@ -123,17 +124,16 @@ def _metric(figure: ExportedFigure) -> dict[str, Any]:
     return {"name": figure.name, "value": figure.value, "params": values, "metadata": {"description": figure.description}}
 
 
-def _samples(run: Exported, shown: Shown | None) -> Iterator[tuple[dict[str, Any], Usage | None]]:
+def _samples(run: Exported, shown: Shown | None) -> Iterator[tuple[dict[str, Any], Responses]]:
     if isinstance(run.run, OpenedRun):
         for step in run.run.walk(run.protocol.name):
             if step.record is not None and step.verdict != "not_reached":
-                for place, sample in enumerate(step.record.samples):
-                    yield _step_sample(run, step, place, _Content(shown)), sample.usage
+                for place, sample in enumerate(step.record.billed):
+                    yield _step_sample(run, step, place, sample, _Content(shown)), sample.responses
     elif isinstance(run.run, OpenedOnlineRun):
         for trajectory in read_online(run.run.directory):
             if trajectory.steps or trajectory.failure is not None:
-                usages = [step.usage for step in trajectory.steps]
-                yield _trajectory_sample(run, trajectory, _Content(shown)), _total(usages)
+                yield _trajectory_sample(run, trajectory, _Content(shown)), trajectory.responses
 
 
 class _Content:
@@ -157,10 +157,8 @@ class _Content:
         return [*words, {"type": "image", "image": _ATTACHED + name}]
 
 
-def _step_sample(run: Exported, step: OpenedStep, place: int, content: _Content) -> dict[str, Any]:
+def _step_sample(run: Exported, step: OpenedStep, place: int, sample: Sample, content: _Content) -> dict[str, Any]:
     task, outcome = step.task, step.outcomes[place]
-    assert step.record is not None
-    sample = step.record.samples[place]
     words = "\n".join(filter(None, (task.instruction, task.low_level_instruction)))
     asked = _message(f"{step.key} {step.index} 0", "user", content.screen(words, task.screenshot, task.screenshot_size))
     metadata = {
@@ -180,7 +178,7 @@ def _step_sample(run: Exported, step: OpenedStep, place: int, content: _Content)
         "target": [action_to_json(action) for action in (task.action, *task.alternatives)],
         "metadata": metadata,
         "attachments": content.attachments,
-        "model_usage": _used(run, sample.usage),
+        "model_usage": _used(run, sample.responses),
         "total_time": sample.seconds,
     }
     if not sample.answered:
@@ -224,7 +222,7 @@ def _trajectory_sample(run: Exported, each: Trajectory, content: _Content) -> di
         "messages": messages,
         "metadata": {"task": each.key.episode_id, "ended": each.ended, "steps": len(each.steps)},
         "attachments": content.attachments,
-        "model_usage": _used(run, _total([step.usage for step in each.steps])),
+        "model_usage": _used(run, each.responses),
         "total_time": sum(step.seconds or 0.0 for step in each.steps),
     }
     if outcome is None:
@@ -268,23 +266,12 @@ def _output(
     run: Exported, reply: Mapping[str, Any], finish: str | None, usage: Usage | None, seconds: float | None
 ) -> dict[str, Any]:
     choice = {"message": reply, "stop_reason": _STOPS.get(finish or "", "unknown")}
-    return {"model": run.model, "choices": [choice], "usage": token_counts(usage), "time": seconds}
+    return {"model": run.model, "choices": [choice], "usage": token_counts([usage]), "time": seconds}
 
 
-def _used(run: Exported, usage: Usage | None) -> dict[str, Any]:
-    counts = token_counts(usage)
+def _used(run: Exported, responses: Responses) -> dict[str, Any]:
+    counts = token_counts(responses)
     return {} if counts is None else {run.model: counts}
-
-
-def _total(usages: Sequence[Usage | None]) -> Usage | None:
-    """The sum, unless a part of it is unknown."""
-    known = [counts for usage in usages if (counts := token_counts(usage)) is not None]
-    if not known or len(known) < len(usages):
-        return None
-    return Usage(
-        prompt_tokens=sum(each["input_tokens"] for each in known),
-        completion_tokens=sum(each["output_tokens"] for each in known),
-    )
 
 
 def _failure(sample: Sample) -> str:

@@ -232,7 +232,7 @@ class OpenedStep:
         task = self.record.task
         values |= {name: getattr(task, name) for name in ("split", "setting", "instruction")}
         values |= {"step_instruction": task.low_level_instruction, **_action_values("reference", task.action)}
-        judged = zip(self.record.samples, self.outcomes, strict=True)
+        judged = zip(self.record.billed, self.outcomes, strict=True)
         reached = self.verdict != "not_reached"
         return [{**values, "sample": place, **_sample_values(*pair, reached)} for place, pair in enumerate(judged)]
 
@@ -302,7 +302,7 @@ def _as_text(action: Action) -> str:
 
 
 def _sample_values(sample: Sample, outcome: StepOutcome, reached: bool) -> dict[str, Any]:
-    usage = sample.usage or Usage()
+    usage = sample.paid or Usage()
     judged: Mapping[str, Any] = outcome.model_dump() if reached else {"distance": outcome.distance}
     return {
         **_action_values("predicted", sample.action),

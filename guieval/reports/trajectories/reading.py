@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias, get_args
 from guieval.online.figures import OnlineFigures, online_figures
 from guieval.online.trajectory import ENDS, Ended, Outcome, TrajectoryStep, last_attempts, read_outcome
 from guieval.reports.viewer.reading import ShownRun, read_run
-from guieval.steps import EpisodeKey, Sample
+from guieval.steps import EpisodeKey, Sample, Usage
 
 Unjudged: TypeAlias = Literal["infrastructure failure", "unfinished", "not run"]
 """The state of a repetition without an outcome. ``unfinished``: it has steps, but no record."""
@@ -23,7 +23,7 @@ ENDINGS: tuple[Ended | Unjudged, ...] = (*ENDS, *get_args(Unjudged))
 class Trajectory:
     """A repetition of a task: the steps of the attempt that counts, in order, and its outcome, ``None`` if it has none.
 
-    ``failure`` is the message of an infrastructure failure.
+    ``failure`` is the message of an infrastructure failure. ``sample`` is its record, if there is one.
     """
 
     key: EpisodeKey
@@ -32,6 +32,15 @@ class Trajectory:
     steps: tuple[TrajectoryStep, ...]
     outcome: Outcome | None = None
     failure: str | None = None
+    sample: Sample | None = None
+
+    @property
+    def responses(self) -> tuple[Usage | None, ...]:
+        """The usage of every response that was paid for; of a recorded repetition as a sum that includes attempts given up."""
+        own = tuple(usage for step in self.steps for usage in step.responses)
+        if self.sample is None or not all(usage is not None and usage.whole for usage in own):
+            return own
+        return self.sample.responses
 
     @property
     def ended(self) -> Ended | Unjudged:
@@ -94,4 +103,4 @@ def _trajectory(key: EpisodeKey, number: int, goal: str, begun: Sequence[Traject
     failure = None
     if sample is not None and outcome is None:
         failure = "its outcome in the journal cannot be read" if sample.error is None else sample.error.message
-    return Trajectory(key, number, steps[0].goal if steps else goal, steps, outcome, failure)
+    return Trajectory(key, number, steps[0].goal if steps else goal, steps, outcome, failure, sample)

@@ -70,7 +70,7 @@ def seen_values(seen: SeenStep) -> dict[str, Any]:
         values["history"] = list(seen.record.history)
         if seen.record.patch is not None:
             values["patch"] = {"method": seen.record.patch.method, "thought": seen.record.patch.thought}
-        pairs = zip(seen.record.samples, seen.outcomes, strict=False)
+        pairs = zip(seen.record.billed, seen.outcomes, strict=False)
         values["samples"] = [_sample_values(sample, outcomes) for sample, outcomes in pairs]
         if more := len(seen.record.samples) - len(seen.outcomes):
             values["more"] = more
@@ -152,7 +152,7 @@ def clipped(text: str | None, limit: int = TEXT_LIMIT) -> str | None:
 
 
 def _sample_values(sample: Sample, outcomes: Iterable[StepOutcome]) -> dict[str, Any]:
-    usage = sample.usage
+    usage = sample.paid
     return {
         "raw": clipped(sample.raw_response),
         "reasoning": clipped(sample.reasoning),

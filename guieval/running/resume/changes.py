@@ -16,6 +16,7 @@ from typing import Any
 
 from guieval.data.content_digest import changed_fields
 from guieval.data.files import read_bytes
+from guieval.data.names import path_inside
 from guieval.data.screenshots import file_digest
 from guieval.errors import GuievalError, UsageError
 from guieval.journal import Journal, Records, has_records, is_run, read_manifest, read_planned
@@ -109,9 +110,9 @@ def changed_screenshots(root: Path, records: Iterable[StepRecord]) -> list[str]:
     changed: dict[str, None] = {}
     for name, screen in shown.items():
         try:
-            if (root / name).stat().st_size != screen[0]:
+            if path_inside(root, name).stat().st_size != screen[0]:
                 changed[name] = None
-        except OSError:
+        except (OSError, ValueError):
             continue
     deadline = time.monotonic() + DIGEST_SECONDS
     names = list(shown)
@@ -120,9 +121,9 @@ def changed_screenshots(root: Path, records: Iterable[StepRecord]) -> list[str]:
         if time.monotonic() > deadline:
             break
         try:
-            if tuple(file_digest(read_bytes(root / name))) != shown[name]:
+            if tuple(file_digest(read_bytes(path_inside(root, name)))) != shown[name]:
                 changed[name] = None
-        except OSError:
+        except (OSError, ValueError):
             continue
     return list(changed)
 

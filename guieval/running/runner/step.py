@@ -131,14 +131,17 @@ class Asker:
             return record.model_copy(update={"patch": Patch(method=method)})
         bill = self._bill(asked) if method == "on-policy" else Bill()  # tokens of an auxiliary model have another price
         thought = await self._thought(method, task, past, bill)
-        first, others = record.sample, {"other_usage": (*record.sample.other_usage, *bill.others)}
         if isinstance(thought, Patch):
             if method == "on-policy":
                 self._count(asked, thought.usage)
-            samples = (first.model_copy(update=others), *record.samples[1:])
-            return record.model_copy(update={"patch": thought, "samples": samples})
-        thought = thought.model_copy(update={"usage": first.usage, **others})  # what the answer cost was paid all the same
-        return record.model_copy(update={"samples": (thought, *record.samples[1:])})
+            patch = thought.model_copy(update={"other_usage": tuple(bill.others)})
+            return record.model_copy(update={"patch": patch})
+        first, others = record.sample, tuple(bill.others) if method == "on-policy" else ()
+        paid: dict[str, Any] = {"other_usage": others}
+        if 0 not in record.earlier:  # what the answer cost was paid all the same
+            paid = {"usage": first.usage or Usage(), "other_usage": (*first.other_usage, *others)}
+        samples = (thought.model_copy(update=paid), *record.samples[1:])
+        return record.model_copy(update={"samples": samples, "earlier": tuple(filter(None, record.earlier))})
 
     async def _thought(
         self, method: PatchedBy, task: StepTaskModel, past: Sequence[HistoryEntry], bill: Bill
@@ -166,6 +169,7 @@ class Asker:
         try:
             thought = read_thought(reply, model=policy, task=task)
         except Exception as error:  # its parser may be anyone's code
+            bill.add(reply.usage or Usage())
             return failed_sample("parse", f"{about}{type(error).__name__}: {error}")
         return Patch(method=method, thought=thought, usage=reply.usage)
 

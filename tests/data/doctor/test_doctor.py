@@ -162,7 +162,7 @@ def test_a_screenshot_outside_the_folder_is_no_missing_one(folder: Path) -> None
     (folder / "inner" / "1_0.png").unlink()
     (folder / "inner" / "1_0.png").symlink_to(folder / "1_0.png")
     (remark,) = examine(Scripted(folder / "inner")).remarks
-    assert remark.what == "unusable screenshots: 1 of 6" and "leaves the data folder" in remark.examples[0]
+    assert remark.what == "unusable screenshots: 1 of 6" and "leads out of its folder" in remark.examples[0]
 
 
 def test_labels_without_a_unified_name_are_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -285,7 +285,7 @@ OUTSIDE = ["../out.png", "/etc/out.png", "a/../../out.png", "prepared.json", "ep
 @every_row(
     ("script", "message"),
     [
-        *[(with_image_at(path), "cannot be the path of a file below the folder") for path in OUTSIDE],
+        *[(with_image_at(path), r"leads out of its folder|is empty|is the name of a file of the folder") for path in OUTSIDE],
         ({"one": SHARED}, r"step scripted/2#0: the release has two different images for 'shared\.png'"),
         (whole_script() | {"four": [released(episode("one-0"))]}, "the release holds episode scripted/one-0 twice"),
         ({"one": []}, "the release holds no episode that can be prepared"),

@@ -295,6 +295,12 @@ def test_servers_of_other_kinds_are_reported() -> None:
         pytest.raises(UsageError, match=r"with \['message'\]; expected actions with the field 'type'"),
     ):
         OpenEnv(url=server.address).tasks()
+    for fields in (0.5, None, "type", ["type"]):  # each of them an iterable or not, and none an object
+        with (
+            InThread(answering({"action": {"properties": fields}})) as server,
+            pytest.raises(UsageError, match="expected actions with the field 'type'"),
+        ):
+            OpenEnv(url=server.address).tasks()
     with pytest.raises(UsageError, match=r"does not answer at http://127.0.0.1:9: .*; start it, e.g. with `guieval serve"):
         OpenEnv(url="ws://127.0.0.1:9/ws").tasks()
     with (

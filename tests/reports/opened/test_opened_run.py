@@ -239,11 +239,11 @@ def test_opening_runs_nothing_that_a_folder_names(tmp_path: Path) -> None:
 def test_screenshots_that_are_not_to_be_had(tmp_path: Path) -> None:
     directory = write_run(tmp_path / "run", [record(task(length=1, screenshot="../../secret.png"), at(500, 500))])
     drawn(tmp_path, "secret.png")
-    with pytest.raises(ScreenshotError, match="leaves the data folder"):
+    with pytest.raises(ScreenshotError, match="leads out of its folder"):
         offline_run(directory, data=tmp_path / "run" / "deeper").step(0).image()
-    with pytest.raises(GuievalError, match="leaves the data folder"):
+    with pytest.raises(GuievalError, match="leads out of its folder"):
         offline_run(directory).step(0).image()
-    assert "leaves the data folder" in offline_run(directory).step(0)._repr_html_()
+    assert "leads out of its folder" in offline_run(directory).step(0)._repr_html_()
 
 
 def test_no_text_of_a_model_or_a_data_set_is_markup(tmp_path: Path) -> None:

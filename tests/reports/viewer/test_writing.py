@@ -301,7 +301,7 @@ def _written_episodes(folder: Path) -> Path:
 @every_row(
     ("path", "size", "why"),
     [
-        ("../secret.png", (300, 600), "leaves the data folder"),
+        ("../secret.png", (300, 600), "leads out of its folder"),
         ("nothing.png", (300, 600), "does not exist"),
         ("e1/0.png", (300, 600), "its record says 300x600"),
         ("e1/torn.png", (1000, 1000), "truncated"),

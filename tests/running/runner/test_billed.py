@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from guieval.actions import Stop
+from guieval.actions import Press, Stop
 from guieval.errors import EngineError, FatalEngineError
 from guieval.journal import Records
 from guieval.models import Request, Response
+from guieval.models.patch_thoughts import HINT
 from guieval.steps import Usage
 from guieval.telemetry.costs import Tokens
 from tests.running.scripted_runs import scripted_runner
-from tests.scripted import ScriptedEngine, make_episode, reply_with
+from tests.scripted import Policy, ScriptedEngine, make_episode, reply_with
 
 USAGE = Usage(prompt_tokens=100, completion_tokens=10)
 EPISODES = [make_episode(name, [Stop()]) for name in "abc"]
@@ -22,8 +24,8 @@ EPISODES = [make_episode(name, [Stop()]) for name in "abc"]
 class Wasteful(ScriptedEngine):
     """Receives two responses that it cannot use before each answer; ``fails`` says how the request to an episode fails."""
 
-    def __init__(self, **fails: EngineError) -> None:
-        super().__init__(lambda request: reply_with(request.task.action), usage=lambda request: USAGE)
+    def __init__(self, policy: Policy = lambda request: reply_with(request.task.action), **fails: EngineError) -> None:
+        super().__init__(policy, usage=lambda request: USAGE)
         self.fails = fails
 
     async def generate(self, request: Request) -> Response:
@@ -72,3 +74,30 @@ def test_a_budget_that_is_used_up_ends_the_step_that_was_paid_for(tmp_path: Path
     records = list(Records(tmp_path))
     assert records and all("the budget is used up" in record.sample.outcome.reason for record in records)
     assert not engine.requests
+
+
+@pytest.mark.parametrize("method", ["on-policy", "off-policy"])
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_the_thought_of_a_patch_cost_is_on_record(tmp_path: Path, method: str, fails: bool) -> None:
+    """A resume counts from the journal what was counted when it came; an auxiliary model's tokens have another price."""
+
+    class Thoughts(Wasteful):
+        async def generate(self, request: Request) -> Response:
+            if fails and HINT.partition("{")[0].strip() in request.input.text:
+                request.bill.add(USAGE)
+                raise EngineError("no usable thought")
+            return await super().generate(request)
+
+    engine = Thoughts(policy=lambda request: reply_with(Press(button="HOME")))
+    settings: dict[str, Any] = {"mode": "sop", "patch": method, "patch_budget": "unlimited"}
+    if method == "off-policy":
+        settings |= {"patch_model": "other", "patch_base_urls": "http://127.0.0.1:9/v1"}
+    episodes = [make_episode("a", [Stop(), Stop()])]
+    outcome = scripted_runner(tmp_path, episodes, engine, settings=settings, thoughts=engine).execute(resume=False)
+    records, counted = list(Records(tmp_path)), Tokens()
+    for record in records:
+        counted.add(record)
+    thoughts = (1 if fails else 3) * (method == "on-policy")
+    assert counted == outcome.tokens and counted.answers == 3 * len(records) + thoughts
+    assert sum(len(sample.responses) for record in records for sample in record.billed) == counted.answers
+    assert records[0].finished is not fails
