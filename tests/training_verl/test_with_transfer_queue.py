@@ -75,6 +75,7 @@ def running(compose: Compose) -> Iterator[None]:
     assert isinstance(environment, dict)
     environment |= {"PYTHONPATH": str(REPOSITORY), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     ray.init(
+        "local",  # a cluster of its own, also where another one runs
         num_cpus=2,
         include_dashboard=False,
         logging_level=logging.ERROR,
