@@ -67,7 +67,7 @@ test_garbage_is_no_action = refuses(
     ("Grounded Operation: CLICK(element_info='here')", "", "CLICK"),
     ("Grounded Operation: CLICK(box=[[200,300,300,3000]])", "", "CLICK"),
     "Grounded Operation: CLICK(box=[[200,300",
-    "Grounded Operation: LAUNCH(app='None', url='None')",
+    ("Grounded Operation: LAUNCH(app='None', url='None')", "names no app", "OPEN"),
     "I would use CLICK on [[200,300,300,500]].",
 )
 

@@ -188,7 +188,7 @@ test_refusals = refuses(
     ("<thinking>\nI do not know.\n</thinking>", "no readable JSON"),
     (call('{"action": "click", "coordinate": [1093, 5]}'), r"\(1093, 5\) lies outside the 1092 x 2408 frame", "CLICK"),
     (call('{"action": "swipe", "coordinate": [5, 5]}'), "coordinate2", "SCROLL"),
-    (call('{"action": "open", "text": " "}'), "open names no app"),
+    (call('{"action": "open", "text": " "}'), "open names no app", "OPEN"),
     (call('{"action": "fly"}'), "'fly' is not an action"),
     ('<tool_call>\n{"name": "mobile_use", "arguments": {"action": "type", "text": "mPL', "no readable JSON"),
     ("I would say {'action': 'wait'} here", "talks about a call"),

@@ -145,7 +145,7 @@ test_refusals = refuses(
     (fenced('{"action": "drag", "start_point": [5, 5], "end_point": [5, 5]}'), "no length", "SCROLL"),
     (fenced('{"action": "scroll", "direction": "direction"}'), "'direction' is none of"),
     (fenced('{"action": "input", "text": ["a"]}'), "as 'text'"),
-    (fenced('{"action": "open", "app": ""}'), "names no app"),
+    (fenced('{"action": "open", "app": ""}'), "names no app", "OPEN"),
     (fenced('{"action": "press", "keys": []}'), "as 'keys'"),
     (fenced('{"action": "press"}'), "press lacks 'keys'"),
     (fenced('{"action": "{action_name}"}'), "action's name is none: '{action_name}'"),

@@ -142,7 +142,7 @@ test_refusals = refuses(
     ("actions:\nCLICK <point>[[500,1750]]</point>", "outside", "CLICK"),
     ("actions:\nTYPE hello", "no text in brackets"),
     ("actions:\nTYPE [hello", "ends inside the text"),
-    ("actions:\nOPEN_APP [ ]", "names no app"),
+    ("actions:\nOPEN_APP [ ]", "names no app", "OPEN"),
     ("actions:\nSCROLL [FORWARD]", "names no direction"),
     ("actions:\nWait for the page to load", "no action"),
     ("actions:\n[[500,750]]", "no action"),

@@ -113,7 +113,7 @@ test_qwen_refuses = refuses(
     (call('{"action": "swipe", "coordinate": [5, 5]}'), "coordinate2", "SCROLL"),
     (call('{"action": "fly"}'), "'fly' is not an action"),
     (call('{"action": "click"}'), "lacks 'coordinate'", "CLICK"),
-    (call('{"action": "open"}'), "lacks 'text'"),
+    (call('{"action": "open"}'), "lacks 'text'", "OPEN"),
     (call('{"action": "type", "text": true}'), "True as 'text'"),
     (call('{"action": "wait", "time": -1}'), "not a number of seconds"),
     (call('{"action": "terminate", "status": "maybe"}'), "maybe"),
