@@ -85,7 +85,7 @@ def to_show(played: Path, folder: Path, name: str) -> None:
 
 def to_compare(played: Path, folder: Path, name: str) -> None:
     task = make_episode("a", [Stop()]).steps[0].model_copy(update={"screenshot": name})
-    seen = StepRecord.model_construct(task=task, screen=(1, "0" * 16))
+    seen = StepRecord.model_construct(task=task, samples=(), screen=(1, "0" * 16))
     assert changed_screenshots(folder / "in", [seen]) == []
 
 
