@@ -10,6 +10,7 @@ import errno
 import gzip
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -73,3 +74,13 @@ def _has_hole(file: int, size: int) -> bool:
         return False
     finally:
         os.lseek(file, 0, os.SEEK_SET)
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the entries of a folder to the disk; file systems that do not support it do so by themselves."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

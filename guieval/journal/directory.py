@@ -27,7 +27,7 @@ from sys import intern
 from typing import Any, TypeVar
 
 from guieval.data.benchmark import DEFAULT_SPLIT, EpisodeRef
-from guieval.data.files import open_descriptor, open_file
+from guieval.data.files import open_descriptor, open_file, sync_folder
 from guieval.data.text_files import sized_lines
 from guieval.errors import JournalError, UsageError
 from guieval.journal.lines import read_line, read_name, write_line
@@ -54,7 +54,7 @@ def write_atomically(path: Path, text: str) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         temporary.replace(path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
         raise JournalError(f"cannot write {str(path)!r}: {error.strerror}") from None
     finally:
@@ -262,7 +262,7 @@ class Journal:
             self._hold(self._steps)  # also lock the journal, in case the lock file was deleted
             self._end = self._cut_torn_tail()
             self._restore_rescued()
-            _sync_folder(directory)
+            sync_folder(directory)
         except OSError as error:
             self._release()
             raise JournalError(f"cannot write to the run directory {str(directory)!r}: {error.strerror}") from None
@@ -470,14 +470,4 @@ def _make_folder(directory: Path) -> None:
     new = [folder for folder in (directory, *directory.parents) if not folder.exists()]
     directory.mkdir(parents=True, exist_ok=True)
     for folder in new:
-        _sync_folder(folder.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Bring the entries of a folder to the disk; file systems that do not support it do so by themselves."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        sync_folder(folder.parent)

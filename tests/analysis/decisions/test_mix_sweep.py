@@ -22,7 +22,7 @@ from guieval.analysis.mix_sweep.sweep import (
 )
 from guieval.errors import UsageError
 from guieval.history.mixing import Artifact, Artifacts, Mix, Mixture
-from guieval.journal import Records, read_manifest
+from guieval.journal import METRICS, Records, read_manifest
 from guieval.registry import load_benchmark
 from guieval.reports.plots.scaling import mixing
 from guieval.steps import Sample, StepKey, StepOutcome, StepRecord

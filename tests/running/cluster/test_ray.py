@@ -89,8 +89,8 @@ def on(nodes: Any) -> list[str]:
     return ["--cluster", "ray", "--cluster-address", nodes.address]
 
 
-def start(words: list[str]) -> AbstractContextManager[subprocess.Popen[str]]:
-    return started(words, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+def start(words: list[str], errors: Any = subprocess.PIPE) -> AbstractContextManager[subprocess.Popen[str]]:
+    return started(words, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=errors)
 
 
 def ended(words: list[str], code: int = 0) -> subprocess.CompletedProcess[str]:
@@ -193,8 +193,13 @@ def test_workers_that_cannot_be_of_use_are_reported_in_a_sentence_each(
     busy = ["--concurrency", "8"]
     dead = ["--base-url", "http://127.0.0.1:9/v1", "--max-attempts", "1", "--workers", "2"]
     directory = tmp_path / "some"
-    done = ended(command(data, server, directory, *dead, *busy, "--mode", "soeval", *on(nodes)))
-    assert "worker 1 on " in done.stdout and "127.0.0.1:9" in done.stdout
+    said = tmp_path / "said"
+    words = command(data, server, directory, *dead, *busy, "--mode", "soeval", *on(nodes))
+    with said.open("w") as errors, start(words, errors) as process:
+        with held(server):  # or the first worker could have done everything before the second one has tried
+            until(lambda: "worker 1 on " in said.read_text(), "the warning", running=process)
+        out, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0 and "worker 1 on " in out and "127.0.0.1:9" in out, out + said.read_text()
     assert_same_run(directory, alone / "soeval")
 
     words = command(data, server, tmp_path / "none", *dead, "--mode", "sop", *on(nodes))
@@ -217,7 +222,7 @@ def test_a_budget_ends_the_run_of_every_worker_and_no_answer_is_lost(
     budget = ["--prices", str(prices), "--budget", "90"]
     words = command(data, server, directory, "--mode", "offline", *budget, *on(nodes))
     settings = server.app.settings
-    server.app.settings = settings.model_copy(update={"latency": 0.5})  # so slow that all steps take longer than to stop
+    server.app.settings = settings.model_copy(update={"latency": 1.5})  # so slow that all steps take longer than to stop
     done = ended(words, 1)
     server.app.settings = settings
     assert "the budget of 90" in done.stdout and f"guieval run --resume {directory}" in done.stdout
