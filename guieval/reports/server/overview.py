@@ -87,7 +87,9 @@ def judged_run(directory: Path) -> JudgedRun:
         number, outcome = next(numbers), scorer.add(task, samples)
         if outcome is not None and outcome.verdict in _UNREAD:
             error = samples[0].error
-            unread.append((number, task, outcome.verdict, outcome.reason if error is None else f"{error.stage}: {error.message}"))
+            unread.append(
+                (number, task, outcome.verdict, outcome.reason if error is None else f"{error.stage}: {error.message}")
+            )
         return outcome
 
     answers = judge_answers(answered, None, judge=judge)
