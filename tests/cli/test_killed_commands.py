@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import guieval as package
+from guieval.registry import benchmarks
 from guieval.reports.exchange.exported import exported
 from guieval.reports.exchange.formats import format_named
-from guieval.registry import benchmarks
 from tests.killed import kills, operations
 from tests.online.test_runs import settings, write_agent
 from tests.scoring.predictions.files import agentcpm_row

@@ -41,8 +41,10 @@ SETTINGS = "settings"
 
 @dataclass(frozen=True)
 class OpenSweep:
-    """A sweep in ``directory`` with its first run resolved; ``left`` are the numbers of the settings to run: those without an outcome,
-    or without the figures of their run."""
+    """A sweep in ``directory`` with its first run resolved; ``left`` are the numbers of the settings to run.
+
+    These are the ones without an outcome, or whose run has lost its figures.
+    """
 
     directory: Path
     mixes: list[Mix]
