@@ -1,8 +1,7 @@
-"""``prepare``, ``import`` and ``export`` killed at any moment: the same command again comes to what an undisturbed one comes to."""
+"""``prepare``, ``import`` and ``export`` killed at any moment: the same command again makes what an undisturbed one makes."""
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import shutil
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import guieval as package
+from guieval.journal import LOCK
 from guieval.registry import benchmarks
 from guieval.reports.exchange.exported import exported
 from guieval.reports.exchange.formats import format_named
@@ -67,6 +67,5 @@ def test_the_same_command_again_makes_the_same(made: Callable[[Path], tuple[list
 
 def contents(folder: Path) -> dict[str, bytes]:
     """Every file with its bytes; a lock tells of the process that wrote it."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "lock"
-    }
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != LOCK]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
