@@ -35,8 +35,11 @@ def _told(folder: Path, moments: Iterable[int], words: Sequence[str | Path]) -> 
     return int(done.stdout.splitlines()[-1])
 
 
-def _forked(folder: str, moment: int | None, words: Sequence[str]) -> int:
-    """How the command ended, killed at that moment or not at all, as :func:`os.waitpid` has it; it prints its moments."""
+def forked(folder: str, moment: int | None, words: Sequence[str]) -> int:
+    """How the ``guieval`` command ended, killed at that moment or not at all, as :func:`os.waitpid` has it.
+
+    It prints how many moments below the folder it has seen, if it comes to that.
+    """
     child = os.fork()
     if child:
         return os.waitpid(child, 0)[1]
@@ -66,12 +69,12 @@ def _main(folder: str, moments: str, *words: str) -> int:
 
     killed = 0
     for moment in map(int, filter(None, moments.split(","))):
-        ended = _forked(folder, moment, words)
+        ended = forked(folder, moment, words)
         if ended != signal.SIGKILL:
             break
         killed += 1
     else:
-        ended = _forked(folder, None, words)
+        ended = forked(folder, None, words)
     if moments:
         print(killed, flush=True)
     return os.waitstatus_to_exitcode(ended)
