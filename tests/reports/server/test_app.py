@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -125,9 +124,9 @@ def test_every_answer_forbids_what_the_pages_do_not_need(app: ViewerApp) -> None
         assert headers["referrer-policy"] == "no-referrer"
 
 
-def test_a_step_that_failed_in_every_start_is_listed_once(runs: Path, tmp_path: Path) -> None:
+def test_a_step_that_failed_in_every_start_is_listed_once(runs: Path) -> None:
     """And one that was answered later, or before, not at all."""
-    folder = shutil.copytree(runs / "b", tmp_path / "runs" / "b")
+    folder = runs / "b"
     lines = (folder / STEPS).read_bytes().splitlines(keepends=True)
     (failed,) = (line for line in lines if b"the server is gone" in line)
     (folder / STEPS).write_bytes(b"".join([*lines, failed, failed]))

@@ -1,4 +1,4 @@
-"""The real program on a local Ray cluster of three nodes: as on one machine, also after kills of a worker, a node, the driver."""
+"""The real program on a local Ray cluster of three nodes: as on one machine, also if a worker, node or driver is killed."""
 
 from __future__ import annotations
 
