@@ -74,12 +74,13 @@ def part(app: ViewerApp, name: str) -> Any:
     return answer.json()
 
 
-def test_nothing_is_answered_without_the_token(app: ViewerApp) -> None:
+def test_nothing_is_answered_without_the_token(app: ViewerApp, runs: Path) -> None:
     for path in ("/", "/app.js", "/data/runs", "/nothing"):
         answer = ask(app, path, token=False)
         assert answer.status_code == 403 and "guieval view" in answer.text
         assert ask(app, path, token=False, headers={"cookie": "guieval=guess"}).status_code == 403
     assert ask(app, "/?token=guess", token=False).status_code == 403
+    assert ViewerApp(Library([runs])).token != app.token, "each start has its own"
 
 
 def test_the_address_with_the_token_sets_the_cookie_and_leads_away_from_it(app: ViewerApp) -> None:
