@@ -168,11 +168,14 @@ test-learning:
 test-verl:
 	python=$$($(PYTHON) tests/environment.py training_verl) && $$python -m pytest -p no:cacheprovider tests/training_verl
 
-# Runs killed at 100 moments in every mode, and power cut at 20 (as root): some 25 minutes.
+# Runs killed at 100 moments in every mode, online runs, preparations, imports and trainings at 20, and power cut at 20 (as root):
+# some 45 minutes.
 kills: browser $(VENV)/.dev-all
 	GUIEVAL_KILLS=100 $(BIN)/python -m pytest -q tests/running/resume/test_resume.py -k kills
 	GUIEVAL_KILLS=20 $(BIN)/python -m pytest -q tests/online/test_runs.py tests/faults/test_environments.py -k kill
+	GUIEVAL_KILLS=20 $(BIN)/python -m pytest -q tests/cli/test_killed_commands.py tests/cli/test_cli_prepare.py -k 'again_makes or a_kill'
 	GUIEVAL_POWER_LOSSES=20 $(BIN)/python -m pytest -q tests/faults/test_disks.py -k power
+	python=$$($(PYTHON) tests/environment.py training) && GUIEVAL_KILLS=20 $$python -m pytest -q -p no:cacheprovider tests/training/test_kills.py
 
 # Hostile material at every boundary, from a seed that is printed: 2,000 cases each, or what FUZZ='replies --cases 100000 --seed 7'
 # says; one case that failed is repeated by the command printed with it.

@@ -7,9 +7,13 @@ no space on the disk; archives carry all of them. Opening such a file here fails
 from __future__ import annotations
 
 import errno
+import glob
 import gzip
 import os
+import shutil
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -73,3 +77,41 @@ def _has_hole(file: int, size: int) -> bool:
         return False
     finally:
         os.lseek(file, 0, os.SEEK_SET)
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the entries of a folder to the disk; file systems that do not support it do so by themselves."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+@contextmanager
+def becoming(path: Path) -> Iterator[Path]:
+    """A place for a new file or folder, which takes the name ``path`` when the block ends, and is removed where it fails.
+
+    What killed processes left of the same is removed first.
+    """
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
+        import psutil
+
+        number = left.name.split(".")[-2]
+        if number.isdecimal() and not psutil.pid_exists(int(number)):
+            _remove(left)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        yield partial
+        partial.replace(path)
+    finally:
+        _remove(partial)
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):  # an error before is the one to report
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink()

@@ -20,8 +20,12 @@ def parts_inside(name: str) -> tuple[str, ...]:
     Raises ``ValueError``, which completes "X ...", for a name that leads out of the folder, also where ``\\`` or a drive letter
     would, and for one that no file can have.
     """
-    if not name.isprintable() and (bad := next((sign for sign in name if category(sign) in ("Cc", "Cs")), None)):
+    if not name.isprintable() and (bad := next((sign for sign in name if category(sign) == "Cc"), None)):
         raise ValueError(f"is no name of a file: it holds {bad!r}")
+    try:
+        os.fsencode(name)  # names of bytes that are no UTF-8 have surrogates, which stand for them
+    except UnicodeEncodeError as error:
+        raise ValueError(f"is no name of a file: it holds {name[error.start]!r}") from None
     if name.startswith("/") or PureWindowsPath(name).anchor or ".." in name.replace("\\", "/").split("/"):
         raise ValueError("leads out of its folder")
     parts = tuple(part for part in name.split("/") if part not in ("", "."))

@@ -19,7 +19,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +26,7 @@ from sys import intern
 from typing import Any, TypeVar
 
 from guieval.data.benchmark import DEFAULT_SPLIT, EpisodeRef
-from guieval.data.files import open_descriptor, open_file
+from guieval.data.files import becoming, open_descriptor, open_file, sync_folder
 from guieval.data.text_files import sized_lines
 from guieval.errors import JournalError, UsageError
 from guieval.journal.lines import read_line, read_name, write_line
@@ -47,19 +46,14 @@ FLUSH_SECONDS, FLUSH_RECORDS = 1.0, 100
 
 def write_atomically(path: Path, text: str) -> None:
     """Replace a file atomically: readers see the old or the new content, also after a kill."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("w", encoding="utf-8") as stream:
+        with becoming(path) as partial, partial.open("w", encoding="utf-8") as stream:
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
-        temporary.replace(path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
         raise JournalError(f"cannot write {str(path)!r}: {error.strerror}") from None
-    finally:
-        with suppress(OSError):  # a second Ctrl-C may come at any moment
-            temporary.unlink(missing_ok=True)
 
 
 def is_run(directory: Path) -> bool:
@@ -262,7 +256,7 @@ class Journal:
             self._hold(self._steps)  # also lock the journal, in case the lock file was deleted
             self._end = self._cut_torn_tail()
             self._restore_rescued()
-            _sync_folder(directory)
+            sync_folder(directory)
         except OSError as error:
             self._release()
             raise JournalError(f"cannot write to the run directory {str(directory)!r}: {error.strerror}") from None
@@ -470,14 +464,4 @@ def _make_folder(directory: Path) -> None:
     new = [folder for folder in (directory, *directory.parents) if not folder.exists()]
     directory.mkdir(parents=True, exist_ok=True)
     for folder in new:
-        _sync_folder(folder.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Bring the entries of a folder to the disk; file systems that do not support it do so by themselves."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        sync_folder(folder.parent)

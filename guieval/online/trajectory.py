@@ -18,7 +18,7 @@ from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, TypeAlias, get
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from guieval.actions import Action, StopStatus, Unsupported
-from guieval.data.files import open_descriptor, open_file
+from guieval.data.files import open_descriptor, open_file, read_bytes, sync_folder
 from guieval.data.text_files import sized_lines
 from guieval.errors import JournalError
 from guieval.online.contract import Score
@@ -125,8 +125,9 @@ class _Spent:
 class Trajectories:
     """The steps recorded in a run directory: earlier ones are read at the start, new ones are appended.
 
-    Every step is on the disk before the next one begins. A torn last line is cut off. ``earlier`` is called with each step that
-    is there already.
+    Every step is on the disk, with the screenshot that it was shown, before the next one begins: a loss of power takes none. A
+    torn last line is cut off. An attempt of which a step in the middle is damaged is not gone on with. ``earlier`` is called
+    with each step that is there already.
     """
 
     def __init__(self, directory: Path, earlier: Callable[[TrajectoryStep], None] = lambda step: None) -> None:
@@ -134,10 +135,13 @@ class Trajectories:
         self._path = directory / TRAJECTORIES
         self._attempts: dict[_Place, int] = {}
         self._offsets: dict[_Place, list[int]] = {}
+        self._broken: set[_Place] = set()
         self._spent: dict[_Place, _Spent] = {}
+        self._kept: set[str] = set()
         try:
             (directory / SCREENS).mkdir(exist_ok=True)
             self._file = open_descriptor(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            sync_folder(directory)
         except OSError as error:
             raise JournalError(f"cannot write to {str(self._path)!r}: {error.strerror}") from None
         self._guard = threading.Lock()
@@ -156,9 +160,13 @@ class Trajectories:
         self._spent.setdefault(place, _Spent()).add(step)
         if step.attempt > self._attempts.get(place, 0):
             self._offsets.pop(place, None)
+            self._broken.discard(place)
         self._attempts[place] = max(step.attempt, self._attempts.get(place, 0))
         if step.attempt == self._attempts[place]:
-            self._offsets.setdefault(place, []).append(offset)
+            offsets = self._offsets.setdefault(place, [])
+            if step.index > len(offsets):
+                self._broken.add(place)
+            offsets.append(offset)
 
     def forget(self, key: EpisodeKey, sample: int) -> None:
         """Free what is kept of a repetition that is judged."""
@@ -176,17 +184,18 @@ class Trajectories:
         return {"usage": usage if told else None, "seconds": round(spent.seconds, 4), "key_removed": spent.key_removed}
 
     def last_attempt(self, key: EpisodeKey, sample: int) -> int:
-        """The number of the last attempt at a repetition of a task; 0 if there was none."""
-        return self._attempts.get(_Place(key, sample), 0)
+        """The number of the attempt at a repetition of a task to go on with: the last one, unless a step of it is damaged."""
+        place = _Place(key, sample)
+        return self._attempts.get(place, 0) + (place in self._broken)
 
     def steps(self, key: EpisodeKey, sample: int) -> list[TrajectoryStep]:
-        """The recorded steps of the last attempt from the first on, without gaps."""
-        found: dict[int, TrajectoryStep] = {}
+        """The recorded steps of the attempt to go on with (:meth:`last_attempt`), from the first on."""
+        place = _Place(key, sample)
+        if place in self._broken:
+            return []
         with open_file(self._path) as stream:
-            for offset in self._offsets.get(_Place(key, sample), ()):
-                step = _step_at(stream, offset)
-                found[step.index] = step
-        return [found[index] for index in range(len(found)) if index in found]
+            found = {step.index: step for step in (_step_at(stream, offset) for offset in self._offsets.get(place, ()))}
+        return [found[index] for index in sorted(found)]
 
     def append(self, step: TrajectoryStep) -> None:
         """Add a step and bring it to the disk; may be called from several threads.
@@ -210,21 +219,29 @@ class Trajectories:
             raise self._failed(f"add to {str(self._path)!r}", error) from None
 
     def keep(self, screenshot: bytes, name: str) -> str:
-        """Store a screenshot under a name, unless it is there; its path relative to the run directory.
+        """Store a screenshot under a name and bring it to the disk, unless it is there; its path relative to the run directory.
 
-        Raises :class:`JournalError` if it cannot be written; no part of it is left.
+        What a loss of power has left of it is replaced. Raises :class:`JournalError` if it cannot be written; no part of it is
+        left.
         """
         path = f"{SCREENS}/{name}"
         where = self.directory / path
-        if not where.exists():
+        if name in self._kept and where.exists():
+            return path
+        if not _holds(where, screenshot):
             temporary = where.with_suffix(f".{threading.get_ident()}.tmp")  # two devices may show the same screen at once
             try:
-                temporary.write_bytes(screenshot)
+                with temporary.open("wb") as stream:
+                    stream.write(screenshot)
+                    stream.flush()
+                    os.fsync(stream.fileno())  # or a loss of power could leave the name without the content
                 temporary.replace(where)
+                sync_folder(where.parent)
             except OSError as error:
                 with suppress(OSError):
                     temporary.unlink()
                 raise self._failed(f"write {str(where)!r}", error) from None
+        self._kept.add(name)
         return path
 
     def _failed(self, what: str, error: OSError) -> JournalError:
@@ -236,6 +253,13 @@ class Trajectories:
     def close(self) -> None:
         """Close the file."""
         os.close(self._file)
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    try:
+        return path.stat().st_size == len(content) and read_bytes(path) == content
+    except OSError:
+        return False
 
 
 def read_trajectories(directory: Path) -> Iterator[TrajectoryStep]:

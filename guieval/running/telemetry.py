@@ -92,7 +92,8 @@ class Telemetry:
         cost = bill(outcome.tokens, price_of(run)) if asks_a_model(run.config, run.model.config) else None
         if self._budget is not None:
             self._budget.close(outcome.tokens)
-        servers = [server.to_json() for server in outcome.endpoints]
+        # a session that had nothing to ask does not take the place of the last one that did
+        servers = [server.to_json() for server in outcome.endpoints] if any(each.requests for each in outcome.endpoints) else []
         summary = store_summary(directory, outcome.tally, outcome.plan, cost=cost, servers=servers)
         if self._tracking is not None:
             figures = final_figures(summary.model_dump(mode="json"))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from guieval.data.files import read_bytes
 from guieval.data.overlays import Overlay
@@ -145,8 +145,8 @@ def store_summary(
 ) -> RunSummary:
     """Compute a run's summary and write it to ``metrics.json``, with its protocol, steps and overlay.
 
-    ``cost`` (JSON) is what the run's answers cost; ``servers`` describes how each server did in the last session. The size of
-    the journal is written too, for :func:`stored_summary`.
+    ``cost`` (JSON) is what the run's answers cost; ``servers`` describes how each server did in this session, and those stored
+    before are kept where it is empty. The size of the journal is written too, for :func:`stored_summary`.
     """
     summary = tally.summary(plan)
     manifest = read_manifest(directory).to_json()
@@ -155,10 +155,31 @@ def store_summary(
         "journal_bytes": journal_file(directory).stat().st_size,
         "summary": summary.model_dump(mode="json"),
         **({} if cost is None else {"cost": dict(cost)}),
-        **({"servers": [dict(server) for server in servers]} if servers else {}),
+        **({"servers": list(kept)} if (kept := servers or _stored_servers(directory)) else {}),
     }
     write_atomically(directory / METRICS, json.dumps(values, indent=2) + "\n")
     return summary
+
+
+class _StoredServers(BaseModel):
+    """How the servers did in the last session that asked any."""
+
+    servers: list[dict[str, JsonValue]] = []
+
+
+def _stored_servers(directory: Path) -> list[dict[str, JsonValue]]:
+    try:
+        return _StoredServers.model_validate_json(_read_metrics(directory)).servers
+    except (OSError, ValueError):
+        return []
+
+
+def _read_metrics(directory: Path) -> bytes:
+    """``metrics.json``; :class:`OSError` where there is none, or one too large to be ours."""
+    path = directory / METRICS
+    if path.stat().st_size > MOST_METRICS:
+        raise OSError(f"{str(path)!r} has more than {MOST_METRICS:,} bytes")
+    return read_bytes(path)
 
 
 class _Stored(BaseModel):
@@ -177,10 +198,7 @@ def stored_summary(directory: Path) -> RunSummary | None:
     """
     protocol = read_manifest(directory).protocol
     try:
-        path = directory / METRICS
-        if path.stat().st_size > MOST_METRICS:
-            return None
-        stored = _Stored.model_validate_json(read_bytes(path))
+        stored = _Stored.model_validate_json(_read_metrics(directory))
         fresh = stored.journal_bytes == journal_file(directory).stat().st_size and stored.protocol == protocol
         return stored.summary if fresh and ActionEvaluator(protocol.name).protocol.fingerprint == protocol.fingerprint else None
     except (OSError, ValueError, UsageError):  # there is none, it is of an earlier version, or its protocol is unknown

@@ -20,6 +20,9 @@ from tests.rows import every_row
 from tests.scripted_release import png
 from tests.waiting import PATIENCE, until
 
+KILLS = int(os.environ.get("GUIEVAL_KILLS", "2"))
+"""How often the preparation of packed records is killed; 20 in ``make kills``."""
+
 
 @pytest.fixture
 def release(tmp_path: Path) -> Path:
@@ -128,7 +131,7 @@ def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(tmp_path: Path, guiev
 def test_a_kill_in_the_middle_of_packed_records_loses_and_doubles_nothing(tmp_path: Path, guieval: CommandLine) -> None:
     """AndroidControl's own release: the process is killed as soon as it has written more, again and again."""
     phones = fitting_episodes(0, 3)
-    write_release(tmp_path / "release", {name: phones[name % 3] for name in range(24)}, shards=3)
+    write_release(tmp_path / "release", {name: phones[name % 3] for name in range(24 * (1 + KILLS // 5))}, shards=3)
 
     def command(out: Path) -> list[str]:
         return ["prepare", "androidcontrol", "--source", str(tmp_path / "release"), "--out", str(out)]
@@ -143,7 +146,7 @@ def test_a_kill_in_the_middle_of_packed_records_loses_and_doubles_nothing(tmp_pa
     def grown() -> bool:
         return lines.exists() and lines.stat().st_size > size
 
-    while kills < 2:
+    while kills < KILLS:
         with started([sys.executable, "-m", "guieval", *command(killed)], stdout=subprocess.DEVNULL) as child:
             until(lambda: child.poll() is not None or grown(), "another line", every=0.001)
         if child.returncode == 0:

@@ -7,6 +7,7 @@ import random
 import resource
 import shutil
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,9 +15,12 @@ from pathlib import Path
 import pytest
 
 from guieval.journal import LOCK, STEPS, Records
+from guieval.online.trajectory import TRAJECTORIES
 from guieval.steps import Episode, StepKey
 from tests.faults.program import Program, guieval, journal_lines, wait_for_lines
 from tests.faults.rows import Row, rows
+from tests.online.acting import Acting, steps_recorded
+from tests.online.test_runs import outcomes, reference, task_id, whole_screens
 
 
 def no_file_beyond(limit: int) -> Callable[[], None]:
@@ -57,7 +61,7 @@ def test_a_disk_without_room_is_no_run(program: Program, tmp_path: Path, row: Ro
         process = program.start(server.base_url, tmp_path / "run", before=no_file_beyond(500))
         row.check_seen(program.end(process, row.code))
         assert server.stats()["requests"] == 0
-        assert not [path for path in (tmp_path / "run").iterdir() if path.suffix == ".tmp" or path.name == "manifest.json"]
+        assert not [path for path in (tmp_path / "run").iterdir() if path.suffix == ".partial" or path.name == "manifest.json"]
         program.run(server.base_url, tmp_path / "run")
     program.check_whole(tmp_path / "run")
 
@@ -161,44 +165,84 @@ def test_a_loss_of_power_takes_a_second_of_answers(
     """A file system on an image of its own, copied right before and right after flushes: each copy holds every record that was
     flushed, and its resume ends with the answers and figures of a clean run."""
     monkeypatch.setattr("guieval.journal.directory.FLUSH_SECONDS", 0.02)
-    draw = random.Random(20)
-    moments = sorted(draw.sample(range(1, 36), POWER_LOSSES))  # of 40 records
-    run, really, flushed = tmp_path / "disk" / "run", os.fsync, 0
-    cuts: list[int] = []
-
-    def cut() -> None:
-        shutil.copyfile(tmp_path / "image", tmp_path / f"cut-{len(cuts)}")
-        cuts.append(flushed)
-
-    def fsync(file: int) -> None:
-        nonlocal flushed
-        lines = journal_lines(run)
-        if not lines or not os.path.samestat(os.fstat(file), (run / STEPS).stat()):
-            really(file)
-            return
-        due = bool(moments) and lines >= moments[0]
-        moments[:] = [moment for moment in moments if moment > lines]
-        before = draw.random() < 0.5
-        if due and before:
-            cut()
-        really(file)
-        flushed = lines
-        if due and not before:
-            cut()
-
-    disk = file_system(tmp_path / "image", tmp_path / "disk")
+    run = tmp_path / "disk" / "run"
+    disk, power = file_system(tmp_path / "image", tmp_path / "disk"), Power(tmp_path / "image", run / STEPS, most=35)  # of 40
     with disk, monkeypatch.context() as context, program.server(latency=0.05, concurrency=1) as server:
-        context.setattr(os, "fsync", fsync)
+        context.setattr(os, "fsync", power.fsync)
         row.check_seen(program.run(server.base_url, run))
-    assert any(cuts), "no record was flushed at any moment: make the run longer"
-    for number, expected in enumerate(cuts):
-        with (
-            file_system(tmp_path / f"cut-{number}", tmp_path / "disk", made=True),
-            program.server() as server,
-        ):
+    for image, expected in power.cuts():
+        with file_system(image, tmp_path / "disk", made=True), program.server() as server:
             assert journal_lines(run) >= expected
             program.run(server.base_url, run, resume=(run / "manifest.json").exists())
             program.check_whole(run)
+
+
+@rows(
+    Row(
+        "a machine that loses power in an online run",
+        "brings every step to the disk, with the screenshot that it was shown, before its action is carried out",
+        "as usual, from the resume",
+    )
+)
+def test_a_loss_of_power_takes_no_step_of_a_task(tmp_path: Path, row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same with an agent that solves six tasks: each copy holds every step that was flushed, each step's screenshot is
+    whole, and its resume ends with every task a success and asks for no step again but those that the copy does not hold."""
+    scripts = {task_id(number): reference(number) for number in range(6)}
+    acting = Acting.made(tmp_path, scripts, "--bench", "demo", "--set", "bench_options.episodes=6")
+    steps, run = sum(map(len, scripts.values())), tmp_path / "disk" / "run"
+    disk, power = file_system(tmp_path / "image", tmp_path / "disk"), Power(tmp_path / "image", run / TRAJECTORIES, most=steps)
+    with disk, monkeypatch.context() as context:
+        context.setattr(os, "fsync", power.fsync)
+        row.check_seen(guieval(*acting.command(run), folder=tmp_path))
+    for image, expected in power.cuts():
+        with file_system(image, tmp_path / "disk", made=True):
+            kept, before = steps_recorded(run), acting.asked()
+            assert kept >= expected and (whole_screens(run) or not kept)
+            guieval(*acting.command(run, resume=True), folder=tmp_path)
+            assert acting.asked() - before == steps - kept
+            assert {name: outcome.ended for name, outcome in outcomes(run).items()} == dict.fromkeys(scripts, "success")
+            assert whole_screens(run)
+
+
+class Power:
+    """Copies the image of a disk right before or right after flushes of ``file``, at moments among its first ``most`` lines."""
+
+    def __init__(self, image: Path, file: Path, *, most: int) -> None:
+        self._image, self._file = image, file
+        self._draw = random.Random(20)
+        self._moments = sorted(self._draw.sample(range(1, most + 1), POWER_LOSSES))
+        self._really, self._guard, self._flushed = os.fsync, threading.Lock(), 0
+        self._cuts: list[int] = []
+
+    def fsync(self, file: int) -> None:
+        """To be called in the place of :func:`os.fsync`."""
+        with self._guard:
+            lines = self._file.read_bytes().count(b"\n") if self._file.exists() else 0
+            if not lines or not os.path.samestat(os.fstat(file), self._file.stat()):
+                self._really(file)
+                return
+            due = bool(self._moments) and lines >= self._moments[0]
+            self._moments = [moment for moment in self._moments if moment > lines]
+            before = self._draw.random() < 0.5
+            if due and before:
+                self._cut()
+            self._really(file)
+            self._flushed = lines
+            if due and not before:
+                self._cut()
+
+    def _cut(self) -> None:
+        shutil.copyfile(self._image, self._copy(len(self._cuts)))
+        self._cuts.append(self._flushed)
+
+    def _copy(self, number: int) -> Path:
+        return self._image.with_name(f"cut-{number}")
+
+    def cuts(self) -> Iterator[tuple[Path, int]]:
+        """Every copy, with how many lines were flushed before it was made."""
+        assert any(self._cuts), "no line was flushed at any moment: make the run longer"
+        for number, flushed in enumerate(self._cuts):
+            yield self._copy(number), flushed
 
 
 @contextmanager

@@ -6,7 +6,10 @@ import json
 import os
 import random
 import signal
+import subprocess
+from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,14 +17,15 @@ import pytest
 from guieval.journal import Records
 from guieval.online.demonstrate import demonstrate
 from guieval.online.find import load_environment
-from guieval.online.trajectory import SCREENS, TRAJECTORIES
+from guieval.online.trajectory import SCREENS, TRAJECTORIES, read_trajectories
 from guieval.registry import load_benchmark
 from tests.faults.rows import Row, rows
 from tests.faults.test_disks import no_file_beyond
 from tests.faults.test_machines import listen
 from tests.online.acting import Acting, below, browsers, left_of, signal_all, steps_recorded, wait_for_steps
 from tests.online.devices import require_chromium
-from tests.online.test_runs import outcomes, reference, task_id
+from tests.online.test_runs import figures_of, outcomes, reference, task_id
+from tests.waiting import until
 
 KILLS = max(1, int(os.environ.get("GUIEVAL_KILLS", "1")))
 """How often a run in a browser is killed; 20 in ``make kills``."""
@@ -89,6 +93,46 @@ def test_a_full_disk_keeps_every_step(on_phone: Acting, tmp_path: Path, row: Row
     on_phone.run(run, resume=True)
     assert {outcome.ended for outcome in outcomes(run).values()} == {"success"} and len(outcomes(run)) == PHONE_TASKS
     assert on_phone.asked() - before - asked == sum(len(reference(number)) for number in range(PHONE_TASKS)) - kept
+
+
+@rows(
+    Row(
+        "kill -9 of an online run, again and again",
+        "repeats the recorded actions of each unfinished task and goes on from there",
+        "as usual, from the resume",
+    )
+)
+def test_kills_of_an_agent_that_solves_its_tasks(on_phone: Acting, tmp_path: Path, row: Row) -> None:
+    """At random moments (20 in `make kills`) of one run whose agent solves thirty tasks: each is a success and counts once,
+    every step is in the trajectories once, and the model is asked no step again but those that were not stored."""
+    run, before, draw, killed = tmp_path / "run", on_phone.asked(), random.Random(3), 0
+    steps = sum(len(reference(number)) for number in range(PHONE_TASKS))
+    while killed < KILLS:
+        process, moment = on_phone.start(run, resume=killed > 0), steps_recorded(run) + draw.randint(1, steps // (KILLS + 2))
+        until(partial(reached, process, run, moment), f"{moment} steps", every=0.002)
+        process.kill()
+        process.communicate()
+        if process.returncode == 0:  # it was quicker than this test
+            break
+        killed += 1
+    assert killed >= min(KILLS, 5)
+    row.check_seen(on_phone.run(run, resume=True))
+    assert {name: outcome.ended for name, outcome in outcomes(run).items()} == dict.fromkeys(on_phone_tasks(), "success")
+    assert Counter(record.task.episode_id for record in Records(run)) == Counter(on_phone_tasks())
+    taken = Counter((step.key.episode_id, step.index) for step in read_trajectories(run))
+    assert {*taken.values()} == {1} and len(taken) == steps
+    assert steps <= on_phone.asked() - before <= steps + 4 * killed  # one for each device
+    figures = figures_of(run)
+    assert (figures.success.count, figures.success.n) == (PHONE_TASKS, PHONE_TASKS)
+    print(f"{killed} kills, {on_phone.asked() - before - steps} responses were not stored yet")
+
+
+def reached(process: subprocess.Popen[str], run: Path, moment: int) -> bool:
+    return process.poll() is not None or steps_recorded(run) >= moment
+
+
+def on_phone_tasks() -> list[str]:
+    return [task_id(number) for number in range(PHONE_TASKS)]
 
 
 @rows(

@@ -30,15 +30,18 @@ class Acting:
         """A run whose agent gives the replies of ``scripts``, by task."""
         return cls(write_agent(folder, scripts), options)
 
+    def command(self, out: Path, *options: str, resume: bool = False) -> list[str]:
+        """The arguments of the run, or of its resume."""
+        command = ["run", "--quiet", "--adapter", str(self.agent), *options]
+        if resume:
+            return [*command, "--resume", str(out), "--trust-run"]
+        return [*command, "--model", "scripted", "--engine", "local", "--mode", "online", "--out", str(out), *self.options]
+
     def start(
         self, out: Path, *options: str, resume: bool = False, before: Callable[[], None] | None = None
     ) -> subprocess.Popen[str]:
         """Start the run, or its resume; ``before`` is called in the process first."""
-        command = [sys.executable, "-m", "guieval", "run", "--quiet", "--adapter", str(self.agent), *options]
-        if resume:
-            command += ["--resume", str(out), "--trust-run"]
-        else:
-            command += ["--model", "scripted", "--engine", "local", "--mode", "online", "--out", str(out), *self.options]
+        command = [sys.executable, "-m", "guieval", *self.command(out, *options, resume=resume)]
         guard()
         return subprocess.Popen(
             command,

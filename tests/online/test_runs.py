@@ -8,7 +8,7 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -23,8 +23,9 @@ from guieval.errors import EnvironmentFailure, UsageError
 from guieval.journal import METRICS, Records, read_manifest, read_planned
 from guieval.journal.caveats import model_label
 from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score, find
+from guieval.online.attempt import screen_name
 from guieval.online.figures import OnlineFigures, online_figures
-from guieval.online.trajectory import TRAJECTORIES, Outcome, last_attempts, read_outcome, read_trajectories
+from guieval.online.trajectory import SCREENS, TRAJECTORIES, Outcome, last_attempts, read_outcome, read_trajectories
 from guieval.reports.server.library import Library
 from guieval.testing.mock_server import MockServer, MockSettings
 from guieval.testing.phone import generate_episode
@@ -447,6 +448,64 @@ def test_a_torn_trajectory_is_cut_and_a_changed_one_begun_again(tmp_path: Path, 
     assert {name: outcome.ended for name, outcome in outcomes(run).items()} == ENDED
     assert [line.split()[0] for line in requests(agent)] == [task_id(1)]  # the only one whose screens are not the recorded ones
     assert outcomes(run)[task_id(1)].attempt == 1
+
+
+def emptied(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+def zeroed(run: Path, task: str, index: int) -> None:
+    """Zeros in the place of a task's step, as a loss of power may leave in a file that had grown."""
+    path = run / TRAJECTORIES
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(_nothing(line) if task in line and f'"index":{index},' in line else line for line in lines))
+
+
+def _nothing(line: str) -> str:
+    return "\0" * (len(line) - 1) + "\n"
+
+
+def screens(run: Path) -> list[Path]:
+    return sorted((run / SCREENS).iterdir())
+
+
+@every_row(
+    ("left", "again"),
+    [
+        (lambda run: emptied(screens(run)[0]), 0),
+        (lambda run: screens(run)[0].unlink(), 0),
+        (lambda run: shutil.rmtree(run / SCREENS), 0),
+        (lambda run: os.truncate(screens(run)[0], 20), 0),
+        (lambda run: emptied(run / TRAJECTORIES), None),
+        (lambda run: (run / TRAJECTORIES).unlink(), None),
+        (lambda run: os.truncate(run / TRAJECTORIES, (run / TRAJECTORIES).stat().st_size - 30), 1),
+        (lambda run: zeroed(run, task_id(0), 0), len(reference(0))),
+        (lambda run: zeroed(run, task_id(0), 1), len(reference(0))),
+        (lambda run: zeroed(run, task_id(0), len(reference(0)) - 1), 1),
+        (lambda run: zeroed(run, task_id(3), 1), 2 * len(reference(3)) + 5),  # whose every step shows the same screen
+    ],
+)
+def test_what_a_loss_of_power_leaves_never_counts_as_a_half_trajectory(
+    left: Callable[[Path], None], again: int | None, tmp_path: Path, agent: Path, ran: Ran
+) -> None:
+    """A step that is gone in the middle begins its task again, one at its end is asked again, a screenshot is shown again."""
+    run = shutil.copytree(ran.run, tmp_path / "run")
+    emptied(run / "steps.jsonl")  # no outcome was on the disk yet
+    left(run)
+    guieval.run(resume=run, trust_run=True, progress=False, adapter=str(agent))
+    assert {name: outcome.ended for name, outcome in outcomes(run).items()} == ENDED
+    assert len(requests(agent)) == (len(ran.asked) if again is None else again)
+    agent.with_suffix(".log").unlink(missing_ok=True)
+    for steps in last_attempts(run).values():
+        assert [step.index for step in steps] == [*range(len(steps))]
+        assert {step.attempt for step in steps} == {outcomes(run)[steps[0].key.episode_id].attempt}
+    assert whole_screens(run)
+
+
+def whole_screens(run: Path) -> bool:
+    """Whether every recorded step has its screenshot; a file is named by its content's digest."""
+    named = [run / step.screenshot for step in read_trajectories(run)]
+    return bool(named) and all(file.name == screen_name(file.read_bytes()) for file in named)
 
 
 def test_the_command_prints_one_table(tmp_path: Path, agent: Path, guieval: CommandLine) -> None:

@@ -171,6 +171,9 @@ def test_every_server_has_its_figures(tmp_path: Path, guieval: CommandLine, conc
 def test_one_server_is_not_distinguished(tmp_path: Path, guieval: CommandLine) -> None:
     with server(MODEL) as running:
         done = guieval(*command(tmp_path, running, "--quiet"))
+        before = (tmp_path / "run" / METRICS).read_text()
+        assert guieval("run", "--resume", tmp_path / "run", "--quiet").code == 0
     assert done.code == 0 and "server:" not in done.out
     (figure,) = json.loads((tmp_path / "run" / METRICS).read_text())["servers"]
     assert figure["answered"] == len(list(Records(tmp_path / "run")))
+    assert (tmp_path / "run" / METRICS).read_text() == before, "a resume that asked nothing leaves the last session's figures"

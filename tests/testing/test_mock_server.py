@@ -585,7 +585,8 @@ def test_it_runs_inside_an_event_loop() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
 def test_serve_prints_its_url_and_ends_cleanly_on_ctrl_c() -> None:
-    code = "from guieval.testing.mock_server import *; serve(MockSettings(policy='fixed', reply='hi', hang_at=(('h', 0),)))"
+    settings = "policy='fixed', reply='hi', hang_at=(('h', 0), ('h', 1))"
+    code = f"from guieval.testing.mock_server import *; serve(MockSettings({settings}))"
     with started([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         url = process.stdout.readline().split()[-1]
@@ -595,6 +596,8 @@ def test_serve_prints_its_url_and_ends_cleanly_on_ctrl_c() -> None:
         with unanswered(url, "h"):
             until(lambda: get(stats).json()["hung"], "the request", running=process)
         until(lambda: not get(stats).json()["in_flight"], "the client's end", running=process)
-        process.send_signal(signal.SIGINT)
-        rest, errors = process.communicate(timeout=PATIENCE)
+        with unanswered(url, "h"):  # another one, which is there at the end
+            until(lambda: get(stats).json()["hung"] == 2, "the request", running=process)
+            process.send_signal(signal.SIGINT)
+            rest, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, rest, errors) == (0, "", "")

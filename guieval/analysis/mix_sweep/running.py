@@ -20,7 +20,7 @@ from guieval.analysis.mix_sweep.sweep import (
 )
 from guieval.data.benchmark import EpisodeRef
 from guieval.history.mixing import Mix, Mixture
-from guieval.journal import Journal, Records, is_run
+from guieval.journal import METRICS, Journal, Records, is_run
 from guieval.journal.run_files import Manifest
 from guieval.models.sampling import is_greedy
 from guieval.running.config import RunConfig
@@ -41,7 +41,10 @@ SETTINGS = "settings"
 
 @dataclass(frozen=True)
 class OpenSweep:
-    """A sweep in ``directory`` with its first run resolved; ``left`` are the numbers of the settings without an outcome."""
+    """A sweep in ``directory`` with its first run resolved; ``left`` are the numbers of the settings to run.
+
+    These are the ones without an outcome, or whose run has lost its figures.
+    """
 
     directory: Path
     mixes: list[Mix]
@@ -57,7 +60,7 @@ class OpenSweep:
         """
         mixes = sweep.mixes()
         known = {outcome.number for outcome in read_outcomes(directory)} if resumed else set()
-        left = [number for number in range(len(mixes)) if number not in known]
+        left = [number for number, mix in enumerate(mixes) if number not in known or _lacks_figures(directory, number, mix)]
         given = _configured(config, mixes[0])
         begun = read_sweep(directory).manifest if resumed else None
         if begun is not None:
@@ -124,7 +127,17 @@ class OpenSweep:
     def _job(self, number: int) -> Job:
         mix = self.mixes[number]
         run = resolve(_configured(self.first.config, mix), self.first.server, like=self.first)
-        return Job(run, self.directory / SETTINGS / setting_name(number, mix))
+        return Job(run, _setting_folder(self.directory, number, mix))
+
+
+def _setting_folder(directory: Path, number: int, mix: Mix) -> Path:
+    return directory / SETTINGS / setting_name(number, mix)
+
+
+def _lacks_figures(directory: Path, number: int, mix: Mix) -> bool:
+    """Whether a finished setting's run is there without its figures, which going on with it writes again."""
+    folder = _setting_folder(directory, number, mix)
+    return is_run(folder) and not (folder / METRICS).exists()
 
 
 class AnswerPool:

@@ -7,7 +7,6 @@ when steps of a run are not measured that a resume would measure.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -39,6 +38,7 @@ from guieval.reports.online_tables import online_tables
 from guieval.reports.opened import score_figures
 from guieval.reports.score_tables import breakdown_table, sample_table
 from guieval.reports.tables.records import check_ending
+from guieval.running.resume.trust import resume_of
 from guieval.scoring.answered import Answered
 from guieval.scoring.matrix import JudgedAnswers, answered_file, disagreements, judge_answers, on_own_sets
 from guieval.scoring.recorded_run import recorded_answers
@@ -211,5 +211,5 @@ def _print_unfinished(directory: Path, *, err: bool) -> bool:
             err=err,
         )
         return False
-    echo(f"resume:   guieval run --resume {shlex.quote(str(directory))}", err=err)
+    echo(f"resume:   {resume_of(directory)}", err=err)
     return True

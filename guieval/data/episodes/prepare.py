@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import glob
 import gzip
 import hashlib
 import itertools
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import psutil
 from pydantic_core import from_json
 
 from guieval.data.benchmark import ABCBenchmark, Release, ReleasedEpisode
@@ -30,7 +28,7 @@ from guieval.data.episodes.format import EPISODES, FORMAT, INDEX, PREPARED, Prep
 from guieval.data.episodes.index import EpisodeIndex, line_head
 from guieval.data.episodes.read import EpisodesFolder
 from guieval.data.episodes.write import episode_line
-from guieval.data.files import open_descriptor, open_file, read_bytes
+from guieval.data.files import becoming, open_descriptor, open_file, read_bytes
 from guieval.data.names import path_inside
 from guieval.data.screenshots import probe
 from guieval.errors import DataError, JournalError, ScreenshotError, UsageError
@@ -343,30 +341,14 @@ def export_episodes(benchmark: ABCBenchmark, out: Path, *, limit: int | None = N
         raise UsageError(f"--out is {str(out)!r}; expected a file NAME.jsonl or NAME.jsonl.gz")
     if out.exists():
         raise UsageError(f"the file {str(out)!r} exists already; give another --out, or delete it")
-    partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
-    _sweep(out)
     episodes = steps = 0
-    try:
-        with _writing(out):
-            out.parent.mkdir(parents=True, exist_ok=True)
-            with partial.open("wb") as plain, _packed(plain, out) as stream:
-                for episode in itertools.islice(benchmark, limit):
-                    stream.write(episode_line(episode) + b"\n")
-                    episodes, steps = episodes + 1, steps + len(episode)
-            partial.replace(out)
-    finally:
-        with suppress(OSError):  # the first error is the one to report
-            partial.unlink()
+    with _writing(out), becoming(out) as partial:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with partial.open("wb") as plain, _packed(plain, out) as stream:
+            for episode in itertools.islice(benchmark, limit):
+                stream.write(episode_line(episode) + b"\n")
+                episodes, steps = episodes + 1, steps + len(episode)
     return episodes, steps
-
-
-def _sweep(out: Path) -> None:
-    """Remove what exports to the same file left when they were killed."""
-    for left in out.parent.glob(f".{glob.escape(out.name)}.*.partial"):
-        number = left.name.split(".")[-2]
-        if number.isdecimal() and not psutil.pid_exists(int(number)):
-            with suppress(OSError):
-                left.unlink()
 
 
 def _packed(stream: BinaryIO, out: Path) -> AbstractContextManager[BinaryIO | gzip.GzipFile]:

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from guieval.actions import action_from_json
-from guieval.data.files import read_bytes
+from guieval.data.files import becoming, read_bytes
 from guieval.data.names import path_inside
-from guieval.errors import DataError, UsageError, first_problem
+from guieval.errors import DataError, JournalError, UsageError, first_problem
 from guieval.history.modes import ONLINE
 from guieval.journal import Journal
 from guieval.journal.run_files import Manifest
@@ -47,9 +47,9 @@ class _Read(NamedTuple):
 def make_run(source: Path, out: Path) -> ReadTrajectories:
     """Write the run directory ``out`` from the trajectories in a folder.
 
-    Tasks of which there is no trajectory are not part of the run, and the repetitions of a task are numbered anew without gaps.
-    Raises :class:`UsageError` for trajectories of another tool, of several runs or given twice, and if ``out`` exists;
-    :class:`DataError` naming file and field for a damaged file.
+    It is there when it is whole, and not before. Tasks of which there is no trajectory are not part of the run, and the
+    repetitions of a task are numbered anew without gaps. Raises :class:`UsageError` for trajectories of another tool, of
+    several runs or given twice, and if ``out`` exists; :class:`DataError` naming file and field for a damaged file.
     """
     files = sorted(source.glob(f"*{ENDING}")) if source.is_dir() else [source]
     if not files:
@@ -65,15 +65,20 @@ def make_run(source: Path, out: Path) -> ReadTrajectories:
     manifest = _manifest(read[0])
     records, steps = _records(read), _steps(read)
     plan = {each.part.key: range(1) for each in read}
-    with Journal(out) as journal:
-        types = {key: {0: record.task.action.type} for key, record in records.items()}
-        journal.start(manifest.to_json(), plan, types=types if types.keys() == plan.keys() else None)
-        for record in records.values():
-            journal.append(record)
-    with (out / TRAJECTORIES).open("wb") as stream:
-        for step in steps:
-            stream.write(step.model_dump_json(exclude_none=True).encode() + b"\n")
-    return ReadTrajectories(len(plan), len(read), read[0].part.planned_tasks, _copy_screens(source, out, steps, records))
+    types = {key: {0: record.task.action.type} for key, record in records.items()}
+    try:
+        with becoming(out) as partial:
+            with Journal(partial) as journal:
+                journal.start(manifest.to_json(), plan, types=types if types.keys() == plan.keys() else None)
+                for record in records.values():
+                    journal.append(record)
+            with (partial / TRAJECTORIES).open("wb") as stream:
+                for step in steps:
+                    stream.write(step.model_dump_json(exclude_none=True).encode() + b"\n")
+            screenshots = _copy_screens(source, partial, steps, records)
+    except OSError as error:
+        raise JournalError(f"cannot write to {str(error.filename or out)!r}: {error.strerror}") from None
+    return ReadTrajectories(len(plan), len(read), read[0].part.planned_tasks, screenshots)
 
 
 def _read(path: Path) -> _Read:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -31,7 +32,7 @@ from guieval.reports.trajectories.reading import OnlineTrajectories
 from guieval.scoring.matrix import ALL, judge_answers, judge_run, on_own_sets
 from guieval.scoring.recorded_run import recorded_answers
 from guieval.scoring.score import Scorer, stored_summary
-from guieval.steps import EpisodeKey, Sample, StepKey, StepOutcome, StepTaskModel
+from guieval.steps import EpisodeKey, Sample, StepKey, StepOutcome, StepTaskModel, Verdict
 
 SECTIONS = {
     "run": ("figures", "breakdowns", "failures", "protocols"),
@@ -79,17 +80,23 @@ class JudgedRun:
 def judged_run(directory: Path) -> JudgedRun:
     """Judge a run; :class:`guieval.errors.UsageError` if it cannot be read."""
     answered = recorded_answers(directory)
-    scorer, failures = Scorer(answered), Failures()
+    scorer, numbers = Scorer(answered), count()
+    unread: list[tuple[int, StepTaskModel, Verdict, str]] = []
 
     def judge(task: StepTaskModel, samples: tuple[Sample, ...]) -> StepOutcome | None:
-        outcome = scorer.add(task, samples)
+        number, outcome = next(numbers), scorer.add(task, samples)
         if outcome is not None and outcome.verdict in _UNREAD:
             error = samples[0].error
-            reason = outcome.reason if error is None else f"{error.stage}: {error.message}"
-            failures.add(task.key, step_link(task.key), outcome.verdict, reason)
+            unread.append(
+                (number, task, outcome.verdict, outcome.reason if error is None else f"{error.stage}: {error.message}")
+            )
         return outcome
 
     answers = judge_answers(answered, None, judge=judge)
+    failures = Failures()
+    for number, task, verdict, reason in unread:
+        if answers.counts(number, task):  # a step may have failed in one session and again, or not, in the next
+            failures.add(task.key, step_link(task.key), verdict, reason)
     return JudgedRun(score_figures(answers, scorer.scored()), answers.columns(), failures)
 
 

@@ -194,6 +194,14 @@ def resume_command(directory: Path, configs: Iterable[RunConfig]) -> str:
     return " ".join(["guieval run --resume", shlex.quote(str(directory)), *code])
 
 
+def resume_of(directory: Path) -> str:
+    """The :func:`resume_command` of a run, by the settings in its manifest; without code where these cannot be read."""
+    recorded = read_manifest(directory).config.to_json()
+    with suppress(UsageError):  # of another version: a resume says so
+        return resume_command(directory, [parse(recorded, kept=recorded)])
+    return resume_command(directory, [])
+
+
 def code_digests(config: RunConfig) -> dict[str, str]:
     """SHA-256 of the files outside the package that a configuration executes, by what they are; those that exist."""
     named = {name.removeprefix("--").replace("_", "-"): value for name, value in config.vllm.items()}

@@ -88,8 +88,12 @@ class JudgedAnswers:
     def again(self) -> Iterator[Answer]:
         """Read the answers that count once more, each with its step."""
         for number, (task, samples) in enumerate(self.answered.answers(self.evaluators[0])):
-            if self._ledger.counts(number, task):
+            if self.counts(number, task):
                 yield task, samples[0].action
+
+    def counts(self, number: int, task: StepTaskModel) -> bool:
+        """Whether the ``number``-th of all answers, from 0, is the one that counts for its step."""
+        return self._ledger.counts(number, task)
 
     def hold(self, plan: Plan) -> bool:
         """Whether there is a record of every step of ``plan``, even of a failed request."""

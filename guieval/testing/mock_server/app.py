@@ -40,6 +40,8 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
+_HELD = 0.02
+"""Seconds between two looks at whether a request is still held."""
 _EPISODE_TAG = re.compile(rb"\[EP[0-9]+\]")
 _TOOLS = re.compile(rb'"tools"\s*:\s*\[\s*\{')
 """A request that offers functions: no text in a JSON body holds this, since its quotes are escaped there."""
@@ -133,6 +135,9 @@ class MockApp:
     def __init__(self, settings: MockSettings, answers: Answers) -> None:
         self.settings = settings
         self.seen: deque[SeenRequest] = deque(maxlen=settings.keep)
+        self.held: Callable[[Tag], bool] = lambda tag: False
+        """Which requests wait for as long as this is true of them; a test stops a client's work where it wants it."""
+        self._waiting: set[_Exchange] = set()
         self._answers = answers
         self._slots = asyncio.Semaphore(settings.concurrency) if settings.concurrency else None
         self._earlier: Counter[str] = Counter()
@@ -159,6 +164,12 @@ class MockApp:
             "rss_bytes": _rss_bytes(),
         }
 
+    def hang_up(self) -> None:
+        """Close the connections of all requests that have no answer yet."""
+        for exchange in self._waiting:
+            if exchange.transport is not None:
+                exchange.transport.abort()
+
     def close(self) -> None:
         """Close the log."""
         if self._log is not None:
@@ -170,7 +181,11 @@ class MockApp:
         exchange = _Exchange(scope, receive, send, await _body(receive) if scope["method"] == "POST" else b"")
         path = exchange.path
         if scope["method"] == "POST":
-            await self._completion(exchange)
+            self._waiting.add(exchange)
+            try:
+                await self._completion(exchange)
+            finally:
+                self._waiting.discard(exchange)
         elif path == "/stats":
             await exchange.answer(200, _json(self.stats()))
         elif path in ("/health", "/v1/health"):
@@ -259,13 +274,14 @@ class MockApp:
         self._serving += 1
         self._max_serving = max(self._max_serving, self._serving)
         try:
-            if latency > 0.0:
+            wait = latency
+            while wait > 0.0 or self.held(tag):
                 try:
-                    async with asyncio.timeout(latency):
+                    async with asyncio.timeout(wait or _HELD):
                         await exchange.disconnected()
                     return False
                 except TimeoutError:
-                    pass
+                    wait = 0.0
             self._latency_sum += latency
             self._chains[tag.chain] = self._chains.get(tag.chain, 0.0) + latency
             return True

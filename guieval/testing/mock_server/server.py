@@ -118,6 +118,11 @@ def _url(listener: socket.socket, settings: MockSettings) -> str:
 def _uvicorn_server(app: MockApp) -> Any:
     import uvicorn
 
+    class Server(uvicorn.Server):
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            app.hang_up()  # or uvicorn waits for requests that hang, and prints a traceback of each
+            await super().shutdown(sockets)
+
     config = uvicorn.Config(
         app,
         http=_with_transport,  # type: ignore[arg-type]  # declared as a class, but only called
@@ -129,7 +134,7 @@ def _uvicorn_server(app: MockApp) -> Any:
         timeout_keep_alive=600,
         timeout_graceful_shutdown=1,
     )
-    return uvicorn.Server(config)
+    return Server(config)
 
 
 def _with_transport(**given: Any) -> Any:

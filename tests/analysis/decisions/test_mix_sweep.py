@@ -22,7 +22,7 @@ from guieval.analysis.mix_sweep.sweep import (
 )
 from guieval.errors import UsageError
 from guieval.history.mixing import Artifact, Artifacts, Mix, Mixture
-from guieval.journal import Records, read_manifest
+from guieval.journal import METRICS, Records, read_manifest
 from guieval.registry import load_benchmark
 from guieval.reports.plots.scaling import mixing
 from guieval.steps import Sample, StepKey, StepOutcome, StepRecord
@@ -172,6 +172,11 @@ def test_the_command_runs_a_sweep_goes_on_with_it_and_reports_it(tmp_path: Path,
         again = guieval("mix", "--resume", sweep, "--quiet", "--drop-answers")
         assert again.code == 0 and (sweep / "mixing.csv").read_text() == table, again
         assert sorted((sweep / "settings").iterdir()) == settings[:9]  # those that ended now left their figures alone
+        (settings[4] / METRICS).rename(tmp_path / "lost")
+        assert guieval("mix", "--resume", sweep, "--quiet").code == 0
+        found, lost = (json.loads(file.read_text()) for file in (settings[4] / METRICS, tmp_path / "lost"))
+        del lost["servers"]  # none was asked to write them again
+        assert found == lost, "a finished setting's figures are written again"
         assert "sampling.temperature" in guieval.sentence("mix", "--resume", sweep, "--set", "sampling.temperature=0.9")
         assert "leave out what asks for others" in guieval.sentence("mix", "--resume", sweep, "--means", "4")
     shown = guieval("mix", "--resume", sweep, "--data", tmp_path / "gone")  # figures need nothing but what is kept

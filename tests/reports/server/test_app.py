@@ -12,12 +12,13 @@ import httpx
 import pytest
 
 from guieval.actions import Stop
+from guieval.journal import STEPS, Journal, Records
 from guieval.reports.notes import NOTES, read_notes
 from guieval.reports.opened import open_run
 from guieval.reports.opened.run import OpenedRun
 from guieval.reports.server.app import ViewerApp
 from guieval.reports.server.library import Library
-from guieval.reports.server.overview import failures_section, online_failures
+from guieval.reports.server.overview import failures_section, judged_run, online_failures
 from guieval.reports.trajectories.reading import read_online
 from guieval.steps import StepKey
 from tests.command_line import CommandLine
@@ -73,12 +74,13 @@ def part(app: ViewerApp, name: str) -> Any:
     return answer.json()
 
 
-def test_nothing_is_answered_without_the_token(app: ViewerApp) -> None:
+def test_nothing_is_answered_without_the_token(app: ViewerApp, runs: Path) -> None:
     for path in ("/", "/app.js", "/data/runs", "/nothing"):
         answer = ask(app, path, token=False)
         assert answer.status_code == 403 and "guieval view" in answer.text
         assert ask(app, path, token=False, headers={"cookie": "guieval=guess"}).status_code == 403
     assert ask(app, "/?token=guess", token=False).status_code == 403
+    assert ViewerApp(Library([runs])).token != app.token, "each start has its own"
 
 
 def test_the_address_with_the_token_sets_the_cookie_and_leads_away_from_it(app: ViewerApp) -> None:
@@ -121,6 +123,20 @@ def test_every_answer_forbids_what_the_pages_do_not_need(app: ViewerApp) -> None
         assert "frame-ancestors 'none'" in headers["content-security-policy"]
         assert headers["x-content-type-options"] == "nosniff" and headers["cross-origin-resource-policy"] == "same-origin"
         assert headers["referrer-policy"] == "no-referrer"
+
+
+def test_a_step_that_failed_in_every_start_is_listed_once(runs: Path) -> None:
+    """And one that was answered later, or before, not at all."""
+    folder = runs / "b"
+    lines = (folder / STEPS).read_bytes().splitlines(keepends=True)
+    (failed,) = (line for line in lines if b"the server is gone" in line)
+    (folder / STEPS).write_bytes(b"".join([*lines, failed, failed]))
+    assert [failure["count"] for failure in failures_section(judged_run(folder).failures, folder)["failures"]] == [1]
+    record = next(record for record in Records(folder) if record.finished)
+    late = record.model_copy(update={"samples": next(each for each in Records(folder) if not each.finished).samples})
+    with Journal(folder) as journal:
+        journal.append(late)  # an answer is not replaced by a failure
+    assert judged_run(folder).failures.counts.total() == 1
 
 
 def test_figures_are_those_of_the_run(app: ViewerApp, runs: Path) -> None:

@@ -1,4 +1,4 @@
-"""The real program on a local Ray cluster of three nodes: as on one machine, also when a node or the driver is killed."""
+"""The real program on a local Ray cluster of three nodes: as on one machine, also if a worker, node or driver is killed."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from guieval.journal import MANIFEST, METRICS, STEPS, Records
+from guieval.journal import LOCK, MANIFEST, METRICS, STEPS, Records
 from guieval.registry import load_benchmark
 from guieval.running.cluster.merging import SHARDS
 from guieval.testing.mock_server import MockServer, MockSettings
@@ -89,8 +89,8 @@ def on(nodes: Any) -> list[str]:
     return ["--cluster", "ray", "--cluster-address", nodes.address]
 
 
-def start(words: list[str]) -> AbstractContextManager[subprocess.Popen[str]]:
-    return started(words, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+def start(words: list[str], errors: Any = subprocess.PIPE) -> AbstractContextManager[subprocess.Popen[str]]:
+    return started(words, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=errors)
 
 
 def ended(words: list[str], code: int = 0) -> subprocess.CompletedProcess[str]:
@@ -102,6 +102,21 @@ def ended(words: list[str], code: int = 0) -> subprocess.CompletedProcess[str]:
 
 def recorded(directory: Path) -> int:
     return (directory / STEPS).read_bytes().count(b"\n") if (directory / STEPS).exists() else 0
+
+
+@contextmanager
+def held(server: MockServer, step: int = 1) -> Iterator[None]:
+    """In this block no step from that one on is answered, so no run can come to its end, and every worker gets some steps."""
+    server.app.held = lambda tag: tag.key is not None and tag.key.step_index >= step
+    try:
+        yield
+    finally:
+        server.app.held = lambda tag: False
+
+
+def all_work(directory: Path) -> bool:
+    """Whether each of three workers has answered steps, some of which the driver has merged."""
+    return recorded(directory) > 0 and shards_with_records(directory) == 3
 
 
 def shards_with_records(directory: Path) -> int:
@@ -152,8 +167,8 @@ except KeyboardInterrupt:
 def test_a_run_whose_driver_was_killed_goes_on(nodes: Any, data: Path, server: MockServer, alone: Path, tmp_path: Path) -> None:
     """On the cluster, or on one machine."""
     directory = tmp_path / "run"
-    with start(command(data, server, directory, "--mode", "soeval", *on(nodes))) as process:
-        until(lambda: recorded(directory) >= 15 and shards_with_records(directory) == 3, "records of all", running=process)
+    with held(server), start(command(data, server, directory, "--mode", "soeval", *on(nodes))) as process:
+        until(lambda: all_work(directory), "records of all", running=process)
     copy = shutil.copytree(directory, tmp_path / "copy")
     for each, cluster in ((directory, "ray"), (copy, "none")):
         ended(command(data, server, each, "--resume", str(each), "--cluster", cluster, "--concurrency", "8"))
@@ -162,8 +177,8 @@ def test_a_run_whose_driver_was_killed_goes_on(nodes: Any, data: Path, server: M
 
 def test_ctrl_c_stops_every_worker_in_order(nodes: Any, data: Path, server: MockServer, tmp_path: Path) -> None:
     directory = tmp_path / "run"
-    with start(command(data, server, directory, "--mode", "offline", *on(nodes))) as process:
-        until(lambda: recorded(directory) >= 5, "records", running=process)
+    with held(server), start(command(data, server, directory, "--mode", "offline", *on(nodes))) as process:
+        until(lambda: all_work(directory), "records of all", running=process)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, err
@@ -178,8 +193,13 @@ def test_workers_that_cannot_be_of_use_are_reported_in_a_sentence_each(
     busy = ["--concurrency", "8"]
     dead = ["--base-url", "http://127.0.0.1:9/v1", "--max-attempts", "1", "--workers", "2"]
     directory = tmp_path / "some"
-    done = ended(command(data, server, directory, *dead, *busy, "--mode", "soeval", *on(nodes)))
-    assert "worker 1 on " in done.stdout and "127.0.0.1:9" in done.stdout
+    said = tmp_path / "said"
+    words = command(data, server, directory, *dead, *busy, "--mode", "soeval", *on(nodes))
+    with said.open("w") as errors, start(words, errors) as process:
+        with held(server):  # or the first worker could have done everything before the second one has tried
+            until(lambda: "worker 1 on " in said.read_text(), "the warning", running=process)
+        out, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0 and "worker 1 on " in out and "127.0.0.1:9" in out, out + said.read_text()
     assert_same_run(directory, alone / "soeval")
 
     words = command(data, server, tmp_path / "none", *dead, "--mode", "sop", *on(nodes))
@@ -202,7 +222,7 @@ def test_a_budget_ends_the_run_of_every_worker_and_no_answer_is_lost(
     budget = ["--prices", str(prices), "--budget", "90"]
     words = command(data, server, directory, "--mode", "offline", *budget, *on(nodes))
     settings = server.app.settings
-    server.app.settings = settings.model_copy(update={"latency": 0.5})  # so slow that all steps take longer than to stop
+    server.app.settings = settings.model_copy(update={"latency": 1.5})  # so slow that all steps take longer than to stop
     done = ended(words, 1)
     server.app.settings = settings
     assert "the budget of 90" in done.stdout and f"guieval run --resume {directory}" in done.stdout
@@ -231,8 +251,9 @@ def test_a_cluster_that_is_not_there_is_reported_at_once(
 
 
 def test_a_cluster_of_this_machine_alone_listens_on_loopback_only(data: Path, server: MockServer, tmp_path: Path) -> None:
-    with start(command(data, server, tmp_path / "run", "--cluster", "ray", "--cluster-address", "local")) as process:
-        until(lambda: recorded(tmp_path / "run") >= 5, "records", running=process)
+    words = command(data, server, tmp_path / "run", "--cluster", "ray", "--cluster-address", "local")
+    with held(server), start(words) as process:
+        until(lambda: recorded(tmp_path / "run") > 0, "records", running=process)
         open_to = listening(process.pid)
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=PATIENCE)
@@ -257,15 +278,37 @@ def test_more_workers_than_fit_are_refused(nodes: Any, data: Path, server: MockS
     assert "4 workers do not fit" in done.stderr and "suffice for 3" in done.stderr
 
 
+def test_a_killed_worker_loses_and_doubles_nothing(
+    nodes: Any, data: Path, server: MockServer, alone: Path, tmp_path: Path
+) -> None:
+    """One worker's process alone: the others do what it had not finished, and its answers count once."""
+    directory = tmp_path / "run"
+    with start(command(data, server, directory, "--mode", "soeval", *on(nodes))) as process:
+        with held(server):
+            until(lambda: all_work(directory), "records of all", running=process)
+            writers = {shard: writer(shard) for shard in (directory / SHARDS).iterdir()}
+            os.kill(next(iter(writers.values())), signal.SIGKILL)
+        out, err = process.communicate(timeout=PATIENCE)
+    assert len({*writers.values()}) == 3 and process.returncode == 0, out + err
+    assert out.count(" is lost") == 1, out
+    assert_same_run(directory, alone / "soeval")
+
+
+def writer(shard: Path) -> int:
+    """The process that holds the lock of a shard; it has written its number there."""
+    return int((shard / LOCK).read_text().split()[1])
+
+
 def test_a_killed_node_loses_and_doubles_nothing(
     nodes: Any, data: Path, server: MockServer, alone: Path, tmp_path: Path
 ) -> None:
     victim = nodes.list_all_nodes()[-1]
     directory = tmp_path / "run"
     with start(command(data, server, directory, "--mode", "soeval", *on(nodes))) as process:
-        until(lambda: recorded(directory) >= 15 and shards_with_records(directory) == 3, "records of all", running=process)
-        for each in victim.all_processes["raylet"]:
-            os.kill(each.process.pid, signal.SIGKILL)
+        with held(server):
+            until(lambda: all_work(directory), "records of all", running=process)
+            for each in victim.all_processes["raylet"]:
+                os.kill(each.process.pid, signal.SIGKILL)
         out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, out + err
     assert " is lost" in out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from guieval.errors import UsageError
+from guieval.journal import STEPS
 from guieval.registry import load_benchmark
 from guieval.running.config import parse
 from guieval.running.resume.trust import reaches, remember, resumed
@@ -109,6 +111,11 @@ def test_a_named_adapter_is_used_and_compared(tmp_path: Path, guieval: CommandLi
     assert "run:" in done.out, done
     assert guieval("score", "--reparse", "--adapter", file, tmp_path / "own").code == 0
     assert guieval("score", "--adapter", file, tmp_path / "own").code == 2
+    journal = tmp_path / "own" / STEPS
+    journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
+    (hint,) = (line for line in guieval("score", tmp_path / "own").out.splitlines() if line.startswith("resume:"))
+    assert shlex.split(hint)[1:] == ["guieval", "run", "--resume", str(tmp_path / "own"), "--adapter", str(file)]
+    assert guieval(*shlex.split(hint)[2:], "--quiet").code == done.code, "a step is lost, and the command in the hint runs it"
     moved = tmp_path / "elsewhere.py"
     moved.write_text(file.read_text())
     resume = ("run", "--resume", tmp_path / "own", "--quiet", "--adapter", moved)
