@@ -119,7 +119,7 @@ def test_a_task_without_its_data_is_a_failure_of_the_environment() -> None:
 def test_a_page_that_is_not_mobilegym_s() -> None:
     with served("<p>another page") as environment:
         call, failed = failure(environment, environment.tasks()[0])
-    assert call == "reset" and "Timeout 2000ms exceeded" in failed
+    assert call == "reset" and "the page has no __SIM__" in failed
 
 
 @stand_in

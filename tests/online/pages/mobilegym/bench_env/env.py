@@ -72,7 +72,8 @@ class MobileGymEnv:
     async def reset(self) -> None:
         self.agent_message = self.agent_answer = None
         await self.page.goto(self.url)
-        await self.page.wait_for_function("() => window.__SIM__", timeout=2000)
+        if await self.page.evaluate("() => window.__SIM__ === undefined"):  # the page sets it before it has loaded
+            raise TimeoutError("the page has no __SIM__")
 
     async def step(self, action: Action) -> StepResult:
         match action.action_type.value:
