@@ -73,7 +73,7 @@ class MobileGymEnv:
         self.agent_message = self.agent_answer = None
         await self.page.goto(self.url)
         if await self.page.evaluate("() => window.__SIM__ === undefined"):  # the page sets it before it has loaded
-            raise TimeoutError("the page has no __SIM__")
+            raise RuntimeError("the page has no __SIM__")
 
     async def step(self, action: Action) -> StepResult:
         match action.action_type.value:
