@@ -186,9 +186,7 @@ def near_limit(protocol: Protocol, dataset: str) -> float:
     return NEAR if click.fallback is None or click.measure != "fraction" else 2000.0 * click.fallback
 
 
-def _interval(
-    columns: RunColumns, judged: Judged, counted: NDArray[np.bool_], among: NDArray[np.bool_]
-) -> Interval | None:
+def _interval(columns: RunColumns, judged: Judged, counted: NDArray[np.bool_], among: NDArray[np.bool_]) -> Interval | None:
     """Of the share of rows ``counted`` among others, whatever those that were not measured would have been."""
     below, lost = columns.per_episode(among), judged.unmeasured & among
     if not (judged.measured & among).any():

@@ -7,9 +7,9 @@ less often than promised, however few the episodes; for single steps it is Clopp
 is wider than it has to be, so less of an episode is counted in. A saddlepoint formula gives the quantiles, so no interval has a
 seed or an error of resampling.
 
-What was measured is in docs/statistics.md (``perf/coverage.py``): from 10 episodes on every 95 % interval covers the true value
-in at least 93 % of the experiments, near 0 and 1 and where few episodes are right mostly in 97 to 99 %. With fewer than 10 it is
-as careful, and wide. The bootstrap that stood here before (BCa) covered 78 to 92 % in such cases.
+What was measured is in docs/statistics.md (``perf/coverage.py``): from 10 episodes on every 95 % interval covers the true
+value in at least 93 % of the experiments; near 0 and 1, and where few episodes are right, mostly in 97 to 99 %. With fewer than
+10 episodes it is as careful, and wide. A bootstrap of episodes (BCa) covers 78 to 92 % in such cases.
 
 :mod:`guieval.metrics.paired` compares runs, :mod:`guieval.metrics.sampling` handles several answers to one step.
 
@@ -46,7 +46,7 @@ _FAR = 38.0
 
 @dataclass(frozen=True)
 class Interval:
-    """From ``low`` to ``high``, of confidence ``level``: by ``episodes``, or ``wilson``'s, which takes steps for independent."""
+    """From ``low`` to ``high``, of confidence ``level``: over ``episodes``, or ``wilson``'s, of independent observations."""
 
     low: float
     high: float
@@ -175,7 +175,7 @@ def quoted(numerator: Floats, denominator: Floats, combine: Combine = pooled, le
 
 
 def quoted_mean(numerator: Floats, denominator: Floats, level: float = LEVEL) -> Interval | None:
-    """The interval of a pooled mean of what has no bounds: the unseen episode is as far off the mean as the farthest one seen.
+    """The interval of a pooled mean of what has no bounds: the unseen episode is twice as far off as the farthest one seen.
 
     ``None`` without any denominator or with a single episode.
     """
@@ -183,7 +183,7 @@ def quoted_mean(numerator: Floats, denominator: Floats, level: float = LEVEL) ->
     if len(numerator) < 2:
         return None
     of = Weighed.of(*contributions(Terms(numerator, denominator, pooled)))
-    far = float(np.abs(of.values - of.mean * of.weights).max())
+    far = 2.0 * float(np.abs(of.values - of.mean * of.weights).max())
     return of.interval(Kind(of.mean - far, 1.0), Kind(of.mean + far, 1.0), level)
 
 
@@ -252,7 +252,8 @@ def _deviate(values: Floats, shapes: Floats) -> float:
         tilt = step if low < step < high else (low + high) / 2
     v = tilt * math.sqrt(curvature)
     if abs(v) < 1e-3:  # the formula divides 0 by 0 in the middle; this is its limit
-        return v + float(shapes @ values**3) / (3.0 * float(shapes @ values**2) ** 1.5)
+        squares = float(shapes @ values**2)
+        return v + float(shapes @ values**3) / (3.0 * squares * math.sqrt(squares))
     w = math.copysign(math.sqrt(2.0 * float(shapes @ np.log1p(-tilt * values))), tilt)
     return min(max(w + math.log(v / w) / w, -_FAR), _FAR)
 

@@ -86,7 +86,8 @@ def difference(first: Terms, second: Terms, level: float = LEVEL) -> Difference:
 
     The unseen episode is as large a difference as the episodes have that differ at all (their root mean square), so that two
     sides of episodes that differ alike are tested as the sign test does, between its exact and its mid-p form; it is all of
-    an episode where none differ. The other way round, everything is exactly the other way round.
+    an episode where none differ. Away from 0, the surer the difference, the nearer it is to all of an episode: how much better
+    a run is at best may be in episodes that nobody saw. The other way round, everything is exactly the other way round.
 
     Raises ``ValueError`` for different numbers of episodes.
     """
@@ -221,13 +222,14 @@ def _tested(of: Weighed, value: float, level: float) -> Difference:
     differ = np.abs(of.values) > _DUST
     deciding = float(of.counts[differ].sum())
     size = math.sqrt(float(of.counts @ of.values**2) / deciding) if deciding else 1.0
-    least, most = Kind(-size, 1.0), Kind(size, 1.0)
-    interval = of.interval(least, most, level)
     from scipy.special import ndtr
 
-    tails = float(ndtr(of.deviate(0.0, least))), float(ndtr(-of.deviate(0.0, most)))
-    p_value = min(1.0, max(2.0 * min(tails), 2.0 ** (1.0 - deciding)))
-    return Difference(value, interval, p_value, of.standard_error)
+    tails = float(ndtr(of.deviate(0.0, Kind(-size, 1.0)))), float(ndtr(-of.deviate(0.0, Kind(size, 1.0))))
+    tail = min(1.0, 2.0 * min(tails))
+    far = 1.0 - tail * (1.0 - size)
+    ends = (size, far) if value > 0 else (far, size)
+    interval = of.interval(Kind(-ends[0], 1.0), Kind(ends[1], 1.0), level)
+    return Difference(value, interval, max(tail, min(1.0, 2.0 ** (1.0 - deciding))), of.standard_error)
 
 
 def _order(of: Weighed) -> tuple[list[float], list[float], list[float]]:

@@ -9,10 +9,9 @@ S. Yao et al., "tau-bench" (2024), pass^k; GUIEvalKit paper, Figure 6 (PASS@n).
 
 from __future__ import annotations
 
-import bisect
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
@@ -74,33 +73,14 @@ def pass_figure(
 ) -> tuple[float | None, Interval | None]:
     """pass@k (``any``) or pass^k (``all``) over the ``counted`` of m units, and its interval over episodes.
 
-    ``over_episodes`` sums (m,) values within each episode. Where every value is 1 (for pass^k: 0), the interval rests on the
-    number of episodes alone. The interval of the largest k with other values also holds there, since further answers can only
-    raise pass@k and lower pass^k, so the tighter end of the two is used.
+    ``over_episodes`` sums (m,) values within each episode.
     """
-    values_of = pass_any if luck == "any" else pass_all
-    settled = 1.0 if luck == "any" else 0.0
-    below = over_episodes(counted.astype(np.float64))
-
-    def interval(values: Floats) -> Interval | None:
-        above = over_episodes(np.where(counted, values, 0.0))
-        return quoted(above, below)
-
-    def differs(fewer: int) -> bool:
-        return bool((values_of(n, right, fewer)[counted] != settled).any())
-
-    values = values_of(n, right, k)
+    values = (pass_any if luck == "any" else pass_all)(n, right, k)
     total = int(counted.sum())
     if not total:
         return None, None
-    own = interval(values)
-    if own is not None and not differs(k):
-        fewer = bisect.bisect_left(range(1, k), True, key=lambda each: not differs(each))
-        known = interval(values_of(n, right, fewer)) if fewer else None
-        if known is not None:
-            low, high = (max(own.low, known.low), 1.0) if luck == "any" else (0.0, min(own.high, known.high))
-            own = replace(own, low=low, high=high)
-    return math.fsum(over_episodes(np.where(counted, values, 0.0)).tolist()) / total, own
+    above = over_episodes(np.where(counted, values, 0.0))
+    return math.fsum(above.tolist()) / total, quoted(above, over_episodes(counted.astype(np.float64)))
 
 
 def sampled(runs: Sequence[RunColumns], protocol: str, luck: Luck, k: int | None = None) -> SampledFigure:

@@ -98,9 +98,7 @@ class Flip:
         }
 
 
-def compare_runs(
-    first: Path, second: Path, protocols: Sequence[str] | None = None, *, anyway: bool = False
-) -> Comparison:
+def compare_runs(first: Path, second: Path, protocols: Sequence[str] | None = None, *, anyway: bool = False) -> Comparison:
     """Compare two run directories under ``protocols`` (default: the one both were run with; ``all``: all of their data set).
 
     Raises :class:`UsageError` naming every reason why the runs are unlike: benchmark, steps, data set, overlay, protocol (where
@@ -244,9 +242,7 @@ def _settings(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def _figures(
-    protocol: str, first: RunColumns, second: RunColumns, lost: NDArray[np.bool_]
-) -> Iterator[FigureDifference]:
+def _figures(protocol: str, first: RunColumns, second: RunColumns, lost: NDArray[np.bool_]) -> Iterator[FigureDifference]:
     """Every figure of a protocol on what both runs answered; ``lost``: (n,) steps that at least one of them did not.
 
     A failure of a server must not make a difference: otherwise such a step would be in one of the two figures only, or count
