@@ -43,7 +43,7 @@ STATED = 0.8
 
 @dataclass(frozen=True)
 class Table:
-    """A table of shares of experiments; ``promised`` says of a cell's row and column whether its share is as promised."""
+    """A table of shares of experiments; ``broken`` says in words which of them are not as promised."""
 
     name: str
     heads: tuple[str, ...]
@@ -100,8 +100,10 @@ def judged(name: str, share: float, episodes: int) -> Iterator[str]:
 
 def steps_table(experiments: int) -> Table:
     """Exact match over the steps of episodes."""
-    rates, rows, broken = (0.02, 0.05, 0.1, 0.3, 0.5), [], []
-    for episodes in (3, 5, 10, 20, 50, 200):
+    rates = (0.02, 0.05, 0.1, 0.3, 0.5)
+    rows: list[tuple[str, ...]] = []
+    broken: list[str] = []
+    for episodes in (5, 10, 20, 50, 200):
         for icc in (0.0, 0.15, 0.4):
             rng = np.random.default_rng([1, episodes, round(100 * icc)])
             row = [str(episodes), f"{icc:g}"]
@@ -117,7 +119,8 @@ def steps_table(experiments: int) -> Table:
 
 def sop_table(experiments: int) -> Table:
     """PG, TSR and Score of runs that stop at the first wrong step."""
-    rows, broken = [], []
+    rows: list[tuple[str, ...]] = []
+    broken: list[str] = []
     for rate in (0.3, 0.6, 0.9):
         for episodes in (5, 10, 12, 20, 50, 200):
             rng = np.random.default_rng([2, episodes, round(100 * rate)])
@@ -146,7 +149,8 @@ def _truths(rate: float) -> dict[str, float]:
 
 def single_table() -> Table:
     """Success rates and grounding, one observation an episode: exact, by the binomial distribution."""
-    rows, broken = [], []
+    rows: list[tuple[str, ...]] = []
+    broken: list[str] = []
     for n in (2, 3, 5, 10, 12, 20, 50, 100, 200, 500):
         found = [quoted((np.arange(n) < right).astype(float), np.ones(n)) for right in range(n + 1)]
         ends = np.array([(each.low, each.high) for each in found if each is not None])
@@ -163,7 +167,8 @@ def single_table() -> Table:
 
 def samples_table(experiments: int) -> Table:
     """PASS@n over steps with 8 answers each, and the success of online tasks that are done three times."""
-    rows, broken = [], []
+    rows: list[tuple[str, ...]] = []
+    broken: list[str] = []
     for rate in (0.1, 0.5, 0.9):
         for episodes in (5, 10, 20, 50, 200):
             rng = np.random.default_rng([3, episodes, round(100 * rate)])
@@ -202,7 +207,8 @@ def _passed_tasks(won: NDArray[np.int64]) -> Interval | None:
 def cells_table(experiments: int) -> Table:
     """Means over six cells of unlike sizes and rates, as of the six parts of ScreenSpot, and means without bounds."""
     rates, sizes = np.array([0.95, 0.85, 0.9, 0.6, 0.9, 0.75]), np.array([0.25, 0.2, 0.2, 0.1, 0.15, 0.1])
-    rows, broken = [], []
+    rows: list[tuple[str, ...]] = []
+    broken: list[str] = []
     for steps in (30, 60, 120, 400, 1200):
         rng = np.random.default_rng([4, steps])
         found = []
@@ -215,9 +221,9 @@ def cells_table(experiments: int) -> Table:
         rows.append(("mean over six cells", f"{steps} steps", shown(share)))
     for episodes in (5, 10, 20, 50, 200):
         rng = np.random.default_rng([5, episodes])
-        steps = lengths(rng, (experiments, episodes)).astype(float)
-        entropy = rng.gamma(2.0 * steps, 0.25) * rng.gamma(4.0, 0.25, steps.shape)
-        share = covered((quoted_mean(*each) for each in zip(entropy, steps, strict=True)), 0.5)
+        weights = lengths(rng, (experiments, episodes)).astype(float)
+        entropy = rng.gamma(2.0 * weights, 0.25) * rng.gamma(4.0, 0.25, weights.shape)
+        share = covered((quoted_mean(*each) for each in zip(entropy, weights, strict=True)), 0.5)
         broken += judged(f"mean without bounds, {episodes} episodes", share, episodes)
         rows.append(("mean without bounds (as of entropies)", f"{episodes} episodes", shown(share)))
     return Table("cells", ("what", "of", "covers"), tuple(rows), tuple(broken))
@@ -232,7 +238,7 @@ class Pairs(NamedTuple):
     @property
     def sums(self) -> Floats:
         """(2, experiments, e) right steps."""
-        return (self.right & self.there).sum(axis=3).astype(float)
+        return np.asarray((self.right & self.there).sum(axis=3), dtype=np.float64)
 
 
 def pairs(
@@ -296,7 +302,8 @@ def stated_difference(effect: Effect, rate: float, episodes: int, single: bool) 
 
 def pairs_table(experiments: int) -> Table:
     """Differences of two runs: coverage, false alarms and power."""
-    rows, broken = [], []
+    rows: list[tuple[str, ...]] = []
+    broken: list[str] = []
     effects: tuple[tuple[Effect, bool, str], ...] = (
         ("shared", False, "shared by both models"),
         ("half", False, "half shared"),
@@ -342,7 +349,8 @@ def pairs_table(experiments: int) -> Table:
 
 def ranks_table(experiments: int) -> Table:
     """Leaderboards of five equally good models: how often there is more than one rank."""
-    rows, broken = [], []
+    rows: list[tuple[str, ...]] = []
+    broken: list[str] = []
     for episodes in (12, 50, 200):
         rng = np.random.default_rng([7, episodes])
         several = 0
@@ -403,7 +411,6 @@ def main() -> int:
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--check", action="store_true")
     given = parser.parse_args()
-    page = PAGE.read_text(encoding="utf-8") if given.write or given.check else ""
     wrong: list[str] = []
     for name in given.tables or TABLES:
         began = time.monotonic()
@@ -411,10 +418,9 @@ def main() -> int:
         print(f"{table.markdown()}\n{name}: {time.monotonic() - began:.0f} s\n", flush=True)
         wrong += table.broken
         if given.check:
-            wrong += unlike(page, table)
+            wrong += unlike(PAGE.read_text(encoding="utf-8"), table)
         if given.write:
-            page = place(page, table)
-            PAGE.write_text(page, encoding="utf-8")
+            PAGE.write_text(place(PAGE.read_text(encoding="utf-8"), table), encoding="utf-8")
     for line in wrong:
         print(f"BROKEN: {line}")
     return int(bool(wrong))

@@ -97,10 +97,10 @@ def power(
         points = f"{difference:g} point{'s' * (difference != 1)}"
         say(f"needed:     {counted(math.ceil(wanted), 'step')} to detect {points}, in episodes of the same lengths")
     digits = ".1f" if share_from == "measured" else ".0f"
-    say(f"given that: exactly one of the two models is right on {percentage(share, digits)} % of the steps ({share_from})")
-    say(f"            and their difference has a correlation (icc) of {correlation:.2f} within episodes ({correlation_from})")
+    say(f"assuming:   one model alone is right on {percentage(share, digits)} % of the steps ({share_from}),")
+    say(f"            icc of the difference within episodes {correlation:.2f} ({correlation_from})")
     if "assumed" in (share_from, correlation_from):
-        say("            (two runs measure both: guieval power RUN OTHER)")
+        say("            (guieval power RUN OTHER measures both with two runs)")
 
 
 def _chosen(given: float | None, measured: float | None, assumed: float) -> tuple[float, str]:
