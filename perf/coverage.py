@@ -1,6 +1,7 @@
 """Measures how often intervals cover the truth, and tests are wrong or find what there is: ``python perf/coverage.py``.
 
-2,000 experiments a cell, from fixed seeds, by the functions that make what guieval prints. ``--write`` puts the tables into
+2,000 experiments a cell, from fixed seeds, by the functions that make what guieval prints, which take all experiments of a cell
+at once; some of each are computed one by one as well, as for printing, and must be the same. ``--write`` puts the tables into
 docs/statistics.md; ``--check`` compares them with what is there, and fails where a promise of that page is broken.
 """
 
@@ -12,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -20,13 +22,15 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import binom
 
-from guieval.metrics.intervals import Floats, Interval, Terms, mean_of_cells, pooled, quoted, quoted_mean
-from guieval.metrics.paired import Difference, difference, differences, holm_pairs, mcnemar, ranks
+from guieval.metrics.intervals import Floats, Interval, Terms, Weighed, mean_of_cells, pooled, quoted, quoted_mean
+from guieval.metrics.paired import Difference, Tested, difference, holm_pairs, mcnemar, ranks, tested
 from guieval.metrics.power import UNKNOWN, independent_steps, intraclass_correlation, smallest_paired
-from guieval.metrics.sampling import pass_figure
+from guieval.metrics.sampling import pass_any, pass_figure
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "statistics.md"
 EXPERIMENTS = 2000
+ALONE = 5
+"""So many experiments of a cell are computed one by one as well."""
 LEAST = 0.93
 """What every interval promises to cover from ``FEW`` episodes on."""
 FEW = 10
@@ -82,10 +86,24 @@ def alike(rng: np.random.Generator, experiments: int, episodes: int, rate: float
     return Episodes(rng.binomial(steps, chances(rng, steps.shape, rate, icc)).astype(float), steps.astype(float))
 
 
-def covered(intervals: Iterator[Interval | None], truth: float) -> float:
-    """The share of the intervals that hold the truth; where there is none, nothing is promised and nothing counted."""
-    held = [each.low <= truth <= each.high for each in intervals if each is not None]
-    return float(np.mean(held))
+def sets(right: Floats, steps: Floats) -> Weighed:
+    """Experiments as sets of episodes, (experiments, e)."""
+    typical = steps.mean(axis=1, keepdims=True)
+    return Weighed(right / typical, steps / typical, np.ones_like(steps))
+
+
+def covered(ends: tuple[Floats, Floats], truth: float, printed: Sequence[Interval | None] = ()) -> float:
+    """The share of the intervals that hold the truth; ``printed`` are the first of them, one by one."""
+    for low, high, alone in zip(*ends, printed, strict=False):
+        if alone is None or not np.allclose([low, high], [alone.low, alone.high], atol=1e-7):
+            raise SystemExit(f"not what is printed: {low} to {high}, {alone}")
+    return float(np.mean((ends[0] <= truth) & (truth <= ends[1])))
+
+
+def covers(right: Floats, steps: Floats, truth: float) -> float:
+    """Of intervals of shares."""
+    printed = [quoted(*each) for each in zip(right[:ALONE], steps[:ALONE], strict=True)]
+    return covered(sets(right, steps).shares(), truth, printed)
 
 
 def shown(share: float) -> str:
@@ -109,7 +127,7 @@ def steps_table(experiments: int) -> Table:
             row = [str(episodes), f"{icc:g}"]
             for rate in rates:
                 drawn = alike(rng, experiments, episodes, rate, icc)
-                share = covered((quoted(*each) for each in zip(*drawn, strict=True)), rate)
+                share = covers(*drawn, rate)
                 broken += judged(f"steps, {episodes} episodes, icc {icc}, rate {rate}", share, episodes)
                 row.append(shown(share))
             rows.append(tuple(row))
@@ -130,7 +148,7 @@ def sop_table(experiments: int) -> Table:
             row = [f"{rate:g}", str(episodes)]
             known = _truths(rate)
             for name, values in (("PG", progress), ("TSR", success), ("Score", (progress + success) / 2)):
-                share = covered((quoted(each, np.ones(episodes)) for each in values), known[name])
+                share = covers(values, np.ones_like(values), known[name])
                 broken += judged(f"{name}, {episodes} episodes, step rate {rate}", share, episodes)
                 row.append(shown(share))
             rows.append((*row, *(f"{100 * known[name]:.1f} %" for name in ("TSR", "Score"))))
@@ -175,33 +193,41 @@ def samples_table(experiments: int) -> Table:
             row = [f"{rate:g}", str(episodes)]
             steps = lengths(rng, (experiments, episodes))
             for k in (1, 4, 8):
-                truth = float((1 - (1 - chances(np.random.default_rng(k), (400_000,), rate, 0.4)) ** k).mean())
-                share = covered((_passed(rng, each, rate, k) for each in steps), truth)
+                share = _passed(rng, steps, rate, k)
                 broken += judged(f"pass@{k}, {episodes} episodes, rate {rate}", share, episodes)
                 row.append(shown(share))
-            own = chances(rng, (experiments, episodes), rate, 0.4)
-            won = rng.binomial(3, own)
-            share = covered((quoted(each, np.full(episodes, 3.0)) for each in won.astype(float)), rate)
+            won = rng.binomial(3, chances(rng, (experiments, episodes), rate, 0.4))
+            share = covers(won.astype(float), np.full(won.shape, 3.0), rate)
             broken += judged(f"online success, {episodes} tasks, rate {rate}", share, episodes)
             row.append(shown(share))
-            truth = float((1 - (1 - chances(np.random.default_rng(0), (400_000,), rate, 0.4)) ** 3).mean())
-            share = covered((_passed_tasks(each) for each in won), truth)
+            share = covers((won > 0).astype(float), np.ones(won.shape), _any_of(rate, 3))
             broken += judged(f"online pass@3, {episodes} tasks, rate {rate}", share, episodes)
             rows.append((*row, shown(share)))
     heads = ("rate", "episodes or tasks", "PASS@1", "PASS@4", "PASS@8", "success, 3 times each", "pass@3 of tasks")
     return Table("samples", heads, tuple(rows), tuple(broken))
 
 
-def _passed(rng: np.random.Generator, steps: NDArray[np.int64], rate: float, k: int) -> Interval | None:
+def _any_of(rate: float, k: int) -> float:
+    """The true PASS@k where the rates of steps are beta distributed with icc 0.4."""
+    both = 1 / 0.4 - 1
+    of_none = np.prod([((1 - rate) * both + used) / (both + used) for used in range(k)])
+    return float(1 - of_none)
+
+
+def _passed(rng: np.random.Generator, steps: NDArray[np.int64], rate: float, k: int) -> float:
+    """How many intervals of PASS@k of 8 answers hold the truth."""
     total = int(steps.sum())
     right = rng.binomial(8, chances(rng, (total,), rate, 0.4))
-    starts = np.cumsum(steps) - steps
-    every = np.ones(total, dtype=np.bool_)
-    return pass_figure("any", np.full(total, 8), right, k, every, lambda values: np.add.reduceat(values, starts))[1]
-
-
-def _passed_tasks(won: NDArray[np.int64]) -> Interval | None:
-    return pass_figure("any", np.full(len(won), 3), won, 3, np.ones(len(won), dtype=np.bool_), lambda values: values)[1]
+    starts = np.cumsum(steps.ravel()) - steps.ravel()
+    passed = np.add.reduceat(pass_any(np.full(total, 8), right, k), starts).reshape(steps.shape)
+    printed, begin = [], 0
+    for own in steps[:ALONE]:
+        here = slice(begin, begin := begin + int(own.sum()))
+        firsts, of_step = np.cumsum(own) - own, right[here]
+        every = np.ones(len(of_step), dtype=np.bool_)
+        over = partial(np.add.reduceat, indices=firsts)
+        printed.append(pass_figure("any", np.full(len(of_step), 8), of_step, k, every, over)[1])
+    return covered(sets(passed, steps.astype(float)).shares(), _any_of(rate, k), printed)
 
 
 def cells_table(experiments: int) -> Table:
@@ -216,14 +242,17 @@ def cells_table(experiments: int) -> Table:
             cell = rng.choice(6, steps, p=sizes)
             inside = np.eye(6)[cell]
             found.append(quoted(inside * (rng.random(steps) < rates[cell])[:, None], inside, mean_of_cells))
-        share = covered(iter(found), float(rates.mean()))
+        known = [each for each in found if each is not None]  # where a cell is empty there is none
+        ends = np.array([(each.low, each.high) for each in known])
+        share = covered((ends[:, 0], ends[:, 1]), float(rates.mean()))
         broken += judged(f"mean over cells, {steps} steps", share, steps)
         rows.append(("mean over six cells", f"{steps} steps", shown(share)))
     for episodes in (5, 10, 20, 50, 200):
         rng = np.random.default_rng([5, episodes])
         weights = lengths(rng, (experiments, episodes)).astype(float)
         entropy = rng.gamma(2.0 * weights, 0.25) * rng.gamma(4.0, 0.25, weights.shape)
-        share = covered((quoted_mean(*each) for each in zip(entropy, weights, strict=True)), 0.5)
+        printed = [quoted_mean(*each) for each in zip(entropy[:ALONE], weights[:ALONE], strict=True)]
+        share = covered(sets(entropy, weights).without_bounds(), 0.5, printed)
         broken += judged(f"mean without bounds, {episodes} episodes", share, episodes)
         rows.append(("mean without bounds (as of entropies)", f"{episodes} episodes", shown(share)))
     return Table("cells", ("what", "of", "covers"), tuple(rows), tuple(broken))
@@ -269,18 +298,22 @@ def pairs(
     return Pairs(np.stack(right), np.arange(longest) < steps[..., None])
 
 
-def tested(drawn: Pairs) -> list[Difference]:
+def compared(drawn: Pairs) -> Tested:
     """The second run minus the first."""
     steps = drawn.there.sum(axis=2).astype(float)
     one, other = drawn.sums
-    return [
-        difference(Terms(after, own, pooled), Terms(before, own, pooled))
-        for before, after, own in zip(one, other, steps, strict=True)
-    ]
+    found = tested(sets(other - one, steps))
+    for low, high, p_value, before, after, own in zip(*found, one[:ALONE], other[:ALONE], steps, strict=False):
+        alone = difference(Terms(after, own, pooled), Terms(before, own, pooled))
+        if (after - before).any() and alone.interval is not None and alone.p_value is not None and alone.value:
+            numbers = [alone.interval.low, alone.interval.high, alone.p_value]
+            if not np.allclose([low, high, p_value], numbers, atol=1e-7):
+                raise SystemExit(f"not what is printed: {low} to {high}, p {p_value}, {alone}")
+    return found
 
 
-def found_share(p_values: Sequence[float | None]) -> float:
-    return float(np.mean([p is not None and p < 0.05 for p in p_values]))
+def found_share(p_values: Floats | Sequence[float]) -> float:
+    return float(np.mean(np.less(p_values, 0.05)))
 
 
 def stated_difference(effect: Effect, rate: float, episodes: int, single: bool) -> float | None:
@@ -316,9 +349,8 @@ def pairs_table(experiments: int) -> Table:
             for episodes in (10, 20, 50, 200):
                 rng = np.random.default_rng([6, episodes, round(100 * rate), len(effect), single])
                 drawn = pairs(rng, experiments, episodes, effect, rate, 0.0, single=single)
-                equal = tested(drawn)
-                alarms = found_share([each.p_value for each in equal])
-                coverage = covered((each.interval for each in equal), 0.0)
+                equal = compared(drawn)
+                alarms, coverage = found_share(equal.p_value), covered((equal.low, equal.high), 0.0)
                 one, other = (of[drawn.there] for of in drawn.right)
                 ends = np.cumsum(drawn.there.sum(axis=(1, 2)))[:-1]
                 by_steps = [mcnemar(*each).p_value for each in zip(np.split(one, ends), np.split(other, ends), strict=True)]
@@ -331,9 +363,8 @@ def pairs_table(experiments: int) -> Table:
                 if apart is None:
                     cells += ["", "", ""]
                 else:
-                    better = tested(pairs(rng, experiments, episodes, effect, rate, apart, single=single))
-                    coverage = covered((each.interval for each in better), apart)
-                    power = found_share([each.p_value for each in better])
+                    better = compared(pairs(rng, experiments, episodes, effect, rate, apart, single=single))
+                    coverage, power = covered((better.low, better.high), apart), found_share(better.p_value)
                     if rate + apart / 2 <= 0.95:
                         broken += judged(f"{what}, {apart:.3f} apart", coverage, episodes)
                     if episodes >= TESTED and abs(power - STATED) > NEAR:
@@ -353,20 +384,21 @@ def ranks_table(experiments: int) -> Table:
     broken: list[str] = []
     for episodes in (12, 50, 200):
         rng = np.random.default_rng([7, episodes])
+        steps = lengths(rng, (experiments, episodes))
+        hard = rng.standard_normal((experiments, episodes))
+        own = 0.6 + 0.15 * hard + 0.1 * rng.standard_normal((5, experiments, episodes))
+        right = rng.binomial(steps, np.clip(own, 0.02, 0.98)).astype(float)
+        known = {(i, j): tested(sets(right[i] - right[j], steps.astype(float))).p_value for i in range(5) for j in range(i)}
         several = 0
-        boards = experiments // 4
-        for _ in range(boards):
-            steps = lengths(rng, (episodes,))
-            shared = rng.standard_normal(episodes)
-            own = 0.6 + 0.15 * shared + 0.1 * rng.standard_normal((5, episodes))
-            figures = [
-                Terms(rng.binomial(steps, each).astype(float), steps.astype(float), pooled) for each in np.clip(own, 0.02, 0.98)
+        for board in range(experiments):
+            table = [
+                [Difference(0.0, None, None if i == j else float(known[max(i, j), min(i, j)][board]), None) for j in range(5)]
+                for i in range(5)
             ]
-            values = [float(each.numerator.sum() / each.denominator.sum()) for each in figures]
-            several += len(set(ranks(values, holm_pairs(differences(figures))))) > 1
-        if several / boards > MOST_ALARMS + 0.015:  # a quarter of the experiments
-            broken.append(f"ranks, {episodes} episodes: {several / boards:.3f} boards with several ranks")
-        rows.append((str(episodes), shown(several / boards)))
+            several += len(set(ranks(right[:, board].sum(axis=1).tolist(), holm_pairs(table)))) > 1
+        if several / experiments > MOST_ALARMS:
+            broken.append(f"ranks, {episodes} episodes: {several / experiments:.3f} boards with several ranks")
+        rows.append((str(episodes), shown(several / experiments)))
     return Table("ranks", ("episodes", "boards with more than one rank"), tuple(rows), tuple(broken))
 
 

@@ -73,17 +73,17 @@ def mean_of_cells(numerator: Floats, denominator: Floats) -> Floats:
 
 
 class Kind(NamedTuple):
-    """An episode, as it counts in a mean: its ``value`` and its ``weight``, which the mean divides by."""
+    """An episode of each of b sets, as it counts in its mean: ``value``, and ``weight``, which the mean divides by; (b,)."""
 
-    value: float
-    weight: float
+    value: Floats
+    weight: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class Weighed:
-    """Episodes of k different kinds: ``values`` and ``weights``, (k,), and ``counts``, (k,), how many there are of each.
+    """b sets of episodes of k kinds: ``values``, ``weights``, and ``counts``, how many there are of each; all (b, k).
 
-    Their mean is the sum of the values by that of the weights, and weights are 1 on average.
+    A set's mean is the sum of its values by that of its weights, which are 1 on average.
     """
 
     values: Floats
@@ -92,45 +92,57 @@ class Weighed:
 
     @classmethod
     def of(cls, values: Floats, weights: Floats) -> Weighed:
-        """(e,) episodes, equal ones counted together, so that nothing depends on their order."""
+        """One set of (e,) episodes, equal ones counted together, so that nothing depends on their order."""
         kinds, counts = np.unique(np.stack([values, weights], axis=1), axis=0, return_counts=True)
-        return cls(kinds[:, 0], kinds[:, 1], counts.astype(np.float64))
+        return cls(kinds[None, :, 0], kinds[None, :, 1], counts[None].astype(np.float64))
 
     @property
-    def mean(self) -> float:
-        """The mean of the episodes at hand."""
-        return float(self.counts @ self.values) / float(self.counts @ self.weights)
+    def mean(self) -> Floats:
+        """(b,) the means of the episodes at hand."""
+        return np.asarray((self.counts * self.values).sum(axis=1) / (self.counts * self.weights).sum(axis=1))
 
     @property
-    def standard_error(self) -> float | None:
-        """Of the mean, by how the episodes spread; ``None`` below two."""
-        episodes = float(self.counts.sum())
-        if episodes < 2:
-            return None
-        away = self.values - self.mean * self.weights
-        return math.sqrt(float(self.counts @ away**2) / (episodes * (episodes - 1)))
+    def standard_error(self) -> Floats:
+        """(b,) of the means, by how the episodes spread; of at least two."""
+        episodes = self.counts.sum(axis=1)
+        away = self.values - self.mean[:, None] * self.weights
+        return np.asarray(np.sqrt((self.counts * away**2).sum(axis=1) / (episodes * (episodes - 1))))
 
-    def deviate(self, at: float, unseen: Kind) -> float:
-        """The normal deviate of the chance that, under random weights and with ``unseen``, the mean is at most ``at``.
+    def deviate(self, at: Floats, unseen: Kind) -> Floats:
+        """(b,) the normal deviate of the chance that, under random weights and with ``unseen``, the mean is at most ``at``.
 
         The random weights are exponential, and gamma with shape :data:`UNSEEN` for the unseen episode.
         """
-        over = np.append(self.values - at * self.weights, unseen.value - at * unseen.weight)
-        return _deviate(over, np.append(self.counts, UNSEEN))
+        own = self.values - at[:, None] * self.weights
+        beyond = unseen.value - at * unseen.weight
+        shapes = np.append(self.counts, np.full((len(at), 1), UNSEEN), axis=1)
+        return _deviates(np.append(own, beyond[:, None], axis=1), shapes)
 
-    def end(self, deviate: float, unseen: Kind) -> float:
-        """The mean at which :meth:`deviate` is ``deviate``."""
-        some = self.weights > 0
-        means = np.append(self.values[some] / self.weights[some], unseen.value / unseen.weight)
-        low, high = float(means.min()), float(means.max())
-        if high - low <= _SAME:
-            return low
-        return _root(lambda at: self.deviate(at, unseen) - deviate, (low, -_FAR - deviate), (high, _FAR - deviate))
+    def end(self, deviates: Floats, unseen: Kind) -> Floats:
+        """(b,) the means at which :meth:`deviate` is ``deviates``."""
+        own = _divided(self.values, self.weights)
+        beyond = unseen.value / unseen.weight
+        low, high = np.fmin(np.nanmin(own, axis=1), beyond), np.fmax(np.nanmax(own, axis=1), beyond)
+        return _roots(lambda at: self.deviate(at, unseen) - deviates, (low, -_FAR - deviates), (high, _FAR - deviates))
 
-    def interval(self, least: Kind, most: Kind, level: float = LEVEL) -> Interval:
-        """From the quantile with the unseen episode ``least`` to that with ``most``."""
-        z = quantile(level)
-        return Interval(self.end(-z, least), self.end(z, most), level, "episodes")
+    def ends(self, least: Kind, most: Kind, level: float = LEVEL) -> tuple[Floats, Floats]:
+        """(b,) the lower ends, with the unseen episode ``least``, and the upper ones, with ``most``."""
+        z, sets = quantile(level), len(self.values)
+        twice = Weighed(*(np.tile(each, (2, 1)) for each in (self.values, self.weights, self.counts)))
+        unseen = Kind(*(np.concatenate(parts) for parts in zip(least, most, strict=True)))
+        both = twice.end(np.repeat([-z, z], sets), unseen)
+        return both[:sets], both[sets:]
+
+    def shares(self, level: float = LEVEL) -> tuple[Floats, Floats]:
+        """(b,) the lower and the upper ends of shares, whose values lie between 0 and the weights."""
+        nothing, one = np.zeros(len(self.values)), np.ones(len(self.values))
+        return self.ends(Kind(nothing, one), Kind(one, one), level)
+
+    def without_bounds(self, level: float = LEVEL) -> tuple[Floats, Floats]:
+        """(b,) the ends of means without bounds: the unseen episode is twice as far off as the farthest one seen."""
+        mean, one = self.mean, np.ones(len(self.values))
+        far = 2.0 * np.abs(self.values - mean[:, None] * self.weights).max(axis=1)
+        return self.ends(Kind(mean - far, one), Kind(mean + far, one), level)
 
 
 def contributions(terms: Terms) -> tuple[Floats, Floats]:
@@ -162,29 +174,27 @@ def quoted(numerator: Floats, denominator: Floats, combine: Combine = pooled, le
     terms = Terms(numerator, denominator, combine)
     of = Weighed.of(*contributions(terms))
     if combine is pooled:
-        return of.interval(Kind(0.0, 1.0), Kind(1.0, 1.0), level)
+        return _interval(of.shares(level), level)
     each = len(numerator) * combine(np.eye(len(below)), np.tile(below, (len(below), 1)))
     weights, rates = each * below / np.count_nonzero(denominator, axis=0), above / below
     down, up = -weights * rates, weights * (1.0 - rates)
     least, most = (
-        Kind(float(of.mean * weights[cell] + reach[cell]), float(weights[cell]))
+        Kind(of.mean * weights[cell] + reach[cell], weights[cell : cell + 1])
         for reach, cell in ((down, down.argmin()), (up, up.argmax()))
     )
-    found = of.interval(least, most, level)
-    return Interval(max(0.0, found.low), min(1.0, found.high), level, found.method)
+    low, high = of.ends(least, most, level)
+    return _interval((np.maximum(0.0, low), np.minimum(1.0, high)), level)
 
 
 def quoted_mean(numerator: Floats, denominator: Floats, level: float = LEVEL) -> Interval | None:
-    """The interval of a pooled mean of what has no bounds: the unseen episode is twice as far off as the farthest one seen.
+    """The interval of a pooled mean of what has no bounds (:meth:`Weighed.without_bounds`).
 
     ``None`` without any denominator or with a single episode.
     """
     numerator, denominator = _counted(_columns(numerator), _columns(denominator))
     if len(numerator) < 2:
         return None
-    of = Weighed.of(*contributions(Terms(numerator, denominator, pooled)))
-    far = 2.0 * float(np.abs(of.values - of.mean * of.weights).max())
-    return of.interval(Kind(of.mean - far, 1.0), Kind(of.mean + far, 1.0), level)
+    return _interval(Weighed.of(*contributions(Terms(numerator, denominator, pooled))).without_bounds(level), level)
 
 
 def spanning(intervals: Sequence[Interval | None]) -> Interval | None:
@@ -217,6 +227,10 @@ def quantile(level: float) -> float:
     return float(ndtri(0.5 + 0.5 * level))
 
 
+def _interval(ends: tuple[Floats, Floats], level: float) -> Interval:
+    return Interval(float(ends[0][0]), float(ends[1][0]), level, "episodes")
+
+
 def _columns(values: Floats) -> Floats:
     array = np.asarray(values, dtype=np.float64)
     return array[:, None] if array.ndim == 1 else array
@@ -232,45 +246,53 @@ def _divided(numerator: Floats, denominator: Floats) -> Floats:
     return np.divide(numerator, denominator, out=np.full_like(numerator, np.nan), where=denominator != 0)
 
 
-def _deviate(values: Floats, shapes: Floats) -> float:
-    """The normal deviate of the chance that the sum of (k,) ``values`` times gamma variables of ``shapes`` is at most 0.
+def _deviates(values: Floats, shapes: Floats) -> Floats:
+    """(b,) the normal deviates of the chances that sums of (b, k) ``values`` times gamma variables of ``shapes`` are at most 0.
 
     Barndorff-Nielsen's r*. In a tail of 0.025 its error is below 0.002, from ten episodes on below 0.001.
     """
-    if values.max() <= 0:
-        return _FAR
-    if values.min() >= 0:
-        return -_FAR
-    low, high, tilt = 1.0 / float(values.min()), 1.0 / float(values.max()), 0.0
+    least, most = values.min(axis=1), values.max(axis=1)
+    found = np.where(most <= 0, _FAR, -_FAR)
+    rows = np.flatnonzero((least < 0) & (most > 0))
+    values, shapes = values[rows], shapes[rows]
+    low, high, tilt = 1.0 / least[rows], 1.0 / most[rows], np.zeros(len(rows))
+    curvature = np.ones(len(rows))
     for _ in range(100):  # Newton's method, kept inside the bracket: where the tilted sum has the mean 0
-        tilted = values / (1.0 - tilt * values)
-        slope, curvature = float(shapes @ tilted), float(shapes @ tilted**2)
-        if abs(slope) <= 1e-10 * math.sqrt(curvature):
+        tilted = values / (1.0 - tilt[:, None] * values)
+        weighted = shapes * tilted
+        slope, curvature = weighted.sum(axis=1), (weighted * tilted).sum(axis=1)
+        settled = np.abs(slope) <= 1e-10 * np.sqrt(curvature)
+        if settled.all():
             break
-        low, high = (tilt, high) if slope < 0 else (low, tilt)
+        low, high = np.where(slope < 0, tilt, low), np.where(slope < 0, high, tilt)
         step = tilt - slope / curvature
-        tilt = step if low < step < high else (low + high) / 2
-    v = tilt * math.sqrt(curvature)
-    if abs(v) < 1e-3:  # the formula divides 0 by 0 in the middle; this is its limit
-        squares = float(shapes @ values**2)
-        return v + float(shapes @ values**3) / (3.0 * squares * math.sqrt(squares))
-    w = math.copysign(math.sqrt(2.0 * float(shapes @ np.log1p(-tilt * values))), tilt)
-    return min(max(w + math.log(v / w) / w, -_FAR), _FAR)
+        tilt = np.where(settled, tilt, np.where((low < step) & (step < high), step, (low + high) / 2))
+    v = tilt * np.sqrt(curvature)
+    w = np.copysign(np.sqrt(2.0 * np.abs((shapes * np.log1p(-tilt[:, None] * values)).sum(axis=1))), tilt)
+    squares = (shapes * values**2).sum(axis=1)
+    middle = np.abs(v) < 1e-3  # the formula divides 0 by 0 there; this is its limit
+    limit = v + (shapes * values**3).sum(axis=1) / (3.0 * squares * np.sqrt(squares))
+    apart = np.where(middle, 1.0, w)
+    found[rows] = np.clip(np.where(middle, limit, w + np.log(np.where(middle, 1.0, v / apart)) / apart), -_FAR, _FAR)
+    return found
 
 
-def _root(function: Callable[[float], float], below: tuple[float, float], above: tuple[float, float]) -> float:
-    """Where a rising function is 0, by the Illinois method; from two points, each with the function's value there."""
+def _roots(function: Callable[[Floats], Floats], below: tuple[Floats, Floats], above: tuple[Floats, Floats]) -> Floats:
+    """(b,) where rising functions are 0, by the Illinois method; from two points, each with the functions' value there."""
     (low, at_low), (high, at_high) = below, above
-    side = 0
-    middle = low
+    side, found = np.zeros(len(low)), low
+    done = high - low < _SAME
     for _ in range(200):
-        middle = (low * at_high - high * at_low) / (at_high - at_low)
-        value = function(middle)
-        if abs(value) < 1e-9 or high - low < _SAME:
-            return middle
-        if value < 0:
-            low, at_low, at_high = middle, value, at_high / (2 if side < 0 else 1)
-        else:
-            high, at_high, at_low = middle, value, at_low / (2 if side > 0 else 1)
-        side = -1 if value < 0 else 1
-    return middle
+        found = np.where(done, found, (low * at_high - high * at_low) / (at_high - at_low))
+        value = function(found)
+        done |= (np.abs(value) < 1e-9) | (high - low < _SAME)
+        if done.all():
+            break
+        under = value < 0
+        at_low, at_high = (
+            np.where(under, value, at_low / np.where(side > 0, 2, 1)),
+            np.where(under, at_high / np.where(side < 0, 2, 1), value),
+        )
+        low, high = np.where(under, found, low), np.where(under, high, found)
+        side = np.where(under, -1, 1)
+    return found

@@ -17,7 +17,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,11 +102,37 @@ def difference(first: Terms, second: Terms, level: float = LEVEL) -> Difference:
     forth, back = Weighed.of(values, weights), Weighed.of(-values, weights)
     if turn := _order(back) < _order(forth):  # one of the two is computed, whichever run comes first
         forth, back = back, forth
-    found = _tested(forth, -value if turn else value, level)
-    if found.interval is not None and _order(forth) == _order(back):  # as many episodes one way as the other
-        half = (found.interval.high - found.interval.low) / 2
-        found = replace(found, interval=replace(found.interval, low=-half, high=half), p_value=1.0)
+    (low,), (high,), (p_value,) = (each.tolist() for each in tested(forth, level))
+    if _order(forth) == _order(back):  # as many episodes one way as the other
+        low, high, p_value = -(high - low) / 2, (high - low) / 2, 1.0
+    interval = Interval(low, high, level, "episodes")
+    found = Difference(-value if turn else value, interval, p_value, float(forth.standard_error[0]))
     return found.turned if turn else found
+
+
+class Tested(NamedTuple):
+    """Of b differences: the ends of their intervals, and two-sided p-values; all (b,)."""
+
+    low: Floats
+    high: Floats
+    p_value: Floats
+
+
+def tested(of: Weighed, level: float = LEVEL) -> Tested:
+    """Intervals and tests of b differences, each the mean of its episodes', as :func:`difference` describes them."""
+    differ = np.abs(of.values) > _DUST
+    deciding = (of.counts * differ).sum(axis=1)
+    squares = (of.counts * of.values**2).sum(axis=1)
+    size = np.where(deciding > 0, np.sqrt(squares / np.maximum(deciding, 1)), 1.0)
+    from scipy.special import ndtr
+
+    nothing, one = np.zeros(len(size)), np.ones(len(size))
+    tails = ndtr(of.deviate(nothing, Kind(-size, one))), ndtr(-of.deviate(nothing, Kind(size, one)))
+    tail = np.minimum(1.0, 2.0 * np.minimum(*tails))
+    far = 1.0 - tail * (1.0 - size)
+    better = of.mean > 0
+    low, high = of.ends(Kind(-np.where(better, size, far), one), Kind(np.where(better, far, size), one), level)
+    return Tested(low, high, np.maximum(tail, np.minimum(1.0, 2.0 ** (1.0 - deciding))))
 
 
 def differences(figures: Sequence[Terms]) -> list[list[Difference]]:
@@ -215,21 +241,6 @@ def _between(first: Terms, second: Terms) -> tuple[Floats, Floats]:
         for values, weights in [contributions(Terms(*parts, run.combine))]
     ]
     return influences[0] - influences[1], np.ones(int(some.sum()))
-
-
-def _tested(of: Weighed, value: float, level: float) -> Difference:
-    """The difference of which ``of`` holds the episodes."""
-    differ = np.abs(of.values) > _DUST
-    deciding = float(of.counts[differ].sum())
-    size = math.sqrt(float(of.counts @ of.values**2) / deciding) if deciding else 1.0
-    from scipy.special import ndtr
-
-    tails = float(ndtr(of.deviate(0.0, Kind(-size, 1.0)))), float(ndtr(-of.deviate(0.0, Kind(size, 1.0))))
-    tail = min(1.0, 2.0 * min(tails))
-    far = 1.0 - tail * (1.0 - size)
-    ends = (size, far) if value > 0 else (far, size)
-    interval = of.interval(Kind(-ends[0], 1.0), Kind(ends[1], 1.0), level)
-    return Difference(value, interval, max(tail, min(1.0, 2.0 ** (1.0 - deciding))), of.standard_error)
 
 
 def _order(of: Weighed) -> tuple[list[float], list[float], list[float]]:

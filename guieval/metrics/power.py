@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 DISAGREEMENT, CORRELATION = 0.2, 0.1
 """Assumptions where no two runs are at hand: the share of steps on which one of two models is right, and the icc."""
 
-UNKNOWN = 3
+UNKNOWN = 2
 """As many episodes fewer a test would need that knew how much they spread, instead of finding it out (docs/statistics.md)."""
 
 
