@@ -29,11 +29,12 @@ def told(guieval: CommandLine, *asked: Any) -> dict[str, Any]:
 
 
 def test_episodes_that_are_hard_for_both_models_are_no_difference(runs: tuple[Path, Path], guieval: CommandLine) -> None:
-    """Right and wrong of one run correlate by some 0.8 within episodes, the difference of the two not at all."""
+    """Right and wrong of one run correlate by some 0.8 within episodes, the difference of the two hardly."""
     found = told(guieval, *runs)
-    assert (found["steps"], found["episodes"], found["icc"], found["icc_is"]) == (48, 12, 0.0, "measured")
+    assert (found["steps"], found["episodes"], found["icc_is"]) == (48, 12, "measured")
+    assert found["icc"] == pytest.approx(0.022, abs=0.001)
     assert found["disagreement"] == pytest.approx(8 / 48) and found["disagreement_is"] == "measured"
-    assert "icc of the difference within episodes 0.00 (measured)" in guieval("power", *runs).out
+    assert "icc of the difference within episodes 0.02 (measured)" in guieval("power", *runs).out
     assert found == told(guieval, *runs[::-1])
 
 

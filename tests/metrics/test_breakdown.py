@@ -266,7 +266,7 @@ def runs(draw: st.DrawFn) -> RunColumns:
 
 
 @given(runs())
-@settings(max_examples=40)
+@settings(max_examples=15)
 def test_cells_and_misses_add_up_to_the_reached_steps(run: RunColumns) -> None:
     judged = run.judged[PROTOCOL]
     reached, exact = int(judged.reached.sum()), int(judged.exact_match.sum())

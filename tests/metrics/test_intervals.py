@@ -103,7 +103,7 @@ def test_the_ends_are_quantiles_under_random_weights() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 4)), min_size=1, max_size=12))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_the_interval_holds_the_figure_and_does_not_depend_on_the_episodes_order(episodes: list[tuple[int, int]]) -> None:
     def interval(of: list[tuple[int, int]]) -> Interval | None:
         return quoted(np.array([float(min(right, n)) for right, n in of]), np.array([float(n) for _, n in of]))
