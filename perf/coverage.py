@@ -34,7 +34,7 @@ ALONE = 5
 LEAST = 0.93
 """What every interval promises to cover from ``FEW`` episodes on."""
 FEW = 10
-TESTED = 20
+TESTED = 50
 """From so many episodes on, the power that is found is within ``NEAR`` of the power that is stated."""
 NEAR = 0.05
 MOST_ALARMS = 0.065

@@ -96,13 +96,13 @@ def difference(first: Terms, second: Terms, level: float = LEVEL) -> Difference:
     value = _value(first) - _value(second)
     if not math.isfinite(value):
         return Difference(None, None, None, None)
-    values, weights = _between(first, second)
+    values, weights, differ = _between(first, second)
     if len(values) < 2:
         return Difference(value, None, None, None)
     forth, back = Weighed.of(values, weights), Weighed.of(-values, weights)
     if turn := _order(back) < _order(forth):  # one of the two is computed, whichever run comes first
         forth, back = back, forth
-    (low,), (high,), (p_value,) = (each.tolist() for each in tested(forth, level))
+    (low,), (high,), (p_value,) = (each.tolist() for each in tested(forth, level, np.array([float(differ)])))
     if _order(forth) == _order(back):  # as many episodes one way as the other
         low, high, p_value = -(high - low) / 2, (high - low) / 2, 1.0
     interval = Interval(low, high, level, "episodes")
@@ -118,12 +118,14 @@ class Tested(NamedTuple):
     p_value: Floats
 
 
-def tested(of: Weighed, level: float = LEVEL) -> Tested:
-    """Intervals and tests of b differences, each the mean of its episodes', as :func:`difference` describes them."""
-    differ = np.abs(of.values) > _DUST
-    deciding = (of.counts * differ).sum(axis=1)
+def tested(of: Weighed, level: float = LEVEL, deciding: Floats | None = None) -> Tested:
+    """Intervals and tests of b differences, each the mean of its episodes', as :func:`difference` describes them.
+
+    ``deciding``: (b,) in how many episodes the runs differ; those whose value is not 0 by default.
+    """
+    unlike = (of.counts * (np.abs(of.values) > _DUST)).sum(axis=1)
     squares = (of.counts * of.values**2).sum(axis=1)
-    size = np.where(deciding > 0, np.sqrt(squares / np.maximum(deciding, 1)), 1.0)
+    size = np.where(unlike > 0, np.sqrt(squares / np.maximum(unlike, 1)), 1.0)
     from scipy.special import ndtr
 
     nothing, one = np.zeros(len(size)), np.ones(len(size))
@@ -132,7 +134,8 @@ def tested(of: Weighed, level: float = LEVEL) -> Tested:
     far = 1.0 - tail * (1.0 - size)
     better = of.mean > 0
     low, high = of.ends(Kind(-np.where(better, size, far), one), Kind(np.where(better, far, size), one), level)
-    return Tested(low, high, np.maximum(tail, np.minimum(1.0, 2.0 ** (1.0 - deciding))))
+    all_one_way = np.minimum(1.0, 2.0 ** (1.0 - (unlike if deciding is None else deciding)))
+    return Tested(low, high, np.maximum(tail, all_one_way))
 
 
 def differences(figures: Sequence[Terms]) -> list[list[Difference]]:
@@ -227,20 +230,26 @@ def _value(of: Terms) -> float:
     return float(of.combine(np.atleast_2d(of.numerator.sum(axis=0)), np.atleast_2d(of.denominator.sum(axis=0)))[0])
 
 
-def _between(first: Terms, second: Terms) -> tuple[Floats, Floats]:
-    """Values and weights of the episodes of which the figures' difference is the mean; those in neither figure are dropped."""
+def _between(first: Terms, second: Terms) -> tuple[Floats, Floats, int]:
+    """Values and weights of the episodes of which the figures' difference is the mean, and in how many the runs differ.
+
+    Episodes in neither figure are dropped.
+    """
     runs = [[np.asarray(part, dtype=np.float64).reshape(len(part), -1) for part in run[:2]] for run in (first, second)]
     some = np.any([(below != 0).any(axis=1) for _, below in runs], axis=0)
     (above, below), (others_above, others_below) = ((above[some], below[some]) for above, below in runs)
     if first.combine is second.combine and np.array_equal(below, others_below):
-        return contributions(Terms(above - others_above, below, first.combine))
+        differ = int(np.any(above != others_above, axis=1).sum())
+        return *contributions(Terms(above - others_above, below, first.combine)), differ
     # Figures with denominators of their own: each episode's influence on either.
     influences = [
         _value(Terms(*parts, run.combine)) * (1.0 - weights) + values
         for parts, run in (((above, below), first), ((others_above, others_below), second))
         for values, weights in [contributions(Terms(*parts, run.combine))]
     ]
-    return influences[0] - influences[1], np.ones(int(some.sum()))
+    one, other = np.hstack([above, below]), np.hstack([others_above, others_below])
+    differ = int(np.any(one != other, axis=1).sum()) if one.shape == other.shape else len(one)
+    return influences[0] - influences[1], np.ones(len(one)), differ
 
 
 def _order(of: Weighed) -> tuple[list[float], list[float], list[float]]:

@@ -273,6 +273,14 @@ def test_p_is_no_smaller_than_the_chance_that_all_lean_one_way(differing: int, p
     assert found.p_value == pytest.approx(p_value)
 
 
+def test_p_counts_the_episodes_that_differ_where_denominators_differ_too() -> None:
+    """Five of twelve episodes, all for one run: the probability of that is 2 / 2^5, however large the differences."""
+    steps = np.full(12, 4.0)
+    shorter = steps - (np.arange(12) < 5)
+    found = difference(share(shorter, shorter), share(np.where(np.arange(12) < 5, 0.0, 4.0), steps))
+    assert found.p_value == pytest.approx(2 / 2**5)
+
+
 def test_runs_that_reach_unlike_cells_can_be_compared() -> None:
     rng = np.random.default_rng(0)
     cells = np.eye(2)[np.arange(40) % 2]
