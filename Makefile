@@ -21,7 +21,7 @@ browser:
 OUTSIDE = user=$$(mktemp -d) && cp tests/user_project/*.py $$user && cd $$user
 
 .PHONY: browser demo docs test test-ci test-all check check-ci check-full lint types types-all wheel pyright resolve lowest image
-.PHONY: test-formats test-vllm test-train test-trainers test-learning test-verl kills fuzz clean
+.PHONY: test-formats test-vllm test-train test-trainers test-learning test-verl coverage kills fuzz clean
 
 $(VENV)/.demo: pyproject.toml setup.py
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'guieval needs Python 3.11 or newer')"
@@ -176,6 +176,10 @@ kills: browser $(VENV)/.dev-all
 	GUIEVAL_KILLS=20 $(BIN)/python -m pytest -q tests/cli/test_killed_commands.py tests/cli/test_cli_prepare.py -k 'again_makes or a_kill'
 	GUIEVAL_POWER_LOSSES=20 $(BIN)/python -m pytest -q tests/faults/test_disks.py -k power
 	python=$$($(PYTHON) tests/environment.py training) && GUIEVAL_KILLS=20 $$python -m pytest -q -p no:cacheprovider tests/training/test_kills.py
+
+# How often intervals cover the truth and tests are wrong, by simulation, as docs/statistics.md says: some 9 minutes.
+coverage: $(VENV)/.dev
+	$(BIN)/python perf/coverage.py --check
 
 # Hostile material at every boundary, from a seed that is printed: 2,000 cases each, or what FUZZ='replies --cases 100000 --seed 7'
 # says; one case that failed is repeated by the command printed with it.

@@ -2,7 +2,8 @@
 
 Sources: trycua/cua@b296ec9 ``libs/python/agent/cua_agent/loops/qwen35.py`` (the tool for computers, both forms of a call,
 thousandths of the screen, image limits, the query of a grounding step); QwenLM/Qwen3.5@7e103ae ``README.md`` (checkpoints,
-server). The authors publish no prompt for phones: option ``prompt: mobile`` is Qwen3-VL's, whose screen is 999x999.
+server). The authors publish no prompt for phones: option ``prompt: mobile`` is Qwen3-VL's, whose screen is 999x999. A call of
+``computer`` is read as cua reads it under either prompt.
 
 In cua ``terminate`` and ``answer`` are commented out, since its agent ends with the first reply that makes no call; they are
 offered here, so that the end of a task is an action. A positive number turns the wheel up, as the prompt states, and with
@@ -125,6 +126,14 @@ class Qwen35(tools.QwenToolsModel):
         spoken, sentence = tools.labelled(rest[:opened].removesuffix("\n").removesuffix("<tool_call>"))
         action = self._action(task, {"name": call.name, "arguments": arguments})
         return ParsedResponse(action, thought or spoken, sentence)
+
+    def _action(self, task: StepTaskModel, call: Any) -> Action:
+        """The tool for computers has its own names and thousandths, also where the prompt offers the one for phones."""
+        one = call[0] if isinstance(call, list) and len(call) == 1 else call
+        if not self._mobile or not isinstance(one, dict) or one.get("name") != TOOL:
+            return super()._action(task, call)
+        grounding = task.setting == "grounding"
+        return tools.action_of(one, PER_1000, task.screenshot_size, grounding=grounding, places=PER_1000, table=CALLS)
 
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         call = tools.call_text(self._call(task, action))

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from guieval.metrics.rounding import alike
 from guieval.registry import model_config
 from guieval.reports.leaderboards.published_results import ResultTable, Row, get_results
 
@@ -79,10 +80,14 @@ def _named(given: Mapping[str, Any]) -> str:
 def _published(section: Mapping[str, Any]) -> list[str]:
     table = get_results(section["results"])
     titles = ", ".join(column.title for column in table.columns)
+    known = [
+        [value for value in values if value is not None] for values in zip(*(row.values for row in table.rows), strict=True)
+    ]
+    shown = [dict(zip(values, alike(values), strict=True)) for values in known]
 
     def rows() -> Iterator[tuple[str, str, str, str, str]]:
         for row in table.rows:
-            expected = " / ".join("-" if value is None else f"{value:g}" for value in row.values)
+            expected = " / ".join("-" if value is None else of[value] for value, of in zip(row.values, shown, strict=True))
             command, hours, differs = _of_row(section, table, row)
             yield row.title, command, expected, hours, differs
 

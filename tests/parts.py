@@ -29,6 +29,7 @@ TIERS: dict[str, tuple[tuple[str, ...], ...]] = {
             "lint",
             "types",
             "types-all",
+            "coverage",
             "wheel",
             "test-vllm",
             "test-train",

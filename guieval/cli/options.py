@@ -53,7 +53,6 @@ LoaderOptions: TypeAlias = Annotated[list[str] | None, typer.Option("--set", hel
 ScoreOptions: TypeAlias = Annotated[
     list[str] | None, typer.Option("--set", help="Loader's option=value, or model.option=value of the reading adapter.")
 ]
-Seed: TypeAlias = Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")]
 Picture: TypeAlias = Annotated[Path | None, path_option("Picture to write: .pdf, .svg or .png (300 dpi).")]
 Width: TypeAlias = Annotated[str, typer.Option(help="Width of the picture: column (3.3 in) or two-column (6.8 in).")]
 Quiet: TypeAlias = Annotated[bool, typer.Option(help="Print only the result, no progress.")]

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from guieval.errors import UsageError, nearest
 from guieval.evaluation import Protocol, get_protocol
-from guieval.metrics.columns import FAILED, NOT_RUN, TYPES, UNPARSEABLE, UNSUPPORTED, WRONG, RunColumns
-from guieval.metrics.intervals import RESAMPLES, Interval, quoted
+from guieval.metrics.columns import FAILED, NOT_RUN, TYPES, UNPARSEABLE, UNSUPPORTED, WRONG, Judged, RunColumns
+from guieval.metrics.intervals import Interval, quoted, spanning
 
 STEP_RATIOS = 5
 """The number of equal parts of the step ratio (t + 1) / T, upper borders included, so an episode's last step is in the last
@@ -76,8 +76,8 @@ _OPTIONAL_LABELS = ("app", "language", "element")
 class Cell:
     """The ``n`` steps with these ``labels``, one for each property of the breakdown, and the shares of them that match.
 
-    ``interval`` is of ``exact_match``, over episodes; ``None`` where one episode holds them all
-    (:func:`guieval.metrics.intervals.quoted`).
+    ``interval`` is of ``exact_match``, over episodes (:func:`guieval.metrics.intervals.quoted`); it reaches up to that with all
+    unanswered steps right, and is ``None`` where none was answered.
     """
 
     labels: tuple[str, ...]
@@ -94,7 +94,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Misses:
-    """``n`` of ``of`` reached steps are mismatches of one kind; ``interval`` is of the share n / of, over episodes."""
+    """``n`` of ``of`` reached steps are mismatches of one kind; ``interval`` is of the share n / of, over episodes.
+
+    Where steps were not answered it reaches up to that with all of them of this kind.
+    """
 
     kind: ErrorKind
     n: int
@@ -109,9 +112,7 @@ def ways(columns: RunColumns) -> tuple[str, ...]:
     return (*own, *sorted(key for key in columns.groups if key not in own))
 
 
-def breakdown(
-    columns: RunColumns, protocol: str, by: str | Sequence[str], seed: int = 0, resamples: int = RESAMPLES
-) -> list[Cell]:
+def breakdown(columns: RunColumns, protocol: str, by: str | Sequence[str]) -> list[Cell]:
     """The run's reached steps by ``action`` (the reference's type), episode ``length`` (:data:`LENGTHS`), ``step`` (index
     from 0), step ``ratio`` (:data:`STEP_RATIOS`), ``subset``, or a label of the benchmark (a key of ``columns.groups``).
 
@@ -128,32 +129,30 @@ def breakdown(
     for label_codes in np.unique(np.stack([codes[counted] for codes, _ in cut]), axis=1).T.tolist():
         rows = counted & np.logical_and.reduce([codes == own for own, (codes, _) in zip(label_codes, cut, strict=True)])
         n = int(rows.sum())
-        exact = columns.per_episode(judged.exact_match & rows)
+        exact = judged.exact_match & rows
         cells.append(
             Cell(
                 labels=tuple(names[code] for code, (_, names) in zip(label_codes, cut, strict=True)),
                 n=n,
                 type_match=int((judged.type_match & rows).sum()) / n,
-                exact_match=float(exact.sum()) / n,
-                interval=quoted(exact, columns.per_episode(rows), seed=seed, resamples=resamples),
+                exact_match=int(exact.sum()) / n,
+                interval=_interval(columns, judged, exact, rows),
             )
         )
     return cells
 
 
-def misses(columns: RunColumns, protocol: str | Protocol, seed: int = 0, resamples: int = RESAMPLES) -> list[Misses]:
+def misses(columns: RunColumns, protocol: str | Protocol) -> list[Misses]:
     """How often each kind of error occurs among the run's reached steps; together with the exact ones these are all.
 
     Raises :class:`UsageError` as :func:`error_kinds` does.
     """
-    name = protocol if isinstance(protocol, str) else protocol.name
-    kinds, reached = error_kinds(columns, protocol), columns.judged_by(name).reached
-    below, n = columns.per_episode(reached), int(reached.sum())
+    judged = columns.judged_by(protocol if isinstance(protocol, str) else protocol.name)
+    kinds, n = error_kinds(columns, protocol), int(judged.reached.sum())
     misses = []
     for code, kind in enumerate(ERROR_KINDS):
-        above = columns.per_episode(kinds == code)
-        if count := int(above.sum()):
-            misses.append(Misses(kind, count, n, count / n, quoted(above, below, seed=seed, resamples=resamples)))
+        if count := int((kinds == code).sum()):
+            misses.append(Misses(kind, count, n, count / n, _interval(columns, judged, kinds == code, judged.reached)))
     return misses
 
 
@@ -185,6 +184,15 @@ def near_limit(protocol: Protocol, dataset: str) -> float:
     """The largest distance of a near miss, in thousandths: twice what the protocol accepts, or :data:`NEAR`."""
     click = protocol.rules_for(dataset).click
     return NEAR if click.fallback is None or click.measure != "fraction" else 2000.0 * click.fallback
+
+
+def _interval(columns: RunColumns, judged: Judged, counted: NDArray[np.bool_], among: NDArray[np.bool_]) -> Interval | None:
+    """Of the share of rows ``counted`` among others, whatever those that were not measured would have been."""
+    below, lost = columns.per_episode(among), judged.unmeasured & among
+    if not (judged.measured & among).any():
+        return None
+    above = [counted, counted | lost] if lost.any() else [counted]
+    return spanning([quoted(columns.per_episode(rows), below) for rows in above])
 
 
 def _labels(columns: RunColumns, name: str) -> tuple[NDArray[np.int64], Sequence[str]]:

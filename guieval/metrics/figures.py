@@ -1,6 +1,6 @@
 """Computes a protocol's figures from a run's columns, as its source divides, averages and drops.
 
-Every figure here is a function of sums over episodes (:func:`terms`), so that intervals and comparisons resample episodes of
+Every figure here is a function of sums over episodes (:func:`terms`), so that intervals and comparisons weigh the episodes of
 exactly the number that is shown. What a source leaves out of a figure stays visible: :attr:`FigureValue.strict` counts it as
 wrong. Intervals are computed in :mod:`guieval.metrics.intervals`, judgements of steps by the evaluators.
 """
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from guieval.evaluation.protocol import FailurePolicy, Fate, Figure, Protocol
 from guieval.metrics.columns import NOT_REACHED, TYPES, UNPARSEABLE, UNSUPPORTED, Judged, RunColumns
-from guieval.metrics.intervals import Floats, Interval, Terms, mean_of_cells, pooled, quoted
+from guieval.metrics.intervals import Floats, Interval, Terms, mean_of_cells, pooled, quoted, spanning
 
 Flags = NDArray[np.bool_]
 
@@ -79,13 +79,22 @@ def figures_of(protocol: Protocol, columns: RunColumns) -> list[tuple[Figure, Fi
 
 
 def compute_with_interval(
-    figure: Figure, policy: FailurePolicy, columns: RunColumns, judged: Judged, seed: int = 0
+    figure: Figure, policy: FailurePolicy, columns: RunColumns, judged: Judged
 ) -> tuple[FigureValue, Interval | None]:
-    """The figure as :func:`compute` gives it, and its interval over episodes; ``None`` where it has none."""
+    """The figure as :func:`compute` gives it, and its interval over episodes; ``None`` where it has none.
+
+    Where steps were not measured, the interval reaches from that of the figure with all of them wrong to that with all of
+    them right. Where none in the figure's scope was measured, there is none.
+    """
     value = compute(figure, policy, columns, judged)
-    if value.value is None:
+    if value.value is None or not (judged.measured & _in_scope(figure, columns)).any():
         return value, None
-    return value, quoted(*terms(figure, policy, columns, judged), seed=seed)
+    if not judged.unmeasured.any():
+        return value, quoted(*terms(figure, policy, columns, judged))
+    own = figure.failure or policy
+    fates = _fates(own, columns, judged)
+    possible = (fates, *(np.where(judged.unmeasured, fate, fates) for fate in (_WRONG, _RIGHT)))
+    return value, spanning([quoted(*_terms(figure, own, columns, judged, each)) for each in possible])
 
 
 def terms(figure: Figure, policy: FailurePolicy, columns: RunColumns, judged: Judged) -> Terms:

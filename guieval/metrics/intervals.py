@@ -1,12 +1,22 @@
 """Confidence intervals that take whole episodes as independent, because the steps of one episode are not.
 
-Every figure here is a function of sums over episodes (:data:`Combine`), so a resampled set is a vector of sums, and resampling
-costs no more than counting. :mod:`guieval.metrics.paired` compares runs, :mod:`guieval.metrics.sampling` handles several
-answers to one step.
+Give the episodes at hand random weights (Rubin's Bayesian bootstrap), and count in :data:`UNSEEN` of one more episode that
+nobody has seen: for the lower end it is wrong throughout, for the upper end right. The interval's ends are quantiles of the
+figure under such weights. With a whole unseen episode that is Gaffke's bound, for which no distribution is known that it covers
+less often than promised, however few the episodes; for single steps it is Clopper and Pearson's exact interval. Like theirs it
+is wider than it has to be, so less of an episode is counted in. A saddlepoint formula gives the quantiles, so no interval has a
+seed or an error of resampling.
 
-Sources: B. Efron, "Better bootstrap confidence intervals", JASA 82 (1987), the BCa interval; T. Hesterberg, "What teachers
-should know about the bootstrap", Am. Statistician 69 (2015), its correction for few episodes; E. B. Wilson, "Probable
-inference", JASA 22 (1927).
+What was measured is in docs/statistics.md (``perf/coverage.py``): from 10 episodes on every 95 % interval covers the true
+value in at least 93 % of the experiments; near 0 and 1, and where few episodes are right, mostly in 97 to 99 %. With fewer than
+10 episodes it is as careful, and wide. A bootstrap of episodes (BCa) covers 78 to 92 % in such cases.
+
+:mod:`guieval.metrics.paired` compares runs, :mod:`guieval.metrics.sampling` handles several answers to one step.
+
+Sources: D. Rubin, "The Bayesian bootstrap", Ann. Statist. 9 (1981); N. Gaffke, "Three test statistics for a nonparametric
+one-sided hypothesis on the mean of a nonnegative variable", Math. Methods Statist. 14 (2005); M. Phan, P. Thomas, E.
+Learned-Miller, "Towards practical mean bounds for small samples", ICML (2021); O. Barndorff-Nielsen, "Approximate interval
+probabilities", J. R. Statist. Soc. B 52 (1990), the saddlepoint formula; E. Wilson, "Probable inference", JASA 22 (1927).
 """
 
 from __future__ import annotations
@@ -21,26 +31,27 @@ from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
 Combine: TypeAlias = Callable[[Floats, Floats], Floats]
-"""Turns sums of numerators and of denominators over episodes, both (r, c), into r figures; NaN where one is not defined."""
+"""Turns sums of numerators and of denominators over episodes, both (r, c), into r figures, each linear in the numerators; NaN
+where one is not defined."""
 
-RESAMPLES = 2000
 LEVEL = 0.95
-_CELLS_AT_ONCE = 4_000_000
-"""How many counts of resampled episodes are held at a time: 64 MB as integers and floats."""
+UNSEEN = 0.75
+"""How much of an unseen episode is counted in: the fewest quarters with which single steps, of whatever rate, are covered in
+93 % from 10 on, by summing up the binomial distribution."""
 _SAME = 1e-12
 """Figures nearer than this differ by rounding only."""
+_FAR = 38.0
+"""Standard deviations from which on a tail of the normal distribution is 0 among floats."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """From ``low`` to ``high``, of confidence ``level``. Without resampling, ``resamples`` is 0 and ``seed`` has no meaning."""
+    """From ``low`` to ``high``, of confidence ``level``: over ``episodes``, or ``wilson``'s, of independent observations."""
 
     low: float
     high: float
     level: float
-    method: Literal["bca", "wilson"]
-    seed: int | None = None
-    resamples: int = 0
+    method: Literal["episodes", "wilson"]
 
 
 class Terms(NamedTuple):
@@ -61,201 +72,147 @@ def mean_of_cells(numerator: Floats, denominator: Floats) -> Floats:
     return np.asarray(_divided(numerator, denominator).mean(axis=1), dtype=np.float64)
 
 
-@dataclass(frozen=True, eq=False)
-class Resampled:
-    """A figure, or a difference of two, on the whole set and on sets drawn from it.
+class Kind(NamedTuple):
+    """An episode of each of b sets, as it counts in its mean: ``value``, and ``weight``, which the mean divides by; (b,)."""
 
-    ``value``: on the whole set, NaN where it is not defined. ``drawn``: (r,) on each resampled set. ``left_out``: (u,) with
-    one episode left out, of each of u different kinds; ``terms``: (u, 2c) their sums; ``kinds``: (u,) how many episodes are of
-    the kind. ``deciding``: the number of episodes with an influence: all, or for a difference those whose two sums differ.
+    value: Floats
+    weight: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """b sets of episodes of k kinds: ``values``, ``weights``, and ``counts``, how many there are of each; all (b, k).
+
+    A set's mean is the sum of its values by that of its weights, which are 1 on average.
     """
 
-    value: float
-    drawn: Floats
-    left_out: Floats
-    terms: Floats
-    kinds: NDArray[np.int64]
-    deciding: int
-    seed: int
+    values: Floats
+    weights: Floats
+    counts: Floats
 
-    def minus(self, other: Resampled) -> Resampled:
-        """The difference to the same figure of another run, from the same call of :func:`resample`."""
-        alike = self.terms.shape == other.terms.shape  # runs that stop may reach unlike cells
-        differ = np.any(self.terms != other.terms, axis=1) if alike else np.ones(len(self.kinds), dtype=np.bool_)
-        return Resampled(
-            value=self.value - other.value,
-            drawn=self.drawn - other.drawn,
-            left_out=self.left_out - other.left_out,
-            terms=np.hstack([self.terms, other.terms]),
-            kinds=self.kinds,
-            deciding=int(self.kinds[differ].sum()),
-            seed=self.seed,
-        )
+    @classmethod
+    def of(cls, values: Floats, weights: Floats) -> Weighed:
+        """One set of (e,) episodes, equal ones counted together, so that nothing depends on their order."""
+        kinds, counts = np.unique(np.stack([values, weights], axis=1), axis=0, return_counts=True)
+        return cls(kinds[None, :, 0], kinds[None, :, 1], counts[None].astype(np.float64))
 
     @property
-    def standard_error(self) -> float | None:
-        """The standard deviation over the resampled sets on which the figure is defined; ``None`` below two of them."""
-        known = self.drawn[np.isfinite(self.drawn)]
-        return float(known.std(ddof=1)) if len(known) > 1 else None
+    def mean(self) -> Floats:
+        """(b,) the means of the episodes at hand."""
+        return np.asarray((self.counts * self.values).sum(axis=1) / (self.counts * self.weights).sum(axis=1))
 
-    def interval(self, level: float = LEVEL) -> Interval | None:
-        """The BCa interval: the bootstrap's quantiles, corrected for bias and for a spread that changes with the figure.
+    @property
+    def standard_error(self) -> Floats:
+        """(b,) of the means, by how the episodes spread; of at least two."""
+        episodes = self.counts.sum(axis=1)
+        away = self.values - self.mean[:, None] * self.weights
+        return np.asarray(np.sqrt((self.counts * away**2).sum(axis=1) / (episodes * (episodes - 1))))
 
-        The quantiles are Student's for d - 1 instead of normal ones, and their distance is enlarged by sqrt(d / (d - 1)), for
-        resampled sets of d deciding episodes vary that much too little (Hesterberg). That keeps the level where few episodes,
-        or few in which two runs differ, carry the figure.
+    def deviate(self, at: Floats, unseen: Kind) -> Floats:
+        """(b,) the normal deviate of the chance that, under random weights and with ``unseen``, the mean is at most ``at``.
 
-        ``None`` where the figure is not defined, where there is only one episode or only one decides, or where the figure is
-        defined on less than half of the resampled sets (the others are skipped). Where all agree, its width is 0.
+        The random weights are exponential, and gamma with shape :data:`UNSEEN` for the unseen episode.
         """
-        known = self._known()
-        if known is None:
-            return None
-        if np.ptp(known) <= _SAME:
-            return Interval(self.value, self.value, level, "bca", self.seed, len(self.drawn))
-        from scipy.special import ndtr, stdtrit
+        own = self.values - at[:, None] * self.weights
+        beyond = unseen.value - at * unseen.weight
+        shapes = np.append(self.counts, np.full((len(at), 1), UNSEEN), axis=1)
+        return _deviates(np.append(own, beyond[:, None], axis=1), shapes)
 
-        bias, acceleration = self._corrections(known)
-        tails = np.array([(1 - level) / 2, (1 + level) / 2])
-        z = bias + stdtrit(self.deciding - 1, tails) * self._enlarged()
-        stretch = 1 - acceleration * z
-        beyond = np.copysign(np.inf, z)  # where the correction runs off the scale, the end is the outermost resampled set
-        low, high = np.quantile(known, ndtr(bias + np.divide(z, stretch, out=beyond, where=stretch > 0)))
-        return Interval(float(low), float(high), level, "bca", self.seed, len(self.drawn))
+    def end(self, deviates: Floats, unseen: Kind) -> Floats:
+        """(b,) the means at which :meth:`deviate` is ``deviates``."""
+        own = _divided(self.values, self.weights)
+        beyond = unseen.value / unseen.weight
+        low, high = np.fmin(np.nanmin(own, axis=1), beyond), np.fmax(np.nanmax(own, axis=1), beyond)
+        return _roots(lambda at: self.deviate(at, unseen) - deviates, (low, -_FAR - deviates), (high, _FAR - deviates))
 
-    def p_value(self) -> float | None:
-        """How surprising the difference would be if it were really 0, two-sided: 1 - the level at which the interval meets 0.
+    def ends(self, least: Kind, most: Kind, level: float = LEVEL) -> tuple[Floats, Floats]:
+        """(b,) the lower ends, with the unseen episode ``least``, and the upper ones, with ``most``."""
+        z, sets = quantile(level), len(self.values)
+        twice = Weighed(*(np.tile(each, (2, 1)) for each in (self.values, self.weights, self.counts)))
+        unseen = Kind(*(np.concatenate(parts) for parts in zip(least, most, strict=True)))
+        both = twice.end(np.repeat([-z, z], sets), unseen)
+        return both[:sets], both[sets:]
 
-        At least 2 / (resamples + 1), the resolution of the resampling, and at least 2 / 2^d, the probability that all d
-        deciding episodes favour one side. 1 where all resampled sets agree on 0; ``None`` where there is no interval.
-        """
-        known = self._known()
-        if known is None:
-            return None
-        if np.all(np.abs(known) <= _SAME):
-            return 1.0
-        least = max(2.0 / (len(known) + 1), 2.0 ** (1 - self.deciding))
-        if known.min() > _SAME or known.max() < -_SAME:
-            return least
-        from scipy.special import ndtri, stdtr
+    def shares(self, level: float = LEVEL) -> tuple[Floats, Floats]:
+        """(b,) the lower and the upper ends of shares, whose values lie between 0 and the weights."""
+        nothing, one = np.zeros(len(self.values)), np.ones(len(self.values))
+        return self.ends(Kind(nothing, one), Kind(one, one), level)
 
-        # The inverse of the map in `interval`: which of Student's quantiles sends the interval's end to 0.
-        bias, acceleration = self._corrections(known)
-        z = float(ndtri(_share_below(known, 0.0))) - bias
-        stretch = 1 + acceleration * z
-        tail = float(stdtr(self.deciding - 1, (z / stretch - bias) / self._enlarged())) if stretch > 0 else 0.0
-        return max(2.0 * min(tail, 1.0 - tail), least)
-
-    def _known(self) -> Floats | None:
-        """The figures of the resampled sets on which it is defined; ``None`` where there is no interval."""
-        known = self.drawn[np.isfinite(self.drawn)]
-        if not np.isfinite(self.value) or self.kinds.sum() < 2 or self.deciding == 1 or 2 * len(known) < len(self.drawn):
-            return None
-        return known
-
-    def _enlarged(self) -> float:
-        return math.sqrt(self.deciding / (self.deciding - 1))
-
-    def _corrections(self, known: Floats) -> tuple[float, float]:
-        """Efron's z0 and a; ties count half, as in figures made of counts many resampled sets give the very same number."""
-        from scipy.special import ndtri
-
-        there = np.isfinite(self.left_out)
-        if not there.any():
-            return float(ndtri(_share_below(known, self.value))), 0.0
-        left_out, kinds = self.left_out[there], self.kinds[there]
-        away = np.average(left_out, weights=kinds) - left_out
-        spread = float((kinds * away**2).sum())
-        acceleration = float((kinds * away**3).sum()) / (6 * spread**1.5) if spread > _SAME**2 else 0.0
-        return float(ndtri(_share_below(known, self.value))), acceleration
+    def without_bounds(self, level: float = LEVEL) -> tuple[Floats, Floats]:
+        """(b,) the ends of means without bounds: the unseen episode is twice as far off as the farthest one seen."""
+        mean, one = self.mean, np.ones(len(self.values))
+        far = 2.0 * np.abs(self.values - mean[:, None] * self.weights).max(axis=1)
+        return self.ends(Kind(mean - far, one), Kind(mean + far, one), level)
 
 
-def resample(figures: Sequence[Terms], seed: int = 0, resamples: int = RESAMPLES) -> list[Resampled]:
-    """Draw sets of e episodes with replacement, and compute all ``figures`` on each of the same sets.
+def contributions(terms: Terms) -> tuple[Floats, Floats]:
+    """Values and weights, (e,), whose sums' ratio is the figure, and which spread as its episodes make it spread.
 
-    Episodes in no figure's denominator are left out first: they add to no sum. Equal episodes are counted together (drawing
-    e of e episodes is drawing multinomial counts of the different kinds), so the result depends neither on the episodes'
-    order nor, in time, on their number. Raises ``ValueError`` for figures of unlike numbers of episodes.
+    A figure is linear in its numerators, so each episode's are multiplied by what they add to it, and its denominators alike.
+    What only tells one cell from another is taken off: a mean over cells does not spread because cells differ.
     """
-    parts = [_columns(each) for each in (part for terms in figures for part in terms[:2])]
-    if len({len(part) for part in parts}) > 1:
-        raise ValueError(f"figures of {sorted({len(part) for part in parts})} episodes cannot be resampled together")
-    counted = np.any(np.hstack(parts[1::2]) != 0, axis=1)
-    rows, kinds = np.unique(np.hstack(parts)[counted], axis=0, return_counts=True)
-    ends = np.cumsum([part.shape[1] for part in parts])
-    whole = kinds @ rows
-
-    def all_figures(sums: Floats) -> list[Floats]:
-        cut = np.split(sums, ends[:-1], axis=1)
-        return [terms.combine(cut[2 * i], cut[2 * i + 1]) for i, terms in enumerate(figures)]
-
-    values = all_figures(whole[None])
-    drawn = all_figures(_drawn_sums(rows, kinds, seed, resamples))
-    left_out = all_figures(whole - rows)
-    terms = [np.hstack(np.split(rows, ends[:-1], axis=1)[2 * i : 2 * i + 2]) for i in range(len(figures))]
-    return [
-        Resampled(float(value[0]), of_sets, without, own, kinds, int(kinds.sum()), seed)
-        for value, of_sets, without, own in zip(values, drawn, left_out, terms, strict=True)
-    ]
+    numerator, denominator, combine = _columns(terms.numerator), _columns(terms.denominator), terms.combine
+    episodes, total = len(denominator), denominator.sum(axis=0)
+    each = episodes * combine(np.eye(len(total)), np.tile(total, (len(total), 1)))
+    values, weights = numerator @ each, denominator @ each
+    if len(total) > 1 and combine is not pooled:
+        rates = numerator.sum(axis=0) / total
+        values += weights * float(values.mean()) - denominator @ (rates * each)
+    return values, weights
 
 
-def bootstrap(
-    numerator: Floats,
-    denominator: Floats,
-    combine: Combine = pooled,
-    seed: int = 0,
-    resamples: int = RESAMPLES,
-    level: float = LEVEL,
-) -> Interval | None:
-    """The interval of a figure that is ``combine`` of sums over e independent episodes, each (e,) or (e, c).
+def quoted(numerator: Floats, denominator: Floats, combine: Combine = pooled, level: float = LEVEL) -> Interval | None:
+    """The interval to print beside a share: ``combine`` of sums over e independent episodes, each (e,) or (e, c).
 
-    BCa rather than plain percentiles: it costs nothing more here, and its ends lie where they should for shares near 0 or 1,
-    whose spread depends on themselves (percentile intervals are biased towards the middle there). Corrected for few episodes
-    (:meth:`Resampled.interval`), it still is a little too narrow below about 20 of them.
-
-    Where every numerator is 0, or every one equals its denominator, all resampled sets agree and the bootstrap knows nothing;
-    the interval is then Wilson's with each episode as one observation, which is careful: an episode holds at least that much.
-    ``None`` without any denominator, with a single episode that has one (unless the figure is 0 or 1), or where less than
-    half of the resampled sets define the figure.
+    Every numerator lies between 0 and its denominator. Of figures over cells the unseen episode is in the cell that moves the
+    figure most. ``None`` where the figure is not defined.
     """
-    numerator, denominator = _columns(numerator), _columns(denominator)
-    counted = np.any(denominator != 0, axis=1)
-    n = int(counted.sum())
-    value = float(combine(numerator.sum(axis=0)[None], denominator.sum(axis=0)[None])[0])
-    if n and np.isfinite(value) and (not numerator[counted].any() or np.array_equal(numerator[counted], denominator[counted])):
-        return wilson(n if numerator[counted].any() else 0, n, level)
-    (drawn,) = resample([Terms(numerator, denominator, combine)], seed, resamples)
-    return drawn.interval(level)
+    numerator, denominator = _counted(_columns(numerator), _columns(denominator))
+    above, below = numerator.sum(axis=0), denominator.sum(axis=0)
+    if not len(numerator) or not math.isfinite(float(combine(above[None], below[None])[0])):
+        return None
+    terms = Terms(numerator, denominator, combine)
+    of = Weighed.of(*contributions(terms))
+    if combine is pooled:
+        return _interval(of.shares(level), level)
+    each = len(numerator) * combine(np.eye(len(below)), np.tile(below, (len(below), 1)))
+    weights, rates = each * below / np.count_nonzero(denominator, axis=0), above / below
+    down, up = -weights * rates, weights * (1.0 - rates)
+    least, most = (
+        Kind(of.mean * weights[cell] + reach[cell], weights[cell : cell + 1])
+        for reach, cell in ((down, down.argmin()), (up, up.argmax()))
+    )
+    low, high = of.ends(least, most, level)
+    return _interval((np.maximum(0.0, low), np.minimum(1.0, high)), level)
 
 
-def quoted(
-    numerator: Floats,
-    denominator: Floats,
-    combine: Combine = pooled,
-    seed: int = 0,
-    resamples: int = RESAMPLES,
-    level: float = LEVEL,
-) -> Interval | None:
-    """The interval to print beside a figure: Wilson's where every episode is one observation, else :func:`bootstrap`'s.
+def quoted_mean(numerator: Floats, denominator: Floats, level: float = LEVEL) -> Interval | None:
+    """The interval of a pooled mean of what has no bounds (:meth:`Weighed.without_bounds`).
 
-    One observation each have success rates and grounding (single-step episodes), pooled: numerators are then 0 or 1 and
-    denominators 1. Resampling episodes gives nearly the same; Wilson's interval needs no resampling and keeps its
-    level near 0 and 1.
+    ``None`` without any denominator or with a single episode.
     """
-    above, below = _columns(numerator), _columns(denominator)
-    single = combine is pooled and above.shape[1] == 1 and bool(np.isin(above, (0, 1)).all() and np.isin(below, (0, 1)).all())
-    if single and bool((above <= below).all()):
-        return wilson(int(above.sum()), int(below.sum()), level)
-    return bootstrap(numerator, denominator, combine, seed, resamples, level)
+    numerator, denominator = _counted(_columns(numerator), _columns(denominator))
+    if len(numerator) < 2:
+        return None
+    return _interval(Weighed.of(*contributions(Terms(numerator, denominator, pooled))).without_bounds(level), level)
+
+
+def spanning(intervals: Sequence[Interval | None]) -> Interval | None:
+    """The interval that reaches from the lowest to the highest end; ``None`` where one is missing."""
+    known = [each for each in intervals if each is not None]
+    if not known or len(known) < len(intervals):
+        return None
+    return Interval(min(each.low for each in known), max(each.high for each in known), known[0].level, known[0].method)
 
 
 def wilson(count: int, n: int, level: float = LEVEL) -> Interval | None:
-    """Wilson's score interval of ``count`` successes in ``n`` independent trials; ``None`` for no trial."""
+    """Wilson's score interval of ``count`` successes in ``n`` independent trials; ``None`` for no trial.
+
+    For figures that were published with it. It covers a rate near 0 or 1 in as little as 84 % (n = 10, rate 0.018).
+    """
     if n == 0:
         return None
-    from scipy.special import ndtri  # scipy.stats has this interval too, but costs half a second and 40 MiB to import
-
-    z = float(ndtri(0.5 + 0.5 * level))
+    z = quantile(level)
     share = count / n
     whole = 2 * (n + z**2)
     centre = (2 * n * share + z**2) / whole
@@ -263,33 +220,79 @@ def wilson(count: int, n: int, level: float = LEVEL) -> Interval | None:
     return Interval(0.0 if count == 0 else centre - half, 1.0 if count == n else centre + half, level, "wilson")
 
 
+def quantile(level: float) -> float:
+    """The normal quantile that a two-sided interval of that level goes up to."""
+    from scipy.special import ndtri  # scipy.stats costs half a second and 40 MiB to import
+
+    return float(ndtri(0.5 + 0.5 * level))
+
+
+def _interval(ends: tuple[Floats, Floats], level: float) -> Interval:
+    return Interval(float(ends[0][0]), float(ends[1][0]), level, "episodes")
+
+
 def _columns(values: Floats) -> Floats:
     array = np.asarray(values, dtype=np.float64)
     return array[:, None] if array.ndim == 1 else array
 
 
+def _counted(numerator: Floats, denominator: Floats) -> tuple[Floats, Floats]:
+    """Without the episodes in no denominator, which add to no sum."""
+    some = np.any(denominator != 0, axis=1)
+    return numerator[some], denominator[some]
+
+
 def _divided(numerator: Floats, denominator: Floats) -> Floats:
-    # A sum that lost its last addend may be left with rounding dust, hence no comparison with 0 itself.
-    there = np.abs(denominator) > _SAME
-    return np.divide(numerator, denominator, out=np.full_like(numerator, np.nan), where=there)
+    return np.divide(numerator, denominator, out=np.full_like(numerator, np.nan), where=denominator != 0)
 
 
-def _share_below(known: Floats, value: float) -> float:
-    """The share of resampled figures below ``value``, ties half; kept off 0 and 1 by half a resample."""
-    below = np.count_nonzero(known < value - _SAME) + np.count_nonzero(np.abs(known - value) <= _SAME) / 2
-    return min(max(below, 0.5), len(known) - 0.5) / len(known)
+def _deviates(values: Floats, shapes: Floats) -> Floats:
+    """(b,) the normal deviates of the chances that sums of (b, k) ``values`` times gamma variables of ``shapes`` are at most 0.
+
+    Barndorff-Nielsen's r*. In a tail of 0.025 its error is below 0.002, from ten episodes on below 0.001.
+    """
+    least, most = values.min(axis=1), values.max(axis=1)
+    found = np.where(most <= 0, _FAR, -_FAR)
+    rows = np.flatnonzero((least < 0) & (most > 0))
+    values, shapes = values[rows], shapes[rows]
+    low, high, tilt = 1.0 / least[rows], 1.0 / most[rows], np.zeros(len(rows))
+    curvature = np.ones(len(rows))
+    for _ in range(100):  # Newton's method, kept inside the bracket: where the tilted sum has the mean 0
+        tilted = values / (1.0 - tilt[:, None] * values)
+        weighted = shapes * tilted
+        slope, curvature = weighted.sum(axis=1), (weighted * tilted).sum(axis=1)
+        settled = np.abs(slope) <= 1e-10 * np.sqrt(curvature)
+        if settled.all():
+            break
+        low, high = np.where(slope < 0, tilt, low), np.where(slope < 0, high, tilt)
+        step = tilt - slope / curvature
+        tilt = np.where(settled, tilt, np.where((low < step) & (step < high), step, (low + high) / 2))
+    v = tilt * np.sqrt(curvature)
+    w = np.copysign(np.sqrt(2.0 * np.abs((shapes * np.log1p(-tilt[:, None] * values)).sum(axis=1))), tilt)
+    squares = (shapes * values**2).sum(axis=1)
+    middle = np.abs(v) < 1e-3  # the formula divides 0 by 0 there; this is its limit
+    limit = v + (shapes * values**3).sum(axis=1) / (3.0 * squares * np.sqrt(squares))
+    apart = np.where(middle, 1.0, w)
+    found[rows] = np.clip(np.where(middle, limit, w + np.log(np.where(middle, 1.0, v / apart)) / apart), -_FAR, _FAR)
+    return found
 
 
-def _drawn_sums(rows: Floats, kinds: NDArray[np.int64], seed: int, resamples: int) -> Floats:
-    """(resamples, columns) sums over resampled sets, a bounded number of them at a time."""
-    sums = np.empty((resamples, rows.shape[1]))
-    if not len(rows):
-        sums[:] = 0.0
-        return sums
-    rng = np.random.default_rng(seed)
-    episodes = int(kinds.sum())
-    at_once = max(1, _CELLS_AT_ONCE // len(rows))
-    for start in range(0, resamples, at_once):
-        size = min(at_once, resamples - start)
-        sums[start : start + size] = rng.multinomial(episodes, kinds / episodes, size).astype(np.float64) @ rows
-    return sums
+def _roots(function: Callable[[Floats], Floats], below: tuple[Floats, Floats], above: tuple[Floats, Floats]) -> Floats:
+    """(b,) where rising functions are 0, by the Illinois method; from two points, each with the functions' value there."""
+    (low, at_low), (high, at_high) = below, above
+    side, found = np.zeros(len(low)), low
+    done = high - low < _SAME
+    for _ in range(200):
+        found = np.where(done, found, (low * at_high - high * at_low) / (at_high - at_low))
+        value = function(found)
+        done |= (np.abs(value) < 1e-9) | (high - low < _SAME)
+        if done.all():
+            break
+        under = value < 0
+        at_low, at_high = (
+            np.where(under, value, at_low / np.where(side > 0, 2, 1)),
+            np.where(under, at_high / np.where(side < 0, 2, 1), value),
+        )
+        low, high = np.where(under, found, low), np.where(under, high, found)
+        side = np.where(under, -1, 1)
+    return found

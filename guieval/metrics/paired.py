@@ -1,9 +1,10 @@
 """Two or more runs on the same steps: is one better, by how much, and which difference could have been detected?
 
-The answer to quote is the paired bootstrap's (:func:`difference`): it resamples whole episodes, the same ones for both runs,
-so it keeps both what makes an episode's steps alike and what makes an episode hard for both runs. McNemar's test
-(:func:`mcnemar`) takes every step for independent; it is exact for grounding and for whether episodes succeed, and finds
-differences too easily among the steps of longer episodes. It is shown as well because readers expect it.
+The answer to quote is :func:`difference`: it gives whole episodes random weights (:mod:`guieval.metrics.intervals`), the same
+ones for both runs, so it keeps both what makes an episode's steps alike and what makes an episode hard for both runs. McNemar's
+test (:func:`mcnemar`) takes every step for independent; it is exact for grounding and for whether episodes succeed, and finds
+differences too easily among the steps of longer episodes. It is shown as well because readers expect it. How often each is
+wrong, and finds what there is, is in docs/statistics.md.
 
 Sources: Q. McNemar, Psychometrika 12 (1947); M. Fagerland, S. Lydersen, P. Laake, "The McNemar test for binary matched-pairs
 data: mid-p and asymptotic are better than exact conditional", BMC Med. Res. Methodol. 13:91 (2013); S. Holm, "A simple
@@ -14,19 +15,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from guieval.errors import UsageError
 from guieval.metrics.columns import RunColumns
-from guieval.metrics.intervals import LEVEL, Floats, Interval, Resampled, Terms, resample
+from guieval.metrics.intervals import LEVEL, Floats, Interval, Kind, Terms, Weighed, contributions
 
-RESAMPLES = 10_000
-"""More than for an interval: the smallest p-value is 2 / (resamples + 1), and Holm multiplies it by the number of pairs."""
+_DUST = 1e-9
+"""Episodes in which the runs differ by less differ by rounding only."""
 FEW_DISCORDANT = 25
 """Below so many discordant pairs McNemar's exact test is used, from there on its mid-p form."""
 
@@ -35,15 +36,23 @@ FEW_DISCORDANT = 25
 class Difference:
     """A figure of one run minus the same figure of another.
 
-    ``p_value``: two-sided, below 1 - level where ``interval`` leaves out 0, but that few episodes or resampled sets cannot make
-    it as small as that (:meth:`guieval.metrics.intervals.Resampled.p_value`). ``standard_error``: the bootstrap's. All three
-    are ``None`` where there is no interval, ``value`` where one of the figures is not defined.
+    ``p_value``: two-sided, below 1 - level where ``interval`` leaves out 0, but that few episodes cannot make it as small as
+    that: at least 2 / 2^d, the probability that all d episodes in which the runs differ favour one side. ``standard_error``:
+    by how the episodes' differences spread. All three are ``None`` with a single episode, ``value`` where one of the figures is
+    not defined.
     """
 
     value: float | None
     interval: Interval | None
     p_value: float | None
     standard_error: float | None
+
+    @property
+    def turned(self) -> Difference:
+        """The second figure minus the first."""
+        own = self.interval
+        turned = None if own is None else replace(own, low=-own.high, high=-own.low)
+        return replace(self, value=None if self.value is None else -self.value, interval=turned)
 
 
 @dataclass(frozen=True)
@@ -72,19 +81,67 @@ def shared_steps(first: RunColumns, second: RunColumns) -> tuple[RunColumns, Run
     return first.only(own), second.only(others)
 
 
-def difference(first: Terms, second: Terms, seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL) -> Difference:
-    """The first run's figure minus the second's, by the paired bootstrap: row i of both is the same episode.
+def difference(first: Terms, second: Terms, level: float = LEVEL) -> Difference:
+    """The first run's figure minus the second's: row i of both is the same episode.
+
+    The unseen episode is as large a difference as the episodes have that differ at all (their root mean square), so that two
+    sides of episodes that differ alike are tested as the sign test does, between its exact and its mid-p form; it is all of
+    an episode where none differ. Away from 0, the surer the difference, the nearer it is to all of an episode: how much better
+    a run is at best may be in episodes that nobody saw. The other way round, everything is exactly the other way round.
 
     Raises ``ValueError`` for different numbers of episodes.
     """
-    one, other = resample([first, second], seed, resamples)
-    return _difference(one, other, level)
+    if len(first.numerator) != len(second.numerator):
+        raise ValueError(f"figures of {len(first.numerator)} and of {len(second.numerator)} episodes cannot be compared")
+    value = _value(first) - _value(second)
+    if not math.isfinite(value):
+        return Difference(None, None, None, None)
+    values, weights, differ = _between(first, second)
+    if len(values) < 2:
+        return Difference(value, None, None, None)
+    forth, back = Weighed.of(values, weights), Weighed.of(-values, weights)
+    if turn := _order(back) < _order(forth):  # one of the two is computed, whichever run comes first
+        forth, back = back, forth
+    (low,), (high,), (p_value,) = (each.tolist() for each in tested(forth, level, np.array([float(differ)])))
+    if _order(forth) == _order(back):  # as many episodes one way as the other
+        low, high, p_value = -(high - low) / 2, (high - low) / 2, 1.0
+    interval = Interval(low, high, level, "episodes")
+    found = Difference(-value if turn else value, interval, p_value, float(forth.standard_error[0]))
+    return found.turned if turn else found
 
 
-def differences(figures: Sequence[Terms], seed: int = 0, resamples: int = RESAMPLES) -> list[list[Difference]]:
-    """(k, k) :func:`difference` of every two of k runs on the same episodes, all on the same resampled sets."""
-    drawn = resample(figures, seed, resamples) if figures else []
-    return [[_difference(one, other, LEVEL) for other in drawn] for one in drawn]
+class Tested(NamedTuple):
+    """Of b differences: the ends of their intervals, and two-sided p-values; all (b,)."""
+
+    low: Floats
+    high: Floats
+    p_value: Floats
+
+
+def tested(of: Weighed, level: float = LEVEL, deciding: Floats | None = None) -> Tested:
+    """Intervals and tests of b differences, each the mean of its episodes', as :func:`difference` describes them.
+
+    ``deciding``: (b,) in how many episodes the runs differ; those whose value is not 0 by default.
+    """
+    unlike = (of.counts * (np.abs(of.values) > _DUST)).sum(axis=1)
+    squares = (of.counts * of.values**2).sum(axis=1)
+    size = np.where(unlike > 0, np.sqrt(squares / np.maximum(unlike, 1)), 1.0)
+    from scipy.special import ndtr
+
+    nothing, one = np.zeros(len(size)), np.ones(len(size))
+    tails = ndtr(of.deviate(nothing, Kind(-size, one))), ndtr(-of.deviate(nothing, Kind(size, one)))
+    tail = np.minimum(1.0, 2.0 * np.minimum(*tails))
+    far = 1.0 - tail * (1.0 - size)
+    better = of.mean > 0
+    low, high = of.ends(Kind(-np.where(better, size, far), one), Kind(np.where(better, far, size), one), level)
+    all_one_way = np.minimum(1.0, 2.0 ** (1.0 - (unlike if deciding is None else deciding)))
+    return Tested(low, high, np.maximum(tail, all_one_way))
+
+
+def differences(figures: Sequence[Terms]) -> list[list[Difference]]:
+    """(k, k) :func:`difference` of every two of k runs on the same episodes."""
+    pairs = {(i, j): difference(figures[i], figures[j]) for i in range(len(figures)) for j in range(i, len(figures))}
+    return [[pairs[i, j] if i <= j else pairs[j, i].turned for j in range(len(figures))] for i in range(len(figures))]
 
 
 def mcnemar(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> McNemar:
@@ -109,14 +166,18 @@ def mcnemar(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> McNemar:
     return McNemar(both, only_first, only_second, len(first) - both - discordant, p_value, method)
 
 
-def smallest_difference(standard_error: float, power: float = 0.8, alpha: float = 0.05) -> float:
-    """The smallest true difference that a two-sided test at ``alpha`` finds with probability ``power``.
+def smallest_difference(between: Difference, power: float = 0.8) -> float | None:
+    """The smallest true difference that a test as sharp as this one finds with probability ``power``.
 
-    ``standard_error`` is that of the difference, e.g. :attr:`Difference.standard_error`; the difference is taken as normal.
+    How far the interval's end that decides is from the difference, and the normal quantile of ``power`` standard errors.
+    ``None`` where there is no interval, or where all episodes differ alike, so that nothing is known about their spread.
     """
     from scipy.special import ndtri
 
-    return float(ndtri(1 - alpha / 2) + ndtri(power)) * standard_error
+    if between.interval is None or between.value is None or not (error := between.standard_error) or error <= _DUST:
+        return None
+    decisive = between.value - between.interval.low if between.value >= 0 else between.interval.high - between.value
+    return decisive + float(ndtri(power)) * error
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -165,13 +226,31 @@ def ranks(figures: Sequence[float], p_values: Floats, alpha: float = 0.05) -> li
     return rank_of
 
 
-def _difference(one: Resampled, other: Resampled, level: float) -> Difference:
-    between = one.minus(other)
-    interval = between.interval(level)
-    known = math.isfinite(between.value)
-    return Difference(
-        value=between.value if known else None,
-        interval=interval,
-        p_value=between.p_value(),
-        standard_error=between.standard_error if interval is not None else None,
-    )
+def _value(of: Terms) -> float:
+    return float(of.combine(np.atleast_2d(of.numerator.sum(axis=0)), np.atleast_2d(of.denominator.sum(axis=0)))[0])
+
+
+def _between(first: Terms, second: Terms) -> tuple[Floats, Floats, int]:
+    """Values and weights of the episodes of which the figures' difference is the mean, and in how many the runs differ.
+
+    Episodes in neither figure are dropped.
+    """
+    runs = [[np.asarray(part, dtype=np.float64).reshape(len(part), -1) for part in run[:2]] for run in (first, second)]
+    some = np.any([(below != 0).any(axis=1) for _, below in runs], axis=0)
+    (above, below), (others_above, others_below) = ((above[some], below[some]) for above, below in runs)
+    if first.combine is second.combine and np.array_equal(below, others_below):
+        differ = int(np.any(above != others_above, axis=1).sum())
+        return *contributions(Terms(above - others_above, below, first.combine)), differ
+    # Figures with denominators of their own: each episode's influence on either.
+    influences = [
+        _value(Terms(*parts, run.combine)) * (1.0 - weights) + values
+        for parts, run in (((above, below), first), ((others_above, others_below), second))
+        for values, weights in [contributions(Terms(*parts, run.combine))]
+    ]
+    one, other = np.hstack([above, below]), np.hstack([others_above, others_below])
+    differ = int(np.any(one != other, axis=1).sum()) if one.shape == other.shape else len(one)
+    return influences[0] - influences[1], np.ones(len(one)), differ
+
+
+def _order(of: Weighed) -> tuple[list[float], list[float], list[float]]:
+    return of.values.tolist(), of.weights.tolist(), of.counts.tolist()

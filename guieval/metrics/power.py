@@ -7,8 +7,11 @@ two-sided test at alpha finds a true difference D with probability ``power`` if
 
 (R. Connor, "Sample size for testing differences in proportions for the paired-sample design", Biometrics 43, 1987). The steps
 of an episode are alike, so n is the number of steps divided by the design effect 1 + (m - 1) icc, where m is the mean length of
-an episode, weighted by length, and icc the correlation within episodes (L. Kish, "Survey Sampling", 1965; icc by analysis of
-variance: A. Donner and N. Klar, "Design and Analysis of Cluster Randomization Trials in Health Research", 2000).
+an episode, weighted by length, and icc the correlation within episodes *of the difference* (one model right and the other
+wrong: 1, the other way round: -1, else 0). It is not that of one model's right and wrong: what makes an episode hard for both
+models makes no difference (L. Kish, "Survey Sampling", 1965; icc by analysis of variance: A. Donner and N. Klar, "Design and
+Analysis of Cluster Randomization Trials in Health Research", 2000). How often the test of :mod:`guieval.metrics.paired` finds
+what is stated here is in docs/statistics.md.
 """
 
 from __future__ import annotations
@@ -20,7 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 DISAGREEMENT, CORRELATION = 0.2, 0.1
-"""Assumptions where nothing was measured: the share of steps on which one of two models is right, and the icc."""
+"""Assumptions where no two runs are at hand: the share of steps on which one of two models is right, and the icc."""
+
+UNKNOWN = 2
+"""As many episodes fewer a test would need that knew how much they spread, instead of finding it out (docs/statistics.md)."""
 
 
 def quantiles(power: float, alpha: float) -> tuple[float, float]:
@@ -60,24 +66,29 @@ def design_effect(lengths: Sequence[int], icc: float = CORRELATION) -> float:
     return 1 + (sum(length**2 for length in lengths) / steps - 1) * icc if steps else 1.0
 
 
+def independent_steps(lengths: Sequence[int], icc: float = CORRELATION) -> float:
+    """The number of independent steps that show as much as episodes of these lengths; 0 up to :data:`UNKNOWN` episodes."""
+    return sum(lengths) / design_effect(lengths, icc) * max(0.0, 1 - UNKNOWN / len(lengths)) if lengths else 0.0
+
+
 def even_lengths(steps: int, episodes: int) -> list[int]:
     """The lengths of ``episodes`` episodes that hold ``steps`` steps as evenly as possible."""
     return [steps // episodes + (place < steps % episodes) for place in range(episodes)]
 
 
-def intraclass_correlation(right: Sequence[NDArray[np.bool_]]) -> float | None:
-    """The correlation of right and wrong within episodes, by analysis of variance; at least 0.
+def intraclass_correlation(values: Sequence[NDArray[np.bool_] | NDArray[np.integer]]) -> float | None:
+    """The correlation of the steps' values within episodes, by analysis of variance; at least 0.
 
-    ``right`` holds an array for each episode. ``None`` without two episodes and a step more than episodes.
+    ``values`` holds an array for each episode. ``None`` without two episodes and a step more than episodes.
     """
-    lengths = np.array([len(each) for each in right], dtype=np.float64)
+    lengths = np.array([len(each) for each in values], dtype=np.float64)
     steps, episodes = lengths.sum(), len(lengths)
     if episodes < 2 or steps <= episodes:
         return None
-    means = np.array([each.mean() for each in right])
+    means = np.array([each.mean() for each in values])
     overall = float((lengths * means).sum() / steps)
     between = float((lengths * (means - overall) ** 2).sum()) / (episodes - 1)
-    within = float((lengths * means * (1 - means)).sum()) / (steps - episodes)
+    within = float(sum(((each - mean) ** 2).sum() for each, mean in zip(values, means, strict=True))) / (steps - episodes)
     typical = float(steps - (lengths**2).sum() / steps) / (episodes - 1)
     total = between + (typical - 1) * within
     return max(0.0, (between - within) / total) if total > 0 else None

@@ -1,6 +1,8 @@
-"""Rounds shares for readers: only none is 0 %, and only all is 100 %."""
+"""Rounds numbers for readers: of shares only none is 0 %, and only all is 100 %; a column's decimals are kept."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 _NOISE = 1e-9
 """Percentage points by which sums of fractions miss a whole number; no share of fewer than 10^11 steps is as near."""
@@ -20,3 +22,15 @@ def percentage(share: float, form: str = ".2f") -> str:
     if float(shown) == 100 and value < 100 - _NOISE and not form.startswith("+"):
         return f"> {100 - least:{form}}"
     return shown
+
+
+def alike(values: Sequence[float]) -> list[str]:
+    """Numbers of one column, all with as many decimals as the one that has most, so that 13.0 is not 13 next to 68.3.
+
+    Up to six digits count, as Python's ``g`` shows them; where that is a power of ten for any of them, each is shown so.
+    """
+    shown = [f"{value:g}" for value in values]
+    if any("e" in each for each in shown):
+        return shown
+    decimals = max((len(each.partition(".")[2]) for each in shown), default=0)
+    return [f"{value:.{decimals}f}" for value in values]

@@ -9,10 +9,9 @@ S. Yao et al., "tau-bench" (2024), pass^k; GUIEvalKit paper, Figure 6 (PASS@n).
 
 from __future__ import annotations
 
-import bisect
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 
 from guieval.errors import UsageError
 from guieval.metrics.columns import RunColumns
-from guieval.metrics.intervals import RESAMPLES, Floats, Interval, quoted
+from guieval.metrics.intervals import Floats, Interval, quoted, spanning
 
 Luck: TypeAlias = Literal["any", "all", "mean", "vote"]
 """``any``: pass@k, one of k answers is right; ``all``: pass^k, all k are; ``mean``: the share of right answers; ``vote``: the
@@ -71,47 +70,25 @@ def pass_figure(
     k: int,
     counted: NDArray[np.bool_],
     over_episodes: Callable[[Floats], Floats],
-    *,
-    seed: int = 0,
-    resamples: int = RESAMPLES,
 ) -> tuple[float | None, Interval | None]:
     """pass@k (``any``) or pass^k (``all``) over the ``counted`` of m units, and its interval over episodes.
 
-    ``over_episodes`` sums (m,) values within each episode. Where every value is 1 (for pass^k: 0), all resampled sets are
-    equal, and Wilson's interval counts each episode as one answer. The interval of the largest k with other values also holds
-    there, since further answers can only raise pass@k and lower pass^k, so the tighter end of the two is used.
+    ``over_episodes`` sums (m,) values within each episode.
     """
-    values_of = pass_any if luck == "any" else pass_all
-    settled = 1.0 if luck == "any" else 0.0
-    below = over_episodes(counted.astype(np.float64))
-
-    def interval(values: Floats) -> Interval | None:
-        above = over_episodes(np.where(counted, values, 0.0))
-        return quoted(above, below, seed=seed, resamples=resamples)
-
-    def differs(fewer: int) -> bool:
-        return bool((values_of(n, right, fewer)[counted] != settled).any())
-
-    values = values_of(n, right, k)
+    values = (pass_any if luck == "any" else pass_all)(n, right, k)
     total = int(counted.sum())
     if not total:
         return None, None
-    own = interval(values)
-    if own is not None and not differs(k):
-        fewer = bisect.bisect_left(range(1, k), True, key=lambda each: not differs(each))
-        known = interval(values_of(n, right, fewer)) if fewer else None
-        if known is not None:
-            low, high = (max(own.low, known.low), 1.0) if luck == "any" else (0.0, min(own.high, known.high))
-            own = replace(own, low=low, high=high)
-    return math.fsum(over_episodes(np.where(counted, values, 0.0)).tolist()) / total, own
+    above = over_episodes(np.where(counted, values, 0.0))
+    return math.fsum(above.tolist()) / total, quoted(above, over_episodes(counted.astype(np.float64)))
 
 
-def sampled(runs: Sequence[RunColumns], protocol: str, luck: Luck, k: int | None = None, *, seed: int = 0) -> SampledFigure:
+def sampled(runs: Sequence[RunColumns], protocol: str, luck: Luck, k: int | None = None) -> SampledFigure:
     """A figure of one run with several answers to each step, or of several runs of the same steps that differ in their seed.
 
     The answers of all runs are put together; steps that the mode does not reach do not count. Each step counts as having
     :func:`most_drawn` answers of each run; missing ones are wrong. ``k`` defaults to all answers; ``mean`` and ``vote`` are
-    over all in any case.
+    over all in any case. Where answers are missing, the interval reaches up to that with all of them right.
 
     Raises :class:`UsageError` for runs of unlike steps, a protocol they were not judged by, a k out of range, a vote over
     several runs, and several runs of a mode that stops, because they reach different steps.
@@ -128,13 +105,20 @@ def sampled(runs: Sequence[RunColumns], protocol: str, luck: Luck, k: int | None
     counted = judged[0].reached
     n = int(counted.sum())
     size = samples if k is None or luck in ("mean", "vote") else k
-    if luck == "any" or luck == "all":
-        totals = np.full(right.shape, samples)
-        value, interval = pass_figure(luck, totals, right, size, counted, first.per_episode, seed=seed)
-    else:
-        values = judged[0].vote if luck == "vote" else right / samples
+    answered: NDArray[np.int64] = np.sum([run.samples for run in runs], axis=0, dtype=np.int64)
+    lost = counted & (answered < samples)
+
+    def found(right: NDArray[np.int64], vote: NDArray[np.bool_]) -> tuple[float | None, Interval | None]:
+        if luck == "any" or luck == "all":
+            return pass_figure(luck, np.full(right.shape, samples), right, size, counted, first.per_episode)
+        values = vote if luck == "vote" else right / samples
         above, below = first.per_episode(np.where(counted, values, 0.0)), first.per_episode(counted)
-        value, interval = float(above.sum()) / n if n else None, quoted(above, below, seed=seed)
+        return float(above.sum()) / n if n else None, quoted(above, below)
+
+    value, interval = found(right, judged[0].vote)
+    if lost.any():
+        possible = found(np.where(lost, right + samples - answered, right), judged[0].vote | lost)[1]
+        interval = spanning([interval, possible]) if answered[counted].any() else None
     word = {"any": "pass@", "all": "pass^", "mean": "mean@", "vote": "vote@"}[luck]
     return SampledFigure(name=f"{word}{size}", value=value, n=n, k=size, samples=samples, interval=interval)
 

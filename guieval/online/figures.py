@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from guieval.metrics.intervals import Interval, quoted
+from guieval.metrics.intervals import Interval, quoted, spanning
 from guieval.metrics.sampling import pass_figure
 from guieval.online.trajectory import ENDS, Ended, Outcome, read_outcome
 from guieval.steps import EpisodeKey, Plan, StepRecord
@@ -17,7 +18,10 @@ from guieval.steps import EpisodeKey, Plan, StepRecord
 
 @dataclass(frozen=True)
 class Share:
-    """``count`` of ``n``, and the interval of that share; tasks are independent, repetitions of one task are not."""
+    """``count`` of ``n``, and the interval of that share; tasks are independent, repetitions of one task are not.
+
+    Where repetitions were not judged, the interval reaches from that with all of them failed to that with all successful.
+    """
 
     count: float
     n: int
@@ -33,7 +37,7 @@ class Share:
 class OnlineFigures:
     """Figures of an online run. Every figure is over the judged repetitions of its tasks, unless its comment says otherwise.
 
-    ``success`` has Wilson's interval where each task was done once, else a bootstrap's over tasks. ``progress`` and ``steps``
+    ``success``, ``progress`` and the pass figures have intervals over tasks. ``progress`` and ``steps``
     are means, of ``steps_of_successes`` over successes only. ``false_completions`` are among the repetitions that the model
     stopped as finished. ``pass_any`` and ``pass_all`` are pass@n and pass^n over tasks with n judged repetitions.
     """
@@ -81,15 +85,15 @@ def online_figures(records: Iterable[StepRecord], plan: Plan) -> OnlineFigures:
     steps = sum(outcome.steps for outcome in all_outcomes)
     declared = [outcome for outcome in all_outcomes if outcome.stopped == "finish"]
     ended = Counter(outcome.ended for outcome in all_outcomes)
-    whole = [task for task in tasks.values() if len(task.outcomes) == repetitions]
+    known, not_run = list(tasks.values()), len(plan) - len(tasks)
     return OnlineFigures(
         tasks=len(plan),
         repetitions=repetitions,
         judged=len(all_outcomes),
         failed=sum(task.failed for task in tasks.values()),
-        not_run=len(plan) - len(tasks),
-        success=_success(list(tasks.values())),
-        progress=_mean(list(tasks.values()), lambda outcome: outcome.score.progress),
+        not_run=not_run,
+        success=_mean(known, _successful, repetitions, not_run),
+        progress=_mean(known, lambda outcome: outcome.score.progress, repetitions, not_run),
         steps=Share(steps, len(all_outcomes)),
         steps_of_successes=Share(sum(outcome.steps for outcome in won), len(won)),
         ended={name: ended[name] for name in ENDS},
@@ -97,35 +101,45 @@ def online_figures(records: Iterable[StepRecord], plan: Plan) -> OnlineFigures:
         side_effects=Share(sum(bool(outcome.score.side_effects) for outcome in all_outcomes), len(all_outcomes)),
         unparseable=Share(sum(outcome.unparseable for outcome in all_outcomes), steps),
         unsupported=Share(sum(outcome.unsupported for outcome in all_outcomes), steps),
-        pass_any=_passed("any", whole, repetitions),
-        pass_all=_passed("all", whole, repetitions),
-        groups=_groups(list(tasks.values())),
+        pass_any=_passed("any", known, repetitions, not_run),
+        pass_all=_passed("all", known, repetitions, not_run),
+        groups=_groups(known, repetitions),
     )
 
 
-def _success(tasks: Sequence[_Task]) -> Share:
-    return _mean(tasks, lambda outcome: float(outcome.score.success))
+def _successful(outcome: Outcome) -> float:
+    return float(outcome.score.success)
 
 
-def _mean(tasks: Sequence[_Task], value: Callable[[Outcome], float]) -> Share:
-    """The mean over all repetitions, with an interval over tasks."""
-    above = np.array([sum(map(value, task.outcomes)) for task in tasks], dtype=np.float64)
-    below = np.array([len(task.outcomes) for task in tasks], dtype=np.float64)
-    return Share(float(above.sum()), int(below.sum()), quoted(above, below))
+def _mean(tasks: Sequence[_Task], value: Callable[[Outcome], float], repetitions: int, not_run: int = 0) -> Share:
+    """The mean over all judged repetitions, with an interval over tasks; ``not_run`` tasks have no record."""
+    above = np.array([sum(map(value, task.outcomes)) for task in tasks] + [0.0] * not_run, dtype=np.float64)
+    below = np.array([len(task.outcomes) for task in tasks] + [0] * not_run, dtype=np.float64)
+    lost = np.array([task.failed for task in tasks] + [repetitions] * not_run, dtype=np.float64)
+    interval = spanning([quoted(each, below + lost) for each in (above, above + lost)]) if below.any() else None
+    return Share(float(above.sum()), int(below.sum()), interval)
 
 
-def _passed(luck: Literal["any", "all"], whole: Sequence[_Task], n: int) -> Share | None:
-    if n == 1 or not whole:
+def _passed(luck: Literal["any", "all"], tasks: Sequence[_Task], n: int, not_run: int) -> Share | None:
+    """Over the tasks whose repetitions were all judged; the interval is over all tasks."""
+    whole = np.array([len(task.outcomes) == n for task in tasks] + [False] * not_run)
+    if n == 1 or not whole.any():
         return None
-    right = np.array([sum(outcome.score.success for outcome in task.outcomes) for task in whole])
-    everywhere = np.ones(len(whole), dtype=np.bool_)
-    value, interval = pass_figure(luck, np.full(len(whole), n), right, n, everywhere, lambda values: values)
-    return Share((value or 0.0) * len(whole), len(whole), interval)
+    right = np.array([sum(map(_successful, task.outcomes)) for task in tasks] + [0.0] * not_run).astype(np.int64)
+    lost = np.array([n - len(task.outcomes) for task in tasks] + [n] * not_run)
+
+    def figure(right: NDArray[np.int64], counted: NDArray[np.bool_]) -> tuple[float | None, Interval | None]:
+        return pass_figure(luck, np.full(len(right), n), right, n, counted, lambda values: values)
+
+    every = np.ones_like(whole)
+    interval = spanning([figure(each, every)[1] for each in (right, right + lost)])
+    return Share((figure(right, whole)[0] or 0.0) * int(whole.sum()), int(whole.sum()), interval)
 
 
-def _groups(tasks: Sequence[_Task]) -> dict[str, dict[str, Share]]:
+def _groups(tasks: Sequence[_Task], repetitions: int) -> dict[str, dict[str, Share]]:
     labels = sorted({(name, value) for task in tasks for name, value in task.groups.items()})
     found: dict[str, dict[str, Share]] = {}
     for name, value in labels:
-        found.setdefault(name, {})[value] = _success([task for task in tasks if task.groups.get(name) == value])
+        own = [task for task in tasks if task.groups.get(name) == value]
+        found.setdefault(name, {})[value] = _mean(own, _successful, repetitions)
     return found

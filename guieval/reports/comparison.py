@@ -31,8 +31,6 @@ from guieval.reports.tables.table import NOTHING, Row, Table, columns, per_cent
 from guieval.scoring.matrix import JudgedAnswers
 from guieval.steps import StepKey
 
-_DUST = 1e-12
-"""A standard error below this is rounding: all episodes differ alike, so no detectable difference can be computed."""
 SIGNIFICANT = 0.05
 """A difference whose p-value is below this is marked with a star."""
 _HEADS = ("figure (%)", "n", "A", "B", "B - A", "95 % interval", "p", "detectable")
@@ -62,7 +60,7 @@ class Comparison:
     """Two runs cut down to the steps they share. ``unlike`` is why they should not be compared, ``notes`` what to know.
 
     ``exact``: by protocol, how exact match falls on the steps that both runs answered; first is right alone in ``only_first``.
-    ``seed`` is the bootstrap's, ``answers`` are both runs' answers, uncut.
+    ``answers`` are both runs' answers, uncut.
     """
 
     first: RunColumns
@@ -72,7 +70,6 @@ class Comparison:
     notes: tuple[str, ...]
     figures: tuple[FigureDifference, ...]
     exact: Mapping[str, McNemar]
-    seed: int
 
 
 @dataclass(frozen=True)
@@ -101,9 +98,7 @@ class Flip:
         }
 
 
-def compare_runs(
-    first: Path, second: Path, protocols: Sequence[str] | None = None, *, anyway: bool = False, seed: int = 0
-) -> Comparison:
+def compare_runs(first: Path, second: Path, protocols: Sequence[str] | None = None, *, anyway: bool = False) -> Comparison:
     """Compare two run directories under ``protocols`` (default: the one both were run with; ``all``: all of their data set).
 
     Raises :class:`UsageError` naming every reason why the runs are unlike: benchmark, steps, data set, overlay, protocol (where
@@ -128,12 +123,12 @@ def compare_runs(
     if unlike and not anyway:
         raise UsageError(_refusal(first, second, unlike))
     lost = unanswered(one, answers[0].answered.protocol) | unanswered(other, answers[1].answered.protocol)
-    figures = [found for name in names for found in _figures(name, one, other, lost, seed)]
+    figures = [found for name in names for found in _figures(name, one, other, lost)]
     exact = {}
     for name in names:
         here = one.judged[name].measured & other.judged[name].measured
         exact[name] = mcnemar(one.judged[name].exact_match[here], other.judged[name].exact_match[here])
-    return Comparison(one, other, answers, tuple(unlike), tuple(notes), tuple(figures), exact, seed)
+    return Comparison(one, other, answers, tuple(unlike), tuple(notes), tuple(figures), exact)
 
 
 def flips(comparison: Comparison) -> Iterator[Flip]:
@@ -247,9 +242,7 @@ def _settings(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def _figures(
-    protocol: str, first: RunColumns, second: RunColumns, lost: NDArray[np.bool_], seed: int
-) -> Iterator[FigureDifference]:
+def _figures(protocol: str, first: RunColumns, second: RunColumns, lost: NDArray[np.bool_]) -> Iterator[FigureDifference]:
     """Every figure of a protocol on what both runs answered; ``lost``: (n,) steps that at least one of them did not.
 
     A failure of a server must not make a difference: otherwise such a step would be in one of the two figures only, or count
@@ -270,10 +263,8 @@ def _figures(
         policy = known.failure if figure in known.figures else FailurePolicy()  # the headline figure is everywhere the same
         before, after = (compute(figure, policy, run, run.judged[protocol]) for run in runs)
         one, other = (terms(figure, policy, run, run.judged[protocol]) for run in runs)
-        between = difference(other, one, seed)
-        error = between.standard_error
-        smallest = smallest_difference(error) if error is not None and error > _DUST else None
-        yield FigureDifference(protocol, figure, before, after, between, smallest, shared)
+        between = difference(other, one)
+        yield FigureDifference(protocol, figure, before, after, between, smallest_difference(between), shared)
 
 
 def compare_tables(comparison: Comparison) -> list[Table]:
@@ -303,10 +294,7 @@ def footnotes(comparison: Comparison) -> Iterator[str]:
         )
     if any(figure.shared for figure in comparison.figures):
         yield "(shared): over the steps that both runs answered, figures of episodes over those that both did"
-    yield (
-        f"interval and p: paired bootstrap over whole episodes, seed {comparison.seed}; * p < 0.05, not adjusted for the "
-        "number of figures"
-    )
+    yield "interval and p: over whole episodes, the same for both runs; * p < 0.05, not adjusted for the number of figures"
     yield "detectable: the smallest true difference that these steps can detect (power 80 %, level 0.05)"
 
 
@@ -337,7 +325,6 @@ def compare_json(comparison: Comparison) -> dict[str, Any]:
             for figure in comparison.figures
         ],
         "exact_match": comparison.exact,
-        "seed": comparison.seed,
     }
 
 

@@ -46,7 +46,7 @@ def _table(name: str, title: str, header: Sequence[str], rows: Sequence[Row], *n
     return Table(title, columns(*header, keys=keys), tuple(rows), notes, name, keys)
 
 
-def run_tables(runs: Sequence[DecisionColumns], seed: int = 0) -> list[Table]:
+def run_tables(runs: Sequence[DecisionColumns]) -> list[Table]:
     """Each run's decisions: figures, stability levels, PASS@n."""
     titles = [run.title for run in runs]
 
@@ -59,18 +59,18 @@ def run_tables(runs: Sequence[DecisionColumns], seed: int = 0) -> list[Table]:
         row("of them unparseable", lambda run: _part(int(run.unparseable.sum()), int(run.n.sum()))),
         row("of them unsupported", lambda run: _part(int(run.unsupported.sum()), int(run.n.sum()))),
         row("never answered", lambda run: int(run.failed.sum())),
-        row("stability (mean)", lambda run: estimated(mean(run, "stability", seed=seed))),
-        row("diversity, nats (mean)", lambda run: estimated(mean(run, "diversity", seed=seed))),
-        row("support size exp(H) (mean)", lambda run: estimated(mean(run, "support_size", seed=seed))),
-        row("decisions |D| (mean)", lambda run: estimated(mean(run, "decisions", seed=seed), 2)),
+        row("stability (mean)", lambda run: estimated(mean(run, "stability"))),
+        row("diversity, nats (mean)", lambda run: estimated(mean(run, "diversity"))),
+        row("support size exp(H) (mean)", lambda run: estimated(mean(run, "support_size"))),
+        row("decisions |D| (mean)", lambda run: estimated(mean(run, "decisions"), 2)),
     )
     levels: list[Row] = []
     for place, level in enumerate(LEVELS):
-        pairs = [(int((run.level == place).sum()), estimated(level_share(run, level, seed=seed))) for run in runs]
+        pairs = [(int((run.level == place).sum()), estimated(level_share(run, level))) for run in runs]
         levels.append((level, *(cell for pair in pairs for cell in pair)))
     sizes = sorted({k for run in runs for k in pass_sizes(run)})
     passes: list[Row] = [
-        (str(k), *(estimated(pass_at(run, k, seed=seed)) if k in pass_sizes(run) else None for run in runs)) for k in sizes
+        (str(k), *(estimated(pass_at(run, k)) if k in pass_sizes(run) else None for run in runs)) for k in sizes
     ]
     twice = [name for title in titles for name in (f"{title}: steps", "share")]
     unanswered = "requests never answered are not right"
@@ -81,19 +81,19 @@ def run_tables(runs: Sequence[DecisionColumns], seed: int = 0) -> list[Table]:
     ]
 
 
-def shift_tables(shifts: Shifts, seed: int = 0) -> list[Table]:
+def shift_tables(shifts: Shifts) -> list[Table]:
     """The changes from the baseline to another run."""
     named = f"{shifts.before.title} to {shifts.after.title}"
     steps = len(shifts)
     means: list[Row] = [
-        (trend, int((shifts.stability_trend == place).sum()), estimated(shifts.mean_by_trend(trend, seed=seed), 4, signed=True))
+        (trend, int((shifts.stability_trend == place).sum()), estimated(shifts.mean_by_trend(trend), 4, signed=True))
         for place, trend in enumerate(TRENDS)
     ]
-    means.append(("all", steps, estimated(shifts.mean_stability(seed=seed), 4, signed=True)))
+    means.append(("all", steps, estimated(shifts.mean_stability(), 4, signed=True)))
     note = f"{steps:,} steps measured in both runs"
     if shifts.only_before or shifts.only_after:
         note += f"; left out: {shifts.only_before:,} of the baseline alone, {shifts.only_after:,} of the other alone"
-    support = shifts.mean_support(seed=seed)
+    support = shifts.mean_support()
     wider = f"mean shift of the support size {estimated(support, 3, signed=True)} over {support.n:,} steps"
     trends_of = ("stability dec", "stability negl", "stability inc")
     levels = _crossed(LEVELS, shifts.levels_by_trend().tolist())
@@ -124,16 +124,16 @@ def _crossed(names: Sequence[str], counts: list[list[int]]) -> list[Row]:
     return [(name, *(_part(count, total) for count in row)) for name, row in zip(names, counts, strict=True)]
 
 
-def sensitivity_tables(run: Sensitivity, seed: int = 0) -> list[Table]:
+def sensitivity_tables(run: Sensitivity) -> list[Table]:
     """Tables 10 to 13 of one run."""
     where = f": {run.title}" if run.title else ""
 
     def moved(pair: tuple[Neighbourhood, Neighbourhood], digits: int) -> Number:
-        return estimated(run.mean_moved(pair, seed=seed), digits)
+        return estimated(run.mean_moved(pair), digits)
 
     support: list[Row] = [
-        ("decisions |D|", *(estimated(run.mean_decisions(l2(radius), seed=seed), 2) for radius in SUPPORT_RADII)),
-        ("support size exp(H)", *(estimated(run.mean_support(l2(radius), seed=seed), 2) for radius in SUPPORT_RADII)),
+        ("decisions |D|", *(estimated(run.mean_decisions(l2(radius)), 2) for radius in SUPPORT_RADII)),
+        ("support size exp(H)", *(estimated(run.mean_support(l2(radius)), 2) for radius in SUPPORT_RADII)),
     ]
     aligned: list[Row] = [("R² of |D|", *(Number(run.r2(l2(one), l2(other)), ".2f") for one, other in ALIGNED))]
     distances: list[Row] = [("W1 normalised", *(moved((l2(one), l2(other)), 5) for one, other in MOVED))]

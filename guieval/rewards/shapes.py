@@ -137,8 +137,8 @@ class UIS1Reward(ABCReward):
 
     Parts are the evaluator's; gates only affect the total. A reply with the wrong format earns nothing, whatever its action.
     The format is that of the paper's appendix H: a thought, one action, nothing else. The paper's r_acc is an "exact action
-    match": protocol ``ui-s1-reward`` compares texts, app names and statuses as they are, and takes only the click rule from
-    ``qwen-gist``, the matcher from which the released code is derived.
+    match": protocol ``ui-s1-reward`` compares texts, app names and statuses letter for letter, white space around them aside
+    (the released matcher strips it however strict it is), and takes the click rule from ``qwen-gist``, on which that is based.
     """
 
     name: ClassVar[str] = "ui-s1"

@@ -43,7 +43,7 @@ class Campaign(BaseModel):
     references: tuple[str, ...] = Field((), description="published tables shown beside it")
     figures: str | None = Field(None, description="figures of the leaderboard, with commas between")
     disagreement: float = Field(0.2, gt=0, le=1, description="share of steps on which one of two models alone is right")
-    icc: float = Field(0.1, ge=0, le=1, description="correlation of right and wrong within episodes")
+    icc: float = Field(0.1, ge=0, le=1, description="correlation of two models' difference within episodes")
 
 
 class PlannedRun(BaseModel):

@@ -17,7 +17,7 @@ from guieval.errors import UsageError
 from guieval.evaluation import get_protocol
 from guieval.history.modes import ONLINE
 from guieval.journal import METRICS, Records, is_run, read_manifest
-from guieval.metrics.power import design_effect, even_lengths, smallest_paired
+from guieval.metrics.power import even_lengths, independent_steps, smallest_paired
 from guieval.registry import benchmark_class, model_config
 from guieval.running.config import RunConfig
 from guieval.running.engine_choice import asks_a_model, never_asked
@@ -125,7 +125,7 @@ def _estimate(of: Sized, pace: float | None, measured: Sequence[float], disagree
         missing_data=run is None,
         seconds=seconds,
         at_most=at_most,
-        detectable=smallest_paired(sum(of.lengths) / design_effect(of.lengths, icc), disagreement) if of.lengths else None,
+        detectable=smallest_paired(independent_steps(of.lengths, icc), disagreement) if of.lengths else None,
     )
 
 

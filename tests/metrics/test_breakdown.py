@@ -15,7 +15,7 @@ from guieval.errors import UsageError
 from guieval.evaluation import ClickRule, Protocol, StepRules, get_protocol
 from guieval.metrics.breakdown import ERROR_KINDS, LENGTHS, NEAR, Cell, breakdown, error_kinds, misses, near_limit, ways
 from guieval.metrics.columns import ENDS, TYPES, RunColumns
-from guieval.metrics.intervals import bootstrap, wilson
+from guieval.metrics.intervals import quoted
 from tests.metrics.made_columns import PROTOCOL, made_columns
 from tests.rows import every_row
 
@@ -159,10 +159,21 @@ def test_intervals_of_cells_are_over_the_episodes_that_are_in_them() -> None:
     names = [f"e{number}" for number in range(12) for _ in range(3)]
     exact = [(7 * row) % 5 < 3 for row in range(36)]
     run = made_columns(names, exact=exact, reference=["CLICK", "CLICK", "SCROLL"] * 12)
-    clicks, scrolls = breakdown(run, PROTOCOL, "action", seed=3)
+    clicks, scrolls = breakdown(run, PROTOCOL, "action")
     right = np.array(exact).reshape(12, 3)
-    assert clicks.interval == bootstrap(right[:, :2].sum(axis=1).astype(float), np.full(12, 2.0), seed=3)
-    assert scrolls.interval == wilson(int(right[:, 2].sum()), 12)
+    assert clicks.interval == quoted(right[:, :2].sum(axis=1).astype(float), np.full(12, 2.0))
+    assert scrolls.interval == quoted(right[:, 2].astype(float), np.ones(12))
+
+
+def test_intervals_of_cells_hold_what_unanswered_steps_may_have_been() -> None:
+    names, ends = [f"e{number}" for number in range(20)], ["right"] * 8 + ["wrong"] * 6 + ["infrastructure_failure"] * 6
+    run = made_columns(names, exact=[True] * 8 + [False] * 12, ends=ends)
+    (cell,) = breakdown(run, PROTOCOL, "action")
+    assert cell.interval is not None and cell.interval.low < 8 / 20 and cell.interval.high > 14 / 20
+    (typed,) = (each for each in misses(run, PROTOCOL) if each.kind != "infrastructure")
+    assert typed.interval is not None and typed.interval.high > 12 / 20
+    nothing = made_columns(names, exact=[False] * 20, ends=["not_run"] * 20)
+    assert [cell.interval for cell in breakdown(nothing, PROTOCOL, "action")] == [None]
 
 
 KINDS: list[tuple[str, str, str, bool, float, str]] = [
@@ -255,17 +266,17 @@ def runs(draw: st.DrawFn) -> RunColumns:
 
 
 @given(runs())
-@settings(max_examples=40)
+@settings(max_examples=15)
 def test_cells_and_misses_add_up_to_the_reached_steps(run: RunColumns) -> None:
     judged = run.judged[PROTOCOL]
     reached, exact = int(judged.reached.sum()), int(judged.exact_match.sum())
     for by in ("step", "ratio", "length", "subset", ("subset", "step")):
-        cells = breakdown(run, PROTOCOL, by, resamples=20)
+        cells = breakdown(run, PROTOCOL, by)
         assert sum(cell.n for cell in cells) == reached
         assert round(sum(cell.n * cell.exact_match for cell in cells)) == exact
         assert all(0 <= cell.exact_match <= cell.type_match <= 1 for cell in cells)
     known = int((judged.reached & (run.reference_type >= 0)).sum())
-    assert sum(cell.n for cell in breakdown(run, PROTOCOL, "action", resamples=20)) == known
-    found = misses(run, PROTOCOL, resamples=20)
+    assert sum(cell.n for cell in breakdown(run, PROTOCOL, "action")) == known
+    found = misses(run, PROTOCOL)
     assert sum(each.n for each in found) + exact == reached
     assert all(each.of == reached and each.n > 0 for each in found)

@@ -17,7 +17,7 @@ from guieval.evaluation import FailurePolicy, Figure
 from guieval.evaluation.protocol import EXACT_MATCH, PROGRESS, SUCCESS_RATE, TYPE_MATCH, Average, Fate, Measure
 from guieval.evaluation.protocols import get_protocol
 from guieval.metrics.columns import RunColumns
-from guieval.metrics.figures import FigureValue, compute, figures_of, terms
+from guieval.metrics.figures import FigureValue, compute, compute_with_interval, figures_of, terms
 from guieval.metrics.summary import Average as Mean
 from guieval.metrics.summary import Rate
 from guieval.scoring.matrix import judge_run
@@ -483,3 +483,26 @@ def test_where_an_app_is_opened_first_guievalkits_progress_is_nothing(tmp_path: 
     released, intended = ({figure.name: value for figure, value in figures_of(get_protocol(name), columns)} for name in names)
     assert released["TARGET_NOT_OPEN progress"].value == (0 + 1) / 3
     assert intended["step-weighted progress, without OPEN"].value == (1 + 1) / 3
+
+
+@every_row("missing", ["wrong", "left-out", "zero"])
+@every_row("figure", [EXACT_MATCH, TYPE_MATCH, PROGRESS, SUCCESS_RATE], ids=lambda figure: figure.name)
+def test_an_interval_holds_whatever_the_missing_steps_may_have_been(figure: Figure, missing: Fate) -> None:
+    """Otherwise 0 % of 237, of which most are missing, is said to be at most 8.8 %, next to bounds of 0 and 97 %."""
+    names = [f"e{number}" for number in range(20) for _ in range(2)]
+    ends = (["right", "wrong"] * 4 + ["infrastructure_failure", "not_run"] * 16)[:40]
+    run = made_columns(names, exact=[end == "right" for end in ends], ends=ends)
+    value, interval = compute_with_interval(figure, FailurePolicy(missing=missing), run, run.judged[PROTOCOL])
+    assert value.value is not None and interval is not None
+    possible = []
+    for answer in (False, True):
+        filled = [end == "right" or (answer and end not in ("right", "wrong")) for end in ends]
+        whole = made_columns(names, exact=filled)
+        possible.append(value_of(figure, whole).value or 0.0)
+    assert interval.low <= min(*possible, value.value) < max(*possible, value.value) <= interval.high
+
+
+def test_where_nothing_was_measured_there_is_no_interval() -> None:
+    run = made_columns(["a", "b", "b"], exact=[False] * 3, ends=["not_run"] * 3)
+    for figure in (EXACT_MATCH, PROGRESS, SUCCESS_RATE):
+        assert compute_with_interval(figure, PLAIN, run, run.judged[PROTOCOL])[1] is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guieval.metrics.rounding import percentage
+from guieval.metrics.rounding import alike, percentage
 from guieval.reports.tables.table import per_cent
 from tests.rows import every_row
 
@@ -51,3 +51,17 @@ def test_cells_of_tables_are_rounded_so() -> None:
     assert str(per_cent(1 / 30_000, 30_000)) == "< 0.01% of 30,000"
     assert str(per_cent(29_999 / 30_000, digits=1)) == "> 99.9%"
     assert str(per_cent(-1 / 30_000, unit="", signed=True)) == "> -0.01"
+
+
+@every_row(
+    ("values", "shown"),
+    [
+        ([13.0, 68.3, 5.25], ["13.00", "68.30", "5.25"]),
+        ([13.0, 68.3], ["13.0", "68.3"]),
+        ([13.0, 7.0], ["13", "7"]),
+        ([1e-9, 13.0], ["1e-09", "13"]),
+        ([], []),
+    ],
+)
+def test_a_column_keeps_its_trailing_zeros(values: list[float], shown: list[str]) -> None:
+    assert alike(values) == shown

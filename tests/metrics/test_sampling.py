@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guieval.errors import UsageError
-from guieval.metrics.intervals import bootstrap
+from guieval.metrics.intervals import quoted
 from guieval.metrics.sampling import Luck, pass_all, pass_any, sampled
 from tests.metrics.made_columns import PROTOCOL, made_columns
 from tests.rows import every_row
@@ -67,11 +67,11 @@ def test_the_interval_does_not_widen_once_every_step_passes() -> None:
     bands = [sampled([run], PROTOCOL, "any", k).interval for k in range(1, 9)]
     lows = [band.low for band in bands if band is not None]
     assert {band.high for band in bands[3:] if band is not None} == {1.0}
-    assert len(lows) == 8 and lows == sorted(lows) and lows[3:] == [lows[2]] * 5  # PASS@4 is 1 everywhere
+    assert len(lows) == 8 and lows == sorted(lows) and lows[3:] == [lows[3]] * 5  # PASS@4 is 1 everywhere
     turned = made_columns(list("abcdefghijkl"), exact=[False] * 12, samples=[8] * 12, right_samples=[3, 2, 1, 0] * 3)
     bands = [sampled([turned], PROTOCOL, "all", k).interval for k in range(1, 9)]
     highs = [band.high for band in bands if band is not None]
-    assert len(highs) == 8 and highs == sorted(highs, reverse=True) and highs[3:] == [highs[2]] * 5
+    assert len(highs) == 8 and highs == sorted(highs, reverse=True) and highs[3:] == [highs[3]] * 5
 
 
 def test_numbers_of_answers_may_differ_between_steps() -> None:
@@ -156,7 +156,27 @@ def test_intervals_are_over_episodes() -> None:
     right = [4] * 12 + [1] * 9 + [0] * 3
     run = made_columns(names, exact=[each > 0 for each in right], samples=[4] * 24, right_samples=right)
     per_episode = np.array([3.0] * 4 + [0.75] * 3 + [0.0])
-    assert sampled([run], PROTOCOL, "mean", seed=2).interval == bootstrap(per_episode, np.full(8, 3.0), seed=2)
+    assert sampled([run], PROTOCOL, "mean").interval == quoted(per_episode, np.full(8, 3.0))
+
+
+@every_row("luck", ["any", "mean", "all", "vote"])
+def test_missing_answers_may_all_have_been_right(luck: Luck) -> None:
+    names = list("abcdefghijkl")
+    ends = ["right"] * 6 + ["wrong"] * 2 + ["infrastructure_failure"] * 4
+    given, right = [4] * 8 + [0] * 4, [4] * 6 + [0] * 6
+    exact = [each > 0 for each in right]
+    lost = sampled([made_columns(names, exact=exact, ends=ends, samples=given, right_samples=right)], PROTOCOL, luck)
+    answered = [4] * 6 + [0] * 2 + [4] * 4
+    best = sampled(
+        [made_columns(names, exact=[each > 0 for each in answered], samples=[4] * 12, right_samples=answered)], PROTOCOL, luck
+    )
+    assert lost.value == 0.5 and lost.interval is not None and best.interval is not None
+    assert lost.interval.low < 0.4 and lost.interval.high == best.interval.high > 10 / 12
+
+
+def test_what_nobody_answered_has_no_interval() -> None:
+    run = made_columns(["a", "b"], exact=[False] * 2, ends=["not_run"] * 2, samples=[0, 0], right_samples=[0, 0])
+    assert sampled([run], PROTOCOL, "mean").interval is None
 
 
 def test_mistakes_are_named() -> None:

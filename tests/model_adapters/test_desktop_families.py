@@ -299,6 +299,15 @@ test_qwens_calls_on_phones = reads(
 )
 
 
+test_a_call_of_the_tool_for_computers_is_in_thousandths_under_the_prompt_for_phones_too = reads(
+    QWEN_PHONE,
+    ({"action": "left_click", "coordinate": [1000, 0]}, Click(point=RIGHT)),
+    ({"action": "left_click", "coordinate": [999, 500]}, Click(point=Point(999.0, 500.0))),
+    ({"action": "key", "keys": ["enter"]}, Press(button="ENTER")),
+    wrap=lambda given: both("computer", given),
+)
+
+
 def test_the_actions_name_may_be_given_as_type() -> None:
     text = function_text("computer", {"type": "left_click", "coordinate": "[1000, 0]"})
     assert QWEN.parse_response(step(), f"<tool_call>\n{text}\n</tool_call>").action == Click(point=RIGHT)

@@ -20,7 +20,7 @@ from guieval.analysis.decisions.clustering import ClusterSettings, decide
 from guieval.analysis.decisions.executions import StepExecutions
 from guieval.analysis.decisions.points import Floats, Ints
 from guieval.errors import UsageError
-from guieval.metrics.intervals import Interval, Terms, pooled, quoted, resample
+from guieval.metrics.intervals import Interval, quoted, quoted_mean
 from guieval.metrics.sampling import SampledFigure, pass_figure
 from guieval.steps import EpisodeKey, StepKey
 
@@ -150,7 +150,7 @@ def level_of(right: Ints, n: Ints) -> Ints:
     return np.asarray((10 * right > round(10 * LOW) * n).astype(np.int64) + (10 * right > round(10 * HIGH) * n))
 
 
-def mean(run: DecisionColumns, name: Mean, *, seed: int = 0) -> Estimate:
+def mean(run: DecisionColumns, name: Mean) -> Estimate:
     """The mean of a column over steps; the mean stability is exact match over all samples; diversity is in nats.
 
     ``stability`` is over the measured steps, the others over those with a decision. Each isolated point is one of the
@@ -158,23 +158,23 @@ def mean(run: DecisionColumns, name: Mean, *, seed: int = 0) -> Estimate:
     """
     share = name == "stability"
     of = run.measured if share else run.decided
-    return mean_over_episodes(getattr(run, name)[of], run.episode[of], seed=seed, share=share)
+    return mean_over_episodes(getattr(run, name)[of], run.episode[of], share=share)
 
 
-def level_share(run: DecisionColumns, level: Level, *, seed: int = 0) -> Estimate:
+def level_share(run: DecisionColumns, level: Level) -> Estimate:
     """The share of measured steps whose stability is of this level."""
     of = run.measured
-    return mean_over_episodes(run.level[of] == LEVELS.index(level), run.episode[of], seed=seed, share=True)
+    return mean_over_episodes(run.level[of] == LEVELS.index(level), run.episode[of], share=True)
 
 
-def pass_at(run: DecisionColumns, k: int, *, seed: int = 0) -> SampledFigure:
+def pass_at(run: DecisionColumns, k: int) -> SampledFigure:
     """PASS@k over all steps: the chance that one of k executions drawn from a step's is exact, unbiased.
 
     An unanswered request counts as wrong; steps may have different numbers of executions.
     Raises :class:`UsageError` if some step has fewer than k.
     """
     drawn, every = run.n + run.failed, np.ones(len(run), dtype=np.bool_)
-    value, interval = pass_figure("any", drawn, run.right, k, every, run.over_episodes, seed=seed)
+    value, interval = pass_figure("any", drawn, run.right, k, every, run.over_episodes)
     return SampledFigure(name=f"pass@{k}", value=value, n=len(run), k=k, samples=int(drawn.max(initial=0)), interval=interval)
 
 
@@ -184,18 +184,16 @@ def pass_sizes(run: DecisionColumns) -> list[int]:
     return sorted({2**power for power in range(most.bit_length())} | {most}) if most else []
 
 
-def mean_over_episodes(
-    values: Floats | Ints | NDArray[np.bool_], episode: Ints, *, seed: int = 0, share: bool = False
-) -> Estimate:
-    """The mean of (m,) values with a bootstrap interval over episodes; ``episode``: (m,) the number of each value's episode.
+def mean_over_episodes(values: Floats | Ints | NDArray[np.bool_], episode: Ints, *, share: bool = False) -> Estimate:
+    """The mean of (m,) values with its interval over episodes; ``episode``: (m,) the number of each value's episode.
 
-    With ``share`` the values lie in [0, 1], and if all are 0 or all are 1 the interval is Wilson's.
+    With ``share`` the values lie in [0, 1].
     """
     if not len(values):
         return Estimate(None, 0)
     above = np.bincount(episode, weights=values).astype(np.float64)
     below = np.bincount(episode).astype(np.float64)
-    interval = quoted(above, below, seed=seed) if share else resample([Terms(above, below, pooled)], seed)[0].interval()
+    interval = quoted(above, below) if share else quoted_mean(above, below)
     return Estimate(float(above.sum()) / len(values), len(values), interval)
 
 

@@ -107,13 +107,13 @@ class Sensitivity:
         """The L2 neighbourhood of the settings' radius."""
         return l2(self.settings.radius)
 
-    def mean_decisions(self, at: Neighbourhood, *, seed: int = 0) -> Estimate:
+    def mean_decisions(self, at: Neighbourhood) -> Estimate:
         """The mean |D| over steps (Table 10)."""
-        return mean_over_episodes(self.decisions[at], self.episode, seed=seed)
+        return mean_over_episodes(self.decisions[at], self.episode)
 
-    def mean_support(self, at: Neighbourhood, *, seed: int = 0) -> Estimate:
+    def mean_support(self, at: Neighbourhood) -> Estimate:
         """The mean effective support size over steps."""
-        return mean_over_episodes(np.exp(self.diversity[at]), self.episode, seed=seed)
+        return mean_over_episodes(np.exp(self.diversity[at]), self.episode)
 
     def r2(self, one: Neighbourhood, other: Neighbourhood) -> float | None:
         """How well |D| under one predicts |D| under the other: R² of a line over steps (Table 11).
@@ -125,9 +125,9 @@ class Sensitivity:
             return None
         return float(np.corrcoef(first, second)[0, 1] ** 2)
 
-    def mean_moved(self, pair: Pair, *, seed: int = 0) -> Estimate:
+    def mean_moved(self, pair: Pair) -> Estimate:
         """The mean normalised distance over steps and types of points (tables 12 and 13)."""
-        return mean_over_episodes(self.moved[pair], self.episode[self.moved_row], seed=seed)
+        return mean_over_episodes(self.moved[pair], self.episode[self.moved_row])
 
 
 def sensitivity(executions: Iterable[StepExecutions], settings: ClusterSettings, title: str = "") -> Sensitivity:

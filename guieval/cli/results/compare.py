@@ -23,7 +23,6 @@ def compare(
     protocol: options.Protocols = None,
     anyway: Annotated[bool, typer.Option("--anyway", help="Compare unlike runs too, on the steps they share.")] = False,
     flips: Annotated[Path | None, path_option("Write every step that flipped to this .csv or .jsonl file.")] = None,
-    seed: options.Seed = 0,
     json: JSON = False,
 ) -> None:
     """Compare two runs on the same steps: every figure with its interval, and the steps that flipped."""
@@ -31,7 +30,7 @@ def compare(
     if flips is not None:
         check_ending(flips)
         writable(flips)
-    compared = [compare_runs(*pair, protocol, anyway=anyway, seed=seed) for pair in pairs]
+    compared = [compare_runs(*pair, protocol, anyway=anyway) for pair in pairs]
     if json:
         plain = [compare_json(found) for found in compared]
         print_json(plain if len(plain) > 1 else plain[0])

@@ -22,6 +22,7 @@ from guieval.errors import DataError, UsageError, nearest
 from guieval.metrics.correlation import Correlation
 from guieval.metrics.correlation import correlate as correlation_of
 from guieval.metrics.predictors import MEASURES, Estimate, compare_predictors
+from guieval.metrics.rounding import alike
 from guieval.reports.leaderboards.leaderboard import leaderboard
 from guieval.reports.leaderboards.published_results import get_results
 from guieval.reports.tables.table import Table, columns
@@ -163,7 +164,8 @@ def _show(points: list[Point], x: str, y: str, notes: list[str], *, json: bool) 
         values = [{"model": name, "x": across, "y": up} for name, across, up in points]
         print_json({"x": x, "y": y, "points": values, **vars(found), "notes": notes})
         return
-    rows = tuple((name, f"{across:g}", f"{up:g}") for name, across, up in points)
+    names, across, up = zip(*points, strict=True)
+    rows = tuple(zip(names, alike(across), alike(up), strict=True))
     measures = Table(f"Over {found.n} models", columns("measure", "value", "how", folds=("how",)), tuple(_measures(found)))
     show(Table("", columns("model", x, y), rows), measures)
     for line in notes:
@@ -217,5 +219,5 @@ def _measures(found: Correlation) -> Iterator[tuple[str, str, str]]:
         yield (
             name,
             "not defined" if fit.r2 is None else f"{fit.r2:.4f}",
-            f"{curve}, x from {fit.domain[0]:g} to {fit.domain[1]:g}",
+            f"{curve}, x from {' to '.join(alike(fit.domain))}",
         )

@@ -70,7 +70,6 @@ def decisions(
         str | None, typer.Option(help=f"What --plot shows: {'; '.join(f'{name}: {what}' for name, what in FIGURES.items())}.")
     ] = None,
     width: options.Width = "column",
-    seed: options.Seed = 0,
 ) -> None:
     """Measure a model's decisions from several samples per step: diversity, stability, PASS@n, and shifts between runs."""
     chosen = "json" if json else options.one_of("format", form, FORMATS)
@@ -90,12 +89,12 @@ def decisions(
     places, measured = list(read), list(read.values())
     titles = [each.title for each in measured]
     shifts = [shift(measured[-1], run) for run in measured[:-1]] if against is not None else []
-    tables = [*run_tables(measured, seed), *(table for moved in shifts for table in shift_tables(moved, seed))]
+    tables = [*run_tables(measured), *(table for moved in shifts for table in shift_tables(moved))]
     if sensitivity:
-        tables += _sensitivity(places, titles, settings, protocol, against is not None, seed)
+        tables += _sensitivity(places, titles, settings, protocol, against is not None)
     write_tables(tables, chosen, out)
     if plot is not None:
-        _draw(shown, measured, shifts, wide, seed, plot)
+        _draw(shown, measured, shifts, wide, plot)
 
 
 def _settings(radius: float, metric: str, min_samples: int | None, loose: float, strict: float) -> ClusterSettings:
@@ -104,10 +103,10 @@ def _settings(radius: float, metric: str, min_samples: int | None, loose: float,
     return ClusterSettings(radius, "l1" if metric == "l1" else "l2", min_samples, loose, strict)
 
 
-def _draw(shown: str, measured: list[DecisionColumns], shifts: list[Shifts], width: Width, seed: int, file: Path) -> None:
+def _draw(shown: str, measured: list[DecisionColumns], shifts: list[Shifts], width: Width, file: Path) -> None:
     drawn: Figure
     if shown == "pass":
-        drawn = pass_curves(measured, width, seed)
+        drawn = pass_curves(measured, width)
     elif shown == "diversity":
         drawn = diversities(measured, width)
     else:
@@ -176,13 +175,13 @@ def _manifests(place: Path) -> list[Manifest]:
 
 
 def _sensitivity(
-    places: Sequence[Path], titles: Sequence[str], settings: ClusterSettings, protocol: str | None, paired: bool, seed: int
+    places: Sequence[Path], titles: Sequence[str], settings: ClusterSettings, protocol: str | None, paired: bool
 ) -> list[Table]:
     found = [
         sensitivity(read_executions(place, protocol=protocol), settings, title)
         for place, title in zip(places, titles, strict=True)
     ]
-    tables = [table for each in found for table in sensitivity_tables(each, seed)]
+    tables = [table for each in found for table in sensitivity_tables(each)]
     for after in found[:-1] if paired else []:
         tables += trend_tables(found[-1], after)
     return tables

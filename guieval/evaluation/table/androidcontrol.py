@@ -333,13 +333,14 @@ PROTOCOLS = (
     Protocol(
         name="ui-s1-reward",
         source="UI-S1 paper, section 3.4 (r_type and r_acc of eq. 8)",
-        summary="the reward UI-S1's paper describes: any candidate box x1.2, else 0.04; texts and app names letter for letter",
+        summary="the reward UI-S1's paper describes: any candidate box x1.2, else 0.04; texts and app names letter for letter, "
+        "white space around them aside",
         rules=StepRules(click=_ANY_BOX, text=TextRule("equal", form="stripped"), stop="status"),
         datasets=_AC,
         notes=(
             "The paper says only that r_acc is an exact action match; how near a click must be is taken from qwen-gist, from "
             "which the released matchers descend.",
-            "White space around a text is not compared.",
+            "White space around a text is not compared, because the released matcher strips it however strict it is.",
         ),
     ),
     Protocol(

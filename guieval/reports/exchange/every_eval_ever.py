@@ -155,9 +155,9 @@ def _uncertainty(interval: Interval | None, n: int) -> dict[str, Any]:
         "lower": interval.low,
         "upper": interval.high,
         "confidence_level": interval.level,
-        "method": interval.method if interval.method == "wilson" else f"{interval.method} bootstrap over episodes",
+        "method": interval.method if interval.method == "wilson" else "randomly weighted episodes (after Gaffke)",
     }
-    return values | ({"num_bootstrap_samples": interval.resamples} if interval.resamples else {})
+    return values
 
 
 def _generation(run: Exported) -> dict[str, Any]:

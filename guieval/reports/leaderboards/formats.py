@@ -73,12 +73,11 @@ def without_intervals(board: Board) -> Board:
 
 
 def rank_note(board: Board) -> str:
-    """How to read the figures: the meaning of bold, rank and brackets, and the seed."""
+    """How to read the figures: the meaning of bold, rank and brackets."""
     brackets = any(cell is not None and cell.interval is not None for row in board.rows for cell in row.cells)
     return (
         "Rank 1 (bold): the best run of its mode and those next below it that do not differ from it significantly (paired "
-        f"bootstrap over episodes, Holm's correction, 0.05); {'[..]: 95 % intervals over episodes; ' * brackets}"
-        f"seed {board.seed}. Figures in %."
+        f"over episodes, Holm's correction, 0.05). {'[..]: 95 % intervals over episodes. ' * brackets}Figures in %."
     )
 
 

@@ -153,14 +153,13 @@ class Reproduction:
 
 @dataclass(frozen=True)
 class Board:
-    """The whole table. ``notes`` are sentences below it in every format; ``seed`` is the bootstraps'."""
+    """The whole table. ``notes`` are sentences below it in every format."""
 
     columns: tuple[BoardColumn, ...]
     rows: tuple[BoardRow, ...]
     references: tuple[ReferenceRow, ...]
     reproductions: tuple[Reproduction, ...]
     notes: tuple[str, ...]
-    seed: int
 
 
 @dataclass(frozen=True)
@@ -183,7 +182,6 @@ def leaderboard(
     protocols: Sequence[str] | None = None,
     references: Sequence[ResultTable] = (),
     *,
-    seed: int = 0,
     prices: Sequence[Price] = (),
 ) -> Board:
     """Score every run and put the figures into one table.
@@ -198,13 +196,13 @@ def leaderboard(
         raise UsageError("no step of these runs was answered, so there are no figures to show")
     cells = [
         {
-            (column := _column(run, name, figure)): _cell(run, name, figure, column, seed)
+            (column := _column(run, name, figure)): _cell(run, name, figure, column)
             for name in run.columns.judged
             for figure in get_protocol(name).figures
         }
         for run in runs
     ]
-    _rank(runs, cells, seed)
+    _rank(runs, cells)
     columns = tuple(dict.fromkeys(column for own in cells for column in own))
     rows = tuple(_rows(runs, cells, columns))
     left_out = [run.directory for run in scored if not run.columns.answered]
@@ -217,7 +215,7 @@ def leaderboard(
         notes += _reference_notes(table, matching, columns, rows)
         published += _reference_rows(table, matching, len(columns))
         reproductions += _reproductions(table, matching, columns, rows)
-    return Board(columns, rows, tuple(published), tuple(reproductions), tuple(notes), seed)
+    return Board(columns, rows, tuple(published), tuple(reproductions), tuple(notes))
 
 
 def arranged(board: Board, figures: str | None = None, sort: str | None = None) -> Board:
@@ -297,9 +295,9 @@ def _column(run: _Run, protocol: str, figure: Figure) -> BoardColumn:
     )
 
 
-def _cell(run: _Run, protocol: str, figure: Figure, column: BoardColumn, seed: int) -> Cell:
+def _cell(run: _Run, protocol: str, figure: Figure, column: BoardColumn) -> Cell:
     judged = run.columns.judged[protocol]
-    value, interval = compute_with_interval(figure, get_protocol(protocol).failure, run.columns, judged, seed)
+    value, interval = compute_with_interval(figure, get_protocol(protocol).failure, run.columns, judged)
     return Cell(
         **vars(value),
         interval=interval,
@@ -320,7 +318,7 @@ def _coverage(run: _Run, judged: Judged) -> float | None:
     return covered / measured
 
 
-def _rank(runs: Sequence[_Run], cells: Sequence[dict[BoardColumn, Cell]], seed: int) -> None:
+def _rank(runs: Sequence[_Run], cells: Sequence[dict[BoardColumn, Cell]]) -> None:
     """Put ranks into the cells, column by column and mode by mode, where at least two runs have the figure."""
     comparable: defaultdict[tuple[BoardColumn, str], list[int]] = defaultdict(list)
     for place, (run, own) in enumerate(zip(runs, cells, strict=True)):
@@ -330,8 +328,7 @@ def _rank(runs: Sequence[_Run], cells: Sequence[dict[BoardColumn, Cell]], seed: 
     for (column, _), places in comparable.items():
         if len(places) < 2:
             continue
-        places.sort(key=lambda place: str(runs[place].directory))  # what is drawn depends on the order
-        table = differences([_aligned(runs[place].columns, column) for place in places], seed)
+        table = differences([_aligned(runs[place].columns, column) for place in places])
         values = [cells[place][column].value or 0.0 for place in places]
         for place, rank in zip(places, ranks(values, holm_pairs(table)), strict=True):
             cells[place][column] = replace(cells[place][column], rank=rank)

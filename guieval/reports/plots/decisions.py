@@ -30,12 +30,12 @@ _STACK = (LOOKS[5], None, LOOKS[2])
 """How steps that got less, as, and more stable are filled; as stable is plain grey."""
 
 
-def pass_curves(runs: Sequence[DecisionColumns], width: Width = "column", seed: int = 0) -> Figure:
+def pass_curves(runs: Sequence[DecisionColumns], width: Width = "column") -> Figure:
     """PASS@n of each run against n, with intervals over episodes (Figure 6).
 
     Raises :class:`UsageError` if every step has one execution, or for more runs than there are looks.
     """
-    found = {run.title: [pass_at(run, k, seed=seed) for k in pass_sizes(run)] for run in runs}
+    found = {run.title: [pass_at(run, k) for k in pass_sizes(run)] for run in runs}
     return samples(found, width=width)
 
 

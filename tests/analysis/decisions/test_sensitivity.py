@@ -28,9 +28,8 @@ from guieval.analysis.decisions.sensitivity import (
     turned_about,
     wasserstein,
 )
-from guieval.metrics.intervals import Interval
 from guieval.reports.decision_tables import sensitivity_tables, trend_tables
-from guieval.reports.tables.table import Number, Table, text
+from guieval.reports.tables.table import Table, text
 from tests.analysis.decisions.scripted_executions import click, executions, scattered, task
 
 
@@ -154,10 +153,3 @@ def test_tables_have_the_papers_form() -> None:
     assert headings(moved)[1:] == ("5→30", "10→30", "30→50", "50→70", "70→100", "100→140") and len(MOVED) == 6
     assert [row[0] for row in metrics.rows] == ["L1 at ε, L2 at 1.207 ε (as printed)", "L1 at 1.207 ε, L2 at ε"]
     assert text(support.rows[0][5]).startswith("3.00 [")  # the three targets, from every radius that holds them together
-
-
-def test_intervals_are_drawn_with_the_seed_asked_for() -> None:
-    tables = sensitivity_tables(sensitivity(mixed(9, 1), ClusterSettings()), seed=7)
-    numbers = [cell for table in tables for row in table.rows for cell in row if isinstance(cell, Number)]
-    intervals = [each.interval for each in numbers if isinstance(each.interval, Interval)]
-    assert len(intervals) == 30 and {each.seed for each in intervals} == {7}
