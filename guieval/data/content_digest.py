@@ -17,7 +17,7 @@ from guieval.steps import Episode, EpisodeKey, Plan, ReferenceTypes, StepTaskMod
 
 @dataclass(frozen=True)
 class Content:
-    """``sha256`` is over the chosen steps as JSON: instructions, labels, boxes, names and sizes of screenshots.
+    """``sha256`` is over the chosen steps as JSON: instructions, labels, targets and elements, names and sizes of screenshots.
 
     It is ``None`` if an episode cannot be loaded; the run raises the error when it reaches that episode. Screenshots
     themselves are not part of it: the journal holds their digests.
@@ -27,7 +27,17 @@ class Content:
     sha256: str | None
 
 
-def read_content(refs: Sequence[EpisodeRef], plan: Plan, load: Callable[[EpisodeRef], Episode]) -> Content:
+def as_json(step: StepTaskModel) -> bytes:
+    """A step as its digest takes it."""
+    return step.model_dump_json().encode("utf-8", "replace")
+
+
+def read_content(
+    refs: Sequence[EpisodeRef],
+    plan: Plan,
+    load: Callable[[EpisodeRef], Episode],
+    written: Callable[[StepTaskModel], bytes] = as_json,
+) -> Content:
     """Read the planned steps of every episode. ``load`` raises :class:`DataError` for an episode that cannot be loaded."""
     types: dict[EpisodeKey, Mapping[int, str]] = {}
     whole = sha256()
@@ -41,7 +51,7 @@ def read_content(refs: Sequence[EpisodeRef], plan: Plan, load: Callable[[Episode
                 raise DataError(f"episode {key} is not what the index lists")
             types[key] = {index: episode.steps[index].action.type for index in counted}
             for index in counted:
-                whole.update(episode.steps[index].model_dump_json().encode("utf-8", "replace") + b"\n")
+                whole.update(written(episode.steps[index]) + b"\n")
         except (DataError, ValueError, RecursionError):  # ValueError, RecursionError: extras that are not JSON
             complete = False
     return Content(types, whole.hexdigest() if complete else None)

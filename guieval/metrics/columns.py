@@ -80,7 +80,7 @@ class RunColumns:
     prediction lies in the action spaces of both model and benchmark (GUIEvalKit paper 3.3.1; it does not depend on the label).
     ``samples``: int16, answered samples of the step; ``drawn``: int16, with those never answered, ``None`` where that is the
     same. ``groups``: for each key of the steps' labels, n values ("" where a step has none). ``elsewhere``: bool, the
-    predicted point lies in one of the step's boxes (border included, as published, not enlarged) that does not hold the
+    predicted point lies in one of the screen's boxes (border included, as published, not enlarged) that does not hold the
     reference point; ``None`` where that is unknown. ``prompt_tokens``, ``completion_tokens``: int64, of all samples of the step
     as the server reported them, -1 where it reported none; ``None`` for answers without requests. ``key_of`` names a row.
 

@@ -98,26 +98,26 @@ def test_an_episode_carries_what_is_described(tmp_path: Path) -> None:
         ([[108, 240], [540, 1200]], {}),
         ({"left": 108, "top": 240, "right": 540, "bottom": 1200}, {}),
         ({"x": 108, "y": 240, "width": 432, "height": 960}, {}),
-        ([108, 240, 432, 960], {"boxes": "sizes"}),
+        ([108, 240, 432, 960], {"targets": "sizes"}),
     ],
 )
 def test_boxes_in_every_form_are_the_same_box(tmp_path: Path, box: Any, options: dict[str, str]) -> None:
     step = only_step(tmp_path, document(action_type="CLICK", coordinate=[300, 300], bbox=box), **options)
-    assert list(step.boxes) == [Box(100.0, 100.0, 500.0, 500.0)]
+    assert list(step.targets) == [Box(100.0, 100.0, 500.0, 500.0)]
 
 
 def test_options_change_what_is_assumed(tmp_path: Path) -> None:
     click = document(action_type="CLICK", coordinate=[0.25, 0.5], bbox=[0.2, 0.4, 0.3, 0.6])
     step = only_step(tmp_path, click, coordinates="fractions")
     assert step.action == Click(point=Point(250.0, 500.0))
-    assert step.boxes.array == pytest.approx(Boxes([[200, 400, 300, 600]]).array)
+    assert step.targets.array == pytest.approx(Boxes([[200, 400, 300, 600]]).array)
     with pytest.raises(DataError, match=r"field coordinate: .* use the option coordinates=fractions"):
         only_step(tmp_path, click)
     step = only_step(tmp_path, document(action_type="CLICK", coordinate=[250, 500]), coordinates="thousandths")
     assert step.action == Click(point=Point(250.0, 500.0))
     scroll = document(action_type="SCROLL", direction="down")
     assert only_step(tmp_path, scroll, scroll="content").action == Scroll(point=Point(500, 500), direction="up")
-    with pytest.raises(DataError, match=r"field bbox: .* use the option boxes=sizes"):
+    with pytest.raises(DataError, match=r"field bbox: .* use the option targets=sizes"):
         only_step(tmp_path, document(action_type="CLICK", coordinate=[900, 2000], bbox=[880, 1950, 40, 100]))
     with pytest.raises(UsageError, match=r"coordinates is 'fraction'; expected .*\(did you mean 'fractions'\?\)"):
         load(tmp_path, coordinates="fraction")

@@ -65,6 +65,8 @@ class Examination:
     """By split and subset."""
     groups: dict[str, Counter[str]] = field(default_factory=dict)
     """Steps by group label and its values."""
+    boxes: dict[str, tuple[int, int]] = field(default_factory=lambda: {"targets": (0, 0), "elements": (0, 0)})
+    """The number of targets and of elements, each with the number of steps that have any."""
     unsupported: Counter[str] = field(default_factory=Counter)
     """Reference actions outside the unified space, by their own names."""
     screenshots: int = 0
@@ -84,6 +86,7 @@ class Examination:
             "counts": self.whole.to_json(),
             "parts": [{"split": split, "subset": subset, **part.to_json()} for (split, subset), part in self.parts.items()],
             "groups": {name: dict(values) for name, values in self.groups.items()},
+            **{name: {"boxes": boxes, "steps": steps} for name, (boxes, steps) in self.boxes.items()},
             "unsupported": dict(self.unsupported),
             "screenshots": self.screenshots,
             "remarks": [asdict(remark) for remark in self.remarks],
@@ -154,6 +157,9 @@ def _count(examination: Examination, steps: Sequence[StepTaskModel]) -> None:
         counts.steps += len(steps)
         counts.types.update(step.action.type for step in steps)
     for step in steps:
+        for name, (boxes, having) in examination.boxes.items():
+            more = len(getattr(step, name))
+            examination.boxes[name] = boxes + more, having + (more > 0)
         if isinstance(step.action, Unsupported):
             examination.unsupported[step.action.name] += 1
         for name, value in step.groups.items():

@@ -165,7 +165,7 @@ class Ledger:
         action = first.action
         self._predicted_type[row] = -1 if action is None else _TYPE_CODES[type_of(action)]
         self._covered[row] = measured and action is not None and all(action in space for space in self._spaces)
-        self._elsewhere[row] = measured and _in_another_box(task, action)
+        self._elsewhere[row] = measured and _in_another_element(task, action)
         bucket = self._bucket(task, action) if measured else FAILED
         self._base_end[row] = bucket if isinstance(bucket, int) else WRONG
         if not isinstance(bucket, int) and action is not None:
@@ -263,12 +263,13 @@ class Ledger:
         return {key: [labels[number].get(key, "") for number in mine] for key in keys}
 
 
-def _in_another_box(task: StepTaskModel, action: Action | None) -> bool:
-    """Whether a predicted point lies in one of the step's boxes that does not hold the reference point."""
-    if not (isinstance(action, Click | LongPress) and isinstance(task.action, Click | LongPress) and len(task.boxes)):
+def _in_another_element(task: StepTaskModel, action: Action | None) -> bool:
+    """Whether a predicted point is in one of the screen's boxes that does not hold the reference point."""
+    if not (isinstance(action, Click | LongPress) and isinstance(task.action, Click | LongPress)):
         return False
-    inside = task.boxes.containing(action.point)
-    return bool(inside.any()) and bool((inside & ~task.boxes.containing(task.action.point)).any())
+    boxes = task.boxes_of_screen
+    inside = boxes.containing(action.point)
+    return bool(inside.any()) and bool((inside & ~boxes.containing(task.action.point)).any())
 
 
 def voted(actions: Sequence[Action | None]) -> int:
