@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guieval.actions import ACTION_TYPES
+from guieval.data.editions import Edition, LabelDigest
 from guieval.errors import UsageError, nearest
 from guieval.steps import VERDICTS, EpisodeKey, StepKey, Verdict
 
@@ -82,11 +83,12 @@ class RunColumns:
     same. ``groups``: for each key of the steps' labels, n values ("" where a step has none). ``elsewhere``: bool, the
     predicted point lies in one of the screen's boxes (border included, as published, not enlarged) that does not hold the
     reference point; ``None`` where that is unknown. ``prompt_tokens``, ``completion_tokens``: int64, of all samples of the step
-    as the server reported them, -1 where it reported none; ``None`` for answers without requests. ``key_of`` names a row.
+    as the server reported them, -1 where it reported none; ``None`` for answers without requests. ``label_digests``: (n, 4)
+    uint64, each step's :class:`guieval.data.editions.LabelDigest`, zeros where the step is unknown. ``key_of`` names a row.
 
     ``title`` is the run's name in reports; protocols choose their rules by ``dataset``; ``mode`` and ``stop`` are the run's.
-    ``selection`` describes the steps, ``left_out`` is the number of rows of a predictions file with its own steps that are
-    missing here because their answer cannot be read.
+    ``selection`` describes the steps, ``recorded_edition`` is that of all the run's labels as it was recorded, ``left_out`` is
+    the number of rows of a predictions file with its own steps that are missing here because their answer cannot be read.
     """
 
     title: str = ""
@@ -96,6 +98,7 @@ class RunColumns:
     mode: str
     stop: str
     selection: str = ""
+    recorded_edition: Edition | None = None
     episodes: tuple[EpisodeKey, ...]
     episode: NDArray[np.int32]
     step_index: NDArray[np.int32]
@@ -110,6 +113,7 @@ class RunColumns:
     drawn: NDArray[np.int16] | None = None
     prompt_tokens: NDArray[np.int64] | None = None
     completion_tokens: NDArray[np.int64] | None = None
+    label_digests: NDArray[np.uint64] | None = None
     left_out: int = 0
 
     def __len__(self) -> int:
@@ -118,6 +122,19 @@ class RunColumns:
     def key_of(self, row: int) -> StepKey:
         """The name of the step in a row."""
         return StepKey(*self.episodes[int(self.episode[row])], int(self.step_index[row]))
+
+    @cached_property
+    def edition(self) -> Edition | None:
+        """The edition of the labels, if all are known or the run recorded it."""
+        if self.label_digests is None or not len(self) or not self.label_digests.any(axis=1).all():
+            return self.recorded_edition
+        digests = [LabelDigest(*each) for each in self.label_digests.tolist()]
+        return Edition.of(self.dataset, {self.key_of(row): digest for row, digest in enumerate(digests)})
+
+    @property
+    def edition_line(self) -> str:
+        """The edition in words, for a data set that exists in several; "" for any other."""
+        return str(self.edition) if self.edition is not None and self.edition.one_of_several else ""
 
     @cached_property
     def answered(self) -> bool:

@@ -80,6 +80,7 @@ def manifest_of(run: ResolvedRun) -> dict[str, Any]:
             "steps": sum(map(len, plan.values())),
             "fingerprint": digest(plan_rows(plan)),
             "content": run.content.sha256,
+            "edition": None if run.content.edition is None else run.content.edition.model_dump(mode="json"),
             **({"environment": benchmark.environment.version} if isinstance(benchmark, EnvironmentTasks) else {}),
         },
         "selection": run.selection.to_json(),

@@ -121,6 +121,7 @@ class JudgedAnswers:
             mode=answered.mode.label,
             stop=answered.mode.stop,
             selection=part.text,
+            recorded_edition=answered.edition,
             episodes=tuple(part.plan),
             episode=numbers,
             judged=judged,

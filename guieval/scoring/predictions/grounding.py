@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from guieval.actions import Action, Boxes, Click
-from guieval.errors import DataError, ParseError, UsageError
+from guieval.errors import DataError, ParseError, UsageError, nearest
 from guieval.frames import PIXELS, RELATIVE, Frame, Size
 from guieval.parsing import clicked
 from guieval.scoring.predictions.predicted import Format, Predicted, ReadRow, Rows
@@ -227,6 +227,17 @@ class _KnownSteps:
             prompt = row.text(self._layout.prompt)
             problem = (
                 f"{prompt!r:.120} is not the instruction of {benchmark}'s step {named.episode_id!r}: {named.instruction!r:.120}"
+            )
+            return row.error(self._layout.prompt, problem)
+        image = row.text(self._layout.image)
+        shown = dict.fromkeys(
+            task.instruction for tasks in self._by_prompt.values() for task in tasks if _same_image(task, image)
+        )
+        if shown:
+            near = nearest(row.text(self._layout.prompt), shown) or f" (it has {next(iter(shown))!r:.120})"
+            problem = (
+                f"{row.text(self._layout.prompt)!r:.120} is not the instruction of any step of {benchmark} with the image "
+                f"{image!r:.120}{near}: the row was written for another edition"
             )
             return row.error(self._layout.prompt, problem)
         return row.error(
