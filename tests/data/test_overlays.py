@@ -84,15 +84,15 @@ def test_a_box_that_the_data_names_twice_stays_so(tmp_path: Path) -> None:
 @every_row(
     ("adds", "message"),
     [
-        ("", "line 1: a line must add alternatives, boxes or text_patt"),
+        ("", "line 1: a line must add alternatives, targets or text_patt"),
         (', "alternative": []', "line 1, field alternative: is not known .did you"),
         (', "text_patterns": ["("]', r"patterns: '\(' is not a regular expression"),
         (', "text_patterns": ["a{99999999999999}"]', "is not a regular expression"),
         (', "alternatives": [{"type": "TAP"}]', "field alternatives.0.type: expected"),
         (', "alternatives": [{"type": "PRESS", "button": "BAK"}]', "button: expected 'BACK"),
         (', "alternatives": [{"type": "CLICK"}]', r"alternatives\.0\.point: is missing$"),
-        (', "targets": [[1, 2, 3]]', "line 1, field boxes"),
-        (', "targets": "x"', "field boxes: boxes must be a list of"),
+        (', "targets": [[1, 2, 3]]', "line 1, field targets"),
+        (', "targets": "x"', "field targets: boxes must be a list of"),
         (', "step_index": "x", "targets": []', "step_index: expected a whole number .got 'x'."),
     ],
 )

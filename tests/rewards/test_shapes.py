@@ -52,10 +52,13 @@ def test_ui_r1_asks_other_actions_for_their_type_alone() -> None:
     assert total("ui-r1", step(Press(button="BACK")), Press(button="HOME")) == 1.0  # another button is another action
 
 
-def test_ui_r1_takes_the_smallest_box_that_holds_the_target() -> None:
+def test_ui_r1_takes_the_target_or_the_smallest_element_around_the_label() -> None:
     window = [0.0, 0.0, 1000.0, 1000.0]
-    assert total("ui-r1", clicking(targets=Boxes([window, BOX])), OUTSIDE) == 2.0
-    assert total("ui-r1", clicking(targets=Boxes([window])), OUTSIDE) == 3.0
+    among = {"targets": Boxes(), "elements": Boxes([window, BOX])}
+    assert total("ui-r1", clicking(**among), OUTSIDE) == 2.0
+    assert total("ui-r1", clicking(**among), CLICK) == 3.0
+    assert total("ui-r1", clicking(elements=Boxes([window])), OUTSIDE) == 2.0  # an element is no target
+    assert total("ui-r1", clicking(targets=Boxes([window]), elements=Boxes([BOX])), OUTSIDE) == 3.0
     assert total("ui-r1", clicking(targets=Boxes()), CLICK) == 2.0  # no box, no coordinate
 
 

@@ -306,7 +306,7 @@ def _of_edition(edition: Edition, digests: Mapping[StepKey, LabelDigest]) -> lis
     why = "a number on them can be compared with numbers on the same labels alone"
     if len(near) == len(digests):
         return [Remark("note", f"the labels are {edition}", why)]
-    what = f"the labels are {edition}: {counted(len(near), 'step')} of {len(digests):,} differ from edition {nearest!r}"
+    what = f"the labels are {edition}, not those of edition {nearest!r} at {counted(len(near), 'step')} of {len(digests):,}"
     return [Remark("warning", what, why, [str(key) for key in near[:SHOWN]])]
 
 

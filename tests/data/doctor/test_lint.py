@@ -35,7 +35,9 @@ def found(report: LintReport) -> dict[str, tuple[int, int]]:
         ({}, {}),
         ({"elements": Boxes([[400, 400, 600, 600]])}, {}),
         ({"elements": Boxes([[0, 0, 500, 500]])}, {}),  # on the corner
-        ({"elements": Boxes([[0, 0, 499.9, 499.9], [501, 0, 600, 900]])}, {"outside-boxes": (1, 1)}),
+        ({"elements": Boxes([[0, 0, 499.9, 499.9], [501, 0, 600, 900]])}, {"outside-elements": (1, 1)}),
+        ({"targets": Boxes([[0, 0, 100, 100]]), "elements": Boxes([[400, 400, 600, 600]])}, {"outside-targets": (1, 1)}),
+        ({"targets": Boxes([[400, 400, 600, 600]]), "elements": Boxes([[0, 0, 100, 100]])}, {}),
         ({"elements": Boxes([[0, 0, 499, 999]]), "action": Type(text="x")}, {}),  # what is large counts at clicks only
         ({"elements": Boxes([[0, 0, 1000, 500]])}, {}),  # exactly half
         ({"elements": Boxes([[0, 0, 1000, 501]])}, {"large-box": (1, 1)}),
@@ -102,11 +104,11 @@ def judged(name: str, task: StepTaskModel, action: Open) -> Judgement:
 def test_boxes_with_a_width_and_a_height_are_recognised() -> None:
     """A point outside every box is mostly a label's fault; where [x, y, width, height] would fit them all, it says so."""
     sized = step(elements=Boxes([[400, 450, 200, 100]]))
-    hint = "read as [x, y, width, height] each of the boxes would hold its point"
-    (count,) = (count for count in LintReport([sized]).found if count.kind.name == "outside-boxes")
+    hint = "read as [x, y, width, height] each step's would hold its point"
+    (count,) = (count for count in LintReport([sized]).found if count.kind.name == "outside-elements")
     assert count.why.startswith(hint)
     other = step(1, elements=Boxes([[700, 450, 800, 550]]))
-    (count,) = (count for count in LintReport([sized, other]).found if count.kind.name == "outside-boxes")
+    (count,) = (count for count in LintReport([sized, other]).found if count.kind.name == "outside-elements")
     assert hint not in count.why
 
 
