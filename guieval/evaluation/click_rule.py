@@ -38,7 +38,12 @@ _ZERO, _HALF, _ONE, _THOUSAND = (np.array(number) for number in (0.0, 0.5, 1.0, 
 _ORIGIN = Point(0.0, 0.0)
 _NONE = Boxes()
 _TARGET_ELEMENT = "one of the step's targets or, if none contains it, the smallest of the elements"
-_EARLIER_WORDS = ((_TARGET_ELEMENT, "the smallest of the boxes"), ("targets and elements", "boxes"), ("targets", "boxes"))
+_EARLIER_WORDS = (
+    (_TARGET_ELEMENT, "the smallest of the boxes"),
+    ("targets and elements", "boxes"),
+    ("targets or elements", "boxes"),
+    ("targets", "boxes"),
+)
 
 
 @dataclass(frozen=True)
@@ -234,7 +239,7 @@ class ClickRule:
             if _any_contains(accepted, x, y):
                 at = reference.x / 1000.0, reference.y / 1000.0
                 if self.inside == "targets" or targets.containing(predicted).any():
-                    return Judgement(True, True, distance, None, "inside a target")
+                    return Judgement(True, True, distance, None, "inside a target box")
                 around = contain(accepted.compress(contain(accepted, x, y), axis=1), *at).any()
                 which = "around" if around else "that is not around"
                 return Judgement(True, True, distance, None, f"inside a box of the screen {which} the reference")
@@ -247,10 +252,10 @@ class ClickRule:
         """Why a point is in no box that counts."""
         targets_only = self.inside == "targets"
         if any_counts:
-            return "outside every target" if targets_only else "outside every box of the screen that counts"
+            return "outside every target box" if targets_only else "outside every box of the screen that counts"
         if len(targets if targets_only else targets + elements):
-            return f"no {'target' if targets_only else 'box of the screen'} is around the reference"
-        return "the step has no target" if targets_only else "the step has neither targets nor elements"
+            return f"no {'target box' if targets_only else 'box of the screen'} is around the reference"
+        return "the step has no target box" if targets_only else "the step has neither targets nor elements"
 
     def _node_hits(self, boxes: Boxes, reference: Point, predicted: Point, screen: Size | None) -> bool:
         """Whether the element pointed at, enlarged, holds the reference or is nearly a box that does."""

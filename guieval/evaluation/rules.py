@@ -118,7 +118,7 @@ class OpenRule:
         words = "the app's name by the text rule" if self.text is None else f"the app's name: {self.text.describe()}"
         if self.icon is not None:
             words += (
-                "; where the step has targets and elements also a click, which is then of the right type, "
+                "; where the step has targets or elements also a click, which is then of the right type, "
                 f"{self.icon.describe()}, which is here the centre of the first box"
             )
         return words

@@ -98,7 +98,7 @@ def test_an_episode_carries_what_is_described(tmp_path: Path) -> None:
         ([[108, 240], [540, 1200]], {}),
         ({"left": 108, "top": 240, "right": 540, "bottom": 1200}, {}),
         ({"x": 108, "y": 240, "width": 432, "height": 960}, {}),
-        ([108, 240, 432, 960], {"targets": "sizes"}),
+        ([108, 240, 432, 960], {"boxes": "sizes"}),
     ],
 )
 def test_boxes_in_every_form_are_the_same_box(tmp_path: Path, box: Any, options: dict[str, str]) -> None:
@@ -117,7 +117,7 @@ def test_options_change_what_is_assumed(tmp_path: Path) -> None:
     assert step.action == Click(point=Point(250.0, 500.0))
     scroll = document(action_type="SCROLL", direction="down")
     assert only_step(tmp_path, scroll, scroll="content").action == Scroll(point=Point(500, 500), direction="up")
-    with pytest.raises(DataError, match=r"field bbox: .* use the option targets=sizes"):
+    with pytest.raises(DataError, match=r"field bbox: .* use the option boxes=sizes"):
         only_step(tmp_path, document(action_type="CLICK", coordinate=[900, 2000], bbox=[880, 1950, 40, 100]))
     with pytest.raises(UsageError, match=r"coordinates is 'fraction'; expected .*\(did you mean 'fractions'\?\)"):
         load(tmp_path, coordinates="fraction")

@@ -61,10 +61,10 @@ class Written:
             assert getattr(step.action, "direction", None) == getattr(was.action, "direction", None)
         else:
             assert step.action == was.action
-        if self.targets is not None:
-            expected = self.targets(was)
-            assert len(step.targets) == len(expected)
-            for box, drawn in zip(step.targets, expected, strict=True):
+        if self.boxes is not None:
+            expected, boxes = self.boxes(was), step.targets + step.elements
+            assert len(boxes) == len(expected)
+            for box, drawn in zip(boxes, expected, strict=True):
                 assert tuple(box) == pytest.approx(tuple(drawn), abs=self.near)
 
 
@@ -83,7 +83,7 @@ RENAMED: list[dict[str, str]] = [
             "aitw",
             lambda folder: [one for played in write_aitw(folder, episodes=7).values() for one in played],
             lambda one: f"{168_000_000_000_000_000 + one.number}",
-            targets=lambda step: list(step.targets),
+            boxes=lambda step: list(step.targets + step.elements),
         ),
         Written("aitz", partial(write_aitz, episodes=5), lambda one: f"{523_000_000_000_000_000 + one.number}", low=True),
         Written(
@@ -91,7 +91,7 @@ RENAMED: list[dict[str, str]] = [
             partial(amex.write_amex, episodes=3, size=(720, 1600), app="Yelp"),
             amex.episode_id,
             near=0.7,  # half a pixel
-            targets=lambda step: list(step.targets),
+            boxes=lambda step: list(step.targets + step.elements),
         ),
         Written(
             "cagui",
@@ -118,7 +118,7 @@ RENAMED: list[dict[str, str]] = [
                 hypertrack.episode_id,
                 near=0.01,
                 low=True,
-                targets=lambda step: list(step.targets)[: isinstance(step.action, Click)],
+                boxes=lambda step: list(step.targets) if isinstance(step.action, Click) else [],
                 scrolls=True,
             )
             for renamed, flat, by_episode in (

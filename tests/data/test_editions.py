@@ -159,7 +159,8 @@ def test_neither_the_unit_of_a_file_nor_rounding_makes_another_edition() -> None
         one = Point(x * 1000.0 / width, y * 1000.0 / height)
         other = Point(x / width * 1000.0, (y / height) * 1000.0)
         first, second = (
-            step(Click(point=point), targets=Boxes([[*point, *point]]), screenshot_size=(width, height)) for point in (one, other)
+            step(Click(point=point), targets=Boxes([[*point, *point]]), screenshot_size=(width, height))
+            for point in (one, other)
         )
         assert LabelDigest.of(first) == LabelDigest.of(second), (x, y)
 

@@ -67,7 +67,7 @@ def test_a_typed_text_may_match_an_added_pattern(tmp_path: Path) -> None:
 
 def test_the_lines_in_the_readme_are_read(tmp_path: Path) -> None:
     lines = re.findall(
-        r"^    (\{.*(?:alternatives|boxes).*\})$", (REPOSITORY / "README.md").read_text(encoding="utf-8"), re.MULTILINE
+        r"^    (\{.*(?:alternatives|targets).*\})$", (REPOSITORY / "README.md").read_text(encoding="utf-8"), re.MULTILINE
     )
     assert len(lines) == 2
     assert overlay(tmp_path, *map(json.loads, lines)).steps == 2

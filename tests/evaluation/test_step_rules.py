@@ -34,7 +34,7 @@ def hit(rule: ClickRule, boxes: list[list[float]], reference: Point, x: float, y
 def test_without_box_or_fallback_nothing_is_right() -> None:
     judged = ClickRule("targets").judge(Boxes(), Boxes(), Point(500, 500), Point(500, 500))
     assert (judged.type_match, judged.exact_match, judged.distance) == (True, False, 0.0)
-    assert judged.reason == "the step has no target"
+    assert judged.reason == "the step has no target box"
 
 
 def test_distance_is_in_thousandths_and_reported_on_hit_and_miss() -> None:
@@ -43,7 +43,7 @@ def test_distance_is_in_thousandths_and_reported_on_hit_and_miss() -> None:
     assert (near.exact_match, near.distance) == (True, 5.0)
     miss = rule.judge(Boxes(), Boxes(), Point(100, 100), Point(400, 500))
     assert (miss.exact_match, miss.distance) == (False, 500.0)
-    assert miss.reason == "500 thousandths from the reference; 140 allowed; the step has no target"
+    assert miss.reason == "500 thousandths from the reference; 140 allowed; the step has no target box"
 
 
 def test_clipping_cuts_the_size_at_one_screen() -> None:

@@ -37,7 +37,13 @@ def test_the_measured_part_is_what_the_answers_give(shared_data: Path) -> None:
 
 def test_the_measured_part_states_what_is_assumed_and_how_far_protocols_are_apart() -> None:
     measured = PAGE.partition(END)[2]
-    for text in ("1080 x 2400", "no boxes", "content's direction", "599 steps of os-kairos", "points apart"):
+    for text in (
+        "1080 x 2400",
+        "neither targets nor elements",
+        "content's direction",
+        "599 steps of os-kairos",
+        "points apart",
+    ):
         assert text in measured
     assert measured.count("\n| [") == len([line for line in measured.splitlines() if line.endswith("| 0 | 0 | 0 |")]) > 20
 
