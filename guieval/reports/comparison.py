@@ -107,8 +107,8 @@ def compare_runs(
 ) -> Comparison:
     """Compare two run directories under ``protocols`` (default: the one both were run with; ``all``: all of their data set).
 
-    Raises :class:`UsageError` naming every reason why the runs are unlike: benchmark, steps, data set, labels, overlay, protocol
-    (where none is given), a mode that stops and one that does not. With ``anyway`` they are compared on the steps they share;
+    Raises :class:`UsageError` naming every reason why the runs are unlike: benchmark, steps, data set, labels, overlay,
+    protocol (where none is given), a mode that stops and one that does not. With ``anyway`` they are compared on the steps they share;
     the reasons are in ``unlike``; without shared steps there is nothing to compare.
     """
     manifests = [read_manifest(each) for each in (first, second)]
@@ -215,10 +215,9 @@ def unlike_labels(first: RunColumns, second: RunColumns) -> list[str]:
     if first.label_digests is None or second.label_digests is None:
         return unlike
     known: NDArray[np.bool_] = first.label_digests.any(axis=1) & second.label_digests.any(axis=1)
-    differs: NDArray[np.bool_] = (first.label_digests != second.label_digests) & known.reshape(-1, 1)
-    for part, of_part in zip(PARTS, differs.T, strict=True):
-        if of_part.any():
-            keys = [first.key_of(row) for row in np.flatnonzero(of_part).tolist()]
+    for part, ours, theirs in zip(PARTS, first.label_digests.T, second.label_digests.T, strict=True):
+        keys = [first.key_of(row) for row in np.flatnonzero(known & (ours != theirs)).tolist()]
+        if keys:
             unlike.append(f"{counted(len(keys), 'shared step')} with other {part} ({some_steps(keys)})")
     types = (
         ~known & (first.reference_type != second.reference_type) & (first.reference_type >= 0) & (second.reference_type >= 0)

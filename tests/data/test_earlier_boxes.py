@@ -87,7 +87,7 @@ def test_a_folder_that_an_earlier_version_prepared_is_read(tmp_path: Path) -> No
 
 
 def own_file(folder: Path) -> None:
-    line = {"episode_id": "1", "instruction": "x", "frame": "unified"}
+    line: dict[str, Any] = {"episode_id": "1", "instruction": "x", "frame": "unified"}
     line["steps"] = [{"screenshot": "0.png", "screenshot_size": [9, 9], "action": AT, "boxes": [AROUND]}]
     (folder / "episodes.jsonl").write_text(json.dumps(line) + "\n")
     for _ in load_benchmark("episodes", folder):
