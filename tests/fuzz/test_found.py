@@ -52,7 +52,7 @@ def test_a_box_whose_corner_overflows_is_refused_without_a_warning(tmp_path: Pat
     assert episode["frame"] == "pixels"
     episode["steps"][0]["targets"] = [[0, 0, 1e308, 1e308]]
     file.write_text("\n".join([json.dumps(episode), *others]), encoding="utf-8")
-    with pytest.raises(DataError, match=r"boxes: .*finite"):
+    with pytest.raises(DataError, match=r"targets: .*finite"):
         list(load_benchmark("episodes", tmp_path))
 
 

@@ -293,8 +293,10 @@ PROTOCOLS = (
         name="onekey",
         source="ZTE GUI agent contest 2026, the organisers' test_runner.py (as in hzy1522/ZTE-code-for-student)",
         summary="strictly inside an accepted range; texts and app names letter for letter, or by the label's pattern",
-        rules=StepRules(click=ClickRule(inside="targets", strict=True), text=TextRule("equal", form="as-given")),
+        rules=StepRules(click=ClickRule(inside="target-element", strict=True), text=TextRule("equal", form="as-given")),
         figures=(SUCCESS_RATE, EXACT_MATCH),
+        notes=("Where the data have no accepted range it is the smallest element that holds the labelled place.",),
+        version=2,  # an accepted range is a target, where the data say which
     ),
     Protocol(
         name="mobi-bench",

@@ -134,8 +134,8 @@ def test_accepted_areas_are_the_rules_own(tmp_path: Path) -> None:
     values = read(tmp_path, "steps-00000.js")["rows"][0]["task"]
     assert values["targets"] == [[250, 200, 350, 400]]
     enlarged, plain = (values["areas"][each] for each in values["area"])
-    assert enlarged == {"targets": [[240, 180, 360, 420]], "polygon": False, "radii": [[300, 300, 40, 40]], "varies": False}
-    assert plain["targets"] is None  # just the step's own
+    assert enlarged == {"boxes": [[240, 180, 360, 420]], "polygon": False, "radii": [[300, 300, 40, 40]], "varies": False}
+    assert plain["boxes"] == "targets"  # just the step's own
     assert plain["radii"][0][:2] == [300, 300]
 
 
@@ -151,7 +151,7 @@ def test_an_area_that_the_click_itself_decides_is_reported_to_vary(tmp_path: Pat
     boxed = task(length=1, targets=Boxes([[100, 100, 300, 300]]))
     report(tmp_path, [record(boxed, at(1, 1))], protocols=("coat-intended",))
     (area,) = read(tmp_path, "steps-00000.js")["rows"][0]["task"]["areas"]
-    assert area == {"targets": [], "polygon": False, "radii": [], "varies": True}
+    assert area == {"boxes": [], "polygon": False, "radii": [], "varies": True}
 
 
 def test_steps_without_a_place_have_no_area_and_scrolls_have_a_path(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_nothing_changed_is_resumed(guieval: CommandLine, run: Path) -> None:
     [
         ("instruction", "instruction was 'open a', is 'close a'"),
         ("label", "action was"),
-        ("box", "boxes was"),
+        ("box", "targets was"),
         ("screenshot", "1 screenshots of answered steps have changed since, the first is 'a0.png'"),
         ("same-size", "1 screenshots of answered steps have changed since, the first is 'a0.png'"),
         ("sampling", "sampling.temperature (was None, now 0.7)"),
