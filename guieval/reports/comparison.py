@@ -108,8 +108,8 @@ def compare_runs(
     """Compare two run directories under ``protocols`` (default: the one both were run with; ``all``: all of their data set).
 
     Raises :class:`UsageError` naming every reason why the runs are unlike: benchmark, steps, data set, labels, overlay,
-    protocol (where none is given), a mode that stops and one that does not. With ``anyway`` they are compared on the steps they share;
-    the reasons are in ``unlike``; without shared steps there is nothing to compare.
+    protocol (where none is given), a mode that stops and one that does not. With ``anyway`` they are compared on the steps
+    they share, and the reasons are in ``unlike``; without shared steps there is nothing to compare.
     """
     manifests = [read_manifest(each) for each in (first, second)]
     unlike = [*_unlike_manifests(*manifests, protocol_given=bool(protocols)), *_unlike_plans(first, second)]
