@@ -101,6 +101,11 @@ class Edition(BaseModel):
         """Whether the data set is known to exist in several editions, so that numbers have to name theirs."""
         return _file(self.dataset) is not None
 
+    @property
+    def line(self) -> str:
+        """The edition in words, next to a number; "" for a data set of which only one edition is known to exist."""
+        return str(self) if self.one_of_several else ""
+
     def __str__(self) -> str:
         if not self.names:
             return f"an unknown edition of {self.dataset} (digest {self.digest})"

@@ -73,6 +73,11 @@ class RecordedBenchmark(Section):
     edition: Edition | None = None
     environment: str | None = None
 
+    @property
+    def edition_line(self) -> str:
+        """The edition in words, next to a number of the run; "" if it is not known, or of a data set with a single one."""
+        return "" if self.edition is None else self.edition.line
+
 
 class RecordedSelection(Section):
     """The chosen steps: a short title and a description, and the digest of the sample set, if they are one."""

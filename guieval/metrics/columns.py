@@ -133,8 +133,8 @@ class RunColumns:
 
     @property
     def edition_line(self) -> str:
-        """The edition in words, for a data set that exists in several; "" for any other."""
-        return str(self.edition) if self.edition is not None and self.edition.one_of_several else ""
+        """The edition in words, next to a number; "" if it is not known, or of a data set with a single one."""
+        return "" if self.edition is None else self.edition.line
 
     @cached_property
     def answered(self) -> bool:

@@ -62,8 +62,8 @@ def sample_sets(
         )
     else:
         say(f"{bench} fills it: {counted(len(selection.plan), 'episode')}, {counted(steps, 'step')}")
-        if edition.one_of_several:
-            say(f"labels:   {edition}")
+        if edition.line:
+            say(f"labels:   {edition.line}")
         for difference in differences:
             say(f"differs:  {difference}")
         if sample_set.types and not differences:

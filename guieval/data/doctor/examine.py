@@ -297,7 +297,7 @@ def _compared(comparisons: Sequence[Comparison]) -> list[Remark]:
 
 def _of_edition(edition: Edition, digests: Mapping[StepKey, LabelDigest]) -> list[Remark]:
     """The remark on the edition of a data set that exists in several: which one it is, or what differs from the nearest."""
-    if not edition.one_of_several:
+    if not edition.line:
         return []
     if edition.names:
         return [Remark("note", f"the labels are {edition}")]

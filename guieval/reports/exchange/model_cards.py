@@ -99,8 +99,8 @@ def _words(run: Exported, figure: ExportedFigure) -> str:
     )
     selection = run.manifest.selection
     steps = f", {selection.title}" if selection is not None and selection.title else ""
-    if (edition := run.manifest.benchmark.edition) is not None and edition.one_of_several:
-        steps += f", {edition}"
+    if run.manifest.benchmark.edition_line:
+        steps += f", {run.manifest.benchmark.edition_line}"
     rules = "" if run.online else f" under {run.protocol.name}"
     missing = f", {figure.missing:,} not measured" if figure.missing else ""
     where = f"{rules}, {run.manifest.mode.name}{steps}"

@@ -224,6 +224,6 @@ def run_head(first: Path, directory: Path) -> list[str]:
     facts += [f"Protocol: {manifest.protocol.name}", f"Begun: {manifest.created}", f"Folder: {directory}"]
     if manifest.selection is not None and manifest.selection.text:
         facts.append(f"Steps: {manifest.selection.text}")
-    if (edition := manifest.benchmark.edition) is not None and edition.one_of_several:
-        facts.append(f"Labels: {edition}")
+    if manifest.benchmark.edition_line:
+        facts.append(f"Labels: {manifest.benchmark.edition_line}")
     return [clean(fact) for fact in facts]
