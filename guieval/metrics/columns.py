@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guieval.actions import ACTION_TYPES
-from guieval.data.editions import Edition, LabelDigest
 from guieval.errors import UsageError, nearest
 from guieval.steps import VERDICTS, EpisodeKey, StepKey, Verdict
 
@@ -87,8 +86,9 @@ class RunColumns:
     uint64, each step's :class:`guieval.data.editions.LabelDigest`, zeros where the step is unknown. ``key_of`` names a row.
 
     ``title`` is the run's name in reports; protocols choose their rules by ``dataset``; ``mode`` and ``stop`` are the run's.
-    ``selection`` describes the steps, ``recorded_edition`` is that of all the run's labels as it was recorded, ``left_out`` is
-    the number of rows of a predictions file with its own steps that are missing here because their answer cannot be read.
+    ``selection`` describes the steps; ``edition`` is that of their labels as JSON values (``None``: not known), ``edition_line``
+    the same in words for a data set of which several exist. ``left_out`` is the number of rows of a predictions file with its
+    own steps that are missing here because their answer cannot be read.
     """
 
     title: str = ""
@@ -98,7 +98,8 @@ class RunColumns:
     mode: str
     stop: str
     selection: str = ""
-    recorded_edition: Edition | None = None
+    edition: Mapping[str, Any] | None = None
+    edition_line: str = ""
     episodes: tuple[EpisodeKey, ...]
     episode: NDArray[np.int32]
     step_index: NDArray[np.int32]
@@ -122,19 +123,6 @@ class RunColumns:
     def key_of(self, row: int) -> StepKey:
         """The name of the step in a row."""
         return StepKey(*self.episodes[int(self.episode[row])], int(self.step_index[row]))
-
-    @cached_property
-    def edition(self) -> Edition | None:
-        """The edition of the labels, if all are known or the run recorded it."""
-        if self.label_digests is None or not len(self) or not self.label_digests.any(axis=1).all():
-            return self.recorded_edition
-        digests = [LabelDigest(*each) for each in self.label_digests.tolist()]
-        return Edition.of(self.dataset, {self.key_of(row): digest for row, digest in enumerate(digests)})
-
-    @property
-    def edition_line(self) -> str:
-        """The edition in words, next to a number; "" if it is not known, or of a data set with a single one."""
-        return "" if self.edition is None else self.edition.line
 
     @cached_property
     def answered(self) -> bool:

@@ -225,7 +225,7 @@ def unlike_labels(first: RunColumns, second: RunColumns) -> list[str]:
     if types.any():
         unlike.append(f"{counted(int(types.sum()), 'shared step')} with references of another type")
     if len(unlike) > (first.dataset != second.dataset) and first.edition_line:
-        unlike[-1] += f": the first run is on {first.edition}, the second on {second.edition}"
+        unlike[-1] += f": the first run is on {first.edition_line}, the second on {second.edition_line or 'an unknown one'}"
     return unlike
 
 

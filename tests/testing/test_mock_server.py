@@ -473,7 +473,7 @@ box_lists = st.lists(
 )
 
 
-@given(action=actions, alternatives=st.lists(actions, max_size=2), targets=box_lists, draw=st.floats(0, 1, exclude_max=True))
+@given(action=actions, alternatives=st.lists(actions, max_size=2), boxes=box_lists, draw=st.floats(0, 1, exclude_max=True))
 def test_a_wrong_action_differs_from_every_right_one(
     action: Action, alternatives: list[Action], boxes: list[tuple[float, float, float, float]], draw: float
 ) -> None:
