@@ -86,9 +86,9 @@ class RunColumns:
     uint64, each step's :class:`guieval.data.editions.LabelDigest`, zeros where the step is unknown. ``key_of`` names a row.
 
     ``title`` is the run's name in reports; protocols choose their rules by ``dataset``; ``mode`` and ``stop`` are the run's.
-    ``selection`` describes the steps; ``edition`` is that of their labels as JSON values (``None``: not known), ``edition_line``
-    the same in words for a data set of which several exist. ``left_out`` is the number of rows of a predictions file with its
-    own steps that are missing here because their answer cannot be read.
+    ``selection`` describes the steps; ``edition`` is that of their labels as JSON values (``None``: not known), and
+    ``edition_line`` the same in words for a data set of which several exist. ``left_out`` is the number of rows of a
+    predictions file with its own steps that are missing here because their answer cannot be read.
     """
 
     title: str = ""

@@ -214,7 +214,7 @@ def unlike_labels(first: RunColumns, second: RunColumns) -> list[str]:
         unlike.append(f"the data set differs ({first.dataset!r} and {second.dataset!r})")
     if first.label_digests is None or second.label_digests is None:
         return unlike
-    known: NDArray[np.bool_] = first.label_digests.any(axis=1) & second.label_digests.any(axis=1)
+    known = np.logical_and(first.label_digests.any(axis=1), second.label_digests.any(axis=1))
     for part, ours, theirs in zip(PARTS, first.label_digests.T, second.label_digests.T, strict=True):
         keys = [first.key_of(row) for row in np.flatnonzero(known & (ours != theirs)).tolist()]
         if keys:

@@ -228,9 +228,8 @@ def _described(run: ShownRun) -> dict[str, str]:
         "mode": manifest.mode.label,
         "protocol": run.protocol,
         "created": manifest.created,
-        "steps": "; labels: ".join(
-            filter(None, (manifest.selection and manifest.selection.text, manifest.benchmark.edition_line))
-        ),
+        "steps": (manifest.selection and manifest.selection.text) or "",
+        "labels": manifest.benchmark.edition_line,
         "served": "; ".join(describe_served(entry) for entry in manifest.served or () if entry.servers),
     }
 
