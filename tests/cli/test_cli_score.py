@@ -238,19 +238,24 @@ def test_our_own_file_may_be_packed(guieval: CommandLine, tmp_path: Path) -> Non
     assert "cannot be unpacked as gzip" in damaged
 
 
-def test_rows_with_another_box_are_scored_by_the_benchmarks_and_named(guieval: CommandLine, tmp_path: Path) -> None:
+def test_rows_with_another_box_are_refused_and_anyway_scored_by_the_benchmarks_and_named(
+    guieval: CommandLine, tmp_path: Path
+) -> None:
     data, (task, *_) = screenspot_pro(tmp_path)
     assert isinstance(task.action, Click)
     x, y = (part * side / 1000 for part, side in zip(task.action.point, task.screenshot_size, strict=True))
     changed = {"img_path": task.screenshot, "prompt_to_evaluate": task.instruction, "bbox": [0, 0, 1, 1]}
     file = write_lines(tmp_path / "rows.jsonl", [sspro_row([x, y], **changed)])
-    done = guieval("score", file, "--data", data)
+    for command in (("score", file), ("import", "auto", file, "--out", tmp_path / "out.jsonl")):
+        told = guieval.sentence(*command, "--data", data)
+        assert f"1 of 1 rows state another target than the benchmark: {task.episode_id} (bbox [0, 0, 1, 1])" in told
+    done = guieval("score", file, "--data", data, "--anyway")
     assert (
         f"1 rows state another box than the benchmark, whose own label decides: {task.episode_id} (bbox [0, 0, 1, 1])"
         in done.err
     )
     assert "right 1" in " ".join(done.out.split())
-    result = guieval("import", "auto", file, "--data", data, "--out", tmp_path / "out.jsonl").out
+    result = guieval("import", "auto", file, "--data", data, "--anyway", "--out", tmp_path / "out.jsonl").out
     assert f"whose own label decides: 1\n    {task.episode_id}: bbox [0, 0, 1, 1]\n" in result
 
 
