@@ -196,7 +196,7 @@ class _Reader:
             screenshot=path(self._name, index),
             screenshot_size=self._sizes[index],
             action=action,
-            boxes=self._boxes(index),
+            elements=self._boxes(index),
             groups=groups,
             extras=extras,
         )

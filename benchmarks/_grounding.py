@@ -60,7 +60,7 @@ class Target:
     """The correct answer: the reference action, the box it is in, and the polygon where the target is one."""
 
     action: Click | Stop
-    boxes: Boxes = field(default_factory=Boxes)
+    targets: Boxes = field(default_factory=Boxes)
     polygon: list[list[float]] | None = None
 
 
@@ -151,7 +151,7 @@ class GroundingBenchmark(ABCBenchmark):
             screenshot=item.screenshot,
             screenshot_size=item.size,
             action=item.target.action,
-            boxes=item.target.boxes,
+            targets=item.target.targets,
             groups=dict(item.groups),
             extras=extras,
         )

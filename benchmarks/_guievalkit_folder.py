@@ -70,7 +70,7 @@ class EpisodeFolder:
             screenshot=self._images.relative(row.text("image_path")),
             screenshot_size=(row.whole("image_width"), row.whole("image_height")),
             action=action,
-            boxes=row.build("ui_positions", lambda: boxes_from_fractions(row.boxes("ui_positions"))),
+            elements=row.build("ui_positions", lambda: boxes_from_fractions(row.boxes("ui_positions"))),
             extras=extras,
         )
 

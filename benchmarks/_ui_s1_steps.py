@@ -103,7 +103,7 @@ class StepsFile:
                     screenshot=screenshot,
                     screenshot_size=size,
                     action=_pixel_action(item, marks, size, extras),
-                    boxes=item.build("candidate_bbox", partial(pixel_boxes, marks.boxes, size)),
+                    elements=item.build("candidate_bbox", partial(pixel_boxes, marks.boxes, size)),
                     extras=extras,
                 )
             )

@@ -146,7 +146,7 @@ class AgentNetBench(ABCBenchmark):
             screenshot_size=self._size(row, screenshot, rows),
             action=accepted[0],
             alternatives=tuple(accepted[1:]),
-            boxes=row.build("rel_bbox", lambda: Boxes(_boxes_of(readings, clicks=True))),
+            targets=row.build("rel_bbox", lambda: Boxes(_boxes_of(readings, clicks=True))),
             groups=_groups(trajectory),
             extras=_extras(
                 row,

@@ -104,7 +104,7 @@ class AITW(ABCBenchmark):
             screenshot=screenshot,
             screenshot_size=needed_size(row, "img_filename", self.root, screenshot),
             action=action,
-            boxes=row.build("annot_position", lambda: boxes_from_fractions(_boxes(row))),
+            elements=row.build("annot_position", lambda: boxes_from_fractions(_boxes(row))),
             extras=extras,
         )
 

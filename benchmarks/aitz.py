@@ -135,7 +135,7 @@ class AiTZ(ABCBenchmark):
             screenshot=screenshot,
             screenshot_size=size,
             action=action,
-            boxes=row.build("ui_positions", lambda: _boxes(ui_boxes(row), frame, size)),
+            elements=row.build("ui_positions", lambda: _boxes(ui_boxes(row), frame, size)),
             extras=extras,
         )
 

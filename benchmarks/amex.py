@@ -3,15 +3,15 @@
 Unpack the archives (instruction_anno.zip, element_anno.zip, screenshot.z01 to .z08 and .zip, 94 GB) side by side (``7z x
 screenshot.zip`` joins the parts).
 
-Layout: ``instruction_anno/*.json``, one episode each; ``screenshot/<image>``; ``element_anno/<image's name>.json`` (without it
-a step has no boxes). ``root`` may also be the folder that holds them as ``AMEX``. An archive unpacked into a folder of its own
+Layout: ``instruction_anno/*.json``, one episode each; ``screenshot/<image>``; ``element_anno/<image's name>.json`` (a step may
+lack it). ``root`` may also be the folder that holds them as ``AMEX``. An archive unpacked into a folder of its own
 name (``instruction_anno/instruction_anno/``) is found as well.
 
 Labels: an episode has ``instruction`` and ``steps``; a step has ``action``: TAP at ``touch_coord``, SWIPE from there to
 ``lift_coord`` (here in the finger's direction), TYPE of ``type_text``, PRESS_BACK, PRESS_HOME, PRESS_ENTER, TASK_COMPLETE and
 TASK_IMPOSSIBLE. Coordinates are [x, y] pixels of ``device_dim``, [width, height], which is also the size of the screenshot. As
-in the authors' script, of two equal movements the vertical one is the swipe's, and no movement at all counts as up. Boxes are
-those of the ``clickable_elements``, [x1, y1, x2, y2] in the same pixels; scrollable areas are left out, for they hold every
+in the authors' script, of two equal movements the vertical one is the swipe's, and no movement at all counts as up. Elements
+are the ``clickable_elements``, [x1, y1, x2, y2] in the same pixels; scrollable areas are left out, for they hold every
 point.
 
 Splits: the release has none. The authors' data_utils/amex_to_qa.py tests on the instructions that begin with "Open", one of
@@ -107,7 +107,7 @@ class AMEX(ABCBenchmark):
             screenshot=f"{self._screenshots}/{image}",
             screenshot_size=size,
             action=action,
-            boxes=self._clickable(image, size),
+            elements=self._clickable(image, size),
             extras=extras,
         )
 

@@ -107,7 +107,7 @@ class CAGUI(ABCBenchmark):
             screenshot=screenshot_beside(self.root, ref.locator, row),
             screenshot_size=(row.whole("image_width"), row.whole("image_height")),
             action=action,
-            boxes=row.build(boxes, lambda: boxes_from_fractions(ui_boxes(row, boxes))),
+            elements=row.build(boxes, lambda: boxes_from_fractions(ui_boxes(row, boxes))),
             extras=extras,
         )
 

@@ -2,8 +2,8 @@
 
 Episodes come from :mod:`guieval.testing.phone`. They measure nothing that would matter for a paper, so there is no published
 count to expect. Every action is already one of the unified space: a step's reference is what the solver did, and its
-alternatives are the other actions that lead to exactly the same phone. Boxes are the target's first, then those of everything
-else that can be touched.
+alternatives are the other actions that lead to exactly the same phone. The target is the element that the solver
+touched; elements are everything else that can be touched.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ class Demo(DrawnBenchmark):
                     "screenshot_size": self.size,
                     "action": step.action,
                     "alternatives": step.alternatives,
-                    "boxes": step.boxes,
+                    "targets": step.targets,
+                    "elements": step.elements,
                     "groups": {"app": task.app},
                     "extras": {
                         "generator": f"phone-v{VERSION}",

@@ -4,7 +4,7 @@ Episodes come from :mod:`guieval.testing.icons.screens`. A goal names two to fou
 all, so the next icon to tap follows from the history alone. Goals of the splits ``train`` and ``test`` never name the same
 icons. There is no published count to expect.
 
-Every step is a click on an icon's middle, and the only box is that icon's square. The protocol tests whether the point is
+Every step is a click on an icon's middle, and the target is that icon's square. The protocol tests whether the point is
 inside the target's box; protocols with a tolerance of 0.14 of the screen would accept the icon beside it.
 """
 
@@ -66,7 +66,7 @@ class DemoIcons(DrawnBenchmark):
                     "low_level_instruction": goal_text([icon]),
                     "screenshot_size": SIZE,
                     "action": Click(point=place.centre),
-                    "boxes": Boxes([place.box]),
+                    "targets": Boxes([place.box]),
                     "groups": {"colour": icon.colour, "shape": icon.shape},
                     "extras": {"generator": f"icons-v{VERSION}", "seed": self.seed, "number": generated.number},
                 },

@@ -183,7 +183,7 @@ class GuiOdyssey(ABCBenchmark):
             low_level_instruction=low,
             screenshot=self._screenshot(row.text("screenshot")),
             action=action,
-            boxes=row.build("sam2_bbox", lambda: Boxes(row.boxes("sam2_bbox"))) if row.values.get("sam2_bbox") else Boxes(),
+            targets=row.build("sam2_bbox", lambda: Boxes(row.boxes("sam2_bbox"))) if row.values.get("sam2_bbox") else Boxes(),
             groups={**groups, "release": "v2" if second else "v1"},
             extras=extras,
         )

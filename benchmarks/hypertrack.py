@@ -216,7 +216,7 @@ class HyperTrack(ABCBenchmark):
             screenshot=screenshot,
             screenshot_size=size,
             action=self._action(fields, size, extras),
-            boxes=self._box(fields, size),
+            targets=self._box(fields, size),
             groups={name: shared.text(name) for name in ("device", "app") if shared and name in shared},
             extras=extras,
         )

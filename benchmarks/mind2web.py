@@ -158,7 +158,7 @@ class Mind2Web(ABCBenchmark):
             screenshot=image.path,
             screenshot_size=image.size,
             action=action,
-            boxes=row.build("bbox", lambda: Boxes([_corners(box, image.size) for box in image.boxes])),
+            targets=row.build("bbox", lambda: Boxes([_corners(box, image.size) for box in image.boxes])),
             groups={"domain": row.text("domain"), "target": "present" if image.boxes else "absent"},
             extras={**extras, "screen_size_from": image.size_from},
         )

@@ -23,7 +23,7 @@ Finish                 none                        STOP
 any other              all                         UNSUPPORTED, which the authors' scorer never accepts either
 =====================  ==========================  ====================================================================
 
-``boxes`` are those of clicks and long clicks; ``extras["accepted"]`` keeps the list as it stands. The group ``app`` is the
+``targets`` are those of clicks and long clicks; ``extras["accepted"]`` keeps the list as it stands. The group ``app`` is the
 folder above the task's.
 """
 
@@ -131,7 +131,7 @@ class MobiBench(ABCBenchmark):
             screenshot_size=size,
             action=accepted[0],
             alternatives=tuple(accepted[1:]),
-            boxes=pixel_boxes(boxes, size) if boxes else Boxes(),
+            targets=pixel_boxes(boxes, size) if boxes else Boxes(),
             groups={"app": folders[-1]} if folders else {},
             extras={"accepted": [dict(answer.values) for answer in answers]},
         )

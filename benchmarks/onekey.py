@@ -102,7 +102,7 @@ class OneKey(ABCBenchmark):
             screenshot_size=size,
             action=accepted[0],
             alternatives=tuple(accepted[1:]),
-            boxes=Boxes(boxes),
+            targets=Boxes(boxes),
             groups={"app": about.text("app")},
             extras=extras,
         )

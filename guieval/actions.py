@@ -88,6 +88,12 @@ class Boxes:
     def __getitem__(self, index: int) -> Box:
         return Box(*self.array[index].tolist())
 
+    def __add__(self, other: Boxes) -> Boxes:
+        """These boxes, and then the others."""
+        if len(self) and len(other):
+            return Boxes(np.concatenate([self.array, other.array]))
+        return self if len(self) else other
+
     def containing(self, point: Point) -> NDArray[np.bool_]:
         """Mask of the boxes that contain the point, border included (:data:`BORDER`)."""
         return contain(self.array.T + OUTWARD, *point)

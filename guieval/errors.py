@@ -120,6 +120,8 @@ class Problem(NamedTuple):
         return self.message if whole or self.kind in _WITHOUT_VALUE else f"{self.message} (got {self.value!r:.80})"
 
 
+BOXES_DIVIDED = "is two fields: targets (boxes where a right click may land) and elements (boxes of what else the screen holds)"
+"""The end of a sentence about the field ``boxes``, which meant either of the two in earlier versions."""
 _WITHOUT_VALUE = ("missing", "extra_forbidden", "json_invalid", "union_tag_not_found")
 _MESSAGES = {
     "missing": "is missing",
@@ -178,6 +180,8 @@ def first_problem(error: ValidationError, model: type[BaseModel] | None = None) 
         value = context.get("tag")
     if kind in ("literal_error", "union_tag_invalid") and isinstance(value, str):
         message += nearest(value, re.findall(r"'([^']+)'", message))
+    elif kind == "extra_forbidden" and path[-1] == "boxes" and "targets" in known:
+        message = BOXES_DIVIDED
     elif kind == "extra_forbidden" and known:
         message += f"{nearest(path[-1], known)}; known: {', '.join(known)}"
     if kind in get_args(core_schema.ErrorType):

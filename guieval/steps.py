@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypeAlias
 
 from pydantic import (
     BaseModel,
@@ -24,7 +24,7 @@ from pydantic import (
 )
 
 from guieval.actions import Action, Boxes
-from guieval.errors import DataError, first_problem
+from guieval.errors import BOXES_DIVIDED, DataError, first_problem
 
 Setting: TypeAlias = Literal["high", "low", "grounding"]
 Verdict: TypeAlias = Literal["right", "wrong", "unparseable", "unsupported", "infrastructure_failure"]
@@ -89,8 +89,8 @@ ReferenceTypes: TypeAlias = Mapping[EpisodeKey, Mapping[int, str]]
 class StepTaskModel(BaseModel):
     """One step to predict: the inputs of the agent, and the label it is compared with. Immutable.
 
-    Coordinates (``action``, ``alternatives``, ``boxes``) are unified, [0, 1000] per axis. ``boxes`` holds the
-    rectangles that the benchmark publishes for the step (candidate or layout boxes); the protocol defines their use.
+    Coordinates (``action``, ``alternatives``, ``targets``, ``elements``) are unified, [0, 1000] per axis. A box of
+    ``elements`` may be around the reference too, in data that lists a screen's elements and does not say which is the target.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -111,13 +111,20 @@ class StepTaskModel(BaseModel):
     )
     action: Action = Field(description="reference action")
     alternatives: tuple[Action, ...] = Field((), description="further actions that count as right, like the reference")
-    boxes: Boxes = Field(default_factory=Boxes)
+    targets: Boxes = Field(default_factory=Boxes, description="boxes where a right click may land")
+    elements: Boxes = Field(default_factory=Boxes, description="boxes of what else the screen holds")
     groups: dict[str, str] = Field(default_factory=dict, description="labels to report apart, e.g. platform, element")
     extras: dict[str, Any] = Field(
         default_factory=dict,
         description="other published data of the step, JSON only. Rules read text_patterns (regular expressions that "
         "accept a typed text), polygon (corners of the target in [0, 1000]) and direction_label (a scroll's published word)",
     )
+
+    def __new__(cls, **values: Any) -> Self:
+        """Refuse ``boxes`` by name; not a validator before all others, which would cost every record that is read."""
+        if "boxes" in values:
+            raise ValueError(f"boxes {BOXES_DIVIDED}")
+        return super().__new__(cls)
 
     @model_validator(mode="after")
     def _index_within_episode(self) -> StepTaskModel:
@@ -134,6 +141,11 @@ class StepTaskModel(BaseModel):
     def episode_key(self) -> EpisodeKey:
         """The key of the step's episode."""
         return EpisodeKey(self.benchmark, self.subset, self.episode_id)
+
+    @property
+    def boxes_of_screen(self) -> Boxes:
+        """The targets, and then the other elements."""
+        return self.targets + self.elements
 
 
 class Episode(BaseModel):

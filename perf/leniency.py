@@ -32,7 +32,7 @@ TOLERANCE = 4.0
 """Up to so many standard errors, and the table's rounding, two measurements are the same."""
 ROUNDING = 0.0005
 
-_SMALLEST_OR_NEAR = ClickRule(enlarge=1.2, boxes="smallest-containing", fallback=0.04)
+_SMALLEST_OR_NEAR = ClickRule(inside="target-element", enlarge=1.2, fallback=0.04)
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def read_targets(folder: Path) -> list[Target]:
                 # The loader knows which screens are larger; the table took the same pixels for places on a smaller one.
                 x, y = (side / assumed for side, assumed in zip(step.screenshot_size, SCREEN, strict=True))
                 point = step.action.point
-                targets.append(Target(Point(point.x * x, point.y * y), Boxes(step.boxes.array * [x, y, x, y])))
+                targets.append(Target(Point(point.x * x, point.y * y), Boxes(step.elements.array * [x, y, x, y])))
     return targets
 
 
@@ -114,7 +114,7 @@ def draw(targets: Sequence[Target], deviation: float | None, dice: np.random.Gen
 def accepted(rule: ClickRule, targets: Sequence[Target], clicks: Sequence[Point]) -> int:
     """How many of the clicks the rule takes for hits."""
     return sum(
-        rule.judge(target.boxes, target.point, click, screen=SCREEN).exact_match
+        rule.judge(Boxes(), target.boxes, target.point, click, screen=SCREEN).exact_match
         for target, click in zip(targets, clicks, strict=True)
     )
 

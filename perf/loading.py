@@ -133,7 +133,7 @@ class MadeUpRelease(Release):
             screenshot=f"screenshots/{episode_id}/{index}.png",
             screenshot_size=SIZE,
             action=action(rng, index),
-            boxes=Boxes(
+            elements=Boxes(
                 [
                     [x1 * 1000 / SIZE[0], y1 * 1000 / SIZE[1], x2 * 1000 / SIZE[0], y2 * 1000 / SIZE[1]]
                     for x1, y1, x2, y2 in boxes

@@ -95,7 +95,7 @@ def record(rng: random.Random, number: int, name: str) -> StepRecord:
         screenshot=f"{number // LENGTH}/{number % LENGTH}.png",
         screenshot_size=(1080, 2400),
         action=reference,
-        boxes=boxes,
+        elements=boxes,
     )
     answer = (
         reference

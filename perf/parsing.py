@@ -177,7 +177,7 @@ def print_watch(steps: int = 5000) -> None:
             corners = [(dice.uniform(0, 900), dice.uniform(0, 900)) for _ in range(100)]
             boxes = Boxes([[x, y, x + 60, y + 40] for x, y in corners])
             reference: Action = Click(point=Point(corners[0][0] + 30, corners[0][1] + 20))
-            task = step(reference, boxes=boxes, step_index=0)
+            task = step(reference, elements=boxes, step_index=0)
             text = model.render(task, reference)
             answered.append((task, read_response(model, judge, task, text if index % 5 else text.replace("(", "(99"))))
         best = min(_watched(model, answered) for _ in range(5))

@@ -43,7 +43,7 @@ def made_up(rng: random.Random, episode: int, step: int) -> StepTaskModel:
         screenshot=f"{episode:05}/{step}.png",
         screenshot_size=(1080, 2400),
         action=Click(point=target),
-        boxes=Boxes(boxes),
+        elements=Boxes(boxes),
         groups={"app": f"app {episode % 97}", "category": f"category {episode % 7}"},
     )
 

@@ -48,7 +48,7 @@ def step(index: int, rng: random.Random) -> StepTaskModel:
         screenshot=f"{index}/0.png",
         screenshot_size=_SIZE,
         action=Click(point=Point(500.0, 500.0)),
-        boxes=Boxes(boxes),
+        elements=Boxes(boxes),
     )
 
 

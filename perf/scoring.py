@@ -40,7 +40,7 @@ def step(action: Action, boxes: Boxes, dataset: str = "androidcontrol") -> StepT
         screenshot="s.png",
         screenshot_size=(1080, 2400),
         action=action,
-        boxes=boxes,
+        elements=boxes,
     )
 
 

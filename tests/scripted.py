@@ -130,7 +130,7 @@ def make_episode(name: str, actions: Sequence[Action]) -> Episode:
                 screenshot=f"{name}_{index}.png",
                 screenshot_size=(1080, 2400),
                 action=action,
-                boxes=Boxes([[action.point.x - 10, action.point.y - 10, action.point.x + 10, action.point.y + 10]])
+                targets=Boxes([[action.point.x - 10, action.point.y - 10, action.point.x + 10, action.point.y + 10]])
                 if isinstance(action, Click)
                 else Boxes(),
             )

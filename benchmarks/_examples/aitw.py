@@ -43,7 +43,9 @@ def episode_id(played: PhoneEpisode) -> str:
 
 
 def _row(played: PhoneEpisode, index: int, step: PhoneStep, subset: str) -> dict[str, Any]:
-    flat = [number / 1000 for box in step.boxes for number in (box.y1, box.x1, box.y2 - box.y1, box.x2 - box.x1)]
+    flat = [
+        number / 1000 for box in step.targets + step.elements for number in (box.y1, box.x1, box.y2 - box.y1, box.x2 - box.x1)
+    ]
     return {
         "ep_id": episode_id(played),
         "step": index,

@@ -46,7 +46,7 @@ def episode_id(played: PhoneEpisode) -> str:
 
 def _row(played: PhoneEpisode, index: int, step: PhoneStep, image: str, prepared: bool) -> dict[str, Any]:
     width, height = played.size
-    boxes = [_pixels(box, played.size) for box in step.boxes]
+    boxes = [_pixels(box, played.size) for box in step.targets + step.elements]
     row: dict[str, Any] = {
         "episode_id": episode_id(played),
         "episode_length": len(played),

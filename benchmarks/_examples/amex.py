@@ -68,7 +68,7 @@ def _elements(step: PhoneStep, image: str, size: Size) -> dict[str, Any]:
                 "xml_desc": [],
                 "functionality": "",
             }
-            for box in step.boxes
+            for box in step.targets + step.elements
         ],
         "scrollable_elements": [{"bbox": [area.x1, area.y1, area.x2, area.y2]}] if area else [],
     }

@@ -44,7 +44,7 @@ def write_cagui_grounding(folder: Path, *, episodes: int = 2, seed: int = 0) -> 
         for number, step in enumerate(shown):
             save(home / "images" / part / f"{number}.jpeg", _jpeg(step.phone))
             label = step.target.label if step.target else ""
-            pixels, shares = _corners(step.boxes[0])
+            pixels, shares = _corners(step.targets[0])
             row = {
                 "task": task,
                 "image": f"grounding_eval/dataset/images/{recorded}{number}.jpeg",
@@ -85,7 +85,7 @@ def _row(played: PhoneEpisode, name: str, index: int, step: PhoneStep) -> dict[s
         "image_path": f"domestic/{name}/{name}_{index}.jpeg",
         "image_width": width,
         "image_height": height,
-        "ui_positions": json.dumps([_share(box) for box in step.boxes]),
+        "ui_positions": json.dumps([_share(box) for box in step.targets + step.elements]),
         **labelled(step.action, *gesture(step.action)),
         "duration": step.action.duration if isinstance(step.action, LongPress | Wait) else _DURATIONS.get(step.action.type),
     }

@@ -61,7 +61,10 @@ def _step(played: PhoneEpisode, index: int, step: PhoneStep, frame: str) -> dict
         "screenshot": screenshot(played, index),
         "action": action(step.action),
         "alternatives": [action(other) for other in step.alternatives],
-        "boxes": [[x1 * across, y1 * down, x2 * across, y2 * down] for x1, y1, x2, y2 in step.boxes],
+        **{
+            name: [[x1 * across, y1 * down, x2 * across, y2 * down] for x1, y1, x2, y2 in boxes]
+            for name, boxes in (("targets", step.targets), ("elements", step.elements))
+        },
         "low_level_instruction": step.instruction,
         "groups": {"app": played.task.app},
         "extras": {"task": played.task.kind},

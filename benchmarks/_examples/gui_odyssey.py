@@ -124,5 +124,5 @@ def _whole(point: Point) -> list[int]:
 def _segment(step: PhoneStep) -> list[int]:
     if step.target is None or not isinstance(step.action, Click | LongPress):
         return []
-    box: Box = step.boxes[0]
+    box: Box = step.targets[0]
     return [math.floor(box.x1), math.floor(box.y1), math.ceil(box.x2), math.ceil(box.y2)]

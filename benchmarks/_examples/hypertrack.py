@@ -74,7 +74,7 @@ def _arguments(step: PhoneStep, size: tuple[int, int]) -> dict[str, Any]:
     match action:
         case Click():
             x, y = _pixels(action.point.x, action.point.y, size)
-            box = step.boxes[0]
+            box = step.targets[0]
             corners = [*_pixels(box.x1, box.y1, size), *_pixels(box.x2, box.y2, size)]
             return {"coordinate": [x, y], "bbox": corners}
         case Scroll():

@@ -11,25 +11,39 @@ from hashlib import sha256
 from typing import Any
 
 from guieval.data.benchmark import EpisodeRef
+from guieval.data.editions import Edition, LabelDigest, labels_of
 from guieval.errors import DataError
-from guieval.steps import Episode, EpisodeKey, Plan, ReferenceTypes, StepTaskModel
+from guieval.steps import Episode, EpisodeKey, Plan, ReferenceTypes, StepKey, StepTaskModel
 
 
 @dataclass(frozen=True)
 class Content:
-    """``sha256`` is over the chosen steps as JSON: instructions, labels, boxes, names and sizes of screenshots.
+    """``sha256`` is over the chosen steps as JSON: instructions, labels, targets and elements, names and sizes of screenshots.
 
-    It is ``None`` if an episode cannot be loaded; the run raises the error when it reaches that episode. Screenshots
-    themselves are not part of it: the journal holds their digests.
+    ``edition`` is of their labels. Both are ``None`` if an episode cannot be loaded; the run raises the error when it reaches
+    that episode. Screenshots themselves are not part of it: the journal holds their digests.
     """
 
     types: ReferenceTypes
     sha256: str | None
+    edition: Edition | None
 
 
-def read_content(refs: Sequence[EpisodeRef], plan: Plan, load: Callable[[EpisodeRef], Episode]) -> Content:
+def as_json(step: StepTaskModel) -> bytes:
+    """A step as its digest takes it."""
+    return step.model_dump_json().encode("utf-8", "replace")
+
+
+def read_content(
+    refs: Sequence[EpisodeRef],
+    plan: Plan,
+    load: Callable[[EpisodeRef], Episode],
+    written: Callable[[StepTaskModel], bytes] = as_json,
+) -> Content:
     """Read the planned steps of every episode. ``load`` raises :class:`DataError` for an episode that cannot be loaded."""
     types: dict[EpisodeKey, Mapping[int, str]] = {}
+    labels: dict[StepKey, LabelDigest] = {}
+    dataset = ""
     whole = sha256()
     complete = True
     by_key = {ref.key: ref for ref in refs}
@@ -40,11 +54,13 @@ def read_content(refs: Sequence[EpisodeRef], plan: Plan, load: Callable[[Episode
             if (episode.key, len(episode)) != (key, ref.length):
                 raise DataError(f"episode {key} is not what the index lists")
             types[key] = {index: episode.steps[index].action.type for index in counted}
+            dataset = episode.steps[0].dataset
+            labels |= labels_of(episode.steps[index] for index in counted)
             for index in counted:
-                whole.update(episode.steps[index].model_dump_json().encode("utf-8", "replace") + b"\n")
+                whole.update(written(episode.steps[index]) + b"\n")
         except (DataError, ValueError, RecursionError):  # ValueError, RecursionError: extras that are not JSON
             complete = False
-    return Content(types, whole.hexdigest() if complete else None)
+    return Content(types, whole.hexdigest(), Edition.of(dataset, labels)) if complete else Content(types, None, None)
 
 
 def changed_fields(recorded: StepTaskModel, now: StepTaskModel) -> list[str]:

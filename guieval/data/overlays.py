@@ -1,10 +1,10 @@
 """Overlays: further accepted actions for steps of a benchmark, in a separate file, so that the data is never edited.
 
-An overlay is JSONL; a line names a step and adds alternatives (unified actions), boxes, or regular expressions that a typed
-text may match instead::
+An overlay is JSONL; a line names a step and adds alternatives (unified actions), targets (boxes), or regular expressions that a
+typed text may match instead::
 
     {"episode_id": "17", "step_index": 2, "alternatives": [{"type": "PRESS", "button": "BACK"}], "note": "both close it"}
-    {"subset": "general", "episode_id": "4", "step_index": 0, "boxes": [[0, 0, 500, 80]], "text_patterns": ["tea( shop)?"]}
+    {"subset": "general", "episode_id": "4", "step_index": 0, "targets": [[0, 0, 500, 80]], "text_patterns": ["tea( shop)?"]}
 
 Coordinates are unified, [0, 1000] per axis. Several lines may add to one step.
 """
@@ -40,7 +40,7 @@ class Addition(BaseModel):
     episode_id: str = Field(min_length=1)
     step_index: int = Field(ge=0)
     alternatives: tuple[Action, ...] = ()
-    boxes: Boxes = Field(default_factory=Boxes)
+    targets: Boxes = Field(default_factory=Boxes)
     text_patterns: tuple[str, ...] = ()
     note: str = ""
 
@@ -53,8 +53,8 @@ class Addition(BaseModel):
 
     @model_validator(mode="after")
     def _adds_something(self) -> Addition:
-        if not (self.alternatives or len(self.boxes) or self.text_patterns):
-            raise ValueError("a line must add alternatives, boxes or text_patterns")
+        if not (self.alternatives or len(self.targets) or self.text_patterns):
+            raise ValueError("a line must add alternatives, targets or text_patterns")
         return self
 
 
@@ -85,12 +85,12 @@ class Overlay:
         for action in chain.from_iterable(addition.alternatives for addition in added):
             if action != task.action and action not in accepted:
                 accepted.append(action)
-        boxes = list(task.boxes)  # duplicates in the data itself are kept
-        new_boxes = dict.fromkeys(chain.from_iterable(addition.boxes for addition in added))
-        boxes += [box for box in new_boxes if box not in boxes]
+        targets = list(task.targets)  # duplicates in the data itself are kept
+        further = dict.fromkeys(chain.from_iterable(addition.targets for addition in added))
+        targets += [box for box in further if box not in targets]
         patterns = [*task.extras.get(TEXT_PATTERNS, ()), *chain.from_iterable(addition.text_patterns for addition in added)]
         extras = {**task.extras, TEXT_PATTERNS: list(dict.fromkeys(patterns))} if patterns else task.extras
-        return task.model_copy(update={"alternatives": tuple(accepted), "boxes": Boxes(boxes), "extras": extras})
+        return task.model_copy(update={"alternatives": tuple(accepted), "targets": Boxes(targets), "extras": extras})
 
     def check(self, subset: str, episode_id: str, length: int) -> None:
         """Raise :class:`DataError` for a line that names a step that the episode does not have."""

@@ -90,6 +90,7 @@ class SampleSet(BaseModel):
     only: dict[str, tuple[int, ...]] = Field({}, description="the only steps of these episodes that count")
     finish: bool = Field(False, description="a finish step at the end of every episode, added by the preparation, counts")
     unnamed: Unnamed | None = None
+    editions: dict[str, str] = Field({}, description="digests of its labels in the known editions of the data set")
     sha256: str | None = Field(None, description="of the sorted lines episode_id#step_index of the named steps")
 
     @model_validator(mode="after")

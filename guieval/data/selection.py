@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from guieval.data.benchmark import DEFAULT_SPLIT, ABCBenchmark, EpisodeRef
+from guieval.data.editions import Edition, LabelDigest, labels_of
 from guieval.data.files import read_text
 from guieval.data.sample_sets import Labels, SampleSet, StepLabel, fill, get_sample_set, sets_of, some
 from guieval.errors import DataError, UsageError, nearest
-from guieval.steps import EpisodeKey, Plan
+from guieval.steps import EpisodeKey, Plan, StepKey
 
 EVERY_SPLIT = "all"
 """The value of ``split`` for all splits."""
@@ -102,6 +103,19 @@ def select(benchmark: ABCBenchmark, choice: Choice, unusable: Mapping[EpisodeKey
     dataset = benchmark.dataset or benchmark.load(refs[0]).steps[0].dataset
     check_dataset(choice.sample_set, dataset, f"benchmark {benchmark.name!r}")
     return narrow(refs, choice, labels, where)
+
+
+def edition_of(benchmark: ABCBenchmark, selection: Selection, sample_set: SampleSet) -> Edition:
+    """The edition of a set's labels: the one whose digest the set holds, or what can be said of the single steps."""
+    labels: dict[StepKey, LabelDigest] = {}
+    dataset = sample_set.datasets[0]
+    for ref in selection.refs:
+        steps = benchmark.load(ref).steps
+        dataset = steps[0].dataset
+        labels |= labels_of(steps[index] for index in selection.plan[ref.key])
+    edition = Edition.of(dataset, labels)
+    held = tuple(name for name, digest in sample_set.editions.items() if digest == edition.digest)
+    return edition.model_copy(update={"names": held}) if held else edition
 
 
 def type_differences(benchmark: ABCBenchmark, selection: Selection, sample_set: SampleSet) -> list[str]:

@@ -1,4 +1,4 @@
-"""How a predicted point is compared with the label: which boxes count, their enlargement, and the accepted distance.
+"""How a predicted point is compared with the label: which targets or elements count, their enlargement, and the distance.
 
 Everything is compared in screen fractions (thousandths / 1000, each axis by its own side), in the order of operations the
 published scorers use, so that borders fall on the same side as theirs. Borders are inclusive unless a rule sets otherwise.
@@ -18,15 +18,8 @@ from numpy.typing import NDArray
 from guieval.actions import BORDER, OUTWARD, Boxes, Point, contain
 from guieval.evaluation.judgement import Judgement
 
-BoxChoice: TypeAlias = Literal[
-    "any",
-    "containing-reference",
-    "containing-before-enlarging",
-    "smallest-containing",
-    "nearest",
-    "nearest-to-prediction",
-    "none",
-]
+Inside: TypeAlias = Literal["targets", "target-element", "elements", "nothing"]
+Which: TypeAlias = Literal["any", "around-reference", "nearest", "nearest-to-prediction"]
 Measure: TypeAlias = Literal["fraction", "canvas", "pixels", "longest-side", "diagonal"]
 ClickReference: TypeAlias = Literal["label", "origin"]
 Polygon: TypeAlias = tuple[tuple[float, float], ...]
@@ -43,21 +36,30 @@ _FEW = 8
 _ZERO, _HALF, _ONE, _THOUSAND = (np.array(number) for number in (0.0, 0.5, 1.0, 1000.0))
 """As arrays, because numpy computes faster with these than with Python's numbers."""
 _ORIGIN = Point(0.0, 0.0)
+_NONE = Boxes()
+_TARGET_ELEMENT = "one of the step's targets or, if none contains it, the smallest of the elements"
+_EARLIER_WORDS = (
+    (_TARGET_ELEMENT, "the smallest of the boxes"),
+    ("targets and elements", "boxes"),
+    ("targets or elements", "boxes"),
+    ("targets", "boxes"),
+)
 
 
 @dataclass(frozen=True)
 class ClickRule:
     """Whether a point hits its target: inside an accepted box, or close enough to the reference point.
 
-    Boxes. ``enlarge`` scales each box about its centre. With ``clip`` the upper left corner is then cut at 0 without moving
-    the size, and width and height are cut at 1 screen, so a box cut at the left or top reaches further right or down
-    (AgentCPM-GUI and GUIEvalKit); without it nothing is cut (UI-S1). ``boxes`` selects the enlarged boxes that count: any,
-    those that contain the reference point, the ``nearest`` ones by distance of their centre to the reference point or to the
-    prediction (the earlier box first at equal distance), or none; or, chosen before enlarging and border included, those
-    that contain the reference point, or the smallest of them by area (the earlier first). ``strict`` leaves a box's own
-    border out. ``far_edge`` is taken off the right and lower edge before anything, in pixels of the screenshot
-    (VLMEvalKit). With ``polygon`` a step that has one (:func:`guieval.evaluation.rules.polygon_of`) is judged by it, border
-    included, and its boxes do not count. With ``first_corners`` the box from (x1, y1) to (x1 + x2, y1 + y2)
+    Boxes. ``inside`` says which of a step's boxes may count: its ``targets``; its ``elements``, that is all boxes of the
+    screen, its targets first; ``target-element``, its targets and, if none is around the reference point, the smallest element
+    by area that is (the earlier first, border included); or ``nothing``. ``which`` selects among these, once they are
+    enlarged: any, those that contain the reference point, or the ``nearest`` ones by distance of their centre to the reference
+    point or to the prediction (the earlier box first at equal distance). ``enlarge`` scales each box about its centre. With
+    ``clip`` the upper left corner is then cut at 0 without moving the size, and width and height are cut at 1 screen, so a box
+    cut at the left or top reaches further right or down (AgentCPM-GUI and GUIEvalKit); without it nothing is cut (UI-S1).
+    ``strict`` leaves a box's own border out. ``far_edge`` is taken off the right and lower edge before anything, in pixels of
+    the screenshot (VLMEvalKit). With ``polygon`` a step that has one (:func:`guieval.evaluation.rules.polygon_of`) is judged by
+    it, border included, and its boxes do not count. With ``first_corners`` the box from (x1, y1) to (x1 + x2, y1 + y2)
     stands for a polygon whose first two corners are (x1, y1) and (x2, y2) (MAI-UI).
 
     Distance. ``fallback`` is the distance to the reference point that is accepted regardless of the boxes; ``None`` accepts
@@ -71,12 +73,13 @@ class ClickRule:
     with the upper left corner of the screen in place of the labelled point (CoAT's scorer at 9ab1a9f). With ``by_node`` the
     predicted point stands for the smallest box it lies in (itself where it lies in none), enlarged likewise: it hits when
     that holds the reference point, or when its intersection over union with an enlarged box that holds the reference point is
-    above 0.5; ``boxes`` does not matter then (CoAT).
+    above 0.5; ``which`` does not matter then (CoAT).
     """
 
+    inside: Inside
+    which: Which = "any"
     enlarge: float = 1.0
     clip: bool = False
-    boxes: BoxChoice = "any"
     nearest: int = 5
     fallback: float | None = None
     strict: bool = False
@@ -92,7 +95,7 @@ class ClickRule:
     by_node: bool = False
 
     def accepted(
-        self, boxes: Boxes, reference: Point, *, predicted: Point | None = None, screen: Size | None = None
+        self, targets: Boxes, elements: Boxes, reference: Point, *, predicted: Point | None = None, screen: Size | None = None
     ) -> NDArray[np.float64]:
         """The boxes a point may be in: columns of a (4, k) array x1, y1, x2, y2, in screen fractions, their borders within.
 
@@ -102,23 +105,28 @@ class ClickRule:
         if self.reference == "origin":
             reference = _ORIGIN
         x, y = reference.x / 1000.0, reference.y / 1000.0
-        corners = self._corners(boxes, screen)
-        if self.boxes == "none":
-            return corners[:, :0]
-        if self.boxes == "containing-before-enlarging":
-            corners = corners.compress(contain(corners + _OUTWARD, x, y), axis=1)
-        elif self.boxes == "smallest-containing":
-            smallest = _smallest(corners, x, y)
-            corners = corners[:, :0] if smallest is None else corners[:, smallest : smallest + 1]
+        corners = self._corners(self.boxes_of(targets, elements, reference), screen)
         size = self._enlarge(corners)
-        if self.boxes == "nearest":
+        if self.which == "nearest":
             corners = self._nearest(corners, size, x, y)
-        elif self.boxes == "nearest-to-prediction" and predicted is not None:
+        elif self.which == "nearest-to-prediction" and predicted is not None:
             corners = self._nearest(corners, size, predicted.x / 1000.0, predicted.y / 1000.0)
         corners += _INWARD if self.strict else _OUTWARD
-        if self.boxes == "containing-reference":
+        if self.which == "around-reference":
             corners = corners.compress(contain(corners, x, y), axis=1)
         return corners
+
+    def boxes_of(self, targets: Boxes, elements: Boxes, reference: Point) -> Boxes:
+        """The boxes of a step that may count (``inside``), as they are."""
+        match self.inside:
+            case "targets":
+                return targets
+            case "target-element":
+                return target_boxes(targets, elements, reference)
+            case "elements":
+                return targets + elements
+            case "nothing":
+                return _NONE
 
     def _corners(self, boxes: Boxes, screen: Size | None) -> NDArray[np.float64]:
         """(4, k) the boxes as they are, in screen fractions."""
@@ -186,7 +194,8 @@ class ClickRule:
 
     def judge(
         self,
-        boxes: Boxes,
+        targets: Boxes,
+        elements: Boxes,
         reference: Point,
         predicted: Point,
         polygon: Polygon | None = None,
@@ -194,8 +203,8 @@ class ClickRule:
     ) -> Judgement:
         """Compare two points; ``distance`` is in thousandths of the screen, between the points as they were given.
 
-        A ``polygon`` stands in place of the boxes. ``screen`` is the screenshot's width and height in pixels. Raises
-        ``ValueError`` where the rule counts in pixels and it is not given.
+        ``targets`` and ``elements`` are the step's. A ``polygon`` replaces them. ``screen`` is the screenshot's width and
+        height in pixels. Raises ``ValueError`` where the rule counts in pixels and it is not given.
         """
         dx, dy = predicted.x - reference.x, predicted.y - reference.y
         distance = math.sqrt(dx * dx + dy * dy)
@@ -220,22 +229,33 @@ class ClickRule:
                 return Judgement(True, True, distance, None, "inside the target polygon")
             where = "outside the target polygon"
         elif self.by_node:
-            if self._node_hits(boxes, reference, predicted, screen):
-                return Judgement(True, True, distance, None, "the element pointed at is the target")
-            where = "the element pointed at is not the target"
-        elif not len(boxes):
-            where = "the step has no target box"
+            if self._node_hits(self.boxes_of(targets, elements, reference), reference, predicted, screen):
+                return Judgement(True, True, distance, None, "the element pointed at is around the reference, or nearly so")
+            where = "the element pointed at is not around the reference"
+        elif self.inside == "nothing":
+            where = "boxes do not count"
         else:
-            accepted = self.accepted(boxes, reference, predicted=predicted, screen=screen)
+            accepted = self.accepted(targets, elements, reference, predicted=predicted, screen=screen)
             if _any_contains(accepted, x, y):
-                return Judgement(True, True, distance, None, "inside a target box")
-            if accepted.shape[1]:
-                where = "outside every target box"
-            else:
-                where = "boxes do not count" if self.boxes == "none" else "no box contains the target"
+                at = reference.x / 1000.0, reference.y / 1000.0
+                if self.inside == "targets" or targets.containing(predicted).any():
+                    return Judgement(True, True, distance, None, "inside a target box")
+                around = contain(accepted.compress(contain(accepted, x, y), axis=1), *at).any()
+                which = "around" if around else "that is not around"
+                return Judgement(True, True, distance, None, f"inside a box of the screen {which} the reference")
+            where = self._outside(targets, elements, any_counts=bool(accepted.shape[1]))
         if self.fallback is not None:
             where = f"{self._distances(distance, measured)}; {where}"
         return Judgement(True, False, distance, None, where)
+
+    def _outside(self, targets: Boxes, elements: Boxes, *, any_counts: bool) -> str:
+        """Why a point is in no box that counts."""
+        targets_only = self.inside == "targets"
+        if any_counts:
+            return "outside every target box" if targets_only else "outside every box of the screen that counts"
+        if len(targets if targets_only else targets + elements):
+            return f"no {'target box' if targets_only else 'box of the screen'} is around the reference"
+        return "the step has no target box" if targets_only else "the step has neither targets nor elements"
 
     def _node_hits(self, boxes: Boxes, reference: Point, predicted: Point, screen: Size | None) -> bool:
         """Whether the element pointed at, enlarged, holds the reference or is nearly a box that does."""
@@ -256,32 +276,34 @@ class ClickRule:
         assert self.fallback is not None
         allowed = "less than " if self.fallback_strict else ""
         if self.measure == "fraction":
-            return f"{distance:.4g} thousandths from the target; {allowed}{1000 * self.fallback:g} allowed"
+            return f"{distance:.4g} thousandths from the reference; {allowed}{1000 * self.fallback:g} allowed"
         if self.measure in ("longest-side", "diagonal"):
             allowed += f"{self.fallback:g} of the {'longer side' if self.measure == 'longest-side' else 'diagonal'}"
         else:
             allowed += f"{self.fallback:.6g} px"
-        return f"{measured:.4g} px from the target; {allowed} allowed"
+        return f"{measured:.4g} px from the reference; {allowed} allowed"
 
     def describe(self) -> str:
         """The rule in words."""
         to = "the reference point" if self.reference == "label" else "the upper left corner of the screen"
-        which = {
-            "any": "any of the step's boxes",
-            "containing-reference": f"one of the boxes that contain {to}",
-            "containing-before-enlarging": f"one of the boxes that contain {to} before they are enlarged",
-            "smallest-containing": f"the smallest of the boxes that contain {to} before they are enlarged",
-            "nearest": f"one of the {self.nearest} boxes whose centre is nearest to {to}",
-            "nearest-to-prediction": f"one of the {self.nearest} boxes whose centre is nearest to the predicted point",
-            "none": "",
-        }[self.boxes]
+        boxes = "targets" if self.inside == "targets" else "targets and elements"
         if self.by_node:
             words = (
-                f"the smallest of the step's boxes that holds the point holds {to}, or overlaps one that does with "
+                f"the smallest of the step's {boxes} that holds the point holds {to}, or overlaps one that does with "
                 "intersection over union above 0.5"
             )
+        elif self.inside == "nothing":
+            words = "boxes do not count"
+        elif self.inside == "target-element":
+            words = f"inside {_TARGET_ELEMENT} that contain {to} before they are enlarged"
         else:
-            words = f"inside {which}" if which else "boxes do not count"
+            which = {
+                "any": f"any of the step's {boxes}",
+                "around-reference": f"one of the {boxes} that contain {to}",
+                "nearest": f"one of the {self.nearest} {boxes} whose centre is nearest to {to}",
+                "nearest-to-prediction": f"one of the {self.nearest} {boxes} whose centre is nearest to the predicted point",
+            }[self.which]
+            words = f"inside {which}"
         if self.far_edge:
             words += f", right and lower edge drawn in by {self.far_edge:g} px"
         if self.enlarge != 1.0:
@@ -334,6 +356,21 @@ def in_polygon(polygon: Polygon, x: float, y: float) -> bool:
 def smallest_box(boxes: Boxes, point: Point) -> int | None:
     """Which box is the smallest by area of those that hold the point, border included; the first of equals."""
     return _smallest(boxes.array.T, point.x, point.y, OUTWARD) if len(boxes) else None
+
+
+def target_boxes(targets: Boxes, elements: Boxes, point: Point) -> Boxes:
+    """The targets of a step and, if none of them is around ``point``, the smallest of its elements that is."""
+    if targets.containing(point).any():
+        return targets
+    smallest = smallest_box(elements, point)
+    return targets if smallest is None else targets + Boxes(elements.array[smallest : smallest + 1])
+
+
+def in_earlier_words(text: str) -> str:
+    """Rules as earlier versions described them, when a step's targets and elements were one list of boxes."""
+    for now, before in _EARLIER_WORDS:
+        text = text.replace(now, before)
+    return text
 
 
 def _on_edge(x: float, y: float, x1: float, y1: float, x2: float, y2: float) -> bool:

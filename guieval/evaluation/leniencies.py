@@ -262,14 +262,15 @@ class DeviceActions(_Listed):
         return None
 
     def _at(self, rules: StepRules, task: StepTaskModel, name: str, reference: Point, predicted: Point) -> Judgement:
-        return rules.click.judge(Boxes(task.extras.get(name, ())), reference, predicted, screen=task.screenshot_size)
+        targets = Boxes(task.extras.get(name, ()))
+        return rules.click.judge(targets, Boxes(), reference, predicted, screen=task.screenshot_size)
 
 
 @dataclass(frozen=True)
 class NodeText(_Listed):
     """Clicking an element may stand for opening the app, or going back, that its text names, and the reverse.
 
-    The element is the smallest of the step's boxes that holds the clicked point; its text is the one at the same place in
+    The element is the smallest of the step's that holds the clicked point; its text is the one at the same place in
     ``task.extras["box_texts"]``. UGround, offline_evaluation/AndroidControl/eval.py; where a click is labelled and an app is
     opened, that code asks the label for an app name it does not have, so any text does; here the opened app's name is asked
     for, as it is meant.
@@ -299,7 +300,7 @@ class NodeText(_Listed):
 
 def _text_at(task: StepTaskModel, point: Point) -> str:
     texts = task.extras.get("box_texts")
-    index = smallest_box(task.boxes, point)
+    index = smallest_box(task.elements, point)
     if index is None or not isinstance(texts, list | tuple) or index >= len(texts):
         return ""
     return texts[index] if isinstance(texts[index], str) else ""

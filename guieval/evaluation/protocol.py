@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import Literal, TypeAlias
 
 from guieval.actions import ActionType
+from guieval.evaluation.click_rule import in_earlier_words
 from guieval.evaluation.rules import StepRules
 
 Measure: TypeAlias = Literal["type", "exact", "exact-given-type", "exact-given-place", "graded", "progress", "success", "score"]
@@ -190,7 +191,12 @@ class Protocol:
     @property
     def fingerprint(self) -> str:
         """Sixteen hexadecimal digits that are equal for equal judgements."""
-        return sha256(json.dumps(self.judgement()).encode()).hexdigest()[:16]
+        return _digest(self.judgement())
+
+    @property
+    def earlier_fingerprint(self) -> str:
+        """The fingerprint of the same judgement as versions wrote it for which targets and elements were one list of boxes."""
+        return _digest(in_earlier_words(self.judgement()))
 
     def describe(self) -> str:
         """Everything the protocol fixes, in words."""
@@ -204,6 +210,10 @@ class Protocol:
         lines += [f"failures: {self.failure.describe()}", "figures:", *(f"  {figure.describe()}" for figure in self.figures)]
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join(lines)
+
+
+def _digest(text: str) -> str:
+    return sha256(json.dumps(text).encode()).hexdigest()[:16]
 
 
 def _indented(text: str) -> list[str]:

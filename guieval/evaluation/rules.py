@@ -18,7 +18,6 @@ from guieval.actions import (
     DIRECTIONS,
     Action,
     AnyType,
-    Boxes,
     Click,
     Direction,
     LongPress,
@@ -30,7 +29,7 @@ from guieval.actions import (
     Type,
     Unsupported,
 )
-from guieval.evaluation.click_rule import ClickRule, Polygon, Size
+from guieval.evaluation.click_rule import ClickRule, Polygon
 from guieval.evaluation.judgement import Judgement, short
 from guieval.evaluation.text_rule import TextRule
 from guieval.steps import StepTaskModel
@@ -97,20 +96,21 @@ class ScrollRule:
 class OpenRule:
     """Whether an app was opened: by its name, compared by ``text`` (``None``: by the step rules' text rule).
 
-    With ``icon``, a click on a step that has boxes (the app's icons) also opens it when it hits by that rule, whose
-    reference point is then the centre of the first box; such a click matches in type even where it misses.
+    With ``icon``, a click on a step that has targets or elements (the app's icons) also opens it when it hits by that rule,
+    whose reference point is then the centre of the first of them; such a click matches in type even where it misses.
     """
 
     icon: ClickRule | None = None
     text: TextRule | None = None
 
-    def icon_point(self, boxes: Boxes) -> Point:
-        """Where the icon is: the centre of the first box, in thousandths. There must be a box."""
-        return boxes[0].centre
+    def icon_point(self, task: StepTaskModel) -> Point | None:
+        """Where the icon is: the centre of the first target or element, in thousandths; ``None`` if a click opens nothing."""
+        boxes = task.targets if len(task.targets) else task.elements
+        return boxes[0].centre if self.icon is not None and len(boxes) else None
 
-    def judge_icon(self, rule: ClickRule, boxes: Boxes, predicted: Point, screen: Size | None = None) -> Judgement:
+    def judge_icon(self, rule: ClickRule, task: StepTaskModel, icon: Point, predicted: Point) -> Judgement:
         """Judge a click in place of opening the app; there is no distance, because an app has no reference point."""
-        judged = rule.judge(boxes, self.icon_point(boxes), predicted, screen=screen)
+        judged = rule.judge(task.targets, task.elements, icon, predicted, screen=task.screenshot_size)
         return judged._replace(distance=None, reason=f"a click on the app's icon may open it: {judged.reason}")
 
     def describe(self) -> str:
@@ -118,7 +118,7 @@ class OpenRule:
         words = "the app's name by the text rule" if self.text is None else f"the app's name: {self.text.describe()}"
         if self.icon is not None:
             words += (
-                "; where the step has boxes also a click, which is then of the right type, "
+                "; where the step has targets or elements also a click, which is then of the right type, "
                 f"{self.icon.describe()}, which is here the centre of the first box"
             )
         return words
@@ -180,8 +180,10 @@ class StepRules:
                 if lenient is not None:
                     return lenient
         if given.type != expected.type:
-            if isinstance(expected, Open) and isinstance(given, Click) and self.open.icon is not None and len(task.boxes):
-                return self.open.judge_icon(self.open.icon, task.boxes, given.point, task.screenshot_size)
+            if isinstance(expected, Open) and isinstance(given, Click) and self.open.icon is not None:
+                icon = self.open.icon_point(task)
+                if icon is not None:
+                    return self.open.judge_icon(self.open.icon, task, icon, given.point)
             return Judgement(False, False, None, None, f"{given.type}, reference {expected.type}")
         if isinstance(expected, Click | LongPress):
             assert isinstance(given, Click | LongPress)
@@ -211,7 +213,7 @@ class StepRules:
     def judge_point(self, task: StepTaskModel, reference: Point, predicted: Point) -> Judgement:
         """Compare two points by the click rule."""
         polygon = polygon_of(task) if self.click.polygon else None
-        return self.click.judge(task.boxes, reference, predicted, polygon, task.screenshot_size)
+        return self.click.judge(task.targets, task.elements, reference, predicted, polygon, task.screenshot_size)
 
     @property
     def app_text(self) -> TextRule:

@@ -22,6 +22,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
+from guieval.data.earlier_boxes import divided
 from guieval.errors import JournalError, first_problem
 from guieval.steps import StepKey, StepRecord
 
@@ -66,8 +67,8 @@ def read_name(line: bytes) -> tuple[StepKey, bool]:
 
 
 def json_line(line: bytes) -> bytes:
-    """Any line as JSON without checksum; :class:`ValueError` for a damaged line that is packed or has a checksum."""
-    return _unpacked(line) if line.startswith(_MARK) else _unsealed(line)
+    """Any line as JSON without checksum, its boxes divided; :class:`ValueError` for a damaged line of today's forms."""
+    return divided(_unpacked(line) if line.startswith(_MARK) else _unsealed(line))
 
 
 def _json(record: StepRecord) -> bytes:

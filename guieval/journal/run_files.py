@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, RootModel, ValidationError
 
 from guieval.actions import ActionSpace, ActionType, Button, StopStatus
+from guieval.data.editions import Edition
 from guieval.data.files import read_bytes
 from guieval.errors import UsageError, first_problem
 from guieval.history import HistorySource
@@ -63,12 +64,19 @@ class RecordedModel(Section):
 
 
 class RecordedBenchmark(Section):
-    """The benchmark, with fingerprints of the planned steps and of their data; online the environment's version."""
+    """The benchmark, with fingerprints of the planned steps and of their data, and the edition of their labels; online the
+    environment's version."""
 
     name: str
     fingerprint: str | None = None
     content: str | None = None
+    edition: Edition | None = None
     environment: str | None = None
+
+    @property
+    def edition_line(self) -> str:
+        """The edition in words, next to a number of the run; "" if it is not known, or of a data set with a single one."""
+        return "" if self.edition is None else self.edition.line
 
 
 class RecordedSelection(Section):

@@ -50,7 +50,7 @@ ErrorKind: TypeAlias = Literal[
 ]
 ERROR_KINDS: tuple[ErrorKind, ...] = get_args(ErrorKind)
 """The kinds that :func:`error_kinds` indexes. ``type``: an action of another type. The next ones have the right type:
-``other element``, ``near miss`` and ``far`` are points that miss their target: inside another of the step's boxes, however
+``other element``, ``near miss`` and ``far`` are points that miss their target: inside another box of the screen, however
 close (:attr:`guieval.metrics.columns.RunColumns.elsewhere`), or otherwise close to it (:func:`near_limit`) or not; ``target``
 is a point without a distance (e.g. a click next to the icon of an app to open); ``text``: typed; ``app``: opened; ``other``:
 anything else a protocol compares, e.g. the status of a stop. ``infrastructure``: a request without an answer."""

@@ -80,13 +80,15 @@ class RunColumns:
     prediction lies in the action spaces of both model and benchmark (GUIEvalKit paper 3.3.1; it does not depend on the label).
     ``samples``: int16, answered samples of the step; ``drawn``: int16, with those never answered, ``None`` where that is the
     same. ``groups``: for each key of the steps' labels, n values ("" where a step has none). ``elsewhere``: bool, the
-    predicted point lies in one of the step's boxes (border included, as published, not enlarged) that does not hold the
+    predicted point lies in one of the screen's boxes (border included, as published, not enlarged) that does not hold the
     reference point; ``None`` where that is unknown. ``prompt_tokens``, ``completion_tokens``: int64, of all samples of the step
-    as the server reported them, -1 where it reported none; ``None`` for answers without requests. ``key_of`` names a row.
+    as the server reported them, -1 where it reported none; ``None`` for answers without requests. ``label_digests``: (n, 4)
+    uint64, each step's :class:`guieval.data.editions.LabelDigest`, zeros where the step is unknown. ``key_of`` names a row.
 
     ``title`` is the run's name in reports; protocols choose their rules by ``dataset``; ``mode`` and ``stop`` are the run's.
-    ``selection`` describes the steps, ``left_out`` is the number of rows of a predictions file with its own steps that are
-    missing here because their answer cannot be read.
+    ``selection`` describes the steps; ``edition`` is that of their labels as JSON values (``None``: not known), and
+    ``edition_line`` the same in words for a data set of which several exist. ``left_out`` is the number of rows of a
+    predictions file with its own steps that are missing here because their answer cannot be read.
     """
 
     title: str = ""
@@ -96,6 +98,8 @@ class RunColumns:
     mode: str
     stop: str
     selection: str = ""
+    edition: Mapping[str, Any] | None = None
+    edition_line: str = ""
     episodes: tuple[EpisodeKey, ...]
     episode: NDArray[np.int32]
     step_index: NDArray[np.int32]
@@ -110,6 +114,7 @@ class RunColumns:
     drawn: NDArray[np.int16] | None = None
     prompt_tokens: NDArray[np.int64] | None = None
     completion_tokens: NDArray[np.int64] | None = None
+    label_digests: NDArray[np.uint64] | None = None
     left_out: int = 0
 
     def __len__(self) -> int:

@@ -196,15 +196,16 @@ def mcnemar(gained: int, lost: int) -> float:
 
 
 def targets_of(task: StepTaskModel) -> tuple[Region, ...]:
-    """Where a click is right: per accepted click the smallest box around it, else its near surroundings."""
+    """Where a click is right: per accepted click the smallest target or element around it, else its near surroundings."""
     return tuple(_target(action.point, task) for action in (task.action, *task.alternatives) if isinstance(action, Click))
 
 
 def _target(point: Point, task: StepTaskModel) -> Region:
     x, y = point
-    smallest = smallest_box(task.boxes, point)
+    boxes = task.targets if task.targets.containing(point).any() else task.elements
+    smallest = smallest_box(boxes, point)
     if smallest is not None:
-        left, top, right, bottom = task.boxes[smallest]
+        left, top, right, bottom = boxes[smallest]
         if (right - left) * (bottom - top) <= WIDE:
             return left, top, right, bottom
     return x - NEAR, y - NEAR, x + NEAR, y + NEAR

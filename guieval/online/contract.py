@@ -63,14 +63,15 @@ class Score(BaseModel):
 
 
 class ExpertStep(NamedTuple):
-    """A step of a demonstration: the action, other actions that are as right, and boxes in [0, 1000], the target's first.
+    """A step of a demonstration: the action, others that are as right, and boxes of targets and other elements in [0, 1000].
 
     An action that the unified space lacks is :class:`guieval.actions.Unsupported` with what it does on a device.
     """
 
     action: Action
-    boxes: Boxes = Boxes()
+    targets: Boxes = Boxes()
     alternatives: tuple[Action, ...] = ()
+    elements: Boxes = Boxes()
 
 
 class ABCDevice(ABC):

@@ -120,7 +120,8 @@ def _episode(environment: ABCEnvironment, task: EnvironmentTask, name: str, seen
                 screenshot_size=observation.size,
                 action=step.action,
                 alternatives=step.alternatives,
-                boxes=step.boxes,
+                targets=step.targets,
+                elements=step.elements,
                 groups=dict(task.groups) or {"task": task.id},
             )
             for index, (observation, step) in enumerate(seen)

@@ -109,7 +109,7 @@ class _PhoneDevice(ABCDevice):
         step = played.steps[self._steps] if self._steps < len(played) else None
         if step is None or step.phone != phone:
             return None
-        return ExpertStep(step.action, step.boxes, step.alternatives)
+        return ExpertStep(step.action, step.targets, step.alternatives, step.elements)
 
     async def close(self) -> None:
         self._played = self._phone = None

@@ -16,16 +16,22 @@ from guieval.reports.tables.table import Row, Table, bracketed, columns, per_cen
 
 
 def board_of_campaign(
-    directories: Sequence[Path], protocols: Sequence[str], references: Sequence[str], figures: str | None
+    directories: Sequence[Path],
+    protocols: Sequence[str],
+    references: Sequence[str],
+    figures: str | None,
+    *,
+    anyway: bool = False,
 ) -> Board | None:
-    """The leaderboard of the runs that have answers; ``None`` if none has."""
+    """The leaderboard of the runs that have answers, also with unlike labels if ``anyway``; ``None`` if none has."""
     begun = [directory for directory in directories if has_records(directory)]
     if not begun:
         return None
-    return arranged(leaderboard(begun, list(protocols) or None, [get_results(name) for name in references]), figures)
+    published = [get_results(name) for name in references]
+    return arranged(leaderboard(begun, list(protocols) or None, published, anyway=anyway), figures)
 
 
-def comparison_table(pairs: Sequence[tuple[str, Path, Path]]) -> Table | None:
+def comparison_table(pairs: Sequence[tuple[str, Path, Path]], *, anyway: bool = False) -> Table | None:
     """The difference in exact match of each pair of runs, second minus first, with a name; ``None`` without pairs.
 
     The p-values are the paired bootstrap's, with Holm's correction over all pairs.
@@ -36,10 +42,11 @@ def comparison_table(pairs: Sequence[tuple[str, Path, Path]]) -> Table | None:
         if not all(map(has_records, pair)) or any(read_manifest(each).mode.name == ONLINE for each in pair):
             continue
         try:
-            compared = compare_runs(pair[0], pair[1])
+            compared = compare_runs(pair[0], pair[1], anyway=anyway)
         except UsageError as error:
             notes.append(f"{name}: not compared: {error}")
             continue
+        notes += [f"{name}: unlike runs, compared anyway: {reason}" for reason in compared.unlike]
         exact = [each for each in compared.figures if each.figure.measure == "exact"] or list(compared.figures)
         found.append((name, pair, exact[0]))
     if not found and not notes:

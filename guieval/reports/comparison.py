@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from guieval.actions import Action
 from guieval.data.doctor.counts import counted
+from guieval.data.editions import PARTS, some_steps
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator, get_protocol
 from guieval.evaluation.protocol import EXACT_MATCH, FailurePolicy, Figure
@@ -101,9 +102,9 @@ class Flip:
 def compare_runs(first: Path, second: Path, protocols: Sequence[str] | None = None, *, anyway: bool = False) -> Comparison:
     """Compare two run directories under ``protocols`` (default: the one both were run with; ``all``: all of their data set).
 
-    Raises :class:`UsageError` naming every reason why the runs are unlike: benchmark, steps, data set, overlay, protocol (where
-    none is given), a mode that stops and one that does not. With ``anyway`` they are compared on the steps they share, and the
-    reasons are in ``unlike``; without shared steps there is nothing to compare.
+    Raises :class:`UsageError` naming every reason why the runs are unlike: benchmark, steps, data set, labels, overlay,
+    protocol (where none is given), a mode that stops and one that does not. With ``anyway`` they are compared on the steps
+    they share, and the reasons are in ``unlike``; without shared steps there is nothing to compare.
     """
     manifests = [read_manifest(each) for each in (first, second)]
     unlike = [*_unlike_manifests(*manifests, protocol_given=bool(protocols)), *_unlike_plans(first, second)]
@@ -119,7 +120,7 @@ def compare_runs(first: Path, second: Path, protocols: Sequence[str] | None = No
     for letter, judged, run, directory in zip("AB", answers, (one, other), (first, second), strict=True):
         lines = [*judged.notes, incomplete(run, judged.answered.protocol, directory), *cut_short(judged, names)]
         notes += [f"{letter}: {note}" for note in lines if note is not None]
-    unlike += _unlike_labels(one, other)
+    unlike += unlike_labels(one, other)
     if unlike and not anyway:
         raise UsageError(_refusal(first, second, unlike))
     lost = unanswered(one, answers[0].answered.protocol) | unanswered(other, answers[1].answered.protocol)
@@ -201,14 +202,25 @@ def _unlike_plans(first: Path, second: Path) -> Iterator[str]:
         yield f"the steps differ ({' and '.join(parts)}, {len(one & other):,} in both)"
 
 
-def _unlike_labels(first: RunColumns, second: RunColumns) -> list[str]:
+def unlike_labels(first: RunColumns, second: RunColumns) -> list[str]:
+    """How the labels of two runs over the same steps differ, part by part, with the steps; empty if they do not."""
     unlike = []
     if first.dataset != second.dataset:
         unlike.append(f"the data set differs ({first.dataset!r} and {second.dataset!r})")
-    known = (first.reference_type >= 0) & (second.reference_type >= 0)
-    other = int(np.count_nonzero(known & (first.reference_type != second.reference_type)))
-    if other:
-        unlike.append(f"{other:,} shared steps have references of another type, so the runs' data differs")
+    if first.label_digests is None or second.label_digests is None:
+        return unlike
+    known = np.logical_and(first.label_digests.any(axis=1), second.label_digests.any(axis=1))
+    for part, ours, theirs in zip(PARTS, first.label_digests.T, second.label_digests.T, strict=True):
+        keys = [first.key_of(row) for row in np.flatnonzero(known & (ours != theirs)).tolist()]
+        if keys:
+            unlike.append(f"{counted(len(keys), 'shared step')} with other {part} ({some_steps(keys)})")
+    types = (
+        ~known & (first.reference_type != second.reference_type) & (first.reference_type >= 0) & (second.reference_type >= 0)
+    )
+    if types.any():
+        unlike.append(f"{counted(int(types.sum()), 'shared step')} with references of another type")
+    if len(unlike) > (first.dataset != second.dataset) and first.edition_line:
+        unlike[-1] += f": the first run is on {first.edition_line}, the second on {second.edition_line or 'an unknown one'}"
     return unlike
 
 
@@ -278,6 +290,8 @@ def headings(comparison: Comparison) -> Iterator[str]:
     """The two runs, the reasons against comparing them, and notes."""
     for letter, run in (("A", comparison.first), ("B", comparison.second)):
         yield f"{letter}: {run.model}, {run.benchmark}, {run.mode} ({len(run):,} steps of {len(run.episodes):,} episodes)"
+    for line in dict.fromkeys(run.edition_line for run in (comparison.first, comparison.second) if run.edition_line):
+        yield f"labels: {line}"
     yield from (f"Warning: unlike runs, compared anyway: {line}" for line in comparison.unlike)
     yield from (f"note: {line}" for line in comparison.notes)
 
@@ -306,6 +320,7 @@ def compare_json(comparison: Comparison) -> dict[str, Any]:
                 **{name: getattr(run, name) for name in ("model", "benchmark", "mode")},
                 "steps": len(run),
                 "episodes": len(run.episodes),
+                "edition": run.edition,
             }
             for letter, run in (("A", comparison.first), ("B", comparison.second))
         },

@@ -115,16 +115,17 @@ def click_in_short(rules: StepRules) -> str:
     """The click rule in a few words."""
     click = rules.click
     boxes = {
-        "any": "any box",
-        "containing-reference": "boxes around the target",
-        "containing-before-enlarging": "boxes around the target",
-        "smallest-containing": "smallest box around the target",
-        "nearest": f"{click.nearest} boxes nearest to the target",
-        "nearest-to-prediction": f"{click.nearest} boxes nearest to the answer",
-        "none": "",
-    }[click.boxes]
+        "any": f"any of the {click.inside}",
+        "around-reference": f"{click.inside} around the reference",
+        "nearest": f"{click.nearest} {click.inside} nearest to the reference",
+        "nearest-to-prediction": f"{click.nearest} {click.inside} nearest to the response",
+    }[click.which]
+    if click.inside == "nothing":
+        boxes = ""
+    elif click.inside == "target-element":
+        boxes = "targets, else smallest element around the reference"
     if click.by_node:
-        boxes = "the element under the answer"
+        boxes = "the element under the response"
     if click.polygon:
         boxes += " or polygon"
     if boxes and click.enlarge != 1:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from guieval.actions import Action, Box, Click
 from guieval.evaluation import ActionEvaluator
-from guieval.evaluation.click_rule import smallest_box
+from guieval.evaluation.click_rule import target_boxes
 from guieval.rewards.formats import FormatRule
 from guieval.steps import StepOutcome, StepTaskModel
 
@@ -100,7 +100,6 @@ class ABCReward:
 
 
 def clicked_boxes(task: StepTaskModel) -> list[Box]:
-    """The target boxes of the accepted clicks that have one: the smallest of the step's boxes that holds the click's point."""
+    """The boxes that the accepted clicks aim at: the step's targets, or the smallest of its elements around a click's point."""
     clicks = (action for action in (task.action, *task.alternatives) if isinstance(action, Click))
-    indices = (smallest_box(task.boxes, click.point) for click in clicks)
-    return [task.boxes[index] for index in indices if index is not None]
+    return list(dict.fromkeys(box for click in clicks for box in target_boxes(task.targets, task.elements, click.point)))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from guieval.actions import ActionSpace
 from guieval.data.benchmark import EpisodeRef
+from guieval.data.editions import Edition
 from guieval.data.selection import Choice, Selection
 from guieval.evaluation import ActionEvaluator
 from guieval.evaluation.evaluator import infrastructure_failure
@@ -37,7 +38,7 @@ class Answered:
     the run recorded them; ``None`` where the steps have them. ``left_out`` counts rows of a file that have no answer
     that can be read, and no step among these. ``count`` is the number of predictions, ``None`` for a run. ``served`` is the
     :func:`guieval.journal.caveats.mark` of a run. ``unkept`` are steps with a verdict and no answer; ``answers`` yields their
-    reference action in its place.
+    reference action in its place. ``edition`` is that of the planned steps' labels as a run recorded it.
 
     ``answers`` yields steps with their samples, none where a step has no answer; an evaluator judges replies that are parsed
     on the way. ``unanswered`` yields the steps of an episode that ``answers`` skips. ``select`` returns the steps that a
@@ -65,3 +66,4 @@ class Answered:
     count: int | None = None
     served: str = ""
     unkept: Unkept | None = None
+    edition: Edition | None = None

@@ -82,6 +82,7 @@ def recorded_answers(
         types=planned.types,
         overlays=tuple(describe_overlay(used.file, used.sha256, used.steps) for used in overlays if used is not None),
         served=caveats.mark(manifest),
+        edition=manifest.benchmark.edition,
     )
 
 

@@ -200,6 +200,8 @@ def stored_summary(directory: Path) -> RunSummary | None:
     try:
         stored = _Stored.model_validate_json(_read_metrics(directory))
         fresh = stored.journal_bytes == journal_file(directory).stat().st_size and stored.protocol == protocol
-        return stored.summary if fresh and ActionEvaluator(protocol.name).protocol.fingerprint == protocol.fingerprint else None
+        now = ActionEvaluator(protocol.name).protocol
+        same = protocol.fingerprint in (now.fingerprint, now.earlier_fingerprint)
+        return stored.summary if fresh and same else None
     except (OSError, ValueError, UsageError):  # there is none, it is of an earlier version, or its protocol is unknown
         return None

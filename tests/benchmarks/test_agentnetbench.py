@@ -101,7 +101,7 @@ def test_boxes_are_the_clicks_own(tmp_path: Path) -> None:
     held = action("rightClick", [{"rel_bbox": [0.0, 0.0, 1.0, 1.0]}], position={"x": 0.9, "y": 0.1})
     click = action("click", [BOX], **PLACE)
     step = step_of(tmp_path, click, options=[[other], [held], [action("write", text="x")], [other], [click]])
-    assert step.boxes.array.tolist() == [pytest.approx([200, 400, 300, 600])] + [pytest.approx([700, 700, 800, 800])] * 2 + [
+    assert step.targets.array.tolist() == [pytest.approx([200, 400, 300, 600])] + [pytest.approx([700, 700, 800, 800])] * 2 + [
         pytest.approx([200, 400, 300, 600])
     ]
     assert step.extras["unsupported_boxes"] == [[0, 0, 1000, 1000]]
@@ -232,7 +232,7 @@ def test_the_authors_sample(sample: ABCBenchmark) -> None:
     search = steps["s_7f27a11115e596eb", 0]
     assert search.action == Click(point=Point(339.5, 630.7))
     assert search.alternatives == (Click(point=Point(376.3, 100.3)),)
-    assert search.boxes[0] == pytest.approx((232.05445, 598.07388, 887.21122, 676.91293), abs=1e-4)
+    assert search.targets[0] == pytest.approx((232.05445, 598.07388, 887.21122, 676.91293), abs=1e-4)
     assert steps["s_7f27a11115e596eb", 7].action == Scroll(point=Point(449.6, 734.9), direction="up")
     assert steps["s_c53b113bf3e7d362", 8].action == Type(text="stat6011\n")
     assert {step.screenshot_size for step in steps.values()} == {(1212, 758), (1468, 956), (1280, 720)}

@@ -82,7 +82,7 @@ def test_what_the_page_of_labels_does_not_show(tmp_path: Path, item: dict[str, A
     assert (step.dataset, step.subset, step.split, step.setting) == ("aitw", "general", "test", "high")
     assert (step.instruction, step.low_level_instruction) == ("Wie wird das Wetter?", None)
     assert (step.screenshot, step.screenshot_size) == ("aitw_images/general/41_0.png", SCREEN)
-    assert [tuple(box) for box in step.boxes] == [(500, 250, 750, 375), (0, 0, 1000, 1000)]
+    assert [tuple(box) for box in step.elements] == [(500, 250, 750, 375), (0, 0, 1000, 1000)]
 
 
 def test_the_word_and_the_fingers_direction_are_kept(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_what_the_page_of_labels_does_not_show(tmp_path: Path, item: dict[str, A
     assert (step.dataset, step.subset, step.setting, step.episode_id) == ("amex", "", "high", NAME)
     assert (step.instruction, step.low_level_instruction) == ("Buy milk", None)
     assert (step.screenshot, step.screenshot_size) == (f"screenshot/{NAME}-1.png", (1440, 3120))
-    assert len(step.boxes) == 0
+    assert len(step.elements) == 0
 
 
 def test_a_swipe_keeps_its_path(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_boxes_are_those_of_the_clickable_elements(tmp_path: Path) -> None:
         tmp_path,
         {"clickable_elements": [element(144, 312, 288, 624), element(-72, 0, 72, 0)], "scrollable_elements": scrollable},
     )
-    assert [tuple(box) for box in only_step(tmp_path).boxes] == [(100, 100, 200, 200), (-50, 0, 50, 0)]
+    assert [tuple(box) for box in only_step(tmp_path).elements] == [(100, 100, 200, 200), (-50, 0, 50, 0)]
 
 
 @every_row(
@@ -126,7 +126,7 @@ def test_folders_as_the_archives_unpack_are_found(tmp_path: Path, inner: str, ne
     (episode,) = benchmark
     for step in episode.steps:
         assert (benchmark.root / step.screenshot).is_file()
-        assert len(step.boxes) > 0
+        assert len(step.elements) > 0
 
 
 def test_annotations_alone_can_be_read(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_a_swipe_keeps_the_word_its_own_scorers_use(tmp_path: Path, item: dict[s
 )
 def test_candidate_boxes_in_every_form(tmp_path: Path, item: dict[str, Any], boxes: list[tuple[float, ...]]) -> None:
     (step,) = first_episode(write_lines(tmp_path, line(item))).steps
-    assert [tuple(box) for box in step.boxes] == boxes
+    assert [tuple(box) for box in step.elements] == boxes
 
 
 @every_row(
@@ -288,7 +288,7 @@ def test_pixels_come_back_from_the_record(tmp_path_factory: pytest.TempPathFacto
     assert isinstance(step.action, Click)
     assert step.action.point.x * 1080 / 1000 == pytest.approx(x, abs=1e-9)
     assert step.action.point.y * 2400 / 1000 == pytest.approx(y, abs=1e-9)
-    box = step.boxes[0]
+    box = step.elements[0]
     assert (box.x2, box.y2) == tuple(step.action.point)  # a point on a box's edge stays on it
 
 
@@ -335,7 +335,7 @@ def test_the_whole_test_file(ui_s1: Path, real: list[Episode]) -> None:
     assert all(step.action.direction == OPPOSITE[step.extras["direction_label"]] for step in scrolls)  # type: ignore[union-attr]
     screens = Counter(episode.steps[0].screenshot_size for episode in real)
     assert screens == {(1080, 2400): 1514, (1440, 3120): 24, (1080, 2160): 5}
-    assert sum(len(step.boxes) > 0 for step in steps if isinstance(step.action, Open)) == 81
+    assert sum(len(step.elements) > 0 for step in steps if isinstance(step.action, Open)) == 81
     assert len({step.screenshot for step in steps}) == 8444
 
 
@@ -383,7 +383,7 @@ def test_the_training_examples(ui_s1: Path) -> None:
     episodes = episodes_of(benchmark)
     assert (len(episodes), sum(map(len, episodes))) == (32, 206)
     assert {episode.steps[-1].action for episode in episodes} == {Stop()}
-    assert sum(len(step.boxes) for episode in episodes for step in episode.steps) == 74
+    assert sum(len(step.elements) for episode in episodes for step in episode.steps) == 74
     assert [episode.key.episode_id for episode in episodes[:3]] == ["0", "20", "40"]
     assert {step.split for episode in episodes for step in episode.steps} == {"train"}
     assert published(benchmark, episodes) == ["UI-S1's training example"]

@@ -134,7 +134,7 @@ def test_what_was_written_is_read(folder: Path, phone_episodes: dict[int, PhoneE
             assert step.extras.get("synthetic", False) == finished
             assert step.screenshot_size == phone.size
             pixels = [
-                [round(edge * side / 1000, 6) for edge, side in zip(box, phone.size * 2, strict=True)] for box in step.boxes
+                [round(edge * side / 1000, 6) for edge, side in zip(box, phone.size * 2, strict=True)] for box in step.elements
             ]
             assert pixels == [list(box) for box in bounds(made.phone.screen)]
             assert item.screenshots[step.screenshot]() == encode(made.phone.render())
@@ -173,10 +173,10 @@ def test_the_three_layouts_agree(folder: Path, phone_episodes: dict[int, PhoneEp
             elif not isinstance(reference, Wait):  # UI-S1 gives a wait a length
                 assert action == reference
             if episode in kit:
-                assert step.boxes.array == pytest.approx(other.boxes.array, abs=1e-9)
-            elif step.boxes:
-                assert set(map(tuple, step.boxes.array.round(6))) <= set(map(tuple, other.boxes.array.round(6))) | {
-                    tuple(box) for box in step.boxes.array[-1:].round(6)
+                assert step.elements.array == pytest.approx(other.elements.array, abs=1e-9)
+            elif step.elements:
+                assert set(map(tuple, step.elements.array.round(6))) <= set(map(tuple, other.elements.array.round(6))) | {
+                    tuple(box) for box in step.elements.array[-1:].round(6)
                 }  # the list that holds the target is not an element
 
 
@@ -402,7 +402,7 @@ def test_finish_steps_can_be_left_out(tmp_path: Path) -> None:
 
 def boxes(root: Path, *windows: bytes) -> list[tuple[float, ...]]:
     step = only(root, record(accessibility_trees=[b"".join(windows)])).steps[0]
-    return [tuple(box) for box in step.boxes]
+    return [tuple(box) for box in step.elements]
 
 
 def test_every_rectangle_counts_in_the_order_of_the_tree(tmp_path: Path) -> None:
@@ -438,7 +438,7 @@ def test_a_published_node_is_read(tmp_path: Path) -> None:
         screenshot_heights=[2400],
     )
     (step,) = only(tmp_path, changed).steps
-    assert [tuple(box) for box in step.boxes] == [(0, 0, 1000, 136 * 1000 / 2400)] * 2
+    assert [tuple(box) for box in step.elements] == [(0, 0, 1000, 136 * 1000 / 2400)] * 2
 
 
 # --- framing ---

@@ -143,7 +143,7 @@ def test_a_step_carries_what_its_row_says(tmp_path: Path, form: Form, values: tu
     found = (step.dataset, step.subset, step.split, step.setting, step.episode_id, step.screenshot, step.low_level_instruction)
     assert found == values
     assert (step.action, step.instruction, step.screenshot_size) == (Stop(), "Buy milk 牛奶", SCREEN)
-    assert [tuple(box) for box in step.boxes] == [(500, 250, 750, 375)] + [(0, 0, 10, 0)] * (form is AITZ)
+    assert [tuple(box) for box in step.elements] == [(500, 250, 750, 375)] + [(0, 0, 10, 0)] * (form is AITZ)
 
 
 @every_row(
@@ -277,9 +277,9 @@ def test_the_published_example_of_aitz(shared_data: Path) -> None:
     assert up.low_level_instruction == "scroll up"
     assert tap.action == Click(point=Point(0.6069772839546204 * 1000, 0.49836206436157227 * 1000))
     assert stop.action == Stop(status="finish")
-    assert tuple(home.boxes[0]) == pytest.approx((17 / 270 * 1000, 54 / 600 * 1000, 29 / 270 * 1000, 62 / 600 * 1000))
+    assert tuple(home.elements[0]) == pytest.approx((17 / 270 * 1000, 54 / 600 * 1000, 29 / 270 * 1000, 62 / 600 * 1000))
     # the word "Clock" stands below the icon that is tapped: rows 321 to 326, columns 156 to 174 of the image
-    below = [tuple(map(round, box)) for box in tap.boxes if box.x1 < 607 < box.x2 and 498 < box.y1 < 560]
+    below = [tuple(map(round, box)) for box in tap.elements if box.x1 < 607 < box.x2 and 498 < box.y1 < 560]
     assert below == [(578, 535, 644, 543)]
 
 
@@ -290,7 +290,7 @@ def test_the_prepared_files_are_read_alike(tmp_path: Path) -> None:
         write_aitz(root, prepared=prepared)
         loaded.append(list(load_benchmark("aitz", root)))
     assert loaded[0] == loaded[1]
-    assert sum(len(step.boxes) for episode in loaded[0] for step in episode.steps) > 50
+    assert sum(len(step.elements) for episode in loaded[0] for step in episode.steps) > 50
 
 
 def names(benchmark: ABCBenchmark) -> list[tuple[str, str, str]]:
@@ -334,14 +334,14 @@ def test_the_published_subsets_make_up_the_published_whole() -> None:
 
 def test_fractions_are_known_by_their_numbers_alone(tmp_path: Path) -> None:
     step = AITZ.step(tmp_path, ui_positions="[[0.25, 0.5, 0.125, 0.25], [0, 0, 1, 1]]")
-    assert [tuple(box) for box in step.boxes] == [(500, 250, 750, 375), (0, 0, 1000, 1000)]
+    assert [tuple(box) for box in step.elements] == [(500, 250, 750, 375), (0, 0, 1000, 1000)]
 
 
 @every_row(("second", "boxes"), [("[[0, 0, 1, 1]]", [(0, 0, 10, 5)]), ("[]", []), (None, [])])
 def test_all_steps_must_agree_on_what_boxes_are_in(tmp_path: Path, second: str | None, boxes: list[Any]) -> None:
     AITZ.write(tmp_path, {}, {"ui_positions": second})
     (episode,) = load_benchmark("aitz", tmp_path)
-    assert [tuple(box) for box in episode.steps[1].boxes] == boxes
+    assert [tuple(box) for box in episode.steps[1].elements] == boxes
 
 
 def test_boxes_that_contradict_each_other_or_tell_nothing_are_refused(tmp_path: Path) -> None:
@@ -381,11 +381,11 @@ def test_the_same_episode_twice_is_refused(tmp_path: Path) -> None:
 @every_row("absent", [None, "", MISSING])
 def test_bbox_is_read_where_there_are_no_ui_positions(tmp_path: Path, absent: Any) -> None:
     step = CAGUI.step(tmp_path, ui_positions=absent, bbox="[[0.5, 0.25, 0.25, 0.5]]")
-    assert [tuple(box) for box in step.boxes] == [(250, 500, 750, 750)]
+    assert [tuple(box) for box in step.elements] == [(250, 500, 750, 750)]
 
 
 def test_an_empty_list_of_positions_is_one(tmp_path: Path) -> None:
-    assert len(CAGUI.step(tmp_path, ui_positions="[]", bbox="[[0.5, 0.25, 0.25, 0.5]]").boxes) == 0
+    assert len(CAGUI.step(tmp_path, ui_positions="[]", bbox="[[0.5, 0.25, 0.25, 0.5]]").elements) == 0
 
 
 def test_any_folder_of_caguis_download_may_be_given(tmp_path: Path) -> None:
@@ -488,7 +488,7 @@ def test_recorded_paths_are_found_below_the_folder(tmp_path: Path, recorded: str
 
 def test_boxes_may_reach_outside_the_screen(tmp_path: Path) -> None:
     step = KIT.step(tmp_path, ui_positions="[[-0.5, -0.25, 2.0, 1.5], [0, 0, 0, 0]]")
-    assert [tuple(box) for box in step.boxes] == [(-250, -500, 1250, 1500), (0, 0, 0, 0)]
+    assert [tuple(box) for box in step.elements] == [(-250, -500, 1250, 1500), (0, 0, 0, 0)]
 
 
 def test_options_that_have_no_use_are_refused(tmp_path: Path) -> None:

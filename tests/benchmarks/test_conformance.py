@@ -130,7 +130,7 @@ class Small(ABCBenchmark):
             screenshot_size=(30, 40) if self.fault == "other size" else (30, 60),
             action=Wait() if self.fault == "outside the space" else action,
             alternatives=(Stop(),) if self.fault == "a wrong alternative" else (),
-            boxes=Boxes([box]),
+            targets=Boxes([box]),
             extras=self.extras(),
         )
         return Episode(steps=(step,))

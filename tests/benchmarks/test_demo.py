@@ -58,7 +58,7 @@ def test_a_step_of_the_icons_states_the_goal_the_step_and_the_target(tmp_path: P
         for step in episode.steps:
             assert (step.split, step.instruction, step.setting) == ("test", goal, "high")
             assert step.low_level_instruction == f"tap {step.groups['colour']} {step.groups['shape']}"
-            assert len(step.boxes) == 1
+            assert len(step.targets) == 1
             assert read_screenshot(tmp_path, step.screenshot, step.screenshot_size).size == (252, 448)
 
 
@@ -66,7 +66,7 @@ def test_a_point_is_right_inside_the_box_and_wrong_beside_it(tmp_path: Path) -> 
     evaluator = ActionEvaluator(benchmarks()["demo-icons"].protocol)
     for episode in icons(tmp_path, episodes=5):
         for step in episode.steps:
-            box = step.boxes[0]
+            box = step.targets[0]
             middle = (box.y1 + box.y2) / 2
             for x, right in ((box.x1 + 0.1, True), (box.x2 - 0.1, True), (box.x1 - 0.1, False), (box.x2 + 0.1, False)):
                 outcome = evaluator.evaluate(step, Click(point=Point(x, middle)))

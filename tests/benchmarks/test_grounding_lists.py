@@ -259,7 +259,7 @@ def test_every_form_gives_the_same_target(
 ) -> None:
     step = FORMS[form].step(tmp_path)
     assert step.action == TARGET
-    assert [tuple(box) for box in step.boxes] == [BOX]
+    assert [tuple(box) for box in step.targets] == [BOX]
     assert (step.episode_id, step.screenshot, step.screenshot_size) == (episode, screenshot, SIZE)
     assert (step.groups, step.extras) == (groups, extras)
     assert (step.instruction, step.setting, step.benchmark) == ("close", "grounding", FORMS[form].benchmark)
@@ -295,7 +295,7 @@ def test_lists_and_images_are_found_wherever_they_usually_lie(
     others = tuple(str(Path(file or used.file).with_name(name)) for name in used.others)
     draw(tmp_path / image)
     (step,) = Form(used.benchmark, file or used.file, {**used.row, field: recorded}, "", others).steps(tmp_path)
-    assert (step.screenshot, step.action, step.boxes[0]) == (image, TARGET, BOX)
+    assert (step.screenshot, step.action, step.targets[0]) == (image, TARGET, BOX)
 
 
 @every_row(
@@ -318,7 +318,7 @@ def test_boxes_in_other_forms(
     tmp_path: Path, form: str, change: dict[str, Any], target: Action, boxes: list[tuple[float, ...]]
 ) -> None:
     step = FORMS[form].step(tmp_path, **change)
-    assert step.action == target and [tuple(box) for box in step.boxes] == boxes
+    assert step.action == target and [tuple(box) for box in step.targets] == boxes
 
 
 ARROW = [20, 80, 60, 80, 60, 240, 40, 160, 20, 240]
@@ -436,7 +436,7 @@ def test_the_example_holds_the_elements_that_it_was_made_of(tmp_path: Path, name
         step = steps[element.instruction]
         x1, y1, x2, y2 = element.box
         corners = ((x1 + inset) / 0.36, (y1 + inset) / 0.8, (x2 - inset) / 0.36, (y2 - inset) / 0.8)
-        assert tuple(step.boxes[0]) == pytest.approx(corners, abs=0.06)  # MMBench-GUI rounds fractions to four places
+        assert tuple(step.targets[0]) == pytest.approx(corners, abs=0.06)  # MMBench-GUI rounds fractions to four places
         assert (tmp_path / step.screenshot).read_bytes() == element.png
 
 
@@ -547,7 +547,7 @@ def test_screenspot_pros_lists_come_in_name_order(tmp_path: Path) -> None:
 def test_a_polygon_is_clicked_inside(tmp_path: Path, form: str, change: dict[str, Any]) -> None:
     step = FORMS[form].step(tmp_path, **change)
     assert step.extras["polygon"] == [[100, 200], [300, 200], [300, 600], [200, 400], [100, 600]]
-    assert [tuple(box) for box in step.boxes] == [(100, 200, 300, 600)]
+    assert [tuple(box) for box in step.targets] == [(100, 200, 300, 600)]
     assert step.groups == {"target": "polygon"}
     assert step.action == Click(point=Point(150, 400))  # at half its height the notch's corner cuts 100 to 300 in two
     judge = ActionEvaluator("osworld-g")
@@ -602,7 +602,7 @@ def test_osworld_gs_example_holds_a_polygon_and_a_refusal(tmp_path: Path) -> Non
     benchmarks()["osworld-g"].write_example(tmp_path, episodes=2, seed=1)
     _, cut, refused = steps_of("osworld-g", tmp_path)
     assert len(cut.extras["polygon"]) == 8
-    corner = Click(point=Point(cut.boxes[0].x1, cut.boxes[0].y1))
+    corner = Click(point=Point(cut.targets[0].x1, cut.targets[0].y1))
     assert not ActionEvaluator("osworld-g").evaluate(cut, corner).exact_match
     assert refused.action == Stop(status="impossible")
 
@@ -655,7 +655,7 @@ def test_every_list_of_venusbench_under_its_names(tmp_path: Path, name: str, tas
 @every_row("box", [[-1, -1, -1, -1], None, MISSING])
 def test_what_is_not_there_is_a_refusal_in_venusbench(tmp_path: Path, name: str, box: Any) -> None:
     (step,) = FORMS["venusbench-gd"].steps(tmp_path, {"bbox": box}, file=f"instruction/{name}.json")
-    assert step.action == Stop(status="impossible") and not len(step.boxes)
+    assert step.action == Stop(status="impossible") and not len(step.targets)
 
 
 def test_a_refusal_with_a_box_is_reported(tmp_path: Path) -> None:
@@ -740,7 +740,7 @@ def test_screenspot_pro_in_both_languages(lists: Path) -> None:
     steps, chinese = steps_of("screenspot-pro", lists), steps_of("screenspot-pro", lists, language="cn")
     assert len({step.groups["application"] for step in steps}) == 26
     assert all(step.instruction.strip() for step in steps + chinese)
-    assert [step.boxes for step in steps] == [step.boxes for step in chinese]
+    assert [step.targets for step in steps] == [step.targets for step in chinese]
     first = steps[0]  # android_studio_macos_0: [1774, 1586, 2113, 1618] of 3840 x 2160
     assert first.episode_id == "android_studio_macos_0"
     assert isinstance(first.action, Click)
@@ -751,7 +751,7 @@ def test_mmbench_guis_first_row(lists: Path) -> None:
     steps = steps_of("mmbench-gui-l2", lists)
     assert len({step.groups["platform"] for step in steps}) == 6
     first = steps[0]  # published with fractions [0.3875, 0.1361, 0.3945, 0.1507] of 2560 x 1440
-    assert tuple(first.boxes[0]) == pytest.approx((387.5, 136.1, 394.5, 150.7), abs=0.06)
+    assert tuple(first.targets[0]) == pytest.approx((387.5, 136.1, 394.5, 150.7), abs=0.06)
     assert isinstance(first.action, Click)
     assert first.action.point == pytest.approx((390.98, 143.4), abs=0.06)
 
@@ -764,11 +764,11 @@ def test_osworld_gs_lists_ask_for_the_same_targets(lists: Path) -> None:
     first = polygons[0]
     assert first.episode_id == "2ENZHM7E2X-0"
     assert first.extras["polygon"][1] == pytest.approx([1192.98 / 1.92, 357.56 / 1.08])
-    assert first.boxes[0].x2 - first.boxes[0].x1 == pytest.approx(19.96 / 1.92)
+    assert first.targets[0].x2 - first.targets[0].x1 == pytest.approx(19.96 / 1.92)
     judge = ActionEvaluator("osworld-g")
     assert all(judge.evaluate(step, step.action).exact_match for step in steps)
     pairs = list(zip(steps, steps_of("osworld-g-refined", lists), strict=True))
-    assert all((one.episode_id, one.action, one.boxes) == (two.episode_id, two.action, two.boxes) for one, two in pairs)
+    assert all((one.episode_id, one.action, one.targets) == (two.episode_id, two.action, two.targets) for one, two in pairs)
     assert sum(one.instruction != two.instruction for one, two in pairs) == 507
 
 
@@ -779,8 +779,8 @@ def test_ui_visions_full_lists(lists: Path) -> None:
     assert {count.subset: count.steps for count in benchmarks()["ui-vision"].published} == subsets
     assert len({step.extras["application"] for step in steps}) == 83
     assert len({step.groups["domain"] for step in steps}) == 6
-    over = sum(any(box.x1 < 0 or box.y1 < 0 or box.x2 > 1000 or box.y2 > 1000 for box in step.boxes) for step in steps)
-    points = [step.episode_id for step in steps if step.boxes[0].x1 == step.boxes[0].x2]
+    over = sum(any(box.x1 < 0 or box.y1 < 0 or box.x2 > 1000 or box.y2 > 1000 for box in step.targets) for step in steps)
+    points = [step.episode_id for step in steps if step.targets[0].x1 == step.targets[0].x2]
     assert (over, points) == (77, ["element_grounding_spatial_1908"])
     judge = ActionEvaluator("ui-vision")
     assert all(judge.evaluate(step, step.action).exact_match for step in steps)
@@ -817,7 +817,7 @@ def test_real_rows_with_their_screenshots(
     assert len({step.episode_id for step in steps}) == len(steps)
     for step in steps:
         if isinstance(step.action, Click) and "polygon" not in step.extras:
-            (box,) = step.boxes
+            (box,) = step.targets
             assert box.x1 < step.action.point.x < box.x2 and box.y1 < step.action.point.y < box.y2
     for screenshot, size in {(step.screenshot, step.screenshot_size) for step in steps}:
         assert header(root / screenshot).size == size  # to make the picture of each that is transparent would take long
@@ -827,7 +827,7 @@ def test_both_versions_of_screenspot_mostly_mark_the_same_places(shared_data: Pa
     """v2 moved few boxes, so a box read in the wrong form would show."""
     old, new = (
         {
-            (step.screenshot, tuple(round(value, 6) for value in step.boxes[0]))
+            (step.screenshot, tuple(round(value, 6) for value in step.targets[0]))
             for step in steps_of(name, shared_data / "screenspot")
         }
         for name in ("screenspot", "screenspot-v2")
@@ -865,7 +865,7 @@ def test_a_row_becomes_a_click_on_the_middle_of_its_box(tmp_path: Path) -> None:
     assert second.key == ("cagui-grounding", "text2point", "0", 0)
     for step in (first, second):
         assert step.action == Click(point=Point(200, 200))
-        assert [tuple(box) for box in step.boxes] == [(100, 100, 300, 300)]
+        assert [tuple(box) for box in step.targets] == [(100, 100, 300, 300)]
         assert (step.instruction, step.setting, step.dataset) == ("关注", "grounding", "cagui-grounding")
         assert step.screenshot_size == (100, 200)
         assert step.groups == {"task": step.subset}
@@ -885,7 +885,7 @@ def test_caguis_published_lists(shared_data: Path) -> None:
     assert tuple(menu.action.point) == pytest.approx((1110 / 1220 * 1000, 2473 / 2712 * 1000))
     music = by_key["text2point", "1"]
     assert (music.instruction, music.extras, music.screenshot_size) == ("QQ音乐", {"id": 629}, (1080, 2376))
-    assert tuple(music.boxes[0]) == pytest.approx((643 / 1.08, 462 / 2.376, 849 / 1.08, 744 / 2.376))
+    assert tuple(music.targets[0]) == pytest.approx((643 / 1.08, 462 / 2.376, 849 / 1.08, 744 / 2.376))
     assert [step.key for step in steps if not step.instruction] == [by_key["text2point", "416"].key]
     assert len({step.screenshot_size for step in steps}) == 15
 
@@ -902,7 +902,7 @@ def test_any_folder_of_the_grounding_part_may_be_given(tmp_path: Path, inner: st
         assert (benchmark.root / step.screenshot).is_file()
         assert step.instruction == was.target.label
         assert isinstance(was.action, Click)
-        box = step.boxes[0]
+        box = step.targets[0]
         assert box.x1 <= was.action.point.x <= box.x2
         assert box.y1 <= was.action.point.y <= box.y2
 

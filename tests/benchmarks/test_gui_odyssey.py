@@ -108,7 +108,7 @@ def test_a_scroll_goes_where_the_finger_goes(
 
 def test_a_step_of_v2_carries_all_that_is_published_about_it(tmp_path: Path) -> None:
     step = only_step(tmp_path, raw("CLICK", [[500, 300], [500, 300]], sam2_bbox=[450, 280, 560.5, 330]))
-    assert list(step.boxes) == [Box(450.0, 280.0, 560.5, 330.0)]
+    assert list(step.targets) == [Box(450.0, 280.0, 560.5, 330.0)]
     assert (step.instruction, step.low_level_instruction) == ("Buy tea.", "do it")
     assert step.screenshot == "screenshots/1_0.png"
     assert step.screenshot_size == (1080, 2400)
@@ -125,7 +125,7 @@ def test_a_step_of_v2_carries_all_that_is_published_about_it(tmp_path: Path) -> 
 def test_v1_has_no_boxes_and_cannot_be_run_low(tmp_path: Path) -> None:
     first = {"action": "CLICK", "info": [[500, 300]], "ps": ""}
     step = only_step(tmp_path, first)
-    assert (step.boxes, step.low_level_instruction, step.groups["release"]) == (Boxes(), None, "v1")
+    assert (step.targets, step.low_level_instruction, step.groups["release"]) == (Boxes(), None, "v1")
     with pytest.raises(DataError, match=r"1\.json, step 0, field low_level_instruction: is missing"):
         load(tmp_path, "gui-odyssey-low")
     assert only_step(tmp_path, raw("COMPLETE", ""), "gui-odyssey-low").setting == "low"

@@ -103,14 +103,14 @@ def test_an_episode_carries_what_is_described(tmp_path: Path) -> None:
 )
 def test_boxes_in_every_form_are_the_same_box(tmp_path: Path, box: Any, options: dict[str, str]) -> None:
     step = only_step(tmp_path, document(action_type="CLICK", coordinate=[300, 300], bbox=box), **options)
-    assert list(step.boxes) == [Box(100.0, 100.0, 500.0, 500.0)]
+    assert list(step.targets) == [Box(100.0, 100.0, 500.0, 500.0)]
 
 
 def test_options_change_what_is_assumed(tmp_path: Path) -> None:
     click = document(action_type="CLICK", coordinate=[0.25, 0.5], bbox=[0.2, 0.4, 0.3, 0.6])
     step = only_step(tmp_path, click, coordinates="fractions")
     assert step.action == Click(point=Point(250.0, 500.0))
-    assert step.boxes.array == pytest.approx(Boxes([[200, 400, 300, 600]]).array)
+    assert step.targets.array == pytest.approx(Boxes([[200, 400, 300, 600]]).array)
     with pytest.raises(DataError, match=r"field coordinate: .* use the option coordinates=fractions"):
         only_step(tmp_path, click)
     step = only_step(tmp_path, document(action_type="CLICK", coordinate=[250, 500]), coordinates="thousandths")

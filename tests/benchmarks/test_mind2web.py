@@ -67,7 +67,7 @@ def test_the_first_target_block_is_shown(tmp_path: Path) -> None:
     step = only(tmp_path)
     assert (step.screenshot, step.screenshot_size) == ("blocks/t_u0/1.png", (1000, 500))
     assert step.action == Click(point=Point(200, 540))  # (100 + 200 / 2) / 1000, (250 + 40 / 2) / 500
-    assert step.boxes.array.tolist() == [[100, 500, 300, 580]]
+    assert step.targets.array.tolist() == [[100, 500, 300, 580]]
     assert step.subset == "cross_task"
     assert step.groups == {"domain": "Travel", "target": "present"}
     assert (step.extras["website"], step.extras["screen_size_from"]) == ("budget", "image")
@@ -85,7 +85,7 @@ def test_blocks_may_lie_in_several_places(tmp_path: Path, folder: str) -> None:
 def test_without_images_a_block_has_its_nominal_size(tmp_path: Path) -> None:
     step = only(write(tmp_path, row()))
     assert (step.screenshot_size, step.extras["screen_size_from"]) == ((1280, 1000), "nominal block")
-    assert step.boxes[0] == pytest.approx((78.125, 250, 234.375, 290))
+    assert step.targets[0] == pytest.approx((78.125, 250, 234.375, 290))
 
 
 @every_row(
@@ -95,7 +95,7 @@ def test_without_images_a_block_has_its_nominal_size(tmp_path: Path) -> None:
 def test_a_list_without_target_blocks_is_read_by_its_page(tmp_path: Path, box: list[int], block: int, top: int) -> None:
     step = only(write(tmp_path, row(bbox=[box], target_blocks={})))
     assert step.screenshot == f"blocks/t_u0/{block}.png"
-    assert step.boxes[0].y1 == top
+    assert step.targets[0].y1 == top
 
 
 def test_the_whole_page_can_be_shown(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_the_whole_page_can_be_shown(tmp_path: Path) -> None:
     step = only(tmp_path, view="page")
     assert (step.screenshot, step.screenshot_size) == ("images/t_u0.jpg", (1000, 2000))
     assert step.action == Click(point=Point(200, 535))
-    assert step.boxes.array.tolist() == [[100, 525, 300, 545]]
+    assert step.targets.array.tolist() == [[100, 525, 300, 545]]
 
 
 def test_a_list_of_pages_shows_pages(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_texts_choices_and_absent_targets(tmp_path: Path) -> None:
     ]
     (episode,) = load_benchmark("mind2web", write(tmp_path, *rows))
     typed, chosen, absent, unplaced = episode.steps
-    assert (typed.action, len(typed.boxes)) == (Type(text="New York"), 1)
+    assert (typed.action, len(typed.targets)) == (Type(text="New York"), 1)
     assert chosen.action == Unsupported(name="SELECT", arguments={"value": "Pickup"})
     assert absent.action == Unsupported(name="CLICK", arguments={"bbox": []})
     assert unplaced.action == Type(text="boxer")
@@ -195,7 +195,7 @@ def test_the_written_example_states_what_was_played(tmp_path: Path) -> None:
         for step in episode.steps:
             wanted = played.steps[step.extras["step"]]
             assert wanted.target is not None
-            assert step.boxes[0] == pytest.approx(wanted.phone.screen.unified(wanted.target.box), abs=1e-6)
+            assert step.targets[0] == pytest.approx(wanted.phone.screen.unified(wanted.target.box), abs=1e-6)
             kinds[step.action.type] += 1
             if isinstance(step.action, Type):
                 assert step.action == wanted.action

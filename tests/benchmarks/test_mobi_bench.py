@@ -42,7 +42,7 @@ def test_the_default_action_is_the_reference_and_the_others_are_alternatives(tmp
     first, last = episode.steps
     assert first.action == Click(point=Point(539.5 / 1.08, 2221.5 / 2.4))
     assert first.alternatives == (Press(button="BACK"), Click(point=Point(50, 50)))
-    assert [tuple(box) for box in first.boxes] == [
+    assert [tuple(box) for box in first.targets] == [
         pytest.approx((466 / 1.08, 2148 / 2.4, 613 / 1.08, 2295 / 2.4)),
         pytest.approx((0, 0, 100, 100)),
     ]

@@ -61,7 +61,7 @@ def test_the_first_accepted_actions_are_the_path(tmp_path: Path) -> None:
     assert [step.screenshot for step in steps] == ["case/0.webp", "case/1.png", "case/3-1.jpg", "case/4.png"]
     assert [step.action for step in steps] == [Open(app="应用"), Type(text="曲"), Click(point=Point(5, 995)), Stop()]
     assert steps[1].alternatives == (Click(point=Point(200, 300)),)
-    assert steps[1].boxes.array.tolist() == [[100, 200, 300, 400]]
+    assert steps[1].targets.array.tolist() == [[100, 200, 300, 400]]
     assert steps[1].extras["accepted"] == states["1"]
     assert steps[2].alternatives == (Stop(),)
     assert steps[0].groups == {"app": "应用"}
@@ -158,7 +158,7 @@ def test_the_written_example_states_what_was_played(tmp_path: Path) -> None:
             if isinstance(wanted.action, Click):
                 assert wanted.target is not None
                 corners = wanted.phone.screen.unified(wanted.target.box)
-                assert step.boxes[0] == pytest.approx(corners, abs=1)
+                assert step.targets[0] == pytest.approx(corners, abs=1)
             patterns += "text_patterns" in step.extras
     assert patterns
 

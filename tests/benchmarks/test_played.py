@@ -62,9 +62,9 @@ class Written:
         else:
             assert step.action == was.action
         if self.boxes is not None:
-            expected = self.boxes(was)
-            assert len(step.boxes) == len(expected)
-            for box, drawn in zip(step.boxes, expected, strict=True):
+            expected, boxes = self.boxes(was), step.targets + step.elements
+            assert len(boxes) == len(expected)
+            for box, drawn in zip(boxes, expected, strict=True):
                 assert tuple(box) == pytest.approx(tuple(drawn), abs=self.near)
 
 
@@ -83,7 +83,7 @@ RENAMED: list[dict[str, str]] = [
             "aitw",
             lambda folder: [one for played in write_aitw(folder, episodes=7).values() for one in played],
             lambda one: f"{168_000_000_000_000_000 + one.number}",
-            boxes=lambda step: list(step.boxes),
+            boxes=lambda step: list(step.targets + step.elements),
         ),
         Written("aitz", partial(write_aitz, episodes=5), lambda one: f"{523_000_000_000_000_000 + one.number}", low=True),
         Written(
@@ -91,7 +91,7 @@ RENAMED: list[dict[str, str]] = [
             partial(amex.write_amex, episodes=3, size=(720, 1600), app="Yelp"),
             amex.episode_id,
             near=0.7,  # half a pixel
-            boxes=lambda step: list(step.boxes),
+            boxes=lambda step: list(step.targets + step.elements),
         ),
         Written(
             "cagui",
@@ -118,7 +118,7 @@ RENAMED: list[dict[str, str]] = [
                 hypertrack.episode_id,
                 near=0.01,
                 low=True,
-                boxes=lambda step: list(step.boxes)[: isinstance(step.action, Click)],
+                boxes=lambda step: list(step.targets) if isinstance(step.action, Click) else [],
                 scrolls=True,
             )
             for renamed, flat, by_episode in (

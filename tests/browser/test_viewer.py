@@ -22,7 +22,7 @@ TOLERANCE = 0.75
 
 def episode_records() -> list[StepRecord]:
     """Two episodes: a hit, a near miss, a wrong type; then a text, a scroll, a failure, a reply without action."""
-    boxed = task(step=0, boxes=Boxes([[250, 200, 350, 400]]), action=at(300, 300), groups={"app": "Mail"})
+    boxed = task(step=0, targets=Boxes([[250, 200, 350, 400]]), action=at(300, 300), groups={"app": "Mail"})
     maps = task(step=1, groups={"app": "Maps"})
     swipe = task("e2", 1, 4, action=Scroll(point=Point(500, 600), direction="up"))
     return [
@@ -127,7 +127,7 @@ def test_marks_lie_where_the_thousandths_say(tab: Opened, plain: Path) -> None:
     around = edges(page.locator("#marks ellipse.accepted"))
     assert around == pytest.approx((*on_screen(page, 260, 260), *on_screen(page, 340, 340)), abs=2)
     assert page.locator("#marks rect.box").count() == 0
-    page.click(".toggle.boxes")
+    page.click(".toggle.targets")
     assert edges(page.locator("#marks rect.box")) == pytest.approx(
         (*on_screen(page, 250, 200), *on_screen(page, 350, 400)), abs=2
     )
@@ -264,7 +264,7 @@ def test_verdict_marks_and_text_are_readable_in_both_themes(tab: Opened, dark_ta
 
 def test_the_report_is_accessible_and_fits_a_phone(chromium: Browser, plain: Path, axe: str) -> None:
     for one in opened(chromium, bypass_csp=True, reduced_motion="reduce"):
-        page = one.go(plain, "#e1/1?open=about.prompt.protocols.reply&show=boxes")
+        page = one.go(plain, "#e1/1?open=about.prompt.protocols.reply&show=targets")
         assert_accessible(page, axe)
         page.keyboard.press("?")
         assert_accessible(page, axe)

@@ -23,7 +23,7 @@ def answered(folder: Path, scale: int) -> Path:
             "screenshot": "0.png",
             "screenshot_size": [1000, 2000],
             "action": {"type": "CLICK", "point": [x, 2 * y]},
-            "boxes": [[x - 0.3, 2 * y - 0.6, x + 0.3, 2 * y + 0.6]],
+            "targets": [[x - 0.3, 2 * y - 0.6, x + 0.3, 2 * y + 0.6]],
         }
         for x, y in places
     ]

@@ -28,7 +28,7 @@ TWO = ("--protocol", "seeclick-official", "--protocol", "guievalkit")
 
 def a_run(folder: Path, *message: Action | None, missing: int = 0, mode: str = "offline") -> Path:
     length = len(message) + missing
-    tasks = [step(TARGET, index=index, length=length, boxes=BOXES) for index in range(len(message))]
+    tasks = [step(TARGET, index=index, length=length, targets=BOXES) for index in range(len(message))]
     records = [record(task, action) for task, action in zip(tasks, message, strict=True)]
     return write_run(folder / "run", records, plan={key("a"): range(length)}, mode=mode)
 
@@ -193,7 +193,7 @@ def test_a_file_is_scored_over_a_benchmarks_whole_data_where_that_is_given(guiev
     data, steps = screenspot_pro(tmp_path)
     rows = []
     for task in steps[:2]:
-        (box,), (width, height) = list(task.boxes)[:1], task.screenshot_size
+        (box,), (width, height) = list(task.targets)[:1], task.screenshot_size
         corners = [box.x1 * width / 1000, box.y1 * height / 1000, box.x2 * width / 1000, box.y2 * height / 1000]
         middle = [(corners[0] + corners[2]) / 2, (corners[1] + corners[3]) / 2]
         rows.append(sspro_row(middle, img_path=task.screenshot, prompt_to_evaluate=task.instruction, bbox=corners))
@@ -238,19 +238,24 @@ def test_our_own_file_may_be_packed(guieval: CommandLine, tmp_path: Path) -> Non
     assert "cannot be unpacked as gzip" in damaged
 
 
-def test_rows_with_another_box_are_scored_by_the_benchmarks_and_named(guieval: CommandLine, tmp_path: Path) -> None:
+def test_rows_with_another_box_are_refused_and_anyway_scored_by_the_benchmarks_and_named(
+    guieval: CommandLine, tmp_path: Path
+) -> None:
     data, (task, *_) = screenspot_pro(tmp_path)
     assert isinstance(task.action, Click)
     x, y = (part * side / 1000 for part, side in zip(task.action.point, task.screenshot_size, strict=True))
     changed = {"img_path": task.screenshot, "prompt_to_evaluate": task.instruction, "bbox": [0, 0, 1, 1]}
     file = write_lines(tmp_path / "rows.jsonl", [sspro_row([x, y], **changed)])
-    done = guieval("score", file, "--data", data)
+    for command in (("score", file), ("import", "auto", file, "--out", tmp_path / "out.jsonl")):
+        told = guieval.sentence(*command, "--data", data)
+        assert f"1 of 1 rows state another target than the benchmark: {task.episode_id} (bbox [0, 0, 1, 1])" in told
+    done = guieval("score", file, "--data", data, "--anyway")
     assert (
         f"1 rows state another box than the benchmark, whose own label decides: {task.episode_id} (bbox [0, 0, 1, 1])"
         in done.err
     )
     assert "right 1" in " ".join(done.out.split())
-    result = guieval("import", "auto", file, "--data", data, "--out", tmp_path / "out.jsonl").out
+    result = guieval("import", "auto", file, "--data", data, "--anyway", "--out", tmp_path / "out.jsonl").out
     assert f"whose own label decides: 1\n    {task.episode_id}: bbox [0, 0, 1, 1]\n" in result
 
 
@@ -285,7 +290,7 @@ def test_what_cannot_be_scored_is_one_sentence(guieval: CommandLine, tmp_path: P
     result = guieval("score", mixed, "--bench", "aitz", "--subset", "general").out
     assert "data:     the only episode of subset general\n" in result
     assert "note: screens are taken to be 1080 x 2400 pixels" in guieval("score", file).err
-    overlay = write_lines(tmp_path / "overlay.jsonl", [{"episode_id": "x", "step_index": 0, "boxes": [[0, 0, 1, 1]]}])
+    overlay = write_lines(tmp_path / "overlay.jsonl", [{"episode_id": "x", "step_index": 0, "targets": [[0, 0, 1, 1]]}])
     assert "0 of the 1 steps that the overlay adds to are in the file" in guieval("score", file, "--overlay", overlay).err
     damaged = write_lines(tmp_path / "damaged.jsonl", [kairos_row(0, TAP, TAP), kairos_row(1, TAP, "nothing")])
     assert "line 2, field teacher_action" in guieval.sentence("score", damaged)
@@ -331,7 +336,7 @@ def test_several_answers_a_step_have_figures_of_their_own(guieval: CommandLine, 
         record(step(TARGET, episode="a", index=0, length=2), NEAR_MISS, TARGET, TARGET),
         record(step(TARGET, episode="a", index=1, length=2), TARGET, TARGET, TARGET),
     ]
-    tasks = [one.model_copy(update={"task": one.task.model_copy(update={"boxes": BOXES})}) for one in records]
+    tasks = [one.model_copy(update={"task": one.task.model_copy(update={"targets": BOXES})}) for one in records]
     run = write_run(tmp_path / "run", tasks)
     done = guieval("score", run)
     message = [" ".join(line.split()) for line in done.out.splitlines()]

@@ -173,7 +173,7 @@ def test_predictions_are_scored_over_a_set_with_options_and_an_overlay(
     assert done.code == 0 and f"{len(rows)} predictions for {lengths[name]} steps" in done.err
     assert "outside the plan" not in " ".join((done.out + done.err).split()), "the user chose the steps"
     overlay = tmp_path / "more.jsonl"
-    overlay.write_text(json.dumps({"episode_id": "none", "step_index": 0, "boxes": [[0, 0, 1, 1]]}) + "\n")
+    overlay.write_text(json.dumps({"episode_id": "none", "step_index": 0, "targets": [[0, 0, 1, 1]]}) + "\n")
     assert "line 1: benchmark 'demo' has no episode 'none'" in guieval.sentence(*common, "--overlay", overlay)
     assert "benchmark 'demo' has no option 'model'" in guieval.sentence(*common, "--set", "model=x")
     assert "--set is for a file of predictions" in guieval.sentence("score", recorded, *SMALL)

@@ -37,7 +37,7 @@ def task(line: dict[str, Any], dataset: str, action: Action, boxes: list[list[fl
         screenshot="none.png",
         screenshot_size=tuple(line["screen"]),
         action=action,
-        boxes=boxes,
+        elements=boxes,
         extras=extras,
     )
 

@@ -42,16 +42,16 @@ def test_only_the_named_steps_change_and_only_by_what_is_added(tmp_path: Path) -
     added = overlay(
         tmp_path,
         line(0, alternatives=[{"type": "PRESS", "button": "BACK"}], note="both close it"),
-        line(0, alternatives=[{"type": "PRESS", "button": "BACK"}, CLICK.model_dump(mode="json")], boxes=[[0, 0, 9, 9]]),
+        line(0, alternatives=[{"type": "PRESS", "button": "BACK"}, CLICK.model_dump(mode="json")], targets=[[0, 0, 9, 9]]),
         line(1, text_patterns=["tea( bag)?s?", "TEA"]),
     )
     plain = {f"{task.episode_id}{task.step_index}": task for episode in EPISODES for task in episode.steps}
     overlaid = steps(Overlaid(ListBenchmark(EPISODES), added))
     assert {name for name in overlaid if overlaid[name] != plain[name]} == {"a0", "a1"}
     assert overlaid["a0"].alternatives == (BACK,)  # given twice, and once as the reference itself, it is still one more
-    assert overlaid["a0"].boxes == Boxes([*plain["a0"].boxes, (0, 0, 9, 9)])
+    assert overlaid["a0"].targets == Boxes([*plain["a0"].targets, (0, 0, 9, 9)])
     assert overlaid["a1"].extras["text_patterns"] == ["tea( bag)?s?", "TEA"]
-    assert overlaid["a0"].model_copy(update={"alternatives": (), "boxes": plain["a0"].boxes}) == plain["a0"]
+    assert overlaid["a0"].model_copy(update={"alternatives": (), "targets": plain["a0"].targets}) == plain["a0"]
     judge = ActionEvaluator("guievalkit")
     assert judge.evaluate(overlaid["a0"], BACK).exact_match and not judge.evaluate(plain["a0"], BACK).exact_match
     assert judge.evaluate(overlaid["a0"], CLICK).exact_match
@@ -67,7 +67,7 @@ def test_a_typed_text_may_match_an_added_pattern(tmp_path: Path) -> None:
 
 def test_the_lines_in_the_readme_are_read(tmp_path: Path) -> None:
     lines = re.findall(
-        r"^    (\{.*(?:alternatives|boxes).*\})$", (REPOSITORY / "README.md").read_text(encoding="utf-8"), re.MULTILINE
+        r"^    (\{.*(?:alternatives|targets).*\})$", (REPOSITORY / "README.md").read_text(encoding="utf-8"), re.MULTILINE
     )
     assert len(lines) == 2
     assert overlay(tmp_path, *map(json.loads, lines)).steps == 2
@@ -76,24 +76,24 @@ def test_the_lines_in_the_readme_are_read(tmp_path: Path) -> None:
 def test_a_box_that_the_data_names_twice_stays_so(tmp_path: Path) -> None:
     """A rule that looks at the nearest few boxes must not see others because of an overlay."""
     twice = Boxes([[1, 1, 2, 2], [1, 1, 2, 2]])
-    task = EPISODES[0].steps[0].model_copy(update={"boxes": twice})
-    added = overlay(tmp_path, line(0, boxes=[[1, 1, 2, 2], [3, 3, 4, 4], [3, 3, 4, 4]]))
-    assert added.apply(task).boxes == Boxes([*twice, (3, 3, 4, 4)])
+    task = EPISODES[0].steps[0].model_copy(update={"targets": twice})
+    added = overlay(tmp_path, line(0, targets=[[1, 1, 2, 2], [3, 3, 4, 4], [3, 3, 4, 4]]))
+    assert added.apply(task).targets == Boxes([*twice, (3, 3, 4, 4)])
 
 
 @every_row(
     ("adds", "message"),
     [
-        ("", "line 1: a line must add alternatives, boxes or text_patt"),
+        ("", "line 1: a line must add alternatives, targets or text_patt"),
         (', "alternative": []', "line 1, field alternative: is not known .did you"),
         (', "text_patterns": ["("]', r"patterns: '\(' is not a regular expression"),
         (', "text_patterns": ["a{99999999999999}"]', "is not a regular expression"),
         (', "alternatives": [{"type": "TAP"}]', "field alternatives.0.type: expected"),
         (', "alternatives": [{"type": "PRESS", "button": "BAK"}]', "button: expected 'BACK"),
         (', "alternatives": [{"type": "CLICK"}]', r"alternatives\.0\.point: is missing$"),
-        (', "boxes": [[1, 2, 3]]', "line 1, field boxes"),
-        (', "boxes": "x"', "field boxes: boxes must be a list of"),
-        (', "step_index": "x", "boxes": []', "step_index: expected a whole number .got 'x'."),
+        (', "targets": [[1, 2, 3]]', "line 1, field targets"),
+        (', "targets": "x"', "field targets: boxes must be a list of"),
+        (', "step_index": "x", "targets": []', "step_index: expected a whole number .got 'x'."),
     ],
 )
 def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, adds: str, message: str) -> None:
@@ -109,11 +109,11 @@ def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, adds: str, message:
 def test_a_step_that_is_not_there_is_named(tmp_path: Path) -> None:
     benchmark = ListBenchmark(EPISODES)
     with pytest.raises(DataError, match="line 2: episode 'b' has no step 2; its 2 steps are counted from 0"):
-        Overlaid(benchmark, overlay(tmp_path, line(0, boxes=[[0, 0, 1, 1]]), line(2, "b", boxes=[[0, 0, 1, 1]]))).index()
+        Overlaid(benchmark, overlay(tmp_path, line(0, targets=[[0, 0, 1, 1]]), line(2, "b", targets=[[0, 0, 1, 1]]))).index()
     with pytest.raises(DataError, match="line 1: benchmark 'scripted' has no episode 'c'"):
-        Overlaid(benchmark, overlay(tmp_path, line(0, "c", boxes=[[0, 0, 1, 1]]))).index()
+        Overlaid(benchmark, overlay(tmp_path, line(0, "c", targets=[[0, 0, 1, 1]]))).index()
     with pytest.raises(DataError, match="no episode 'shop/a', but one in subset ''"):
-        Overlaid(benchmark, overlay(tmp_path, line(0, subset="shop", boxes=[[0, 0, 1, 1]]))).index()
+        Overlaid(benchmark, overlay(tmp_path, line(0, subset="shop", targets=[[0, 0, 1, 1]]))).index()
     with pytest.raises(UsageError, match="cannot be read"):
         read_overlay(tmp_path / "none.jsonl")
     (tmp_path / "empty.jsonl").write_text("\n")
@@ -135,4 +135,4 @@ def test_a_stored_run_is_scored_again_with_an_overlay(tmp_path: Path) -> None:
     assert all(record.task.alternatives == () for record in Records(run))  # the journal is as it was
     assert "overlay" not in read_manifest(run).to_json()
     with pytest.raises(DataError, match="line 1: episode 'b' has no step 2"):
-        evaluate_run(run, overlay=overlay(tmp_path, line(2, "b", boxes=[[0, 0, 1, 1]])))
+        evaluate_run(run, overlay=overlay(tmp_path, line(2, "b", targets=[[0, 0, 1, 1]])))

@@ -18,13 +18,19 @@ def step() -> Callable[..., StepTaskModel]:
 
     def make(
         action: Action,
-        boxes: Sequence[Sequence[float]] = (),
+        elements: Sequence[Sequence[float]] = (),
         *,
+        targets: Sequence[Sequence[float]] = (),
         dataset: str = "androidcontrol",
         alternatives: Sequence[Action] = (),
         extras: dict[str, Any] | None = None,
     ) -> StepTaskModel:
-        more: dict[str, Any] = {"boxes": boxes, "alternatives": tuple(alternatives), "extras": extras or {}}
+        more: dict[str, Any] = {
+            "targets": targets,
+            "elements": elements,
+            "alternatives": tuple(alternatives),
+            "extras": extras or {},
+        }
         return made_runs.step(action, dataset=dataset, **more)
 
     return make

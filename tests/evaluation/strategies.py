@@ -23,7 +23,7 @@ from guieval.actions import (
     Wait,
 )
 from guieval.evaluation import ClickRule, Leniency, OpenRule, ScrollRule, StepRules, TextRule
-from guieval.evaluation.click_rule import BoxChoice, ClickReference, Measure
+from guieval.evaluation.click_rule import ClickReference, Inside, Measure, Which
 from guieval.evaluation.leniencies import (
     AnyLongPress,
     AnyPointedAction,
@@ -99,7 +99,8 @@ def tasks(draw: st.DrawFn) -> StepTaskModel:
         screenshot_size=draw(st.sampled_from([(1080, 2400), (1000, 500)])),
         action=draw(whole),
         alternatives=tuple(draw(st.lists(whole, max_size=2))),
-        boxes=draw(boxes),
+        targets=draw(boxes),
+        elements=draw(boxes),
         extras=draw(labels),
     )
 
@@ -109,7 +110,8 @@ click_rules = st.builds(
     ClickRule,
     enlarge=st.sampled_from([0.5, 1.0, 1.2, 2.4]),
     clip=st.booleans(),
-    boxes=st.sampled_from(get_args(BoxChoice)),
+    inside=st.sampled_from(get_args(Inside)),
+    which=st.sampled_from(get_args(Which)),
     nearest=st.integers(1, 6),
     fallback=st.none() | thresholds | st.sampled_from([40.0, 151.2, 368.0]),
     strict=st.booleans(),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported
@@ -92,8 +94,39 @@ def test_reasons_say_what_was_compared(step: Step) -> None:
     evaluator = ActionEvaluator("guievalkit")
     up, down = (Scroll(point=AT, direction=word) for word in ("up", "down"))
     assert evaluator.evaluate(step(down), up).reason == "scrolled up, reference down"
-    inside = evaluator.evaluate(step(Click(point=AT), [[300, 300, 700, 700]]), Click(point=Point(690, 690)))
-    assert inside.reason == "inside a target box"
+
+
+ABOUT, ELSEWHERE = [300, 300, 700, 700], [800, 800, 900, 900]
+OTHER = "inside a box of the screen that is not around the reference"
+
+
+@every_row(
+    ("protocol", "boxes", "point", "reason"),
+    [
+        ("guievalkit", {"elements": [ABOUT]}, (690, 690), "inside a box of the screen around the reference"),
+        ("guievalkit", {"targets": [ABOUT], "elements": [ELSEWHERE]}, (690, 690), "inside a target box"),
+        ("ui-s1-sop", {"elements": [ABOUT, ELSEWHERE]}, (890, 890), OTHER),
+        ("ui-s1-sop", {"targets": [ABOUT], "elements": [ELSEWHERE]}, (890, 890), OTHER),
+        ("ui-s1-sop", {"targets": [ABOUT, ELSEWHERE]}, (890, 890), "inside a target box"),
+        ("seeclick-official", {"targets": [ABOUT], "elements": [ELSEWHERE]}, (690, 690), "inside a target box"),
+        ("seeclick-official", {"targets": [ABOUT], "elements": [ELSEWHERE]}, (890, 890), "outside every target box"),
+        ("seeclick-official", {"elements": [ABOUT]}, (690, 690), "the step has no target box"),
+        ("ui-r1-reward", {"elements": [ABOUT]}, (690, 690), "inside a box of the screen around the reference"),
+        ("ui-r1-reward", {"targets": [ABOUT], "elements": [[490, 490, 510, 510]]}, (690, 690), "inside a target box"),
+        (
+            "ui-r1-reward",
+            {"targets": [ABOUT], "elements": [ELSEWHERE]},
+            (890, 890),
+            "outside every box of the screen that counts",
+        ),
+    ],
+)
+def test_a_reason_never_says_target_of_another_element(
+    step: Step, protocol: str, boxes: dict[str, Any], point: tuple[float, float], reason: str
+) -> None:
+    outcome = ActionEvaluator(protocol).evaluate(step(Click(point=AT), **boxes), Click(point=Point(*point)))
+    assert outcome.reason == reason
+    assert outcome.exact_match is reason.startswith("inside")
 
 
 def test_any_accepted_action_counts(step: Step) -> None:
@@ -114,9 +147,9 @@ def test_among_alternatives_the_best_and_then_the_nearest_decides(step: Step) ->
         assert evaluator.evaluate(task, Click(point=AT)).distance == 200.0
         assert evaluator.evaluate(task, Click(point=Point(110, 500))).distance == 10.0
     # A far exact match (in a box) is preferred to a near miss.
-    boxed = step(Click(point=Point(100, 100)), [[0, 0, 300, 300]], alternatives=[Click(point=Point(301, 400))])
+    boxed = step(Click(point=Point(100, 100)), targets=[[0, 0, 300, 300]], alternatives=[Click(point=Point(301, 400))])
     outcome = ActionEvaluator(
-        Protocol(name="p", source="s", summary="t", rules=StepRules(click=ClickRule(boxes="containing-reference")))
+        Protocol(name="p", source="s", summary="t", rules=StepRules(click=ClickRule("targets", "around-reference")))
     ).evaluate(boxed, Click(point=Point(300, 300)))
     assert outcome.exact_match
     assert outcome.distance == pytest.approx(200 * 2**0.5)
@@ -144,7 +177,7 @@ def test_a_hit_under_another_type_is_preferred_to_a_type_match(step: Step) -> No
 
 
 def test_an_evaluator_takes_a_protocol_or_its_name() -> None:
-    protocol = Protocol(name="mine", source="s", summary="t", rules=StepRules(click=ClickRule()))
+    protocol = Protocol(name="mine", source="s", summary="t", rules=StepRules(click=ClickRule("targets")))
     assert ActionEvaluator(protocol).protocol is protocol
     assert ActionEvaluator("seeclick-official").protocol.name == "seeclick-official"
     with pytest.raises(UsageError, match="did you mean 'guievalkit'"):
@@ -153,7 +186,7 @@ def test_an_evaluator_takes_a_protocol_or_its_name() -> None:
 
 def test_seeclick_asks_for_the_box_alone(step: Step) -> None:
     evaluator = ActionEvaluator("seeclick-official")
-    task = step(Click(point=Point(150, 150)), [[100, 100, 200, 200]], dataset="screenspot")
+    task = step(Click(point=Point(150, 150)), targets=[[100, 100, 200, 200]], dataset="screenspot")
     assert evaluator.evaluate(task, Click(point=Point(200, 100))).verdict == "right"
     assert evaluator.evaluate(task, Click(point=Point(200.01, 100))).verdict == "wrong"
     bare = step(Click(point=AT), dataset="screenspot")

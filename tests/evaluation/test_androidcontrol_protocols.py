@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -200,11 +201,11 @@ ONEKEY = [[100.0, 200.0, 300.0, 400.0]]
     [(101, 201, True), (299, 399, True), (100, 300, False), (300, 300, False), (200, 200, False), (200, 400, False)],
 )
 def test_onekey_leaves_the_border_out(step: Step, x: float, y: float, hit: bool) -> None:
-    assert judged("onekey", step(click(200, 300), ONEKEY), click(x, y)).exact_match is hit
+    assert judged("onekey", step(click(200, 300), targets=ONEKEY), click(x, y)).exact_match is hit
 
 
 def test_onekey_takes_any_range(step: Step) -> None:
-    task = step(click(200, 300), [*ONEKEY, [700, 700, 800, 800]], alternatives=[click(750, 750)])
+    task = step(click(200, 300), targets=[*ONEKEY, [700, 700, 800, 800]], alternatives=[click(750, 750)])
     assert judged("onekey", task, click(790, 710)).exact_match
     assert not judged("onekey", task, click(600, 600)).exact_match
 
@@ -360,17 +361,17 @@ def test_buttons_waits_and_ends(step: Step, protocol: str) -> None:
 
 @every_row("protocol", NAMES)
 def test_long_presses_that_count_as_clicks(step: Step, protocol: str) -> None:
-    boxes = [[480.0, 480.0, 520.0, 520.0]]
+    step = partial(step, targets=[[480.0, 480.0, 520.0, 520.0]])
     limited = protocol in ("guievalkit", "guievalkit-intended", "agentcpm", "magicgui")
     any_action = protocol == "gui-r1"
-    assert matches(protocol, step(click(500, 500), boxes), held(500, 500, 200)) == (limited, limited or any_action)
-    assert matches(protocol, step(click(500, 500), boxes), held(500, 500, 200.1)) == (False, any_action)
+    assert matches(protocol, step(click(500, 500)), held(500, 500, 200)) == (limited, limited or any_action)
+    assert matches(protocol, step(click(500, 500)), held(500, 500, 200.1)) == (False, any_action)
     relabelled = protocol in ("agentcpm", "magicgui")
-    assert matches(protocol, step(held(500, 500), boxes), click(500, 500)) == (relabelled, relabelled or any_action)
-    assert matches(protocol, step(held(500, 500), boxes), held(500, 500)) == (not relabelled, not relabelled)
+    assert matches(protocol, step(held(500, 500)), click(500, 500)) == (relabelled, relabelled or any_action)
+    assert matches(protocol, step(held(500, 500)), held(500, 500)) == (not relabelled, not relabelled)
     if relabelled:  # on AndroidControl alone
-        assert matches(protocol, step(held(500, 500), boxes, dataset="aitz"), held(500, 500)) == (True, True)
-        assert matches(protocol, step(held(500, 500), boxes, dataset="aitz"), click(500, 500)) == (False, False)
+        assert matches(protocol, step(held(500, 500), dataset="aitz"), held(500, 500)) == (True, True)
+        assert matches(protocol, step(held(500, 500), dataset="aitz"), click(500, 500)) == (False, False)
 
 
 def test_gui_r1_looks_at_the_place_or_the_text_alone(step: Step) -> None:

@@ -48,7 +48,7 @@ def bordering(size: Size, label: Callable[[float, float, Size], Point]) -> tuple
     tasks, places = [], []
     for at in range(40, min(width, height) - 60, STEP):
         corners = *label(at, at + 1, size), *label(at + 30, at + 20, size)
-        more: dict[str, Any] = {"screenshot_size": size, "boxes": Boxes([corners])}
+        more: dict[str, Any] = {"screenshot_size": size, "targets": Boxes([corners])}
         task = step(Click(point=Box(*corners).centre), episode=str(at), **more)
         for place in ((at, at + 10), (at + 30, at + 10), (at + 15, at + 1), (at + 15, at + 20)):
             tasks.append(task)
@@ -112,7 +112,7 @@ def test_a_click_on_a_whole_pixel_of_a_real_border_hits(shared_data: Path, bench
     tasks, points = [], []
     for task in (loader.load(ref).steps[0] for ref in loader.index()):
         width, height = task.screenshot_size
-        box, middle = task.boxes[0], task.boxes[0].centre
+        box, middle = task.targets[0], task.targets[0].centre
         ends = [(x * width / 1000, middle.y * height / 1000, 0) for x in (box.x1, box.x2)]
         ends += [(middle.x * width / 1000, y * height / 1000, 1) for y in (box.y1, box.y2)]
         for *place, axis in ends:

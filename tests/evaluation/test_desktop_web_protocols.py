@@ -26,7 +26,7 @@ BOTH = pytest.mark.parametrize("protocol", ["agentnetbench", "agentnetbench-v2"]
     ],
 )
 def test_full_marks_are_a_box_or_a_hundredth_on_both_axes(step: Step, protocol: str, x: float, y: float, hit: bool) -> None:
-    assert right(protocol, step(click(500, 600), BOX), click(x, y)) is hit
+    assert right(protocol, step(click(500, 600), targets=BOX), click(x, y)) is hit
 
 
 @BOTH
@@ -104,7 +104,7 @@ def test_keys_are_compared_as_a_set(step: Step, protocol: str) -> None:
     ],
 )
 def test_mind2web_takes_any_of_the_targets_boxes(step: Step, x: float, y: float, hit: bool) -> None:
-    assert right("mind2web-element", step(click(200, 300), [*BOX, [700, 700, 800, 800]]), click(x, y)) is hit
+    assert right("mind2web-element", step(click(200, 300), targets=[*BOX, [700, 700, 800, 800]]), click(x, y)) is hit
 
 
 @every_row(

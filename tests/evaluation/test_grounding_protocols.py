@@ -30,7 +30,7 @@ def target(step: Step) -> Callable[..., StepTaskModel]:
 
     def make(box: list[float] = BOX[0], **more: Any) -> StepTaskModel:
         middle = click((box[0] + box[2]) / 2, (box[1] + box[3]) / 2)
-        return step(middle, [box], **more).model_copy(update={"screenshot_size": (1000, 1000)})
+        return step(middle, targets=[box], **more).model_copy(update={"screenshot_size": (1000, 1000)})
 
     return make
 
@@ -85,7 +85,7 @@ def test_the_border_of_a_box(target: Step, protocol: str) -> None:
 
 
 def test_vlmevalkit_takes_pixels_of_the_screenshot(step: Step) -> None:
-    task = step(click(200, 300), BOX)  # 1080 x 2400: the box ends at pixel 324 and 960
+    task = step(click(200, 300), targets=BOX)  # 1080 x 2400: the box ends at pixel 324 and 960
     assert right("vlmevalkit", task, click(323 * 1000 / 1080, 300))
     assert not right("vlmevalkit", task, click(323.01 * 1000 / 1080, 300))
     assert right("vlmevalkit", task, click(200, 959 * 1000 / 2400))
@@ -153,13 +153,13 @@ def test_osworld_g_judges_by_the_polygon_where_there_is_one(
     step: Step, corners: list[list[float]], x: float, y: float, hit: bool
 ) -> None:
     whole = [[0.0, 0.0, 1000.0, 1000.0]]
-    assert right("osworld-g", step(click(200, 200), whole, extras={"polygon": corners}), click(x, y)) is hit
-    assert right("sspro-official", step(click(200, 200), whole, extras={"polygon": corners}), click(x, y))
+    assert right("osworld-g", step(click(200, 200), targets=whole, extras={"polygon": corners}), click(x, y)) is hit
+    assert right("sspro-official", step(click(200, 200), targets=whole, extras={"polygon": corners}), click(x, y))
 
 
 @every_row("odd", [[], [[1, 1], [2, 2]], "polygon", [[1, 1], [2], [3, 3]], [["1", 1], [2, 2], [3, 3]]])
 def test_what_is_no_polygon_leaves_the_boxes(step: Step, odd: Any) -> None:
-    task = step(click(200, 300), BOX, extras={"polygon": odd})
+    task = step(click(200, 300), targets=BOX, extras={"polygon": odd})
     assert right("osworld-g", task, click(100, 200))
     assert not right("osworld-g", task, click(99, 200))
 

@@ -100,7 +100,7 @@ PIXEL_CALL = '<tool_call>\n{"name": "mobile_use", "arguments": {"action": "click
     ],
 )
 def test_a_click_outside_the_frame_counts_in_type_and_not_in_place(name: str, text: str) -> None:
-    task = step(Click(point=AT), boxes=[[0, 0, 1000, 1000]])
+    task = step(Click(point=AT), targets=[[0, 0, 1000, 1000]])
     action = load_model(name).parse_response(task, text).action
     for protocol in ("guievalkit", "ui-s1-sop", "ui-r1", "seeclick-official"):
         outcome = ActionEvaluator(protocol).evaluate(task, action)
@@ -159,7 +159,7 @@ def test_perfect_responses_in_ui_r1s_format_win_every_step_of_its_file(shared_da
 )
 def test_the_reward_pays_a_right_type_in_full_as_the_released_code_does(reference: Action) -> None:
     model = load_model("ui-r1-3b")
-    task = step(reference, boxes=[[450, 450, 550, 550]])
+    task = step(reference, targets=[[450, 450, 550, 550]])
     scorer = ResponseScorer(model, get_reward("ui-r1"))
     for answered in (reference, Scroll(point=AT, direction="up"), Press(button="BACK"), Type(text="x")):
         text = perfect(model, task.model_copy(update={"action": answered}))

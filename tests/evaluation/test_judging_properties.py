@@ -77,7 +77,7 @@ def test_the_reference_is_right_under_its_own_protocol(task: StepTaskModel, refe
             if rules.click.reference != "label" or (rules.click.zero_is_missing and not a_pixel):
                 continue
             if rules.click.fallback is None:  # where labels are boxes, a point in none has no right answer
-                own = bare.model_copy(update={"boxes": type(task.boxes)([*task.boxes, around(reference.point)])})
+                own = bare.model_copy(update={"targets": type(task.targets)([*task.targets, around(reference.point)])})
         outcome = ActionEvaluator(protocol).evaluate(own, reference)
         assert outcome.exact_match is not refuses(rules, reference), protocol
 

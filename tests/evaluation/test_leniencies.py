@@ -26,7 +26,7 @@ from tests.evaluation.verdicts import Step
 from tests.rows import every_row
 
 AT, NEAR, FAR = Point(500, 500), Point(600, 500), Point(900, 500)
-PLAIN = StepRules(click=ClickRule(fallback=0.14))
+PLAIN = StepRules(click=ClickRule("targets", fallback=0.14))
 UP, DOWN, LEFT = (Scroll.model_validate({"point": NEAR, "direction": word}) for word in ("up", "down", "left"))
 
 
@@ -94,7 +94,7 @@ def test_what_each_forgives(
 def test_a_hit_under_another_type_keeps_its_distance(step: Step) -> None:
     result = judged(step, AnyPointedAction(), Click(point=AT), UP)
     assert result.distance == 100.0
-    assert result.reason == "SCROLL in place of CLICK: 100 thousandths from the target; 140 allowed"
+    assert result.reason == "SCROLL in place of CLICK: 100 thousandths from the reference; 140 allowed"
 
 
 def test_app_names_written_otherwise_are_compared_by_their_own_rule(step: Step) -> None:
@@ -124,7 +124,7 @@ NODE_TEXTS = ["Everything", "Clock, alarm", "Navigate BACK"]
     ],
 )
 def test_the_text_of_the_element_clicked(step: Step, reference: Action, predicted: Action, exact: bool) -> None:
-    rules = StepRules(click=ClickRule(), leniencies=(NodeText(),))
+    rules = StepRules(click=ClickRule("targets"), leniencies=(NodeText(),))
     task = step(reference, NODES, extras={"box_texts": NODE_TEXTS})
     result = rules.judge(task, reference, predicted)
     assert (result.type_match, result.exact_match) == (exact, exact)
@@ -132,7 +132,7 @@ def test_the_text_of_the_element_clicked(step: Step, reference: Action, predicte
 
 @every_row("texts", [None, [], "Clock", ["x"], [None, None, None], ["Clock", "", "Clock"]])
 def test_an_element_without_text_names_nothing(step: Step, texts: object) -> None:
-    rules = StepRules(click=ClickRule(), leniencies=(NodeText(),))
+    rules = StepRules(click=ClickRule("targets"), leniencies=(NodeText(),))
     for app in ("Clock", ""):
         task = step(Open(app=app), NODES, extras={"box_texts": texts})
         assert not rules.judge(task, task.action, Click(point=Point(200, 200))).exact_match

@@ -26,7 +26,7 @@ def test_0_14_of_the_screen_is_an_ellipse(step: Step, protocol: str, x: float, y
 
 def test_the_box_counts_in_the_second_scorer_alone(step: Step) -> None:
     for make in (lambda x, y: click(x, y), lambda x, y: LongPress(point=Point(x, y))):
-        task = step(make(150, 250), [[100, 200, 700, 400]])
+        task = step(make(150, 250), targets=[[100, 200, 700, 400]])
         assert judged("odyssey-v2", task, make(700, 400)).exact_match
         assert judged("odyssey-v2", task, make(150, 110)).exact_match  # above the box, at 0.14
         assert not judged("odyssey-v2", task, make(700.1, 400)).exact_match

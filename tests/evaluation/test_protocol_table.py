@@ -37,7 +37,17 @@ def test_guievalkit_chooses_its_variant_by_data_set() -> None:
     [
         (
             "guievalkit",
-            ("5 boxes", "x1.2", "0.04", "0.14", "200 ms", "HOME", "androidcontrol", "summed over all episodes", "OPEN"),
+            (
+                "5 targets and elements",
+                "x1.2",
+                "0.04",
+                "0.14",
+                "200 ms",
+                "HOME",
+                "androidcontrol",
+                "summed over all episodes",
+                "OPEN",
+            ),
         ),
         ("agentcpm", ("wait and stop are one type", "a labelled long press is a click", "mean over episodes")),
         ("magicgui", ("any click matches where typing is labelled", "0.15 x 0.15", "square brackets")),
@@ -56,7 +66,7 @@ def test_guievalkit_chooses_its_variant_by_data_set() -> None:
         ("clawgui", ("nearest to the predicted point", "canvas of 1080 x 2400")),
         ("infigui-r1", ("0.04 of the screenshot's longer side",)),
         ("ui-r1", ("less than 151.2 px", "coordinate of 0 misses", "any scroll agrees")),
-        ("uground-ac", ("smallest of the boxes", "holds the app's name")),
+        ("uground-ac", ("smallest of the elements", "holds the app's name")),
         ("osworld-g", ("polygon", "status")),
         ("aitw-original", ("x2.4", "0.14", "axis", "any text agrees", "status")),
         ("odyssey-v1", ("boxes do not count", "0.14", "at least 0.5", "both stripped")),
@@ -102,7 +112,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Installs a distribution whose entry points are protocols, one good and two not."""
     (tmp_path / "acme_rules.py").write_text(
         "from guieval.evaluation import ClickRule, FailurePolicy, Protocol, StepRules\n"
-        "acme = Protocol(name='acme', source='a test', summary='s', rules=StepRules(click=ClickRule(fallback=0.5)))\n"
+        "acme = Protocol(name='acme', source='a test', summary='s', rules=StepRules(ClickRule('targets', fallback=0.5)))\n"
         "other = 3\n"
     )
     information = tmp_path / "acme-1.0.dist-info"
@@ -118,7 +128,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_a_third_party_adds_a_protocol_by_entry_point(installed: str) -> None:
     assert list_protocols()[-3:] == ["acme", "gone", "odd"]
-    assert get_protocol(installed).rules.click == ClickRule(fallback=0.5)
+    assert get_protocol(installed).rules.click == ClickRule("targets", fallback=0.5)
     assert get_protocol(installed).rules_for("anything").click.fallback == 0.5
 
 
@@ -130,7 +140,7 @@ def test_an_entry_point_that_is_no_protocol_gives_one_sentence(installed: str) -
 
 
 def test_a_protocol_is_a_value() -> None:
-    rules = StepRules(click=ClickRule())
+    rules = StepRules(click=ClickRule("targets"))
     one, two = (Protocol(name="n", source="s", summary="t", rules=rules) for _ in range(2))
     assert one == two
     assert hash(one) == hash(two)

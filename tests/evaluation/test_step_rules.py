@@ -20,36 +20,37 @@ from tests.evaluation.strategies import FIELDS, anything, step_rules, tasks
 from tests.evaluation.verdicts import Step, scroll
 from tests.rows import every_row
 
-CLIPPED = ClickRule(enlarge=1.2, clip=True, boxes="any")
-CENTRED = ClickRule(enlarge=1.2, boxes="any")
+CLIPPED = ClickRule(enlarge=1.2, clip=True, inside="elements")
+CENTRED = ClickRule(enlarge=1.2, inside="elements")
 PLAIN = StepRules(CENTRED)
 FAR = Point(900, 900)
 
 
 def hit(rule: ClickRule, boxes: list[list[float]], reference: Point, x: float, y: float) -> bool:
-    return rule.judge(Boxes(boxes), reference, Point(x, y)).exact_match
+    targets, elements = (boxes, []) if rule.inside == "targets" else ([], boxes)
+    return rule.judge(Boxes(targets), Boxes(elements), reference, Point(x, y)).exact_match
 
 
 def test_without_box_or_fallback_nothing_is_right() -> None:
-    judged = ClickRule().judge(Boxes(), Point(500, 500), Point(500, 500))
+    judged = ClickRule("targets").judge(Boxes(), Boxes(), Point(500, 500), Point(500, 500))
     assert (judged.type_match, judged.exact_match, judged.distance) == (True, False, 0.0)
     assert judged.reason == "the step has no target box"
 
 
 def test_distance_is_in_thousandths_and_reported_on_hit_and_miss() -> None:
-    rule = ClickRule(fallback=0.14)
-    near = rule.judge(Boxes(), Point(500, 500), Point(503, 504))
+    rule = ClickRule("targets", fallback=0.14)
+    near = rule.judge(Boxes(), Boxes(), Point(500, 500), Point(503, 504))
     assert (near.exact_match, near.distance) == (True, 5.0)
-    miss = rule.judge(Boxes(), Point(100, 100), Point(400, 500))
+    miss = rule.judge(Boxes(), Boxes(), Point(100, 100), Point(400, 500))
     assert (miss.exact_match, miss.distance) == (False, 500.0)
-    assert miss.reason == "500 thousandths from the target; 140 allowed; the step has no target box"
+    assert miss.reason == "500 thousandths from the reference; 140 allowed; the step has no target box"
 
 
 def test_clipping_cuts_the_size_at_one_screen() -> None:
     # [500, 1400] grows by 180 to 1080, cut to 1000; it begins at 410 and so ends at 1410, where it would end at 1490.
-    accepted = CLIPPED.accepted(Boxes([[500, 500, 1400, 600]]), FAR)
+    accepted = CLIPPED.accepted(Boxes(), Boxes([[500, 500, 1400, 600]]), FAR)
     np.testing.assert_allclose(accepted[:, 0], [0.41, 0.49, 1.41, 0.61])
-    np.testing.assert_allclose(CENTRED.accepted(Boxes([[500, 500, 1400, 600]]), FAR)[:, 0], [0.41, 0.49, 1.49, 0.61])
+    np.testing.assert_allclose(CENTRED.accepted(Boxes(), Boxes([[500, 500, 1400, 600]]), FAR)[:, 0], [0.41, 0.49, 1.49, 0.61])
 
 
 def column_of_boxes(count: int) -> list[list[float]]:
@@ -59,9 +60,9 @@ def column_of_boxes(count: int) -> list[list[float]]:
 
 def test_nearest_is_by_the_enlarged_and_clipped_centre() -> None:
     # Clipping moves the centre of the box at the edge from 50 to 60 of 1000, so it loses to one 55 away.
-    rule = ClickRule(enlarge=1.2, clip=True, boxes="nearest", nearest=1)
+    rule = ClickRule(enlarge=1.2, clip=True, inside="elements", which="nearest", nearest=1)
     boxes = [[0.0, 400.0, 100.0, 500.0], [45.0, 440.0, 65.0, 460.0]]
-    np.testing.assert_allclose(rule.accepted(Boxes(boxes), Point(0, 450))[:, 0], [0.043, 0.438, 0.067, 0.462])
+    np.testing.assert_allclose(rule.accepted(Boxes(), Boxes(boxes), Point(0, 450))[:, 0], [0.043, 0.438, 0.067, 0.462])
 
 
 @every_row("count", [6, 17, 40, 120])
@@ -73,7 +74,9 @@ def test_among_many_ties_the_first_boxes_count(count: int) -> None:
     for reference in (250.0, 500.0):
         distances = np.abs(centres - reference).tolist()
         first = [index for _, index in sorted(zip(distances, range(count), strict=True))[:5]]
-        accepted = ClickRule(boxes="nearest", nearest=5).accepted(Boxes(boxes), Point(reference, 500))
+        accepted = ClickRule(inside="elements", which="nearest", nearest=5).accepted(
+            Boxes(), Boxes(boxes), Point(reference, 500)
+        )
         np.testing.assert_allclose(accepted.T * 1000, [boxes[i] for i in first], atol=2e-6)
 
 
@@ -84,34 +87,52 @@ CENTRE = Point(500, 500)
     ("rule", "screen", "x", "y", "exact"),
     [
         # A circle of 368.45 px on a canvas of 1080 x 2400, whatever the screenshot: 341 x 1.08 = 368.28, 342 x 1.08 = 369.36.
-        (ClickRule(measure="canvas", fallback=math.hypot(0.14 * 1080, 0.14 * 2400)), (100, 100), 841, 500, True),
-        (ClickRule(measure="canvas", fallback=math.hypot(0.14 * 1080, 0.14 * 2400)), (100, 100), 842, 500, False),
-        (ClickRule(measure="canvas", fallback=math.hypot(0.14 * 1080, 0.14 * 2400)), (100, 100), 500, 653, True),  # 367.2
-        (ClickRule(measure="canvas", fallback=math.hypot(0.14 * 1080, 0.14 * 2400)), (100, 100), 500, 654, False),  # 369.6
-        (ClickRule(measure="canvas", canvas=(1000, 1000), fallback=140.0), (100, 100), 584, 612, True),  # 84, 112, 140
-        (ClickRule(measure="canvas", canvas=(1000, 1000), fallback=140.0), (100, 100), 584, 612.1, False),
+        (ClickRule("targets", measure="canvas", fallback=math.hypot(0.14 * 1080, 0.14 * 2400)), (100, 100), 841, 500, True),
+        (ClickRule("targets", measure="canvas", fallback=math.hypot(0.14 * 1080, 0.14 * 2400)), (100, 100), 842, 500, False),
+        (
+            ClickRule("targets", measure="canvas", fallback=math.hypot(0.14 * 1080, 0.14 * 2400)),
+            (100, 100),
+            500,
+            653,
+            True,
+        ),  # 367.2
+        (
+            ClickRule("targets", measure="canvas", fallback=math.hypot(0.14 * 1080, 0.14 * 2400)),
+            (100, 100),
+            500,
+            654,
+            False,
+        ),  # 369.6
+        (
+            ClickRule("targets", measure="canvas", canvas=(1000, 1000), fallback=140.0),
+            (100, 100),
+            584,
+            612,
+            True,
+        ),  # 84, 112, 140
+        (ClickRule("targets", measure="canvas", canvas=(1000, 1000), fallback=140.0), (100, 100), 584, 612.1, False),
         # 140 px of a screenshot of 1000 x 500: an ellipse in thousandths.
-        (ClickRule(measure="pixels", fallback=140.0), (1000, 500), 640, 500, True),
-        (ClickRule(measure="pixels", fallback=140.0), (1000, 500), 640.1, 500, False),
-        (ClickRule(measure="pixels", fallback=140.0), (1000, 500), 500, 780, True),
-        (ClickRule(measure="pixels", fallback=140.0), (1000, 500), 500, 780.1, False),
+        (ClickRule("targets", measure="pixels", fallback=140.0), (1000, 500), 640, 500, True),
+        (ClickRule("targets", measure="pixels", fallback=140.0), (1000, 500), 640.1, 500, False),
+        (ClickRule("targets", measure="pixels", fallback=140.0), (1000, 500), 500, 780, True),
+        (ClickRule("targets", measure="pixels", fallback=140.0), (1000, 500), 500, 780.1, False),
         # 0.04 of 1000, so 40 px on either axis.
-        (ClickRule(measure="longest-side", fallback=0.04), (1000, 500), 540, 500, True),
-        (ClickRule(measure="longest-side", fallback=0.04), (1000, 500), 541, 500, False),
-        (ClickRule(measure="longest-side", fallback=0.04), (500, 1000), 580, 500, True),
-        (ClickRule(measure="longest-side", fallback=0.04), (500, 1000), 581, 500, False),
-        (ClickRule(measure="diagonal", fallback=0.1), (300, 400), 500, 625, True),
-        (ClickRule(measure="diagonal", fallback=0.1), (300, 400), 500, 626, False),
+        (ClickRule("targets", measure="longest-side", fallback=0.04), (1000, 500), 540, 500, True),
+        (ClickRule("targets", measure="longest-side", fallback=0.04), (1000, 500), 541, 500, False),
+        (ClickRule("targets", measure="longest-side", fallback=0.04), (500, 1000), 580, 500, True),
+        (ClickRule("targets", measure="longest-side", fallback=0.04), (500, 1000), 581, 500, False),
+        (ClickRule("targets", measure="diagonal", fallback=0.1), (300, 400), 500, 625, True),
+        (ClickRule("targets", measure="diagonal", fallback=0.1), (300, 400), 500, 626, False),
         # The border itself is left out.
-        (ClickRule(fallback_strict=True, fallback=0.25), (1000, 500), 750, 500, False),
-        (ClickRule(fallback_strict=True, fallback=0.25), (1000, 500), 749.9, 500, True),
-        (ClickRule(fallback_strict=True, fallback=140.0, measure="pixels"), (1000, 500), 640, 500, False),
-        (ClickRule(fallback_strict=True, fallback=140.0, measure="pixels"), (1000, 500), 639.9, 500, True),
+        (ClickRule("targets", fallback_strict=True, fallback=0.25), (1000, 500), 750, 500, False),
+        (ClickRule("targets", fallback_strict=True, fallback=0.25), (1000, 500), 749.9, 500, True),
+        (ClickRule("targets", fallback_strict=True, fallback=140.0, measure="pixels"), (1000, 500), 640, 500, False),
+        (ClickRule("targets", fallback_strict=True, fallback=140.0, measure="pixels"), (1000, 500), 639.9, 500, True),
     ],
 )
 def test_distances_in_every_measure(rule: ClickRule, screen: tuple[int, int], x: float, y: float, exact: bool) -> None:
     for boxes in (Boxes(), Boxes([[0, 0, 1, 1]])):
-        judged = rule.judge(boxes, CENTRE, Point(x, y), screen=screen)
+        judged = rule.judge(boxes, Boxes(), CENTRE, Point(x, y), screen=screen)
         assert (judged.type_match, judged.exact_match) == (True, exact)
         assert judged.distance == math.sqrt((x - 500) ** 2 + (y - 500) ** 2)
 
@@ -119,36 +140,42 @@ def test_distances_in_every_measure(rule: ClickRule, screen: tuple[int, int], x:
 def test_a_border_in_pixels_falls_the_same_way_wherever_it_lies() -> None:
     # Thousandths of 1179 px are not whole numbers, so a distance of 140 px is seldom exactly 140 again.
     width = 1179
-    inclusive, strict = (ClickRule(measure="pixels", fallback=140.0, fallback_strict=strict) for strict in (False, True))
+    inclusive, strict = (
+        ClickRule("targets", measure="pixels", fallback=140.0, fallback_strict=strict) for strict in (False, True)
+    )
     for pixel in range(0, width - 140):
         reference, predicted = (Point(each * 1000.0 / width, 0) for each in (pixel, pixel + 140))
-        assert inclusive.judge(Boxes(), reference, predicted, screen=(width, 10)).exact_match
-        assert not strict.judge(Boxes(), reference, predicted, screen=(width, 10)).exact_match
+        assert inclusive.judge(Boxes(), Boxes(), reference, predicted, screen=(width, 10)).exact_match
+        assert not strict.judge(Boxes(), Boxes(), reference, predicted, screen=(width, 10)).exact_match
 
 
 def test_what_is_counted_in_pixels_needs_the_screen() -> None:
-    for rule in (ClickRule(measure="pixels", fallback=9.0), ClickRule(whole_pixels=True), ClickRule(far_edge=1.0)):
+    for rule in (
+        ClickRule("targets", measure="pixels", fallback=9.0),
+        ClickRule("targets", whole_pixels=True),
+        ClickRule("targets", far_edge=1.0),
+    ):
         with pytest.raises(ValueError, match="size of the screenshot must be given"):
-            rule.judge(Boxes([[0, 0, 1, 1]]), CENTRE, CENTRE)
+            rule.judge(Boxes(), Boxes([[0, 0, 1, 1]]), CENTRE, CENTRE)
 
 
 def test_a_coordinate_of_zero_may_count_as_none() -> None:
-    rule = ClickRule(fallback=0.14, zero_is_missing=True)
+    rule = ClickRule("targets", fallback=0.14, zero_is_missing=True)
     boxes, reference = [[0.0, 0.0, 50.0, 50.0]], Point(10, 10)
     for x, y, exact in ((0, 10, False), (10, 0, False), (0.5, 0.5, True)):
         assert hit(rule, boxes, reference, x, y) is exact
     assert hit(replace(rule, zero_is_missing=False), boxes, reference, 0, 10)
     whole = replace(rule, whole_pixels=True)
-    assert not whole.judge(Boxes(boxes), reference, Point(0.9, 10), screen=(1000, 1000)).exact_match  # pixel 0
-    assert whole.judge(Boxes(boxes), reference, Point(1, 10), screen=(1000, 1000)).exact_match
+    assert not whole.judge(Boxes(), Boxes(boxes), reference, Point(0.9, 10), screen=(1000, 1000)).exact_match  # pixel 0
+    assert whole.judge(Boxes(), Boxes(boxes), reference, Point(1, 10), screen=(1000, 1000)).exact_match
 
 
 def test_a_point_may_be_cut_to_whole_pixels() -> None:
-    rule, box, screen = ClickRule(whole_pixels=True), Boxes([[100, 100, 200, 200]]), (1000, 1000)
-    assert rule.judge(box, FAR, Point(200.9, 150), screen=screen).exact_match
-    assert not rule.judge(box, FAR, Point(201, 150), screen=screen).exact_match
-    assert not rule.judge(box, FAR, Point(99.9, 150), screen=screen).exact_match
-    assert not ClickRule().judge(box, FAR, Point(200.9, 150), screen=screen).exact_match
+    rule, box, screen = ClickRule("targets", whole_pixels=True), Boxes([[100, 100, 200, 200]]), (1000, 1000)
+    assert rule.judge(box, Boxes(), FAR, Point(200.9, 150), screen=screen).exact_match
+    assert not rule.judge(box, Boxes(), FAR, Point(201, 150), screen=screen).exact_match
+    assert not rule.judge(box, Boxes(), FAR, Point(99.9, 150), screen=screen).exact_match
+    assert not ClickRule("targets").judge(box, Boxes(), FAR, Point(200.9, 150), screen=screen).exact_match
 
 
 @pytest.mark.parametrize("width", [644, 1080, 1179])
@@ -156,45 +183,49 @@ def test_every_whole_pixel_stays_itself(width: int) -> None:
     for pixel in range(width):
         at = pixel * 1000.0 / width  # as loaders make it
         line, screen = Boxes([[at, 0, at, 1000]]), (width, 10)
-        assert ClickRule(whole_pixels=True).judge(line, FAR, Point(at, 500), screen=screen).exact_match
-        assert not ClickRule(far_edge=1.0).judge(line, FAR, Point(at, 500), screen=screen).exact_match
+        assert ClickRule("targets", whole_pixels=True).judge(line, Boxes(), FAR, Point(at, 500), screen=screen).exact_match
+        assert not ClickRule("targets", far_edge=1.0).judge(line, Boxes(), FAR, Point(at, 500), screen=screen).exact_match
         wide = Boxes([[0, 0, (pixel + 1) * 1000.0 / width, 1000]])
-        assert ClickRule(far_edge=1.0).judge(wide, FAR, Point(at, 500), screen=screen).exact_match
+        assert ClickRule("targets", far_edge=1.0).judge(wide, Boxes(), FAR, Point(at, 500), screen=screen).exact_match
 
 
 def test_the_far_edge_may_be_drawn_in() -> None:
-    rule, box, screen = ClickRule(far_edge=1.0), Boxes([[100, 100, 200, 200]]), (1000, 500)
-    assert rule.judge(box, FAR, Point(199, 198), screen=screen).exact_match  # a pixel is two thousandths high
-    assert not rule.judge(box, FAR, Point(199.1, 198), screen=screen).exact_match
-    assert not rule.judge(box, FAR, Point(199, 198.1), screen=screen).exact_match
-    assert rule.judge(box, FAR, Point(100, 100), screen=screen).exact_match
+    rule, box, screen = ClickRule("targets", far_edge=1.0), Boxes([[100, 100, 200, 200]]), (1000, 500)
+    assert rule.judge(box, Boxes(), FAR, Point(199, 198), screen=screen).exact_match  # a pixel is two thousandths high
+    assert not rule.judge(box, Boxes(), FAR, Point(199.1, 198), screen=screen).exact_match
+    assert not rule.judge(box, Boxes(), FAR, Point(199, 198.1), screen=screen).exact_match
+    assert rule.judge(box, Boxes(), FAR, Point(100, 100), screen=screen).exact_match
 
 
 def test_nearest_may_be_measured_from_the_prediction() -> None:
-    rule, boxes = ClickRule(boxes="nearest-to-prediction", nearest=5), column_of_boxes(9)
+    rule, boxes = ClickRule(inside="elements", which="nearest-to-prediction", nearest=5), column_of_boxes(9)
     assert hit(rule, boxes, Point(500, 110), 500, 900)
     assert not hit(rule, boxes, Point(500, 110), 500, 950)
     # A tall box whose centre is far away is no longer among the nearest, although it holds the point.
     tall = [*column_of_boxes(5), [0.0, 0.0, 1000.0, 1000.0]]
     assert not hit(rule, tall, FAR, 480, 50)
     assert hit(replace(rule, nearest=6), tall, FAR, 480, 50)
-    assert rule.accepted(Boxes(boxes), FAR).shape == (4, 9)  # without a prediction all that may count
-    assert rule.accepted(Boxes(boxes), FAR, predicted=Point(500, 900)).shape == (4, 5)
+    assert rule.accepted(Boxes(), Boxes(boxes), FAR).shape == (4, 9)  # without a prediction all that may count
+    assert rule.accepted(Boxes(), Boxes(boxes), FAR, predicted=Point(500, 900)).shape == (4, 5)
 
 
 NESTED = [[0.0, 0.0, 1000.0, 1000.0], [400.0, 400.0, 500.0, 500.0], [500.0, 400.0, 600.0, 500.0], [450.0, 450.0, 700.0, 700.0]]
 BOX, HIGH, AT_ZERO = [100.0, 200.0, 300.0, 400.0], [400.0, 400.0, 500.0, 600.0], [0.0, 0.0, 100.0, 100.0]
 SMALL, OTHER = [400.0, 400.0, 500.0, 500.0], [700.0, 700.0, 800.0, 800.0]
 LEFT, RIGHT = [0.0, 490.0, 500.0, 510.0], [500.0, 490.0, 1000.0, 510.0]  # centres at 250 and 750
-AROUND = ClickRule(enlarge=1.2, clip=True, boxes="containing-reference")
-AFTER, BEFORE = (ClickRule(enlarge=1.2, boxes=choice) for choice in ("containing-reference", "containing-before-enlarging"))
-FIVE, NEAREST = (ClickRule(boxes="nearest", nearest=number) for number in (5, 1))
-SMALLEST, NODE, WITHIN = ClickRule(boxes="smallest-containing"), ClickRule(enlarge=1.2, by_node=True), ClickRule(fallback=0.04)
+AROUND = ClickRule(enlarge=1.2, clip=True, inside="elements", which="around-reference")
+AFTER = ClickRule("elements", "around-reference", enlarge=1.2)
+FIVE, NEAREST = (ClickRule(inside="elements", which="nearest", nearest=number) for number in (5, 1))
+SMALLEST, NODE, WITHIN = (
+    ClickRule(inside="target-element"),
+    ClickRule("elements", enlarge=1.2, by_node=True),
+    ClickRule("targets", fallback=0.04),
+)
 Tried = tuple[float, float, bool]
 HITS: list[tuple[ClickRule, list[list[float]], Point, Sequence[Tried]]] = [
     # a box includes its border
-    (ClickRule(), [BOX], FAR, [(100, 200, True), (300, 400, True), (100, 400, True), (200, 300, True)]),
-    (ClickRule(), [BOX], FAR, [(99.9, 300, False), (300.1, 300, False), (200, 199.9, False), (200, 400.1, False)]),
+    (ClickRule("targets"), [BOX], FAR, [(100, 200, True), (300, 400, True), (100, 400, True), (200, 300, True)]),
+    (ClickRule("targets"), [BOX], FAR, [(99.9, 300, False), (300.1, 300, False), (200, 199.9, False), (200, 400.1, False)]),
     # the fallback distance includes its border and scales each axis by its own side; 3-4-5 triangle: exactly 40
     (WITHIN, [], Point(0, 0), [(40, 0, True), (0, 40, True), (24, 32, True), (40.01, 0, False), (24.1, 32, False)]),
     # enlargement is about the centre: 100 wide and 200 high, so 10 more on the left and right, 20 more above and below
@@ -202,20 +233,19 @@ HITS: list[tuple[ClickRule, list[list[float]], Point, Sequence[Tried]]] = [
         (rule, [HIGH], FAR, [(391, 381, True), (509, 619, True), (389, 500, False), (450, 621, False)])
         for rule in (CENTRED, CLIPPED)
     ],
-    (ClickRule(boxes="any"), [HIGH], FAR, [(391, 500, False)]),
+    (ClickRule(inside="elements"), [HIGH], FAR, [(391, 500, False)]),
     # [0, 100] grows by 20 to 120. Centred it ends at 110; cut at 0 with the size kept it ends at 120.
     (CLIPPED, [AT_ZERO], FAR, [(119, 119, True), (121, 50, False)]),
     (CENTRED, [AT_ZERO], FAR, [(109, 109, True), (111, 50, False)]),
     # boxes around the reference are chosen after enlarging; the second is inside a box that does not hold the reference
     (AROUND, [SMALL, OTHER], Point(450, 450), [(401, 401, True), (750, 750, False)]),
     (AROUND, [SMALL, OTHER], Point(509, 450), [(450, 450, True)]),  # only the enlarged box holds this reference
-    *[(rule, [SMALL], Point(500, 450), [(509, 450, True)]) for rule in (AFTER, BEFORE)],
+    (AFTER, [SMALL], Point(500, 450), [(509, 450, True)]),
     (AFTER, [SMALL], Point(509, 450), [(450, 450, True)]),
-    (BEFORE, [SMALL], Point(509, 450), [(450, 450, False)]),
     # only the nearest five boxes count, measured from the reference: 100, 200, 300, 400, 500
     (FIVE, column_of_boxes(9), Point(500, 110), [(500, 500, True), (500, 600, False)]),
-    (ClickRule(boxes="nearest", nearest=6), column_of_boxes(9), Point(500, 110), [(500, 600, True)]),
-    (ClickRule(boxes="any"), column_of_boxes(9), Point(500, 110), [(500, 900, True)]),
+    (ClickRule(inside="elements", which="nearest", nearest=6), column_of_boxes(9), Point(500, 110), [(500, 600, True)]),
+    (ClickRule(inside="elements"), column_of_boxes(9), Point(500, 110), [(500, 900, True)]),
     (FIVE, column_of_boxes(5), Point(500, 0), [(500, 500, True)]),
     # at equal distance the earlier box counts
     (NEAREST, [LEFT, RIGHT], Point(500, 500), [(100, 500, True), (900, 500, False)]),
@@ -242,25 +272,25 @@ def test_which_points_hit(rule: ClickRule, boxes: list[list[float]], reference: 
 
 
 def test_the_reason_states_that_no_box_contains_the_target() -> None:
-    missed = AROUND.judge(Boxes([SMALL, OTHER]), Point(600, 600), Point(450, 450))
-    assert (missed.exact_match, missed.reason) == (False, "no box contains the target")
+    missed = AROUND.judge(Boxes(), Boxes([SMALL, OTHER]), Point(600, 600), Point(450, 450))
+    assert (missed.exact_match, missed.reason) == (False, "no box of the screen is around the reference")
 
 
 def test_an_element_that_nearly_is_the_target_counts() -> None:
     # Boxes of 100 x 100, the other moved right by d: intersection over union is (100 - d) / (100 + d), above 0.5 below 33.3.
     for shift, exact in ((33.0, True), (34.0, False)):
         boxes = [[400.0, 400.0, 500.0, 500.0], [400.0 + shift, 400.0, 500.0 + shift, 500.0]]
-        assert hit(ClickRule(by_node=True), boxes, Point(500 + shift, 450), 401, 450) is exact
+        assert hit(ClickRule("elements", by_node=True), boxes, Point(500 + shift, 450), 401, 450) is exact
 
 
 def test_the_corner_may_stand_for_the_label() -> None:
-    rule = ClickRule(reference="origin", by_node=True, enlarge=1.2)
+    rule = ClickRule("elements", reference="origin", by_node=True, enlarge=1.2)
     boxes = [[0.0, 0.0, 100.0, 100.0], [400.0, 400.0, 500.0, 500.0]]
     assert not hit(rule, boxes, Point(450, 450), 450, 450)
-    judged = rule.judge(Boxes(boxes), Point(450, 450), Point(50, 50))
+    judged = rule.judge(Boxes(), Boxes(boxes), Point(450, 450), Point(50, 50))
     assert judged.exact_match
     assert judged.distance == pytest.approx(400 * 2**0.5)  # still to the label
-    near = ClickRule(reference="origin", fallback=0.1)
+    near = ClickRule("targets", reference="origin", fallback=0.1)
     assert hit(near, [], FAR, 100, 0)
     assert not hit(near, [], FAR, 900, 900)
 
@@ -364,7 +394,7 @@ def test_scrolls(step: Step, compare: Any, label: str | None, reference: str, pr
     assert (judged.type_match, judged.exact_match) == (True, exact)
 
 
-ICON = StepRules(click=CENTRED, open=OpenRule(icon=ClickRule(enlarge=1.2, boxes="any", fallback=0.04)))
+ICON = StepRules(click=CENTRED, open=OpenRule(icon=ClickRule(enlarge=1.2, inside="elements", fallback=0.04)))
 ICON_BOXES = [[100.0, 100.0, 200.0, 200.0], [600.0, 600.0, 700.0, 700.0]]
 
 
@@ -403,7 +433,7 @@ def test_the_icons_fallback_is_measured_from_the_first_box(step: Step) -> None:
 
 def test_a_short_press_is_a_tap_only_where_the_rules_say_so(step: Step) -> None:
     at = Point(500, 500)
-    rules = StepRules(click=ClickRule(fallback=0.04), tap_limit=200.0)
+    rules = StepRules(click=ClickRule("targets", fallback=0.04), tap_limit=200.0)
     task = step(Click(point=at))
     assert rules.judge(task, task.action, LongPress(point=at, duration=200)).exact_match
     assert not rules.judge(task, task.action, LongPress(point=at, duration=201)).type_match
@@ -507,18 +537,19 @@ SAID: list[tuple[Any, dict[str, Any]]] = [
         )
     ],
     *[
-        (ClickRule(enlarge=1.2, clip=True, boxes="nearest", nearest=5, fallback=0.04), changed)
+        (ClickRule(enlarge=1.2, clip=True, inside="elements", which="nearest", nearest=5, fallback=0.04), changed)
         for changed in (
             {"enlarge": 1.3},
             {"clip": False},
-            {"boxes": "any"},
-            {"boxes": "containing-reference"},
+            {"inside": "targets"},
+            {"inside": "target-element"},
+            {"inside": "nothing"},
+            {"which": "any"},
+            {"which": "around-reference"},
             {"nearest": 4},
             {"fallback": 0.05},
             {"fallback": None},
-            {"boxes": "nearest-to-prediction"},
-            {"boxes": "smallest-containing"},
-            {"boxes": "containing-before-enlarging"},
+            {"which": "nearest-to-prediction"},
             {"measure": "canvas"},
             {"measure": "canvas", "canvas": (1000.0, 1000.0)},
             {"measure": "pixels"},

@@ -209,7 +209,7 @@ def test_pictures(cases: list[Case], guieval: CommandLine, tmp_path: Path) -> No
 
 def test_rewards(cases: list[Case]) -> None:
     """A call, a thought or an end token that a trainer moved: the reward reads what the evaluator reads."""
-    task = step(Click(point=Point(500.0, 750.0)), boxes=[(400.0, 700.0, 600.0, 800.0)])
+    task = step(Click(point=Point(500.0, 750.0)), targets=[(400.0, 700.0, 600.0, 800.0)])
     failed = {}
     for case in of_kind(cases, "reward"):
         scorer = open_scorer(case["input"]["model"], case["input"]["reward"])

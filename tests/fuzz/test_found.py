@@ -55,9 +55,9 @@ def test_a_box_whose_corner_overflows_is_refused_without_a_warning(tmp_path: Pat
     first, *others = file.read_text(encoding="utf-8").splitlines()
     episode = json.loads(first)
     assert episode["frame"] == "pixels"
-    episode["steps"][0]["boxes"] = [[0, 0, 1e308, 1e308]]
+    episode["steps"][0]["targets"] = [[0, 0, 1e308, 1e308]]
     file.write_text("\n".join([json.dumps(episode), *others]), encoding="utf-8")
-    with pytest.raises(DataError, match=r"boxes: .*finite"):
+    with pytest.raises(DataError, match=r"targets: .*finite"):
         list(load_benchmark("episodes", tmp_path))
 
 

@@ -78,7 +78,7 @@ def records(draw: st.DrawFn) -> StepRecord:
     task = step(
         draw(actions),
         episode=draw(texts) or "e",
-        boxes=Boxes([list(each) for each in boxes]),
+        targets=Boxes([list(each) for each in boxes]),
         extras={draw(texts): {"/": draw(texts)}},
     )
     drawn = draw(st.lists(samples(), min_size=1, max_size=4))

@@ -42,7 +42,7 @@ class World:
         run, judge = self.folder / "run", self.folder / "judge"
         overlay = self.folder / "overlay.jsonl"
         key = self.first
-        added = {"subset": key.subset, "episode_id": key.episode_id, "step_index": 0, "boxes": [[0, 0, 9, 9]]}
+        added = {"subset": key.subset, "episode_id": key.episode_id, "step_index": 0, "targets": [[0, 0, 9, 9]]}
         overlay.write_text(json.dumps(added))
         thinking = ("--samples", "4", "--set", "sampling.temperature=1.0")
         for command in (

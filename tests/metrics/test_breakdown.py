@@ -199,7 +199,7 @@ KINDS: list[tuple[str, str, str, bool, float, str]] = [
 @every_row(("reference", "predicted", "end", "typed", "distance", "kind"), KINDS)
 def test_kinds_of_misses(reference: str, predicted: str, end: str, typed: bool, distance: float, kind: str) -> None:
     """Clicks may be 0.04 of the screen off here, so a near miss is up to 80 thousandths."""
-    protocol = Protocol(PROTOCOL, "", "", StepRules(click=ClickRule(fallback=0.04)))
+    protocol = Protocol(PROTOCOL, "", "", StepRules(click=ClickRule("targets", fallback=0.04)))
     run = made_columns(
         ["a"], exact=[False], typed=[typed], ends=[end], reference=[reference], predicted=[predicted], distance=[distance]
     )
@@ -209,7 +209,7 @@ def test_kinds_of_misses(reference: str, predicted: str, end: str, typed: bool, 
 
 
 def test_a_point_in_another_box_is_another_element_however_close() -> None:
-    protocol = Protocol(PROTOCOL, "", "", StepRules(click=ClickRule(fallback=0.04)))
+    protocol = Protocol(PROTOCOL, "", "", StepRules(click=ClickRule("targets", fallback=0.04)))
     run = made_columns(
         ["a", "a", "a", "b", "b"],
         exact=[False, False, False, True, False],
@@ -235,12 +235,14 @@ def test_neither_right_steps_nor_unreached_ones_are_misses() -> None:
 
 def test_what_is_near_depends_on_what_the_protocol_allows() -> None:
     def allowing(rule: ClickRule) -> Protocol:
-        return Protocol("p", "", "", StepRules(click=rule), variants={"wide": StepRules(click=ClickRule(fallback=0.14))})
+        return Protocol(
+            "p", "", "", StepRules(click=rule), variants={"wide": StepRules(click=ClickRule("targets", fallback=0.14))}
+        )
 
-    assert near_limit(allowing(ClickRule(fallback=0.05)), "any") == pytest.approx(100)
-    assert near_limit(allowing(ClickRule(fallback=0.05)), "wide") == pytest.approx(280)
-    assert near_limit(allowing(ClickRule()), "any") == NEAR == 140
-    assert near_limit(allowing(ClickRule(fallback=151.0, measure="canvas")), "any") == NEAR
+    assert near_limit(allowing(ClickRule("targets", fallback=0.05)), "any") == pytest.approx(100)
+    assert near_limit(allowing(ClickRule("targets", fallback=0.05)), "wide") == pytest.approx(280)
+    assert near_limit(allowing(ClickRule("targets")), "any") == NEAR == 140
+    assert near_limit(allowing(ClickRule("targets", fallback=151.0, measure="canvas")), "any") == NEAR
     assert near_limit(get_protocol("ui-s1-sop"), "androidcontrol") == pytest.approx(80)
 
 

@@ -390,7 +390,7 @@ def records_of(episodes: Sequence[Sequence[str]]) -> list[StepRecord]:
                 episode=str(number),
                 index=index,
                 length=len(ends),
-                boxes=BOX,
+                targets=BOX,
                 groups={"parity": "odd" if number % 2 else "even", "place": "first" if index == 0 else "later"},
             )
             if end == "failed":

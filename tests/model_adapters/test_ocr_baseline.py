@@ -283,7 +283,7 @@ def test_labels_do_not_change_the_input(agent: ABCModel, setting: Setting) -> No
         low_level_instruction="Tap on Bluetooth" if setting == "low" else "Tap on Display",
         action=Click(point=Point(1, 2)),
         alternatives=(Press(button="HOME"),),
-        boxes=Boxes([[0, 0, 5, 5]]),
+        targets=Boxes([[0, 0, 5, 5]]),
         extras={"answer": "Display"},
         groups={"element": "icon"},
     )

@@ -110,7 +110,7 @@ def test_an_adapter_hands_out_the_numbers_it_read(shared_data: Path, reread: boo
         target = target_of(row, size) if size is not None else None
         if size is not None and target is not None and re.search(PAIR, row.text):
             centre = Click(point=Point((target.left + target.right) / 2, (target.top + target.bottom) / 2))
-            task = step(centre, screenshot_size=size, setting="grounding", boxes=Boxes([target]))
+            task = step(centre, screenshot_size=size, setting="grounding", targets=Boxes([target]))
             audit.add(task, read_response(model, judge, task, row.text), reread=reread)
     assert audit.audit is not None
     report = audit.audit.report()
@@ -183,7 +183,7 @@ def replied(model: ABCModel, size: Size, write: Callable[[Point], str]) -> Frame
     for _ in range(60):
         x, y = dice.uniform(500, 990), dice.uniform(500, 990)
         box = [x - 0.3, y - 0.3, x + 0.3, y + 0.3]
-        task = step(Click(point=Point(x, y)), screenshot_size=size, setting="grounding", boxes=Boxes([box]))
+        task = step(Click(point=Point(x, y)), screenshot_size=size, setting="grounding", targets=Boxes([box]))
         audit.add(task, read_response(model, judge, task, write(Point(x, y))), reread=True)
     assert audit.audit is not None and audit.audit.steps == 60
     return audit.audit.report()
@@ -226,12 +226,12 @@ def test_a_screen_too_narrow_for_resizing_costs_only_those_readings() -> None:
 def test_the_target_is_the_smallest_box_around_the_reference() -> None:
     near = Click(point=Point(500.0, 500.0))
     boxes = Boxes([[450, 450, 550, 550], [490, 490, 510, 510], [0, 0, 1000, 1000], [700, 700, 705, 705]])
-    assert targets_of(step(near, boxes=boxes)) == ((490.0, 490.0, 510.0, 510.0),)
+    assert targets_of(step(near, targets=boxes)) == ((490.0, 490.0, 510.0, 510.0),)
     around = (500 - NEAR, 500 - NEAR, 500 + NEAR, 500 + NEAR)
     assert targets_of(step(near)) == (around,)
-    assert targets_of(step(near, boxes=Boxes([[0, 0, 1000, 1000]]))) == (around,)  # a box around everything tells nothing
+    assert targets_of(step(near, targets=Boxes([[0, 0, 1000, 1000]]))) == (around,)  # a box around everything tells nothing
     other = Click(point=Point(702.0, 702.0))
-    assert targets_of(step(near, alternatives=(other, Stop()), boxes=boxes))[1] == (700.0, 700.0, 705.0, 705.0)
+    assert targets_of(step(near, alternatives=(other, Stop()), targets=boxes))[1] == (700.0, 700.0, 705.0, 705.0)
 
 
 # --- a run ------------------------------------------------------------------------------------------------------------
@@ -256,7 +256,7 @@ def episode(name: str, actions: Sequence[Action]) -> Episode:
             changes.append((action, Boxes(), index))
     return Episode(
         steps=tuple(
-            step(action, boxes=boxes, step_index=index, episode_id=name, episode_length=len(actions), benchmark="scripted")
+            step(action, targets=boxes, step_index=index, episode_id=name, episode_length=len(actions), benchmark="scripted")
             for action, boxes, index in changes
         )
     )

@@ -41,7 +41,7 @@ def test_the_phone_s_expert_follows_its_references(tmp_path: Path) -> None:
         assert [step.action for step in steps] == [step.action for step in reference.steps]
         assert [step.alternatives for step in steps] == [step.alternatives for step in reference.steps]
         for step, expected in zip(steps, reference.steps, strict=True):
-            assert np.array_equal(step.boxes.array, expected.boxes.array)
+            assert np.array_equal(step.targets.array, expected.targets.array)
             assert step.instruction == expected.instruction
 
 
@@ -54,7 +54,7 @@ def test_pages_are_recorded_with_the_targets_boxes(tmp_path: Path, pages: ABCEnv
         for step in steps:
             assert Image.open(tmp_path / "made" / step.screenshot).size == step.screenshot_size == (320, 420)
             if isinstance(step.action, Click):
-                assert step.boxes.containing(step.action.point).tolist() == [True]
+                assert step.targets.containing(step.action.point).tolist() == [True]
     (click,) = episodes["click-test-2"]
     assert click.instruction == "Click button ONE." and isinstance(click.action, Click)
     assert [step.action.type for step in episodes["enter-text"]] == ["CLICK", "TYPE", "CLICK"]

@@ -45,7 +45,7 @@ def make_benchmark(folder: Path) -> None:
                     "low_level_instruction": step.instruction,
                     "action": step.action.model_dump(mode="json"),
                     "alternatives": [action.model_dump(mode="json") for action in step.alternatives],
-                    "boxes": step.boxes.array.tolist()[:3],
+                    "elements": (step.targets + step.elements).array.tolist()[:3],
                     "groups": {"app": played.task.app},
                 }
             )

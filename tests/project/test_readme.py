@@ -67,7 +67,7 @@ def test_the_episode_is_read_as_it_stands(tmp_path: Path) -> None:
         Image.new("L", (1080, 2400)).save(tmp_path / "1" / name)
     [episode] = load_benchmark("episodes", tmp_path)
     assert [step.action for step in episode.steps] == [Click(point=Point(500.0, 500.0)), Stop()]
-    assert episode.steps[0].boxes == Boxes([[100, 450, 900, 550]])
+    assert episode.steps[0].targets == Boxes([[100, 450, 900, 550]])
 
 
 def test_every_command_and_option_in_the_readme_exists(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,7 @@ def answers_of(
 ) -> JudgedAnswers:
     """A run of one episode of clicks on a button; the ``missing`` last steps are not recorded."""
     length = len(predicted) + missing
-    tasks = [step(TARGET, index=index, length=length, boxes=[[450.0, 450.0, 550.0, 550.0]]) for index in range(length)]
+    tasks = [step(TARGET, index=index, length=length, targets=[[450.0, 450.0, 550.0, 550.0]]) for index in range(length)]
     records = [record(task, action) for task, action in zip(tasks, predicted, strict=False)]
     return judge_run(write_run(folder / "run", records, plan={key("a"): range(length)}, mode=mode), protocols)
 

@@ -69,7 +69,7 @@ def recorded(shared_data: Path) -> Iterator[Answered]:
             label = _label(rng)
             target = None if size is None else target_of(row, size)
             if target is not None:
-                label = {"action": Click(point=Box(*target).centre), "boxes": Boxes([target])}
+                label = {"action": Click(point=Box(*target).centre), "targets": Boxes([target])}
             chosen = next((each for each in tried if _reads(model, row.text, each, family.setting(row))), tried[0])
             label |= {"screenshot_size": chosen, "setting": family.setting(row)}
             pairs.append(_pair(len(pairs), row.text, **label))
@@ -212,7 +212,13 @@ def _label(rng: random.Random) -> dict[str, Any]:
     alternatives = tuple(_any(rng) for _ in range(rng.choice([0, 0, 0, 1, 2])))
     dataset = rng.choice(["androidcontrol", "aitz", "gui-odyssey", "hypertrack"])
     size = rng.choice([PHONE, (1000, 500)])
-    return {"action": action, "alternatives": alternatives, "boxes": Boxes(boxes), "dataset": dataset, "screenshot_size": size}
+    return {
+        "action": action,
+        "alternatives": alternatives,
+        "targets": Boxes(boxes),
+        "dataset": dataset,
+        "screenshot_size": size,
+    }
 
 
 def _answer(rng: random.Random, task: StepTaskModel) -> Action | None:

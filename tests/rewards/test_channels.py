@@ -21,7 +21,7 @@ from guieval.scoring.recorded_run import read_again
 from guieval.steps import Sample, StepRecord
 from tests.model_adapters.steps import step
 
-TASK = step(Click(point=Point(500.0, 750.0)), boxes=[(400.0, 700.0, 600.0, 800.0)])
+TASK = step(Click(point=Point(500.0, 750.0)), targets=[(400.0, 700.0, 600.0, 800.0)])
 ROW = TASK.model_dump_json()
 NAMES = {"qwen3-vl-8b-instruct": "ui-s1-lenient", "qwen2.5-vl-7b-ui-s1": "ui-s1"}
 SCORERS = {model: open_scorer(model, reward) for model, reward in NAMES.items()}

@@ -34,7 +34,7 @@ def test_settings_that_cannot_be_are_refused(cache: int, penalty: float) -> None
 
 
 def test_a_long_reply_earns_less_and_the_log_has_the_punishment() -> None:
-    task = step(Click(point=Point(500, 500)), boxes=Boxes([[400.0, 400.0, 600.0, 600.0]]))
+    task = step(Click(point=Point(500, 500)), targets=Boxes([[400.0, 400.0, 600.0, 600.0]]))
     scorer = ResponseScorer(load_model("tiny-policy"), get_reward("hypertrack"), overlong=Overlong(longest=10, cache=4))
     logged: dict[str, float] = {}
     rewards = reward_function(scorer)(

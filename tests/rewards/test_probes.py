@@ -15,7 +15,7 @@ from tests.rows import every_row
 
 TASKS = [
     step(Scroll(point=Point(500, 500), direction="up")),
-    step(Click(point=Point(500, 500)), boxes=Boxes([[400.0, 400.0, 600.0, 600.0]])),
+    step(Click(point=Point(500, 500)), targets=Boxes([[400.0, 400.0, 600.0, 600.0]])),
     step(Type(text="Turn on Wi-Fi")),
     step(Wait()),
 ]

@@ -14,7 +14,7 @@ from guieval.rewards.response import predicted_box
 from tests.model_adapters.steps import step
 from tests.rows import every_row
 
-TASK = step(Click(point=Point(500.0, 500.0)), boxes=Boxes([[450.0, 450.0, 550.0, 550.0]]), screenshot_size=(1000, 1000))
+TASK = step(Click(point=Point(500.0, 500.0)), targets=Boxes([[450.0, 450.0, 550.0, 550.0]]), screenshot_size=(1000, 1000))
 
 
 def test_a_scorer_by_names_reads_judges_and_weighs() -> None:

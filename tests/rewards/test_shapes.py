@@ -23,7 +23,7 @@ ON_BORDER, OUTSIDE = Click(point=Point(600, 550)), Click(point=Point(601, 550))
 
 
 def clicking(**changes: Any) -> Any:
-    return step(CLICK, **{"boxes": Boxes([BOX]), **changes})
+    return step(CLICK, **{"targets": Boxes([BOX]), **changes})
 
 
 def total(name: str, task: Any, action: Action | None, *, well_formed: bool = True, **weights: Any) -> float:
@@ -52,11 +52,14 @@ def test_ui_r1_asks_other_actions_for_their_type_alone() -> None:
     assert total("ui-r1", step(Press(button="BACK")), Press(button="HOME")) == 1.0  # another button is another action
 
 
-def test_ui_r1_takes_the_smallest_box_that_holds_the_target() -> None:
+def test_ui_r1_takes_the_target_or_the_smallest_element_around_the_label() -> None:
     window = [0.0, 0.0, 1000.0, 1000.0]
-    assert total("ui-r1", clicking(boxes=Boxes([window, BOX])), OUTSIDE) == 2.0
-    assert total("ui-r1", clicking(boxes=Boxes([window])), OUTSIDE) == 3.0
-    assert total("ui-r1", clicking(boxes=Boxes()), CLICK) == 2.0  # no box, no coordinate
+    among = {"targets": Boxes(), "elements": Boxes([window, BOX])}
+    assert total("ui-r1", clicking(**among), OUTSIDE) == 2.0
+    assert total("ui-r1", clicking(**among), CLICK) == 3.0
+    assert total("ui-r1", clicking(elements=Boxes([window])), OUTSIDE) == 2.0  # an element is no target
+    assert total("ui-r1", clicking(targets=Boxes([window]), elements=Boxes([BOX])), OUTSIDE) == 3.0
+    assert total("ui-r1", clicking(targets=Boxes()), CLICK) == 2.0  # no box, no coordinate
 
 
 def test_weights_are_fields() -> None:
@@ -85,7 +88,7 @@ def test_the_iou_variant_compares_boxes(box: Box | None, expected: float) -> Non
 def test_the_iou_variant_leaves_other_actions_alone() -> None:
     reward = get_reward("ui-r1-iou")
     assert reward.of(step(Press(button="BACK")), Press(button="BACK"), well_formed=True).total == 3.0
-    wrong_type = reward.of(step(LongPress(point=CENTRE), boxes=Boxes([BOX])), CLICK, well_formed=True, box=Box(*BOX))
+    wrong_type = reward.of(step(LongPress(point=CENTRE), targets=Boxes([BOX])), CLICK, well_formed=True, box=Box(*BOX))
     assert wrong_type.parts["iou"] == 0.0
 
 
@@ -113,7 +116,7 @@ def test_intersection_over_union() -> None:
     ],
 )
 def test_hypertrack_adds_type_and_parameters(reference: Action, action: Action, expected: float) -> None:
-    assert total("hypertrack", step(reference, boxes=Boxes([BOX])), action, well_formed=False) == expected
+    assert total("hypertrack", step(reference, targets=Boxes([BOX])), action, well_formed=False) == expected
 
 
 def test_a_gaussian_has_half_the_boxes_sides_as_its_deviations() -> None:
@@ -129,22 +132,22 @@ def test_a_gaussian_has_half_the_boxes_sides_as_its_deviations() -> None:
     assert params(700, 600) == pytest.approx(math.exp(-4.0))  # outside of the box there is still something
     wide = get_reward("hypertrack-gaussian", alpha=1.0).of(clicking(), Click(point=Point(700, 500)), well_formed=True)
     assert wide.parts["params"] == pytest.approx(math.exp(-0.5))
-    assert params(500, 500, boxes=Boxes()) == 0.0  # no box: binary, and the protocol asks for one
+    assert params(500, 500, targets=Boxes()) == 0.0  # no box: binary, and the protocol asks for one
 
 
 def test_a_gaussian_is_for_clicks_alone_and_takes_the_best_target() -> None:
     reward = get_reward("hypertrack-gaussian")
     assert reward.of(step(Type(text="a")), Type(text="b"), well_formed=True).parts["params"] == 0.0
     assert reward.of(clicking(), LongPress(point=CENTRE), well_formed=True).total == 0.0
-    held = reward.of(step(LongPress(point=CENTRE), boxes=Boxes([BOX])), LongPress(point=Point(600, 500)), well_formed=True)
+    held = reward.of(step(LongPress(point=CENTRE), targets=Boxes([BOX])), LongPress(point=Point(600, 500)), well_formed=True)
     assert held.parts["params"] == 1.0  # a long press is judged by its box, not graded
     other = Click(point=Point(100, 100))
-    task = clicking(alternatives=(other,), boxes=Boxes([BOX, [50.0, 50.0, 150.0, 150.0]]))
+    task = clicking(alternatives=(other,), targets=Boxes([BOX, [50.0, 50.0, 150.0, 150.0]]))
     assert reward.of(task, other, well_formed=True).parts["params"] == 1.0
 
 
 def test_a_gaussian_over_a_line_is_the_line() -> None:
-    line = clicking(boxes=Boxes([[400.0, 500.0, 600.0, 500.0]]))
+    line = clicking(targets=Boxes([[400.0, 500.0, 600.0, 500.0]]))
     reward = get_reward("hypertrack-gaussian")
     assert reward.of(line, Click(point=Point(600, 500)), well_formed=True).parts["params"] == pytest.approx(math.exp(-0.5))
     assert reward.of(line, Click(point=Point(500, 501)), well_formed=True).parts["params"] == 0.0
@@ -188,7 +191,7 @@ def test_agentnet_fades_with_the_distance() -> None:
 
     assert soft(CLICK, Click(point=Point(514, 500))) == 1.0
     assert soft(CLICK, Click(point=Point(530, 540))) == pytest.approx(math.exp(-120 * (0.05 - 0.01 * math.sqrt(2))))
-    assert soft(CLICK, OUTSIDE, boxes=Boxes([[400.0, 450.0, 601.0, 550.0]])) == 1.0
+    assert soft(CLICK, OUTSIDE, targets=Boxes([[400.0, 450.0, 601.0, 550.0]])) == 1.0
     assert soft(CLICK, LongPress(point=CENTRE)) == 0.0
     assert soft(Type(text="abcdefghij"), Type(text="abcdefgh")) == 1.0  # 0.8 similar
     assert soft(Type(text="abcdefghij"), Type(text="abcd")) == pytest.approx(0.4 / 0.8)

@@ -63,7 +63,7 @@ NEAR_MISS = Click(point=Point(600, 500))
 
 
 def target(episode: str = "a", index: int = 0, length: int = 1, **more: Any) -> StepTaskModel:
-    return step(TARGET, episode=episode, index=index, length=length, boxes=BOX, **more)
+    return step(TARGET, episode=episode, index=index, length=length, targets=BOX, **more)
 
 
 def ends_of(columns: RunColumns, protocol: str = "seeclick-official") -> list[str]:
@@ -244,7 +244,7 @@ def test_elsewhere_is_a_point_in_a_box_that_does_not_hold_the_target(tmp_path: P
         (None, False),
     ]
     records = [
-        record(step(TARGET, index=index, length=len(message) + 1, boxes=boxes), action)
+        record(step(TARGET, index=index, length=len(message) + 1, targets=boxes), action)
         for index, (action, _) in enumerate(message)
     ]
     columns = score_run(write_run(tmp_path / "run", records))
@@ -334,7 +334,7 @@ def test_an_overlay_accepts_more(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", [record(target(), MISS)])
     file = tmp_path / "overlay.jsonl"
     addition = {"episode_id": "a", "step_index": 0, "alternatives": [{"type": "CLICK", "point": [900, 100]}]}
-    file.write_text(json.dumps({**addition, "boxes": [[890, 90, 910, 110]]}) + "\n")
+    file.write_text(json.dumps({**addition, "targets": [[890, 90, 910, 110]]}) + "\n")
     assert ends_of(score_run(run)) == ["wrong"]
     assert ends_of(score_run(run, overlay=read_overlay(file))) == ["right"]
 

@@ -37,7 +37,13 @@ def test_the_measured_part_is_what_the_answers_give(shared_data: Path) -> None:
 
 def test_the_measured_part_states_what_is_assumed_and_how_far_protocols_are_apart() -> None:
     measured = PAGE.partition(END)[2]
-    for text in ("1080 x 2400", "no boxes", "content's direction", "599 steps of os-kairos", "points apart"):
+    for text in (
+        "1080 x 2400",
+        "neither targets nor elements",
+        "content's direction",
+        "599 steps of os-kairos",
+        "points apart",
+    ):
         assert text in measured
     assert measured.count("\n| [") == len([line for line in measured.splitlines() if line.endswith("| 0 | 0 | 0 |")]) > 20
 
@@ -45,11 +51,11 @@ def test_the_measured_part_states_what_is_assumed_and_how_far_protocols_are_apar
 @every_row(
     ("rule", "words"),
     [
-        (ClickRule(boxes="none", fallback=0.14), "0.14"),
-        (ClickRule(), "any box"),
-        (ClickRule(enlarge=1.2, boxes="nearest", fallback=0.04), "5 boxes nearest to the target x1.2, else 0.04"),
-        (ClickRule(boxes="none", fallback=151.2, measure="canvas", fallback_strict=True), "less than 151.2 px of 1080 x 2400"),
-        (ClickRule(strict=True), "any box, border left out"),
+        (ClickRule("nothing", fallback=0.14), "0.14"),
+        (ClickRule("targets"), "any of the targets"),
+        (ClickRule("elements", "nearest", enlarge=1.2, fallback=0.04), "5 elements nearest to the reference x1.2, else 0.04"),
+        (ClickRule("nothing", fallback=151.2, measure="canvas", fallback_strict=True), "less than 151.2 px of 1080 x 2400"),
+        (ClickRule("targets", strict=True), "any of the targets, border left out"),
     ],
 )
 def test_click_rules_in_few_words(rule: ClickRule, words: str) -> None:
@@ -57,7 +63,7 @@ def test_click_rules_in_few_words(rule: ClickRule, words: str) -> None:
 
 
 def test_texts_and_failures_in_few_words() -> None:
-    rules = StepRules(ClickRule(), text=TextRule("equal-or-token-f1", threshold=0.5, above=True))
+    rules = StepRules(ClickRule("targets"), text=TextRule("equal-or-token-f1", threshold=0.5, above=True))
     assert text_in_short(rules) == "equal or token F1 above 0.5"
     assert failure_in_short(FailurePolicy()) == "wrong"
     failure = FailurePolicy(unparseable="left-out", missing="episode-left-out")

@@ -33,7 +33,7 @@ BOXES = Boxes([[450.0, 450.0, 550.0, 550.0]])
 def a_run(folder: Path, answers: dict[str, list[Action | None]], **how: Any) -> Path:
     """A run of one answer to every step; ``None`` is a reply that cannot be read."""
     records = [
-        record(step(TARGET, episode=name, index=index, length=len(message), boxes=BOXES, dataset="androidcontrol"), action)
+        record(step(TARGET, episode=name, index=index, length=len(message), targets=BOXES, dataset="androidcontrol"), action)
         for name, message in answers.items()
         for index, action in enumerate(message)
     ]
@@ -64,7 +64,7 @@ def several(folder: Path, answers: dict[str, list[str]], length: int, **how: Any
     message = {"+": sample(TARGET), "-": sample(MISS), "!": sample(None, failed=True)}
     records = [
         StepRecord(
-            task=step(TARGET, episode=name, index=index, length=length, boxes=BOXES),
+            task=step(TARGET, episode=name, index=index, length=length, targets=BOXES),
             samples=tuple(message[each] for each in samples),
         )
         for name, steps in answers.items()
@@ -155,7 +155,7 @@ def test_all_commands_agree_on_every_figure_they_share(
         lines = (run / "steps.jsonl").read_bytes().splitlines(keepends=True)
         (run / "steps.jsonl").write_bytes(b"".join(lines[:-2]))
         with Journal(run) as journal:
-            journal.append(record(step(TARGET, episode="d", length=2, boxes=BOXES, dataset="androidcontrol")))
+            journal.append(record(step(TARGET, episode="d", length=2, targets=BOXES, dataset="androidcontrol")))
         kept = [line for line in (run / "steps.jsonl").read_bytes().splitlines(keepends=True) if b'"HOME"' not in line]
         (run / "steps.jsonl").write_bytes(b"".join(kept))
     names = [word for name in AGREEING for word in ("--protocol", name)]

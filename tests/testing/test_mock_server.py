@@ -477,7 +477,7 @@ box_lists = st.lists(
 def test_a_wrong_action_differs_from_every_right_one(
     action: Action, alternatives: list[Action], boxes: list[tuple[float, float, float, float]], draw: float
 ) -> None:
-    task = step(action, alternatives=tuple(alternatives), boxes=Boxes(boxes))
+    task = step(action, alternatives=tuple(alternatives), targets=Boxes(boxes))
     wrong = wrong_action(task, ActionSpace(), draw)
     assert wrong in ActionSpace()
     for right in (action, *alternatives):
@@ -502,7 +502,7 @@ def test_a_wrong_action_differs_from_every_right_one(
 
 def test_a_wrong_click_leaves_the_target_box() -> None:
     boxes = Boxes([(0, 0, 1000, 1000), (0, 0, 600, 600)])
-    task = step(Click(point=Point(300, 300)), boxes=boxes)
+    task = step(Click(point=Point(300, 300)), targets=boxes)
     wrong = wrong_action(task, ActionSpace(types=frozenset({"CLICK"})), 0.9)
     assert isinstance(wrong, Click)
     assert wrong.point.x > 600 or wrong.point.y > 600

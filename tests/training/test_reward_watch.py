@@ -15,7 +15,7 @@ from guieval.training.config import RewardWatchSettings
 from guieval.training.reward_watch import RewardWatch, Sum, WatchedScorer
 from tests.model_adapters.steps import step
 
-CLICK = step(Click(point=Point(100, 100)), boxes=Boxes([[50.0, 50.0, 150.0, 150.0]]))
+CLICK = step(Click(point=Point(100, 100)), targets=Boxes([[50.0, 50.0, 150.0, 150.0]]))
 TYPED = step(Type(text="milk"), step_index=1, episode_length=2)
 SETTINGS = RewardWatchSettings(every=5, window=2, apart=0.2)
 

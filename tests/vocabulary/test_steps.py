@@ -55,7 +55,7 @@ tasks = st.builds(
     episode_id=st.text(min_size=1, max_size=8),
     action=st.builds(Click, point=st.builds(Point, coordinates, coordinates)) | st.builds(Type, text=texts),
     alternatives=st.just((Stop(),)) | st.just(()),
-    boxes=st.lists(st.tuples(*[st.floats(-1e4, 1e4)] * 4), max_size=3).map(Boxes),
+    targets=st.lists(st.tuples(*[st.floats(-1e4, 1e4)] * 4), max_size=3).map(Boxes),
     groups=st.dictionaries(texts, texts, max_size=2),
     extras=st.dictionaries(
         texts, texts | st.integers(-(2**60), 2**60) | st.lists(st.floats(-1e9, 1e9), max_size=2), max_size=2
@@ -99,7 +99,7 @@ def test_a_record_is_one_line_each_way(record: StepRecord) -> None:
     assert pickle.loads(pickle.dumps(record)) == record
 
 
-@every_row("field", ["step_index", "action", "boxes", "extras"])
+@every_row("field", ["step_index", "action", "targets", "extras"])
 def test_records_are_frozen(field: str) -> None:
     with pytest.raises(ValidationError, match="frozen"):
         setattr(task(), field, getattr(task(), field))
@@ -113,7 +113,7 @@ def test_records_are_frozen(field: str) -> None:
         ({"screenshot_size": (0, 5)}, "screenshot_size.0"),
         ({"setting": "medium"}, "setting"),
         ({"action": {"type": "CLICK", "point": [1, 2000]}}, "action.point.1"),
-        ({"boxes": [[1, 2, 3]]}, "boxes"),
+        ({"targets": [[1, 2, 3]]}, "targets"),
         ({"colour": "red"}, "colour"),
         ({"step_index": 3}, ""),
     ],

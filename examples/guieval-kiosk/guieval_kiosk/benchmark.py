@@ -51,7 +51,7 @@ class Kiosk(ABCBenchmark):
             screenshot=screenshot,
             screenshot_size=SIZE,
             action=action,
-            boxes=Boxes() if target is None else Boxes([button(labels.index(target))]),
+            targets=Boxes() if target is None else Boxes([button(labels.index(target))]),
         )
 
     @classmethod

@@ -7,6 +7,6 @@ KIOSK_STRICT = Protocol(
     name="kiosk-strict",
     source="the README of guieval-kiosk",
     summary="a click inside the target's box",
-    rules=StepRules(click=ClickRule(boxes="any", fallback=None), text=TextRule("equal")),
+    rules=StepRules(click=ClickRule(inside="targets", fallback=None), text=TextRule("equal")),
     datasets=frozenset({"kiosk"}),
 )

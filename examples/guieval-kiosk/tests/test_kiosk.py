@@ -18,7 +18,7 @@ def test_the_adapter_conforms() -> None:
 def test_a_click_counts_inside_the_box_only(tmp_path: Path) -> None:
     assert "kiosk-strict" in list_protocols("kiosk")
     step = load_benchmark("kiosk", tmp_path).episode("lyon-single").steps[0]
-    [(left, _, _, bottom)] = step.boxes
+    [(left, _, _, bottom)] = step.targets
     evaluate = ActionEvaluator("kiosk-strict").evaluate
     assert evaluate(step, Click(point=Point(left + 1, bottom - 1))).exact_match
     assert not evaluate(step, Click(point=Point(left - 1, bottom - 1))).exact_match

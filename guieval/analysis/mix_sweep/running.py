@@ -29,7 +29,7 @@ from guieval.running.engine_choice import asks_a_model, open_server
 from guieval.running.execute import Executor, Job
 from guieval.running.progress import RunOutcome
 from guieval.running.resolve import ResolvedRun, resolve
-from guieval.running.resume.identity import manifest_of, refuse_unlike
+from guieval.running.resume.identity import in_terms_of, manifest_of, refuse_unlike
 from guieval.running.resume.trust import remember
 from guieval.running.runner import Runner
 from guieval.running.telemetry import Telemetry
@@ -73,7 +73,7 @@ class OpenSweep:
         manifest = Manifest.of(manifest_of(first))
         remember([given])
         if begun is not None:
-            refuse_unlike(begun, manifest, directory)
+            refuse_unlike(begun, in_terms_of(begun, manifest, first), directory)
         else:
             write_sweep(directory, SweepFile(sweep=sweep, manifest=manifest))
         return cls(directory, mixes, left, first)

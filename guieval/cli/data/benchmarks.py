@@ -13,6 +13,7 @@ from guieval.cli.data.download import downloads
 from guieval.cli.tables import echo, say, show
 from guieval.data.benchmark import ABCBenchmark, PublishedCount
 from guieval.data.doctor.counts import size_of
+from guieval.data.editions import known_editions
 from guieval.data.plugin_options import option_names
 from guieval.online import ABCEnvironment
 from guieval.online.find import environments
@@ -75,6 +76,8 @@ def benchmark_details(kind: type[ABCBenchmark]) -> Iterator[str]:
     if kind.needs_data:
         yield f"{'prepare:':10}guieval prepare {kind.name} --source RELEASE --out DIR, where the release is not read in place"
         yield f"{'check:':10}guieval doctor {kind.name} --data DIR"
+    if known_editions(kind.dataset):
+        yield f"{'editions:':10}{', '.join(each.name for each in known_editions(kind.dataset))} (docs/benchmarks.md)"
     if kind.published:
         yield "published counts:"
     for count in kind.published:

@@ -106,6 +106,10 @@ def _print_examination(found: Examination) -> None:
         for split, subset in found.parts:
             echo(f"split:   {split}" + (f", subset {subset}" if subset else ""))
         say(f"actions: {_shares(whole.types, whole.steps)}")
+    if found.edition is not None and not found.edition.line:
+        say(f"labels:  digest {found.edition.digest}")
+    boxes = (f"{number:,} {name} on {counted(steps, 'step')}" for name, (number, steps) in found.boxes.items() if number)
+    say(f"boxes:   {', '.join(boxes) or 'neither targets nor elements'}")
     for name, values in found.groups.items():
         few = len(values) <= MOST_VALUES
         say(f"{name}: {_shares(values, whole.steps) if few else f'{len(values):,} different values'}")

@@ -10,7 +10,7 @@ from guieval.cli import options
 from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.data.doctor.counts import counted
 from guieval.data.sample_sets import SampleSet, get_sample_set, list_sample_sets
-from guieval.data.selection import Choice, select, type_differences
+from guieval.data.selection import Choice, edition_of, select, type_differences
 from guieval.errors import UsageError
 from guieval.registry import benchmark_class
 from guieval.reports.tables.table import Table, columns
@@ -47,11 +47,23 @@ def sample_sets(
     benchmark = options.open_benchmark(bench, data, override)
     selection = select(benchmark, Choice(sample_set=name))
     differences = type_differences(benchmark, selection, sample_set)
+    edition = edition_of(benchmark, selection, sample_set)
     steps = sum(map(len, selection.plan.values()))
     if json:
-        print_json({"name": name, "bench": bench, "episodes": len(selection.plan), "steps": steps, "differences": differences})
+        print_json(
+            {
+                "name": name,
+                "bench": bench,
+                "episodes": len(selection.plan),
+                "steps": steps,
+                "edition": edition,
+                "differences": differences,
+            }
+        )
     else:
         say(f"{bench} fills it: {counted(len(selection.plan), 'episode')}, {counted(steps, 'step')}")
+        if edition.line:
+            say(f"labels:   {edition.line}")
         for difference in differences:
             say(f"differs:  {difference}")
         if sample_set.types and not differences:

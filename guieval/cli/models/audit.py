@@ -64,7 +64,7 @@ def _of_file(
     if reader is None:
         raise UsageError("to audit the replies in a predictions file, name what reads them: add --model or --adapter")
     loading = options.loader_options(of_loader)
-    answered = answered_file(file, bench, data, model=reader, bench_options=loading)
+    answered = answered_file(file, bench, data, model=reader, bench_options=loading, anyway=True)
     steps = answered.answers(ActionEvaluator(answered.protocol))
     return audit_answers(reader, ((task, samples[0]) for task, samples in steps if samples))
 

@@ -45,6 +45,9 @@ def import_predictions(
     data: Annotated[Path | None, path_option("That benchmark's data folder, for files that name no steps.")] = None,
     override: options.LoaderOptions = None,
     skip_damaged: options.SkipDamaged = False,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Read a file whose rows state other targets than the benchmark's labels too.")
+    ] = False,
 ) -> None:
     """Read a predictions file of GUIEvalKit, AgentCPM-GUI, OS-Atlas, ScreenSpot-Pro and others, and write guieval's own."""
     if format == ATIF:
@@ -67,6 +70,8 @@ def import_predictions(
         _judge(file, out, override or [])
         return
     read = read_predictions(file, name, steps=steps, skip_damaged=skip_damaged)
+    if not anyway:
+        read.refuse_other_labels(file)
     write_atomically(out, "".join(f"{line}\n" for line in read.to_lines()))
     _report(read, out)
 

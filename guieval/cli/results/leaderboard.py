@@ -46,6 +46,7 @@ def leaderboard(
         path_option("File of prices as for `guieval run --prices`, used before the recorded ones."),
     ] = None,
     no_intervals: Annotated[bool, typer.Option("--no-intervals", help="Leave out intervals; CSV and JSON keep them.")] = False,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Rank runs whose labels differ too, with a note.")] = False,
     json: JSON = False,
 ) -> None:
     """Compare runs in tables: figures with intervals and ranks, tokens per step, cost, and Pareto fronts."""
@@ -60,7 +61,7 @@ def leaderboard(
         writable(out)
     tables = [get_results(name) for name in dict.fromkeys(reference or ())]
     priced = () if prices is None else read_prices(prices)
-    board = arranged(board_of(several_runs(runs), protocol, tables, prices=priced), figures, sort)
+    board = arranged(board_of(several_runs(runs), protocol, tables, anyway=anyway, prices=priced), figures, sort)
     if out is not None:
         out.write_text(written(board, chosen, intervals=not no_intervals), encoding="utf-8", newline="")
         echo(f"written:  {out}")

@@ -178,6 +178,8 @@ def _of_runs(
         shows += "; in a mode that stops, of the steps that it reached"
     for text in dict.fromkeys(run.selection for run in columns):
         shows += f"; data: {text}"
+    for text in dict.fromkeys(run.edition_line for run in columns if run.edition_line):
+        shows += f"; labels: {text}"
     if any(run.episodes != columns[0].episodes or len(run) != len(columns[0]) for run in columns):
         echo("note: the runs are not over the same steps", err=True)
     return drawn._replace(shows=shows)

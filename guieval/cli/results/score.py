@@ -75,6 +75,9 @@ def score(
     disagreements: Annotated[
         Path | None, path_option("Write the steps that protocols judge differently (.csv or .jsonl).")
     ] = None,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Score a file whose rows state other targets than the benchmark's labels.")
+    ] = False,
     json: JSON = False,
 ) -> None:
     """Score a run directory or a predictions file again, without the model."""
@@ -83,7 +86,7 @@ def score(
     for_files = {"bench": bench, "data": data, "model": model, "mode": mode, "set": override, "format": format}
     if source.is_dir():
         why = f"is for a file of predictions; the run {str(source)!r} says itself what it is of"
-        options.refuse({**for_files, "skip-damaged": skip_damaged}, why)
+        options.refuse({**for_files, "skip-damaged": skip_damaged, "anyway": anyway}, why)
     if adapter is not None and source.is_dir() and not reparse:
         raise UsageError("--adapter reads the raw replies of a run again: add --reparse")
     if reparse and not source.is_dir():
@@ -103,7 +106,8 @@ def score(
         reader = options.reading_model(model, adapter, of_model)
         predicted = partial(answered_file, source, bench, data, format=format, model=reader, mode=mode or "offline")
         loading = options.loader_options(of_loader)
-        opened = {source: partial(predicted, bench_options=loading, overlay=added, skip_damaged=skip_damaged)}
+        how = {"bench_options": loading, "overlay": added, "skip_damaged": skip_damaged, "anyway": anyway}
+        opened = {source: partial(predicted, **how)}
     _print(opened, names, choice, list(dict.fromkeys(by or ())), disagreements, json=json)
 
 
@@ -165,11 +169,14 @@ def _print_one(answers: JudgedAnswers, scored: Scored, choice: Choice, by: list[
     values: Mapping[str, Any] = {}
     if json:
         values = {**matrix_json(answers, on_own_sets(answers, choice), by), **report_json(figures.run), "steps": scored.steps}
+        values["edition"] = answers.columns(choice).edition
     else:
         show(*figures.tables)
         for line in warning_lines([figures.run]):
             say(f"Warning: {line}")
         say(f"data:     {scored.steps}")
+        if edition := answers.columns(choice).edition_line:
+            say(f"labels:   {edition}")
         for text in scored.overlays:
             say(f"overlay:  {text}")
     return _Shown(not scored.summary.complete, values)
@@ -189,6 +196,8 @@ def _print_matrix(answers: JudgedAnswers, choice: Choice, by: list[str], disagre
         show(matrix_table(placed), *tables, glance_table(common, placed))
         for line in (*step_lines(placed), *agreement_lines(common), *unmeasured_lines(placed)):
             say(line)
+        if common.edition_line:
+            say(f"labels:   {common.edition_line}")
         for text in answers.answered.overlays:
             say(f"overlay:  {text}")
     if disagreements is not None:

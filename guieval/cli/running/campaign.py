@@ -38,6 +38,7 @@ def campaign(
     base_url: Annotated[str | None, typer.Option(help="Server, of a campaign with one model.")] = None,
     override: options.Override = None,
     pace: Annotated[float | None, typer.Option(min=0, help="Answers per second of one model, to estimate the time.")] = None,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Rank and compare runs whose labels differ too.")] = False,
     quiet: options.Quiet = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print runs, cost, time and power; start nothing.")] = False,
 ) -> None:
@@ -62,9 +63,9 @@ def campaign(
         return
     if parallel > 1:
         _side_by_side(file, folder, runs, parallel, [*(override or []), *(f"{k}={v}" for k, v in flags.items() if v)])
-        _print_board(read, runs, folder)
+        _print_board(read, runs, folder, anyway)
         return
-    perform(configs, fresh=False, quiet=quiet, root=folder, show=lambda _: _print_board(read, runs, folder))
+    perform(configs, fresh=False, quiet=quiet, root=folder, show=lambda _: _print_board(read, runs, folder, anyway))
 
 
 def _check_single(read: Campaign, data: Path | None, base_url: str | None) -> None:
@@ -177,9 +178,9 @@ def _side_by_side(file: Path, folder: Path, runs: Sequence[PlannedRun], parallel
             echo(f"{model}: {'done' if code == 0 else f'exit code {code}'}; its output is in {folder / f'{slug(model)}.log'}")
 
 
-def _print_board(read: Campaign, runs: Sequence[PlannedRun], folder: Path) -> None:
+def _print_board(read: Campaign, runs: Sequence[PlannedRun], folder: Path, anyway: bool) -> None:
     """Print the leaderboard and the comparison, and write the leaderboard beside the runs."""
-    board = board_of_campaign([run.directory for run in runs], read.protocols, read.references, read.figures)
+    board = board_of_campaign([run.directory for run in runs], read.protocols, read.references, read.figures, anyway=anyway)
     if board is None:
         return
     first = runs[0].model
@@ -192,7 +193,7 @@ def _print_board(read: Campaign, runs: Sequence[PlannedRun], folder: Path) -> No
         for model, run in same.items()
         if first in same and model != first
     ]
-    show(*board_tables(board), comparison_table(pairs))
+    show(*board_tables(board), comparison_table(pairs, anyway=anyway))
     for name in ("leaderboard.md", "leaderboard.html", "leaderboard.tex"):
         (folder / name).write_text(written(board, format_named(None, folder / name)), encoding="utf-8")
     echo(f"written:  {folder / 'leaderboard'}.md, .html and .tex")

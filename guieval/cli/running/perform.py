@@ -209,6 +209,9 @@ def print_notes(results: list[Result]) -> None:
         say(f"served:   {text}")
     for text in dict.fromkeys(result.outcome.selection.text for result in results):
         say(f"data:     {text}")
+    editions = (read_manifest(result.outcome.directory).benchmark.edition_line for result in results)
+    for text in dict.fromkeys(filter(None, editions)):
+        say(f"labels:   {text}")
     overlays = [result.outcome.overlay for result in results if result.outcome.overlay is not None]
     for text in dict.fromkeys(describe_overlay(overlay.file, overlay.sha256, overlay.steps) for overlay in overlays):
         say(f"overlay:  {text}")

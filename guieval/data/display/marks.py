@@ -1,4 +1,4 @@
-"""Draws on a screenshot what the step viewer's page draws: references, predictions, boxes and accepted areas.
+"""Draws on a screenshot what the step viewer's page draws: references, predictions, targets, elements and accepted areas.
 
 Shapes and colours are those of ``guieval/reports/viewer`` (``script/marks.js`` and ``marks.css``), so that a figure made in
 Python and a page of a report look alike. Places are in thousandths of the screen.
@@ -54,15 +54,23 @@ class Overlay:
         marks = self._layer.reduce(self._finer) if self._finer > 1 else self._layer
         return Image.alpha_composite(screenshot.convert("RGBA"), marks).convert("RGB")
 
-    def boxes(self, boxes: Iterable[Sequence[float]], polygon: Sequence[Sequence[float]] | None = None) -> None:
-        """The boxes of a step, and the corners of its target where it has them."""
-        shapes = [self._rectangle(box) for box in boxes]
+    def boxes(
+        self,
+        targets: Iterable[Sequence[float]],
+        elements: Iterable[Sequence[float]],
+        polygon: Sequence[Sequence[float]] | None = None,
+    ) -> None:
+        """The elements of a step dotted, then its targets in a thicker line, with the corners of a target that has them."""
+        for box in elements:
+            self._line(self._rectangle(box), _LIGHT, 3)
+            self._line(self._rectangle(box), _BOX, 1, dashes=(2, 2))
+        shapes = [self._rectangle(box) for box in targets]
         for shape in shapes:
-            self._line(shape, _LIGHT, 3)
+            self._line(shape, _LIGHT, 4)
         if polygon is not None:
             shapes.append(self._corners(polygon))
         for shape in shapes:
-            self._line(shape, _BOX, 1)
+            self._line(shape, _BOX, 2)
 
     def accepted(
         self,
@@ -164,13 +172,13 @@ def step_overlay(
     boxes: bool = True,
     unit: float | None = None,
 ) -> Overlay:
-    """The marks of a step in the viewer's order: accepted ``area``, boxes, alternatives, reference and prediction."""
+    """The marks of a step in the viewer's order: accepted ``area``, elements and targets (``boxes``), accepted actions."""
     overlay = Overlay(size, unit)
     if area is not None:
-        accepted = task.boxes if area["boxes"] is None else area["boxes"]
+        accepted = getattr(task, area["boxes"]) if isinstance(area["boxes"], str) else area["boxes"]
         overlay.accepted(accepted, polygon if area["polygon"] else None, area["radii"])
     if boxes:
-        overlay.boxes(task.boxes, polygon)
+        overlay.boxes(task.targets, task.elements, polygon)
     for action in task.alternatives:
         overlay.action(action, "alternative")
     overlay.action(task.action, "reference")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -18,12 +18,13 @@ from guieval.data.benchmark import ABCBenchmark
 from guieval.data.doctor import counts as published
 from guieval.data.doctor.counts import Comparison, counted
 from guieval.data.doctor.labels import LintReport
+from guieval.data.editions import Edition, LabelDigest, known_editions, labels_of
 from guieval.data.files import read_bytes
 from guieval.data.sample_sets import get_sample_set
 from guieval.data.screenshots import MAX_BYTES, Header, probe, resolve
 from guieval.data.selection import Choice, select
 from guieval.errors import DataError, ScreenshotError
-from guieval.steps import Episode, Plan, StepTaskModel
+from guieval.steps import Episode, Plan, StepKey, StepTaskModel
 
 SHOWN = 5
 """Number of examples kept for a problem with files."""
@@ -65,6 +66,10 @@ class Examination:
     """By split and subset."""
     groups: dict[str, Counter[str]] = field(default_factory=dict)
     """Steps by group label and its values."""
+    boxes: dict[str, tuple[int, int]] = field(default_factory=lambda: {"targets": (0, 0), "elements": (0, 0)})
+    """The number of targets and of elements, each with the number of steps that have any."""
+    edition: Edition | None = None
+    """The edition of the labels; ``None`` if there is no step."""
     unsupported: Counter[str] = field(default_factory=Counter)
     """Reference actions outside the unified space, by their own names."""
     screenshots: int = 0
@@ -84,6 +89,8 @@ class Examination:
             "counts": self.whole.to_json(),
             "parts": [{"split": split, "subset": subset, **part.to_json()} for (split, subset), part in self.parts.items()],
             "groups": {name: dict(values) for name, values in self.groups.items()},
+            **{name: {"boxes": boxes, "steps": steps} for name, (boxes, steps) in self.boxes.items()},
+            "edition": None if self.edition is None else self.edition.model_dump(mode="json"),
             "unsupported": dict(self.unsupported),
             "screenshots": self.screenshots,
             "remarks": [asdict(remark) for remark in self.remarks],
@@ -109,11 +116,13 @@ def examine(
         plan = selection.plan
     counts = published.Counts()
     images, labels = _Images(benchmark.root), LintReport()
+    digests: dict[StepKey, LabelDigest] = {}
     benchmark.skipped.clear()  # index() adds every damaged row again
     for episode in _episodes(benchmark, plan):
         steps = episode.steps if plan is None else [episode.steps[index] for index in plan[episode.key]]
         _count(examination, steps)
         counts.add(steps[0].split, steps[0].subset, ((step.groups, step.action.type) for step in steps))
+        digests |= labels_of(steps)
         for step in steps:
             images.add(step)
             labels.add(step)
@@ -128,6 +137,9 @@ def examine(
         remarks += _compared(published.compare(benchmark.published, counts))
     else:
         remarks.append(_filled(sample_set, examination.whole))
+    if digests:
+        examination.edition = Edition.of(benchmark.dataset or steps[0].dataset, digests)
+        remarks += _of_edition(examination.edition, digests)
     for count in labels.found:
         costs = f": {cost(count.steps)}" if cost is not None and count.kind.name == "odd-characters" else ""
         remarks.append(Remark("warning", str(count), count.why + costs, count.examples))
@@ -154,6 +166,9 @@ def _count(examination: Examination, steps: Sequence[StepTaskModel]) -> None:
         counts.steps += len(steps)
         counts.types.update(step.action.type for step in steps)
     for step in steps:
+        for name, (boxes, having) in examination.boxes.items():
+            more = len(getattr(step, name))
+            examination.boxes[name] = boxes + more, having + (more > 0)
         if isinstance(step.action, Unsupported):
             examination.unsupported[step.action.name] += 1
         for name, value in step.groups.items():
@@ -278,6 +293,21 @@ def _compared(comparisons: Sequence[Comparison]) -> list[Remark]:
     if same := [str(comparison) for comparison in comparisons if comparison.verdict == "agrees"]:
         remarks.append(Remark("note", "the counts agree with what is published", "", same))
     return remarks
+
+
+def _of_edition(edition: Edition, digests: Mapping[StepKey, LabelDigest]) -> list[Remark]:
+    """The remark on the edition of a data set that exists in several: which one it is, or what differs from the nearest."""
+    if not edition.line:
+        return []
+    if edition.names:
+        return [Remark("note", f"the labels are {edition}")]
+    near = min((known.unlike(digests) for known in known_editions(edition.dataset)), key=len, default=list(digests))
+    nearest = next((known.name for known in known_editions(edition.dataset) if known.unlike(digests) == near), "")
+    why = "a number on them can be compared with numbers on the same labels alone"
+    if len(near) == len(digests):
+        return [Remark("note", f"the labels are {edition}", why)]
+    what = f"the labels are {edition}, not those of edition {nearest!r} at {counted(len(near), 'step')} of {len(digests):,}"
+    return [Remark("warning", what, why, [str(key) for key in near[:SHOWN]])]
 
 
 def _filled(name: str, part: Part) -> Remark:

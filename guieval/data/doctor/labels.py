@@ -36,27 +36,33 @@ class LintKind:
 
 KINDS: tuple[LintKind, ...] = (
     LintKind(
-        "outside-boxes",
-        "have their reference point outside every box",
-        "click and long-press steps with boxes",
-        "a protocol that asks for a point inside a box calls the reference itself wrong there, or must rely on distance alone",
+        "outside-targets",
+        "have their reference point outside every target",
+        "click and long-press steps with targets",
+        "a protocol that asks for a point inside a target calls the reference itself wrong, or must rely on distance alone",
+    ),
+    LintKind(
+        "outside-elements",
+        "have their reference point outside every element",
+        "click and long-press steps with elements and no target",
+        "a protocol that asks for an element around the reference accepts none there, or must rely on distance alone",
     ),
     LintKind(
         "large-box",
-        "have a box that covers more than half of the screen",
+        "have a target or element that covers more than half of the screen",
         "click steps",
-        "a protocol that accepts any point inside any box accepts nearly every click there, so that its score is too high",
+        "a protocol that accepts any point inside any element accepts nearly every click there, so that its score is too high",
     ),
     LintKind(
         "empty-box",
-        "have a box without an area",
-        "steps with boxes",
+        "have a target or element without an area",
+        "steps with targets or elements",
         "only a point on its very edge lies in it, so it accepts next to none; the element was hidden, or its label is wrong",
     ),
     LintKind(
         "box-off-screen",
-        "have a box that lies wholly off the screen",
-        "steps with boxes",
+        "have a target or element that is wholly off the screen",
+        "steps with targets or elements",
         "it can never be hit; many of them hint at boxes of another screenshot or in another unit",
     ),
     LintKind(
@@ -105,6 +111,7 @@ KINDS: tuple[LintKind, ...] = (
 )
 """Every kind, in the order of a report."""
 
+_OUTSIDE = ("outside-targets", "outside-elements")
 _SWIPE = re.compile(r"\bswip(?:e|es|ing)\b", re.IGNORECASE)
 _WAY = re.compile(r"\b(up|down|left|right)\b", re.IGNORECASE)
 
@@ -128,8 +135,8 @@ class LintCount:
     @property
     def why(self) -> str:
         """Why it matters."""
-        if self.kind.name == "outside-boxes" and self.steps and all(map(_fits_as_width_and_height, self.steps)):
-            return f"read as [x, y, width, height] each of the boxes would hold its point; {self.kind.why}"
+        if self.kind.name in _OUTSIDE and self.steps and all(map(_fits_as_width_and_height, self.steps)):
+            return f"read as [x, y, width, height] each step's would hold its point; {self.kind.why}"
         return self.kind.why
 
     def __str__(self) -> str:
@@ -167,7 +174,7 @@ class LintReport:
         count.among += 1
         if has_kind:
             count.count += 1
-            if len(count.steps) < MOST_KEPT and name in ("odd-characters", "outside-boxes"):
+            if len(count.steps) < MOST_KEPT and name in ("odd-characters", *_OUTSIDE):
                 count.steps.append(step)
             if len(count.examples) < SHOWN:
                 count.examples.append(f"{step.key}{note}")
@@ -175,14 +182,17 @@ class LintReport:
     def _boxes(self, step: StepTaskModel) -> None:
         point = step.action.point if isinstance(step.action, Click | LongPress) else None
         click = isinstance(step.action, Click)  # long presses are reported as a separate type
-        if not len(step.boxes):
+        boxes = step.boxes_of_screen
+        if not len(boxes):
             if click:
                 self._count("large-box", step, False)
             return
-        x1, y1, x2, y2 = step.boxes.array.T
+        x1, y1, x2, y2 = boxes.array.T
         areas = (x2 - x1) * (y2 - y1)
         if point is not None:
-            self._count("outside-boxes", step, not step.boxes.containing(point).any(), f": ({point.x:.0f}, {point.y:.0f})")
+            own = "outside-targets" if len(step.targets) else "outside-elements"
+            outside = not (step.targets if len(step.targets) else boxes).containing(point).any()
+            self._count(own, step, outside, f": ({point.x:.0f}, {point.y:.0f})")
         if click:
             self._count("large-box", step, bool((areas > HALF).any()), f": {areas.max() / (2 * HALF):.0%}")
         self._count("empty-box", step, bool((areas <= 0).any()))
@@ -207,6 +217,6 @@ class LintReport:
 def _fits_as_width_and_height(step: StepTaskModel) -> bool:
     """Whether the point lies in a box whose second pair of numbers is its width and height."""
     assert isinstance(step.action, Click | LongPress)
-    boxes = step.boxes.array
+    boxes = (step.targets if len(step.targets) else step.elements).array
     corners = np.concatenate([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]], axis=1)
     return bool(Boxes(corners).containing(step.action.point).any())

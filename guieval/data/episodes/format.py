@@ -28,6 +28,10 @@ Side: TypeAlias = Annotated[int, Field(ge=1, lt=2**31)]
 """A width or height in pixels; no image format has larger ones."""
 
 
+Corners: TypeAlias = tuple[float, float, float, float]
+"""x1, y1, x2, y2 in the line's frame."""
+
+
 class StepLine(BaseModel):
     """One step as a line of the format holds it."""
 
@@ -39,7 +43,8 @@ class StepLine(BaseModel):
     )
     action: dict[str, Any] = Field(description="reference action, in unified words")
     alternatives: list[dict[str, Any]] = Field([], description="further actions that are as right as the reference")
-    boxes: list[tuple[float, float, float, float]] = Field([], description="rectangles [x1, y1, x2, y2]")
+    targets: list[Corners] = Field([], description="boxes [x1, y1, x2, y2] where a right click may land")
+    elements: list[Corners] = Field([], description="boxes [x1, y1, x2, y2] of what else the screen holds")
     instruction: str | None = Field(None, description="takes the place of the episode's instruction at this step")
     low_level_instruction: str | None = Field(None, description="what to do at this step")
     groups: dict[str, str] = Field({}, description="labels to report apart")

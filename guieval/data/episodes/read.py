@@ -18,12 +18,14 @@ from pydantic_core import from_json
 
 from guieval.actions import Boxes, Point
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.earlier_boxes import divided_line
 from guieval.data.episodes.format import (
     EPISODES,
     FRAMES,
     INDEX,
     PACKED,
     PREPARED,
+    Corners,
     EpisodeLine,
     EpisodesFrame,
     at_first_problem,
@@ -133,7 +135,10 @@ class EpisodesFolder(ABCBenchmark):
             raise DataError(f"{self._file}: has no episode {ref.key} of {ref.length} steps")
         number = self._index.lines[ref.locator]
         where = self._where(number)
-        line = parsed_line(where, self._lines.part(self._index.starts[ref.locator], self._index.sizes[ref.locator]))
+        text = self._lines.part(self._index.starts[ref.locator], self._index.sizes[ref.locator])
+        if self._preparation is not None:
+            text = divided_line(text, self._preparation.dataset)
+        line = parsed_line(where, text)
         if (line.subset, line.episode_id, line.split, len(line.steps)) != (*ref.key[1:], ref.split, ref.length):
             raise DataError(f"{where}, field episode_id: is not episode {ref.key} any more; delete {INDEX} and open it again")
         return self._episode(where, line)
@@ -154,7 +159,7 @@ class EpisodesFolder(ABCBenchmark):
         frame = line.frame
         if frame is None:  # a default would read pixels as thousandths, and nobody would notice
             for number, step in enumerate(line.steps):
-                if step.boxes or any(map(_has_places, (step.action, *step.alternatives))):
+                if step.targets or step.elements or any(map(_has_places, (step.action, *step.alternatives))):
                     raise DataError(f"{where}, field frame: is missing, but step {number} has places; expected {FRAMES}")
             frame = "unified"
         steps = []
@@ -179,7 +184,8 @@ class EpisodesFolder(ABCBenchmark):
                             _unified(f"{place}.alternatives.{index}", alternative, frame, size)
                             for index, alternative in enumerate(step.alternatives)
                         ),
-                        boxes=_boxes(place, step.boxes, frame, size),
+                        targets=_boxes(f"{place}.targets", step.targets, frame, size),
+                        elements=_boxes(f"{place}.elements", step.elements, frame, size),
                         groups=step.groups,
                         extras=step.extras,
                     )
@@ -265,7 +271,7 @@ def _point(place: str, value: Any, frame: EpisodesFrame, size: Size) -> Any:
         raise DataError(f"{place}: {error}") from None
 
 
-def _boxes(place: str, boxes: list[tuple[float, float, float, float]], frame: EpisodesFrame, size: Size) -> Boxes:
+def _boxes(place: str, boxes: list[Corners], frame: EpisodesFrame, size: Size) -> Boxes:
     if not boxes:
         return Boxes()
     # packing is half the time of numpy's own reading of nested lists, and most of a step's time is its boxes
@@ -277,4 +283,4 @@ def _boxes(place: str, boxes: list[tuple[float, float, float, float]], frame: Ep
     try:
         return Boxes(values)
     except ValueError as error:
-        raise DataError(f"{place}.boxes: {error}") from None
+        raise DataError(f"{place}: {error}") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,11 +45,14 @@ def _steps(episode: Episode, *, pixels: bool) -> list[dict[str, Any]] | None:
     steps = []
     for step in episode.steps:
         actions: list[dict[str, Any] | None] = [action.model_dump() for action in (step.action, *step.alternatives)]
-        boxes: list[list[float]] | None = step.boxes.array.tolist()
+        boxes: dict[str, list[list[float]] | None] = {
+            "targets": step.targets.array.tolist(),
+            "elements": step.elements.array.tolist(),
+        }
         if pixels:
             actions = [_in_pixels(action, step.screenshot_size) for action in actions if action]
-            boxes = _boxes_in_pixels(step.boxes, step.screenshot_size)
-        if boxes is None or not all(actions):
+            boxes = {name: _boxes_in_pixels(getattr(step, name), step.screenshot_size) for name in boxes}
+        if None in boxes.values() or not all(actions):
             return None
         steps.append(_step_values(step, episode.steps[0].instruction, actions, boxes))
     return steps
@@ -88,7 +91,10 @@ def _boxes_in_pixels(boxes: Boxes, size: Size) -> list[list[float]] | None:
 
 
 def _step_values(
-    step: StepTaskModel, instruction: str, actions: Sequence[dict[str, Any] | None], boxes: list[list[float]]
+    step: StepTaskModel,
+    instruction: str,
+    actions: Sequence[dict[str, Any] | None],
+    boxes: Mapping[str, list[list[float]] | None],
 ) -> dict[str, Any]:
     """The written fields of a step; empty ones are left out."""
     values: dict[str, Any] = {"screenshot": step.screenshot, "screenshot_size": step.screenshot_size, "action": actions[0]}
@@ -96,7 +102,7 @@ def _step_values(
         "instruction": None if step.instruction == instruction else step.instruction,
         "low_level_instruction": step.low_level_instruction,
         "alternatives": list(actions[1:]) or None,
-        "boxes": boxes or None,
+        **{name: listed or None for name, listed in boxes.items()},
         "groups": step.groups or None,
         "extras": step.extras or None,
     }

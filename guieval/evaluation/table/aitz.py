@@ -19,7 +19,7 @@ _COAT_FIGURES = (
     Figure("goal_progress", "progress", average="episodes"),
 )
 _COAT = StepRules(
-    click=ClickRule(enlarge=1.2, by_node=True),
+    click=ClickRule(inside="elements", enlarge=1.2, by_node=True),
     text=TextRule("containment-or-similarity", threshold=0.8, above=True, similarity="indel", form="as-given"),
 )
 _COAT_NOTES = (
@@ -32,7 +32,7 @@ _COAT_NOTES = (
 _COAT_INTENDED = Protocol(
     name="coat-intended",
     source="AiTZ paper; IMNearth/CoAT, coat/evaluate.py (9ab1a9f) with the place of clicks filled in",
-    summary="the predicted node holds the label's point or overlaps by more than half with one that does; boxes x1.2",
+    summary="the predicted node holds the label's point or overlaps by more than half with one that does; elements x1.2",
     rules=_COAT,
     datasets=frozenset({"aitz"}),
     sample_sets={"aitz": "aitz-test-4724"},
@@ -48,9 +48,9 @@ PROTOCOLS = (
             "Android in the Wild paper; google-research/android_in_the_wild and njucckevin/SeeClick, "
             "agent_tasks/action_matching.py and aitw_test.py"
         ),
-        summary="both points in one box x2.4 (+140 %), else 0.14; scrolls by their axis; any typed text; ends by status",
+        summary="both points in one element x2.4 (+140 %), else 0.14; scrolls by their axis; any typed text; ends by status",
         rules=StepRules(
-            click=ClickRule(enlarge=2.4, clip=True, boxes="containing-reference", fallback=0.14),
+            click=ClickRule(inside="elements", which="around-reference", enlarge=2.4, clip=True, fallback=0.14),
             text=TextRule("type-only"),
             scroll=ScrollRule("axis"),
             button_types=True,  # every button has an action type of its own, and so have complete and impossible
@@ -79,7 +79,7 @@ PROTOCOLS = (
         _COAT_INTENDED,
         name="coat-official",
         source="AiTZ paper; IMNearth/CoAT, coat/evaluate.py (9ab1a9f)",
-        summary="a click is compared with the corner (0, 0); boxes x1.2; text contained or more than 0.8 similar, case counts",
+        summary="a click is compared with the corner (0, 0); elements x1.2; text contained or over 0.8 similar, case counts",
         rules=replace(_COAT, click=replace(_COAT.click, reference="origin")),
         notes=(
             "The place of a label is filled in for scrolls alone, so that of every click is (0, 0): a click is right only if "

@@ -25,11 +25,11 @@ _SR = Figure("SR", "exact")
 _DIAGONAL = math.sqrt((0.14 * 1080) ** 2 + (0.14 * 2400) ** 2)
 """368.5 px: 14 % of a 1080 x 2400 screen as OS-Genesis and ClawGUI count it, which is a circle two thirds of its width wide."""
 _EQUAL_OR_F1 = TextRule("equal-or-token-f1", threshold=0.5, form="as-given", above=True)
-_ANY_BOX = ClickRule(enlarge=1.2, boxes="any", fallback=0.04)
-_ANY_BOX_LONGEST_SIDE = ClickRule(enlarge=1.2, boxes="any", fallback=0.04, measure="longest-side")
-_TARGET_BOX = ClickRule(boxes="smallest-containing")
-_NEAR = ClickRule(boxes="none", fallback=0.04)
-_WITHIN_14_PER_CENT = ClickRule(boxes="none", fallback=0.14, fallback_strict=True)
+_ANY_BOX = ClickRule(inside="elements", enlarge=1.2, fallback=0.04)
+_ANY_BOX_LONGEST_SIDE = ClickRule(inside="elements", enlarge=1.2, fallback=0.04, measure="longest-side")
+_TARGET_BOX = ClickRule(inside="target-element")
+_NEAR = ClickRule(inside="nothing", fallback=0.04)
+_WITHIN_14_PER_CENT = ClickRule(inside="nothing", fallback=0.14, fallback_strict=True)
 
 _ZERO = FailurePolicy(unparseable="zero", missing="zero")
 _CURATED = Protocol(
@@ -86,7 +86,7 @@ PROTOCOLS = (
         source="OS-Genesis paper; OS-Copilot/OS-Genesis, evaluation/android_control/ac_eval.py",
         summary="a circle of 368 px; typed text equal or token F1 above 0.5; app names letter for letter",
         rules=StepRules(
-            click=ClickRule(boxes="none", measure="pixels", fallback=_DIAGONAL, whole_pixels=True),
+            click=ClickRule(inside="nothing", measure="pixels", fallback=_DIAGONAL, whole_pixels=True),
             text=_EQUAL_OR_F1,
             open=OpenRule(text=TextRule("equal", form="as-given")),
             button_types=True,
@@ -111,7 +111,7 @@ PROTOCOLS = (
         source="UI-Genie paper; Euphoria16/UI-Genie, src/ms-swift/eval_results_androidcontrol.py (bb7df6b)",
         summary="a circle of 0.14 of the screen's diagonal; one text in the other; app names also by token F1 above 0.5",
         rules=StepRules(
-            click=ClickRule(boxes="none", measure="diagonal", fallback=0.14, whole_pixels=True),
+            click=ClickRule(inside="nothing", measure="diagonal", fallback=0.14, whole_pixels=True),
             text=TextRule("containment", form="single-spaced"),
             open=OpenRule(text=TextRule("containment-or-token-f1", above=True)),
             stop="status",
@@ -134,7 +134,7 @@ PROTOCOLS = (
     Protocol(
         name="qwen-gist",
         source="LukeForeverYoung, gists 1f5d1949 and 274a073c, cited by Qwen2.5-VL issue 904 and MobileAgent issue 157",
-        summary="any candidate box x1.2, else 0.04; an app may be opened by clicking its icon",
+        summary="any candidate element x1.2, else 0.04; an app may be opened by clicking its icon",
         rules=StepRules(click=_ANY_BOX, open=OpenRule(icon=_ANY_BOX)),
         datasets=_AC,
         sample_sets=_TEST_8444,
@@ -148,7 +148,7 @@ PROTOCOLS = (
     Protocol(
         name="infigui-r1",
         source="InfiGUI-R1 paper; InfiXAI/InfiGUI-R1, eval/android_control/evaluate_android_control.py",
-        summary="any candidate box x1.2, else 0.04 of the longer side; an app may be opened by clicking its icon",
+        summary="any candidate element x1.2, else 0.04 of the longer side; an app may be opened by clicking its icon",
         rules=StepRules(click=_ANY_BOX_LONGEST_SIDE, open=OpenRule(icon=_ANY_BOX_LONGEST_SIDE)),
         datasets=_AC,
         sample_sets=_TEST_8444,
@@ -172,7 +172,7 @@ PROTOCOLS = (
     Protocol(
         name="ui-s1-sop",
         source="UI-S1 paper, appendix C; X-PLUG/MobileAgent, UI-S1/evaluation/qwenvl_utils.py",
-        summary="any candidate box x1.2, else 0.04; every scroll agrees; an app may be opened by clicking its icon",
+        summary="any candidate element x1.2, else 0.04; every scroll agrees; an app may be opened by clicking its icon",
         rules=StepRules(click=_ANY_BOX, scroll=ScrollRule("type-only"), open=OpenRule(icon=_ANY_BOX)),
         datasets=_AC,
         sample_sets=_TEST_8444,
@@ -225,9 +225,9 @@ PROTOCOLS = (
     Protocol(
         name="mimo-vl",
         source="MiMo-VL report; XiaomiMiMo/lmms-eval, lmms_eval/tasks/android_control/utils.py",
-        summary="the 5 nearest boxes x1.2, else 0.04; app names letter for letter",
+        summary="the 5 nearest elements x1.2, else 0.04; app names letter for letter",
         rules=StepRules(
-            click=ClickRule(enlarge=1.2, clip=True, boxes="nearest", nearest=5, fallback=0.04),
+            click=ClickRule(inside="elements", which="nearest", enlarge=1.2, clip=True, nearest=5, fallback=0.04),
             open=OpenRule(text=TextRule("equal", form="as-given")),
         ),
         datasets=_AC,
@@ -243,9 +243,11 @@ PROTOCOLS = (
     Protocol(
         name="clawgui",
         source="ClawGUI, clawgui-eval/judge/androidcontrol_judge.py",
-        summary="the 5 boxes nearest to the prediction, else a circle of 368 px on a 1080 x 2400 canvas; token F1 above 0.5",
+        summary="the 5 elements nearest to the prediction, else a circle of 368 px on a 1080 x 2400 canvas; token F1 above 0.5",
         rules=StepRules(
-            click=ClickRule(boxes="nearest-to-prediction", measure="canvas", fallback=_DIAGONAL, whole_pixels=True),
+            click=ClickRule(
+                inside="elements", which="nearest-to-prediction", measure="canvas", fallback=_DIAGONAL, whole_pixels=True
+            ),
             text=_EQUAL_OR_F1,
         ),
         datasets=_AC,
@@ -268,8 +270,8 @@ PROTOCOLS = (
         summary="inside the target element's box; one text in the other or token F1 of at least 0.5",
         rules=replace(_CURATED.rules, click=_TARGET_BOX),
         notes=(
-            "The target's box stands in its own files; here it is the smallest of the step's boxes that holds the labelled "
-            "place.",
+            "The target's box is in its own files; here it is the step's target, or the smallest of its elements that holds "
+            "the labelled place.",
             *_CURATED.notes,
         ),
     ),
@@ -304,7 +306,7 @@ PROTOCOLS = (
         summary="a circle of less than 151.2 px on a 1080 x 2400 canvas; of everything else only the type",
         rules=StepRules(
             click=ClickRule(
-                boxes="none",
+                inside="nothing",
                 measure="canvas",
                 fallback=1080 * 0.14,
                 fallback_strict=True,
@@ -333,8 +335,8 @@ PROTOCOLS = (
     Protocol(
         name="ui-s1-reward",
         source="UI-S1 paper, section 3.4 (r_type and r_acc of eq. 8)",
-        summary="the reward UI-S1's paper describes: any candidate box x1.2, else 0.04; texts and app names letter for letter, "
-        "white space around them aside",
+        summary="the reward of UI-S1's paper: any candidate element x1.2, else 0.04; texts and app names letter for letter, white "
+        "space around them aside",
         rules=StepRules(click=_ANY_BOX, text=TextRule("equal", form="stripped"), stop="status"),
         datasets=_AC,
         notes=(
@@ -357,8 +359,8 @@ PROTOCOLS = (
         ),
         datasets=_AC,
         notes=(
-            "The paper's target is the label's own box; here it is the smallest of the step's boxes that holds the labelled "
-            "place, so a click on a step without such a box is never right.",
+            "The paper's target is the label's own box; here it is the step's target, or the smallest of its elements "
+            "that holds the labelled place, so a click on a step without such a box is never right.",
             "Typed texts, app names and scroll directions are not looked at.",
         ),
     ),

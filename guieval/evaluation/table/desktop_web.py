@@ -11,7 +11,7 @@ from guieval.evaluation.rules import ScrollRule, StepRules
 from guieval.evaluation.text_rule import TextRule
 
 _AGENTNETBENCH = StepRules(
-    click=ClickRule(fallback=0.01 * 2**0.5),
+    click=ClickRule(inside="targets", fallback=0.01 * 2**0.5),
     text=TextRule("similarity", threshold=0.8),
     scroll=ScrollRule("type-only"),
     stop="status",
@@ -52,7 +52,7 @@ PROTOCOLS = (
         name="mind2web-element",
         source="Mind2Web paper; OSU-NLP-Group/UGround, offline_evaluation/Multimodal-Mind2Web/eval.py",
         summary="the point lies inside any of the target's boxes; typed values have the same words, in whichever place",
-        rules=StepRules(click=ClickRule(), text=TextRule("same-words")),
+        rules=StepRules(click=ClickRule(inside="targets"), text=TextRule("same-words")),
         datasets=frozenset({"mind2web"}),
         figures=(Figure("step_acc", "exact"), Figure("macro_step_acc", "exact", average="episodes")),
         notes=(

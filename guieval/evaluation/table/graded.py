@@ -16,7 +16,7 @@ PROTOCOLS = (
         source="huggingface/screensuite, benchmarks/singlestep/androidcontrol/benchmark.py and benchmarks/utils.py (8e85edb)",
         summary="a click's credit falls with its distance: 1 at the label, 0 from 0.71 of the screen; texts equal in any case",
         rules=StepRules(
-            click=ClickRule(boxes="none", fallback=math.sqrt(0.5), fallback_strict=True),
+            click=ClickRule(inside="nothing", fallback=math.sqrt(0.5), fallback_strict=True),
             text=TextRule("equal"),
             leniencies=(LongPressIsClick("both"), NeverNamed()),
         ),

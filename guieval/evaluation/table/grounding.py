@@ -14,13 +14,13 @@ from guieval.evaluation.leniencies import AnyPointedAction
 from guieval.evaluation.protocol import FailurePolicy, Figure, Protocol
 from guieval.evaluation.rules import StepRules
 
-_POINT_IN_BOX = StepRules(click=ClickRule())
-_LESS_A_PIXEL = replace(_POINT_IN_BOX, click=ClickRule(far_edge=1.0))
-_HALF_OPEN = replace(_POINT_IN_BOX, click=ClickRule(far_edge=1e-3))
+_POINT_IN_BOX = StepRules(click=ClickRule(inside="targets"))
+_LESS_A_PIXEL = replace(_POINT_IN_BOX, click=ClickRule(inside="targets", far_edge=1.0))
+_HALF_OPEN = replace(_POINT_IN_BOX, click=ClickRule(inside="targets", far_edge=1e-3))
 """A thousandth of a pixel stands for the border alone: no point of a reply lies that near to it without lying on it."""
-_WHOLE_PIXELS = replace(_POINT_IN_BOX, click=ClickRule(whole_pixels=True))
-_OR_REFUSED = StepRules(click=ClickRule(), stop="status")
-_OR_POLYGON = StepRules(click=ClickRule(polygon=True), stop="status")
+_WHOLE_PIXELS = replace(_POINT_IN_BOX, click=ClickRule(inside="targets", whole_pixels=True))
+_OR_REFUSED = StepRules(click=ClickRule(inside="targets"), stop="status")
+_OR_POLYGON = StepRules(click=ClickRule(inside="targets", polygon=True), stop="status")
 
 _SAMPLE_SETS = {
     "screenspot": "screenspot-1272",
@@ -225,7 +225,7 @@ PROTOCOLS = (
         name="gui-r1-grounding",
         source="GUI-R1 paper; ritzz-ai/GUI-R1, guir1/eval/eval_screenspot.py",
         summary="grounding: the point lies strictly inside the target box; every target counts alike",
-        rules=replace(_POINT_IN_BOX, click=ClickRule(strict=True)),
+        rules=replace(_POINT_IN_BOX, click=ClickRule(inside="targets", strict=True)),
         datasets=("screenspot", "screenspot-pro"),
         figures=(Figure("overall", "exact"),),
         notes=("A cell without a single hit is not printed.",),
@@ -338,7 +338,7 @@ PROTOCOLS = (
         name="mai-ui-grounding",
         source="MAI-UI paper; Tongyi-MAI/MAI-UI, evaluation/grounding/eval_server.py (4dd07b9)",
         summary="grounding: as osworld-g, with the sum of a polygon's first two corners for the opposite corner of a box",
-        rules=replace(_OR_POLYGON, click=ClickRule(polygon=True, first_corners=True)),
+        rules=replace(_OR_POLYGON, click=ClickRule(inside="targets", polygon=True, first_corners=True)),
         datasets=("osworld-g", "screenspot-v2", "screenspot-pro", "mmbench-gui-l2", "ui-vision"),
         figures=(Figure("Accuracy", "exact"),),
         notes=(

@@ -30,7 +30,7 @@ _V1 = Protocol(
     name="odyssey-v1",
     source="GUI-Odyssey paper; OpenGVLab/GUI-Odyssey (f53b3f4), src/eval_mm/GUIOdyssey_action_matching.py",
     summary="0.14 of the screen; text by containment or half of it right; complete and impossible must agree",
-    rules=StepRules(click=ClickRule(boxes="none", fallback=0.14), text=_TEXT, button_types=True, status_types=True),
+    rules=StepRules(click=ClickRule(inside="nothing", fallback=0.14), text=_TEXT, button_types=True, status_types=True),
     datasets=frozenset({"gui-odyssey"}),
     sample_sets={"gui-odyssey": "gui-odyssey-random-29426"},
     figures=_FIGURES,
@@ -49,7 +49,7 @@ PROTOCOLS = (
             "evaluate_GUIOdyssey.py"
         ),
         summary="inside the target's box, else 0.14; text by containment or half of it right; ends must agree",
-        rules=replace(_V1.rules, click=ClickRule(fallback=0.14)),
+        rules=replace(_V1.rules, click=ClickRule(inside="targets", fallback=0.14)),
         sample_sets={"gui-odyssey": "gui-odyssey-v2-random-25807"},
     ),
 )

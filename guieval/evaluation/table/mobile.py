@@ -25,9 +25,9 @@ _POINTED: frozenset[ActionType] = frozenset({"CLICK", "LONG_PRESS"})
 _WRITTEN: frozenset[ActionType] = frozenset({"OPEN", "TYPE", "SCROLL"})
 _OPEN: frozenset[ActionType] = frozenset({"OPEN"})
 
-_AROUND_TARGET = ClickRule(enlarge=1.2, clip=True, boxes="containing-reference", fallback=0.14)
-_NEAREST_5 = ClickRule(enlarge=1.2, clip=True, boxes="nearest", nearest=5, fallback=0.04)
-_WITHIN_14_PER_CENT = ClickRule(boxes="none", fallback=0.14)
+_AROUND_TARGET = ClickRule(inside="elements", which="around-reference", enlarge=1.2, clip=True, fallback=0.14)
+_NEAREST_5 = ClickRule(inside="elements", which="nearest", enlarge=1.2, clip=True, nearest=5, fallback=0.04)
+_WITHIN_14_PER_CENT = ClickRule(inside="nothing", fallback=0.14)
 
 _PHONE_SETS = {
     "androidcontrol": "ac-valtest-finish-noopen-10161",
@@ -61,7 +61,7 @@ _MAGICGUI = StepRules(
 
 _OSATLAS = StepRules(
     # whole thousandths: 140 of them, which 0.14 of the screen would miss where fractions of them are not exact
-    click=ClickRule(boxes="none", measure="canvas", canvas=(1000.0, 1000.0), fallback=140.0),
+    click=ClickRule(inside="nothing", measure="canvas", canvas=(1000.0, 1000.0), fallback=140.0),
     text=TextRule("equal-or-token-f1", threshold=0.5, form="as-given", above=True, span="second-token"),
     button_types=True,
     status_types=True,
@@ -79,7 +79,7 @@ PROTOCOLS = (
     Protocol(
         name="guievalkit",
         source="GUIEvalKit paper, section 3.3; xiaomi-research/guievalkit, guieval/eval/evaluator.py, guieval/main/compute.py",
-        summary="boxes x1.2 (AndroidControl: the 5 nearest, else 0.04; elsewhere: those around the target, else 0.14)",
+        summary="elements x1.2 (AndroidControl: 5 nearest, else 0.04; elsewhere: around the reference, else 0.14)",
         rules=_GUIEVALKIT,
         variants=_GUIEVALKIT_VARIANTS,
         sample_sets=_GUIEVALKIT_SETS,
@@ -124,7 +124,7 @@ PROTOCOLS = (
     Protocol(
         name="agentcpm",
         source="AgentCPM-GUI paper; OpenBMB/AgentCPM-GUI, eval/utils/evaluator.py, run_eval_agent.py, eval_data/process_ac.py",
-        summary="boxes x1.2 (AndroidControl: 5 nearest, else 0.04; elsewhere: around the target, else 0.14); wait is stop",
+        summary="elements x1.2 (AndroidControl: 5 nearest, else 0.04; others: around the reference, else 0.14); wait is stop",
         rules=_AGENTCPM,
         variants={
             "androidcontrol": replace(_AGENTCPM, click=_NEAREST_5, leniencies=(WaitIsStop(), LongPressIsClick("label"))),
@@ -260,7 +260,7 @@ PROTOCOLS = (
         source="GUI-R1 paper; ritzz-ai/GUI-R1, verl/utils/reward_score/r1gui.py as of 2025",
         summary="the accuracy part of GUI-R1's reward: the type, clicks within 140 px, token F1 of at least 0.5; any app",
         rules=StepRules(
-            click=ClickRule(boxes="none", measure="pixels", fallback=140.0, fallback_strict=True),
+            click=ClickRule(inside="nothing", measure="pixels", fallback=140.0, fallback_strict=True),
             text=_GUI_R1_TEXT,
             open=OpenRule(text=TextRule("type-only")),
             button_types=True,
@@ -282,10 +282,10 @@ PROTOCOLS = (
         name="hypertrack-reward",
         source="HyperTrack / GUIEvalKit paper, section 2.2 (R_params of eq. 1)",
         summary="inside the target element's box; the scroll's direction; texts and app names letter for letter",
-        rules=StepRules(click=ClickRule(boxes="smallest-containing"), text=TextRule("equal", form="as-given")),
+        rules=StepRules(click=ClickRule(inside="target-element"), text=TextRule("equal", form="as-given")),
         notes=(
-            "The paper's target is the label's own box; here it is the smallest of the step's boxes that holds the labelled "
-            "place, so a click on a step without such a box is never right.",
+            "The paper's target is the label's own box; here it is the step's target, or the smallest of its elements "
+            "that holds the labelled place, so a click on a step without such a box is never right.",
             "Pressing a button and ending are not described; here the button must be equal, and any end agrees.",
         ),
     ),
@@ -293,15 +293,17 @@ PROTOCOLS = (
         name="onekey",
         source="ZTE GUI agent contest 2026, the organisers' test_runner.py (as in hzy1522/ZTE-code-for-student)",
         summary="strictly inside an accepted range; texts and app names letter for letter, or by the label's pattern",
-        rules=StepRules(click=ClickRule(strict=True), text=TextRule("equal", form="as-given")),
+        rules=StepRules(click=ClickRule(inside="target-element", strict=True), text=TextRule("equal", form="as-given")),
         figures=(SUCCESS_RATE, EXACT_MATCH),
+        notes=("Where the data have no accepted range it is the smallest element that holds the labelled place.",),
+        version=2,  # an accepted range is a target, where the data say which
     ),
     Protocol(
         name="mobi-bench",
         source="MobiBench paper (arXiv 2512.12634); Mobi-Bench, environment/agentbench/agentbench_env.py (901df24)",
         summary="inside the box of an accepted click; any scroll, any app; texts equal but for case",
         rules=StepRules(
-            click=ClickRule(boxes="containing-reference", whole_pixels=True),
+            click=ClickRule(inside="targets", which="around-reference", whole_pixels=True),
             text=TextRule("equal"),
             scroll=ScrollRule("type-only"),
             open=OpenRule(text=TextRule("type-only")),

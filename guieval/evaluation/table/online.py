@@ -10,7 +10,7 @@ ENVIRONMENT = Protocol(
     name="environment",
     source="guieval, docs/online.md",
     summary="online: the environment judges the end state of a task",
-    rules=StepRules(click=ClickRule()),  # never used: labels and answers are outcomes
+    rules=StepRules(click=ClickRule(inside="targets")),  # never used: labels and answers are outcomes
     datasets=frozenset({"online"}),
     figures=(SUCCESS_RATE,),
     failure=FailurePolicy(missing="left-out"),

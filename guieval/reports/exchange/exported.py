@@ -116,6 +116,7 @@ class Exported:
     def details(self) -> dict[str, str]:
         """The facts that make figures comparable: mode, protocol, steps and their digests; all as text."""
         manifest, selection = self.manifest, self.manifest.selection
+        edition = manifest.benchmark.edition
         values: dict[str, object] = {
             "mode": manifest.mode.label,
             "protocol": self.protocol.name,
@@ -126,6 +127,8 @@ class Exported:
             "sample_set_sha256": selection and selection.sample_set_sha256,
             "planned_steps_sha256": self.planned_digest,
             "data_sha256": manifest.benchmark.content,
+            "edition": edition and (" or ".join(edition.names) or "unknown"),
+            "labels_sha256": edition and edition.digest,
             "overlay_sha256": manifest.overlay and manifest.overlay.sha256,
             "prompt_fingerprint": manifest.prompts.fingerprint,
             "model_options": json.dumps(manifest.options, sort_keys=True) if manifest.options else None,

@@ -99,6 +99,8 @@ def _words(run: Exported, figure: ExportedFigure) -> str:
     )
     selection = run.manifest.selection
     steps = f", {selection.title}" if selection is not None and selection.title else ""
+    if run.manifest.benchmark.edition_line:
+        steps += f", {run.manifest.benchmark.edition_line}"
     rules = "" if run.online else f" under {run.protocol.name}"
     missing = f", {figure.missing:,} not measured" if figure.missing else ""
     where = f"{rules}, {run.manifest.mode.name}{steps}"

@@ -29,6 +29,7 @@ from guieval.metrics.figures import compute_with_interval, terms
 from guieval.metrics.intervals import Interval, Terms
 from guieval.metrics.paired import differences, holm_pairs, ranks
 from guieval.metrics.summary import COVERAGE_NEEDED
+from guieval.reports.comparison import unlike_labels
 from guieval.reports.cut_short import cut_short, incomplete, judged_with_own
 from guieval.reports.leaderboards.published_results import Column as PublishedColumn
 from guieval.reports.leaderboards.published_results import ResultTable
@@ -182,18 +183,22 @@ def leaderboard(
     protocols: Sequence[str] | None = None,
     references: Sequence[ResultTable] = (),
     *,
+    anyway: bool = False,
     prices: Sequence[Price] = (),
 ) -> Board:
     """Score every run and put the figures into one table.
 
     ``protocols``: names; ``None``: each run's own; ``all`` among them: every one of the run's data set. ``prices`` come before
-    those that the runs recorded. Raises :class:`guieval.errors.UsageError` for a directory without a run and for an unknown
-    protocol.
+    those that the runs recorded. Raises :class:`guieval.errors.UsageError` for a directory without a run, for an unknown
+    protocol, and, without ``anyway``, for runs of one column whose labels differ; with it a note names the steps.
     """
     scored = [_scored(directory, protocols, prices) for directory in directories]
     runs = [run for run in scored if run.columns.answered]
     if not runs:
         raise UsageError("no step of these runs was answered, so there are no figures to show")
+    unlike = list(_unlike(runs))
+    if unlike and not anyway:
+        raise UsageError(f"{unlike[0]}; --anyway puts them into one table")
     cells = [
         {
             (column := _column(run, name, figure)): _cell(run, name, figure, column)
@@ -207,6 +212,7 @@ def leaderboard(
     rows = tuple(_rows(runs, cells, columns))
     left_out = [run.directory for run in scored if not run.columns.answered]
     notes = [f"the run {str(each)!r} is left out: no step of it was answered" for each in left_out]
+    notes += [f"unlike labels, ranked anyway: {each}" for each in unlike]
     notes += _notes(runs, rows, columns)
     published: list[ReferenceRow] = []
     reproductions: list[Reproduction] = []
@@ -276,6 +282,17 @@ def _scored(directory: Path, protocols: Sequence[str] | None, prices: Sequence[P
     manifest = read_manifest(directory)
     notes = (*answers.notes, *cut_short(answers, names))
     return _Run(directory, manifest, columns, notes, digest, price_of_run(directory, manifest, prices))
+
+
+def _unlike(runs: Sequence[_Run]) -> Iterator[str]:
+    """How the labels of runs over the same steps differ from those of the first of them."""
+    firsts: dict[tuple[str, str, str], _Run] = {}
+    for run in runs:
+        overlay = "" if run.manifest.overlay is None else run.manifest.overlay.sha256
+        first = firsts.setdefault((run.columns.benchmark, run.steps, overlay), run)
+        order, reordered = (sorted(range(len(each.columns)), key=each.columns.key_of) for each in (first, run))
+        for reason in unlike_labels(first.columns.only(np.array(order)), run.columns.only(np.array(reordered))):
+            yield f"the labels of {str(first.directory)!r} and {str(run.directory)!r} differ: {reason}"
 
 
 def _column(run: _Run, protocol: str, figure: Figure) -> BoardColumn:
@@ -366,6 +383,8 @@ def _notes(runs: Sequence[_Run], rows: Sequence[BoardRow], columns: Sequence[Boa
     mixed = dict.fromkeys(mode for modes in held if len(set(modes)) > 1 for mode in modes)
     if mixed:
         yield f"modes share columns ({', '.join(mixed)}): figures of two modes are not comparable; ranks are within a mode"
+    for line in dict.fromkeys(run.columns.edition_line for run in runs if run.columns.edition_line):
+        yield f"labels: {line}"
     by_benchmark: defaultdict[str, dict[tuple[str, str], BoardColumn]] = defaultdict(dict)
     for column in columns:
         by_benchmark[column.benchmark].setdefault((column.steps, column.overlay), column)

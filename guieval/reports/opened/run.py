@@ -256,7 +256,7 @@ class OpenedStep:
         return {name: text for name, text in texts.items() if text}
 
     def image(self, sample: int = 0, *, boxes: bool = True) -> Image:
-        """The screenshot with the marks of the viewer: reference, alternatives, boxes, accepted area, and the prediction.
+        """The screenshot with the viewer's marks: reference, alternatives, targets and elements, accepted area, prediction.
 
         Raises :class:`guieval.errors.GuievalError` if the screenshot cannot be read.
         """

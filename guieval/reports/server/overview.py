@@ -231,4 +231,6 @@ def run_head(first: Path, directory: Path) -> list[str]:
     facts += [f"Protocol: {manifest.protocol.name}", f"Begun: {manifest.created}", f"Folder: {directory}"]
     if manifest.selection is not None and manifest.selection.text:
         facts.append(f"Steps: {manifest.selection.text}")
+    if manifest.benchmark.edition_line:
+        facts.append(f"Labels: {manifest.benchmark.edition_line}")
     return [clean(fact) for fact in facts]

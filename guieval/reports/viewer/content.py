@@ -229,6 +229,7 @@ def _described(run: ShownRun) -> dict[str, str]:
         "protocol": run.protocol,
         "created": manifest.created,
         "steps": (manifest.selection and manifest.selection.text) or "",
+        "labels": manifest.benchmark.edition_line,
         "served": "; ".join(describe_served(entry) for entry in manifest.served or () if entry.servers),
     }
 

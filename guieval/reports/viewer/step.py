@@ -35,9 +35,8 @@ def task_values(task: StepTaskModel, evaluators: Sequence[ActionEvaluator]) -> d
     """
     areas: list[dict[str, Any]] = []
     chosen: list[int] = []
-    boxes = _rounded(task.boxes)
     for evaluator in evaluators:
-        area = _accepted(evaluator.protocol.rules_for(task.dataset), task, boxes)
+        area = _accepted(evaluator.protocol.rules_for(task.dataset), task)
         if area is None:
             chosen.append(-1)
             continue
@@ -54,7 +53,8 @@ def task_values(task: StepTaskModel, evaluators: Sequence[ActionEvaluator]) -> d
         "size": list(task.screenshot_size),
         "reference": action_values(task.action),
         "alternatives": [action_values(action) for action in task.alternatives],
-        "boxes": boxes,
+        "targets": _rounded(task.targets),
+        "elements": _rounded(task.elements),
         "polygon": None if polygon is None else [list(corner) for corner in polygon],
         "areas": areas,
         "area": chosen,
@@ -171,8 +171,8 @@ def _sample_values(sample: Sample, outcomes: Iterable[StepOutcome]) -> dict[str,
     }
 
 
-def _accepted(rules: StepRules, task: StepTaskModel, plain: list[list[float]]) -> dict[str, Any] | None:
-    """The area in which ``rules`` accept a click; ``boxes`` is ``None`` if they equal the step's own, ``plain``.
+def _accepted(rules: StepRules, task: StepTaskModel) -> dict[str, Any] | None:
+    """The area in which ``rules`` accept a click; ``boxes`` is the name of the step's own list, if they equal one.
 
     ``radii`` are the distances accepted around points: [x, y, horizontally, vertically], in thousandths of each side.
     ``varies``: the accepted boxes depend on the click; ``boxes`` are then the candidates, or empty.
@@ -182,8 +182,8 @@ def _accepted(rules: StepRules, task: StepTaskModel, plain: list[list[float]]) -
         read = rules.read(action)
         if isinstance(read, Click | LongPress):
             targets.append((rules.click, read.point))
-        elif isinstance(read, Open) and rules.open.icon is not None and len(task.boxes):
-            targets.append((rules.open.icon, rules.open.icon_point(task.boxes)))
+        elif isinstance(read, Open) and rules.open.icon is not None and (icon := rules.open.icon_point(task)) is not None:
+            targets.append((rules.open.icon, icon))
     if not targets:
         return None
     boxes: dict[tuple[float, ...], None] = {}
@@ -195,15 +195,16 @@ def _accepted(rules: StepRules, task: StepTaskModel, plain: list[list[float]]) -
         elif rule.by_node:
             varies = True
         else:
-            varies |= rule.boxes == "nearest-to-prediction" and len(task.boxes) > rule.nearest
-            corners = 1000 * rule.accepted(task.boxes, point, screen=task.screenshot_size).T
+            varies |= rule.which == "nearest-to-prediction" and len(task.boxes_of_screen) > rule.nearest
+            corners = 1000 * rule.accepted(task.targets, task.elements, point, screen=task.screenshot_size).T
             boxes.update((tuple(round(side, 3) for side in box), None) for box in corners.tolist())
         if rule.fallback is not None:
             x, y = (0.0, 0.0) if rule.reference == "origin" else point
             across, down, limit = rule.reach(task.screenshot_size)
             radii.append([round(value, 3) for value in (x, y, 1000 * limit / across, 1000 * limit / down)])
     listed = [list(box) for box in boxes]
-    return {"boxes": None if listed == plain else listed, "polygon": polygon, "radii": radii, "varies": varies}
+    same = (name for name in ("targets", "elements") if listed and listed == _rounded(getattr(task, name)))
+    return {"boxes": next(same, listed), "polygon": polygon, "radii": radii, "varies": varies}
 
 
 def _rounded(boxes: Iterable[Iterable[float]]) -> list[list[float]]:

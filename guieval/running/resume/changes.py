@@ -22,7 +22,7 @@ from guieval.errors import GuievalError, UsageError
 from guieval.journal import Journal, Records, has_records, is_run, read_manifest, read_planned
 from guieval.journal.run_files import Manifest, RecordedChange
 from guieval.running.resolve import ResolvedRun, load_episode
-from guieval.running.resume.identity import manifest_of, refuse_unlike
+from guieval.running.resume.identity import in_terms_of, manifest_of, refuse_unlike
 from guieval.steps import EpisodeKey, ReferenceTypes, StepRecord
 
 DIGEST_SECONDS = 1.0
@@ -65,7 +65,8 @@ def accepted_changes(run: ResolvedRun, directory: Path, manifest: Mapping[str, A
 
     Settings, code, prompts and data are compared, and the screenshots that answered steps were shown.
     """
-    old, new = read_manifest(directory), Manifest.of(manifest)
+    old = read_manifest(directory)
+    new = in_terms_of(old, Manifest.of(manifest), run)
     differing = refuse_unlike(
         old, new, directory, accept=run.accept_changes, hint=ACCEPT, example=lambda: _example_of_change(run, directory)
     )

@@ -6,11 +6,14 @@ import json
 import platform
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from guieval import __version__
+from guieval.data.content_digest import read_content
+from guieval.data.earlier_boxes import earlier_json
 from guieval.errors import UsageError
 from guieval.journal import SCHEMA, plan_rows, read_manifest
 from guieval.journal.run_files import Manifest
@@ -18,7 +21,7 @@ from guieval.models.patch_thoughts import thought_fingerprint
 from guieval.models.written_prompts import example_requests, fixed_thought_form
 from guieval.online.tasks import EnvironmentTasks
 from guieval.running.config import parse
-from guieval.running.resolve import ResolvedRun
+from guieval.running.resolve import ResolvedRun, load_episode
 from guieval.running.resume.trust import code_digests
 
 _DESCRIPTIVE = frozenset({"notes", "licence", "frame", "context_length", "vllm"})
@@ -77,6 +80,7 @@ def manifest_of(run: ResolvedRun) -> dict[str, Any]:
             "steps": sum(map(len, plan.values())),
             "fingerprint": digest(plan_rows(plan)),
             "content": run.content.sha256,
+            "edition": None if run.content.edition is None else run.content.edition.model_dump(mode="json"),
             **({"environment": benchmark.environment.version} if isinstance(benchmark, EnvironmentTasks) else {}),
         },
         "selection": run.selection.to_json(),
@@ -93,6 +97,18 @@ def manifest_of(run: ResolvedRun) -> dict[str, Any]:
         "mode": mode.to_json(),
         "action_spaces": {"model": model.action_space.to_json(), "benchmark": benchmark.action_space.to_json()},
     }
+
+
+def in_terms_of(old: Manifest, new: Manifest, run: ResolvedRun) -> Manifest:
+    """``new``, of ``run``, as the version that wrote ``old`` would have written it, if a step had one list of boxes there."""
+    protocol, benchmark = new.protocol, new.benchmark
+    if old.protocol.fingerprint == run.protocol.earlier_fingerprint:
+        protocol = protocol.model_copy(update={"fingerprint": old.protocol.fingerprint})
+    if None not in (old.benchmark.content, benchmark.content) and old.benchmark.content != benchmark.content:
+        refs, load = run.selection.refs, partial(load_episode, run.benchmark)
+        if read_content(refs, run.plan, load, earlier_json).sha256 == old.benchmark.content:
+            benchmark = benchmark.model_copy(update={"content": old.benchmark.content})
+    return new.model_copy(update={"protocol": protocol, "benchmark": benchmark})
 
 
 def differences(old: Manifest, new: Manifest) -> list[Difference]:

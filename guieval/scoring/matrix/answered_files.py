@@ -48,13 +48,14 @@ def answered_file(
     bench_options: Mapping[str, Any] | None = None,
     overlay: Overlay | None = None,
     skip_damaged: bool = False,
+    anyway: bool = False,
 ) -> Answered:
     """Open a predictions file; ``format`` names how it is written (default: what it looks like).
 
     A file that holds its steps counts these alone, unless ``data`` names the folder of a benchmark, all of whose steps then
     count; of a file with answers to several benchmarks ``bench`` chooses one. ``model`` is the checkpoint, or the adapter, that
     reads the raw replies in the file, also where it holds the actions that its authors read in them; ``skip_damaged`` leaves
-    rows out that cannot be read.
+    rows out that cannot be read; ``anyway`` takes rows that state another target than the benchmark's label, which decides.
 
     Raises :class:`UsageError` and :class:`DataError` naming what is wrong: an unknown format, benchmark or model, steps that
     the file does not hold, a damaged row.
@@ -76,6 +77,8 @@ def answered_file(
     opened = load_benchmark(first, data, **(bench_options or {})) if first is not None and data is not None else None
     steps = () if opened is None else (step for ref in opened.index() for step in opened.load(ref).steps)
     read = predictions.read_predictions(file, chosen, steps=steps, skip_damaged=skip_damaged)
+    if not anyway:
+        read.refuse_other_labels(file)
     name = _benchmark_of(file, read, bench)
     rows = [row for row in read.rows if row.benchmark in (name, "")]
     _check_reader(file, rows, reader)

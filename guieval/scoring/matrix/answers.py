@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from guieval.actions import Action
+from guieval.data.editions import Edition, LabelDigest
 from guieval.data.overlays import Overlay
 from guieval.data.selection import Choice, Selection
 from guieval.evaluation import ActionEvaluator, Protocol, get_protocol, list_protocols
@@ -117,6 +118,8 @@ class JudgedAnswers:
         if answered.mode.stop == "first-mismatch":
             starts = np.searchsorted(numbers, np.arange(len(part.plan)))
             judged = {name: stopped(each, numbers, starts, answered.mode.mismatches) for name, each in judged.items()}
+        values = ledger.columns(rows)
+        edition = self._edition(part.plan, values["label_digests"].tolist())
         return RunColumns(
             title=answered.title,
             benchmark=answered.benchmark,
@@ -125,12 +128,21 @@ class JudgedAnswers:
             mode=answered.mode.label,
             stop=answered.mode.stop,
             selection=part.text,
+            edition=None if edition is None else edition.model_dump(mode="json"),
+            edition_line="" if edition is None else edition.line,
             episodes=tuple(part.plan),
             episode=numbers,
             judged=judged,
             left_out=answered.left_out,
-            **ledger.columns(rows),
+            **values,
         )
+
+    def _edition(self, plan: Plan, digests: Sequence[Sequence[int]]) -> Edition | None:
+        """The edition of the labels of a part's steps, if all are known; else that of the run, as it recorded it."""
+        if not digests or not all(map(any, digests)):
+            return self.answered.edition
+        keys = (StepKey(*key, index) for key, indices in plan.items() for index in indices)
+        return Edition.of(self.answered.dataset, {key: LabelDigest(*each) for key, each in zip(keys, digests, strict=True)})
 
 
 def _without_replies(judged: Judged, steps: Sequence[bool], unkept: Unkept) -> Judged:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from guieval.actions import Action, ActionSpace, Click, LongPress, Open, Scroll, Type, Unsupported, type_of
 from guieval.data.benchmark import EpisodeRef
+from guieval.data.editions import PARTS, LabelDigest
 from guieval.evaluation import ActionEvaluator, TextRule
 from guieval.evaluation.judgement import Judgement
 from guieval.metrics.columns import (
@@ -98,6 +99,7 @@ class Ledger:
         self._step_index = array("i", [index for steps in plan.values() for index in steps])
         self._label, self._rank, self._number = array("i", [0]) * n, array("b", [-1]) * n, array("q", [-1]) * n
         self._reference_type, self._predicted_type = array("b", [-1]) * n, array("b", [-1]) * n
+        self._digests = np.zeros((n, len(PARTS)), dtype=np.uint64)
         self._covered, self._elsewhere = array("b", [0]) * n, array("b", [0]) * n
         self._samples, self._drawn = array("h", [0]) * n, array("h", [0]) * n
         self._prompt_tokens, self._completion_tokens = array("q", [-1]) * n, array("q", [-1]) * n
@@ -137,6 +139,7 @@ class Ledger:
             self._reference_type[row] = _TYPE_CODES[task.action.type]
             self._label[row] = self._labels.setdefault(tuple(sorted(task.groups.items())), len(self._labels))
             self._length[row] = task.episode_length
+            self._digests[row] = LabelDigest.of(task)
         return row
 
     def add(self, number: int, task: StepTaskModel, samples: Sequence[Sample], judged: StepOutcome | None = None) -> None:
@@ -165,7 +168,7 @@ class Ledger:
         action = first.action
         self._predicted_type[row] = -1 if action is None else _TYPE_CODES[type_of(action)]
         self._covered[row] = measured and action is not None and all(action in space for space in self._spaces)
-        self._elsewhere[row] = measured and _in_another_box(task, action)
+        self._elsewhere[row] = measured and _in_another_element(task, action)
         bucket = self._bucket(task, action) if measured else FAILED
         self._base_end[row] = bucket if isinstance(bucket, int) else WRONG
         if not isinstance(bucket, int) and action is not None:
@@ -253,6 +256,7 @@ class Ledger:
             "prompt_tokens": np.asarray(self._prompt_tokens)[rows],
             "completion_tokens": np.asarray(self._completion_tokens)[rows],
             "groups": self._groups(rows),
+            "label_digests": self._digests[rows],
         }
 
     def _groups(self, rows: NDArray[np.intp]) -> dict[str, list[str]]:
@@ -263,12 +267,13 @@ class Ledger:
         return {key: [labels[number].get(key, "") for number in mine] for key in keys}
 
 
-def _in_another_box(task: StepTaskModel, action: Action | None) -> bool:
-    """Whether a predicted point lies in one of the step's boxes that does not hold the reference point."""
-    if not (isinstance(action, Click | LongPress) and isinstance(task.action, Click | LongPress) and len(task.boxes)):
+def _in_another_element(task: StepTaskModel, action: Action | None) -> bool:
+    """Whether a predicted point is in one of the screen's boxes that does not hold the reference point."""
+    if not (isinstance(action, Click | LongPress) and isinstance(task.action, Click | LongPress)):
         return False
-    inside = task.boxes.containing(action.point)
-    return bool(inside.any()) and bool((inside & ~task.boxes.containing(task.action.point)).any())
+    boxes = task.boxes_of_screen
+    inside = boxes.containing(action.point)
+    return bool(inside.any()) and bool((inside & ~boxes.containing(task.action.point)).any())
 
 
 def voted(actions: Sequence[Action | None]) -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from guieval.actions import Unsupported, action_from_json
-from guieval.errors import DataError, UsageError, nearest
+from guieval.errors import BOXES_DIVIDED, DataError, UsageError, nearest
 from guieval.scoring.predictions import aitw, every_eval_ever, grounding, inspect_log, os_atlas
 from guieval.scoring.predictions.guicourse import GUICOURSE
 from guieval.scoring.predictions.predicted import Format, Predicted, Rows
@@ -25,13 +25,16 @@ from guieval.steps import StepTaskModel
 
 __all__ = ["FORMATS", "Format", "Predicted", "Predictions", "detect_format", "get_format", "read_predictions"]
 
+NAMED = 5
+"""How many rows with another label than the benchmark's an error names."""
 _OWN_FIELDS = frozenset({"subset", "episode_id", "step_index", "action", "response"})
 
 
 def _own(row: Row) -> Predicted:
     for field in row.values:
         if field not in _OWN_FIELDS:
-            raise row.error(field, f"is none of {', '.join(sorted(_OWN_FIELDS))}")
+            labels = f": a row holds an answer and no labels; there boxes {BOXES_DIVIDED}" if field == "boxes" else ""
+            raise row.error(field, f"is none of {', '.join(sorted(_OWN_FIELDS))}{labels}")
     key = ("", row.text("subset") if "subset" in row.values else "", row.text("episode_id"), row.whole("step_index"))
     if len({"action", "response"} & row.values.keys()) != 1:
         raise row.error("action", "a prediction holds either an action (null: the reply held none) or a response")
@@ -130,6 +133,16 @@ class Predictions:
     def differing(self) -> tuple[Predicted, ...]:
         """The answers whose rows state another label than the benchmark, whose own label decides."""
         return tuple(row for row in self.rows if row.differs)
+
+    def refuse_other_labels(self, file: Path) -> None:
+        """Raise :class:`UsageError` naming the steps whose rows state another target than the benchmark's label."""
+        if self.differing:
+            steps = [f"{row.episode_id} ({row.differs})" for row in self.differing]
+            more = f" and {len(steps) - NAMED:,} more" if len(steps) > NAMED else ""
+            raise UsageError(
+                f"{str(file)!r} answers another edition than the data's: {len(steps):,} of {len(self.rows):,} rows state "
+                f"another target than the benchmark: {', '.join(steps[:NAMED])}{more}; --anyway takes the benchmark's labels"
+            )
 
     @property
     def episodes(self) -> int:

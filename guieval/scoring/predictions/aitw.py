@@ -102,7 +102,7 @@ def labelled_step(row: Row, of: Home) -> StepTaskModel:
         screenshot=_screenshot(row),
         screenshot_size=(row.whole("image_width", 1), row.whole("image_height", 1)),
         action=action,
-        boxes=_boxes(row),
+        elements=_boxes(row),
         extras=extras,
     )
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from guieval.actions import Action, Boxes, Click
-from guieval.errors import DataError, ParseError, UsageError
+from guieval.errors import DataError, ParseError, UsageError, nearest
 from guieval.frames import PIXELS, RELATIVE, Frame, Size
 from guieval.parsing import clicked
 from guieval.scoring.predictions.predicted import Format, Predicted, ReadRow, Rows
@@ -116,7 +116,7 @@ class RowLayout:
         if len(pixels) > 4:
             # MAI-UI's conversion has added the first corner to the second, as if the numbers were x, y, width and height.
             return _near(pixels[:2] + pixels[4:], polygon[:2] + polygon[4:], size)
-        return any(_near(pixels, box, size) for box in task.boxes)
+        return any(_near(pixels, box, size) for box in task.targets)
 
     def _stated(self, row: Row, name: str) -> StepTaskModel:
         size = self.size_of(row)
@@ -141,7 +141,7 @@ class RowLayout:
             screenshot=row.text(self.image),
             screenshot_size=size,
             action=row.build(self.box, lambda: Click(point=PIXELS.decode((x1 + x2) / 2, (y1 + y2) / 2, size))),
-            boxes=row.build(self.box, lambda: Boxes([edges])),
+            targets=row.build(self.box, lambda: Boxes([edges])),
             groups={label: row.text(field) for label, field in labels.items() if field in row},
         )
 
@@ -211,7 +211,9 @@ class _KnownSteps:
         alike = [task for task in alike if _folder(task.screenshot) == _folder(image)] or alike
         if len(alike) > 1:
             alike = [task for task in alike if self._layout.box_agrees(row, task)] or alike
-        if any((task.boxes, task.extras.get("polygon")) != (alike[0].boxes, alike[0].extras.get("polygon")) for task in alike):
+        if any(
+            (task.targets, task.extras.get("polygon")) != (alike[0].targets, alike[0].extras.get("polygon")) for task in alike
+        ):
             box = row.value(self._layout.box)
             raise row.error(self._layout.box, f"{box!r:.120} is not the box of any step with that image and instruction")
         task = next((task for task in alike if task.key not in self._answered), alike[0])
@@ -225,6 +227,17 @@ class _KnownSteps:
             prompt = row.text(self._layout.prompt)
             problem = (
                 f"{prompt!r:.120} is not the instruction of {benchmark}'s step {named.episode_id!r}: {named.instruction!r:.120}"
+            )
+            return row.error(self._layout.prompt, problem)
+        image = row.text(self._layout.image)
+        shown = dict.fromkeys(
+            task.instruction for tasks in self._by_prompt.values() for task in tasks if _same_image(task, image)
+        )
+        if shown:
+            near = nearest(row.text(self._layout.prompt), shown) or f" (it has {next(iter(shown))!r:.120})"
+            problem = (
+                f"{row.text(self._layout.prompt)!r:.120} is not the instruction of any step of {benchmark} with the image "
+                f"{image!r:.120}{near}: the row was written for another edition"
             )
             return row.error(self._layout.prompt, problem)
         return row.error(

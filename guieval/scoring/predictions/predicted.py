@@ -88,7 +88,7 @@ class Format:
 SCREEN = (1080, 2400)
 """Width and height of the screen where a file does not state them."""
 ASSUMED_SCREEN = "screens are taken to be 1080 x 2400 pixels, because the file does not give their size"
-NO_BOXES = "the file has no boxes, so a protocol that accepts clicks in boxes alone accepts none of them"
+NO_BOXES = "the file has neither targets nor elements, so a protocol that accepts clicks inside these alone accepts none"
 
 
 def episode_lengths(rows: Rows, step_of: Callable[[Row], tuple[Episode, int]]) -> dict[Episode, int]:

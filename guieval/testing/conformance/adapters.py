@@ -70,7 +70,7 @@ def example_step(
         screenshot=f"{index}.png",
         screenshot_size=size,
         action=action,
-        boxes=boxes,
+        targets=boxes,
     )
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from guieval.actions import Boxes, Unsupported
+from guieval.actions import Unsupported
 from guieval.data.benchmark import ABCBenchmark
 from guieval.data.files import read_bytes
 from guieval.data.screenshots import read_screenshot, resolve
@@ -174,7 +174,7 @@ def _fields(suite: _Suite) -> Iterator[str]:
                     yield f"{step.key}: {action!r} is outside the benchmark's action space"
             if step.action in step.alternatives:
                 yield f"{step.key}: the reference action is among its own alternatives"
-            if any(box.x1 > box.x2 or box.y1 > box.y2 for box in step.boxes):
+            if any(box.x1 > box.x2 or box.y1 > box.y2 for box in step.boxes_of_screen):
                 yield f"{step.key}: a box has its corners crossed"
 
 
@@ -319,8 +319,8 @@ def _same_label(one: StepTaskModel, other: StepTaskModel) -> bool:
     return _label(one) == _label(other)
 
 
-def _label(step: StepTaskModel) -> tuple[dict[str, Any], Boxes]:
-    return step.model_dump(exclude={"episode_id", "step_index", "episode_length", "extras", "boxes"}), step.boxes
+def _label(step: StepTaskModel) -> dict[str, Any]:
+    return step.model_dump(exclude={"episode_id", "step_index", "episode_length", "extras"})
 
 
 def _same_kind_and_place(one: StepTaskModel, other: StepTaskModel) -> bool:
@@ -331,7 +331,7 @@ def _same_kind_and_place(one: StepTaskModel, other: StepTaskModel) -> bool:
     if isinstance(other.action, Unsupported):
         return True
     moved = {"point"} if one.screenshot != other.screenshot else set()
-    if moved == set() and one.boxes != other.boxes:
+    if moved == set() and (one.targets, one.elements) != (other.targets, other.elements):
         return False
     texts = {"text", "app"}
     return one.action.model_dump(exclude=texts | moved) == other.action.model_dump(exclude=texts | moved)

@@ -279,10 +279,11 @@ def _other_targets(task: StepTaskModel, right: tuple[Action, ...]) -> list[Actio
 def _far_point(task: StepTaskModel) -> Point:
     """The point of a coarse grid that shares the fewest boxes with the right points, and of those the farthest from them."""
     right = [action.point for action in (task.action, *task.alternatives) if isinstance(action, Click | LongPress | Scroll)]
-    held = np.zeros(len(task.boxes), dtype=np.bool_)
+    boxes = task.boxes_of_screen
+    held = np.zeros(len(boxes), dtype=np.bool_)
     for point in right:
-        held |= task.boxes.containing(point)
-    targets = Boxes(task.boxes.array[held])
+        held |= boxes.containing(point)
+    targets = Boxes(boxes.array[held])
 
     def merit(point: Point) -> tuple[int, float]:
         return -int(targets.containing(point).sum()), min((math.dist(point, p) for p in right), default=0.0)

@@ -6,6 +6,7 @@ actions from the start achieves the task.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
@@ -59,12 +60,17 @@ class PhoneStep:
         return equivalents(self.phone, self.action, self.target)
 
     @property
-    def boxes(self) -> Boxes:
-        """The target's box first, then those of everything that can be touched, in unified coordinates."""
-        screen = self.phone.screen
-        others = [element for element in screen.interactive if element is not self.target]
-        parts = ([self.target] if self.target else []) + others
-        return Boxes([[round(edge, 3) for edge in screen.unified(part.box)] for part in parts])
+    def targets(self) -> Boxes:
+        """The target's box in unified coordinates, if there is one."""
+        return self._boxes([self.target] if self.target else [])
+
+    @property
+    def elements(self) -> Boxes:
+        """The boxes of everything else that can be touched, in unified coordinates."""
+        return self._boxes([element for element in self.phone.screen.interactive if element is not self.target])
+
+    def _boxes(self, parts: Sequence[Element]) -> Boxes:
+        return Boxes([[round(edge, 3) for edge in self.phone.screen.unified(part.box)] for part in parts])
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def unanswered(task: StepTaskModel) -> StepRecord:
 
 def target(name: str, *, platform: str = "mobile", element: str = "icon") -> StepTaskModel:
     """A grounding step of ScreenSpot."""
-    more: dict[str, Any] = {"benchmark": "screenspot", "setting": "grounding", "boxes": Boxes([[100, 100, 300, 300]])}
+    more: dict[str, Any] = {"benchmark": "screenspot", "setting": "grounding", "targets": Boxes([[100, 100, 300, 300]])}
     return step(TARGET, episode=name, dataset="screenspot", groups={"platform": platform, "element": element}, **more)
 
 

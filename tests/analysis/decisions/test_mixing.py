@@ -109,7 +109,7 @@ def answered(action: Action | None, thought: str) -> Sample:
 
 
 def sampled(index: int, *samples: Sample) -> StepRecord:
-    task = step(RIGHT, index=index, length=3, boxes=((480.0, 480.0, 520.0, 520.0),))
+    task = step(RIGHT, index=index, length=3, targets=((480.0, 480.0, 520.0, 520.0),))
     return StepRecord(task=task, samples=samples)
 
 

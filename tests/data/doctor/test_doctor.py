@@ -204,7 +204,9 @@ def test_the_command(guieval: CommandLine, example: Path) -> None:
     assert done.code == 0 and "no errors" in done.out and "note: only a part of what is published is here" in done.out
     read = json.loads(guieval(*command, "--json").out)
     assert read["counts"]["episodes"] == 2 and read["benchmark"] == "ui-r1"
-    assert [remark["weight"] for remark in read["remarks"]] == ["note"]
+    assert [remark["weight"] for remark in read["remarks"]] == ["note", "note"]
+    assert "an unknown edition of androidcontrol (digest" in read["remarks"][1]["what"]
+    assert read["edition"]["names"] == [] and read["targets"] == {"boxes": 0, "steps": 0}
     change_row(example, 0, gt={"action_type": "dance"})
     done = guieval(*command)
     assert done.code == 1 and "error: damaged rows or episodes: 1" in done.out and "got 'dance'" in done.out
@@ -215,13 +217,13 @@ def test_the_command(guieval: CommandLine, example: Path) -> None:
 
 def test_an_overlay_is_looked_at_too(guieval: CommandLine, example: Path, tmp_path: Path) -> None:
     overlay = tmp_path / "overlay.jsonl"
-    overlay.write_text('{"episode_id": "0", "step_index": 0, "boxes": [[0, 0, 1, 1]]}\n')
+    overlay.write_text('{"episode_id": "0", "step_index": 0, "targets": [[0, 0, 1, 1]]}\n')
     (step, *_) = load_benchmark("ui-r1", example).load(load_benchmark("ui-r1", example).index()[0]).steps
     command = ("doctor", "ui-r1", "--data", example, "--overlay", overlay)
     done = guieval(*command)
-    expected = "outside every box" if isinstance(step.action, Click) else "no warnings"
+    expected = "outside every target" if isinstance(step.action, Click) else "no warnings"
     assert done.code == 0 and expected in done.out
-    overlay.write_text('{"episode_id": "0", "step_index": 99, "boxes": [[0, 0, 1, 1]]}\n')
+    overlay.write_text('{"episode_id": "0", "step_index": 99, "targets": [[0, 0, 1, 1]]}\n')
     assert "has no step 99" in guieval.sentence(*command)
 
 

@@ -33,17 +33,19 @@ def found(report: LintReport) -> dict[str, tuple[int, int]]:
     ("changes", "expected"),
     [
         ({}, {}),
-        ({"boxes": Boxes([[400, 400, 600, 600]])}, {}),
-        ({"boxes": Boxes([[0, 0, 500, 500]])}, {}),  # on the corner
-        ({"boxes": Boxes([[0, 0, 499.9, 499.9], [501, 0, 600, 900]])}, {"outside-boxes": (1, 1)}),
-        ({"boxes": Boxes([[0, 0, 499, 999]]), "action": Type(text="x")}, {}),  # what is large counts at clicks only
-        ({"boxes": Boxes([[0, 0, 1000, 500]])}, {}),  # exactly half
-        ({"boxes": Boxes([[0, 0, 1000, 501]])}, {"large-box": (1, 1)}),
-        ({"boxes": Boxes([[0, 0, 1000, 501]]), "action": LongPress(point=Point(0, 0))}, {}),
-        ({"boxes": Boxes([[400, 400, 600, 600], [7, 8, 7, 9]])}, {"empty-box": (1, 1)}),
-        ({"boxes": Boxes([[400, 400, 600, 600], [-9, 8, 0, 9]])}, {"box-off-screen": (1, 1)}),
-        ({"boxes": Boxes([[400, 400, 600, 600], [1000, 8, 1100, 9]])}, {"box-off-screen": (1, 1)}),
-        ({"boxes": Boxes([[400, 400, 600, 600], [-9, 8, 1, 9]])}, {}),
+        ({"elements": Boxes([[400, 400, 600, 600]])}, {}),
+        ({"elements": Boxes([[0, 0, 500, 500]])}, {}),  # on the corner
+        ({"elements": Boxes([[0, 0, 499.9, 499.9], [501, 0, 600, 900]])}, {"outside-elements": (1, 1)}),
+        ({"targets": Boxes([[0, 0, 100, 100]]), "elements": Boxes([[400, 400, 600, 600]])}, {"outside-targets": (1, 1)}),
+        ({"targets": Boxes([[400, 400, 600, 600]]), "elements": Boxes([[0, 0, 100, 100]])}, {}),
+        ({"elements": Boxes([[0, 0, 499, 999]]), "action": Type(text="x")}, {}),  # what is large counts at clicks only
+        ({"elements": Boxes([[0, 0, 1000, 500]])}, {}),  # exactly half
+        ({"elements": Boxes([[0, 0, 1000, 501]])}, {"large-box": (1, 1)}),
+        ({"elements": Boxes([[0, 0, 1000, 501]]), "action": LongPress(point=Point(0, 0))}, {}),
+        ({"elements": Boxes([[400, 400, 600, 600], [7, 8, 7, 9]])}, {"empty-box": (1, 1)}),
+        ({"elements": Boxes([[400, 400, 600, 600], [-9, 8, 0, 9]])}, {"box-off-screen": (1, 1)}),
+        ({"elements": Boxes([[400, 400, 600, 600], [1000, 8, 1100, 9]])}, {"box-off-screen": (1, 1)}),
+        ({"elements": Boxes([[400, 400, 600, 600], [-9, 8, 1, 9]])}, {}),
         ({"instruction": " \n"}, {"empty-instruction": (1, 1)}),
         ({"setting": "low"}, {"empty-low-level": (1, 1)}),
         ({"setting": "low", "low_level_instruction": " "}, {"empty-low-level": (1, 1)}),
@@ -101,12 +103,12 @@ def judged(name: str, task: StepTaskModel, action: Open) -> Judgement:
 
 def test_boxes_with_a_width_and_a_height_are_recognised() -> None:
     """A point outside every box is mostly a label's fault; where [x, y, width, height] would fit them all, it says so."""
-    sized = step(boxes=Boxes([[400, 450, 200, 100]]))
-    hint = "read as [x, y, width, height] each of the boxes would hold its point"
-    (count,) = (count for count in LintReport([sized]).found if count.kind.name == "outside-boxes")
+    sized = step(elements=Boxes([[400, 450, 200, 100]]))
+    hint = "read as [x, y, width, height] each step's would hold its point"
+    (count,) = (count for count in LintReport([sized]).found if count.kind.name == "outside-elements")
     assert count.why.startswith(hint)
-    other = step(1, boxes=Boxes([[700, 450, 800, 550]]))
-    (count,) = (count for count in LintReport([sized, other]).found if count.kind.name == "outside-boxes")
+    other = step(1, elements=Boxes([[700, 450, 800, 550]]))
+    (count,) = (count for count in LintReport([sized, other]).found if count.kind.name == "outside-elements")
     assert hint not in count.why
 
 
@@ -152,6 +154,6 @@ def test_the_published_figures_of_ui_s1s_file(shared_data: Path) -> None:
 
 def as_click_on_1080x2400(task: StepTaskModel) -> StepTaskModel:
     width, height = task.screenshot_size
-    boxes = task.boxes.array * [width / 1080, height / 2400, width / 1080, height / 2400]
+    boxes = task.elements.array * [width / 1080, height / 2400, width / 1080, height / 2400]
     action = Click(point=task.action.point) if isinstance(task.action, LongPress) else task.action
-    return task.model_copy(update={"boxes": Boxes(boxes), "action": action})
+    return task.model_copy(update={"elements": Boxes(boxes), "action": action})

@@ -35,7 +35,7 @@ def test_every_frame_gives_the_phone_back(tmp_path: Path) -> None:
                     assert ours.point == pytest.approx(theirs.point, abs=1e-9)
                     ours = ours.model_copy(update={"point": theirs.point})
                 assert ours == theirs
-            assert step.boxes.array == pytest.approx(result.boxes.array, abs=1e-9)
+            assert step.targets.array == pytest.approx(result.targets.array, abs=1e-9)
 
 
 def test_the_reference_is_right_under_its_own_protocol(tmp_path: Path) -> None:
@@ -60,4 +60,4 @@ def test_any_button_may_be_a_label(tmp_path: Path) -> None:
     [episode] = benchmark
     assert episode.steps[0].action == Press(button="RECENT")
     assert episode.steps[0].action in benchmark.action_space
-    assert episode.steps[0].boxes == Boxes()
+    assert episode.steps[0].targets == Boxes()

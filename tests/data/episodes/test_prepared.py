@@ -100,19 +100,19 @@ def test_points_and_boxes_are_in_the_frame_of_their_line(
             step(
                 action={"type": "LONG_PRESS", "point": point, "duration": 700},
                 alternatives=[{"type": "SCROLL", "point": point, "direction": "left"}],
-                boxes=[box],
+                targets=[box],
             )
         ],
     )
     assert found.action == LongPress(point=Point(*unified), duration=700)
     assert found.alternatives == (Scroll(point=Point(*unified), direction="left"),)
-    assert found.boxes == Boxes([[100, 100, 1000, 1000]])
+    assert found.targets == Boxes([[100, 100, 1000, 1000]])
 
 
 def test_what_a_line_does_not_say_has_its_default(tmp_path: Path) -> None:
     found = only(tmp_path)
     assert (found.benchmark, found.dataset, found.subset, found.split) == ("episodes", "episodes", "", "test")
-    assert (found.setting, found.low_level_instruction, found.alternatives, len(found.boxes)) == ("high", None, (), 0)
+    assert (found.setting, found.low_level_instruction, found.alternatives, len(found.targets)) == ("high", None, (), 0)
     assert (found.groups, found.extras, found.episode_length) == ({}, {}, 1)
 
 
@@ -178,12 +178,12 @@ UNKNOWN = {"episode": "e", "instruction": "go", "steps": [step()]}
         ({"instruction": "go", "steps": [step()]}, "line 2, field episode_id: is missing"),
         (line(setting="easy"), "line 2, field setting: "),
         (line(setting="low"), "line 2, field steps.0.low_level_instruction: is missing, but the setting 'low' gives the model"),
-        (stepped(screenshot_size=[10**30, 5], boxes=[[0, 0, 1, 1]]), "line 2, field steps.0.screenshot_size.0: "),
+        (stepped(screenshot_size=[10**30, 5], targets=[[0, 0, 1, 1]]), "line 2, field steps.0.screenshot_size.0: "),
         (line(instruction=7), "line 2, field instruction: expected text (got 7)"),
         (line(steps=[step(), step(screenshot_size=[1080, "2400"])]), "line 2, field steps.1.screenshot_size.1: "),
         (stepped(screenshot_size=[0, 5]), "line 2, field steps.0.screenshot_size.0: "),
-        (stepped(boxes=[[1, 2, 3]]), "line 2, field steps.0.boxes.0.3: is missing"),
-        (stepped(boxes=[[1, 2, 3, "4"]]), "line 2, field steps.0.boxes.0.3: "),
+        (stepped(targets=[[1, 2, 3]]), "line 2, field steps.0.targets.0.3: is missing"),
+        (stepped(targets=[[1, 2, 3, "4"]]), "line 2, field steps.0.targets.0.3: "),
         (acted(type="CLICK", point=[10**400, 5]), "field steps.0.action.point: int too large"),
         (line(**acted(type="CLICK", point=[1, 10**400]) | {"frame": "unified"}), "field steps.0.action.point: int too large"),
         (acted(type="TAP", point=[1, 1]), "field steps.0.action.type: expected 'CLICK', "),
@@ -288,7 +288,7 @@ def test_the_documented_example_is_what_is_read(tmp_path: Path) -> None:
     coffee, search = loaded(tmp_path, *lines)
     assert coffee.steps[1].action == Click(point=Point(500.0, 500.0))
     assert coffee.steps[1].alternatives == (Click(point=Point(850.0, 500.0)),)
-    assert coffee.steps[1].boxes == Boxes([[100, 450, 900, 550]])
+    assert coffee.steps[1].targets == Boxes([[100, 450, 900, 550]])
     assert coffee.steps[2].action == Scroll(point=Point(500.0, 750.0), direction="up")
     assert [each.action.type for each in coffee.steps] == ["OPEN", "CLICK", "SCROLL", "STOP"]
     assert search.steps[0].action == Click(point=Point(500.0, 62.5))
@@ -352,7 +352,7 @@ def steps_of(places: st.SearchStrategy[Point], boxes: st.SearchStrategy[Boxes]) 
         screenshot_size=st.just(SIZE),
         action=actions(places),
         alternatives=st.lists(actions(places), max_size=2).map(tuple),
-        boxes=boxes,
+        targets=boxes,
         groups=st.dictionaries(texts, texts, max_size=2),
         extras=st.dictionaries(texts, st.one_of(st.integers(), st.floats(allow_nan=False), texts, st.lists(texts)), max_size=2),
     )
@@ -389,7 +389,7 @@ def test_whole_and_half_pixels_are_written_as_such_and_come_back_bit_for_bit(
     assert json.loads(episode_line(episode))["frame"] == "pixels"
     [found] = read_back(tmp_path_factory.getbasetemp(), episode).steps
     assert found == step
-    assert found.boxes.array.tobytes() == step.boxes.array.tobytes()
+    assert found.targets.array.tobytes() == step.targets.array.tobytes()
 
 
 def test_one_place_off_the_pixels_is_written_with_all_its_digits(tmp_path: Path) -> None:

@@ -128,7 +128,7 @@ def test_a_row_for_each_sample_and_for_each_failure(tmp_path: Path, frames: Any)
 
 
 def test_the_marks_lie_where_the_thousandths_say(tmp_path: Path) -> None:
-    one = task(action=at(300, 300), boxes=[[200, 600, 800, 700]], length=1)
+    one = task(action=at(300, 300), targets=[[200, 600, 800, 700]], length=1)
     image = opened(tmp_path, [record(one, at(700, 200))]).step(0).image()
     assert image.size == (300, 600)
     # rings of 10 pixels about (90, 180) and a diamond of 11 about (210, 120), their middles filled
@@ -141,7 +141,7 @@ def test_the_marks_lie_where_the_thousandths_say(tmp_path: Path) -> None:
 
 
 def test_a_protocol_decides_which_area_is_drawn(tmp_path: Path) -> None:
-    one = task(boxes=[[400, 450, 600, 550]], length=1)
+    one = task(targets=[[400, 450, 600, 550]], length=1)
     run = opened(tmp_path, [record(one, Type(text="tea"))])
     around = run.step(0, protocol="guievalkit").image(boxes=False)
     inside = run.step(0, protocol="ui-s1-sop").image(boxes=False)
@@ -156,7 +156,7 @@ def test_a_scroll_is_an_arrow_along_the_fingers_path(tmp_path: Path) -> None:
 
 
 def test_marks_far_outside_the_screen_are_no_failure(tmp_path: Path) -> None:
-    one = task(boxes=[[-1e300, 0, 1e300, 1000], [5, 5, 5, 5]], alternatives=[at(0, 0), at(1000, 1000)], length=1)
+    one = task(targets=[[-1e300, 0, 1e300, 1000], [5, 5, 5, 5]], alternatives=[at(0, 0), at(1000, 1000)], length=1)
     assert opened(tmp_path, [record(one, at(0, 1000))]).step(0).image().size == (300, 600)
 
 

@@ -71,7 +71,7 @@ def test_nothing_closes_the_string_or_the_script(text: str) -> None:
 
 
 def test_every_planned_step_has_a_verdict_under_every_protocol(tmp_path: Path) -> None:
-    boxed = task("e2", 0, 2, boxes=Boxes([[400, 400, 600, 600]]))
+    boxed = task("e2", 0, 2, targets=Boxes([[400, 400, 600, 600]]))
     records = [*three_steps(), record(boxed, at(600, 600)), failed(task("e2", 1, 2))]
     plan = {EpisodeKey("demo", "", "e1"): range(3), EpisodeKey("demo", "", "e2"): range(2), EpisodeKey("demo", "", "e3"): [4]}
     written = report(tmp_path, records, protocols=("guievalkit", "ui-s1-sop"), plan=plan)
@@ -129,13 +129,13 @@ def test_the_last_finished_record_counts(tmp_path: Path) -> None:
 
 def test_accepted_areas_are_the_rules_own(tmp_path: Path) -> None:
     """By hand: a box of 100 x 200 about (300, 300), enlarged x1.2, is 120 x 240 about it; UI-S1 accepts 40 thousandths."""
-    boxed = task(length=1, boxes=Boxes([[250, 200, 350, 400]]), action=at(300, 300))
+    boxed = task(length=1, targets=Boxes([[250, 200, 350, 400]]), action=at(300, 300))
     report(tmp_path, [record(boxed, at(300, 300))], protocols=("ui-s1-sop", "odyssey-v2"))
     values = read(tmp_path, "steps-00000.js")["rows"][0]["task"]
-    assert values["boxes"] == [[250, 200, 350, 400]]
+    assert values["targets"] == [[250, 200, 350, 400]]
     enlarged, plain = (values["areas"][each] for each in values["area"])
     assert enlarged == {"boxes": [[240, 180, 360, 420]], "polygon": False, "radii": [[300, 300, 40, 40]], "varies": False}
-    assert plain["boxes"] is None  # just the step's own
+    assert plain["boxes"] == "targets"  # just the step's own
     assert plain["radii"][0][:2] == [300, 300]
 
 
@@ -148,14 +148,14 @@ def test_distances_in_pixels_are_round_on_the_screen(tmp_path: Path) -> None:
 
 
 def test_an_area_that_the_click_itself_decides_is_reported_to_vary(tmp_path: Path) -> None:
-    boxed = task(length=1, boxes=Boxes([[100, 100, 300, 300]]))
+    boxed = task(length=1, targets=Boxes([[100, 100, 300, 300]]))
     report(tmp_path, [record(boxed, at(1, 1))], protocols=("coat-intended",))
     (area,) = read(tmp_path, "steps-00000.js")["rows"][0]["task"]["areas"]
     assert area == {"boxes": [], "polygon": False, "radii": [], "varies": True}
 
 
 def test_steps_without_a_place_have_no_area_and_scrolls_have_a_path(tmp_path: Path) -> None:
-    scroll = task(length=1, action=Scroll(point=Point(500, 600), direction="up"), boxes=Boxes([[0, 0, 9, 9]]))
+    scroll = task(length=1, action=Scroll(point=Point(500, 600), direction="up"), targets=Boxes([[0, 0, 9, 9]]))
     report(tmp_path, [record(scroll, Open(app="Maps"))])
     row = read(tmp_path, "steps-00000.js")["rows"][0]
     assert row["task"]["area"] == [-1] and row["task"]["areas"] == []

@@ -29,7 +29,7 @@ def data(tmp_path: Path) -> Path:
         for index, action in enumerate(({"type": "CLICK", "point": [50, 60]}, {"type": "STOP"})):
             name = f"{episode}{index}.png"
             Image.new("RGB", (100, 200), (index * 40, 20, 60)).save(folder / name)
-            steps.append({"screenshot": name, "action": action, "boxes": [[40, 40, 60, 80]] if index == 0 else []})
+            steps.append({"screenshot": name, "action": action, "targets": [[40, 40, 60, 80]] if index == 0 else []})
         lines.append({"episode_id": episode, "instruction": f"open {episode}", "frame": "pixels", "steps": steps})
     write(folder, lines)
     return folder
@@ -82,7 +82,7 @@ def test_nothing_changed_is_resumed(guieval: CommandLine, run: Path) -> None:
     [
         ("instruction", "instruction was 'open a', is 'close a'"),
         ("label", "action was"),
-        ("box", "boxes was"),
+        ("box", "targets was"),
         ("screenshot", "1 screenshots of answered steps have changed since, the first is 'a0.png'"),
         ("same-size", "1 screenshots of answered steps have changed since, the first is 'a0.png'"),
         ("sampling", "sampling.temperature (was None, now 0.7)"),
@@ -100,7 +100,7 @@ def test_a_change_is_refused_with_what_differs_or_marked(
     elif change == "label":
         first["action"]["point"] = [51, 61]
     elif change == "box":
-        first["boxes"] = [[40, 40, 60, 81]]
+        first["targets"] = [[40, 40, 60, 81]]
     elif change == "screenshot":
         Image.effect_noise((100, 200), 90).convert("RGB").save(data / "a0.png")
     elif change == "same-size":

@@ -51,7 +51,7 @@ def test_an_agentcpm_row_names_our_step_and_holds_its_label(tmp_path: Path) -> N
     task = the_task(answer)
     assert task.action == Click(point=Point(250.0, 500.0))  # fractions, y first
     assert task.screenshot_size == (1000, 2000)
-    assert task.boxes.array.tolist() == [pytest.approx([200.0, 400.0, 300.0, 600.0])]  # [y, x, height, width] fractions
+    assert task.elements.array.tolist() == [pytest.approx([200.0, 400.0, 300.0, 600.0])]  # [y, x, height, width] fractions
     assert (task.episode_length, task.dataset) == (4, "aitz")
 
 
@@ -209,7 +209,7 @@ def test_screenspot_pro_rows_with_their_images_size_are_steps(tmp_path: Path) ->
     read = read_predictions(file)
     assert [row.episode_id for row in read.rows] == ["word_macos#0", "word_macos#1", "word_macos#2"]
     assert read.rows[0].action == Click(point=Point(100.0, 200.0))
-    assert the_task(read.rows[0]).boxes == Boxes([[100.0, 100.0, 300.0, 200.0]])
+    assert the_task(read.rows[0]).targets == Boxes([[100.0, 100.0, 300.0, 200.0]])
     evaluator = ActionEvaluator("sspro-official")
     verdicts = [evaluator.evaluate(task, action).verdict for task, action in answered_steps(file)]
     assert verdicts == ["right", "wrong", "unparseable"]
@@ -218,7 +218,7 @@ def test_screenspot_pro_rows_with_their_images_size_are_steps(tmp_path: Path) ->
 def step_of(name: str, box: list[float]) -> StepTaskModel:
     benchmark = {"benchmark": "screenspot-pro", "dataset": "screenspot-pro", "setting": "grounding"}
     shown = {"instruction": "bold", "screenshot": "images/word_macos/shot.png", "screenshot_size": (1000, 2000)}
-    more: dict[str, Any] = {**benchmark, **shown, "boxes": Boxes([box]), "extras": {"instruction_cn": "加粗"}}
+    more: dict[str, Any] = {**benchmark, **shown, "targets": Boxes([box]), "extras": {"instruction_cn": "加粗"}}
     return made_runs.step(Click(point=Point(1.0, 1.0)), episode=name, **more)
 
 
@@ -234,7 +234,8 @@ def test_screenspot_pros_own_rows_are_found_among_the_benchmarks_steps(tmp_path:
     ("change", "field"),
     [
         ({"bbox": [1, 2, 3]}, "bbox"),
-        ({"prompt_to_evaluate": "italic"}, "img_path"),
+        ({"prompt_to_evaluate": "italic"}, "prompt_to_evaluate: 'italic' is not the instruction of any step"),
+        ({"img_path": "other.png"}, "img_path"),
         ({"pred": [1]}, "pred"),
         ({"gt_type": "negative"}, "gt_type"),
     ],

@@ -33,7 +33,7 @@ def step(name: str, box: list[float] | None = None, action: Action = TARGET, **c
         "screenshot": "images/word_macos/shot.png",
         "screenshot_size": (1000, 2000),
         "action": action,
-        "boxes": Boxes([] if action.type == "STOP" else [box or BOX]),
+        "targets": Boxes([] if action.type == "STOP" else [box or BOX]),
     }
     return StepTaskModel(**(values | changes))
 

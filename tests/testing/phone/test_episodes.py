@@ -34,9 +34,9 @@ def test_replaying_the_actions_reaches_the_goal_and_nothing_less_does(seed: int,
 @given(seeds, numbers, sizes)
 def test_a_reference_point_is_inside_its_box_and_touches_its_target(seed: int, number: int, size: tuple[int, int]) -> None:
     for step in generate_episode(seed, number, size).steps:
-        boxes = step.boxes
+        boxes = step.targets + step.elements
         if isinstance(step.action, Click | LongPress | Scroll):
-            point, box = step.action.point, boxes[0]
+            point, (box,) = step.action.point, step.targets
             assert box.x1 < point.x < box.x2 and box.y1 < point.y < box.y2
         if isinstance(step.action, Click | LongPress):
             assert step.phone.screen.hit(step.action.point) is step.target

@@ -35,6 +35,8 @@ function fit() {
 }
 
 const areaOf = (task) => (task?.area[state.protocol] >= 0 ? task.areas[task.area[state.protocol]] : null);
+/** The boxes in which the protocol accepts a click; those that are one of the step's own lists come as its name. */
+const acceptedBoxes = (area, task) => (typeof area.boxes === "string" ? task[area.boxes] : area.boxes);
 const answer = (run) => shown.runs[run]?.samples?.[state.sample[run] ?? 0] ?? null;
 
 function draw(width, height) {
@@ -58,15 +60,16 @@ function draw(width, height) {
   if (drawn.accepted && area) {
     for (const kind of ["light", "accepted"]) {
       // light below dark, so that the lines are seen on any screen
-      for (const box of area.boxes ?? task.boxes) marks.append(rectangle(box, kind));
+      for (const box of acceptedBoxes(area, task)) marks.append(rectangle(box, kind));
       if (area.polygon) marks.append(svg("polygon", { class: kind, points: corners(task.polygon) }));
       for (const [px, py, across, down] of area.radii)
         marks.append(svg("ellipse", { class: `${kind} near`, cx: x(px), cy: y(py), rx: x(across), ry: y(down) }));
     }
   }
-  if (drawn.boxes) {
-    for (const box of task.boxes) marks.append(rectangle(box, "light"), rectangle(box, "box"));
-    if (task.polygon) marks.append(svg("polygon", { class: "box", points: corners(task.polygon) }));
+  if (drawn.elements) for (const box of task.elements) marks.append(rectangle(box, "light"), rectangle(box, "element"));
+  if (drawn.targets) {
+    for (const box of task.targets) marks.append(rectangle(box, "light"), rectangle(box, "target"));
+    if (task.polygon) marks.append(svg("polygon", { class: "target", points: corners(task.polygon) }));
   }
   if (drawn.sampled) marks.append(...drawSamples(0, x, y));
   if (drawn.alternatives) for (const action of task.alternatives) marks.append(...mark(action, "alternative", "", x, y));
@@ -89,12 +92,13 @@ function renderLegend() {
     ["prediction", index.runs.map((_, run) => letterOf(run)).join(" "), "Prediction", index.runs.some((_, run) => located(answer(run)?.action))],
     ["alternatives", "○", "Alternatives", task.alternatives.some(located)],
     ...(hasPoints(0) ? [["sampled", "●", comparing() ? "Samples of A" : "Samples", true]] : []),
-    ["boxes", "□", `Boxes (${task.boxes.length})`, task.boxes.length > 0 || task.polygon],
+    ["targets", "■", `Targets (${task.targets.length || (task.polygon ? 1 : 0)})`, task.targets.length > 0 || task.polygon],
+    ["elements", "□", `Elements (${task.elements.length})`, task.elements.length > 0],
     [
       "accepted",
       "▨",
       area?.varies ? "Accepted, varies" : "Accepted",
-      area && (area.radii.length > 0 || area.polygon || (area.boxes ?? task.boxes).length > 0),
+      area && (area.radii.length > 0 || area.polygon || acceptedBoxes(area, task).length > 0),
     ],
   ];
   const toggles = entries.map(([name, sign, word, there]) =>

@@ -1,0 +1,221 @@
+"""Editions of a data set: which labels a number is computed against, told apart by digests.
+
+Some data sets exist with the same steps and other labels: corrected boxes, refined instructions, other candidate boxes. The
+counts agree then, and the numbers do not. A step's label has four digests (:class:`LabelDigest`), and an edition those of all
+its steps. Editions whose files are known are in ``configs/editions``, one JSON file a data set; labels of no known edition are
+called unknown, with their digest. Points and boxes are compared in pixels of the screenshot, rounded to a thousandth, so that
+neither the unit of a file nor the order of a loader's arithmetic makes another edition.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, cached_property
+from hashlib import blake2b, sha256
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from guieval.actions import Action, Boxes
+from guieval.data.files import read_bytes
+from guieval.errors import UsageError, first_problem
+from guieval.frames import Size
+from guieval.steps import StepKey, StepTaskModel
+
+_MARK = 8
+"""Hexadecimal digits by which a known edition remembers the label of a step."""
+_TARGETS_IN_EXTRAS = ("polygon", "unsupported_boxes", "drag_end_boxes")
+
+
+class LabelDigest(NamedTuple):
+    """The label of a step as four numbers of 64 bits, equal for equal content.
+
+    ``instructions``: goal or query, and the step's own instruction; ``references``: the accepted actions and text patterns;
+    ``targets`` and ``elements``: their boxes, those of a target in ``extras`` among them.
+    """
+
+    instructions: int
+    references: int
+    targets: int
+    elements: int
+
+    @classmethod
+    def of(cls, task: StepTaskModel) -> Self:
+        """The digest of a step's label."""
+        size, extras = task.screenshot_size, task.extras
+        actions = [_in_pixels(action, size) for action in (task.action, *task.alternatives)]
+        shapes = {name: extras[name] for name in _TARGETS_IN_EXTRAS if name in extras}
+        return cls(
+            _number(_json([task.instruction, task.low_level_instruction])),
+            _number(_json([actions, extras.get("text_patterns")])),
+            _number(_pixels(task.targets, size) + (_json(shapes) if shapes else b"")),
+            _number(_pixels(task.elements, size)),
+        )
+
+
+PARTS = LabelDigest._fields
+
+
+class Edition(BaseModel):
+    """The labels of some steps of a data set: a digest of 12 hexadecimal digits for each part of a label.
+
+    ``names`` are the known editions that all these labels are of: several where these steps have the same label in each, none
+    where the labels are of no known edition.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    dataset: str
+    names: tuple[str, ...] = ()
+    steps: int
+    instructions: str
+    references: str
+    targets: str
+    elements: str
+
+    @classmethod
+    def of(cls, dataset: str, labels: Mapping[StepKey, LabelDigest]) -> Self:
+        """The edition of these steps, recognised if it is known."""
+        ordered = sorted((_name(key), digest) for key, digest in labels.items())
+        parts = {
+            part: sha256("".join(f"{name} {digest[place]}\n" for name, digest in ordered).encode(errors="replace")).hexdigest()[
+                :12
+            ]
+            for place, part in enumerate(PARTS)
+        }
+        marks = [_mark(name, digest) for name, digest in ordered]
+        names = tuple(known.name for known in known_editions(dataset) if known.marked.issuperset(marks)) if marks else ()
+        return cls(dataset=dataset, names=names, steps=len(ordered), **parts)
+
+    @property
+    def digest(self) -> str:
+        """One digest of all four."""
+        return sha256(" ".join(getattr(self, part) for part in PARTS).encode()).hexdigest()[:12]
+
+    @property
+    def one_of_several(self) -> bool:
+        """Whether the data set is known to exist in several editions, so that numbers have to name theirs."""
+        return _file(self.dataset) is not None
+
+    @property
+    def line(self) -> str:
+        """The edition in words, next to a number; "" for a data set of which only one edition is known to exist."""
+        return str(self) if self.one_of_several else ""
+
+    def __str__(self) -> str:
+        if not self.names:
+            return f"an unknown edition of {self.dataset} (digest {self.digest})"
+        words = " or ".join(map(repr, self.names))
+        return f"edition {words} of {self.dataset}" + " (the same labels at these steps)" * (len(self.names) > 1)
+
+
+class KnownEdition(BaseModel):
+    """An edition whose files were read: where they are from, its four digests, and a mark for the label of each step."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    source: str = Field(description="the files that were read")
+    note: str = ""
+    steps: int = Field(ge=1)
+    instructions: str
+    references: str
+    targets: str
+    elements: str
+    marks: str = Field(description="eight hexadecimal digits for each step, sorted")
+
+    @classmethod
+    def of(cls, name: str, source: str, labels: Mapping[StepKey, LabelDigest], note: str = "") -> Self:
+        """The edition of these steps, to be written into ``configs/editions``."""
+        digests = Edition.of("", labels).model_dump(include={"steps", *PARTS})
+        marks = "".join(sorted(_mark(_name(key), digest) for key, digest in labels.items()))
+        return cls(name=name, source=source, note=note, marks=marks, **digests)
+
+    @cached_property
+    def marked(self) -> frozenset[str]:
+        """The marks of its labels."""
+        return frozenset(self.marks[start : start + _MARK] for start in range(0, len(self.marks), _MARK))
+
+    def unlike(self, labels: Mapping[StepKey, LabelDigest]) -> list[StepKey]:
+        """The steps whose label is not this edition's."""
+        return [key for key, digest in labels.items() if _mark(_name(key), digest) not in self.marked]
+
+
+class _File(BaseModel):
+    """A file of ``configs/editions``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dataset: str
+    note: str = Field("", description="which editions exist whose files were not read")
+    editions: tuple[KnownEdition, ...] = ()
+
+
+def known_editions(dataset: str) -> tuple[KnownEdition, ...]:
+    """The known editions of a data set, the earliest first."""
+    file = _file(dataset)
+    return () if file is None else file.editions
+
+
+@cache
+def _file(dataset: str) -> _File | None:
+    path = Path(next(iter(import_module("guieval.configs").__path__))) / "editions" / f"{dataset}.json"
+    try:
+        return _File.model_validate_json(read_bytes(path))
+    except (OSError, ValueError) as error:
+        if isinstance(error, ValidationError):
+            problem = first_problem(error, _File)
+            raise UsageError(f"the editions {str(path)!r} are not valid, field {problem.field}: {problem.message}") from None
+        return None
+
+
+def differing_parts(one: LabelDigest, other: LabelDigest) -> list[str]:
+    """The parts of a label in which two steps differ."""
+    return [part for part, first, second in zip(PARTS, one, other, strict=True) if first != second]
+
+
+def labels_of(steps: Iterable[StepTaskModel]) -> dict[StepKey, LabelDigest]:
+    """The digests of the labels of some steps."""
+    return {step.key: LabelDigest.of(step) for step in steps}
+
+
+def _name(key: StepKey) -> str:
+    """A step's name without its benchmark: two benchmarks may be editions of one data set."""
+    return f"{key.subset}/{key.episode_id}#{key.step_index}"
+
+
+def _mark(name: str, digest: LabelDigest) -> str:
+    return blake2b(f"{name} {digest}".encode(errors="replace"), digest_size=_MARK // 2).hexdigest()
+
+
+def _number(content: bytes) -> int:
+    return int.from_bytes(blake2b(content, digest_size=8).digest())
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, default=repr).encode()
+
+
+def _pixels(boxes: Boxes, size: Size) -> bytes:
+    if not len(boxes):
+        return b""
+    with np.errstate(over="ignore"):  # a box may be as far off the screen as it likes
+        pixels = np.round(boxes.array * np.array([*size, *size], dtype=np.float64) / 1000.0, 3)
+    return (pixels + 0.0).tobytes()  # without a minus before a zero
+
+
+def _in_pixels(action: Action, size: Size) -> dict[str, Any]:
+    values: dict[str, Any] = action.model_dump(mode="json")
+    if (point := getattr(action, "point", None)) is not None:
+        values["point"] = [round(at * side / 1000.0, 3) + 0.0 for at, side in zip(point, size, strict=True)]
+    return values
+
+
+def some_steps(keys: Sequence[StepKey], most: int = 5) -> str:
+    """The first few steps, and the number of further ones."""
+    rest = len(keys) - most
+    return ", ".join(map(str, keys[:most])) + (f" and {rest:,} more" if rest > 0 else "")
