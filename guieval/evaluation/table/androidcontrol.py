@@ -335,8 +335,8 @@ PROTOCOLS = (
     Protocol(
         name="ui-s1-reward",
         source="UI-S1 paper, section 3.4 (r_type and r_acc of eq. 8)",
-        summary="the reward of UI-S1's paper: any candidate element x1.2, else 0.04; texts and app names letter for letter, white "
-        "space around them aside",
+        summary="the reward of UI-S1's paper: any candidate element x1.2, else 0.04; texts and app names letter for letter, "
+        "white space around them aside",
         rules=StepRules(click=_ANY_BOX, text=TextRule("equal", form="stripped"), stop="status"),
         datasets=_AC,
         notes=(
