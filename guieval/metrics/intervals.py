@@ -38,7 +38,7 @@ class Interval:
     low: float
     high: float
     level: float
-    method: Literal["bca", "wilson"]
+    method: Literal["bca", "wilson", "percentile", "student", "profile"]
     seed: int | None = None
     resamples: int = 0
 

@@ -23,27 +23,13 @@ from numpy.typing import NDArray
 
 from guieval.errors import UsageError
 from guieval.metrics.columns import RunColumns
-from guieval.metrics.intervals import LEVEL, Floats, Interval, Resampled, Terms, resample
+from guieval.metrics.intervals import LEVEL, Floats, Resampled, Terms, resample
+from guieval.metrics.measured import Measured
 
 RESAMPLES = 10_000
 """More than for an interval: the smallest p-value is 2 / (resamples + 1), and Holm multiplies it by the number of pairs."""
 FEW_DISCORDANT = 25
 """Below so many discordant pairs McNemar's exact test is used, from there on its mid-p form."""
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A figure of one run minus the same figure of another.
-
-    ``p_value``: two-sided, below 1 - level where ``interval`` leaves out 0, but that few episodes or resampled sets cannot make
-    it as small as that (:meth:`guieval.metrics.intervals.Resampled.p_value`). ``standard_error``: the bootstrap's. All three
-    are ``None`` where there is no interval, ``value`` where one of the figures is not defined.
-    """
-
-    value: float | None
-    interval: Interval | None
-    p_value: float | None
-    standard_error: float | None
 
 
 @dataclass(frozen=True)
@@ -72,8 +58,12 @@ def shared_steps(first: RunColumns, second: RunColumns) -> tuple[RunColumns, Run
     return first.only(own), second.only(others)
 
 
-def difference(first: Terms, second: Terms, seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL) -> Difference:
+def difference(first: Terms, second: Terms, seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL) -> Measured:
     """The first run's figure minus the second's, by the paired bootstrap: row i of both is the same episode.
+
+    The p-value is two-sided, below 1 - level where the interval leaves out 0, but that few episodes or resampled sets cannot
+    make it as small as that (:meth:`guieval.metrics.intervals.Resampled.p_value`). Interval, p-value and standard error are
+    ``None`` where there is no interval, the value where one of the figures is not defined.
 
     Raises ``ValueError`` for different numbers of episodes.
     """
@@ -81,7 +71,7 @@ def difference(first: Terms, second: Terms, seed: int = 0, resamples: int = RESA
     return _difference(one, other, level)
 
 
-def differences(figures: Sequence[Terms], seed: int = 0, resamples: int = RESAMPLES) -> list[list[Difference]]:
+def differences(figures: Sequence[Terms], seed: int = 0, resamples: int = RESAMPLES) -> list[list[Measured]]:
     """(k, k) :func:`difference` of every two of k runs on the same episodes, all on the same resampled sets."""
     drawn = resample(figures, seed, resamples) if figures else []
     return [[_difference(one, other, LEVEL) for other in drawn] for one in drawn]
@@ -112,7 +102,7 @@ def mcnemar(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> McNemar:
 def smallest_difference(standard_error: float, power: float = 0.8, alpha: float = 0.05) -> float:
     """The smallest true difference that a two-sided test at ``alpha`` finds with probability ``power``.
 
-    ``standard_error`` is that of the difference, e.g. :attr:`Difference.standard_error`; the difference is taken as normal.
+    ``standard_error`` is that of the difference, e.g. :func:`difference`; the difference is taken as normal.
     """
     from scipy.special import ndtri
 
@@ -128,7 +118,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return [float(each) for each in adjusted]
 
 
-def holm_pairs(table: Sequence[Sequence[Difference]]) -> Floats:
+def holm_pairs(table: Sequence[Sequence[Measured]]) -> Floats:
     """(k, k) Holm's adjusted p-values of the k (k - 1) / 2 pairs of :func:`differences`; NaN where there is none."""
     k = len(table)
     pairs = {(i, j): p for i in range(k) for j in range(i + 1, k) if (p := table[i][j].p_value) is not None}
@@ -165,11 +155,11 @@ def ranks(figures: Sequence[float], p_values: Floats, alpha: float = 0.05) -> li
     return rank_of
 
 
-def _difference(one: Resampled, other: Resampled, level: float) -> Difference:
+def _difference(one: Resampled, other: Resampled, level: float) -> Measured:
     between = one.minus(other)
     interval = between.interval(level)
     known = math.isfinite(between.value)
-    return Difference(
+    return Measured(
         value=between.value if known else None,
         interval=interval,
         p_value=between.p_value(),

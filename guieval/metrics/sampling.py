@@ -12,9 +12,9 @@ from __future__ import annotations
 import bisect
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,29 +22,30 @@ from numpy.typing import NDArray
 from guieval.errors import UsageError
 from guieval.metrics.columns import RunColumns
 from guieval.metrics.intervals import RESAMPLES, Floats, Interval, quoted
+from guieval.metrics.measured import Measured, mean_over_episodes
 
 Luck: TypeAlias = Literal["any", "all", "mean", "vote"]
 """``any``: pass@k, one of k answers is right; ``all``: pass^k, all k are; ``mean``: the share of right answers; ``vote``: the
 action most answers agree on is right."""
 MOST = 2**31
 """The largest number of answers to a step for which pass@k is computed."""
+_WORDS: dict[Luck, str] = {"any": "pass@", "all": "pass^", "mean": "mean@", "vote": "vote@"}
 _EXACT = 1000
 """Up to so many factors a probability is computed exactly; beyond that its relative error is below 1e-12."""
 
 
-@dataclass(frozen=True)
-class SampledFigure:
-    """A figure over ``n`` steps with ``samples`` answers each, of which it concerns ``k``.
+class Sampled(NamedTuple):
+    """A metric of steps with ``samples`` answers each, of which it concerns ``k``."""
 
-    ``value`` and ``interval`` (over episodes) are ``None`` where no step was reached.
-    """
-
-    name: str
-    value: float | None
-    n: int
+    luck: Luck
     k: int
     samples: int
-    interval: Interval | None
+    measured: Measured
+
+    @property
+    def name(self) -> str:
+        """E.g. ``pass@8``."""
+        return f"{_WORDS[self.luck]}{self.k}"
 
 
 def pass_any(n: NDArray[np.integer], right: NDArray[np.integer], k: int) -> Floats:
@@ -74,7 +75,7 @@ def pass_figure(
     *,
     seed: int = 0,
     resamples: int = RESAMPLES,
-) -> tuple[float | None, Interval | None]:
+) -> Measured:
     """pass@k (``any``) or pass^k (``all``) over the ``counted`` of m units, and its interval over episodes.
 
     ``over_episodes`` sums (m,) values within each episode. Where every value is 1 (for pass^k: 0), all resampled sets are
@@ -95,7 +96,7 @@ def pass_figure(
     values = values_of(n, right, k)
     total = int(counted.sum())
     if not total:
-        return None, None
+        return Measured(None, 0)
     own = interval(values)
     if own is not None and not differs(k):
         fewer = bisect.bisect_left(range(1, k), True, key=lambda each: not differs(each))
@@ -103,10 +104,10 @@ def pass_figure(
         if known is not None:
             low, high = (max(own.low, known.low), 1.0) if luck == "any" else (0.0, min(own.high, known.high))
             own = replace(own, low=low, high=high)
-    return math.fsum(over_episodes(np.where(counted, values, 0.0)).tolist()) / total, own
+    return Measured(math.fsum(over_episodes(np.where(counted, values, 0.0)).tolist()) / total, total, interval=own)
 
 
-def sampled(runs: Sequence[RunColumns], protocol: str, luck: Luck, k: int | None = None, *, seed: int = 0) -> SampledFigure:
+def sampled(runs: Sequence[RunColumns], protocol: str, luck: Luck, k: int | None = None, *, seed: int = 0) -> Sampled:
     """A figure of one run with several answers to each step, or of several runs of the same steps that differ in their seed.
 
     The answers of all runs are put together; steps that the mode does not reach do not count. Each step counts as having
@@ -126,17 +127,14 @@ def sampled(runs: Sequence[RunColumns], protocol: str, luck: Luck, k: int | None
     samples = sum(map(most_drawn, runs))
     right: NDArray[np.int64] = np.sum([each.exact_samples for each in judged], axis=0, dtype=np.int64)
     counted = judged[0].reached
-    n = int(counted.sum())
     size = samples if k is None or luck in ("mean", "vote") else k
     if luck == "any" or luck == "all":
-        totals = np.full(right.shape, samples)
-        value, interval = pass_figure(luck, totals, right, size, counted, first.per_episode, seed=seed)
+        measured = pass_figure(luck, np.full(right.shape, samples), right, size, counted, first.per_episode, seed=seed)
     else:
         values = judged[0].vote if luck == "vote" else right / samples
         above, below = first.per_episode(np.where(counted, values, 0.0)), first.per_episode(counted)
-        value, interval = float(above.sum()) / n if n else None, quoted(above, below, seed=seed)
-    word = {"any": "pass@", "all": "pass^", "mean": "mean@", "vote": "vote@"}[luck]
-    return SampledFigure(name=f"{word}{size}", value=value, n=n, k=size, samples=samples, interval=interval)
+        measured = mean_over_episodes(above, below, share=True, seed=seed)
+    return Sampled(luck, size, samples, measured)
 
 
 def most_drawn(run: RunColumns) -> int:

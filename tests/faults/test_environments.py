@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from guieval.journal import Records
+from guieval.journal import RunFolder
 from guieval.online.demonstrate import demonstrate
 from guieval.online.find import load_environment
 from guieval.online.trajectory import SCREENS, TRAJECTORIES
@@ -107,7 +107,7 @@ def test_an_interrupt_closes_the_browsers(on_pages: Acting, clean: Path, tmp_pat
     process.send_signal(signal.SIGINT)
     row.check_seen(on_pages.end(process, row.code))
     assert not left_of(open_then)
-    assert all(record.finished for record in Records(tmp_path / "run"))
+    assert all(record.finished for record in RunFolder(tmp_path / "run").records)
     on_pages.run(tmp_path / "run", resume=True)
     assert outcomes(tmp_path / "run") == outcomes(clean)
 
@@ -161,4 +161,4 @@ def test_a_kill_ends_the_browsers_and_the_resume_goes_on(on_pages: Acting, clean
         row.check_seen(on_pages.run(run, resume=True))
         assert outcomes(run) == outcomes(clean)
         assert steps <= on_pages.asked() - before <= steps + 2  # one for each device
-        assert json.loads((run / "metrics.json").read_text())["summary"]["complete"]
+        assert json.loads((run / "metrics.json").read_text())["state"] == "finished"

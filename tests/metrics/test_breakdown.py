@@ -20,8 +20,8 @@ from tests.metrics.made_columns import PROTOCOL, made_columns
 from tests.rows import every_row
 
 
-def shares(cells: list[Cell]) -> dict[str, tuple[int, float, float]]:
-    return {cell.label: (cell.n, cell.type_match, cell.exact_match) for cell in cells}
+def shares(cells: list[Cell]) -> dict[str, tuple[int, float | None, float | None]]:
+    return {cell.label: (cell.n, cell.type_match.value, cell.exact_match.value) for cell in cells}
 
 
 def test_by_action_type() -> None:
@@ -161,8 +161,8 @@ def test_intervals_of_cells_are_over_the_episodes_that_are_in_them() -> None:
     run = made_columns(names, exact=exact, reference=["CLICK", "CLICK", "SCROLL"] * 12)
     clicks, scrolls = breakdown(run, PROTOCOL, "action", seed=3)
     right = np.array(exact).reshape(12, 3)
-    assert clicks.interval == bootstrap(right[:, :2].sum(axis=1).astype(float), np.full(12, 2.0), seed=3)
-    assert scrolls.interval == wilson(int(right[:, 2].sum()), 12)
+    assert clicks.exact_match.interval == bootstrap(right[:, :2].sum(axis=1).astype(float), np.full(12, 2.0), seed=3)
+    assert scrolls.exact_match.interval == wilson(int(right[:, 2].sum()), 12)
 
 
 KINDS: list[tuple[str, str, str, bool, float, str]] = [
@@ -193,8 +193,8 @@ def test_kinds_of_misses(reference: str, predicted: str, end: str, typed: bool, 
         ["a"], exact=[False], typed=[typed], ends=[end], reference=[reference], predicted=[predicted], distance=[distance]
     )
     assert ERROR_KINDS[error_kinds(run, protocol)[0]] == kind
-    (found,) = misses(run, protocol)
-    assert (found.kind, found.n, found.of, found.share) == (kind, 1, 1, 1.0)
+    ((name, found),) = misses(run, protocol).items()
+    assert (name, found.count, found.n, found.value) == (kind, 1, 1, 1.0)
 
 
 def test_a_point_in_another_box_is_another_element_however_close() -> None:
@@ -208,7 +208,7 @@ def test_a_point_in_another_box_is_another_element_however_close() -> None:
     )
     kinds = ["other element", "other element", "far", "", "type"]
     assert [ERROR_KINDS[code] if code >= 0 else "" for code in error_kinds(run, protocol)] == kinds
-    assert {each.kind: each.n for each in misses(run, protocol)} == {"type": 1, "other element": 2, "far": 1}
+    assert {kind: each.count for kind, each in misses(run, protocol).items()} == {"type": 1, "other element": 2, "far": 1}
     kept = run.only(np.array([False, True, True, False, False]))
     assert [ERROR_KINDS[code] for code in error_kinds(kept, protocol)] == ["other element", "far"]
 
@@ -218,8 +218,8 @@ def test_neither_right_steps_nor_unreached_ones_are_misses() -> None:
         ["a", "a", "a"], exact=[True, False, False], ends=["right", "wrong", "not_reached"], stop="first-mismatch"
     )
     assert error_kinds(run, PROTOCOL)[[0, 2]].tolist() == [-1, -1]
-    (found,) = misses(run, PROTOCOL)
-    assert (found.n, found.of, found.share) == (1, 2, 0.5)
+    (found,) = misses(run, PROTOCOL).values()
+    assert (found.count, found.n, found.value) == (1, 2, 0.5)
 
 
 def test_what_is_near_depends_on_what_the_protocol_allows() -> None:
@@ -262,10 +262,10 @@ def test_cells_and_misses_add_up_to_the_reached_steps(run: RunColumns) -> None:
     for by in ("step", "ratio", "length", "subset", ("subset", "step")):
         cells = breakdown(run, PROTOCOL, by, resamples=20)
         assert sum(cell.n for cell in cells) == reached
-        assert round(sum(cell.n * cell.exact_match for cell in cells)) == exact
-        assert all(0 <= cell.exact_match <= cell.type_match <= 1 for cell in cells)
+        assert sum(cell.exact_match.count for cell in cells) == exact
+        assert all(0 <= (cell.exact_match.value or 0) <= (cell.type_match.value or 0) <= 1 for cell in cells)
     known = int((judged.reached & (run.reference_type >= 0)).sum())
     assert sum(cell.n for cell in breakdown(run, PROTOCOL, "action", resamples=20)) == known
-    found = misses(run, PROTOCOL, resamples=20)
-    assert sum(each.n for each in found) + exact == reached
-    assert all(each.of == reached and each.n > 0 for each in found)
+    found = misses(run, PROTOCOL, resamples=20).values()
+    assert sum(each.count for each in found) + exact == reached
+    assert all(each.n == reached and each.count for each in found)

@@ -159,5 +159,5 @@ def test_tables_have_the_papers_form() -> None:
 def test_intervals_are_drawn_with_the_seed_asked_for() -> None:
     tables = sensitivity_tables(sensitivity(mixed(9, 1), ClusterSettings()), seed=7)
     numbers = [cell for table in tables for row in table.rows for cell in row if isinstance(cell, Number)]
-    intervals = [each.interval for each in numbers if isinstance(each.interval, Interval)]
+    intervals = [each.of.interval for each in numbers if isinstance(each.of.interval, Interval)]
     assert len(intervals) == 30 and {each.seed for each in intervals} == {7}
