@@ -29,6 +29,7 @@ __all__ = [
     "HistoryEntry",
     "ImageRef",
     "LongPress",
+    "Measured",
     "Message",
     "ModelConfig",
     "ModelInput",
@@ -62,6 +63,7 @@ __all__ = [
     "load_benchmark",
     "load_environment",
     "load_model",
+    "metric",
     "open_run",
     "run",
 ]
@@ -89,6 +91,7 @@ if TYPE_CHECKING:
     from guieval.errors import GuievalError, ParseError, UsageError
     from guieval.evaluation import ActionEvaluator, Protocol, get_protocol, list_protocols
     from guieval.history import HistoryEntry
+    from guieval.metrics import Measured, metric
     from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse
     from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
     from guieval.online.find import load_environment
@@ -107,6 +110,7 @@ _HOMES = {
     "errors": "GuievalError ParseError UsageError",
     "evaluation": "ActionEvaluator Protocol get_protocol list_protocols",
     "history": "HistoryEntry",
+    "metrics": "Measured metric",
     "models": "ABCModel ImageRef Message ModelConfig ModelInput ParsedResponse",
     "online": "ABCDevice ABCEnvironment EnvironmentTask Observation Score",
     "online.find": "load_environment",

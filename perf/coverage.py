@@ -23,7 +23,8 @@ from scipy.special import ndtri
 from scipy.stats import binom
 
 from guieval.metrics.intervals import Floats, Interval, Terms, Weighed, mean_of_cells, pooled, quoted, quoted_mean
-from guieval.metrics.paired import Difference, Tested, difference, holm_pairs, mcnemar, ranks, tested
+from guieval.metrics.measured import Measured
+from guieval.metrics.paired import Tested, difference, holm_pairs, mcnemar, ranks, tested
 from guieval.metrics.power import UNKNOWN, independent_steps, intraclass_correlation, smallest_paired
 from guieval.metrics.sampling import pass_any, pass_figure
 
@@ -226,7 +227,7 @@ def _passed(rng: np.random.Generator, steps: NDArray[np.int64], rate: float, k: 
         firsts, of_step = np.cumsum(own) - own, right[here]
         every = np.ones(len(of_step), dtype=np.bool_)
         over = partial(np.add.reduceat, indices=firsts)
-        printed.append(pass_figure("any", np.full(len(of_step), 8), of_step, k, every, over)[1])
+        printed.append(pass_figure("any", np.full(len(of_step), 8), of_step, k, every, over).interval)
     return covered(sets(passed, steps.astype(float)).shares(), _any_of(rate, k), printed)
 
 
@@ -392,7 +393,7 @@ def ranks_table(experiments: int) -> Table:
         several = 0
         for board in range(experiments):
             table = [
-                [Difference(0.0, None, None if i == j else float(known[max(i, j), min(i, j)][board]), None) for j in range(5)]
+                [Measured(0.0, p_value=None if i == j else float(known[max(i, j), min(i, j)][board])) for j in range(5)]
                 for i in range(5)
             ]
             several += len(set(ranks(right[:, board].sum(axis=1).tolist(), holm_pairs(table)))) > 1

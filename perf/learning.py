@@ -23,7 +23,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from guieval.journal import Records, read_planned
+from guieval.journal import RunFolder
 
 METHODS = {"sft": ("sft", "tiny-sft"), "offline": ("grpo", "tiny-grpo"), "semi-online": ("semi-online", "tiny-semi-online")}
 RESULTS = Path(__file__).with_suffix(".jsonl")
@@ -63,9 +63,9 @@ def sample(out: Path, episodes: int) -> None:
 
 def matched(run: Path) -> tuple[str, str]:
     """Of each planned episode the number of steps that matched before the first mismatch, and its length, a digit each."""
-    answers = {record.task.key: record.sample.outcome.exact_match for record in Records(run) if record.finished}
+    answers = {record.task.key: record.sample.outcome.exact_match for record in RunFolder(run).records if record.finished}
     before, lengths = [], []
-    for key, steps in read_planned(run).plan.items():
+    for key, steps in RunFolder(run).plan.items():
         found = [answers.get((*key, index), False) for index in steps]  # type: ignore[call-overload]  # a step's key
         before.append(next((number for number, exact in enumerate(found) if not exact), len(found)))
         lengths.append(len(steps))

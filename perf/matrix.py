@@ -20,8 +20,8 @@ import numpy as np
 
 from guieval.actions import Action, ActionSpace, Boxes, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.evaluation import get_protocol, list_protocols
-from guieval.journal import MANIFEST, SCHEMA, STEPS, Journal, Records
-from guieval.metrics.figures import figures_of
+from guieval.journal import MANIFEST, SCHEMA, STEPS, Journal, RunFolder
+from guieval.metrics import summarise
 from guieval.scoring.matrix import ALL, judge_run
 from guieval.steps import EpisodeKey, Sample, StepOutcome, StepRecord, StepTaskModel
 
@@ -38,10 +38,10 @@ def main() -> None:
         size = (directory / STEPS).stat().st_size / 1e6
         protocols = len(judge_run(directory, [ALL]).protocols)
         print(f"{STEPS_MADE:,} steps ({size:.0f} MB), {protocols} protocols that apply to AndroidControl")
-        read = best(lambda: sum(1 for _ in Records(directory)))
+        read = best(lambda: sum(1 for _ in RunFolder(directory).records))
         whole = best(lambda: judge_run(directory, [ALL]).columns())
         columns = judge_run(directory, [ALL]).columns()
-        figures = best(lambda: [figures_of(get_protocol(name), columns) for name in columns.judged])
+        figures = best(lambda: [summarise(columns, get_protocol(name), intervals=False) for name in columns.judged])
         print(f"  reading the journal        {read:6.2f} s")
         print(f"  judging, into columns      {whole - read:6.2f} s")
         print(f"  both                       {whole:6.2f} s   (goal: below {GOAL:g})")

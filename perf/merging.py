@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from guieval.journal import EPISODES, MANIFEST, STEPS, Journal, read_manifest
+from guieval.journal import EPISODES, MANIFEST, STEPS, Journal, RunFolder
 from guieval.running.cluster import Merger
 from guieval.running.cluster.merging import Shard
 from guieval.running.config import parse
@@ -28,7 +28,7 @@ def main() -> None:
         directory = Path(folder)
         for name in (MANIFEST, EPISODES):
             shutil.copy(source / name, directory / name)
-        run = resolve(parse(read_manifest(source).config.to_json()))
+        run = resolve(parse(RunFolder(source).manifest.config.to_json()))
         with Journal(directory) as journal:
             merger = Merger(run, journal)
             shard = Shard()

@@ -175,14 +175,14 @@ def figures(runs: Sequence[Path]) -> Iterator[float | None]:
     offline, soeval, sop, online = map(guieval.open_run, runs)
     assert not isinstance(offline, OpenedOnlineRun) and not isinstance(soeval, OpenedOnlineRun)
     assert not isinstance(sop, OpenedOnlineRun) and isinstance(online, OpenedOnlineRun)
-    recorded, own, patched, acted = offline.figures(), soeval.figures(), sop.figures(), online.figures()
+    recorded, own, patched, acted = offline.metrics(), soeval.metrics(), sop.metrics(), online.metrics()
     shares = (
         recorded["type match"].value,
         recorded["exact match"].value,
         own["exact match"].value,
-        patched["progress (episode mean)"].value,
+        patched["progress"].value,
         patched["success rate"].value,
-        acted.progress.value,
+        acted.metrics["progress"].value,
         acted.success.value,
     )
     return (None if share is None else round(100 * share, 3) for share in shares)

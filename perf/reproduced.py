@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from guieval.data.benchmark import ABCBenchmark
 from guieval.errors import DataError
 from guieval.evaluation import ActionEvaluator, get_protocol
-from guieval.metrics.figures import figures_of
+from guieval.metrics import summarise
 from guieval.registry import load_benchmark
 from guieval.scoring.matrix import answered_file, judge_answers
 from guieval.scoring.predictions import detect_format, get_format
@@ -280,7 +280,7 @@ def ui_genie(folder: Path) -> list[str]:
     columns = judge_answers(answered_file(_file(UI_GENIE, folder))).columns()
     (judged,) = columns.judged.values()
     (found,) = columns.judged
-    figures = {figure.name: value for figure, value in figures_of(get_protocol(found), columns)}
+    figures = summarise(columns, get_protocol(found), intervals=False).all_metrics
     values = {name: value.value for name, value in figures.items() if value.value is not None}
     there, here = (", ".join(f"{name} {100 * each[name]:.2f}%" for name in figures) for each in (stated, values))
     same = sum(values[name] == stated[name] for name in figures)

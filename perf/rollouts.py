@@ -19,7 +19,7 @@ from pathlib import Path
 from guieval.actions import Boxes, Click, Point
 from guieval.analysis.decisions.executions import pooled
 from guieval.evaluation import ActionEvaluator
-from guieval.journal import Records
+from guieval.journal import RunFolder
 from guieval.journal.lines import write_line
 from guieval.steps import Sample, StepOutcome, StepRecord, StepTaskModel, Usage
 
@@ -116,7 +116,7 @@ def measured(name: str, steps: int, sample: Callable[[list[str], random.Random],
         for stream in streams:
             stream.close()
         started = time.perf_counter()
-        journals = [Records(each) for each in rounds]
+        journals = [RunFolder(each).records for each in rounds]
         places = [{key: offset for offset, (key, _) in each.outline()} for each in journals]
         naming = time.perf_counter() - started
         evaluator = ActionEvaluator("guievalkit")

@@ -24,7 +24,7 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from guieval.journal import Records, read_planned
+from guieval.journal import RunFolder
 from guieval.registry import load_benchmark
 
 MODEL = "qwen2.5-vl-7b"
@@ -95,8 +95,8 @@ def soak(episodes: int, data: Path, out: Path, mode: str) -> list[tuple[int, flo
 
 def lost_and_doubled(out: Path) -> tuple[int, int, int]:
     """Planned steps, those of them without a finished record, and those with more than one."""
-    planned = read_planned(out).plan
-    found = Counter(record.task.key[1:] for record in Records(out) if record.finished)
+    planned = RunFolder(out).plan
+    found = Counter(record.task.key[1:] for record in RunFolder(out).records if record.finished)
     wanted = [(key.subset, key.episode_id, index) for key, steps in planned.items() for index in steps]
     return len(wanted), sum(found[key] == 0 for key in wanted), sum(found[key] > 1 for key in wanted)
 

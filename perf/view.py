@@ -22,10 +22,7 @@ from urllib.parse import urlsplit
 
 import psutil
 
-from guieval.journal import Records
-from guieval.metrics import RunTally
-from guieval.scoring.recorded_run import recorded_answers
-from guieval.scoring.score import store_summary
+from guieval.scoring.score import evaluate_run, store_summary
 from perf.report import CHROMIUM, write_run, write_screenshots
 
 if TYPE_CHECKING:
@@ -112,11 +109,7 @@ def look_around(client: Client, server: psutil.Process, steps: int) -> None:
 
 def end_run(directory: Path) -> None:
     """Write ``metrics.json``, as a run does at its end."""
-    answered = recorded_answers(directory)
-    tally = RunTally(answered.mode, *answered.spaces, answered.types)
-    for record in Records(directory):
-        tally.add(record)
-    store_summary(directory, tally, answered.plan)
+    store_summary(directory, evaluate_run(directory).summary)
 
 
 @contextmanager

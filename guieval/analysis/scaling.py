@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from guieval.data.files import read_bytes
 from guieval.errors import DataError, UsageError, nearest
-from guieval.metrics.intervals import LEVEL
+from guieval.metrics import Measured
+from guieval.metrics.intervals import LEVEL, Interval
 
 Floats: TypeAlias = NDArray[np.float64]
 Form: TypeAlias = Literal["log-linear", "exponential"]
@@ -34,20 +35,9 @@ _UNBOUNDED = 1000.0
 """An interval that ends more than this many ranges of y away is unbounded."""
 
 
-@dataclass(frozen=True)
-class Coefficient:
-    """An estimate with its standard error and its interval, whose ends are infinite where the data do not bound it."""
-
-    name: str
-    value: float
-    standard_error: float
-    low: float
-    high: float
-
-
 @dataclass(frozen=True, eq=False)
 class ScalingFit:
-    """A fitted law over ``n`` points.
+    """A fitted law over ``n`` points. The intervals of ``coefficients`` are infinite where the data do not bound them.
 
     ``r2``: 1 - SS_res / SS_tot; ``None`` where y does not vary. ``deviation``: the residuals' standard deviation, in y's unit,
     with n - p degrees of freedom. ``covariance``: (p, p) of the coefficients, in their order.
@@ -55,15 +45,15 @@ class ScalingFit:
 
     form: Form
     n: int
-    coefficients: tuple[Coefficient, ...]
+    coefficients: Mapping[str, Measured]
     r2: float | None
     deviation: float
     level: float
     covariance: Floats
 
-    def __getitem__(self, name: str) -> Coefficient:
+    def __getitem__(self, name: str) -> Measured:
         """The coefficient of that name: intercept and slope, or A, B and k."""
-        return next(coefficient for coefficient in self.coefficients if coefficient.name == name)
+        return self.coefficients[name]
 
     def at(self, sizes: Sequence[float] | Floats) -> Floats:
         """(m,) the law's value at each size."""
@@ -80,14 +70,14 @@ class ScalingFit:
 
     @property
     def _estimates(self) -> Floats:
-        return np.array([coefficient.value for coefficient in self.coefficients])
+        return np.array([coefficient.value for coefficient in self.coefficients.values()], dtype=np.float64)
 
     def _gradient(self, sizes: Sequence[float] | Floats) -> Floats:
         return _gradient(self.form, np.asarray(sizes, dtype=np.float64), self._estimates)
 
     def formula(self, x: str = "x", y: str = "y") -> str:
         """The law with its numbers."""
-        first, second, *rest = (coefficient.value for coefficient in self.coefficients)
+        first, second, *rest = self._estimates.tolist()
         sign = "-" if second < 0 else "+"
         shape = f"log2({x})" if not rest else f"e^({rest[0]:.4g} {x})"
         return f"{y} = {first:.4g} {sign} {abs(second):.4g} {shape}"
@@ -146,10 +136,16 @@ def _fitted(
         ends = np.column_stack([estimates - quantile * errors, estimates + quantile * errors]).tolist()
     else:
         ends = problem.intervals(estimates, errors, quantile, free)
-    coefficients = tuple(
-        Coefficient(name, value, error, low, high)
+    coefficients = {
+        name: Measured(
+            value,
+            unit="",
+            better=None,
+            interval=Interval(low, high, level, "student" if problem is None else "profile"),
+            standard_error=error,
+        )
         for name, value, error, (low, high) in zip(_NAMES[form], estimates.tolist(), errors.tolist(), ends, strict=True)
-    )
+    }
     r2 = None if total == 0 else 1 - lost / total
     return ScalingFit(form, len(y), coefficients, r2, math.sqrt(lost / free), level, covariance)
 

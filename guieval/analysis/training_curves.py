@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 from guieval.data.files import read_text
 from guieval.data.yaml_text import read_yaml
 from guieval.errors import UsageError
+from guieval.metrics import Measured
+from guieval.metrics.intervals import Interval
 
 SETTINGS, LOG, EVALUATIONS, MOST_POINTS = "training.yaml", "log.jsonl", "evaluations.jsonl", 40
 _OF_A_SEED = ("seed", "out", "data", "report_to", "notes")
@@ -52,13 +54,10 @@ FIGURES: tuple[Shown, ...] = (
 
 
 class Point(NamedTuple):
-    """The mean of ``seeds`` trainings at an optimiser step; the ends of its interval, NaN with fewer than two."""
+    """The mean over seeds at an optimiser step, with Student's interval if there are two or more."""
 
     step: float
-    mean: float
-    low: float
-    high: float
-    seeds: int
+    mean: Measured
 
 
 @dataclass(frozen=True)
@@ -186,9 +185,9 @@ def _points(series: Sequence[Mapping[int, float]], level: float) -> list[Point]:
     for start in range(0, len(steps), size):
         part = steps[start : start + size]
         values = [fmean(held) for each in series if (held := [each[step] for step in part if step in each])]
-        half = half_width(values, level)
-        mean = fmean(values)
-        points.append(Point(fmean(part), mean, mean - half, mean + half, len(values)))
+        half, mean = half_width(values, level), fmean(values)
+        interval = None if math.isnan(half) else Interval(mean - half, mean + half, level, "student")
+        points.append(Point(fmean(part), Measured(mean, len(values), "seeds", interval=interval, unit="")))
     return points
 
 

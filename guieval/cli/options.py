@@ -43,6 +43,10 @@ AcceptChanges: TypeAlias = Annotated[
         help="With --resume: go on though model, data, prompts or sampling have changed; tables then mark the run as mixed.",
     ),
 ]
+MetricsFrom: TypeAlias = Annotated[
+    list[Path] | None,
+    path_option("Python file with metrics of your own (@guieval.metric), shown too; may be repeated.", "--metrics-from"),
+]
 ReadingAdapter: TypeAlias = Annotated[
     str | None,
     typer.Option("--adapter", help="Family or Python file that reads raw replies (needed where the run's is a file)."),
@@ -56,6 +60,14 @@ ScoreOptions: TypeAlias = Annotated[
 Picture: TypeAlias = Annotated[Path | None, path_option("Picture to write: .pdf, .svg or .png (300 dpi).")]
 Width: TypeAlias = Annotated[str, typer.Option(help="Width of the picture: column (3.3 in) or two-column (6.8 in).")]
 Quiet: TypeAlias = Annotated[bool, typer.Option(help="Print only the result, no progress.")]
+
+
+def use_metrics(files: Sequence[Path] | None) -> None:
+    """Register the metrics of the user's files; :class:`guieval.errors.UsageError` for one that has none."""
+    from guieval.metrics.registry import read_metrics
+
+    for file in files or ():
+        read_metrics(file)
 
 
 def refuse(given: Mapping[str, object], why: str) -> None:

@@ -82,35 +82,33 @@ class Figure:
     keys: tuple[str, ...] = ()
     failure: FailurePolicy | None = None
 
-    @property
-    def title(self) -> str:
-        """A heading in words, with the source's name for it where that is not a name of program code."""
-        measure = {
-            "type": "type match",
-            "exact": "exact match",
-            "exact-given-type": "exact match where the type matches",
-            "exact-given-place": "exact match where the answer has a place",
-            "graded": "graded match",
-            "progress": "progress" if self.average == "episodes" else "step-weighted progress",
-            "success": "success rate",
-            "score": "mean of progress and success",
-        }[self.measure]
-        code = "_" in self.name
-        if not code and self.name.startswith(measure):
-            return self.name
-        words = measure
-        if self.over is not None:
-            words += f", {', '.join(sorted(self.over))} only"
-        if self.without:
-            words += f", without {', '.join(sorted(self.without))}"
+    def denominator(self, policy: FailurePolicy) -> str:
+        """What it is an average of, in words, under the protocol's ``policy``."""
         if self.average.startswith("cells"):
-            words += f", mean by {' x '.join(self.keys)}" + (", by size" if self.average == "cells-by-size" else "")
-        elif self.average == "episodes" and self.measure in ("type", "exact"):
-            words += ", mean by episode"
-        return words if code or self.name.casefold() in words.casefold() else f"{words} ({self.name})"
+            return f"cells of {' x '.join(self.keys)}"
+        if self.measure in ("success", "score") or self.average == "episodes":
+            words = "episodes"
+        elif self.measure == "exact-given-type":
+            words = "steps of the right type"
+        else:
+            words = "steps" if self.over is None else f"{', '.join(sorted(self.over))} steps"
+            words += " whose answer has a place" if self.measure == "exact-given-place" else ""
+        if self.without:
+            words += f" without {', '.join(sorted(self.without))}"
+        own = self.failure or policy
+        fates = {"unparseable": own.unparseable, "unsupported": own.unsupported, "missing": own.missing, "outside": own.outside}
+        dropped = [name for name, fate in fates.items() if fate != "wrong"]
+        if not dropped:
+            return words
+        names = " and ".join(filter(None, (", ".join(dropped[:-1]), dropped[-1])))
+        counted = self.measure in ("progress", "success", "score")
+        effect = {"zero": ", their episode counts 0", "episode-left-out": ", with their episode"}
+        more = next((effect[fate] for fate in fates.values() if fate in effect), "") if counted else ""
+        return f"{words}, {names} ones dropped{more}"
 
-    def describe(self) -> str:
-        """The figure in words."""
+    @property
+    def meaning(self) -> str:
+        """What it is, in words."""
         what = {
             "type": "share of steps of the right type",
             "exact": "share of steps that match exactly",
@@ -134,13 +132,22 @@ class Figure:
             what += ", summed over all episodes first"
         if self.failure is not None:
             what += f" ({self.failure.describe()})"
-        return f"{self.name}: {what}"
+        return what
+
+    def describe(self) -> str:
+        """The name, and what it is."""
+        return f"{self.name}: {self.meaning}"
 
 
+ALL_STEPS = FailurePolicy()
+"""Whatever has no verdict is wrong, so no step is dropped."""
 TYPE_MATCH = Figure("type match", "type")
 EXACT_MATCH = Figure("exact match", "exact")
 PROGRESS = Figure("progress", "progress", average="episodes")
+WEIGHTED_PROGRESS = Figure("step-weighted progress", "progress")
 SUCCESS_RATE = Figure("success rate", "success")
+SHARED = (EXACT_MATCH, TYPE_MATCH, SUCCESS_RATE, PROGRESS, WEIGHTED_PROGRESS)
+"""The metrics of every run, over all of its steps; a protocol's own metric may have such a name only if it is that number."""
 
 
 @dataclass(frozen=True)
@@ -166,6 +173,18 @@ class Protocol:
     notes: tuple[str, ...] = ()
     mends: str | None = None
     version: int = 1
+
+    def __post_init__(self) -> None:
+        shared = {figure.name: figure for figure in SHARED}
+        for figure in self.figures:
+            given = figure, ALL_STEPS if self.judges_outcomes else figure.failure or self.failure
+            if figure.name in shared and given != (shared[figure.name], ALL_STEPS):
+                raise ValueError(f"{self.name}: {figure.name!r} is the name of a metric over all steps; give this one another")
+
+    @property
+    def judges_outcomes(self) -> bool:
+        """Whether it is that of online runs, whose steps have no reference actions."""
+        return self.datasets == frozenset({"online"})
 
     def rules_for(self, dataset: str) -> StepRules:
         """The step rules for a step of ``dataset``."""

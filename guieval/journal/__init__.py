@@ -12,19 +12,16 @@ from guieval.journal.directory import (
     STEPS,
     SWEEP,
     Journal,
-    Planned,
-    Records,
     has_records,
     is_held,
     is_run,
     journal_file,
     new_directory,
     plan_rows,
-    read_manifest,
-    read_planned,
     refuse_nested,
     write_atomically,
 )
+from guieval.journal.reading import Planned, Records, RunFolder
 
 __all__ = [
     "EPISODES",
@@ -40,14 +37,13 @@ __all__ = [
     "Journal",
     "Planned",
     "Records",
+    "RunFolder",
     "has_records",
     "is_held",
     "is_run",
     "journal_file",
     "new_directory",
     "plan_rows",
-    "read_manifest",
-    "read_planned",
     "refuse_nested",
     "write_atomically",
 ]

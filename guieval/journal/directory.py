@@ -1,4 +1,4 @@
-"""Run directories: the manifest and the append-only journal of steps, which both survive a kill.
+"""Run directories as they are written: the manifest and the append-only journal of steps, which both survive a kill.
 
 A run directory holds ``manifest.json`` (the configuration), ``episodes.json`` (the planned episodes and steps),
 ``steps.jsonl`` (one :class:`guieval.steps.StepRecord` per line, in the order of completion), ``metrics.json`` and ``lock``. A
@@ -18,20 +18,17 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from sys import intern
-from typing import Any, TypeVar
+from typing import Any
 
 from guieval.data.benchmark import DEFAULT_SPLIT, EpisodeRef
 from guieval.data.files import becoming, open_descriptor, open_file, sync_folder
-from guieval.data.text_files import sized_lines
 from guieval.errors import JournalError, UsageError
-from guieval.journal.lines import read_line, read_name, write_line
-from guieval.journal.run_files import Manifest, PlannedEpisodes, read_file
-from guieval.steps import EpisodeKey, Plan, ReferenceTypes, StepKey, StepRecord
+from guieval.journal.lines import write_line
+from guieval.journal.run_files import Manifest
+from guieval.steps import Plan, ReferenceTypes, StepRecord
 
 SCHEMA = 2
 """Version of the run directories that this version writes; 2 adds checksums to plain journals."""
@@ -120,48 +117,6 @@ def has_records(directory: Path) -> bool:
     return path.is_file() and path.stat().st_size > 0
 
 
-def read_manifest(directory: Path) -> Manifest:
-    """The manifest of a run; :class:`UsageError` if the folder has none that this version can read."""
-    try:
-        return read_file(directory / MANIFEST, Manifest)
-    except FileNotFoundError:
-        raise UsageError(f"{str(directory)!r} is not a run directory: it has no {MANIFEST}") from None
-
-
-@dataclass(frozen=True)
-class Planned:
-    """The plan of a run: the steps that count of each episode, and the episodes as listed by the benchmark.
-
-    ``types`` are the reference types of all planned steps; earlier versions did not record them.
-    """
-
-    plan: dict[EpisodeKey, Sequence[int]]
-    refs: list[EpisodeRef]
-    types: dict[EpisodeKey, Mapping[int, str]]
-
-
-def read_planned(directory: Path) -> Planned:
-    """The plan of a run; :class:`UsageError` if the file is damaged."""
-    path = directory / EPISODES
-    hint = f"`guieval run --resume {directory}` writes it again"
-    planned = Planned({}, [], {})
-    try:
-        for row in read_file(path, PlannedEpisodes).root:
-            key = EpisodeKey(row.benchmark, row.subset, row.episode)
-            if key in planned.plan:
-                raise UsageError(f"{str(path)!r}: episode {key} is planned twice")
-            steps = row.steps
-            if row.types is not None:
-                planned.types[key] = dict(zip(steps, map(intern, row.types), strict=True))
-            planned.plan[key] = steps
-            planned.refs.append(EpisodeRef(key, row.length or steps[-1] + 1, split=row.split or DEFAULT_SPLIT))
-    except FileNotFoundError:
-        raise UsageError(f"{str(path)!r} is missing; {hint}") from None
-    except UsageError as error:
-        raise UsageError(f"{error}; {hint}") from None
-    return planned
-
-
 def plan_rows(plan: Plan, refs: Iterable[EpisodeRef] = (), types: ReferenceTypes | None = None) -> list[list[Any]]:
     """A plan as JSON rows: benchmark, subset, episode, number of steps that count, then four optional columns.
 
@@ -183,52 +138,6 @@ def plan_rows(plan: Plan, refs: Iterable[EpisodeRef] = (), types: ReferenceTypes
             more.pop()
         rows.append([*key, len(steps), *more])
     return rows
-
-
-_Read = TypeVar("_Read")
-
-
-class Records:
-    """A journal's records, read lazily; ``damaged`` collects the numbers of damaged lines."""
-
-    def __init__(self, directory: Path) -> None:
-        self.path = journal_file(directory)
-        self.damaged: list[int] = []
-
-    def __iter__(self) -> Iterator[StepRecord]:
-        return (record for _, record in self.with_offsets())
-
-    def with_offsets(self) -> Iterator[tuple[int, StepRecord]]:
-        """Yield the records with the byte offsets of their lines. A torn last line is left out silently."""
-        return self._read(read_line)
-
-    def outline(self) -> Iterator[tuple[int, tuple[StepKey, bool]]]:
-        """As :meth:`with_offsets`, but only a record's step and whether it is finished; compact lines are not unpacked."""
-        return self._read(read_name)
-
-    def at(self, offset: int) -> StepRecord:
-        """The record at a byte offset from :meth:`with_offsets`."""
-        with open_file(self.path) as stream:
-            stream.seek(offset)
-            return read_line(stream.readline())
-
-    def _read(self, parse: Callable[[bytes], _Read]) -> Iterator[tuple[int, _Read]]:
-        if not self.path.exists():
-            return
-        offset = 0
-        self.damaged.clear()
-        with open_file(self.path) as stream:
-            for number, (line, size) in enumerate(sized_lines(stream), 1):
-                if size > len(line):
-                    self.damaged.append(number)  # longer than any record
-                elif line.endswith(b"\n") and line.strip():
-                    try:
-                        parsed = parse(line)
-                    except ValueError:  # includes pydantic's
-                        self.damaged.append(number)
-                    else:
-                        yield offset, parsed
-                offset += size
 
 
 class Journal:

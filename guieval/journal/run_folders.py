@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from guieval.errors import UsageError
-from guieval.journal.directory import MANIFEST, ROLLOUT, is_run, read_manifest
+from guieval.journal.directory import MANIFEST, ROLLOUT, is_run
+from guieval.journal.reading import RunFolder
 from guieval.journal.run_files import RolloutFile, read_file
 
 
@@ -40,7 +41,7 @@ def rounds_of(directory: Path) -> list[Path]:
     Raises :class:`UsageError` if there is neither, or the list of rounds is damaged.
     """
     if not is_rollout(directory):
-        read_manifest(directory)
+        _ = RunFolder(directory).manifest
         return [directory]
     rounds = [directory / entry.directory for entry in read_file(directory / ROLLOUT, RolloutFile).rounds]
     if begun := [path for path in rounds if is_run(path)]:

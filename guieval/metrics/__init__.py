@@ -1,11 +1,13 @@
-"""Figures of a run: pure functions of its journal's records and of its plan.
+"""Metrics of a run: pure functions of its journal's records and of its plan.
 
-:class:`RunSummary` is what a run prints at its end; :class:`guieval.metrics.columns.RunColumns` hold every step under several
-protocols, from which :mod:`guieval.metrics.figures` computes what each protocol's source reports. The evaluators score single
-answers, and the reports show the figures.
+The :class:`Ledger` takes in records and turns them into :class:`guieval.metrics.columns.RunColumns`, every step under several
+protocols; :func:`summarise` computes all metrics of a run from these, each a :class:`Measured`. The evaluators score single
+answers, and the reports show the metrics.
 """
 
-from guieval.metrics.summary import RunSummary
-from guieval.metrics.tally import RunTally
+from guieval.metrics.ledger import Ledger
+from guieval.metrics.measured import Measured
+from guieval.metrics.registry import metric
+from guieval.metrics.summary import RunSummary, summarise
 
-__all__ = ["RunSummary", "RunTally"]
+__all__ = ["Ledger", "Measured", "RunSummary", "metric", "summarise"]

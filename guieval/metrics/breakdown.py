@@ -9,8 +9,8 @@ Source of the stratification by step index and step ratio: GUIEvalKit paper, app
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal, TypeAlias, get_args
 
@@ -21,6 +21,7 @@ from guieval.errors import UsageError, nearest
 from guieval.evaluation import Protocol, get_protocol
 from guieval.metrics.columns import FAILED, NOT_RUN, TYPES, UNPARSEABLE, UNSUPPORTED, WRONG, Judged, RunColumns
 from guieval.metrics.intervals import Interval, quoted, spanning
+from guieval.metrics.measured import Measured, share_of
 
 STEP_RATIOS = 5
 """The number of equal parts of the step ratio (t + 1) / T, upper borders included, so an episode's last step is in the last
@@ -68,42 +69,33 @@ _BY_END: dict[int, ErrorKind] = {
     FAILED: "infrastructure",
     NOT_RUN: "not run",
 }
+Cut: TypeAlias = tuple[NDArray[np.int64], Sequence[str]]
+"""(n,) the index of each step's label, -1 for none; and the labels in natural order."""
 _OPTIONAL_LABELS = ("app", "language", "element")
 """Labels of some benchmarks that are accepted for every run; a run without them has no cells."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """The ``n`` steps with these ``labels``, one for each property of the breakdown, and the shares of them that match.
+    """The steps with these ``labels``, one for each property of the breakdown, and the shares of them that match.
 
-    ``interval`` is of ``exact_match``, over episodes (:func:`guieval.metrics.intervals.quoted`); it reaches up to that with all
-    unanswered steps right, and is ``None`` where none was answered.
+    An interval is over episodes (:func:`guieval.metrics.intervals.quoted`); it reaches up to that with all unanswered steps
+    right, and is ``None`` if none was answered.
     """
 
     labels: tuple[str, ...]
-    n: int
-    type_match: float
-    exact_match: float
-    interval: Interval | None
+    type_match: Measured
+    exact_match: Measured
+
+    @property
+    def n(self) -> int:
+        """How many steps they are."""
+        return self.exact_match.n
 
     @property
     def label(self) -> str:
         """The labels as one text."""
         return " / ".join(self.labels)
-
-
-@dataclass(frozen=True)
-class Misses:
-    """``n`` of ``of`` reached steps are mismatches of one kind; ``interval`` is of the share n / of, over episodes.
-
-    Where steps were not answered it reaches up to that with all of them of this kind.
-    """
-
-    kind: ErrorKind
-    n: int
-    of: int
-    share: float
-    interval: Interval | None
 
 
 def ways(columns: RunColumns) -> tuple[str, ...]:
@@ -121,39 +113,52 @@ def breakdown(columns: RunColumns, protocol: str, by: str | Sequence[str]) -> li
     provide gives no cell. Raises :class:`UsageError` for an unknown name or a protocol the run was not judged by.
     """
     judged = columns.judged_by(protocol)
-    cut = [_labels(columns, name) for name in ([by] if isinstance(by, str) else by)]
-    counted = judged.reached & np.logical_and.reduce([codes >= 0 for codes, _ in cut])
+    cuts = [_labels(columns, name) for name in ([by] if isinstance(by, str) else by)]
+    found = []
+    for cell, rows in _cells(columns, judged, cuts):
+        typed, exact = (_interval(columns, judged, match & rows, rows) for match in (judged.type_match, judged.exact_match))
+        found.append(Cell(cell.labels, replace(cell.type_match, interval=typed), replace(cell.exact_match, interval=exact)))
+    return found
+
+
+def by_action(columns: RunColumns, judged: Judged) -> list[Cell]:
+    """The reached steps by the type of their reference, without intervals."""
+    return [cell for cell, _ in _cells(columns, judged, [_labels(columns, "action")])]
+
+
+def by_groups(columns: RunColumns, judged: Judged, keys: Sequence[str]) -> list[Cell]:
+    """The reached steps by some of the benchmark's labels, without intervals."""
+    return [cell for cell, _ in _cells(columns, judged, [_numbered(columns.groups[key]) for key in keys])]
+
+
+def _cells(columns: RunColumns, judged: Judged, cuts: Sequence[Cut]) -> Iterator[tuple[Cell, NDArray[np.bool_]]]:
+    """A cell for each combination of labels that occurs, in natural order, and (n,) its rows."""
+    counted = judged.reached & np.logical_and.reduce([codes >= 0 for codes, _ in cuts])
     if not counted.any():
-        return []
-    cells = []
-    for label_codes in np.unique(np.stack([codes[counted] for codes, _ in cut]), axis=1).T.tolist():
-        rows = counted & np.logical_and.reduce([codes == own for own, (codes, _) in zip(label_codes, cut, strict=True)])
-        n = int(rows.sum())
-        exact = judged.exact_match & rows
-        cells.append(
-            Cell(
-                labels=tuple(names[code] for code, (_, names) in zip(label_codes, cut, strict=True)),
-                n=n,
-                type_match=int((judged.type_match & rows).sum()) / n,
-                exact_match=int(exact.sum()) / n,
-                interval=_interval(columns, judged, exact, rows),
-            )
-        )
-    return cells
+        return
+    combinations, where = np.unique(np.stack([codes[counted] for codes, _ in cuts]), axis=1, return_inverse=True)
+    flags = np.stack([counted, judged.unmeasured, judged.type_match, judged.exact_match])[:, counted]
+    sums = [np.bincount(where.reshape(-1), weights=each).astype(np.int64).tolist() for each in flags]
+    place = np.full(len(columns), -1)
+    place[counted] = where.reshape(-1)
+    for number, (codes, n, missing, typed, exact) in enumerate(zip(combinations.T.tolist(), *sums, strict=True)):
+        labels = tuple(names[code] for code, (_, names) in zip(codes, cuts, strict=True))
+        yield Cell(labels, *(share_of(count, n, missing=missing) for count in (typed, exact))), place == number
 
 
-def misses(columns: RunColumns, protocol: str | Protocol) -> list[Misses]:
+def misses(columns: RunColumns, protocol: str | Protocol) -> dict[ErrorKind, Measured]:
     """How often each kind of error occurs among the run's reached steps; together with the exact ones these are all.
 
     Raises :class:`UsageError` as :func:`error_kinds` does.
     """
     judged = columns.judged_by(protocol if isinstance(protocol, str) else protocol.name)
     kinds, n = error_kinds(columns, protocol), int(judged.reached.sum())
-    misses = []
+    found: dict[ErrorKind, Measured] = {}
     for code, kind in enumerate(ERROR_KINDS):
         if count := int((kinds == code).sum()):
-            misses.append(Misses(kind, count, n, count / n, _interval(columns, judged, kinds == code, judged.reached)))
-    return misses
+            interval = _interval(columns, judged, kinds == code, judged.reached)
+            found[kind] = Measured(count / n, n, count=count, interval=interval, better="less")
+    return found
 
 
 def error_kinds(columns: RunColumns, protocol: str | Protocol) -> NDArray[np.int8]:
@@ -195,8 +200,7 @@ def _interval(columns: RunColumns, judged: Judged, counted: NDArray[np.bool_], a
     return spanning([quoted(columns.per_episode(rows), below) for rows in above])
 
 
-def _labels(columns: RunColumns, name: str) -> tuple[NDArray[np.int64], Sequence[str]]:
-    """(n,) the index of each step's label, -1 for none; and the labels in natural order."""
+def _labels(columns: RunColumns, name: str) -> Cut:
     match name:
         case "action":
             return columns.reference_type.astype(np.int64), TYPES
@@ -224,7 +228,7 @@ def _labels(columns: RunColumns, name: str) -> tuple[NDArray[np.int64], Sequence
     raise UsageError(f"a run cannot be broken down by {name!r}{nearest(name, known)}; this one can by {', '.join(known)}")
 
 
-def _numbered(values: Sequence[str]) -> tuple[NDArray[np.int64], Sequence[str]]:
+def _numbered(values: Sequence[str]) -> Cut:
     names = sorted(set(values) - {""})
     numbers = {"": -1, **{name: number for number, name in enumerate(names)}}
     return np.array([numbers[value] for value in values], dtype=np.int64), names

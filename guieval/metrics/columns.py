@@ -82,13 +82,15 @@ class RunColumns:
     same. ``groups``: for each key of the steps' labels, n values ("" where a step has none). ``elsewhere``: bool, the
     predicted point lies in one of the screen's boxes (border included, as published, not enlarged) that does not hold the
     reference point; ``None`` where that is unknown. ``prompt_tokens``, ``completion_tokens``: int64, of all samples of the step
-    as the server reported them, -1 where it reported none; ``None`` for answers without requests. ``label_digests``: (n, 4)
-    uint64, each step's :class:`guieval.data.editions.LabelDigest`, zeros where the step is unknown. ``key_of`` names a row.
+    as the server reported them, -1 where it reported none; ``None`` for answers without requests. ``seconds``: from sending the
+    first sample's request to its whole answer, NaN if unknown. ``label_digests``: (n, 4) uint64, each step's
+    :class:`guieval.data.editions.LabelDigest`, zeros where the step is unknown. ``key_of`` names a row.
 
     ``title`` is the run's name in reports; protocols choose their rules by ``dataset``; ``mode`` and ``stop`` are the run's.
     ``selection`` describes the steps; ``edition`` is that of their labels as JSON values (``None``: not known), and
     ``edition_line`` the same in words for a data set of which several exist. ``left_out`` is the number of rows of a
-    predictions file with its own steps that are missing here because their answer cannot be read.
+    predictions file with its own steps that are missing here because their answer cannot be read, ``unplanned`` the number of
+    recorded steps outside the plan.
     """
 
     title: str = ""
@@ -115,7 +117,9 @@ class RunColumns:
     prompt_tokens: NDArray[np.int64] | None = None
     completion_tokens: NDArray[np.int64] | None = None
     label_digests: NDArray[np.uint64] | None = None
+    seconds: NDArray[np.float64] | None = None
     left_out: int = 0
+    unplanned: int = 0
 
     def __len__(self) -> int:
         return len(self.episode)

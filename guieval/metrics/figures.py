@@ -1,22 +1,22 @@
 """Computes a protocol's figures from a run's columns, as its source divides, averages and drops.
 
 Every figure here is a function of sums over episodes (:func:`terms`), so that intervals and comparisons weigh the episodes of
-exactly the number that is shown. What a source leaves out of a figure stays visible: :attr:`FigureValue.strict` counts it as
-wrong. Intervals are computed in :mod:`guieval.metrics.intervals`, judgements of steps by the evaluators.
+exactly the number that is shown. What a source drops stays visible: :attr:`guieval.metrics.measured.Measured.lower` counts
+it as wrong. Intervals are computed in :mod:`guieval.metrics.intervals`, judgements of steps by the evaluators.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from guieval.evaluation.protocol import FailurePolicy, Fate, Figure, Protocol
+from guieval.evaluation.protocol import ALL_STEPS, FailurePolicy, Fate, Figure
 from guieval.metrics.columns import NOT_REACHED, TYPES, UNPARSEABLE, UNSUPPORTED, Judged, RunColumns
 from guieval.metrics.intervals import Floats, Interval, Terms, mean_of_cells, pooled, quoted, spanning
+from guieval.metrics.measured import Measured
 
 Flags = NDArray[np.bool_]
 
@@ -27,74 +27,50 @@ _PLACED = [TYPES.index("CLICK"), TYPES.index("LONG_PRESS")]
 _OVER_CELLS = frozenset({"cells", "cells-by-size"})
 
 
-@dataclass(frozen=True)
-class FigureValue:
-    """One figure of one run; fractions in [0, 1].
-
-    ``value`` is ``None`` without a denominator, or when the steps to skip are not known (see :func:`compute`).
-    ``n`` counts what it is an average of: steps (of step-weighted progress the steps of all episodes), episodes, or cells;
-    ``count`` is the sum over these: exact matches, prefixes, or the values of episodes or cells. ``strict`` is ``value`` with
-    every step that the policy drops counted as wrong. ``upper`` is what it would be if every step that was not measured were
-    right; ``None`` where that is the same. ``missing`` counts the steps of its scope that were not measured, and the rows of a
-    predictions file that were left out.
-    """
-
-    value: float | None
-    count: float
-    n: int
-    strict: float | None
-    upper: float | None = None
-    missing: int = 0
-
-
-def compute(figure: Figure, policy: FailurePolicy, columns: RunColumns, judged: Judged) -> FigureValue:
+def compute(figure: Figure, policy: FailurePolicy, columns: RunColumns, judged: Judged, *, intervals: bool = False) -> Measured:
     """A figure as its source computes it; ``policy`` is the protocol's, in place of which the figure may have its own.
 
     A planned step of which nothing is known (no record, so no reference) is in scope of a figure over all types, stays in one
     that leaves types out, is in none that counts certain types, and belongs to no cell. In a mode that stops, an episode figure
     over some of the types is ``None`` where steps were never reached, because their references are not known.
+    ``intervals``: with its interval over episodes, which reaches from that with all missing steps wrong to that with all of
+    them right; there is none if no step in the figure's scope was measured.
     """
-    own = figure.failure or policy
+    own, of = figure.failure or policy, figure.denominator(policy)
     if cannot_tell(figure, columns, judged):
-        return FigureValue(None, 0.0, 0, None)
+        return Measured(None, 0, of, count=0.0)
     fates = _fates(own, columns, judged)
+    made = _terms(figure, own, columns, judged, fates)
+    value, count, n = _total(figure, made)
     dropped = fates >= _LEFT_OUT
-    value, count, n = _total(figure, _terms(figure, own, columns, judged, fates))
-    strict = value
+    lower = upper = None
     if dropped.any():
         counted = np.where(dropped, _WRONG, fates)
-        strict = _total(figure, _terms(figure, FailurePolicy(), columns, judged, counted))[0]
-    upper = None
+        lower = _total(figure, _terms(figure, ALL_STEPS, columns, judged, counted))[0]
     if judged.unmeasured.any():
         possible = np.where(judged.unmeasured, _RIGHT, fates)
         upper = _total(figure, _terms(figure, own, columns, judged, possible))[0]
-    missing = int((judged.unmeasured & _in_scope(figure, columns)).sum()) + columns.left_out
-    return FigureValue(value, count, n, strict, upper if upper != value else None, missing)
+    return Measured(
+        value,
+        n,
+        of,
+        count=round(count) if count.is_integer() else count,
+        missing=int((judged.unmeasured & _in_scope(figure, columns)).sum()) + columns.left_out,
+        interval=_interval(figure, own, columns, judged, fates) if intervals and value is not None else None,
+        lower=lower if lower != value else None,
+        upper=upper if upper != value else None,
+    )
 
 
-def figures_of(protocol: Protocol, columns: RunColumns) -> list[tuple[Figure, FigureValue]]:
-    """Every figure that a protocol's source leads with, in its order; ``columns`` must hold the protocol."""
-    judged = columns.judged[protocol.name]
-    return [(figure, compute(figure, protocol.failure, columns, judged)) for figure in protocol.figures]
-
-
-def compute_with_interval(
-    figure: Figure, policy: FailurePolicy, columns: RunColumns, judged: Judged
-) -> tuple[FigureValue, Interval | None]:
-    """The figure as :func:`compute` gives it, and its interval over episodes; ``None`` where it has none.
-
-    Where steps were not measured, the interval reaches from that of the figure with all of them wrong to that with all of
-    them right. Where none in the figure's scope was measured, there is none.
-    """
-    value = compute(figure, policy, columns, judged)
-    if value.value is None or not (judged.measured & _in_scope(figure, columns)).any():
-        return value, None
-    if not judged.unmeasured.any():
-        return value, quoted(*terms(figure, policy, columns, judged))
-    own = figure.failure or policy
-    fates = _fates(own, columns, judged)
-    possible = (fates, *(np.where(judged.unmeasured, fate, fates) for fate in (_WRONG, _RIGHT)))
-    return value, spanning([quoted(*_terms(figure, own, columns, judged, each)) for each in possible])
+def _interval(
+    figure: Figure, policy: FailurePolicy, columns: RunColumns, judged: Judged, fates: NDArray[np.int8]
+) -> Interval | None:
+    if not (judged.measured & _in_scope(figure, columns)).any():
+        return None
+    possible = [fates]
+    if judged.unmeasured.any():
+        possible += [np.where(judged.unmeasured, fate, fates).astype(np.int8) for fate in (_WRONG, _RIGHT)]
+    return spanning([quoted(*_terms(figure, policy, columns, judged, each)) for each in possible])
 
 
 def terms(figure: Figure, policy: FailurePolicy, columns: RunColumns, judged: Judged) -> Terms:

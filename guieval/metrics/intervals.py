@@ -46,12 +46,16 @@ _FAR = 38.0
 
 @dataclass(frozen=True)
 class Interval:
-    """From ``low`` to ``high``, of confidence ``level``: over ``episodes``, or ``wilson``'s, of independent observations."""
+    """From ``low`` to ``high``, of confidence ``level``: over ``episodes``, or ``wilson``'s, of independent observations.
+
+    ``student``: of a mean over seeds or of a fitted line; ``profile``: of a fitted curve; ``percentile``: of resampled
+    models.
+    """
 
     low: float
     high: float
     level: float
-    method: Literal["episodes", "wilson"]
+    method: Literal["episodes", "wilson", "percentile", "student", "profile"]
 
 
 class Terms(NamedTuple):

@@ -25,34 +25,12 @@ from numpy.typing import NDArray
 from guieval.errors import UsageError
 from guieval.metrics.columns import RunColumns
 from guieval.metrics.intervals import LEVEL, Floats, Interval, Kind, Terms, Weighed, contributions
+from guieval.metrics.measured import Measured
 
 _DUST = 1e-9
 """Episodes in which the runs differ by less differ by rounding only."""
 FEW_DISCORDANT = 25
 """Below so many discordant pairs McNemar's exact test is used, from there on its mid-p form."""
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A figure of one run minus the same figure of another.
-
-    ``p_value``: two-sided, below 1 - level where ``interval`` leaves out 0, but that few episodes cannot make it as small as
-    that: at least 2 / 2^d, the probability that all d episodes in which the runs differ favour one side. ``standard_error``:
-    by how the episodes' differences spread. All three are ``None`` with a single episode, ``value`` where one of the figures is
-    not defined.
-    """
-
-    value: float | None
-    interval: Interval | None
-    p_value: float | None
-    standard_error: float | None
-
-    @property
-    def turned(self) -> Difference:
-        """The second figure minus the first."""
-        own = self.interval
-        turned = None if own is None else replace(own, low=-own.high, high=-own.low)
-        return replace(self, value=None if self.value is None else -self.value, interval=turned)
 
 
 @dataclass(frozen=True)
@@ -81,13 +59,19 @@ def shared_steps(first: RunColumns, second: RunColumns) -> tuple[RunColumns, Run
     return first.only(own), second.only(others)
 
 
-def difference(first: Terms, second: Terms, level: float = LEVEL) -> Difference:
+def difference(first: Terms, second: Terms, level: float = LEVEL, *, share: bool = True) -> Measured:
     """The first run's figure minus the second's: row i of both is the same episode.
 
     The unseen episode is as large a difference as the episodes have that differ at all (their root mean square), so that two
     sides of episodes that differ alike are tested as the sign test does, between its exact and its mid-p form; it is all of
     an episode where none differ. Away from 0, the surer the difference, the nearer it is to all of an episode: how much better
-    a run is at best may be in episodes that nobody saw. The other way round, everything is exactly the other way round.
+    a run is at best may be in episodes that nobody saw. Of figures that are no ``share`` it is at most twice the largest
+    difference that was seen. The other way round, everything is exactly the other way round.
+
+    The p-value is two-sided, below 1 - level where the interval leaves out 0, but that few episodes cannot make it as small as
+    that: at least 2 / 2^d, the probability that all d episodes in which the runs differ favour one side. The standard error is
+    by how the episodes' differences spread. All three are ``None`` with a single episode, the value if one of the figures is
+    not defined.
 
     Raises ``ValueError`` for different numbers of episodes.
     """
@@ -95,19 +79,20 @@ def difference(first: Terms, second: Terms, level: float = LEVEL) -> Difference:
         raise ValueError(f"figures of {len(first.numerator)} and of {len(second.numerator)} episodes cannot be compared")
     value = _value(first) - _value(second)
     if not math.isfinite(value):
-        return Difference(None, None, None, None)
+        return Measured(None)
     values, weights, differ = _between(first, second)
     if len(values) < 2:
-        return Difference(value, None, None, None)
+        return Measured(value)
     forth, back = Weighed.of(values, weights), Weighed.of(-values, weights)
-    if turn := _order(back) < _order(forth):  # one of the two is computed, whichever run comes first
+    if swapped := _order(back) < _order(forth):  # one of the two is computed, whichever run comes first
         forth, back = back, forth
-    (low,), (high,), (p_value,) = (each.tolist() for each in tested(forth, level, np.array([float(differ)])))
+    (low,), (high,), (p_value,) = (each.tolist() for each in tested(forth, level, np.array([float(differ)]), share=share))
     if _order(forth) == _order(back):  # as many episodes one way as the other
         low, high, p_value = -(high - low) / 2, (high - low) / 2, 1.0
     interval = Interval(low, high, level, "episodes")
-    found = Difference(-value if turn else value, interval, p_value, float(forth.standard_error[0]))
-    return found.turned if turn else found
+    error = float(forth.standard_error[0])
+    found = Measured(-value if swapped else value, interval=interval, p_value=p_value, standard_error=error)
+    return turned(found) if swapped else found
 
 
 class Tested(NamedTuple):
@@ -118,7 +103,7 @@ class Tested(NamedTuple):
     p_value: Floats
 
 
-def tested(of: Weighed, level: float = LEVEL, deciding: Floats | None = None) -> Tested:
+def tested(of: Weighed, level: float = LEVEL, deciding: Floats | None = None, *, share: bool = True) -> Tested:
     """Intervals and tests of b differences, each the mean of its episodes', as :func:`difference` describes them.
 
     ``deciding``: (b,) in how many episodes the runs differ; those whose value is not 0 by default.
@@ -131,17 +116,26 @@ def tested(of: Weighed, level: float = LEVEL, deciding: Floats | None = None) ->
     nothing, one = np.zeros(len(size)), np.ones(len(size))
     tails = ndtr(of.deviate(nothing, Kind(-size, one))), ndtr(-of.deviate(nothing, Kind(size, one)))
     tail = np.minimum(1.0, 2.0 * np.minimum(*tails))
-    far = 1.0 - tail * (1.0 - size)
+    most = one if share else np.where(unlike > 0, 2.0 * np.abs(of.values).max(axis=1), 1.0)
+    far = most - tail * (most - size)
     better = of.mean > 0
     low, high = of.ends(Kind(-np.where(better, size, far), one), Kind(np.where(better, far, size), one), level)
     all_one_way = np.minimum(1.0, 2.0 ** (1.0 - (unlike if deciding is None else deciding)))
     return Tested(low, high, np.maximum(tail, all_one_way))
 
 
-def differences(figures: Sequence[Terms]) -> list[list[Difference]]:
+def differences(figures: Sequence[Terms], *, share: bool = True) -> list[list[Measured]]:
     """(k, k) :func:`difference` of every two of k runs on the same episodes."""
-    pairs = {(i, j): difference(figures[i], figures[j]) for i in range(len(figures)) for j in range(i, len(figures))}
-    return [[pairs[i, j] if i <= j else pairs[j, i].turned for j in range(len(figures))] for i in range(len(figures))]
+    places = range(len(figures))
+    pairs = {(i, j): difference(figures[i], figures[j], share=share) for i in places for j in places[i:]}
+    return [[pairs[i, j] if i <= j else turned(pairs[j, i]) for j in places] for i in places]
+
+
+def turned(between: Measured) -> Measured:
+    """The second figure minus the first, from the first minus the second."""
+    own = between.interval
+    interval = None if own is None else replace(own, low=-own.high, high=-own.low)
+    return replace(between, value=None if between.value is None else -between.value, interval=interval)
 
 
 def mcnemar(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> McNemar:
@@ -166,7 +160,7 @@ def mcnemar(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> McNemar:
     return McNemar(both, only_first, only_second, len(first) - both - discordant, p_value, method)
 
 
-def smallest_difference(between: Difference, power: float = 0.8) -> float | None:
+def smallest_difference(between: Measured, power: float = 0.8) -> float | None:
     """The smallest true difference that a test as sharp as this one finds with probability ``power``.
 
     How far the interval's end that decides is from the difference, and the normal quantile of ``power`` standard errors.
@@ -189,7 +183,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return [float(each) for each in adjusted]
 
 
-def holm_pairs(table: Sequence[Sequence[Difference]]) -> Floats:
+def holm_pairs(table: Sequence[Sequence[Measured]]) -> Floats:
     """(k, k) Holm's adjusted p-values of the k (k - 1) / 2 pairs of :func:`differences`; NaN where there is none."""
     k = len(table)
     pairs = {(i, j): p for i in range(k) for j in range(i + 1, k) if (p := table[i][j].p_value) is not None}

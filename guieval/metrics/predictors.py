@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guieval.errors import UsageError
+from guieval.metrics.intervals import Interval
+from guieval.metrics.measured import Measured
 
 Floats: TypeAlias = NDArray[np.float64]
 RESAMPLES = 5000
@@ -23,38 +25,14 @@ LEVEL = 0.95
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """A value with the ends of its interval; all ``None`` where one of the figures does not vary."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True)
-class Predictor:
-    """How one figure goes with the predicted one: :data:`MEASURES` by name."""
-
-    name: str
-    measures: Mapping[str, Estimate]
-
-
-@dataclass(frozen=True)
-class Difference:
-    """The measures of ``first`` less those of ``second``, over the same resampled models."""
-
-    first: str
-    second: str
-    measures: Mapping[str, Estimate]
-
-
-@dataclass(frozen=True)
 class Prediction:
-    """All figures beside each other, over ``n`` models; ``resamples`` and ``seed`` are those of the intervals."""
+    """How each metric goes with the predicted one, over ``n`` models: :data:`MEASURES` by name, and the differences of two
+    metrics (the first less the second) over the same resampled models; ``resamples`` and ``seed`` are those of the
+    intervals."""
 
     n: int
-    predictors: tuple[Predictor, ...]
-    differences: tuple[Difference, ...]
+    predictors: Mapping[str, Mapping[str, Measured]]
+    differences: Mapping[str, Mapping[str, Measured]]
     resamples: int
     seed: int
 
@@ -87,26 +65,26 @@ def compare_predictors(
     }
     return Prediction(
         n=n,
-        predictors=tuple(
-            Predictor(name, {measure: _estimate(drawn_values) for measure, drawn_values in own.items()})
-            for name, own in values.items()
-        ),
-        differences=tuple(
-            Difference(one, other, {name: _estimate(values[one][name] - values[other][name]) for name in MEASURES})
+        predictors={
+            name: {measure: _estimate(drawn_values) for measure, drawn_values in own.items()} for name, own in values.items()
+        },
+        differences={
+            f"{one} - {other}": {name: _estimate(values[one][name] - values[other][name]) for name in MEASURES}
             for one, other in combinations(values, 2)
-        ),
+        },
         resamples=resamples,
         seed=seed,
     )
 
 
-def _estimate(values: Floats) -> Estimate:
+def _estimate(values: Floats) -> Measured:
     """The first value, and the interval of the others; resamples in which a figure does not vary have none."""
     defined = values[1:][~np.isnan(values[1:])]
     if np.isnan(values[0]) or not len(defined):
-        return Estimate(None, None, None)
+        return Measured(None, unit="")
     low, high = np.quantile(defined, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Estimate(float(values[0]), float(low), float(high))
+    interval = Interval(float(low), float(high), LEVEL, "percentile")
+    return Measured(float(values[0]), unit="", interval=interval)
 
 
 def _pearson(x: Floats, y: Floats) -> Floats:

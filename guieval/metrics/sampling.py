@@ -11,39 +11,40 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from fractions import Fraction
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from guieval.errors import UsageError
 from guieval.metrics.columns import RunColumns
-from guieval.metrics.intervals import Floats, Interval, quoted, spanning
+from guieval.metrics.intervals import Floats, quoted, spanning
+from guieval.metrics.measured import Measured, mean_over_episodes
 
 Luck: TypeAlias = Literal["any", "all", "mean", "vote"]
 """``any``: pass@k, one of k answers is right; ``all``: pass^k, all k are; ``mean``: the share of right answers; ``vote``: the
 action most answers agree on is right."""
 MOST = 2**31
 """The largest number of answers to a step for which pass@k is computed."""
+_WORDS: dict[Luck, str] = {"any": "pass@", "all": "pass^", "mean": "mean@", "vote": "vote@"}
 _EXACT = 1000
 """Up to so many factors a probability is computed exactly; beyond that its relative error is below 1e-12."""
 
 
-@dataclass(frozen=True)
-class SampledFigure:
-    """A figure over ``n`` steps with ``samples`` answers each, of which it concerns ``k``.
+class Sampled(NamedTuple):
+    """A metric of steps with ``samples`` answers each, of which it concerns ``k``."""
 
-    ``value`` and ``interval`` (over episodes) are ``None`` where no step was reached.
-    """
-
-    name: str
-    value: float | None
-    n: int
+    luck: Luck
     k: int
     samples: int
-    interval: Interval | None
+    measured: Measured
+
+    @property
+    def name(self) -> str:
+        """E.g. ``pass@8``."""
+        return f"{_WORDS[self.luck]}{self.k}"
 
 
 def pass_any(n: NDArray[np.integer], right: NDArray[np.integer], k: int) -> Floats:
@@ -70,7 +71,7 @@ def pass_figure(
     k: int,
     counted: NDArray[np.bool_],
     over_episodes: Callable[[Floats], Floats],
-) -> tuple[float | None, Interval | None]:
+) -> Measured:
     """pass@k (``any``) or pass^k (``all``) over the ``counted`` of m units, and its interval over episodes.
 
     ``over_episodes`` sums (m,) values within each episode.
@@ -78,12 +79,13 @@ def pass_figure(
     values = (pass_any if luck == "any" else pass_all)(n, right, k)
     total = int(counted.sum())
     if not total:
-        return None, None
+        return Measured(None, 0)
     above = over_episodes(np.where(counted, values, 0.0))
-    return math.fsum(above.tolist()) / total, quoted(above, over_episodes(counted.astype(np.float64)))
+    interval = quoted(above, over_episodes(counted.astype(np.float64)))
+    return Measured(math.fsum(above.tolist()) / total, total, interval=interval)
 
 
-def sampled(runs: Sequence[RunColumns], protocol: str, luck: Luck, k: int | None = None) -> SampledFigure:
+def sampled(runs: Sequence[RunColumns], protocol: str, luck: Luck, k: int | None = None) -> Sampled:
     """A figure of one run with several answers to each step, or of several runs of the same steps that differ in their seed.
 
     The answers of all runs are put together; steps that the mode does not reach do not count. Each step counts as having
@@ -103,24 +105,22 @@ def sampled(runs: Sequence[RunColumns], protocol: str, luck: Luck, k: int | None
     samples = sum(map(most_drawn, runs))
     right: NDArray[np.int64] = np.sum([each.exact_samples for each in judged], axis=0, dtype=np.int64)
     counted = judged[0].reached
-    n = int(counted.sum())
     size = samples if k is None or luck in ("mean", "vote") else k
     answered: NDArray[np.int64] = np.sum([run.samples for run in runs], axis=0, dtype=np.int64)
     lost = counted & (answered < samples)
 
-    def found(right: NDArray[np.int64], vote: NDArray[np.bool_]) -> tuple[float | None, Interval | None]:
+    def found(right: NDArray[np.int64], vote: NDArray[np.bool_]) -> Measured:
         if luck == "any" or luck == "all":
             return pass_figure(luck, np.full(right.shape, samples), right, size, counted, first.per_episode)
         values = vote if luck == "vote" else right / samples
-        above, below = first.per_episode(np.where(counted, values, 0.0)), first.per_episode(counted)
-        return float(above.sum()) / n if n else None, quoted(above, below)
+        return mean_over_episodes(first.per_episode(np.where(counted, values, 0.0)), first.per_episode(counted), share=True)
 
-    value, interval = found(right, judged[0].vote)
+    measured = found(right, judged[0].vote)
     if lost.any():
-        possible = found(np.where(lost, right + samples - answered, right), judged[0].vote | lost)[1]
-        interval = spanning([interval, possible]) if answered[counted].any() else None
-    word = {"any": "pass@", "all": "pass^", "mean": "mean@", "vote": "vote@"}[luck]
-    return SampledFigure(name=f"{word}{size}", value=value, n=n, k=size, samples=samples, interval=interval)
+        possible = found(np.where(lost, right + samples - answered, right), judged[0].vote | lost).interval
+        interval = spanning([measured.interval, possible]) if answered[counted].any() else None
+        measured = replace(measured, interval=interval)
+    return Sampled(luck, size, samples, measured)
 
 
 def most_drawn(run: RunColumns) -> int:

@@ -1,59 +1,61 @@
-"""The data model of a run's figures: small frozen values that hold how each number was computed and go into ``metrics.json``.
+"""All metrics of a run by name, in the order in which every command shows them, as one frozen value that goes into
+``metrics.json``.
 
-Every figure carries the number it was divided by, and is a fraction in [0, 1], never a percentage. Values are computed in
-:mod:`guieval.metrics.tally`; how they are shown is :mod:`guieval.reports`.
+Exact match over all planned steps comes first, under that name; what drops steps has another name. Metrics that a protocol's
+source leads with are a block of their own. How metrics are shown is :mod:`guieval.reports`.
 """
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from statistics import median
+from typing import Literal, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from guieval.actions import ActionType
+from guieval.errors import UsageError
+from guieval.evaluation.protocol import (
+    ALL_STEPS,
+    EXACT_MATCH,
+    PROGRESS,
+    SHARED,
+    SUCCESS_RATE,
+    TYPE_MATCH,
+    FailurePolicy,
+    Figure,
+    Protocol,
+)
 from guieval.history.modes import StopPolicy
+from guieval.metrics.breakdown import Cell, by_action, by_groups
+from guieval.metrics.columns import NOT_RUN, TYPES, Judged, RunColumns
+from guieval.metrics.figures import cannot_tell, compute
+from guieval.metrics.measured import THOUSANDTHS, Measured, share_of
+from guieval.metrics.registry import registered
 
 COVERAGE_NEEDED = 0.95
-"""Share of steps that must lie inside both action spaces for covered figures to be reported (GUIEvalKit paper, 3.3.1)."""
+"""Share of steps that must lie inside both action spaces for covered metrics to be reported (GUIEvalKit paper, 3.3.1)."""
+_COVERED = FailurePolicy(unparseable="left-out", unsupported="left-out", missing="left-out", outside="left-out")
+WITHOUT_OPEN = " without OPEN"
+"""The ending of the names of metrics that skip steps whose reference action is OPEN, as the GUIEvalKit paper does (4.1)."""
+State: TypeAlias = Literal["finished", "stopped", "never answered"]
+_SOP = (replace(PROGRESS, name="PG"), replace(SUCCESS_RATE, name="TSR"), Figure("score", "score"))
 
 
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Rate(_Value):
-    """``count`` of ``n`` things, as a fraction. ``value`` is ``None`` when there was nothing to divide by.
-
-    ``upper`` is what ``value`` would be if every step that was not measured were right; ``None`` where it would be the same.
-    """
-
-    value: float | None
-    count: int
-    n: int
-    upper: float | None = None
-
-
-class Average(_Value):
-    """A mean (or, if its name contains it, a median) over ``n`` things; ``value`` is ``None`` when there were none.
-
-    ``upper`` is what ``value`` would be if every step that was not measured were right; ``None`` where it would be the same.
-    """
-
-    value: float | None
-    n: int
-    upper: float | None = None
-
-
-class Total(_Value):
-    """A sum over the ``n`` steps with a known number."""
-
-    value: int
-    n: int
-
-
-class Verdicts(_Value):
+class Verdicts(BaseModel):
     """The number of planned steps that ended in each way; the seven counts add up to ``planned``.
 
     ``not_reached`` is by design (the mode ends an episode at its first mismatch). ``infrastructure_failure`` (a request
-    without an answer) and ``not_run`` (no record: the run stopped, or an earlier step of the episode failed) are not measured.
+    without an answer) and ``not_run`` (no record: the run stopped, or an earlier step of the episode failed) are missing.
     """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     right: int
     wrong: int
@@ -80,24 +82,15 @@ class Verdicts(_Value):
         """Steps that should have been answered and were not."""
         return self.infrastructure_failure + self.not_run
 
-
-class Scores(_Value):
-    """The two step metrics over the ``n`` steps of one row of a table."""
-
-    n: int
-    type_match: Rate
-    exact_match: Rate
+    @property
+    def state(self) -> State:
+        """How far the steps came; whether a process still works on them is not known here."""
+        return "finished" if not self.unmeasured else "stopped" if self.measured else "never answered"
 
 
-class Cell(_Value):
-    """The steps that carry one value for each of a table's keys."""
-
-    labels: tuple[str, ...] = Field(description="one value per key of the table, in the keys' order")
-    scores: Scores
-
-
-class GroupTable(_Value):
-    """Scores by one key of ``task.groups``, or by each pair of values of two keys.
+@dataclass(frozen=True)
+class GroupTable:
+    """Type match and exact match by one key of ``task.groups``, or by each pair of values of two keys.
 
     A step without one of the keys is in no cell. The means are over cells, each weighing the same however many steps it has,
     so their ``n`` is the number of cells.
@@ -105,96 +98,189 @@ class GroupTable(_Value):
 
     keys: tuple[str, ...]
     cells: tuple[Cell, ...]
-    mean_type_match: Average
-    mean_exact_match: Average
+    mean_type_match: Measured
+    mean_exact_match: Measured
 
 
-class StepFigures(_Value):
-    """Step metrics over one set of steps.
+class RunSummary(BaseModel):
+    """The metrics of a run over its planned episodes, each the sequence of its steps that count.
 
-    ``type_match`` and ``exact_match`` divide by every planned step that the mode reaches: a reply that cannot be parsed or
-    expressed is a mismatch, and so is a request that failed (``upper`` is then the other bound). ``coverage`` is the share
-    of measured predictions that lie in both the model's and the benchmark's action space; the covered figures are over
-    those steps only, and may be reported when ``coverage_ok`` (GUIEvalKit paper, 3.3.1).
+    ``metrics``: by name, over all steps that the mode reaches unless the name says otherwise. A response that cannot be parsed
+    or expressed is a mismatch, and so is a missing step. ``coverage`` is the share of measured predictions that lie in both the
+    model's and the benchmark's action space; the covered metrics are over those steps only, and may be reported when
+    :attr:`coverage_ok` (GUIEvalKit paper, 3.3.1). The prefix of an episode is its steps before the first one that is not exact:
+    ``progress`` is the mean over episodes of prefix / length (AgentCPM-GUI, CoAT), ``step-weighted progress`` the sum of
+    prefixes / the sum of lengths (GUIEvalKit), ``success rate`` the share of episodes that are prefix throughout. ``PG``,
+    ``TSR`` and ``score`` (UI-S1 paper, appendix C) are of modes that stop at the first mismatch. Episode metrics without
+    OPEN are absent if the references of steps that were not reached are not known.
+
+    ``own``: those of the protocol's source, under its names. ``further``: those of :func:`guieval.metric`. ``unplanned`` counts
+    recorded steps outside the plan, which enter no metric, ``left_out`` rows of a predictions file with its own steps whose
+    answer cannot be read. ``by_action_type`` (by the reference's type) holds the steps that the mode reaches, run or not, as
+    far as their types are known, and ``groups`` those whose labels are known.
     """
 
-    type_match: Rate
-    exact_match: Rate
-    coverage: Rate
-    coverage_ok: bool
-    covered_type_match: Rate
-    covered_exact_match: Rate
-
-
-class WithoutOpen(StepFigures):
-    """The figures with steps left out whose reference action is OPEN, as the GUIEvalKit paper does (4.1).
-
-    A step counts as OPEN by its reference, with or without a record. Runs of earlier versions did not store the references of
-    steps without a record; these steps stay in. The episode figures skip the OPEN steps of each episode, and leave out
-    an episode that has no other; they are ``None`` where the references of steps that were not reached are not known.
-    """
-
-    progress_episode_mean: Average | None
-    progress_step_weighted: Rate | None
-    success_rate: Rate | None
-
-
-class Sop(_Value):
-    """The figures of semi-online performance (UI-S1 paper, appendix C), over all planned episodes.
-
-    ``pg`` is the mean of s_i / t_i, ``tsr`` the share of episodes with s_i = t_i, and ``score`` their mean, where s_i is how
-    many steps were right before the first mismatch and t_i the episode's length.
-    """
-
-    pg: Average
-    tsr: Rate
-    score: Average
-
-
-class Diagnostics(_Value):
-    """Numbers that help to understand a run but are not scores.
-
-    ``click_distance_median`` is in thousandths of the screen, over measured steps whose reference is CLICK and whose outcome
-    has a distance; ``text_similarity_mean`` is in [0, 1]; ``seconds_mean`` is the time from sending a request to its whole
-    answer; tokens are as reported by the server, over all samples of the steps that count.
-    """
-
-    click_distance_median: Average
-    text_similarity_mean: Average
-    seconds_mean: Average
-    prompt_tokens: Total
-    completion_tokens: Total
-
-
-class RunSummary(StepFigures):
-    """All figures of a run over its planned episodes, each the sequence of its steps that count.
-
-    ``complete`` is false when ``incomplete`` steps, in ``incomplete_episodes`` episodes, were not measured. ``unplanned``
-    counts recorded steps outside the plan, which enter no figure, ``left_out`` rows of a predictions file with its own steps
-    whose answer cannot be read. The prefix of an episode is its steps before
-    the first one that is not exact (or not measured): ``progress_episode_mean`` is the mean over episodes of prefix / length
-    (AgentCPM-GUI, CoAT), ``progress_step_weighted`` the sum of prefixes / the sum of lengths (GUIEvalKit), ``success_rate``
-    the share of episodes that are prefix throughout.
-
-    ``by_action_type`` (by the reference's type) holds the steps that the mode reaches, run or not, as far as their types are
-    known, and ``groups`` the recorded ones of these: the labels of a step that was never run are not known. ``sop`` is
-    ``None`` unless the mode stops at the first mismatch.
-    """
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     mode: str
     stop: StopPolicy
+    protocol: str
     episodes: int
     verdicts: Verdicts
-    complete: bool
-    incomplete: int
     incomplete_episodes: int
     unplanned: int
     left_out: int = 0
-    progress_episode_mean: Average
-    progress_step_weighted: Rate
-    success_rate: Rate
-    sop: Sop | None
-    without_open: WithoutOpen
-    by_action_type: dict[str, Scores]
+    metrics: dict[str, Measured]
+    own: dict[str, Measured]
+    further: dict[str, Measured]
+    by_action_type: dict[str, Cell]
     groups: tuple[GroupTable, ...]
-    diagnostics: Diagnostics
+
+    @cached_property
+    def all_metrics(self) -> Mapping[str, Measured]:
+        """Every metric by its name, in order."""
+        return {**self.metrics, **self.own, **self.further}
+
+    @property
+    def exact_match(self) -> Measured:
+        """Exact match over all steps."""
+        return self.metrics[EXACT_MATCH.name]
+
+    @property
+    def type_match(self) -> Measured:
+        """Type match over all steps."""
+        return self.metrics[TYPE_MATCH.name]
+
+    @property
+    def success_rate(self) -> Measured:
+        """Share of episodes in which every step matches."""
+        return self.metrics[SUCCESS_RATE.name]
+
+    @property
+    def progress(self) -> Measured:
+        """Mean over episodes of the steps before the first mismatch / the length."""
+        return self.metrics[PROGRESS.name]
+
+    @property
+    def coverage(self) -> Measured:
+        """Share of measured predictions in both action spaces."""
+        return self.metrics["coverage"]
+
+    @property
+    def coverage_ok(self) -> bool:
+        """Whether covered metrics may be reported."""
+        return self.coverage.value is not None and self.coverage.value >= COVERAGE_NEEDED
+
+    @property
+    def incomplete(self) -> int:
+        """Planned steps that are missing."""
+        return self.verdicts.unmeasured
+
+    @property
+    def state(self) -> State:
+        """How far the steps came."""
+        return self.verdicts.state
+
+    @property
+    def complete(self) -> bool:
+        """Whether no planned step is missing."""
+        return not self.verdicts.unmeasured
+
+
+def summarise(columns: RunColumns, protocol: Protocol, *, intervals: bool = True) -> RunSummary:
+    """The metrics of a run under a protocol that judged it; without ``intervals`` in a fraction of the time.
+
+    Raises :class:`guieval.errors.UsageError` if a metric of the user fails, or has the name of one of the protocol's.
+    """
+    judged = columns.judged[protocol.name]
+    own = {
+        figure.name: compute(figure, protocol.failure, columns, judged, intervals=intervals)
+        for figure in protocol.figures
+        if figure not in SHARED
+    }
+    metrics = dict(_metrics(columns, judged, intervals=intervals))
+    further = {name: each.measure(columns, judged, intervals=intervals) for name, each in registered().items()}
+    if taken := further.keys() & (own.keys() | metrics.keys()):
+        raise UsageError(f"your metric {min(taken)!r} has the name of one of {protocol.name}; give it another")
+    return RunSummary(
+        mode=columns.mode,
+        stop=columns.stop,
+        protocol=protocol.name,
+        episodes=len(columns.episodes),
+        verdicts=Verdicts(planned=len(columns), **judged.counts),
+        incomplete_episodes=int((columns.per_episode(judged.unmeasured) > 0).sum()),
+        unplanned=columns.unplanned,
+        left_out=columns.left_out,
+        metrics={name: value for name, value in metrics.items() if name not in own},
+        own=own,
+        further=further,
+        by_action_type={cell.labels[0]: cell for cell in by_action(columns, judged)},
+        groups=tuple(_group_tables(columns, judged)),
+    )
+
+
+def _metrics(columns: RunColumns, judged: Judged, *, intervals: bool) -> Iterator[tuple[str, Measured]]:
+    """Exact match first; in modes that stop, UI-S1's; without OPEN steps if there may be any; coverage; what is no score."""
+
+    def value_of(figure: Figure) -> Measured:
+        return compute(figure, ALL_STEPS, columns, judged, intervals=intervals)
+
+    opens = columns.reference_type == TYPES.index("OPEN")
+    ways: list[tuple[str, frozenset[ActionType]]] = [("", frozenset())]
+    ways += [(WITHOUT_OPEN, frozenset({"OPEN"}))] * bool((opens | (columns.reference_type < 0)).any())
+    for ending, without in ways:
+        for figure in (*SHARED, *(_SOP if columns.stop == "first-mismatch" and not ending else ())):
+            skips = replace(figure, without=without)
+            if not cannot_tell(skips, columns, judged):
+                yield figure.name + ending, value_of(skips)
+    for ending, without in ways:
+        covered, measured = columns.covered & judged.measured, judged.measured
+        if without:
+            covered, measured = covered & ~opens, measured & ~opens
+        share = share_of(int(covered.sum()), int(measured.sum()), "answered steps")
+        yield f"coverage{ending}", replace(share, missing=0)
+        for figure in (EXACT_MATCH, TYPE_MATCH):
+            yield f"covered {figure.name}{ending}", value_of(replace(figure, without=without, failure=_COVERED))
+    yield from _diagnostics(columns, judged)
+
+
+def _diagnostics(columns: RunColumns, judged: Judged) -> Iterator[tuple[str, Measured]]:
+    """Numbers that help to understand a run but are not scores; tokens are as reported by the server, over all samples."""
+
+    def known(values: NDArray[np.float64], counted: NDArray[np.bool_]) -> list[float]:
+        here: list[float] = values[counted & np.isfinite(values)].tolist()
+        return here
+
+    clicks = judged.measured & (columns.reference_type == TYPES.index("CLICK"))
+    distances, texts = known(judged.distance, clicks), known(judged.similarity, judged.measured)
+    middle = median(distances) if distances else None
+    yield "median click distance", Measured(middle, len(distances), "measured clicks", unit=THOUSANDTHS, better="less")
+    yield "mean text similarity", Measured(_mean(texts), len(texts), "measured texts")
+    if columns.seconds is not None:
+        seconds = known(columns.seconds, judged.measured)
+        yield "mean seconds to answer", Measured(_mean(seconds), len(seconds), "answered steps", unit="s", better="less")
+    for name, tokens in (("prompt tokens", columns.prompt_tokens), ("completion tokens", columns.completion_tokens)):
+        if tokens is not None:
+            reported = tokens[judged.reached & (judged.end != NOT_RUN) & (tokens >= 0)]
+            total = int(reported.sum()) if len(reported) else None
+            yield name, Measured(total, len(reported), "steps with known tokens", unit="tokens", better=None)
+
+
+def _group_tables(columns: RunColumns, judged: Judged) -> Iterator[GroupTable]:
+    """A table for each key, then for each pair of keys."""
+    names = sorted(columns.groups)
+    for keys in [*combinations(names, 1), *combinations(names, 2)]:
+        if found := by_groups(columns, judged, keys):
+            means = ([getattr(cell, match) for cell in found] for match in ("type_match", "exact_match"))
+            typed, exact = map(_mean_of_cells, means)
+            yield GroupTable(keys=keys, cells=tuple(found), mean_type_match=typed, mean_exact_match=exact)
+
+
+def _mean_of_cells(shares: list[Measured]) -> Measured:
+    values = [each.value or 0.0 for each in shares]
+    upper = [value if each.upper is None else each.upper for value, each in zip(values, shares, strict=True)]
+    return Measured(_mean(values), len(values), "cells", upper=_mean(upper) if upper != values else None)
+
+
+def _mean(values: list[float]) -> float | None:
+    return math.fsum(values) / len(values) if values else None

@@ -6,20 +6,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from guieval.errors import UsageError
-from guieval.history.modes import ONLINE
-from guieval.journal import has_records, read_manifest
+from guieval.journal import RunFolder, has_records
 from guieval.metrics.paired import holm
-from guieval.reports.comparison import FigureDifference, compare_runs, p_value
+from guieval.reports.comparison import Compared, compare_runs, p_value
 from guieval.reports.leaderboards.leaderboard import Board, arranged, leaderboard
 from guieval.reports.leaderboards.published_results import get_results
-from guieval.reports.tables.table import Row, Table, bracketed, columns, per_cent
+from guieval.reports.tables.table import Number, Row, Table, columns
 
 
 def board_of_campaign(
     directories: Sequence[Path],
     protocols: Sequence[str],
     references: Sequence[str],
-    figures: str | None,
+    metrics: str | None,
     *,
     anyway: bool = False,
 ) -> Board | None:
@@ -28,18 +27,18 @@ def board_of_campaign(
     if not begun:
         return None
     published = [get_results(name) for name in references]
-    return arranged(leaderboard(begun, list(protocols) or None, published, anyway=anyway), figures)
+    return arranged(leaderboard(begun, list(protocols) or None, published, anyway=anyway), metrics)
 
 
 def comparison_table(pairs: Sequence[tuple[str, Path, Path]], *, anyway: bool = False) -> Table | None:
     """The difference in exact match of each pair of runs, second minus first, with a name; ``None`` without pairs.
 
-    The p-values are the paired bootstrap's, with Holm's correction over all pairs.
+    The p-values are paired over episodes, with Holm's correction over all pairs.
     """
-    found: list[tuple[str, Sequence[Path], FigureDifference]] = []
+    found: list[tuple[str, Sequence[Path], Compared]] = []
     notes = []
     for name, *pair in pairs:
-        if not all(map(has_records, pair)) or any(read_manifest(each).mode.name == ONLINE for each in pair):
+        if not all(map(has_records, pair)) or any(RunFolder(each).online for each in pair):
             continue
         try:
             compared = compare_runs(pair[0], pair[1], anyway=anyway)
@@ -47,17 +46,17 @@ def comparison_table(pairs: Sequence[tuple[str, Path, Path]], *, anyway: bool = 
             notes.append(f"{name}: not compared: {error}")
             continue
         notes += [f"{name}: unlike runs, compared anyway: {reason}" for reason in compared.unlike]
-        exact = [each for each in compared.figures if each.figure.measure == "exact"] or list(compared.figures)
-        found.append((name, pair, exact[0]))
+        found.append(
+            (name, pair, next(each for each in compared.metrics if each.difference.value is not None or not each.shared))
+        )
     if not found and not notes:
         return None
     p_values = iter(holm([each.difference.p_value for _, _, each in found if each.difference.p_value is not None]))
     rows: list[Row] = []
     for name, (first, second), each in found:
-        own, value = each.difference, each.difference.value
-        shown = per_cent(value, unit="") if value is not None else None
-        p = p_value(next(p_values) if own.p_value is not None else None)
-        models = (read_manifest(first).model_name, read_manifest(second).model_name)
-        rows.append((name, *models, each.figure.title, shown, bracketed(own.interval), p))
-    heads = columns("run", "A", "B", "figure", "B - A (points)", "95 % interval", "p (Holm)", keys=4)
+        shown = Number(each.difference, unit=False, signed=True)
+        p = p_value(next(p_values) if each.difference.p_value is not None else None)
+        models = (RunFolder(first).manifest.model_name, RunFolder(second).manifest.model_name)
+        rows.append((name, *models, each.title, shown.shown, shown.ends, p))
+    heads = columns("run", "A", "B", "metric", "B - A (points)", "95 % interval", "p (Holm)", keys=4)
     return Table("Each model against the first", heads, tuple(rows), tuple(notes), keys=4)

@@ -1,4 +1,4 @@
-"""Two runs on the same steps: their settings, the differences of their figures, and the steps that flipped.
+"""Two runs on the same steps: their settings, the differences of their metrics, and the steps that flipped.
 
 Both are judged by today's rules of the same protocols, so which protocol a run was made with matters only as the default. How
 sure a difference is comes from :mod:`guieval.metrics.paired`. Differences are the second run minus the first.
@@ -7,7 +7,7 @@ sure a difference is comes from :mod:`guieval.metrics.paired`. Differences are t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -20,40 +20,45 @@ from guieval.data.doctor.counts import counted
 from guieval.data.editions import PARTS, some_steps
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator, get_protocol
-from guieval.evaluation.protocol import EXACT_MATCH, FailurePolicy, Figure
-from guieval.journal import read_manifest, read_planned
+from guieval.journal import RunFolder
 from guieval.journal.run_files import Manifest
 from guieval.metrics.columns import RunColumns
-from guieval.metrics.figures import FigureValue, compute, terms
-from guieval.metrics.paired import Difference, McNemar, difference, mcnemar, shared_steps, smallest_difference
+from guieval.metrics.leading import ALL_EXACT, leading
+from guieval.metrics.measured import SHARE, Measured
+from guieval.metrics.paired import McNemar, difference, mcnemar, shared_steps, smallest_difference
 from guieval.reports.cut_short import cut_short, incomplete, judged_with_own, unanswered
 from guieval.reports.tables.records import write_file
-from guieval.reports.tables.table import NOTHING, Row, Table, columns, per_cent
+from guieval.reports.tables.table import NOTHING, Number, Row, Table, columns
 from guieval.scoring.matrix import JudgedAnswers
 from guieval.steps import StepKey
 
 SIGNIFICANT = 0.05
 """A difference whose p-value is below this is marked with a star."""
-_HEADS = ("figure (%)", "n", "A", "B", "B - A", "95 % interval", "p", "detectable")
-_WHOLE_EPISODES = frozenset({"progress", "success", "score"})
+_HEADS = ("metric", "n", "A", "B", "B - A", "95 % interval", "p", "detectable")
 
 
 @dataclass(frozen=True)
-class FigureDifference:
-    """One figure of both runs; ``difference`` is the second minus the first.
+class Compared:
+    """One metric of both runs, and the ``difference``, the second minus the first.
 
     ``smallest`` is the smallest true difference that these steps can detect (power 0.8, level 0.05).
-    ``shared``: the figure is over the steps that both runs answered, or, for a figure of whole episodes, over those in
+    ``shared``: the metric is over the steps that both runs answered, or, if it is of whole episodes, over those in
     which no answer of either is missing, and that these are not all.
     """
 
     protocol: str
-    figure: Figure
-    first: FigureValue
-    second: FigureValue
-    difference: Difference
+    name: str
+    meaning: str
+    first: Measured
+    second: Measured
+    difference: Measured
     smallest: float | None
     shared: bool
+
+    @property
+    def title(self) -> str:
+        """The name, with a mark if it is not over all steps."""
+        return self.name + (" (shared)" if self.shared else "")
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,7 @@ class Comparison:
     answers: tuple[JudgedAnswers, JudgedAnswers] = field(repr=False)
     unlike: tuple[str, ...]
     notes: tuple[str, ...]
-    figures: tuple[FigureDifference, ...]
+    metrics: tuple[Compared, ...]
     exact: Mapping[str, McNemar]
 
 
@@ -106,7 +111,7 @@ def compare_runs(first: Path, second: Path, protocols: Sequence[str] | None = No
     protocol (where none is given), a mode that stops and one that does not. With ``anyway`` they are compared on the steps
     they share, and the reasons are in ``unlike``; without shared steps there is nothing to compare.
     """
-    manifests = [read_manifest(each) for each in (first, second)]
+    manifests = [RunFolder(each).manifest for each in (first, second)]
     unlike = [*_unlike_manifests(*manifests, protocol_given=bool(protocols)), *_unlike_plans(first, second)]
     if unlike and not anyway:
         raise UsageError(_refusal(first, second, unlike))
@@ -124,12 +129,12 @@ def compare_runs(first: Path, second: Path, protocols: Sequence[str] | None = No
     if unlike and not anyway:
         raise UsageError(_refusal(first, second, unlike))
     lost = unanswered(one, answers[0].answered.protocol) | unanswered(other, answers[1].answered.protocol)
-    figures = [found for name in names for found in _figures(name, one, other, lost)]
+    metrics = [found for name in names for found in _compared(name, one, other, lost)]
     exact = {}
     for name in names:
         here = one.judged[name].measured & other.judged[name].measured
         exact[name] = mcnemar(one.judged[name].exact_match[here], other.judged[name].exact_match[here])
-    return Comparison(one, other, answers, tuple(unlike), tuple(notes), tuple(figures), exact)
+    return Comparison(one, other, answers, tuple(unlike), tuple(notes), tuple(metrics), exact)
 
 
 def flips(comparison: Comparison) -> Iterator[Flip]:
@@ -191,7 +196,7 @@ def _unlike_manifests(first: Manifest, second: Manifest, *, protocol_given: bool
 
 
 def _unlike_plans(first: Path, second: Path) -> Iterator[str]:
-    plans = [read_planned(directory).plan for directory in (first, second)]
+    plans = [RunFolder(directory).plan for directory in (first, second)]
     one, other = ({(key, index) for key, counted in plan.items() for index in counted} for plan in plans)
     parts = []
     for which, missing in (("first", one - other), ("second", other - one)):
@@ -254,35 +259,32 @@ def _settings(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def _figures(protocol: str, first: RunColumns, second: RunColumns, lost: NDArray[np.bool_]) -> Iterator[FigureDifference]:
-    """Every figure of a protocol on what both runs answered; ``lost``: (n,) steps that at least one of them did not.
+def _compared(protocol: str, first: RunColumns, second: RunColumns, lost: NDArray[np.bool_]) -> Iterator[Compared]:
+    """Exact match over all steps, and every metric of a protocol on what both runs answered.
 
-    A failure of a server must not make a difference: otherwise such a step would be in one of the two figures only, or count
-    as wrong in one.
+    ``lost``: (n,) steps that at least one of them did not. A failure of a server must not make a difference: otherwise such
+    a step would be in one of the two metrics only, or count as wrong in one.
     """
-    known = get_protocol(protocol)
-    figures = list(known.figures)
-    if not any(
-        (each.measure, each.over, each.without, each.average) == ("exact", None, frozenset(), "all") for each in figures
-    ):
-        figures.append(EXACT_MATCH)
+    runs = (first, second)
     both = first.judged[protocol].measured & second.judged[protocol].measured
     whole = (first.per_episode(lost) == 0)[first.episode]
-    for figure in figures:
-        rows = whole if figure.measure in _WHOLE_EPISODES else both
-        shared = not rows.all()
-        runs = [each.only(rows) for each in (first, second)] if shared else [first, second]
-        policy = known.failure if figure in known.figures else FailurePolicy()  # the headline figure is everywhere the same
-        before, after = (compute(figure, policy, run, run.judged[protocol]) for run in runs)
-        one, other = (terms(figure, policy, run, run.judged[protocol]) for run in runs)
-        between = difference(other, one)
-        yield FigureDifference(protocol, figure, before, after, between, smallest_difference(between), shared)
+    if not both.all():
+        before, after = (ALL_EXACT.measure(run, run.judged[protocol]) for run in runs)
+        yield Compared(protocol, ALL_EXACT.name, ALL_EXACT.meaning, before, after, Measured(None), None, shared=False)
+    for metric in leading(get_protocol(protocol)):
+        rows = whole if metric.of_episodes else both
+        cut = [run.only(rows) for run in runs] if not rows.all() else list(runs)
+        before, after = (metric.measure(run, run.judged[protocol]) for run in cut)
+        one, other = (metric.terms(run, run.judged[protocol]) for run in cut)
+        between = replace(difference(other, one, share=metric.unit == SHARE), unit=metric.unit, better=metric.better)
+        smallest = smallest_difference(between)
+        yield Compared(protocol, metric.name, metric.meaning, before, after, between, smallest, shared=not rows.all())
 
 
 def compare_tables(comparison: Comparison) -> list[Table]:
-    """The figures' differences, a table for each protocol."""
-    heads = columns(*_HEADS, folds=_HEADS[:1], spare=("detectable", "n"))
-    grouped = groupby(comparison.figures, key=lambda each: each.protocol)
+    """The metrics' differences, a table for each protocol."""
+    heads = columns(*_HEADS, folds=_HEADS[:1], spare=("detectable",))
+    grouped = groupby(comparison.metrics, key=lambda each: each.protocol)
     return [Table(f"Under {name}", heads, tuple(map(_row, found)), name=name) for name, found in grouped]
 
 
@@ -306,9 +308,15 @@ def footnotes(comparison: Comparison) -> Iterator[str]:
             f"alone, {found.both:,} in both and {found.neither:,} in neither; McNemar's test ({found.method}), which takes "
             f"steps for independent: p {'' if found.p_value < 0.001 else '= '}{p_value(found.p_value)}"
         )
-    if any(figure.shared for figure in comparison.figures):
-        yield "(shared): over the steps that both runs answered, figures of episodes over those that both did"
-    yield "interval and p: over whole episodes, the same for both runs; * p < 0.05, not adjusted for the number of figures"
+    if any(each.shared for each in comparison.metrics):
+        yield (
+            "(shared): over the steps that both runs answered, metrics of episodes over those that both did; a difference of "
+            "all steps would count missing answers"
+        )
+    yield (
+        "interval and p: over whole episodes, the same for both runs; * p < 0.05, not adjusted for the number of metrics; "
+        "differences of shares are in percentage points"
+    )
     yield "detectable: the smallest true difference that these steps can detect (power 80 %, level 0.05)"
 
 
@@ -326,18 +334,18 @@ def compare_json(comparison: Comparison) -> dict[str, Any]:
         },
         "unlike": comparison.unlike,
         "notes": comparison.notes,
-        "figures": [
+        "metrics": [
             {
-                "protocol": figure.protocol,
-                "figure": figure.figure.name,
-                "meaning": figure.figure.describe(),
-                "A": figure.first,
-                "B": figure.second,
-                "difference": figure.difference,
-                "detectable": figure.smallest,
-                "shared": figure.shared,
+                "protocol": each.protocol,
+                "metric": each.title,
+                "meaning": each.meaning,
+                "A": each.first,
+                "B": each.second,
+                "difference": each.difference,
+                "detectable": each.smallest,
+                "shared": each.shared,
             }
-            for figure in comparison.figures
+            for each in comparison.metrics
         ],
         "exact_match": comparison.exact,
     }
@@ -350,20 +358,17 @@ def p_value(p: float | None) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def _row(each: FigureDifference) -> Row:
+def _row(each: Compared) -> Row:
     found = each.difference
-    between = NOTHING
-    if found.interval is not None:
-        between = f"{100 * found.interval.low:+.2f} to {100 * found.interval.high:+.2f}"
     star = " *" if found.p_value is not None and found.p_value < SIGNIFICANT else ""
     sizes = dict.fromkeys(f"{value.n:,}" for value in (each.first, each.second))
+    difference = Number(found, signed=True, unit=found.unit != SHARE)
     return (
-        each.figure.name + (" (shared)" if each.shared else ""),
+        each.title,
         " / ".join(sizes),
-        per_cent(each.first.value, unit=""),
-        per_cent(each.second.value, unit=""),
-        per_cent(found.value, unit="", signed=True),
-        between,
+        *(Number(replace(value, interval=None)) for value in (each.first, each.second)),
+        difference.shown,
+        difference.ends or NOTHING,
         p_value(found.p_value) + star,
-        per_cent(each.smallest, unit=""),
+        Number(Measured(each.smallest, unit=found.unit), unit=found.unit != SHARE),
     )

@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 
 from guieval.actions import Action, Unsupported
-from guieval.analysis.consistency.contingency import Contingency, Rate
+from guieval.analysis.consistency.contingency import Contingency
 from guieval.analysis.consistency.judging import Consistency, Finding, Majority, Trace, contingency, detection, failures
 from guieval.history import describe
-from guieval.metrics.intervals import quoted
+from guieval.metrics import Measured
+from guieval.metrics.measured import mean_over_episodes
+from guieval.metrics.rounding import percentage
 from guieval.reports.tables.records import write_records
-from guieval.reports.tables.table import NOTHING, Number, Row, Table, columns, per_cent
+from guieval.reports.tables.table import NOTHING, Number, Row, Table, bare, columns, share
 from guieval.steps import EpisodeKey
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
@@ -172,14 +174,10 @@ def _rates(found: Consistency, undecided_as: bool | None) -> Table:
     for name, place in [*places, ("two-stage voting", None)]:
         rates = detection(found.traces, place, undecided_as=undecided_as)
         three = (rates.accuracy, rates.true_positive_rate, rates.true_negative_rate)
-        rows.append((name, *map(_rate, three), rates.accuracy.n, rates.undecided))
+        rows.append((name, *(Number(each, unit=False) for each in three), rates.accuracy.n, rates.undecided))
     header = columns("voting", "accuracy", "TPR", "TNR", "steps", "undecided")
     notes = ("in percent, with Wilson's 95 % interval; positive is consistent; undecided steps are in no rate",)
     return Table("Against human labels", header, tuple(rows), notes, "detection")
-
-
-def _rate(rate: Rate) -> Number:
-    return per_cent(rate.value, rate.n, rate.interval(), unit="", show_n=False)
 
 
 def _confusion(found: Consistency, undecided_as: bool | None) -> Table:
@@ -222,18 +220,18 @@ def _ratio(traces: Iterable[Trace], kind: bool | None, undecided_as: bool | None
             one[0] += trace.exact
             one[1] += 1.0
     if not sums:
-        return Number(None)
+        return Number(Measured(None, 0))
     right, n = np.array(list(sums.values())).T
-    return per_cent(float(right.sum() / n.sum()), int(n.sum()), quoted(right, n), unit="", show_n=False)
+    return Number(mean_over_episodes(right, n, share=True), unit=False)
 
 
 def _association(table: Contingency) -> Table:
     rows = (
-        ("difference of the match ratios", Number(table.difference, "+.2f", 100, " points"), ""),
-        ("relative risk", Number(table.relative_risk, ".2f"), _ends(table.relative_risk_interval())),
-        ("odds ratio", Number(table.odds_ratio, ".2f"), _ends(table.odds_ratio_interval())),
-        ("chi-square, 1 degree of freedom", Number(table.chi_square, ".2f"), ""),
-        ("phi", Number(table.phi, ".3f"), ""),
+        ("difference of the match ratios", _points(table.difference), ""),
+        ("relative risk", bare(table.relative_risk, ".2f"), _ends(table.relative_risk_interval())),
+        ("odds ratio", bare(table.odds_ratio, ".2f"), _ends(table.odds_ratio_interval())),
+        ("chi-square, 1 degree of freedom", bare(table.chi_square, ".2f"), ""),
+        ("phi", bare(table.phi, ".3f"), ""),
         ("p", _p(table), ""),
     )
     notes = (
@@ -248,11 +246,15 @@ def _taxonomy(found: Consistency) -> Table:
     kinds = failures(found.traces)
     total = sum(map(len, kinds.values()))
     rows = tuple(
-        (kind, len(traces), per_cent(len(traces) / total if total else None, unit=""), MEANING[kind])
+        (kind, len(traces), share(len(traces) / total if total else None, unit=False), MEANING[kind])
         for kind, traces in kinds.items()
     )
     header = columns("failure", "steps", "ratio (%)", "what it is", folds=("what it is",))
     return Table(f"Failures: {total:,} inconsistent steps", header, rows, name="failures")
+
+
+def _points(difference: float | None) -> str:
+    return NOTHING if difference is None else f"{percentage(difference, '+.2f')} points"
 
 
 def _ends(interval: tuple[float, float] | None) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guieval.data.doctor.counts import counted
-from guieval.journal import read_manifest
+from guieval.journal import RunFolder
 from guieval.metrics.columns import FAILED, NOT_REACHED, NOT_RUN, RunColumns
 from guieval.scoring.matrix import ALL, JudgedAnswers, judge_run
 
@@ -20,7 +20,7 @@ def judged_with_own(directory: Path, protocols: Sequence[str] | None) -> tuple[J
     Raises :class:`guieval.errors.UsageError` for a missing run or an unknown protocol.
     """
     names = list(dict.fromkeys(protocols or ()))
-    answers = judge_run(directory, [*names, read_manifest(directory).protocol.name])
+    answers = judge_run(directory, [*names, RunFolder(directory).manifest.protocol.name])
     return answers, names if names and ALL not in names else list(answers.protocols)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from guieval.analysis.decisions.measures import (
     LEVELS,
     DecisionColumns,
-    Estimate,
     level_share,
     mean,
     pass_at,
@@ -28,18 +28,18 @@ from guieval.analysis.decisions.sensitivity import (
     turned_about,
 )
 from guieval.analysis.decisions.shifts import TRENDS, Shifts
+from guieval.metrics import Measured
 from guieval.metrics.rounding import percentage
-from guieval.metrics.sampling import SampledFigure
-from guieval.reports.tables.table import Cell, Number, Row, Table, columns
+from guieval.reports.tables.table import Cell, Number, Row, Table, bare, columns
 
 
-def estimated(of: Estimate | SampledFigure, digits: int = 3, *, signed: bool = False) -> Number:
-    """A cell of an estimate with its interval."""
-    return Number(of.value, f"{'+' if signed else ''}.{digits}f", interval=of.interval, n=of.n)
+def estimated(of: Measured, digits: int = 3, *, signed: bool = False) -> Number:
+    """A cell of a number in its own unit, with its interval."""
+    return Number(replace(of, unit=""), f".{digits}f", signed=signed)
 
 
 def _part(count: int, of: int) -> Number:
-    return Number(count, ",", n=of, mark=f"({percentage(count / of, '.1f')}%)" if of else "")
+    return Number(Measured(count, of, unit=""), ",", mark=f"({percentage(count / of, '.1f')}%)" if of else "")
 
 
 def _table(name: str, title: str, header: Sequence[str], rows: Sequence[Row], *notes: str, keys: int = 1) -> Table:
@@ -70,7 +70,7 @@ def run_tables(runs: Sequence[DecisionColumns]) -> list[Table]:
         levels.append((level, *(cell for pair in pairs for cell in pair)))
     sizes = sorted({k for run in runs for k in pass_sizes(run)})
     passes: list[Row] = [
-        (str(k), *(estimated(pass_at(run, k)) if k in pass_sizes(run) else None for run in runs)) for k in sizes
+        (str(k), *(estimated(pass_at(run, k).measured) if k in pass_sizes(run) else None for run in runs)) for k in sizes
     ]
     twice = [name for title in titles for name in (f"{title}: steps", "share")]
     unanswered = "requests never answered are not right"
@@ -135,7 +135,7 @@ def sensitivity_tables(run: Sensitivity) -> list[Table]:
         ("decisions |D|", *(estimated(run.mean_decisions(l2(radius)), 2) for radius in SUPPORT_RADII)),
         ("support size exp(H)", *(estimated(run.mean_support(l2(radius)), 2) for radius in SUPPORT_RADII)),
     ]
-    aligned: list[Row] = [("R² of |D|", *(Number(run.r2(l2(one), l2(other)), ".2f") for one, other in ALIGNED))]
+    aligned: list[Row] = [("R² of |D|", *(bare(run.r2(l2(one), l2(other)), ".2f") for one, other in ALIGNED))]
     distances: list[Row] = [("W1 normalised", *(moved((l2(one), l2(other)), 5) for one, other in MOVED))]
     metrics: list[Row] = [
         ("L1 at ε, L2 at 1.207 ε (as printed)", *(moved(as_printed(radius), 6) for radius in METRIC_RADII)),
@@ -179,7 +179,7 @@ def _trend_rows(at: Neighbourhood, found: Ints, base: Ints | None) -> Iterator[R
         cells: list[Cell] = found[place].tolist()
         if base is not None:
             pairs = zip(found[place].tolist(), (found - base)[place].tolist(), strict=True)
-            cells = [Number(count, ",", mark=f"({by:+d})") for count, by in pairs]
+            cells = [bare(count, ",", f"({by:+d})") for count, by in pairs]
         yield (str(at) if base is not None else f"{at} (baseline)", name, *cells)
 
 

@@ -1,26 +1,28 @@
-"""One prediction under every protocol, as a table: a column for each protocol, its source's own figures as rows.
+"""One prediction under every protocol, as a table: a column for each protocol, with exact match over all steps and its own
+metrics.
 
-Each figure has its interval, and, where a protocol drops steps, the figure with these counted as wrong below it if the two
-differ. Coverage and the counts of how planned steps ended follow. The steps that protocols judge differently go to a file.
+Each has its interval, and what it is over in a note. Coverage and the counts of how planned steps ended follow. The steps that
+protocols judge differently go to a file.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from guieval.evaluation.protocol import ALL_STEPS, EXACT_MATCH, TYPE_MATCH
 from guieval.metrics.columns import ENDS, NOT_REACHED, End, RunColumns
-from guieval.metrics.figures import FigureValue
-from guieval.reports.score_tables import breakdown_cells, sample_figures
+from guieval.metrics.figures import compute
+from guieval.metrics.leading import denominators, leading
+from guieval.metrics.measured import share_of
+from guieval.reports.score_tables import breakdown_cells, sample_metrics
 from guieval.reports.tables.records import check_ending, write_file
-from guieval.reports.tables.table import Cell, Row, Table, columns, per_cent, side_by_side
+from guieval.reports.tables.table import Number, Row, Table, columns, side_by_side
 from guieval.scoring.matrix import Disagreement, JudgedAnswers, Placed, agreeing, disputed
 from guieval.steps import StepKey
-
-SHOWN = 0.001
-"""Differences above this, 0.1 points, between a figure and the same with dropped steps counted as wrong are shown."""
 
 
 def _foreign(placed: Placed) -> str:
@@ -31,32 +33,30 @@ def _foreign(placed: Placed) -> str:
 def matrix_table(placed: Sequence[Placed]) -> Table:
     """The protocols of :func:`guieval.scoring.matrix.on_own_sets` side by side."""
     shares = (column.columns.coverage(column.judged) for column in placed)
-    coverage: Row = ("coverage", *(per_cent(covered / n if n else None, n) for covered, n in shares))
-    rows = (*_figure_rows(placed), (), coverage, (), *_end_rows(placed))
+    coverage: Row = ("coverage", *(Number(share_of(*each, "answered steps"), show_n=True) for each in shares))
+    names = dict.fromkeys(name for column in placed for name in column.metrics)
+    values: list[Row] = [(name, *(_number(column, name) for column in placed)) for name in names]
+    rows = (*values, (), coverage, (), *_end_rows(placed))
+    notes = tuple(denominators(each.protocol.name, {name: own.of for name, own in each.metrics.items()}) for each in placed)
     heads = ("\n".join(filter(None, (column.protocol.name, _foreign(column), column.part.title))) for column in placed)
-    return side_by_side("Every protocol's own figures (% of n)", heads, rows, name="protocols")
+    return side_by_side("Exact match over all steps, and every protocol's own metrics", heads, rows, notes, "protocols")
 
 
 def glance_table(run: RunColumns, placed: Sequence[Placed]) -> Table:
-    """Every protocol in one row: type match and exact match on the same steps, and its source's leading figure on its own.
+    """Every protocol in one row: exact match and type match on the same steps, and its source's leading metric on its own.
 
     The first two are over all steps of ``run`` that the mode reaches, unjudged ones as wrong, so that only the rules differ.
     """
     rows: list[Row] = []
     for column in placed:
         judged = run.judged[column.protocol.name]
-        n = int(judged.reached.sum())
-        missing = int(judged.unmeasured.sum()) + run.left_out
-        shares = [
-            per_cent(int(match[judged.reached].sum()) / n if n else None, unit="", missing=missing)
-            for match in (judged.type_match, judged.exact_match)
-        ]
-        figure, value, _ = column.figures[0]
-        own = per_cent(value.value, unit="", missing=value.missing)
+        shares = [replace(compute(figure, ALL_STEPS, run, judged), interval=None) for figure in (EXACT_MATCH, TYPE_MATCH)]
+        first = column.protocol.figures[0].name
+        own = Number(replace(column.metrics[first], interval=None))
         name = " ".join(filter(None, (column.protocol.name, _foreign(column))))
-        rows.append((name, *shares, f"{figure.name} {own}"))
-    names = ("protocol", "type match", "exact match", "its own first figure")
-    return Table("At a glance (%)", columns(*names, folds=names[:1], spare=names[-1:]), tuple(rows), name="glance")
+        rows.append((name, *(Number(each, unit=False) for each in shares), f"{first} {own}"))
+    names = ("protocol", "exact match (%)", "type match (%)", "its own first metric")
+    return Table("At a glance", columns(*names, folds=names[:1], spare=names[-1:]), tuple(rows), name="glance")
 
 
 def step_lines(placed: Sequence[Placed]) -> list[str]:
@@ -107,7 +107,7 @@ def agreement_lines(columns: RunColumns) -> list[str]:
 
 
 def matrix_json(answers: JudgedAnswers, placed: Sequence[Placed], by: Sequence[str] = ()) -> dict[str, Any]:
-    """The whole matrix as plain values, by protocol: each figure with its n and its interval, and how the steps ended.
+    """The whole matrix as plain values, by protocol: each metric with its n and its interval, and how the steps ended.
 
     ``by`` names breakdowns to add (:mod:`guieval.reports.score_tables`).
     """
@@ -153,41 +153,18 @@ def _as_json(placed: Placed, by: Sequence[str]) -> dict[str, Any]:
         "steps": placed.part.text,
         "sample_set": placed.sample_set,
         "on_own_sample_set": placed.held,
-        "figures": [
-            {
-                "name": figure.name,
-                "meaning": figure.describe(),
-                "value": value.value,
-                "count": value.count,
-                "n": value.n,
-                "dropped_as_wrong": value.strict,
-                "missing": value.missing,
-                "unmeasured_as_right": value.value if value.upper is None else value.upper,
-                "interval": interval,
-            }
-            for figure, value, interval in placed.figures
-        ],
-        "samples": sample_figures(placed.columns, placed.protocol.name),
+        "metrics": placed.metrics,
+        "meanings": {each.name: f"{each.meaning}; of {each.of}" for each in leading(placed.protocol)},
+        "samples": {each.name: each.measured for each in sample_metrics(placed.columns, placed.protocol.name)},
         "breakdowns": {name: breakdown_cells(placed.columns, placed.protocol.name, name) for name in by},
-        "coverage": {"value": covered / measured if measured else None, "count": covered, "n": measured},
+        "coverage": share_of(covered, measured, "answered steps"),
         "verdicts": {**placed.judged.counts, "planned": len(placed.columns)},
     }
 
 
-def _figure_rows(placed: Sequence[Placed]) -> Iterator[Row]:
-    by_name = [{figure.name: (value, interval) for figure, value, interval in column.figures} for column in placed]
-    for name in dict.fromkeys(name for figures in by_name for name in figures):
-        pairs = [figures.get(name) for figures in by_name]
-        yield (name, *(pair and per_cent(pair[0].value, pair[0].n, pair[1], missing=pair[0].missing) for pair in pairs))
-        strict = [pair and _strict(pair[0]) for pair in pairs]
-        if any(strict):
-            yield ("  dropped steps as wrong", *strict)
-
-
-def _strict(value: FigureValue) -> Cell:
-    if value.strict is None or (value.value is not None and abs(value.strict - value.value) <= SHOWN):
-        return None
-    return per_cent(value.strict)
+def _number(placed: Placed, name: str) -> Number | None:
+    found = placed.metrics.get(name)
+    return None if found is None else Number(found, show_n=True)
 
 
 def _end_rows(placed: Sequence[Placed]) -> Iterator[Row]:

@@ -1,6 +1,6 @@
-"""Past runs as a list: the settings, headline figures and state of each run below a folder.
+"""Past runs as a list: the settings, leading metrics and state of each run below a folder.
 
-The headline figures are those of ``guieval score``, computed from the journal in the same way.
+The metrics are those of ``guieval score``, computed from the journal in the same way.
 """
 
 from __future__ import annotations
@@ -13,31 +13,14 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from guieval.errors import GuievalError
-from guieval.evaluation.protocol import EXACT_MATCH, SUCCESS_RATE, FailurePolicy, Figure
-from guieval.history.modes import ONLINE
-from guieval.journal import (
-    EPISODES,
-    LOCK,
-    MANIFEST,
-    METRICS,
-    PACKED_STEPS,
-    STEPS,
-    SWEEP,
-    Records,
-    is_held,
-    read_manifest,
-    read_planned,
-)
-from guieval.journal.caveats import model_label
+from guieval.journal import EPISODES, LOCK, MANIFEST, METRICS, PACKED_STEPS, STEPS, SWEEP, RunFolder
 from guieval.journal.run_files import Manifest
-from guieval.metrics.columns import Judged, RunColumns
-from guieval.metrics.figures import compute_with_interval
-from guieval.online.figures import online_figures
-from guieval.reports.online_tables import success
-from guieval.reports.tables.table import Number, per_cent
-from guieval.scoring.matrix import judge_run
+from guieval.metrics import Measured, RunSummary
+from guieval.metrics.summary import State
+from guieval.online.metrics import online_metrics
+from guieval.scoring.score import summary_of_run
 
-State: TypeAlias = Literal["running", "finished", "stopped", "never answered", "broken"]
+RunState: TypeAlias = State | Literal["running", "broken"]
 _OF_A_RUN = frozenset({EPISODES, LOCK, METRICS, STEPS, PACKED_STEPS})
 
 
@@ -46,24 +29,24 @@ class PastRun:
     """One run directory. ``name`` is its path below the folder that was searched; ``problem`` is the reason why it is broken.
 
     ``exact_match`` and ``success_rate`` are over all planned steps and episodes; ``None`` if no step was answered. An online
-    run has no exact match, and its success rate is over the judged tasks.
+    run has no exact match, and its success rate is over the judged tasks. ``state``, n and missing steps are of one summary.
     """
 
     name: str
     directory: Path
-    state: State
+    state: RunState
     created: datetime
     model: str | None = None
     benchmark: str | None = None
     mode: str | None = None
     protocol: str | None = None
-    exact_match: Number | None = None
-    success_rate: Number | None = None
+    exact_match: Measured | None = None
+    success_rate: Measured | None = None
     problem: str | None = None
 
 
 def past_runs(folder: Path) -> list[PastRun]:
-    """Every run below a folder, or in it, the newest first, without the runs of a sweep, which has its own figures."""
+    """Every run below a folder, or in it, the newest first, without the runs of a sweep, which has its own table."""
     return sorted(
         (_read(folder, each) for each in run_directories(folder)), key=lambda run: (run.created, run.name), reverse=True
     )
@@ -81,49 +64,34 @@ def run_directories(folder: Path) -> Iterator[Path]:
 
 def _read(folder: Path, directory: Path) -> PastRun:
     name = directory.relative_to(folder).as_posix()
-    name = directory.name if name == "." else name
+    return past_run(directory, directory.name if name == "." else name)
+
+
+def past_run(directory: Path, name: str) -> PastRun:
+    """The run in a directory, from its stored summary, or from its journal if that has changed since."""
     changed = datetime.fromtimestamp(directory.stat().st_mtime, UTC)
+    folder = RunFolder(directory)
     try:
-        manifest = read_manifest(directory)
-        columns = judge_run(directory).columns()
+        manifest = folder.check().manifest
+        found = online_metrics(folder.records, folder.plan) if folder.online else summary_of_run(folder)
     except GuievalError as error:
         return PastRun(name, directory, "broken", changed, problem=str(error))
-    protocol = manifest.protocol.name
-    judged = columns.judged[protocol]
-    online = manifest.recorded_mode.name == ONLINE
-    state: State = "finished"
-    if is_held(directory):
-        state = "running"
-    elif not columns.answered:
-        state = "never answered"
-    elif judged.unmeasured.any():
-        state = "stopped"
+    exact, success, state = None, None, found.state
+    if state != "never answered":
+        exact = found.exact_match if isinstance(found, RunSummary) else None
+        success = found.success_rate if isinstance(found, RunSummary) else found.success
     return PastRun(
         name,
         directory,
-        state,
+        "running" if folder.held else state,
         _created(manifest) or changed,
-        model=model_label(manifest),
+        model=folder.label,
         benchmark=manifest.benchmark.name,
-        mode=columns.mode,
-        protocol=protocol,
-        exact_match=None if online else _headline(EXACT_MATCH, columns, judged),
-        success_rate=_success(directory) if online else _headline(SUCCESS_RATE, columns, judged),
+        mode=manifest.mode.label,
+        protocol=folder.protocol,
+        exact_match=exact,
+        success_rate=success,
     )
-
-
-def _success(directory: Path) -> Number | None:
-    figures = online_figures(Records(directory), read_planned(directory).plan)
-    return None if figures.success.value is None else success(figures, show_n=False)
-
-
-def _headline(figure: Figure, columns: RunColumns, judged: Judged) -> Number | None:
-    if not columns.answered:
-        return None
-    value, interval = compute_with_interval(figure, FailurePolicy(), columns, judged)
-    if value.value is None:
-        return None
-    return per_cent(value.value, value.n, interval, show_n=False, missing=value.missing)
 
 
 def _created(manifest: Manifest) -> datetime | None:

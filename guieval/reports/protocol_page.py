@@ -6,13 +6,14 @@ After the rules may come what they make of one real set of answers (:func:`measu
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from guieval.evaluation import FailurePolicy, Protocol, StepRules
-from guieval.evaluation.protocol import EXACT_MATCH, SUCCESS_RATE, TYPE_MATCH
+from guieval.evaluation.protocol import ALL_STEPS, EXACT_MATCH, SUCCESS_RATE, TYPE_MATCH
 from guieval.metrics.columns import FAILED, RIGHT, RunColumns
-from guieval.metrics.figures import compute, compute_with_interval
+from guieval.metrics.figures import compute
 from guieval.metrics.rounding import percentage
-from guieval.reports.tables.table import per_cent
+from guieval.reports.tables.table import Number
 from guieval.scoring.matrix import JudgedAnswers, disputed
 
 END = "<!-- the rules end here -->"
@@ -78,10 +79,9 @@ def measured_part(answers: JudgedAnswers, command: str) -> str:
     ]
     for name in names:
         judged = columns.judged[name]
-        exact, interval = compute_with_interval(EXACT_MATCH, FailurePolicy(), columns, judged)
-        others = [compute(figure, FailurePolicy(), columns, judged) for figure in (TYPE_MATCH, SUCCESS_RATE)]
-        cells = [per_cent(exact.value, interval=interval, digits=1, unit="")]
-        cells += [per_cent(value.value, digits=1, unit="") for value in others]
+        exact = compute(EXACT_MATCH, ALL_STEPS, columns, judged, intervals=True)
+        others = [compute(figure, ALL_STEPS, columns, judged) for figure in (TYPE_MATCH, SUCCESS_RATE)]
+        cells = [Number(replace(each, missing=0), ".1f", unit=False) for each in (exact, *others)]
         ends = [*list(judged.counts.values())[:FAILED], int(judged.unmeasured.sum())]
         lines.append(f"| [{name}](#{name}) | {' | '.join([*map(str, cells), *(f'{count:,}' for count in ends)])} |")
     return "\n".join([*lines, "", MEASURED_END, ""])

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from pydantic import ValidationError
 
-from guieval.data.files import read_bytes
-from guieval.journal import METRICS
-from guieval.journal.run_files import Manifest
+from guieval.journal import RunFolder
 from guieval.metrics.columns import Judged, RunColumns
 from guieval.telemetry.costs import Price, Tokens, find_price
 
@@ -62,16 +58,16 @@ def spending(columns: RunColumns, judged: Judged, price: Price | None) -> Spendi
     )
 
 
-def price_of_run(directory: Path, manifest: Manifest, prices: Sequence[Price] = ()) -> Price | None:
+def price_of_run(run: RunFolder, prices: Sequence[Price] = ()) -> Price | None:
     """The price of a run's model: among ``prices``, else the one that the run recorded."""
+    manifest = run.manifest
     config, model = manifest.config.model_extra or {}, manifest.model.model_extra or {}
     names = (config.get("served_model"), model.get("served_as"), manifest.model.hf_id, manifest.model_name)
-    return find_price(prices, [name for name in names if isinstance(name, str)]) or _recorded_price(directory, manifest)
+    return find_price(prices, [name for name in names if isinstance(name, str)]) or _recorded_price(run)
 
 
-def _recorded_price(directory: Path, manifest: Manifest) -> Price | None:
+def _recorded_price(run: RunFolder) -> Price | None:
     try:
-        price = json.loads(read_bytes(directory / METRICS))["cost"]["price"]
-        return Price.model_validate({**price, "models": [manifest.model_name]})
-    except (OSError, ValueError, KeyError, TypeError, RecursionError, ValidationError):
+        return Price.model_validate({**run.stored["cost"]["price"], "models": [run.manifest.model_name]})
+    except (KeyError, TypeError, ValidationError):
         return None

@@ -1,6 +1,6 @@
 """Runs from Python: :func:`guieval.run` does all that ``guieval run`` does, in a script or in a notebook.
 
-It prints nothing: warnings go to the logger ``guieval``, figures into the :class:`RunResult`, and errors are raised as
+It prints nothing: warnings go to the logger ``guieval``, metrics into the :class:`RunResult`, and errors are raised as
 :class:`guieval.errors.GuievalError`. A progress bar is shown in a notebook and on a terminal.
 """
 
@@ -17,9 +17,10 @@ from typing import Any
 
 from guieval.errors import UsageError
 from guieval.history.modes import ONLINE
-from guieval.journal import Records, new_directory, refuse_nested
+from guieval.journal import RunFolder, new_directory, refuse_nested
+from guieval.metrics import Measured
 from guieval.metrics.rounding import percentage
-from guieval.online.figures import online_figures
+from guieval.online.metrics import online_metrics
 from guieval.running.config import RunConfig, merge, run_file
 from guieval.running.display import LogDisplay, shows_bars
 from guieval.running.execute import Executor, Job, Result, execute, resolve_jobs
@@ -27,7 +28,7 @@ from guieval.running.resume.trust import resumed_runs
 
 logging.getLogger("guieval").addHandler(logging.NullHandler())
 
-_FIGURES = ("type_match", "exact_match", "coverage", "progress_episode_mean", "progress_step_weighted", "success_rate")
+_SHOWN = ("exact match", "type match", "success rate", "progress", "coverage")
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,9 @@ class RunResult:
         """Whether every step of every run was answered."""
         return not self.not_begun and all(run.complete for run in self.runs)
 
-    def figures(self) -> dict[str, dict[str, float | None]]:
-        """The main figures of each mode, as fractions in [0, 1]; :func:`guieval.open_run` has all, with intervals."""
-        return {run.mode: _figures(run) for run in self.runs}
+    def metrics(self) -> dict[str, Mapping[str, Measured]]:
+        """The metrics of each mode by name, as every command shows them."""
+        return {run.mode: _metrics(run) for run in self.runs}
 
     def __iter__(self) -> Iterator[Result]:
         return iter(self.runs)
@@ -63,12 +64,18 @@ class RunResult:
         raise KeyError(f"no run in mode {mode!r}; there are {', '.join(run.mode for run in self.runs)}")
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{escape(name)}</th>" for name in ("mode", "steps", *_FIGURES, "directory"))
+        head = "".join(f"<th>{escape(name)}</th>" for name in ("mode", "steps", *_SHOWN, "directory"))
         rows = []
         for run in self.runs:
-            values = ["-" if value is None else f"{percentage(value)} %" for value in _figures(run).values()]
-            rate = run.summary.exact_match
-            cells = (run.mode, f"{rate.n - run.summary.incomplete:,} of {rate.n:,}", *values, str(run.directory))
+            found, verdicts = _metrics(run), run.summary.verdicts
+            values = (None if (each := found.get(name)) is None else each.value for name in _SHOWN)
+            shares = ["-" if value is None else f"{percentage(value)} %" for value in values]
+            cells = (
+                run.mode,
+                f"{verdicts.measured:,} of {verdicts.planned - verdicts.not_reached:,}",
+                *shares,
+                str(run.directory),
+            )
             rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
         return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
@@ -191,8 +198,7 @@ def _in_thread(work: Callable[[], list[Result]], stop: Callable[[], None]) -> li
             return working.result()
 
 
-def _figures(run: Result) -> dict[str, float | None]:
+def _metrics(run: Result) -> Mapping[str, Measured]:
     if run.config.mode == ONLINE:  # the environment judges tasks, and those that failed are in no denominator
-        success = online_figures(Records(run.directory), run.outcome.plan).success
-        return {**dict.fromkeys(_FIGURES), "success_rate": success.value}
-    return {name: getattr(run.summary, name).value for name in _FIGURES}
+        return online_metrics(RunFolder(run.directory).records, run.outcome.plan).metrics
+    return run.summary.all_metrics

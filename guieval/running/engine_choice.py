@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from guieval.errors import UsageError
-from guieval.journal import journal_file, read_manifest
+from guieval.journal import RunFolder, journal_file
 from guieval.models import ABCModel, Engine, ModelConfig
 from guieval.registry import config_folder, default_data_folder, model_config
 from guieval.running.config import RunConfig, refuse_the_key
@@ -144,7 +144,7 @@ def _replay(config: RunConfig, slots: int | None) -> Answering:
 
     if config.replay is None:
         raise UsageError("engine 'replay' needs --replay RUN, the directory of the run that answers")
-    read_manifest(Path(config.replay))
+    _ = RunFolder(Path(config.replay)).manifest
     # a step without an answer does not mean that all others have none, so the run never gives up
     return Answering(ReplayEngine(journal_file(Path(config.replay))), slots or 64, give_up_after=None)
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import heapq
-import json
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from guieval.data.files import read_text
 from guieval.data.sample_sets import get_sample_set
 from guieval.errors import UsageError
 from guieval.evaluation import get_protocol
 from guieval.history.modes import ONLINE
-from guieval.journal import METRICS, Records, is_run, read_manifest
+from guieval.journal import METRICS, RunFolder, is_run
 from guieval.metrics.power import even_lengths, independent_steps, smallest_paired
 from guieval.registry import benchmark_class, model_config
 from guieval.running.config import RunConfig
@@ -170,10 +167,9 @@ def _left(directory: Path, steps: int) -> int:
     """Steps without a record; none in a finished run, which need not have reached all."""
     if not is_run(directory):
         return steps
-    with suppress(FileNotFoundError, ValueError, KeyError, TypeError):
-        if json.loads(read_text(directory / METRICS))["summary"]["complete"]:
-            return 0
-    return max(0, steps - len({record.task.key for record in Records(directory)}))
+    if RunFolder(directory).ended_complete:
+        return 0
+    return max(0, steps - len({record.task.key for record in RunFolder(directory).records}))
 
 
 def _pace(directory: Path) -> float | None:
@@ -181,8 +177,8 @@ def _pace(directory: Path) -> float | None:
     if not is_run(directory) or not (directory / METRICS).is_file():
         return None
     try:
-        begun = datetime.fromisoformat(read_manifest(directory).created).timestamp()
+        begun = datetime.fromisoformat(RunFolder(directory).manifest.created).timestamp()
     except (UsageError, ValueError):
         return None
     seconds = (directory / METRICS).stat().st_mtime - begun
-    return sum(1 for _ in Records(directory)) / seconds if seconds > 0 else None
+    return sum(1 for _ in RunFolder(directory).records) / seconds if seconds > 0 else None

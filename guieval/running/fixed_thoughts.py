@@ -16,7 +16,7 @@ from typing import Any
 
 from guieval.data.selection import Selection
 from guieval.errors import UsageError
-from guieval.journal import Records, read_manifest
+from guieval.journal import RunFolder
 from guieval.steps import EpisodeKey, Sample, StepKey, StepRecord
 
 
@@ -78,7 +78,7 @@ class FixedThoughts:
 
 def read_thoughts(directory: Path) -> FixedThoughts:
     """The thoughts of a run. Raises :class:`UsageError` where there is no run, or one in which nothing was thought."""
-    manifest = read_manifest(directory)
+    manifest = RunFolder(directory).manifest
     thoughts = {record.task.key: thought_of(record) for record in answered(directory)}
     texts = {key: text for key, text in thoughts.items() if text is not None}
     model = manifest.config.model
@@ -94,7 +94,7 @@ def answered(directory: Path) -> Iterator[StepRecord]:
     Among them one with every sample answered is not followed by one that lacks some.
     """
     finished: set[StepKey] = set()
-    for record in Records(directory):
+    for record in RunFolder(directory).records:
         key = record.task.key
         if record.sample.outcome.verdict == "infrastructure_failure" or (key in finished and not record.finished):
             continue

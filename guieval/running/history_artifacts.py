@@ -10,7 +10,7 @@ from guieval.actions import Action, Unsupported
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.history.mixing import Artifact, Artifacts, Pick, drawn
-from guieval.journal import Records, read_manifest
+from guieval.journal import RunFolder
 from guieval.journal.run_folders import rounds_of
 from guieval.steps import Sample, StepKey, StepRecord
 
@@ -26,7 +26,7 @@ def read_artifacts(directory: Path, evaluator: ActionEvaluator, *, pick: Pick = 
     found: dict[StepKey, tuple[tuple[int, ...], Artifact]] = {}
     names: set[tuple[str, str]] = set()
     for number, run in enumerate(rounds_of(directory)):
-        manifest = read_manifest(run)
+        manifest = RunFolder(run).manifest
         names.add((manifest.model_name, manifest.benchmark.name))
         thinker = manifest.config.model if manifest.fixed_thoughts is None else manifest.fixed_thoughts.model
         if thinker != manifest.config.model:
@@ -50,7 +50,7 @@ def _of_run(
 ) -> dict[StepKey, tuple[tuple[int, ...], Artifact]]:
     chosen: dict[StepKey, tuple[tuple[int, ...], Artifact]] = {}
     whole: set[StepKey] = set()
-    for record in Records(run):
+    for record in RunFolder(run).records:
         key = record.task.key
         if not record.finished and key in whole:
             continue

@@ -11,7 +11,7 @@ from typing import Literal
 from guieval.data.selection import Selection
 from guieval.engines import EndpointStats
 from guieval.journal.run_files import RecordedOverlay
-from guieval.metrics import RunTally
+from guieval.metrics import Ledger, RunSummary, summarise
 from guieval.running.resolve import ResolvedRun
 from guieval.steps import Plan, StepRecord, Verdict
 from guieval.telemetry.costs import Tokens
@@ -114,7 +114,7 @@ class RunOutcome:
     """
 
     directory: Path
-    tally: RunTally
+    ledger: Ledger
     selection: Selection
     protocol: str
     interrupted: bool
@@ -132,7 +132,7 @@ class RunOutcome:
         cls,
         run: ResolvedRun,
         directory: Path,
-        tally: RunTally,
+        ledger: Ledger,
         progress: Progress,
         *,
         interrupted: bool,
@@ -142,7 +142,7 @@ class RunOutcome:
         """The outcome of a run that has come this far."""
         return cls(
             directory,
-            tally,
+            ledger,
             run.selection,
             run.protocol.name,
             interrupted,
@@ -160,3 +160,7 @@ class RunOutcome:
     def plan(self) -> Plan:
         """The steps that count of every episode."""
         return self.selection.plan
+
+    def summary(self, *, intervals: bool = False) -> RunSummary:
+        """The metrics of the run so far."""
+        return summarise(self.ledger.columns(), self.ledger.evaluators[0].protocol, intervals=intervals)

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from guieval.errors import UsageError
 from guieval.history.modes import ONLINE
-from guieval.journal import METRICS, Records
+from guieval.journal import METRICS, RunFolder
 from guieval.metrics import RunSummary
-from guieval.online.figures import online_figures
+from guieval.online.metrics import online_metrics
 from guieval.redaction import Redaction
 from guieval.running.display import Cost, Display, RunDisplay
 from guieval.running.engine_choice import HOSTED, asks_a_model
@@ -23,7 +23,7 @@ from guieval.running.view import View, Watch
 from guieval.scoring.score import store_summary
 from guieval.steps import VERDICTS
 from guieval.telemetry.costs import Budget, Price, Tokens, amount, bill, describe, find_price, read_prices
-from guieval.telemetry.tracking import Tracking, check_tracking, final_figures
+from guieval.telemetry.tracking import Tracking, check_tracking, final_metrics
 
 
 class Callbacks(NamedTuple):
@@ -94,11 +94,12 @@ class Telemetry:
             self._budget.close(outcome.tokens)
         # a session that had nothing to ask does not take the place of the last one that did
         servers = [server.to_json() for server in outcome.endpoints] if any(each.requests for each in outcome.endpoints) else []
-        summary = store_summary(directory, outcome.tally, outcome.plan, cost=cost, servers=servers)
+        summary = outcome.summary(intervals=True)
+        store_summary(directory, summary, cost=cost, servers=servers)
         if self._tracking is not None:
-            figures = final_figures(summary.model_dump(mode="json"))
+            figures = final_metrics(summary.model_dump(mode="json"))
             if run.config.mode == ONLINE:  # tasks that failed are in no denominator
-                success = online_figures(Records(directory), outcome.plan).success
+                success = online_metrics(RunFolder(directory).records, outcome.plan).success
                 figures |= {} if success.value is None else {"success_rate": success.value, "exact_match": success.value}
             if cost is not None and cost["amount"] is not None:
                 figures["cost"] = cost["amount"]

@@ -15,7 +15,7 @@ from guieval.data.sample_sets import StepLabel
 from guieval.data.selection import Choice, Selection, check_dataset, narrow, restrict
 from guieval.errors import UsageError, first_problem
 from guieval.evaluation import ActionEvaluator
-from guieval.journal import Planned, Records, caveats, read_manifest, read_planned
+from guieval.journal import Planned, RunFolder, caveats
 from guieval.journal.run_files import Manifest, RecordedSelection
 from guieval.models import ABCModel, ModelConfig
 from guieval.models.response import recorded_response
@@ -35,7 +35,7 @@ def recorded_answers(
     actions to its steps. Raises :class:`UsageError` when there is no run.
     """
     directory = Path(directory)
-    manifest, planned, records = read_manifest(directory), read_planned(directory), Records(directory)
+    manifest, planned, records = RunFolder(directory).manifest, RunFolder(directory).planned, RunFolder(directory).records
     model = recorded_model(manifest, adapter) if reparse else None
     first = next(iter(records), None)
     labels = _RecordedLabels()

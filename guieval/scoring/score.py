@@ -7,27 +7,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, JsonValue
 
-from guieval.data.files import read_bytes
 from guieval.data.overlays import Overlay
 from guieval.data.selection import Choice
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator, Protocol
-from guieval.journal import METRICS, read_manifest, write_atomically
-from guieval.journal.directory import journal_file
+from guieval.journal import METRICS, RunFolder, write_atomically
 from guieval.journal.run_files import RecordedProtocol
-from guieval.metrics import RunSummary, RunTally
+from guieval.metrics import RunSummary, summarise
+from guieval.metrics.registry import registered
 from guieval.scoring.answered import Answered
+from guieval.scoring.matrix.answers import JudgedAnswers, judge_answers
 from guieval.scoring.recorded_run import recorded_answers
-from guieval.steps import EpisodeKey, Plan, Sample, StepOutcome, StepRecord, StepTaskModel
-
-MOST_METRICS = 16 * 1024 * 1024
-"""The largest ``metrics.json`` that is read, in bytes."""
 
 
 @dataclass(frozen=True)
@@ -49,62 +45,25 @@ class Scored:
     foreign: str = ""
 
 
-class Scorer:
-    """Takes answers one by one and summarises them under ``protocol`` (default: their own).
-
-    Raises :class:`guieval.errors.UsageError` for an unknown protocol.
-    """
-
-    def __init__(self, answered: Answered, protocol: str | Protocol | None = None) -> None:
-        self.evaluator = ActionEvaluator(answered.protocol if protocol is None else protocol)
-        self._answered = answered
-        self._seen: dict[EpisodeKey, dict[int, str]] = {}
-        self._datasets: dict[str, None] = {}
-        types = self._seen if answered.types is None else answered.types
-        self._tally = RunTally(answered.mode, *answered.spaces, types)
-
-    def add(self, task: StepTaskModel, samples: tuple[Sample, ...]) -> StepOutcome | None:
-        """Take in a step with its samples and return the outcome of the first one, ``None`` where there is none."""
-        self._see(task)
-        if not samples:
-            return None
-        first, unkept = samples[0], self._answered.unkept
-        if unkept is not None and task.key in unkept.steps:
-            outcome = unkept.outcome(self.evaluator.protocol.name)
-        else:
-            outcome = self.evaluator.evaluate(task, first.action) if first.answered else first.outcome
-        self._tally.add(StepRecord.model_construct(task=task, samples=samples), outcome)
-        return outcome
-
-    def scored(self, choice: Choice | None = None) -> Scored:
-        """The summary over the steps of ``choice``; raises as :attr:`Answered.select`."""
-        answered, choice = self._answered, choice or Choice()
-        selection = answered.select(choice)
-        for ref in selection.refs:  # what was not answered has a reference all the same
-            for task in answered.unanswered(ref):
-                self._see(task)
-        warnings, within = answered.notes(()), answered.plan
-        if answered.count is not None:
-            warnings.append(f"{answered.count} predictions for {sum(map(len, selection.plan.values()))} steps")
-            if (
-                not choice.narrows
-            ):  # of a choice the user knows that it leaves predictions out; of the default split perhaps not
-                within = selection.plan
-        return Scored(
-            self.evaluator.protocol.name,
-            self._tally.summary(selection.plan, within, answered.left_out),
-            tuple(warnings),
-            selection.title,
-            selection.text,
-            answered.overlays,
-            answered.served,
-            self.evaluator.protocol.foreign_mark(self._datasets),
-        )
-
-    def _see(self, task: StepTaskModel) -> None:
-        self._datasets[task.dataset] = None
-        if self._answered.types is None:
-            self._seen.setdefault(task.episode_key, {})[task.step_index] = task.action.type
+def scored(answers: JudgedAnswers, choice: Choice | None = None, *, intervals: bool = True) -> Scored:
+    """The summary of answers that one protocol judged, over the steps of ``choice``; raises as :attr:`Answered.select`."""
+    answered, choice, protocol = answers.answered, choice or Choice(), answers.evaluators[0].protocol
+    part = answers.part(choice)
+    columns, warnings = answers.columns_of(part), answered.notes(())
+    if answered.count is not None:
+        warnings.append(f"{answered.count} predictions for {len(columns)} steps")
+        if not choice.narrows:  # of a choice the user knows that it leaves predictions out; of the default split perhaps not
+            columns = replace(columns, unplanned=answers.outside(part))
+    return Scored(
+        protocol.name,
+        summarise(columns, protocol, intervals=intervals),
+        tuple(warnings),
+        part.title,
+        part.text,
+        answered.overlays,
+        answered.served,
+        protocol.foreign_mark(answers.datasets),
+    )
 
 
 def evaluate_answers(answered: Answered, protocol: str | Protocol | None = None, *, choice: Choice | None = None) -> Scored:
@@ -112,10 +71,7 @@ def evaluate_answers(answered: Answered, protocol: str | Protocol | None = None,
 
     Raises :class:`guieval.errors.UsageError` for an unknown protocol, and as :attr:`Answered.select` does.
     """
-    scorer = Scorer(answered, protocol)
-    for task, samples in answered.answers(scorer.evaluator):
-        scorer.add(task, samples)
-    return scorer.scored(choice)
+    return scored(judge_answers(answered, None if protocol is None else [protocol]), choice)
 
 
 def evaluate_run(
@@ -137,28 +93,27 @@ def evaluate_run(
 
 def store_summary(
     directory: Path,
-    tally: RunTally,
-    plan: Plan,
+    summary: RunSummary,
     *,
     cost: Mapping[str, Any] | None = None,
     servers: Sequence[Mapping[str, Any]] = (),
-) -> RunSummary:
-    """Compute a run's summary and write it to ``metrics.json``, with its protocol, steps and overlay.
+) -> None:
+    """Write a run's summary to ``metrics.json``, with its protocol, steps and overlay.
 
     ``cost`` (JSON) is what the run's answers cost; ``servers`` describes how each server did in this session, and those stored
     before are kept where it is empty. The size of the journal is written too, for :func:`stored_summary`.
     """
-    summary = tally.summary(plan)
-    manifest = read_manifest(directory).to_json()
+    folder = RunFolder(directory)
+    manifest = folder.manifest.to_json()
     values = {
         **{name: manifest.get(name) for name in ("protocol", "selection", "overlay", "served")},
-        "journal_bytes": journal_file(directory).stat().st_size,
+        "journal_bytes": folder.journal_bytes,
+        "state": summary.state,
         "summary": summary.model_dump(mode="json"),
         **({} if cost is None else {"cost": dict(cost)}),
-        **({"servers": list(kept)} if (kept := servers or _stored_servers(directory)) else {}),
+        **({"servers": list(kept)} if (kept := servers or _stored_servers(folder)) else {}),
     }
     write_atomically(directory / METRICS, json.dumps(values, indent=2) + "\n")
-    return summary
 
 
 class _StoredServers(BaseModel):
@@ -167,19 +122,11 @@ class _StoredServers(BaseModel):
     servers: list[dict[str, JsonValue]] = []
 
 
-def _stored_servers(directory: Path) -> list[dict[str, JsonValue]]:
+def _stored_servers(folder: RunFolder) -> list[dict[str, JsonValue]]:
     try:
-        return _StoredServers.model_validate_json(_read_metrics(directory)).servers
-    except (OSError, ValueError):
+        return _StoredServers.model_validate(folder.stored).servers
+    except ValueError:
         return []
-
-
-def _read_metrics(directory: Path) -> bytes:
-    """``metrics.json``; :class:`OSError` where there is none, or one too large to be ours."""
-    path = directory / METRICS
-    if path.stat().st_size > MOST_METRICS:
-        raise OSError(f"{str(path)!r} has more than {MOST_METRICS:,} bytes")
-    return read_bytes(path)
 
 
 class _Stored(BaseModel):
@@ -190,18 +137,25 @@ class _Stored(BaseModel):
     summary: RunSummary
 
 
-def stored_summary(directory: Path) -> RunSummary | None:
+def stored_summary(folder: RunFolder) -> RunSummary | None:
     """The summary in ``metrics.json``, without reading the journal; ``None`` if it would be another one now.
 
-    It would be another one if the journal has grown since, or if the rules of the run's protocol have changed.
-    Raises :class:`guieval.errors.UsageError` if the folder holds no run.
+    It would be another one if the journal has grown since, if the rules of the run's protocol have changed, if an earlier
+    version wrote it, or if there are metrics of the user. Raises :class:`guieval.errors.UsageError` if the folder holds no run.
     """
-    protocol = read_manifest(directory).protocol
+    protocol = folder.manifest.protocol
+    if registered():  # metrics of the user, which may be others now
+        return None
     try:
-        stored = _Stored.model_validate_json(_read_metrics(directory))
-        fresh = stored.journal_bytes == journal_file(directory).stat().st_size and stored.protocol == protocol
+        stored = _Stored.model_validate(folder.stored)
+        fresh = stored.journal_bytes == folder.journal_bytes and stored.protocol == protocol
         now = ActionEvaluator(protocol.name).protocol
         same = protocol.fingerprint in (now.fingerprint, now.earlier_fingerprint)
         return stored.summary if fresh and same else None
-    except (OSError, ValueError, UsageError):  # there is none, it is of an earlier version, or its protocol is unknown
+    except (ValueError, UsageError):  # there is none, it is of an earlier version, or its protocol is unknown
         return None
+
+
+def summary_of_run(folder: RunFolder) -> RunSummary:
+    """The run's summary under its own protocol: the stored one, or from the journal if that has changed since."""
+    return stored_summary(folder) or evaluate_run(folder.directory).summary

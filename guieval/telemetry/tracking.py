@@ -271,13 +271,8 @@ def flat(values: Mapping[str, Any], redaction: Redaction = _NOTHING_HIDDEN) -> d
     return flattened
 
 
-def final_figures(summary: Mapping[str, Any]) -> dict[str, float]:
-    """The figures of the whole run in its summary (``metrics.json``) by name, without its tables."""
-    figures: dict[str, float] = {}
-    for name, value in summary.items():
-        if isinstance(value, Mapping) and "value" in value and value["value"] is not None:
-            figures[name] = value["value"]
-        elif name in ("verdicts", "sop", "diagnostics") and isinstance(value, Mapping):
-            inner = {key: figure["value"] if isinstance(figure, Mapping) else figure for key, figure in value.items()}
-            figures.update({f"{name}/{key}": figure for key, figure in inner.items() if figure is not None})
-    return figures
+def final_metrics(summary: Mapping[str, Any]) -> dict[str, float]:
+    """The metrics of the whole run in its summary (``metrics.json``) by name, and how its steps ended, without its tables."""
+    found = {name: each["value"] for part in ("metrics", "own", "further") for name, each in summary[part].items()}
+    named = {name.replace(" ", "_"): value for name, value in found.items() if value is not None}
+    return named | {f"verdicts/{name}": count for name, count in summary["verdicts"].items()}

@@ -18,11 +18,11 @@ from typing import Any
 from guieval.data.benchmark import ABCBenchmark
 from guieval.errors import FatalEngineError
 from guieval.history.modes import ONLINE
-from guieval.journal import Records
+from guieval.journal import RunFolder
 from guieval.metrics.summary import RunSummary
 from guieval.models import ABCModel
-from guieval.online.figures import online_figures
 from guieval.online.find import load_environment
+from guieval.online.metrics import online_metrics
 from guieval.online.tasks import EnvironmentTasks
 from guieval.registry import default_data_folder, load_benchmark
 from guieval.running.config import RunConfig, parse
@@ -77,7 +77,7 @@ class Evaluator:
         if outcome.interrupted:
             raise KeyboardInterrupt
         online = self._run.config.mode == ONLINE
-        row = judged(directory, outcome.plan) if online else figures(outcome.tally.summary(outcome.plan))
+        row = judged(directory, outcome.plan) if online else figures(outcome.summary())
         self.forget_after(step - 1)
         with (self._out / FILE).open("a", encoding="utf-8") as stream:
             stream.write(json.dumps({"step": step, **row}) + "\n")
@@ -100,18 +100,19 @@ def figures(summary: RunSummary) -> dict[str, float]:
         "episodes": float(summary.episodes),
         "unmeasured": float(summary.incomplete),
     }
-    if summary.sop is not None:
-        values |= {"pg": summary.sop.pg.value, "tsr": summary.sop.tsr.value, "sop_score": summary.sop.score.value}
+    found = summary.all_metrics
+    if summary.stop == "first-mismatch":
+        values |= {"pg": found["PG"].value, "tsr": found["TSR"].value, "sop_score": found["score"].value}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def judged(directory: Path, plan: Plan) -> dict[str, float]:
     """The logged figures of an online evaluation: shares in [0, 1], mean steps, and the number of tasks."""
-    found = online_figures(Records(directory), plan)
+    found = online_metrics(RunFolder(directory).records, plan)
     values = {
         "success": found.success.value,
-        "progress": found.progress.value,
-        "steps": found.steps.value,
+        "progress": found.metrics["progress"].value,
+        "steps": found.metrics["mean steps"].value,
         "episodes": float(found.tasks),
         "unmeasured": float(found.failed + found.not_run),
     }

@@ -33,10 +33,11 @@ def test_seeds_are_one_curve_with_students_interval(tmp_path: Path) -> None:
     assert (one.label, one.seeds, alone.label, alone.seeds) == ("gui", 3, "other", 1)
     assert list(one.curves) == ["reward"]  # the loss is of supervised trainings
     first, second = one.curves["reward"]
-    assert (first.mean, first.low, first.high) == (1.0, 1.0, 1.0)
-    assert (second.step, second.mean, second.seeds) == (2, 2.0, 3)
-    assert second.high - 2.0 == pytest.approx(4.302653 / math.sqrt(3))  # t with 2 degrees of freedom, deviation 1
-    assert math.isnan(alone.curves["reward"][0].low) and math.isnan(half_width([1.0]))
+    assert (first.mean.value, first.mean.low, first.mean.high) == (1.0, 1.0, 1.0)
+    assert (second.step, second.mean.value, second.mean.n) == (2, 2.0, 3)
+    assert second.mean.high is not None
+    assert second.mean.high - 2.0 == pytest.approx(4.302653 / math.sqrt(3))  # t with 2 degrees of freedom, deviation 1
+    assert alone.curves["reward"][0].mean.interval is None and math.isnan(half_width([1.0]))
 
 
 def test_figures_are_found_by_their_names_in_the_log(tmp_path: Path) -> None:
@@ -50,7 +51,7 @@ def test_figures_are_found_by_their_names_in_the_log(tmp_path: Path) -> None:
     with (folder / "log.jsonl").open("a", encoding="utf-8") as log:
         log.write('{"step": 3, "los')
     (found,) = training_curves([folder])
-    values = {title: [(point.step, point.mean) for point in points] for title, points in found.curves.items()}
+    values = {title: [(point.step, point.mean.value) for point in points] for title, points in found.curves.items()}
     assert values == {
         "exact match of the replies (%)": [(1, 25.0)],
         "KL": [(1, 0.1)],
@@ -64,7 +65,7 @@ def test_figures_are_found_by_their_names_in_the_log(tmp_path: Path) -> None:
 def test_a_long_log_is_averaged(tmp_path: Path) -> None:
     folder = training(tmp_path / "a", rewards(*map(float, range(80))))
     points = training_curves([folder])[0].curves["reward"]
-    assert len(points) == 40 and (points[0].step, points[0].mean) == (1.5, 0.5)
+    assert len(points) == 40 and (points[0].step, points[0].mean.value) == (1.5, 0.5)
 
 
 def test_mistakes_are_one_sentence(tmp_path: Path, guieval: CommandLine) -> None:

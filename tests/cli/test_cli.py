@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from guieval.cli.models.new_adapter import adapter_source
-from guieval.journal import STEPS, Journal, Records
+from guieval.journal import STEPS, Journal, RunFolder
 from guieval.online.find import environments
 from guieval.registry import list_benchmarks
 from tests.cli.demo_runs import MODEL, SMALL, centre, command, reference
@@ -43,7 +43,10 @@ def test_a_replay_equals_the_run_it_replays(tmp_path: Path, demo: Path, guieval:
     replay = ("run", "--model", MODEL, "--bench", "demo", "--data", demo, *SMALL, "--replay", tmp_path / "one")
     assert guieval(*replay, "--out", tmp_path / "two").code == 0
     replies = [
-        {str(record.task.key): (record.sample.raw_response, record.sample.outcome) for record in Records(tmp_path / name)}
+        {
+            str(record.task.key): (record.sample.raw_response, record.sample.outcome)
+            for record in RunFolder(tmp_path / name).records
+        }
         for name in ("one", "two")
     ]
     assert replies[0] == replies[1]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from guieval.cli.running.perform import perform
-from guieval.journal import EPISODES, MANIFEST, METRICS, STEPS, Records
+from guieval.journal import EPISODES, MANIFEST, METRICS, STEPS, RunFolder
 from guieval.running.config import RunConfig
 from guieval.testing.mock_server import MockServer
 from tests.cli.demo_runs import BASELINE, MODEL, SERVED, SMALL, centre, command
@@ -140,7 +140,7 @@ def test_nobody_reading_the_output_does_not_stop_a_run(server: MockServer, demo:
     words = " ".join(program(server, demo, tmp_path / "run"))
     done = subprocess.run(["bash", "-c", f"{words} {closed}"], capture_output=True, text=True)
     assert "Traceback" not in done.stderr and "Exception" not in done.stderr, done.stderr
-    assert json.loads((tmp_path / "run" / METRICS).read_text())["summary"]["complete"] is True
+    assert json.loads((tmp_path / "run" / METRICS).read_text())["state"] == "finished"
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
@@ -174,7 +174,7 @@ def test_several_modes_stopped_in_the_first_are_all_resumed(demo: Path, tmp_path
         rest = guieval("run", "--resume", run, "--base-url", quick.base_url, "--quiet", "--concurrency", "1")
     assert rest.code == 0, rest
     for mode in ("offline", "soeval", "sop"):
-        assert json.loads((run / mode / METRICS).read_text())["summary"]["complete"] is True
+        assert json.loads((run / mode / METRICS).read_text())["state"] == "finished"
     wrong = guieval.sentence("run", "--resume", run / "sop", "--mode", "sop", "--mode", "offline")
     assert "holds no run in mode 'offline', only in sop" in wrong
 
@@ -224,4 +224,4 @@ def test_a_data_folder_that_moved_is_given_again(demo: Path, server: MockServer,
     lines = (run / STEPS).read_bytes().splitlines(keepends=True)
     (run / STEPS).write_bytes(b"".join(lines[:-3]))
     assert guieval("run", "--resume", run, "--data", moved, "--quiet").code == 0
-    assert len(list(Records(run))) == len(lines)
+    assert len(list(RunFolder(run).records)) == len(lines)

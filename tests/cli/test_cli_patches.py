@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from guieval.journal import METRICS, Records
+from guieval.journal import METRICS, RunFolder
 from guieval.models.patch_thoughts import HINT, thought_prompt
 from guieval.registry import load_benchmark
 from guieval.steps import StepRecord
@@ -36,7 +36,7 @@ def arguments(data: Path, server: MockServer, directory: Path, *more: str) -> li
 
 
 def patched(directory: Path) -> list[StepRecord]:
-    return [record for record in Records(directory) if record.patch is not None]
+    return [record for record in RunFolder(directory).records if record.patch is not None]
 
 
 def text_of(body: bytes) -> str:
@@ -53,7 +53,7 @@ def test_an_auxiliary_model_that_is_away_for_a_while_costs_no_step(tmp_path: Pat
     with policy(demo) as server, outage(lambda port: auxiliary(port=port, latency=0.05), after=2) as aux:
         done = guieval(*arguments(demo, server, tmp_path / "run", *patch, "--patch-base-url", aux, "--concurrency", "2"))
     assert done.code == 0, done
-    assert all(record.finished for record in Records(tmp_path / "run"))
+    assert all(record.finished for record in RunFolder(tmp_path / "run").records)
     assert sum(record.patch.thought is not None for record in patched(tmp_path / "run") if record.patch is not None) > 2
 
 
@@ -72,7 +72,7 @@ def test_off_policy_thoughts_come_from_the_auxiliary_model(tmp_path: Path, demo:
     assert all(text.startswith(thought_prompt()[:40]) and HINT.partition("{")[0].strip() in text for text in seen)
     assert not any(thought_prompt()[:40] in text for text in own)
     assert any(THOUGHT in text for text in own)  # the policy sees the thought of an earlier step as its own
-    later = [record for record in Records(run) if record.task.key[2] == thought[0].task.key[2]]
+    later = [record for record in RunFolder(run).records if record.task.key[2] == thought[0].task.key[2]]
     assert len(later) == later[0].task.episode_length
 
 
@@ -81,11 +81,11 @@ def test_on_policy_asks_the_same_server_and_goes_on_where_it_was(tmp_path: Path,
     with policy(demo) as server:
         assert guieval(*arguments(demo, server, run, "--patch", "on-policy", "--patch-budget", "2")).code == 0
         asked = [text_of(request.body) for request in server.requests]
-        steps = list(Records(run))
+        steps = list(RunFolder(run).records)
         thoughts = sum(thought_prompt()[:40] in text for text in asked)
         assert thoughts == sum(each.patch is not None and each.patch.usage is not None for each in steps) > 0
         assert len(asked) == len(steps) + thoughts
-        assert guieval("run", "--quiet", "--resume", run).code == 0 and list(Records(run)) == steps
+        assert guieval("run", "--quiet", "--resume", run).code == 0 and list(RunFolder(run).records) == steps
         sentence = guieval.sentence("run", "--resume", run, "--patch-budget", "1")
     assert "patch_budget (was 2, now 1)" in sentence
 

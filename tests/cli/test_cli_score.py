@@ -75,7 +75,7 @@ def test_several_names_are_one_table_too_and_one_name_is_the_report_of_a_run(gui
     assert one.code == 0 and "Figures (% of n" in one.out and "Every protocol" not in one.out
     values = json.loads(guieval("score", run, "--protocol", "guievalkit", "--json").out)
     assert [each["name"] for each in values["protocols"]] == ["guievalkit"]
-    assert values["summary"]["exact_match"]["n"] == 2 and values["intervals"]
+    assert values["summary"]["metrics"]["exact match"]["n"] == 2
 
 
 def test_disagreements_go_into_a_file_and_the_whole_matrix_to_standard_output(guieval: CommandLine, tmp_path: Path) -> None:

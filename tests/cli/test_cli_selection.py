@@ -11,7 +11,7 @@ import pytest
 
 import guieval as package
 from guieval.data.sample_sets import get_sample_set, step_digest
-from guieval.journal import METRICS, STEPS, Records, read_manifest
+from guieval.journal import METRICS, STEPS, RunFolder
 from guieval.registry import load_benchmark
 from tests.cli.demo_runs import MODEL, OPTIONS, SMALL, reference
 from tests.command_line import CommandLine
@@ -71,9 +71,9 @@ def test_a_run_over_a_set_names_it_everywhere(
     assert done.code == 0, done.err
     assert f"data:     all 2 episodes of sample set demo-part (sha256 {short})" in done.out
     assert re.search(r"^\s+demo-part\s*$", done.out, re.MULTILINE), "the head of the table"
-    asked = {(record.task.episode_id, record.task.step_index) for record in Records(run)}
+    asked = {(record.task.episode_id, record.task.step_index) for record in RunFolder(run).records}
     assert len(asked) == steps and (name, 1) not in asked
-    for stored in (read_manifest(run).to_json()["selection"], json.loads((run / METRICS).read_text())["selection"]):
+    for stored in (RunFolder(run).manifest.to_json()["selection"], json.loads((run / METRICS).read_text())["selection"]):
         assert stored["title"] == "demo-part" and stored["sample_set_sha256"].startswith(short)
     again = guieval("score", run)
     assert f"data:     all 2 episodes of sample set demo-part (sha256 {short})" in again.out
@@ -126,7 +126,7 @@ def test_an_overlay_belongs_to_the_run(
     guieval: CommandLine, replayed: tuple[str | Path, ...], recorded: Path, tmp_path: Path
 ) -> None:
     """Whatever the model answered wrongly at one step is accepted there, in the run and when an old run is scored again."""
-    wrong = next(each for each in Records(recorded) if each.sample.outcome.verdict == "wrong" and each.sample.action)
+    wrong = next(each for each in RunFolder(recorded).records if each.sample.outcome.verdict == "wrong" and each.sample.action)
     assert wrong.sample.action is not None
     task = wrong.task
     line = {"episode_id": task.episode_id, "step_index": task.step_index, "alternatives": [wrong.sample.action.model_dump()]}
@@ -135,10 +135,10 @@ def test_an_overlay_belongs_to_the_run(
     run = tmp_path / "run"
     done = guieval(*replayed, "--overlay", overlay, "--out", run)
     assert done.code == 0, done.err
-    exact = {str(each.task.key): each.sample.outcome.exact_match for each in Records(run)}
-    before = {str(each.task.key): each.sample.outcome.exact_match for each in Records(recorded)}
+    exact = {str(each.task.key): each.sample.outcome.exact_match for each in RunFolder(run).records}
+    before = {str(each.task.key): each.sample.outcome.exact_match for each in RunFolder(recorded).records}
     assert {key for key in exact if exact[key] != before[key]} == {str(task.key)}
-    manifest = read_manifest(run).to_json()
+    manifest = RunFolder(run).manifest.to_json()
     assert manifest["overlay"]["steps"] == 1 and len(manifest["overlay"]["sha256"]) == 64
     assert json.loads((run / METRICS).read_text())["overlay"] == manifest["overlay"]
     right = sum(exact.values())
@@ -161,7 +161,7 @@ def test_predictions_are_scored_over_a_set_with_options_and_an_overlay(
 ) -> None:
     rows = [
         {"episode_id": each.task.episode_id, "step_index": each.task.step_index, "response": each.sample.raw_response}
-        for each in Records(recorded)
+        for each in RunFolder(recorded).records
     ]
     predictions = tmp_path / "predictions.jsonl"
     predictions.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -196,7 +196,7 @@ def test_damaged_episodes_are_reported_and_left_out_on_request(
     assert done.code == 1  # the replayed run is of other steps and answers none of these
     assert "data:     all 2 episodes, 1 damaged left out" in done.out
     assert "damaged:  1 left out, first:" in done.out and "line 2" in done.out
-    assert read_manifest(tmp_path / "two").to_json()["selection"]["damaged"]["episodes"] == 1
+    assert RunFolder(tmp_path / "two").manifest.to_json()["selection"]["damaged"]["episodes"] == 1
 
 
 def test_the_sets_are_listed_shown_and_checked(guieval: CommandLine, shared_data: Path, demo: Path) -> None:

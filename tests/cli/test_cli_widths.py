@@ -145,4 +145,4 @@ def test_runs_rollouts_and_sweeps_print_within_the_width_or_json(
             assert done.code == 0 and isinstance(json.loads(done.out), dict), done
             if name == "run":
                 (offline, sop) = json.loads(done.out)["runs"]
-                assert offline["summary"]["exact_match"]["n"] and sop["summary"]["sop"] and offline["intervals"]
+                assert offline["summary"]["metrics"]["exact match"]["interval"] and sop["summary"]["metrics"]["PG"]

@@ -13,7 +13,7 @@ from guieval.actions import Boxes, Press, Type
 from guieval.data.overlays import Overlaid, Overlay, read_overlay
 from guieval.errors import DataError, UsageError
 from guieval.evaluation import ActionEvaluator
-from guieval.journal import Records, read_manifest
+from guieval.journal import RunFolder
 from guieval.scoring.score import evaluate_run
 from guieval.steps import StepTaskModel
 from tests.conftest import REPOSITORY
@@ -132,7 +132,7 @@ def test_a_stored_run_is_scored_again_with_an_overlay(tmp_path: Path) -> None:
     before, after = evaluate_run(run), evaluate_run(run, overlay=added)
     assert (before.summary.exact_match.count, after.summary.exact_match.count) == (0, 1)
     assert after.warnings == ("1 of the 2 steps that the overlay adds to are recorded in this run",)
-    assert all(record.task.alternatives == () for record in Records(run))  # the journal is as it was
-    assert "overlay" not in read_manifest(run).to_json()
+    assert all(record.task.alternatives == () for record in RunFolder(run).records)  # the journal is as it was
+    assert "overlay" not in RunFolder(run).manifest.to_json()
     with pytest.raises(DataError, match="line 1: episode 'b' has no step 2"):
         evaluate_run(run, overlay=overlay(tmp_path, line(2, "b", targets=[[0, 0, 1, 1]])))

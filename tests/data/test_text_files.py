@@ -16,7 +16,7 @@ import pytest
 from guieval.data.text_files import lines, read_whole, rest, sized_lines
 from guieval.data.yaml_text import AliasError, read_yaml
 from guieval.errors import DataError
-from guieval.journal import STEPS, Records
+from guieval.journal import STEPS, RunFolder
 from guieval.journal.lines import read_line, read_name
 from tests.command_line import CommandLine
 
@@ -90,7 +90,7 @@ def test_a_line_of_a_journal_longer_than_any_record_is_passed_over(tmp_path: Pat
         stream.write(b"{}\n")
         stream.seek(200 << 20)  # zeros that take no place on the disk
         stream.write(b"\n{}\n")
-    records = Records(tmp_path)
+    records = RunFolder(tmp_path).records
     assert list(records) == [] and records.damaged == [1, 2, 3]
 
 

@@ -21,7 +21,7 @@ import pytest
 
 from guieval.cli import main
 from guieval.data.benchmark import ABCBenchmark
-from guieval.journal import STEPS, Records
+from guieval.journal import STEPS, RunFolder
 from guieval.steps import StepRecord
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.faults.rows import Row
@@ -116,7 +116,9 @@ class Program:
     def check_whole(self, directory: Path, *, once: bool = True) -> None:
         """The run is complete, says what the clean run says, figures included, and holds every step once (if ``once``)."""
         doubled = [
-            key for key, times in Counter(_key(record) for record in Records(directory) if record.finished).items() if times > 1
+            key
+            for key, times in Counter(_key(record) for record in RunFolder(directory).records if record.finished).items()
+            if times > 1
         ]
         assert not (once and doubled), f"these steps were finished twice: {doubled}"
         assert final(directory) == final(self.clean)
@@ -126,8 +128,8 @@ class Program:
         """What was answered is as in the clean run, the rest is counted apart from it; how many steps failed."""
         answered, clean = final(directory), final(self.clean)
         assert answered.items() <= clean.items()
-        failed = {_key(record) for record in Records(directory) if not record.finished} - answered.keys()
-        for record in Records(directory):
+        failed = {_key(record) for record in RunFolder(directory).records if not record.finished} - answered.keys()
+        for record in RunFolder(directory).records:
             assert record.finished or record.sample.outcome.verdict == "infrastructure_failure"
         summary = figures(directory)
         verdicts = summary["verdicts"]
@@ -162,7 +164,7 @@ def _environment(more: Mapping[str, str] | None) -> dict[str, str]:
 
 def tries_again(directory: Path) -> int:
     """How many tries the journal's requests took beyond the first."""
-    return sum(record.sample.attempts - 1 for record in Records(directory))
+    return sum(record.sample.attempts - 1 for record in RunFolder(directory).records)
 
 
 def most_memory(process: subprocess.Popen[str]) -> int:

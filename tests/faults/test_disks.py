@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from guieval.journal import LOCK, STEPS, Records
+from guieval.journal import LOCK, STEPS, RunFolder
 from guieval.online.trajectory import TRAJECTORIES
 from guieval.steps import Episode, StepKey
 from tests.faults.program import Program, guieval, journal_lines, wait_for_lines
@@ -116,7 +116,7 @@ def test_garbage_costs_what_it_hides(program: Program, tmp_path: Path, row: Row)
         path.write_bytes(b"".join(lines))
         scored = guieval("score", str(tmp_path / "run"), folder=tmp_path, code=1)
         assert "line 4 of" in scored
-        kept = {record.task.key for record in Records(tmp_path / "run")}
+        kept = {record.task.key for record in RunFolder(tmp_path / "run").records}
         again = sum(lost_and_later(episode, kept) for episode in program.benchmark)
         row.check_seen(program.run(server.base_url, tmp_path / "run", resume=True))
         assert server.stats()["requests"] - before == again >= 4

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from guieval.journal import Records
+from guieval.journal import RunFolder
 from guieval.online.demonstrate import demonstrate
 from guieval.online.find import load_environment
 from guieval.online.trajectory import SCREENS, TRAJECTORIES, read_trajectories
@@ -118,7 +118,7 @@ def test_kills_of_an_agent_that_solves_its_tasks(on_phone: Acting, tmp_path: Pat
     assert killed >= min(KILLS, 5)
     row.check_seen(on_phone.run(run, resume=True))
     assert {name: outcome.ended for name, outcome in outcomes(run).items()} == dict.fromkeys(on_phone_tasks(), "success")
-    assert Counter(record.task.episode_id for record in Records(run)) == Counter(on_phone_tasks())
+    assert Counter(record.task.episode_id for record in RunFolder(run).records) == Counter(on_phone_tasks())
     taken = Counter((step.key.episode_id, step.index) for step in read_trajectories(run))
     assert {*taken.values()} == {1} and len(taken) == steps
     assert steps <= on_phone.asked() - before <= steps + 4 * killed  # one for each device
@@ -151,7 +151,7 @@ def test_an_interrupt_closes_the_browsers(on_pages: Acting, clean: Path, tmp_pat
     process.send_signal(signal.SIGINT)
     row.check_seen(on_pages.end(process, row.code))
     assert not left_of(open_then)
-    assert all(record.finished for record in Records(tmp_path / "run"))
+    assert all(record.finished for record in RunFolder(tmp_path / "run").records)
     on_pages.run(tmp_path / "run", resume=True)
     assert outcomes(tmp_path / "run") == outcomes(clean)
 
@@ -205,4 +205,4 @@ def test_a_kill_ends_the_browsers_and_the_resume_goes_on(on_pages: Acting, clean
         row.check_seen(on_pages.run(run, resume=True))
         assert outcomes(run) == outcomes(clean)
         assert steps <= on_pages.asked() - before <= steps + 2  # one for each device
-        assert json.loads((run / "metrics.json").read_text())["summary"]["complete"]
+        assert json.loads((run / "metrics.json").read_text())["state"] == "finished"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from guieval.journal import Records
+from guieval.journal import RunFolder
 from guieval.registry import model_config
 from guieval.running.engine_choice import native_api
 from tests.faults import test_outages, test_secrets, test_servers
@@ -153,7 +153,7 @@ def test_what_a_hosted_api_will_never_answer_stops_the_run(hosted: Program, tmp_
         counts = server.stats()
     row.check_seen(message)
     assert hosted.variable in message or "401" not in row.fault
-    assert not list(Records(tmp_path / "run")) and counts["failed"] <= 8, "more was asked than was in flight"
+    assert not list(RunFolder(tmp_path / "run").records) and counts["failed"] <= 8, "more was asked than was in flight"
     mended = ("--served-model", hosted.served) if "404" in row.fault else ()
     hosted.check_resumed(tmp_path / "run", *mended)
 
@@ -202,7 +202,7 @@ def test_an_unproven_hosted_api_is_not_asked(hosted: Program, tmp_path: Path, ro
     answers and figures of a clean run."""
     with hosted.server(certificate=certificate) as server:
         row.check_seen(hosted.run(server.base_url, tmp_path / "run", code=row.code))
-        assert server.stats()["requests"] == 0 and not list(Records(tmp_path / "run"))
+        assert server.stats()["requests"] == 0 and not list(RunFolder(tmp_path / "run").records)
         hosted.run(server.base_url, tmp_path / "run", resume=True, env={"SSL_CERT_FILE": str(certificate)})
     hosted.check_whole(tmp_path / "run")
 
@@ -221,7 +221,7 @@ def test_a_budget_ends_a_run_of_a_hosted_api(hosted: Program, tmp_path: Path, ro
     options = ("--budget", "30", "--prices", prices(tmp_path, hosted.served), "--concurrency", "4")
     with hosted.server() as server:
         row.check_seen(hosted.run(server.base_url, tmp_path / "run", *options, code=row.code))
-    answers = sum(record.finished for record in Records(tmp_path / "run"))
+    answers = sum(record.finished for record in RunFolder(tmp_path / "run").records)
     assert 30 / 3.06 <= answers <= 30 / 3.06 + 5
     hosted.check_resumed(tmp_path / "run", "--set", "budget=null")
 
@@ -266,7 +266,7 @@ def test_a_look_is_repeated_with_its_step(hosted: Program, tmp_path: Path, row: 
     """Each failure cost an attempt; every reply holds one look and the action of the clean run."""
     failed = hosted.tried(row, tmp_path / "run")["failed"]
     assert tries_again(tmp_path / "run") == failed > 0
-    actions = {record.task.key: record.sample.action for record in Records(hosted.clean)}
-    for record in Records(tmp_path / "run"):
+    actions = {record.task.key: record.sample.action for record in RunFolder(hosted.clean).records}
+    for record in RunFolder(tmp_path / "run").records:
         assert record.sample.action == actions[record.task.key]
         assert (record.sample.raw_response or "").count("I look first.") == 1

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from guieval.journal import STEPS, Records
+from guieval.journal import STEPS, RunFolder
 from tests.faults.program import Program, journal_lines, wait_for_lines
 from tests.faults.rows import Row, rows
 from tests.waiting import PATIENCE, until
@@ -287,7 +287,7 @@ def test_a_clock_that_jumps_does_no_harm(program: Program, tmp_path: Path, row: 
         process = program.start(server.base_url, tmp_path / "run", *row.options, env={"LD_PRELOAD": str(jumping_clock)})
         row.check_seen(program.end(process))
         assert server.stats()["hung"] > 0 < server.stats()["failed"]
-    for record in Records(tmp_path / "run"):
+    for record in RunFolder(tmp_path / "run").records:
         assert record.sample.seconds is not None and 0.0 <= record.sample.seconds < 60.0
     program.check_whole(tmp_path / "run")
 

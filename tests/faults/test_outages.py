@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from guieval.journal import Records, is_run
+from guieval.journal import RunFolder, is_run
 from guieval.testing.mock_server import MockServer
 from tests.faults.program import MODEL, OPTIONS, Program, guieval, tries_again, wait_for_lines
 from tests.faults.rows import Row, rows
@@ -31,7 +31,7 @@ NEVER = threading.Event()
 
 
 def failed(directory: Path) -> int:
-    return sum(not record.finished for record in Records(directory))
+    return sum(not record.finished for record in RunFolder(directory).records)
 
 
 def check_undisturbed(program: Program, run: Path) -> None:
@@ -241,7 +241,7 @@ def test_a_server_that_never_was_is_not_waited_for(program: Program, tmp_path: P
     """No step is recorded, although the default patience is minutes."""
     with reserved_port() as port:
         row.check_seen(program.run(f"http://127.0.0.1:{port}/v1", tmp_path / "run", *row.options, code=row.code))
-    assert not list(Records(tmp_path / "run"))
+    assert not list(RunFolder(tmp_path / "run").records)
 
 
 def prices(folder: Path, model: str) -> str:

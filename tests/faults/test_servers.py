@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.data.benchmark import ABCBenchmark
-from guieval.journal import Records
+from guieval.journal import RunFolder
 from guieval.registry import load_benchmark
 from guieval.running.config import RunConfig
 from guieval.running.engine_choice import GIVE_UP_AFTER
@@ -28,7 +28,7 @@ MOST_MEMORY = 500 * 1024 * 1024
 def check_attempts(directory: Path, counts: Mapping[str, int], *, limited: bool) -> None:
     """The faults cost one attempt each. With a time limit (``limited``), a busy machine may lose other tries too."""
     faults, again = sum(counts[kind] for kind in ("failed", "malformed", "hung")), tries_again(directory)
-    assert again >= faults > 0 and again == counts["requests"] - sum(record.finished for record in Records(directory))
+    assert again >= faults > 0 and again == counts["requests"] - sum(record.finished for record in RunFolder(directory).records)
     assert limited or again == faults
 
 
@@ -208,7 +208,7 @@ def test_what_can_never_work_stops_at_once(program: Program, tmp_path: Path, row
     """No request is sent twice, no step is recorded as answered or failed for it, and a resume with the mistake corrected
     ends with the answers and figures of a clean run."""
     counts = program.tried(row, tmp_path / "run")
-    assert all(record.finished for record in Records(tmp_path / "run"))
+    assert all(record.finished for record in RunFolder(tmp_path / "run").records)
     assert counts["failed"] <= 8, "more was asked than was in flight"
     mended = ("--served-model", MODEL) if "model" in row.fault else ()
     key = "sk-the-right-one"

@@ -19,7 +19,7 @@ import pytest
 from PIL import Image
 
 from guieval.actions import Click, Point
-from guieval.journal import Records
+from guieval.journal import RunFolder
 from guieval.registry import list_models, load_benchmark, load_model, model_config
 from guieval.rewards import open_scorer
 from guieval.rewards.adapters import trl
@@ -123,7 +123,7 @@ def server_problems(case: Case, guieval: CommandLine, monkeypatch: pytest.Monkey
             guieval("run", "--resume", folder, "--base-url", url)
             resumed = len(asked) - requests
     printed = done.out + done.err
-    records = list(Records(folder))
+    records = list(RunFolder(folder).records)
     verdicts = {record.sample.outcome.verdict for record in records}
     said = not [*unmet(printed, {"says_any": expected.get("or_says_any", ["\0"])})]
     problems = list(unmet(printed, {} if "verdict_or_says" in expected else expected))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from guieval.actions import Action, Boxes, Click, Point, Type, Unsupported
 from guieval.errors import JournalError, UsageError
-from guieval.journal import PACKED_STEPS, STEPS, Journal, Records, journal_file
+from guieval.journal import PACKED_STEPS, STEPS, Journal, RunFolder, journal_file
 from guieval.journal.lines import json_line, read_line, read_name, write_line
 from guieval.running.config import parse
 from guieval.steps import Patch, Sample, StepError, StepOutcome, StepRecord, Usage
@@ -144,7 +144,7 @@ def test_a_record_that_could_not_be_read_again_is_refused_and_the_journal_goes_o
         with pytest.raises(JournalError, match=r"step made-up/a#0 cannot be stored as JSON that can be read again"):
             journal.append(many("b", action=Unsupported(name="scroll", arguments=arguments)))
         journal.append(many("c"))
-    records = Records(tmp_path)
+    records = RunFolder(tmp_path).records
     assert [record.sample.raw_response for record in records] == ["a", "c"] and not records.damaged
 
 
@@ -160,7 +160,7 @@ def test_every_damaged_byte_costs_one_record_that_is_named(tmp_path: Path) -> No
             if changed == 0x0A:
                 continue  # a newline makes two lines of one, both damaged
             path.write_bytes(whole[:place] + bytes([changed]) + whole[place + 1 :])
-            found = Records(tmp_path)
+            found = RunFolder(tmp_path).records
             assert [record.sample.raw_response for record in found] == ["a", "c"] and found.damaged == [2], place
             assert len(list(found.outline())) == 2
 
@@ -170,7 +170,7 @@ def test_a_plain_journal_stays_json_line(tmp_path: Path) -> None:
         journal.append(many("a"))
     with Journal(tmp_path, compact=True) as journal:
         journal.append(many("b"))
-    assert [record.sample.raw_response for record in Records(tmp_path)] == ["a", "b"]
+    assert [record.sample.raw_response for record in RunFolder(tmp_path).records] == ["a", "b"]
     assert (tmp_path / STEPS).read_bytes().count(b"\n") == 2
 
 
@@ -185,7 +185,7 @@ def test_a_compact_run_has_the_records_of_a_plain_one_and_is_resumed_from_where_
     plain_run, compact_run = (
         {
             record.task.key: [each.model_copy(update={"seconds": None}) for each in record.samples]
-            for record in Records(tmp_path / name)
+            for record in RunFolder(tmp_path / name).records
         }
         for name in ("plain", "compact")
     )
@@ -194,7 +194,7 @@ def test_a_compact_run_has_the_records_of_a_plain_one_and_is_resumed_from_where_
     path.write_bytes(path.read_bytes()[:-5])
     engine = answering()
     outcome = run_scripted(tmp_path / "compact", episodes, engine, compact=True, mode="soeval", resume=True)
-    assert len(engine.requests) == 1 and outcome.tally.summary(outcome.plan).complete
+    assert len(engine.requests) == 1 and outcome.summary().complete
 
 
 def test_a_compact_run_answers_a_replay(tmp_path: Path) -> None:
@@ -205,8 +205,8 @@ def test_a_compact_run_answers_a_replay(tmp_path: Path) -> None:
     source = tmp_path / "source"
     run_scripted(source, episodes, ScriptedEngine(lambda request: reply_with(request.task.action)), compact=True)
     run_scripted(tmp_path / "again", episodes, ReplayEngine(journal_file(source)))  # type: ignore[arg-type]
-    assert [record.sample.action for record in Records(tmp_path / "again")] == [
-        record.sample.action for record in Records(source)
+    assert [record.sample.action for record in RunFolder(tmp_path / "again").records] == [
+        record.sample.action for record in RunFolder(source).records
     ]
     path = source / PACKED_STEPS
     whole = path.read_bytes()

@@ -21,11 +21,9 @@ from guieval.journal import (
     PACKED_STEPS,
     STEPS,
     Journal,
-    Records,
+    RunFolder,
     has_records,
     journal_file,
-    read_manifest,
-    read_planned,
 )
 from guieval.journal.directory import FLUSH_RECORDS
 from guieval.journal.lines import json_line, write_line
@@ -48,7 +46,7 @@ def test_what_is_appended_is_read_back_where_it_lies(tmp_path: Path, compact: bo
     with Journal(tmp_path, compact=compact) as journal:
         for record in written:
             journal.append(record)
-    found = Records(tmp_path)
+    found = RunFolder(tmp_path).records
     assert list(found) == written
     offsets = [offset for offset, _ in found.outline()]
     assert [found.at(offset) for offset in reversed(offsets)] == written[::-1]
@@ -60,7 +58,7 @@ def test_half_a_surrogate_pair_is_written_as_a_question_mark(tmp_path: Path) -> 
     sample = record.sample.model_copy(update={"raw_response": "a \ud83d b", "action": Type(text="\udc00")})
     with Journal(tmp_path) as journal:
         journal.append(record.model_copy(update={"samples": (sample,)}))
-    (read,) = Records(tmp_path)
+    (read,) = RunFolder(tmp_path).records
     assert read.task == record.task and read.sample.raw_response == "a ? b" and read.sample.action == Type(text="?")
 
 
@@ -75,7 +73,7 @@ def test_a_torn_last_line_is_cut_wherever_it_is_torn(tmp_path: Path, compact: bo
     both = path.read_bytes()
     for cut in range(end, len(both)):
         path.write_bytes(both[:cut])
-        assert list(Records(tmp_path)) == [first]
+        assert list(RunFolder(tmp_path).records) == [first]
         with Journal(tmp_path) as journal:  # it stays compact
             journal.append(second)
         assert path.read_bytes() == both
@@ -90,7 +88,7 @@ def test_a_torn_line_longer_than_one_block_is_cut(tmp_path: Path) -> None:
         stream.write(b"x" * 200_000)
     with Journal(tmp_path):
         pass
-    assert len(list(Records(tmp_path))) == 1
+    assert len(list(RunFolder(tmp_path).records)) == 1
 
 
 def test_a_damaged_line_in_the_middle_is_reported_and_passed_over(tmp_path: Path) -> None:
@@ -99,7 +97,7 @@ def test_a_damaged_line_in_the_middle_is_reported_and_passed_over(tmp_path: Path
             journal.append(record)
     lines = (tmp_path / STEPS).read_bytes().splitlines(keepends=True)
     (tmp_path / STEPS).write_bytes(lines[0] + b'{"garbage": \xff\n' + lines[2])
-    read = Records(tmp_path)
+    read = RunFolder(tmp_path).records
     assert len(list(read)) == 2 and read.damaged == [2]
 
 
@@ -148,7 +146,7 @@ def test_a_full_disk_keeps_every_whole_record(tmp_path: Path) -> None:
     number, _, sentence = done.stdout.strip().partition(" ")
     assert int(number) > 0 and "disk is full" in sentence and "--resume" in sentence
     assert (tmp_path / STEPS).read_bytes().endswith(b"\n")
-    assert len(list(Records(tmp_path))) == int(number)
+    assert len(list(RunFolder(tmp_path).records)) == int(number)
 
 
 def test_an_unwritable_place_is_one_sentence(tmp_path: Path) -> None:
@@ -159,28 +157,28 @@ def test_an_unwritable_place_is_one_sentence(tmp_path: Path) -> None:
 
 def test_manifest_and_plan_are_read_back(tmp_path: Path) -> None:
     plan: Plan = {EpisodeKey("b", "s", "1"): range(3), EpisodeKey("b", "s", "ü"): range(4)}
-    written = {**read_manifest(write_run(tmp_path / "other", [])).to_json(), "schema": 1, "new": {"of a later": [1, None]}}
+    written = {**RunFolder(write_run(tmp_path / "other", [])).manifest.to_json(), "schema": 1, "new": {"of a later": [1, None]}}
     with Journal(tmp_path) as journal:
         journal.start(written, plan)
-    manifest = read_manifest(tmp_path)
-    assert read_planned(tmp_path).plan == plan and manifest.version == 1 and manifest.to_json() == written
+    manifest = RunFolder(tmp_path).manifest
+    assert RunFolder(tmp_path).plan == plan and manifest.version == 1 and manifest.to_json() == written
     assert not [path for path in tmp_path.iterdir() if path.name.endswith(".tmp")]
     (tmp_path / MANIFEST).write_text(json.dumps({"schema": 99}))
     with pytest.raises(UsageError, match="field schema: expected 1 or 2, got 99"):
-        read_manifest(tmp_path)
+        _ = RunFolder(tmp_path).manifest
     (tmp_path / MANIFEST).write_text(json.dumps({"schema": 1, "config": {}}))
     with pytest.raises(UsageError, match="field model: is missing; the file was not written by guieval"):
-        read_manifest(tmp_path)
+        _ = RunFolder(tmp_path).manifest
     (tmp_path / MANIFEST).write_text(json.dumps({**written, "mode": "offline"}))
     with pytest.raises(UsageError, match="field mode: expected a group of values, got 'offline'"):
-        read_manifest(tmp_path)
+        _ = RunFolder(tmp_path).manifest
     for damaged in ("x", "[1]", '[["a", "b", "c", "d"]]'):
         (tmp_path / EPISODES).write_text(damaged)
         with pytest.raises(UsageError, match=r"episodes\.json'.*; `guieval run --resume .*` writes it again"):
-            read_planned(tmp_path)
+            _ = RunFolder(tmp_path).planned
     (tmp_path / MANIFEST).unlink()
     with pytest.raises(UsageError, match="not a run directory"):
-        read_manifest(tmp_path)
+        _ = RunFolder(tmp_path).manifest
     assert (tmp_path / EPISODES).exists()
 
 
@@ -198,10 +196,10 @@ def test_a_changed_character_is_noticed_wherever_it_stands(tmp_path: Path) -> No
     line = (tmp_path / STEPS).read_bytes()
     for place in range(len(line) - 1):
         (tmp_path / STEPS).write_bytes(line[:place] + bytes([line[place] ^ 1]) + line[place + 1 :])
-        read = Records(tmp_path)
+        read = RunFolder(tmp_path).records
         assert list(read) == [] and read.damaged == [1], place
     (tmp_path / STEPS).write_bytes(json_line(line))
-    assert list(Records(tmp_path)) == records(1)
+    assert list(RunFolder(tmp_path).records) == records(1)
 
 
 def test_a_deleted_lock_admits_no_second_writer(tmp_path: Path) -> None:
@@ -280,6 +278,6 @@ def test_a_destroyed_journal_ends_the_run_and_what_is_left_is_kept(
         journal.check()
     with Journal(tmp_path):
         pass
-    left = {record.task.key for record in Records(tmp_path)}
+    left = {record.task.key for record in RunFolder(tmp_path).records}
     assert left >= {record.task.key for record in written[:5]}
     assert sorted(path.name for path in tmp_path.iterdir() if "rescued" in path.name) == []

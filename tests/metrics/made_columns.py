@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from guieval.actions import ActionSpace
+from guieval.evaluation import ActionEvaluator
 from guieval.history.modes import Mode
-from guieval.metrics import RunSummary, RunTally
+from guieval.metrics import Ledger, RunSummary
+from guieval.metrics import summarise as summary_of
 from guieval.metrics.columns import ENDS, NOT_REACHED, RIGHT, TYPES, WRONG, Judged, RunColumns
 from guieval.steps import EpisodeKey, Plan, StepRecord
 
 PROTOCOL = "guievalkit"
+EVERYTHING = ActionSpace()
 
 
 def made_columns(
@@ -78,8 +82,26 @@ def made_columns(
 def summarise(
     records: Iterable[StepRecord], plan: Plan, mode: Mode, model_space: ActionSpace, benchmark_space: ActionSpace
 ) -> RunSummary:
-    """The figures of a run whose records are at hand."""
-    tally = RunTally(mode, model_space, benchmark_space)
+    """The metrics of a run whose records are at hand."""
+    ledger = made_ledger(plan, mode, model_space, benchmark_space)
     for record in records:
-        tally.add(record)
-    return tally.summary(plan)
+        ledger.take(record)
+    return whole(ledger)
+
+
+def made_ledger(
+    plan: Plan, mode: Mode, model_space: ActionSpace = EVERYTHING, benchmark_space: ActionSpace = EVERYTHING
+) -> Ledger:
+    """A ledger of a run under :data:`PROTOCOL`."""
+    return Ledger(plan, [ActionEvaluator(PROTOCOL)], (model_space, benchmark_space), mode)
+
+
+def whole(ledger: Ledger, plan: Plan | None = None) -> RunSummary:
+    """The metrics of what a ledger holds, or of a part of its plan."""
+    return summary_of(ledger.columns(plan), ledger.evaluators[0].protocol, intervals=False)
+
+
+def without_seconds(ledger: Ledger) -> RunSummary:
+    """The metrics of what a ledger holds, but for how long answers took."""
+    columns = replace(ledger.columns(), seconds=None)
+    return summary_of(columns, ledger.evaluators[0].protocol, intervals=False)

@@ -20,8 +20,8 @@ from tests.metrics.made_columns import PROTOCOL, made_columns
 from tests.rows import every_row
 
 
-def shares(cells: list[Cell]) -> dict[str, tuple[int, float, float]]:
-    return {cell.label: (cell.n, cell.type_match, cell.exact_match) for cell in cells}
+def shares(cells: list[Cell]) -> dict[str, tuple[int, float | None, float | None]]:
+    return {cell.label: (cell.n, cell.type_match.value, cell.exact_match.value) for cell in cells}
 
 
 def test_by_action_type() -> None:
@@ -161,19 +161,20 @@ def test_intervals_of_cells_are_over_the_episodes_that_are_in_them() -> None:
     run = made_columns(names, exact=exact, reference=["CLICK", "CLICK", "SCROLL"] * 12)
     clicks, scrolls = breakdown(run, PROTOCOL, "action")
     right = np.array(exact).reshape(12, 3)
-    assert clicks.interval == quoted(right[:, :2].sum(axis=1).astype(float), np.full(12, 2.0))
-    assert scrolls.interval == quoted(right[:, 2].astype(float), np.ones(12))
+    assert clicks.exact_match.interval == quoted(right[:, :2].sum(axis=1).astype(float), np.full(12, 2.0))
+    assert scrolls.exact_match.interval == quoted(right[:, 2].astype(float), np.ones(12))
 
 
 def test_intervals_of_cells_hold_what_unanswered_steps_may_have_been() -> None:
     names, ends = [f"e{number}" for number in range(20)], ["right"] * 8 + ["wrong"] * 6 + ["infrastructure_failure"] * 6
     run = made_columns(names, exact=[True] * 8 + [False] * 12, ends=ends)
     (cell,) = breakdown(run, PROTOCOL, "action")
-    assert cell.interval is not None and cell.interval.low < 8 / 20 and cell.interval.high > 14 / 20
-    (typed,) = (each for each in misses(run, PROTOCOL) if each.kind != "infrastructure")
+    for match in (cell.exact_match, cell.type_match):
+        assert match.interval is not None and match.interval.low < 8 / 20 and match.interval.high > 14 / 20
+    (typed,) = (each for kind, each in misses(run, PROTOCOL).items() if kind != "infrastructure")
     assert typed.interval is not None and typed.interval.high > 12 / 20
     nothing = made_columns(names, exact=[False] * 20, ends=["not_run"] * 20)
-    assert [cell.interval for cell in breakdown(nothing, PROTOCOL, "action")] == [None]
+    assert [cell.exact_match.interval for cell in breakdown(nothing, PROTOCOL, "action")] == [None]
 
 
 KINDS: list[tuple[str, str, str, bool, float, str]] = [
@@ -204,8 +205,8 @@ def test_kinds_of_misses(reference: str, predicted: str, end: str, typed: bool, 
         ["a"], exact=[False], typed=[typed], ends=[end], reference=[reference], predicted=[predicted], distance=[distance]
     )
     assert ERROR_KINDS[error_kinds(run, protocol)[0]] == kind
-    (found,) = misses(run, protocol)
-    assert (found.kind, found.n, found.of, found.share) == (kind, 1, 1, 1.0)
+    ((name, found),) = misses(run, protocol).items()
+    assert (name, found.count, found.n, found.value) == (kind, 1, 1, 1.0)
 
 
 def test_a_point_in_another_box_is_another_element_however_close() -> None:
@@ -219,7 +220,7 @@ def test_a_point_in_another_box_is_another_element_however_close() -> None:
     )
     kinds = ["other element", "other element", "far", "", "type"]
     assert [ERROR_KINDS[code] if code >= 0 else "" for code in error_kinds(run, protocol)] == kinds
-    assert {each.kind: each.n for each in misses(run, protocol)} == {"type": 1, "other element": 2, "far": 1}
+    assert {kind: each.count for kind, each in misses(run, protocol).items()} == {"type": 1, "other element": 2, "far": 1}
     kept = run.only(np.array([False, True, True, False, False]))
     assert [ERROR_KINDS[code] for code in error_kinds(kept, protocol)] == ["other element", "far"]
 
@@ -229,8 +230,8 @@ def test_neither_right_steps_nor_unreached_ones_are_misses() -> None:
         ["a", "a", "a"], exact=[True, False, False], ends=["right", "wrong", "not_reached"], stop="first-mismatch"
     )
     assert error_kinds(run, PROTOCOL)[[0, 2]].tolist() == [-1, -1]
-    (found,) = misses(run, PROTOCOL)
-    assert (found.n, found.of, found.share) == (1, 2, 0.5)
+    (found,) = misses(run, PROTOCOL).values()
+    assert (found.count, found.n, found.value) == (1, 2, 0.5)
 
 
 def test_what_is_near_depends_on_what_the_protocol_allows() -> None:
@@ -275,10 +276,10 @@ def test_cells_and_misses_add_up_to_the_reached_steps(run: RunColumns) -> None:
     for by in ("step", "ratio", "length", "subset", ("subset", "step")):
         cells = breakdown(run, PROTOCOL, by)
         assert sum(cell.n for cell in cells) == reached
-        assert round(sum(cell.n * cell.exact_match for cell in cells)) == exact
-        assert all(0 <= cell.exact_match <= cell.type_match <= 1 for cell in cells)
+        assert sum(cell.exact_match.count for cell in cells) == exact
+        assert all(0 <= (cell.exact_match.value or 0) <= (cell.type_match.value or 0) <= 1 for cell in cells)
     known = int((judged.reached & (run.reference_type >= 0)).sum())
     assert sum(cell.n for cell in breakdown(run, PROTOCOL, "action")) == known
-    found = misses(run, PROTOCOL)
-    assert sum(each.n for each in found) + exact == reached
-    assert all(each.of == reached and each.n > 0 for each in found)
+    found = misses(run, PROTOCOL).values()
+    assert sum(each.count for each in found) + exact == reached
+    assert all(each.n == reached and each.count for each in found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -17,9 +18,8 @@ from guieval.evaluation import FailurePolicy, Figure
 from guieval.evaluation.protocol import EXACT_MATCH, PROGRESS, SUCCESS_RATE, TYPE_MATCH, Average, Fate, Measure
 from guieval.evaluation.protocols import get_protocol
 from guieval.metrics.columns import RunColumns
-from guieval.metrics.figures import FigureValue, compute, compute_with_interval, figures_of, terms
-from guieval.metrics.summary import Average as Mean
-from guieval.metrics.summary import Rate
+from guieval.metrics.figures import compute, terms
+from guieval.metrics.measured import Measured
 from guieval.scoring.matrix import judge_run
 from guieval.scoring.score import evaluate_run
 from guieval.steps import StepRecord
@@ -31,8 +31,18 @@ PLAIN = FailurePolicy()
 OPENS: frozenset[ActionType] = frozenset({"OPEN"})
 
 
-def value_of(figure: Figure, columns: RunColumns, policy: FailurePolicy = PLAIN) -> FigureValue:
+def value_of(figure: Figure, columns: RunColumns, policy: FailurePolicy = PLAIN) -> Measured:
     return compute(figure, policy, columns, columns.judged[PROTOCOL])
+
+
+def figures_of(protocol: str, columns: RunColumns) -> dict[str, Measured]:
+    found = get_protocol(protocol)
+    return {each.name: compute(each, found.failure, columns, columns.judged[protocol]) for each in found.figures}
+
+
+def strict(found: Measured) -> float | None:
+    """With every step that is dropped or missing counted as wrong."""
+    return found.value if found.lower is None else found.lower
 
 
 # Three episodes of 4, 2 and 1 steps. Right of them: 1 1 0 1 | 1 1 | 0; of the right type also the third.
@@ -90,7 +100,7 @@ def test_every_measure_by_every_average(measure: Measure, average: Average, valu
     found = value_of(figure, RUN)
     assert (found.value, found.count) == pytest.approx((value, count))
     assert found.n == n
-    assert found.strict == found.value and found.upper is None
+    assert found.lower is None and found.upper is None
 
 
 def test_every_measure_and_average_has_its_row() -> None:
@@ -125,7 +135,7 @@ def test_a_step_that_the_policy_drops_earns_nothing_and_a_failed_one_could_earn_
     )
     credit = 1 - 2**0.5 / 2
     found = value_of(Figure("f", "graded"), columns, FailurePolicy(missing="left-out"))
-    assert found.value == pytest.approx(credit) and found.strict == pytest.approx(credit / 2)
+    assert found.value == pytest.approx(credit) and strict(found) == pytest.approx(credit / 2)
     assert found.upper == pytest.approx((credit + 1) / 2)
 
 
@@ -219,17 +229,17 @@ def test_every_measure_under_every_fate_of_every_failure(
         value, n = expected[fate]
         assert found.value == pytest.approx(value)
         assert found.n == n
-        assert found.strict == pytest.approx(expected["wrong"][0])
+        assert strict(found) == pytest.approx(expected["wrong"][0])
     assert found.upper == (1.0 if FIELD_OF[end] == "missing" and found.value != 1.0 else None)
     other = policy_with({name: "left-out" for name in FIELD_OF.values() if name != FIELD_OF[end]})
-    assert value_of(figure, columns, other) == value_of(figure, columns)
+    assert replace(value_of(figure, columns, other), of=figure.denominator(PLAIN)) == value_of(figure, columns)
 
 
 def test_a_zero_after_the_first_mismatch_changes_nothing_but_the_length() -> None:
     columns = made_columns(["a"] * 4, exact=[True, False, False, True], ends=["right", "wrong", "unparseable", "right"])
     policy = FailurePolicy(unparseable="zero")
     assert value_of(PROGRESS, columns, policy).value == pytest.approx(1 / 3)
-    assert value_of(PROGRESS, columns, policy).strict == pytest.approx(1 / 4)
+    assert strict(value_of(PROGRESS, columns, policy)) == pytest.approx(1 / 4)
 
 
 def test_an_episode_of_nothing_but_zeros_counts_as_an_episode() -> None:
@@ -255,10 +265,10 @@ def test_an_episode_is_left_out_whole_where_a_step_of_it_is_missing() -> None:
         (Figure("f", "progress"), 3 / 4, 4, 4 / 6),
         (Figure("f", "score"), (1 + 1 / 4) / 2, 2, (1 + 1 / 4 + 1 / 4) / 3),
     ]
-    for figure, value, n, strict in by_hand:
+    for figure, value, n, lower in by_hand:
         found = value_of(figure, columns, policy)
         assert found.value == pytest.approx(value), figure
-        assert found.n == n and found.strict == pytest.approx(strict), figure
+        assert found.n == n and strict(found) == pytest.approx(lower), figure
     only_b = columns.only(np.array([False, False, True, True, False, False]))
     assert value_of(SUCCESS_RATE, only_b, policy).value is None
     # a missing step of a type that does not count leaves its episode in
@@ -313,7 +323,8 @@ def test_steps_not_reached_are_in_episode_figures_only() -> None:
     assert (value_of(EXACT_MATCH, columns).value, value_of(EXACT_MATCH, columns).n) == (1 / 2, 2)
     assert value_of(PROGRESS, columns).value == pytest.approx(1 / 3)
     without = Figure("f", "progress", without=OPENS)
-    assert value_of(without, columns) == FigureValue(None, 0.0, 0, None)
+    found = value_of(without, columns)
+    assert (found.value, found.n, found.interval) == (None, 0, None)
     assert np.isnan(combined(without, columns))
     assert value_of(Figure("f", "exact", without=OPENS), columns).value == 1 / 2
 
@@ -323,7 +334,7 @@ def test_nothing_planned_gives_nothing() -> None:
     for measure in get_args(Measure):
         for average in get_args(Average):
             found = value_of(Figure("f", measure, average=average, keys=("kind",)), columns)
-            assert (found.value, found.count, found.n, found.strict, found.upper) == (None, 0.0, 0, None, None)
+            assert (found.value, found.count, found.n, found.lower, found.upper) == (None, 0.0, 0, None, None)
 
 
 def combined(figure: Figure, columns: RunColumns, policy: FailurePolicy = PLAIN) -> float:
@@ -419,40 +430,39 @@ def test_figures_equal_the_runs_summary_where_both_say_the_same(episodes: list[l
         summaries = {name: evaluate_run(directory, name).summary for name in columns.judged}
     for name, summary in summaries.items():
         judged = columns.judged[name]
-        same: list[tuple[Figure, Rate | Mean]] = [
+        same: list[tuple[Figure, Measured]] = [
             (TYPE_MATCH, summary.type_match),
             (EXACT_MATCH, summary.exact_match),
-            (Figure("f", "progress"), summary.progress_step_weighted),
-            (PROGRESS, summary.progress_episode_mean),
+            (Figure("f", "progress"), summary.metrics["step-weighted progress"]),
+            (PROGRESS, summary.progress),
             (SUCCESS_RATE, summary.success_rate),
-            (Figure("f", "exact", without=OPENS), summary.without_open.exact_match),
         ]
-        if summary.sop:
-            same.append((Figure("f", "score"), summary.sop.score))
-        else:
-            assert summary.without_open.progress_step_weighted and summary.without_open.success_rate
-            same.append((Figure("f", "progress", without=OPENS), summary.without_open.progress_step_weighted))
-            same.append((Figure("f", "success", without=OPENS), summary.without_open.success_rate))
+        found = summary.metrics
+        if mode == "sop":
+            same.append((Figure("f", "score"), found["score"]))
+        if "exact match without OPEN" in found:
+            same.append((Figure("f", "exact", without=OPENS), found["exact match without OPEN"]))
+        if "success rate without OPEN" in found:
+            same.append((Figure("f", "progress", without=OPENS), found["step-weighted progress without OPEN"]))
+            same.append((Figure("f", "success", without=OPENS), found["success rate without OPEN"]))
         for figure, expected in same:
-            found = compute(figure, PLAIN, columns, judged)
-            assert found.value == pytest.approx(expected.value) and found.n == expected.n, figure
-            assert (found.upper or found.value) == pytest.approx(expected.upper or expected.value), figure
+            own = compute(figure, PLAIN, columns, judged)
+            assert own.value == pytest.approx(expected.value) and own.n == expected.n, figure
+            assert (own.upper or own.value) == pytest.approx(expected.upper or expected.value), figure
         for table in summary.groups:
-            found = compute(Figure("f", "exact", average="cells", keys=table.keys), PLAIN, columns, judged)
-            assert found.value == pytest.approx(table.mean_exact_match.value)
+            own = compute(Figure("f", "exact", average="cells", keys=table.keys), PLAIN, columns, judged)
+            assert own.value == pytest.approx(table.mean_exact_match.value)
         covered, measured = int((columns.covered & judged.measured).sum()), int(judged.measured.sum())
         assert (covered, measured) == (summary.coverage.count, summary.coverage.n)
 
 
-def test_a_protocols_figures_come_in_its_order_under_its_own_policy(tmp_path: Path) -> None:
+def test_a_protocols_figures_are_under_its_own_policy(tmp_path: Path) -> None:
     mute = ActionSpace(types=frozenset({"CLICK"}))
     run = write_run(tmp_path / "run", records_of([["right", "unparseable", "miss", "outside"]]), model_space=mute)
     columns = judge_run(run, ["guievalkit"]).columns()
-    found = figures_of(get_protocol("guievalkit"), columns)
-    assert [figure.name for figure, _ in found] == [figure.name for figure in get_protocol("guievalkit").figures]
-    values = {figure.name: value for figure, value in found}
-    exact = values["IN_UNIFIED exact match"]  # the reply without an action is in neither part
-    assert (exact.value, exact.n, exact.strict) == (1 / 3, 3, 1 / 4)
+    exact = figures_of("guievalkit", columns)["IN_UNIFIED exact match"]  # the reply without an action is in neither part
+    assert (exact.value, exact.n, exact.lower) == (1 / 3, 3, 1 / 4)
+    assert exact.of == "steps, unparseable, unsupported and missing ones dropped"
 
 
 @every_row(
@@ -473,14 +483,14 @@ def test_what_a_missing_step_of_a_run_does(
     for figure, expected in zip(figures, (exact, progress, weighted, success), strict=True):
         value = value_of(figure, columns, policy)
         assert value.value == pytest.approx(expected)
-        assert value.strict == value_of(figure, columns).value  # what is dropped never hides
+        assert strict(value) == value_of(figure, columns).value  # what is dropped never hides
         assert value.upper == (None if expected == 1.0 else 1.0)
 
 
 def test_where_an_app_is_opened_first_guievalkits_progress_is_nothing(tmp_path: Path) -> None:
     names = ["guievalkit", "guievalkit-intended"]
     columns = judge_run(write_run(tmp_path / "run", records_of([["open", "right"], ["right", "miss"]])), names).columns()
-    released, intended = ({figure.name: value for figure, value in figures_of(get_protocol(name), columns)} for name in names)
+    released, intended = (figures_of(name, columns) for name in names)
     assert released["TARGET_NOT_OPEN progress"].value == (0 + 1) / 3
     assert intended["step-weighted progress, without OPEN"].value == (1 + 1) / 3
 
@@ -492,17 +502,18 @@ def test_an_interval_holds_whatever_the_missing_steps_may_have_been(figure: Figu
     names = [f"e{number}" for number in range(20) for _ in range(2)]
     ends = (["right", "wrong"] * 4 + ["infrastructure_failure", "not_run"] * 16)[:40]
     run = made_columns(names, exact=[end == "right" for end in ends], ends=ends)
-    value, interval = compute_with_interval(figure, FailurePolicy(missing=missing), run, run.judged[PROTOCOL])
-    assert value.value is not None and interval is not None
+    found = compute(figure, FailurePolicy(missing=missing), run, run.judged[PROTOCOL], intervals=True)
+    value, interval = found.value, found.interval
+    assert value is not None and interval is not None
     possible = []
     for answer in (False, True):
         filled = [end == "right" or (answer and end not in ("right", "wrong")) for end in ends]
         whole = made_columns(names, exact=filled)
         possible.append(value_of(figure, whole).value or 0.0)
-    assert interval.low <= min(*possible, value.value) < max(*possible, value.value) <= interval.high
+    assert interval.low <= min(*possible, value) < max(*possible, value) <= interval.high
 
 
 def test_where_nothing_was_measured_there_is_no_interval() -> None:
     run = made_columns(["a", "b", "b"], exact=[False] * 3, ends=["not_run"] * 3)
     for figure in (EXACT_MATCH, PROGRESS, SUCCESS_RATE):
-        assert compute_with_interval(figure, PLAIN, run, run.judged[PROTOCOL])[1] is None
+        assert compute(figure, PLAIN, run, run.judged[PROTOCOL], intervals=True).interval is None

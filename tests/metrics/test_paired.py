@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from guieval.errors import UsageError
 from guieval.metrics.intervals import Floats, Terms, mean_of_cells, pooled
+from guieval.metrics.measured import Measured
 from guieval.metrics.paired import (
-    Difference,
     difference,
     differences,
     holm,
@@ -22,6 +22,7 @@ from guieval.metrics.paired import (
     ranks,
     shared_steps,
     smallest_difference,
+    turned,
 )
 from tests.metrics.made_columns import PROTOCOL, made_columns
 from tests.rows import every_row
@@ -94,7 +95,8 @@ def test_swapping_the_runs_turns_everything_exactly_round(seed: int, kind: str) 
     for _ in range(2):
         below = rng.integers(1, 6, 20) if kind == "own denominators" else lengths
         runs.append(Terms(rng.binomial(below.astype(int), 0.6)[:, None] * cells, below[:, None] * cells, combine))
-    forth, back = difference(*runs), difference(*runs[::-1])
+    one, other = runs
+    forth, back = difference(one, other), difference(other, one)
     assert forth.interval is not None and back.interval is not None and forth.value is not None and forth.p_value is not None
     assert (back.value, back.p_value, back.standard_error) == (-forth.value, forth.p_value, forth.standard_error)
     assert (back.interval.low, back.interval.high) == (-forth.interval.high, -forth.interval.low)
@@ -143,7 +145,7 @@ def test_the_smallest_difference_is_found_with_the_promised_power() -> None:
     """By comparing runs that differ by just as much as the first comparison says."""
     rng = np.random.default_rng(5)
 
-    def compared(apart: float) -> Difference:
+    def compared(apart: float) -> Measured:
         skill = rng.normal(0.6, 0.15, (60, 1)) + rng.normal(0, 0.1, (60, 2)) + np.array([apart / 2, -apart / 2])
         right = rng.binomial(6, np.clip(skill, 0, 1)).astype(float)
         return difference(share(right[:, 0], np.full(60, 6.0)), share(right[:, 1], np.full(60, 6.0)))
@@ -177,7 +179,7 @@ def test_pairs_of_several_runs() -> None:
     assert np.isnan(np.diag(adjusted)).all() and np.array_equal(adjusted, adjusted.T, equal_nan=True)
     assert adjusted[0, 1] < 1e-6 and adjusted[1, 2] < 1e-3
     assert adjusted[0, 2] == pytest.approx(table[0][2].p_value)
-    assert table[0][1] == table[1][0].turned == difference(figures[0], figures[1])
+    assert table[0][1] == turned(table[1][0]) == difference(figures[0], figures[1])
     assert ranks([0.5, 0.66, 0.5], adjusted) == [2, 1, 2]
     assert differences([]) == []
 
@@ -188,8 +190,8 @@ def test_ranks_are_by_the_best_of_the_group() -> None:
     for i, j in ((0, 2), (0, 3)):
         p[i, j] = p[j, i] = 0.001
     assert ranks([0.9, 0.8, 0.7, 0.6], p) == [1, 1, 3, 3]
-    turned = [3, 1, 0, 2]  # the same runs in another order
-    assert ranks([0.6, 0.8, 0.9, 0.7], p[np.ix_(turned, turned)]) == [3, 1, 1, 3]
+    order = [3, 1, 0, 2]  # the same runs
+    assert ranks([0.6, 0.8, 0.9, 0.7], p[np.ix_(order, order)]) == [3, 1, 1, 3]
     assert ranks([0.9, 0.8], np.full((2, 2), np.nan)) == [1, 1]
     assert ranks([], np.empty((0, 0))) == []
 
@@ -238,7 +240,8 @@ def test_the_interval_of_ten_episodes_holds_the_true_difference(rate: float, apa
 
     def chances(episodes: int) -> Floats:
         """Of both runs; the first is better."""
-        return np.clip(rng.normal(0, 0.2, episodes) + np.array([[rate + apart / 2], [rate - apart / 2]]), 0.0, 1.0)
+        means = np.array([[rate + apart / 2], [rate - apart / 2]])
+        return np.asarray(np.clip(rng.normal(0, 0.2, episodes) + means, 0.0, 1.0), dtype=np.float64)
 
     truth = float(-np.diff(chances(200_000).mean(axis=1))[0])
     held = 0

@@ -5,8 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from guieval.metrics import Measured
+from guieval.metrics.measured import THOUSANDTHS
 from guieval.metrics.rounding import alike, percentage
-from guieval.reports.tables.table import per_cent
+from guieval.reports.tables.table import Number
 from tests.rows import every_row
 
 
@@ -48,9 +50,16 @@ def test_only_none_is_0_and_only_all_is_100(whole: int, part: int, digits: int) 
 
 
 def test_cells_of_tables_are_rounded_so() -> None:
-    assert str(per_cent(1 / 30_000, 30_000)) == "< 0.01% of 30,000"
-    assert str(per_cent(29_999 / 30_000, digits=1)) == "> 99.9%"
-    assert str(per_cent(-1 / 30_000, unit="", signed=True)) == "> -0.01"
+    assert str(Number(Measured(1 / 30_000, 30_000), show_n=True)) == "< 0.01% of 30,000"
+    assert str(Number(Measured(29_999 / 30_000), ".1f")) == "> 99.9%"
+    assert str(Number(Measured(-1 / 30_000), unit=False, signed=True)) == "> -0.01"
+
+
+def test_only_shares_are_shown_in_per_cent() -> None:
+    distance = Measured(30.35, 7, unit=THOUSANDTHS, better="less")
+    assert str(Number(distance, show_n=True)) == "30.4 \u2030 of the screen (n = 7)"
+    assert str(Number(Measured(0.5, 4, missing=2, unit="s"), show_n=True)) == "0.50 s (n = 4) (2 missing)"
+    assert str(Number(Measured(3.0, unit="pixels"))) == "3.00 pixels"
 
 
 @every_row(

@@ -64,12 +64,12 @@ def test_the_interval_does_not_widen_once_every_step_passes() -> None:
     run = made_columns(
         list("abcdefghijkl"), exact=[True] * 12, samples=[8] * 12, right_samples=[5, 6, 7, 8, 5, 6, 7, 8, 5, 6, 7, 8]
     )
-    bands = [sampled([run], PROTOCOL, "any", k).interval for k in range(1, 9)]
+    bands = [sampled([run], PROTOCOL, "any", k).measured.interval for k in range(1, 9)]
     lows = [band.low for band in bands if band is not None]
     assert {band.high for band in bands[3:] if band is not None} == {1.0}
     assert len(lows) == 8 and lows == sorted(lows) and lows[3:] == [lows[3]] * 5  # PASS@4 is 1 everywhere
     turned = made_columns(list("abcdefghijkl"), exact=[False] * 12, samples=[8] * 12, right_samples=[3, 2, 1, 0] * 3)
-    bands = [sampled([turned], PROTOCOL, "all", k).interval for k in range(1, 9)]
+    bands = [sampled([turned], PROTOCOL, "all", k).measured.interval for k in range(1, 9)]
     highs = [band.high for band in bands if band is not None]
     assert len(highs) == 8 and highs == sorted(highs, reverse=True) and highs[3:] == [highs[3]] * 5
 
@@ -104,8 +104,8 @@ def test_one_run_with_four_answers_to_each_step(luck: Luck, k: int | None, name:
         ["a", "a", "b"], exact=[True, False, True], vote=[True, False, True], samples=FOUR, right_samples=RIGHT_OF_FOUR
     )
     found = sampled([run], PROTOCOL, luck, k)
-    assert (found.name, found.n, found.samples) == (name, 3, 4)
-    assert found.value == pytest.approx(value)
+    assert (found.name, found.measured.n, found.samples) == (name, 3, 4)
+    assert found.measured.value == pytest.approx(value)
 
 
 def test_first_answers_do_not_decide() -> None:
@@ -113,8 +113,8 @@ def test_first_answers_do_not_decide() -> None:
     run = made_columns(
         ["a", "a", "b"], exact=[False, False, False], vote=[True, True, False], samples=FOUR, right_samples=RIGHT_OF_FOUR
     )
-    assert sampled([run], PROTOCOL, "any").value == 1.0
-    assert sampled([run], PROTOCOL, "vote").value == pytest.approx(2 / 3)
+    assert sampled([run], PROTOCOL, "any").measured.value == 1.0
+    assert sampled([run], PROTOCOL, "vote").measured.value == pytest.approx(2 / 3)
 
 
 def test_missing_answers_are_wrong() -> None:
@@ -125,7 +125,7 @@ def test_missing_answers_are_wrong() -> None:
         samples=[4, 1, 0],
         right_samples=[4, 1, 0],
     )
-    assert sampled([run], PROTOCOL, "any", 1).value == pytest.approx((1 + 1 / 4 + 0) / 3)
+    assert sampled([run], PROTOCOL, "any", 1).measured.value == pytest.approx((1 + 1 / 4 + 0) / 3)
 
 
 def test_steps_that_are_not_reached_do_not_count() -> None:
@@ -133,12 +133,12 @@ def test_steps_that_are_not_reached_do_not_count() -> None:
         ["a", "a", "b"], exact=[False, False, True], ends=["wrong", "not_reached", "right"], stop="first-mismatch"
     )
     found = sampled([run], PROTOCOL, "mean")
-    assert (found.value, found.n) == (0.5, 2)
+    assert (found.measured.value, found.measured.n) == (0.5, 2)
 
 
 def test_a_run_without_steps_has_no_figure() -> None:
     found = sampled([made_columns([], exact=[])], PROTOCOL, "any")
-    assert (found.value, found.n, found.interval) == (None, 0, None)
+    assert (found.measured.value, found.measured.n, found.measured.interval) == (None, 0, None)
 
 
 def test_runs_of_several_seeds_are_further_answers() -> None:
@@ -146,9 +146,9 @@ def test_runs_of_several_seeds_are_further_answers() -> None:
         made_columns(["a", "a", "b"], exact=[True, False, True]),
         made_columns(["a", "a", "b"], exact=[True, True, False]),
     )
-    assert sampled([one, other], PROTOCOL, "any").value == 1.0
-    assert sampled([one, other], PROTOCOL, "all").value == pytest.approx(1 / 3)
-    assert sampled([one, other], PROTOCOL, "mean").value == pytest.approx(4 / 6)
+    assert sampled([one, other], PROTOCOL, "any").measured.value == 1.0
+    assert sampled([one, other], PROTOCOL, "all").measured.value == pytest.approx(1 / 3)
+    assert sampled([one, other], PROTOCOL, "mean").measured.value == pytest.approx(4 / 6)
 
 
 def test_intervals_are_over_episodes() -> None:
@@ -156,7 +156,7 @@ def test_intervals_are_over_episodes() -> None:
     right = [4] * 12 + [1] * 9 + [0] * 3
     run = made_columns(names, exact=[each > 0 for each in right], samples=[4] * 24, right_samples=right)
     per_episode = np.array([3.0] * 4 + [0.75] * 3 + [0.0])
-    assert sampled([run], PROTOCOL, "mean").interval == quoted(per_episode, np.full(8, 3.0))
+    assert sampled([run], PROTOCOL, "mean").measured.interval == quoted(per_episode, np.full(8, 3.0))
 
 
 @every_row("luck", ["any", "mean", "all", "vote"])
@@ -165,18 +165,17 @@ def test_missing_answers_may_all_have_been_right(luck: Luck) -> None:
     ends = ["right"] * 6 + ["wrong"] * 2 + ["infrastructure_failure"] * 4
     given, right = [4] * 8 + [0] * 4, [4] * 6 + [0] * 6
     exact = [each > 0 for each in right]
-    lost = sampled([made_columns(names, exact=exact, ends=ends, samples=given, right_samples=right)], PROTOCOL, luck)
+    lost = sampled([made_columns(names, exact=exact, ends=ends, samples=given, right_samples=right)], PROTOCOL, luck).measured
     answered = [4] * 6 + [0] * 2 + [4] * 4
-    best = sampled(
-        [made_columns(names, exact=[each > 0 for each in answered], samples=[4] * 12, right_samples=answered)], PROTOCOL, luck
-    )
+    whole = made_columns(names, exact=[each > 0 for each in answered], samples=[4] * 12, right_samples=answered)
+    best = sampled([whole], PROTOCOL, luck).measured
     assert lost.value == 0.5 and lost.interval is not None and best.interval is not None
     assert lost.interval.low < 0.4 and lost.interval.high == best.interval.high > 10 / 12
 
 
 def test_what_nobody_answered_has_no_interval() -> None:
     run = made_columns(["a", "b"], exact=[False] * 2, ends=["not_run"] * 2, samples=[0, 0], right_samples=[0, 0])
-    assert sampled([run], PROTOCOL, "mean").interval is None
+    assert sampled([run], PROTOCOL, "mean").measured.interval is None
 
 
 def test_mistakes_are_named() -> None:

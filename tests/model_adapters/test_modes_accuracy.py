@@ -23,10 +23,10 @@ from guieval.data.benchmark import ABCBenchmark
 from guieval.engines import request_id
 from guieval.engines.apis.hosted import HostedEngine
 from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
-from guieval.journal import Records
+from guieval.journal import RunFolder
 from guieval.metrics import RunSummary
 from guieval.models import ABCModel, Engine
-from guieval.online.figures import online_figures
+from guieval.online.metrics import online_metrics
 from guieval.online.phone import PhoneEnvironment
 from guieval.online.tasks import EnvironmentTasks
 from guieval.registry import load_benchmark
@@ -159,7 +159,7 @@ def played(variant: Variant, demo: ABCBenchmark, server: MockServer, mode: str, 
     outcome = runner_of(config, directory, demo, variant.model, engine, 8).execute(resume=False)
     assert outcome.failures == {}
     assert outcome.warnings == ()
-    return outcome.tally.summary(outcome.plan)
+    return outcome.summary()
 
 
 @IN_PARTS
@@ -188,11 +188,11 @@ def compare_figures(variant: Variant, demo: ABCBenchmark, server: MockServer, di
         assert summary.type_match.count == figures.types, mode
         assert summary.exact_match.n == summary.type_match.n == figures.reached, mode
         assert summary.success_rate.count == figures.whole, mode
-        assert summary.progress_step_weighted.count == figures.prefix, mode
-        assert (summary.sop is not None) == (mode == "sop")
-        if summary.sop is not None:
-            assert summary.sop.tsr.count == figures.whole
-            assert summary.sop.pg.value == pytest.approx(figures.pg)
+        assert summary.metrics["step-weighted progress"].count == figures.prefix, mode
+        assert ("PG" in summary.metrics) == (mode == "sop")
+        if mode == "sop":
+            assert summary.metrics["TSR"].count == figures.whole
+            assert summary.metrics["PG"].value == pytest.approx(figures.pg)
 
 
 # --- online -----------------------------------------------------------------------------------------------------------
@@ -262,24 +262,24 @@ def acted(variant: Variant, demo: ABCBenchmark) -> Answers:
 
 
 @IN_PARTS
-def test_online_figures_are_the_true_ones(part: int, demo: ABCBenchmark, acting: MockServer, tmp_path: Path) -> None:
+def test_online_metrics_are_the_true_ones(part: int, demo: ABCBenchmark, acting: MockServer, tmp_path: Path) -> None:
     @every_row("variant", variants()[part::PARTS], ids=lambda variant: variant.name)
     def check(variant: Variant) -> None:
         if variant.model.config.engine != "gemini":
-            compare_online_figures(variant, acting, tmp_path / variant.name)
+            compare_online_metrics(variant, acting, tmp_path / variant.name)
             return
         with MockServer(MockSettings(), answers=acted(variant, demo)) as own:
-            compare_online_figures(variant, own, tmp_path / variant.name)
+            compare_online_metrics(variant, own, tmp_path / variant.name)
 
     check()
 
 
-def compare_online_figures(variant: Variant, server: MockServer, directory: Path) -> None:
+def compare_online_metrics(variant: Variant, server: MockServer, directory: Path) -> None:
     tasks = EnvironmentTasks(directory, PhoneEnvironment(episodes=len(EPISODES), seed=SEED, width=SCREEN[0], height=SCREEN[1]))
     config = RunConfig(model=variant.model.config.name, bench="demo", mode="online")
     outcome = runner_of(config, directory / "run", tasks, variant.model, engine_of(variant, server), 8).execute(resume=False)
     assert outcome.failures == {}
-    figures = online_figures(Records(directory / "run"), outcome.plan)
+    figures = online_metrics(RunFolder(directory / "run").records, outcome.plan)
     space = variant.model.action_space
     true = [done(played, script, space) for played, script in zip(EPISODES, scripts(space).values(), strict=True)]
     won = [each.steps for each in true if each.success]
@@ -287,11 +287,12 @@ def compare_online_figures(variant: Variant, server: MockServer, directory: Path
     assert true[0].success == whole and not true[1].success, "the script has to do a task and to miss one"
     assert (figures.tasks, figures.judged, figures.failed) == (len(true), len(true), 0)
     assert (figures.success.count, figures.success.n) == (len(won), len(true))
-    assert (figures.steps.count, figures.steps_of_successes.count) == (sum(each.steps for each in true), sum(won))
+    found = figures.metrics
+    assert (found["mean steps"].count, found["mean steps of successes"].count) == (sum(each.steps for each in true), sum(won))
     stopped = [each for each in true if each.stopped == "finish"]
-    assert (figures.false_completions.n, figures.false_completions.count) == (
+    assert (found["false completion"].n, found["false completion"].count) == (
         len(stopped),
         sum(not each.success for each in stopped),
     )
     assert figures.ended["step limit"] == sum(each.stopped is None for each in true)
-    assert figures.unparseable.count == figures.unsupported.count == 0
+    assert found["unparseable responses"].count == found["unsupported actions"].count == 0

@@ -15,7 +15,7 @@ from guieval.actions import Action, Boxes, Click, LongPress, Point, Stop, Type
 from guieval.errors import ParseError
 from guieval.evaluation import ActionEvaluator
 from guieval.frames import PER_999, PER_1000, PIXELS, RELATIVE, Frame, Normalised, ResizedPixels, Size
-from guieval.journal import Records
+from guieval.journal import RunFolder
 from guieval.models import ABCModel, ParsedResponse, Request
 from guieval.models.frame_audit import (
     ENOUGH,
@@ -319,7 +319,7 @@ def test_the_command_line_states_it_during_the_run_and_after(
 def test_answers_off_the_screen_count(tmp_path: Path) -> None:
     """A model that writes pixels where thousandths are declared mostly misses the screen; its numbers speak all the same."""
     outcome = run_as(tmp_path / "run", "ui-tars-7b", in_frame("ui-tars-7b", PIXELS), 30)
-    assert outcome.tally.summary(outcome.plan).verdicts.wrong > 60
+    assert outcome.summary().verdicts.wrong > 60
     (warning,) = outcome.warnings
     assert "pixels hits 50 of 50" in warning
 
@@ -331,7 +331,7 @@ def test_a_run_in_the_declared_frame_is_silent(tmp_path: Path, guieval: CommandL
     assert done.code == 0 and same in done.out
     other: list[Action] = [Type(text="tea"), LongPress(point=Point(1.0, 2.0)), Stop()]
     assert run_as(tmp_path / "none", "ui-tars-7b", load_model("ui-tars-7b"), 30, other).warnings == ()
-    assert audit_records(load_model("ui-tars-7b"), Records(tmp_path / "none")) is None
+    assert audit_records(load_model("ui-tars-7b"), RunFolder(tmp_path / "none").records) is None
 
 
 def test_wild_clicks_do_not_warn(tmp_path: Path) -> None:

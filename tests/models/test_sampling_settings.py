@@ -11,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from guieval.errors import UsageError
-from guieval.journal import MANIFEST, read_manifest
+from guieval.journal import MANIFEST, RunFolder
 from guieval.models import ModelConfig
 from guieval.registry import list_models, load_benchmark, model_config
 from guieval.running.config import merge, parse
@@ -89,7 +89,7 @@ def test_what_guieval_does_not_know_is_sent_from_extra_and_runs_of_older_version
         )
         body = json.loads(server.requests[-1].body)
         assert body["top_a"] == 0.1 and body["min_p"] == 0.05 and "extra" not in body
-        manifest = read_manifest(run).to_json()
+        manifest = RunFolder(run).manifest.to_json()
         for held in ({"tempurature": 0.4}, {"top_k": "many"}):
             manifest["config"]["sampling"] = held
             (run / MANIFEST).write_text(json.dumps(manifest))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from guieval.actions import Open, Type, Unsupported
 from guieval.evaluation import ActionEvaluator
-from guieval.journal import Journal, Records
+from guieval.journal import Journal, RunFolder
 from guieval.models import ModelConfig, ParsedResponse, Response
 from guieval.models.scored_response import read_response, storable
 from guieval.registry import load_model
@@ -40,7 +40,7 @@ SCRIPTED = model_that(lambda text: ScriptedModel.parse_response(model_that(lambd
 def journalled(sample: Sample, directory: Path) -> Sample:
     with Journal(directory) as journal:
         journal.append(StepRecord(task=TASK, samples=(sample,)))
-    return list(Records(directory))[-1].sample
+    return list(RunFolder(directory).records)[-1].sample
 
 
 def nested(levels: int) -> dict[str, Any]:

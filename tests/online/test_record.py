@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from guieval.errors import UsageError
-from guieval.journal import Records
+from guieval.journal import RunFolder
 from guieval.online.record import record
 from guieval.registry import load_benchmark
 from guieval.testing.phone import generate_episode
@@ -26,7 +26,7 @@ def run(ran: Ran) -> Path:
 
 
 def test_successes_are_episodes(tmp_path: Path, run: Path) -> None:
-    recorded = record({run: list(Records(run))}, tmp_path / "episodes")
+    recorded = record({run: list(RunFolder(run).records)}, tmp_path / "episodes")
     benchmark = load_benchmark("episodes", tmp_path / "episodes")
     episodes = {episode.key.episode_id: episode for episode in benchmark}
     assert set(episodes) == {task_id(0), task_id(6), task_id(7)} and recorded.failed == 5
@@ -48,12 +48,12 @@ def test_the_recorded_benchmark_is_run_offline(tmp_path: Path, run: Path, agent:
     words = ["--model", "scripted", "--adapter", str(agent), "--engine", "local", "--bench", "episodes"]
     ran = guieval("run", *words, "--data", str(tmp_path / "episodes"), "--out", str(tmp_path / "offline"), "--json", "--quiet")
     assert ran.code == 0
-    exact = {record.task.key: record.sample.outcome.exact_match for record in Records(tmp_path / "offline")}
+    exact = {record.task.key: record.sample.outcome.exact_match for record in RunFolder(tmp_path / "offline").records}
     assert all(match for key, match in exact.items() if key.episode_id != task_id(6))
 
 
 def test_nothing_to_record_is_refused(tmp_path: Path, run: Path, guieval: CommandLine) -> None:
-    failures = [one for one in Records(run) if not one.sample.outcome.exact_match]
+    failures = [one for one in RunFolder(run).records if not one.sample.outcome.exact_match]
     with pytest.raises(UsageError, match="none of the 5 tasks was a success"):
         record({run: failures}, tmp_path / "new")
     assert not (tmp_path / "new").exists()
@@ -71,11 +71,11 @@ def test_a_model_is_run_and_recorded_in_one_command(tmp_path: Path, agent: Path,
     command += ["--set", "episodes=8", "--out", str(tmp_path / "episodes")]
     done = guieval(*command)
     assert done.code == 0 and "3 episodes" in done.out, done
-    assert len(list(Records(tmp_path / "episodes-run"))) == 8
+    assert len(list(RunFolder(tmp_path / "episodes-run").records)) == 8
     assert "exists; name a new folder" in guieval.sentence(*command)
     (tmp_path / "episodes").rename(tmp_path / "moved")
     again = guieval(*command)  # nothing is asked again
-    assert again.code == 0 and len(list(Records(tmp_path / "episodes-run"))) == 8
+    assert again.code == 0 and len(list(RunFolder(tmp_path / "episodes-run").records)) == 8
     same = [(tmp_path / folder / "episodes.jsonl").read_text() for folder in ("moved", "episodes")]
     assert same[0] == same[1]
 

@@ -20,11 +20,11 @@ import guieval
 from guieval import run as run_guieval
 from guieval.actions import Click, ExecutableAction, Point, Stop, Unsupported, Wait
 from guieval.errors import EnvironmentFailure, UsageError
-from guieval.journal import METRICS, Records, read_manifest, read_planned
+from guieval.journal import METRICS, RunFolder
 from guieval.journal.caveats import model_label
 from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score, find
 from guieval.online.attempt import screen_name
-from guieval.online.figures import OnlineFigures, online_figures
+from guieval.online.metrics import OnlineMetrics, online_metrics
 from guieval.online.trajectory import SCREENS, TRAJECTORIES, Outcome, last_attempts, read_outcome, read_trajectories
 from guieval.reports.server.library import Library
 from guieval.testing.mock_server import MockServer, MockSettings
@@ -156,12 +156,12 @@ def settings(agent: Path, **more: Any) -> dict[str, Any]:
 
 def outcomes(directory: Path) -> dict[str, Outcome]:
     """The last outcome of each task that has one."""
-    found = {record.task.episode_id: read_outcome(record.sample.raw_response) for record in Records(directory)}
+    found = {record.task.episode_id: read_outcome(record.sample.raw_response) for record in RunFolder(directory).records}
     return {name: outcome for name, outcome in found.items() if outcome is not None}
 
 
-def figures_of(directory: Path) -> OnlineFigures:
-    return online_figures(Records(directory), read_planned(directory).plan)
+def figures_of(directory: Path) -> OnlineMetrics:
+    return online_metrics(RunFolder(directory).records, RunFolder(directory).plan)
 
 
 def requests(agent: Path) -> list[str]:
@@ -172,7 +172,7 @@ def requests(agent: Path) -> list[str]:
 def test_every_end_is_distinguished(ran: Ran) -> None:
     found = outcomes(ran.run)
     assert {name: outcome.ended for name, outcome in found.items()} == ENDED
-    verdicts = {record.task.episode_id: record.sample.outcome.verdict for record in Records(ran.run)}
+    verdicts = {record.task.episode_id: record.sample.outcome.verdict for record in RunFolder(ran.run).records}
     rights = {name for name, ended in ENDED.items() if ended == "success"}
     assert {name for name, verdict in verdicts.items() if verdict == "right"} == rights
     assert verdicts[task_id(4)] == "unparseable" and verdicts[task_id(1)] == "wrong"
@@ -184,12 +184,13 @@ def test_every_end_is_distinguished(ran: Ran) -> None:
 def test_figures_are_the_scripts_own(ran: Ran) -> None:
     figures = figures_of(ran.run)
     assert (figures.tasks, figures.judged, figures.failed, figures.not_run) == (8, 8, 0, 0)
+    found = figures.metrics
     assert (figures.success.count, figures.success.n) == (3, 8)
     interval = figures.success.interval
     assert interval is not None and interval.method == "episodes"
     assert (round(interval.low, 2), round(interval.high, 2)) == (0.1, 0.74)  # between Wilson's and the exact one for 3 of 8
-    assert (figures.false_completions.count, figures.false_completions.n) == (2, 5)  # 3 successes and 2 false ones
-    assert figures.steps_of_successes.value == (len(reference(0)) + len(reference(6)) + 1 + len(reference(7))) / 3
+    assert (found["false completion"].count, found["false completion"].n) == (2, 5)  # 3 successes and 2 false ones
+    assert found["mean steps of successes"].value == (len(reference(0)) + len(reference(6)) + 1 + len(reference(7))) / 3
     assert figures.ended["success"] == 3 and sum(figures.ended.values()) == 8
     by_app = figures.groups["app"]
     assert sum(share.n for share in by_app.values()) == 8 and sum(share.count for share in by_app.values()) == 3
@@ -250,8 +251,9 @@ def test_repetitions_give_pass_figures(tmp_path: Path, agent: Path) -> None:
     guieval.run(**sampled, out=tmp_path / "run", progress=False)
     figures = figures_of(tmp_path / "run")
     assert (figures.repetitions, figures.judged) == (2, 16)
-    assert figures.pass_any is not None and figures.pass_all is not None
-    assert figures.pass_any.value == figures.pass_all.value == 3 / 8  # the agent does the same in every repetition
+    assert (
+        figures.metrics["pass@2"].value == figures.metrics["pass^2"].value == 3 / 8
+    )  # the agent does the same in every repetition
 
 
 class Flaky(ABCEnvironment):
@@ -330,7 +332,7 @@ def test_a_failing_environment_is_restarted_and_costs_its_task_only(
     assert (figures.success.count, figures.judged, figures.failed) == (2, 2, 1) and not result.complete
     assert Flaky.attempts == {"good": 1, "once": 2, "never": 3}
     assert Flaky.opened == Flaky.closed == 6
-    (failed,) = (record for record in Records(tmp_path / "run") if not record.finished)
+    (failed,) = (record for record in RunFolder(tmp_path / "run").records if not record.finished)
     assert failed.sample.outcome.verdict == "infrastructure_failure" and failed.sample.error is not None
     assert failed.sample.error.stage == "environment"
     assert (f"took longer than {SECONDS:g} s" if hangs else "ValueError: a bug (3 attempts)") in failed.sample.error.message
@@ -352,18 +354,18 @@ def test_every_list_shows_success_over_the_judged_tasks(
     assert (cell["value"], cell["n"]) == (1.0, 2)
     assert (rate["low"], rate["high"]) == pytest.approx((cell["interval"]["low"], cell["interval"]["high"]))
     monkeypatch.setenv("COLUMNS", "160")
-    assert "100.00% (1 not judged) [34.2, 100.0]" in guieval("runs", str(tmp_path / "runs")).out
+    assert "100.00% (1 missing) [34.2, 100.0]" in guieval("runs", str(tmp_path / "runs")).out
     (row,) = Library([tmp_path / "runs"]).listed()
-    assert row["headline"] == {"value": 1.0, "n": 2}
-    assert result.figures()["online"]["success_rate"] == 1.0
+    assert (row["headline"]["value"], row["headline"]["n"], row["headline"]["missing"], row["state"]) == (1.0, 2, 1, "stopped")
+    assert result.metrics()["online"]["success rate"].value == 1.0
 
 
 def test_a_failed_task_is_repeated_by_a_resume(tmp_path: Path, flaky: dict[str, Any]) -> None:
     guieval.run(**flaky, out=tmp_path / "run", progress=False)
-    before = len(list(Records(tmp_path / "run")))
+    before = len(list(RunFolder(tmp_path / "run").records))
     guieval.run(resume=tmp_path / "run", trust_run=True, progress=False, adapter=flaky["adapter"])
     assert Flaky.attempts == {"good": 1, "once": 2, "never": 6}
-    assert len(list(Records(tmp_path / "run"))) == before + 1
+    assert len(list(RunFolder(tmp_path / "run").records)) == before + 1
     assert figures_of(tmp_path / "run").failed == 1
 
 
@@ -391,7 +393,7 @@ def test_the_tokens_of_every_attempt_are_paid(tmp_path: Path, paid: dict[str, An
     assert (cost["answers"], cost["prompt_tokens"], cost["completion_tokens"]) == (14, 14 * 3000, 14 * 60)
     assert cost["amount"] == pytest.approx(14 * 0.003)
     used = {}
-    for record in Records(tmp_path / "run"):
+    for record in RunFolder(tmp_path / "run").records:
         assert record.sample.usage is not None and record.sample.seconds is not None
         used[record.task.episode_id] = record.sample.usage.prompt_tokens
     assert used == {"good": 3 * 3000, "once": 5 * 3000, "never": 6 * 3000}
@@ -591,7 +593,7 @@ def test_a_resume_is_of_the_same_environment(
             run_guieval(**again, accept_changes=True)
         return
     run_guieval(**again, accept_changes=True)
-    assert model_label(read_manifest(tmp_path / "run")) == "scripted (mixed)"
+    assert model_label(RunFolder(tmp_path / "run").manifest) == "scripted (mixed)"
 
 
 class Changing(Flaky):

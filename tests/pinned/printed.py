@@ -272,7 +272,7 @@ def opened(run: str) -> Iterator[str]:
     """The tables and figures of a run as a script gets them."""
     found = guieval.open_run(run)
     yield f"notes: {list(found.notes)}"
-    yield str(found.figures())
+    yield str(found.metrics())
     if isinstance(found, OpenedRun):
         yield found.steps().drop(columns="seconds").to_csv()
         yield dense(guieval.evaluate_run(run).summary.model_dump(mode="json"))

@@ -11,17 +11,18 @@ import pytest
 
 from guieval.actions import Scroll
 from guieval.errors import UsageError
+from guieval.metrics.paired import turned
 from guieval.models import Request
-from guieval.reports.comparison import FigureDifference, compare_runs, compare_tables, flips, footnotes, write_flips
+from guieval.reports.comparison import Compared, compare_runs, compare_tables, flips, footnotes, write_flips
 from guieval.reports.tables.terminal import rendered
 from tests.reports.scripted_runs import EPISODES, HOME, made_run, named
 from tests.rows import every_row
 from tests.scripted import ACTIONS, CLICK, ScriptedEngine, make_episode, reply_with, run_scripted
 
 
-def exact(figures: tuple[FigureDifference, ...]) -> FigureDifference:
-    """The share of all steps that match, whatever its name."""
-    return next(each for each in figures if each.figure.measure == "exact" and each.figure.over is None)
+def exact(metrics: tuple[Compared, ...]) -> Compared:
+    """Exact match over all steps."""
+    return next(each for each in metrics if each.name == "exact match")
 
 
 def test_differences_flips_and_mcnemar_by_hand(tmp_path: Path) -> None:
@@ -30,7 +31,7 @@ def test_differences_flips_and_mcnemar_by_hand(tmp_path: Path) -> None:
     other = made_run(tmp_path / "b", [(EPISODES[0], 0), (EPISODES[0], 1)])
     found = compare_runs(one, other, ["aitw-original"])
     assert found.unlike == ()
-    difference = exact(found.figures)
+    difference = exact(found.metrics)
     assert (difference.first.count, difference.second.count, difference.first.n) == (42, 46, 48)
     assert difference.difference.value == pytest.approx(4 / 48)
     interval = difference.difference.interval
@@ -54,16 +55,16 @@ def test_b_minus_a_turns_with_the_order(tmp_path: Path) -> None:
     one = made_run(tmp_path / "a", [(name, 2) for name in EPISODES[3:9]])
     other = made_run(tmp_path / "b", [(EPISODES[0], 3)])
     there, back = compare_runs(one, other, ["all"]), compare_runs(other, one, ["all"])
-    assert len(there.figures) == len(back.figures) > 5
-    for first, second in zip(there.figures, back.figures, strict=True):
-        assert (first.protocol, first.figure) == (second.protocol, second.figure)
-        assert first.difference == second.difference.turned and first.smallest == second.smallest
+    assert len(there.metrics) == len(back.metrics) > 5
+    for first, second in zip(there.metrics, back.metrics, strict=True):
+        assert (first.protocol, first.title) == (second.protocol, second.title)
+        assert first.difference == turned(second.difference) and first.smallest == second.smallest
 
 
 def test_a_run_does_not_differ_from_itself(tmp_path: Path) -> None:
     run = made_run(tmp_path / "a", [(name, 2) for name in EPISODES[3:9]])
     found = compare_runs(run, run)
-    assert {each.difference.value for each in found.figures} == {0.0}
+    assert {each.difference.value for each in found.metrics} == {0.0}
     assert list(flips(found)) == []
 
 
@@ -122,7 +123,7 @@ def test_shared_steps_are_what_is_compared_anyway(tmp_path: Path) -> None:
     """Of 12 and 7 episodes 7 are shared; A misses a step that only it has, which then counts nowhere."""
     one, other = made_run(tmp_path / "a", [("e11", 0)]), made_run(tmp_path / "b", [("e00", 1)], episodes=EPISODES[:7])
     found = compare_runs(one, other, anyway=True)
-    difference = exact(compare_runs(one, other, ["aitw-original"], anyway=True).figures)
+    difference = exact(compare_runs(one, other, ["aitw-original"], anyway=True).metrics)
     assert (difference.first.count, difference.second.count, difference.first.n) == (28, 27, 28)
     assert any("28 steps of 7 episodes" in note for note in found.notes)
 
@@ -144,13 +145,10 @@ def test_steps_of_modes_that_stop_are_compared_where_both_came(tmp_path: Path) -
     """A stops after step 1 of e00 (2 reached), B after step 2 (3 reached): 2 + 11 x 4 are shared; progress is over all."""
     one = made_run(tmp_path / "a", [("e00", 1)], mode="sop", protocol="ui-s1-sop")
     other = made_run(tmp_path / "b", [("e00", 3), ("e00", 2)], mode="sop", protocol="ui-s1-sop")
-    figures = {each.figure.name: each for each in compare_runs(one, other).figures}
-    assert figures["exact match"].shared
-    assert (figures["exact match"].first.count, figures["exact match"].second.count, figures["exact match"].first.n) == (
-        45,
-        46,
-        46,
-    )
+    figures = {each.title: each for each in compare_runs(one, other).metrics}
+    whole, shared = figures["exact match"], figures["exact match (shared)"]
+    assert (whole.first.n, whole.second.n, whole.difference.value) == (46, 47, None)  # over what each run reached
+    assert (shared.first.count, shared.second.count, shared.first.n) == (45, 46, 46)
     assert not figures["PG"].shared
     assert figures["PG"].difference.value == pytest.approx((2 / 4 - 1 / 4) / 12)
 
@@ -184,12 +182,15 @@ def test_steps_that_a_run_has_no_answer_to_speak_for_neither(tmp_path: Path) -> 
     for first, second, letter in ((one, other, "B"), (other, one, "A")):
         found = compare_runs(first, second, ["ui-s1-sop"])
         assert f"{letter}: incomplete: 4 of 48 steps have no answer; `guieval run --resume {other}` asks again" in found.notes
-        figures = {each.figure.name: each for each in found.figures}
-        assert (figures["exact match"].first.count, figures["exact match"].second.count) == (43, 43)
-        assert figures["exact match"].first.n == figures["exact match"].second.n == 44
-        assert figures["PG"].first.n == figures["PG"].second.n == 11
-        assert figures["PG"].first.value == figures["PG"].second.value == pytest.approx((10 + 1 / 4) / 11)
-        assert all(each.shared for each in found.figures)
+        figures = {each.title: each for each in found.metrics}
+        whole, shared = figures["exact match"], figures["exact match (shared)"]
+        assert {whole.first.missing, whole.second.missing} == {0, 4} and whole.difference.value is None
+        assert (shared.first.count, shared.second.count) == (43, 43)
+        assert shared.first.n == shared.second.n == 44
+        progress = figures["PG (shared)"]
+        assert progress.first.n == progress.second.n == 11
+        assert progress.first.value == progress.second.value == pytest.approx((10 + 1 / 4) / 11)
+        assert all(each.shared for each in found.metrics[1:])
         table = found.exact["ui-s1-sop"]
         assert (table.only_first, table.only_second, table.both, table.neither) == (1, 1, 42, 0)
         assert {each.key.episode_id for each in flips(found)} == {"e00", "e01"}
@@ -198,13 +199,15 @@ def test_steps_that_a_run_has_no_answer_to_speak_for_neither(tmp_path: Path) -> 
 def test_a_run_without_any_answer_can_be_compared(tmp_path: Path) -> None:
     one, other = made_run(tmp_path / "a"), without(made_run(tmp_path / "b"), *EPISODES)
     found = compare_runs(one, other)
-    assert {(each.first.value, each.difference.value) for each in found.figures} == {(None, None)}
+    whole, *others = found.metrics
+    assert (whole.first.value, whole.second.value, whole.second.missing, whole.difference.value) == (1.0, 0.0, 48, None)
+    assert {(each.first.value, each.difference.value) for each in others} == {(None, None)}
     assert list(flips(found)) == []
 
 
 def test_a_difference_that_all_episodes_share_has_no_smallest_one(tmp_path: Path) -> None:
     one, other = made_run(tmp_path / "a", lambda _, step: step == 0), made_run(tmp_path / "b")
-    assert {each.smallest for each in compare_runs(one, other, ["aitw-original"]).figures} == {None}
+    assert {each.smallest for each in compare_runs(one, other, ["aitw-original"]).metrics} == {None}
 
 
 def test_a_narrow_terminal_shows_whole_names_and_numbers(tmp_path: Path) -> None:
@@ -214,10 +217,10 @@ def test_a_narrow_terminal_shows_whole_names_and_numbers(tmp_path: Path) -> None
     narrow, wide = ([line.plain for line in rendered(table, width)] for width in (40, 120))
     assert max(map(len, narrow)) <= 40
     rows = [word for line in narrow if line.startswith("Action Acc ") for word in line.split()[2:]]
-    assert rows == ["25.00", "100.00", "+75.00", "+39.91", "to", "+80.85", "<", "0.001", "*"]
-    assert "Left out at this width: n, detectable." in " ".join(narrow)
+    assert rows == ["48", "25.00%", "100.00%", "+75.00", "[+39.9,", "+80.9]", "<", "0.001", "*"]
+    assert "Left out at this width: detectable." in " ".join(narrow)
     (row,) = [line for line in wide if line.startswith("Action Acc ")]
-    assert row.split()[2:] == ["48", "25.00", "100.00", "+75.00", "+39.91", "to", "+80.85", "<", "0.001", "*", "-"]
+    assert row.split()[2:] == [*rows, "-"]
     assert "interval and p: over whole episodes" in "\n".join(footnotes(found))
 
 

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import pytest
 
-from guieval.actions import Action, ActionSpace, Click, Open, Point, Wait
-from guieval.evaluation.protocol import FailurePolicy
+from guieval.actions import Action, ActionSpace, Click, Open, Point
 from guieval.history.modes import get_mode
 from guieval.metrics import RunSummary
-from guieval.metrics.figures import compute
-from guieval.reports.console import Run, action_table, group_table, intervals, report_tables, run_table, warning_lines
-from guieval.reports.tables.table import Number, Table
+from guieval.reports.console import Run, action_table, group_table, report_tables, run_table, warning_lines
+from guieval.reports.tables.table import Table
 from guieval.reports.tables.terminal import rendered
-from guieval.scoring.matrix import judge_run
-from guieval.scoring.score import evaluate_run
 from guieval.steps import EpisodeKey, Sample, StepOutcome, StepRecord, Verdict
-from tests.made_runs import record as made
-from tests.made_runs import step, write_run
+from tests.made_runs import step
 from tests.metrics.made_columns import summarise
 
 CLICK = Click(point=Point(500.0, 500.0))
@@ -79,39 +73,37 @@ def test_the_run_table_reads_as_expected() -> None:
     offline = summary([["right", "right", "wrong", "right"], ["unparseable", "right"]], first=Open(app="Maps"))
     sop = summary([["right", "right", "wrong", None], ["right", "right"]], "sop")
     expected = """\
-Figures (% of n, with 95 % intervals)
-                               made-up       made-up
-                                 tiny7         tiny7
-                               offline           sop
-────────────────────────────────────────────────────
-type match                 83.33% of 6  100.00% of 5
-exact match                66.67% of 6   80.00% of 5
-coverage                   83.33% of 6  100.00% of 5
-covered type match        100.00% of 5  100.00% of 5
-covered exact match        80.00% of 5   80.00% of 5
+Metrics (with 95 % intervals)
+                                                       made-up                       made-up
+                                                         tiny7                         tiny7
+                                                       offline                           sop
+────────────────────────────────────────────────────────────────────────────────────────────
+exact match                                        66.67% of 6                   80.00% of 5
+type match                                         83.33% of 6                  100.00% of 5
+success rate                                        0.00% of 2                   50.00% of 2
+progress                                           25.00% of 2                   75.00% of 2
+step-weighted progress                             33.33% of 6                   66.67% of 6
+PG                                                           -                   75.00% of 2
+TSR                                                          -                   50.00% of 2
+score                                                        -                   62.50% of 2
 
-without OPEN steps
-  type match              100.00% of 4  100.00% of 5
-  exact match              75.00% of 4   80.00% of 5
-  covered exact match      75.00% of 4   80.00% of 5
+exact match without OPEN                           75.00% of 4                   80.00% of 5
+type match without OPEN                           100.00% of 4                  100.00% of 5
+coverage                                           83.33% of 6                  100.00% of 5
+covered exact match                                80.00% of 5                   80.00% of 5
+covered type match                                100.00% of 5                  100.00% of 5
+covered exact match without OPEN                   75.00% of 4                   80.00% of 5
 
-progress (episode mean)    25.00% of 2   75.00% of 2
-progress (step-weighted)   33.33% of 6   66.67% of 6
-success rate                0.00% of 2   50.00% of 2
-PG                                   -   75.00% of 2
-TSR                                  -   50.00% of 2
-Score                                -   62.50% of 2
+right                                                        4                             4
+wrong                                                        1                             1
+unparseable                                                  1                             0
+unsupported                                                  0                             0
+infrastructure failure                                       0                             0
+not reached                                                  0                             1
+not run                                                      0                             0
+planned steps                                                6                             6
 
-right                                4             4
-wrong                                1             1
-unparseable                          1             0
-unsupported                          0             0
-infrastructure failure               0             0
-not run                              0             0
-not reached                          0             1
-planned steps                        6             6
-
-median click distance        12.0 of 4     12.0 of 5
+median click distance             12.0 ‰ of the screen (n = 4)  12.0 ‰ of the screen (n = 5)
 """
     table = text(run_table([Run("made-up\ntiny7\noffline", offline), Run("made-up\ntiny7\nsop", sop)]))
     assert table == expected
@@ -137,9 +129,9 @@ def test_wide_tables_are_cut_by_runs_and_never_wrapped(width: int) -> None:
 def test_the_action_table_has_a_row_for_each_reference_type() -> None:
     table = text(action_table([Run("one", summary([["wrong", "right", None]], first=Open(app="Maps")))]))
     assert row(table, "CLICK") == "CLICK 100.0 / 100.0 of 1"
-    assert row(table, "OPEN") == "OPEN 100.0 / 0.0 of 1"
-    assert row(table, "all steps") == "all steps 66.7 / 33.3 of 3 (1 missing)"
-    assert row(table, "of them not run") == "of them not run 1"
+    assert row(table, "OPEN") == "OPEN 0.0 / 100.0 of 1"
+    assert row(table, "all steps") == "all steps 33.3 / 66.7 of 3 (1 missing)"
+    assert row(table, "of them missing") == "of them missing 1"
 
 
 def test_the_group_table_shows_keys_cells_mean_and_micro() -> None:
@@ -148,14 +140,14 @@ def test_the_group_table_shows_keys_cells_mean_and_micro() -> None:
     assert table is not None
     shown = text(table)
     for line in (
-        "icon 100.0 / 66.7 of 3 -",
-        "mobile 100.0 / 66.7 of 6 -",
+        "icon 66.7 / 100.0 of 3 -",
+        "mobile 66.7 / 100.0 of 6 -",
         "icon / web 100.0 / 100.0 of 1 -",
-        "text / mobile 100.0 / 75.0 of 4 -",
-        "all steps 100.0 / 62.5 of 8 100.0 / 100.0 of 1",
+        "text / mobile 75.0 / 100.0 of 4 -",
+        "all steps 62.5 / 100.0 of 8 100.0 / 100.0 of 1",
     ):
         assert line in [" ".join(each.split()) for each in shown.splitlines()]
-    assert "mean 100.0 / 56.2 of 4 cells -" in " ".join(shown.split())
+    assert "mean 56.2 / 100.0 of 4 cells -" in " ".join(shown.split())
     assert group_table([Run("no groups", summary([["right"]]))]) is None
 
 
@@ -166,14 +158,14 @@ def test_a_run_that_is_whole_and_covered_gets_no_warning() -> None:
 def test_an_incomplete_run_is_reported_with_both_bounds() -> None:
     (line,) = warning_lines([Run("bench\nmodel", summary([["right", "infrastructure_failure", "wrong", None]]))])
     assert line == (
-        "bench model: incomplete: 2 of 4 steps, in 1 of 1 episodes, were not measured (1 failed, 1 never sent). "
+        "bench model: incomplete: 2 of 4 steps, in 1 of 1 episodes, are missing (1 failed, 1 never sent). "
         "They count as wrong: exact match is at least 25.00% and at most 75.00%."
     )
 
 
 def test_low_coverage_and_foreign_records_are_reported() -> None:
     (line,) = warning_lines([Run("one", summary([["right", "unparseable"]]))])
-    assert "coverage is 50.00%, below 95%" in line
+    assert "coverage is 50.00%, below 95% (1 unparseable): the covered metrics should not be reported" in line
     foreign = summarise([record("a", 0, 1, "right", {}, CLICK)], {}, get_mode("offline"), SPACE, SPACE)
     (line,) = warning_lines([Run("one", foreign)])
     assert "not counted: 1 recorded step outside the plan" in line
@@ -185,43 +177,14 @@ def test_labels_are_not_taken_for_markup() -> None:
 
 def test_the_whole_report_ends_with_the_headline_figures() -> None:
     runs = [Run("demo", summary([["right", "wrong"]], first=Open(app="Maps"))), Run("screenspot", grounding())]
-    assert [table.name for table in report_tables(runs)] == ["groups", "actions", "figures"]
+    assert [table.name for table in report_tables(runs)] == ["groups", "actions", "metrics", "own"]
 
 
 def test_grounding_has_no_progress_no_action_types_and_nothing_without_open() -> None:
     runs = [Run("screenspot", grounding())]
-    assert [table.name for table in report_tables(runs)] == ["groups", "figures"]
+    assert [table.name for table in report_tables(runs)] == ["groups", "metrics", "own"]
     table = text(run_table(runs))
     assert "progress" not in table and "success" not in table and "OPEN" not in table and row(table, "exact match")
     whole = text(run_table([*runs, Run("demo", summary([["right", "wrong"]], first=Open(app="Maps")))]))
-    assert "progress (episode mean)" in whole and "without OPEN steps" in whole
+    assert "step-weighted progress" in whole and "exact match without OPEN" in whole
     assert "OPEN" not in text(run_table([Run("no app is opened", summary([["right", "wrong"]]))]))
-
-
-def test_intervals_stand_beside_the_figures_that_they_are_of(tmp_path: Path) -> None:
-    verdicts = [["right", "right", "wrong"], ["right"], ["wrong", "right"], ["right"] * 4, ["right", "wrong"]]
-    for mode in ("offline", "sop"):
-        tasks = [
-            [
-                step(Open(app="Maps") if not index else CLICK, episode=str(name), index=index, length=len(each))
-                for index in range(len(each))
-            ]
-            for name, each in enumerate(verdicts)
-        ]
-        predicted = [
-            made(task, task.action if verdict == "right" else Wait())
-            for each, found in zip(tasks, verdicts, strict=True)
-            for task, verdict in zip(each, found, strict=True)
-        ]
-        directory = write_run(tmp_path / mode, predicted, mode=mode)
-        scored = evaluate_run(directory)
-        columns = judge_run(directory, [scored.protocol]).columns()
-        table = run_table([Run("one", scored.summary, intervals(columns, scored.protocol))])
-        cells = {str(line[0]): line[1] for line in table.filled}
-        for name in ("type match", "exact match", "progress (episode mean)", "progress (step-weighted)", "success rate"):
-            cell = cells[name]
-            assert isinstance(cell, Number) and cell.value is not None and cell.interval is not None, (mode, name)
-            assert cell.interval.low <= cell.value <= cell.interval.high
-        for figure in intervals(columns, scored.protocol):
-            value = compute(figure, FailurePolicy(), columns, columns.judged[scored.protocol]).value
-            assert any(isinstance(cell, Number) and cell.value == pytest.approx(value) for cell in cells.values()), figure

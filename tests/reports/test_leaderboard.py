@@ -60,7 +60,7 @@ def test_runs_that_do_not_differ_share_a_rank_and_worse_ones_do_not(tmp_path: Pa
         made_run(tmp_path / "z", lambda _, step: step == 0, rewrite=named("z")),
     ]
     board = leaderboard(runs, [PROTOCOL])
-    found = {name: (cell.count, cell.n, cell.rank) for name, cell in cells(board).items() if cell is not None}
+    found = {name: (cell.measured.count, cell.measured.n, cell.rank) for name, cell in cells(board).items() if cell is not None}
     assert found == {"x": (47, 48, 1), "y": (46, 48, 1), "z": (36, 48, 3)}
     lines = written(board, "latex").splitlines()
     bold = [line.split(" & ")[0] for line in lines if r"\textbf" in line]
@@ -126,7 +126,7 @@ def test_verdicts_coverage_and_missing_answers_are_reported(tmp_path: Path) -> N
     journal.write_text("".join(line for line in journal.open() if '"episode_id":"e03"' not in line))
     board = leaderboard([run], [PROTOCOL])
     cell = board.rows[0].cells[0]
-    assert cell is not None and cell.missing == 4
+    assert cell is not None and cell.measured.missing == 4
     assert cell.ends == dict.fromkeys(ENDS, 0) | {"right": 43, "wrong": 1, "not_run": 4}
     assert cell.coverage == 1
     assert any("incomplete: 4 of 48 steps have no answer" in note for note in board.notes)
@@ -148,7 +148,7 @@ def test_published_figures_stand_beside_ones_own(tmp_path: Path) -> None:
         "79.17 here, 81.0 in Mine, Table 1, -1.83 points: reproduced within 1.9, inside the interval"
     )
     (row,) = board.references  # B prints nothing for this column
-    assert (row.model, row.mode, row.source, row.values[0]) == ("A", "offline", "Mine, Table 1", (81.0, 1))
+    assert (row.model, row.mode, row.source, row.values[1]) == ("A", "offline", "Mine, Table 1", (81.0, 1))
     for form in FORMATS:
         assert "81.0" in written(board, form) or "0.81" in written(board, form)
 
@@ -196,7 +196,7 @@ def test_latex_states_differences_and_keeps_names_as_they_are(tmp_path: Path) ->
     name = "ocr--x `y` ''z''"
     run = made_run(tmp_path / "x", [(each, 0) for each in EPISODES[:10]], rewrite=named(name))
     tex = written(leaderboard([run], [PROTOCOL], [published(model=name, checkpoint=name)]), "latex")
-    assert r"\caption{Results on scripted (split test: 48 steps) under aitw-original (not written for scripted), in \%.}" in tex
+    assert r"\caption{Results on scripted (split test: 48 steps) under aitw-original (not written for scripted).}" in tex
     assert r"\label{tab:leaderboard-scripted-split-test-48-steps-under-aitw-original-not-written-for-scripted}" in tex
     below = tex[tex.index(r"\begin{minipage}") :]
     assert r"ocr-{}-x \textasciigrave{}y\textasciigrave{} '{}'z'{}' (offline), scripted" in below
@@ -240,17 +240,17 @@ def test_another_mode_is_not_ones_own_and_another_figure_is_reported(tmp_path: P
     run = made_run(tmp_path / "x", mode="soeval", rewrite=named("x"))
     assert leaderboard([run], [PROTOCOL], [published(checkpoint="x")]).reproductions == ()
     board = leaderboard([run], ["guievalkit"], [published(checkpoint="x")])
-    assert board.references == () and "Mine, Table 1 has none of these figures" in board.notes
+    assert board.references == () and "Mine, Table 1 has none of these metrics" in board.notes
 
 
 def test_json_holds_everything_at_full_precision(tmp_path: Path) -> None:
     board = leaderboard([made_run(tmp_path / "x", [("e00", 1)])], [PROTOCOL], [published()])
     values = json.loads(written(board, "json"))
     cell = values["rows"][0]["cells"][0]
-    assert cell["value"] == 47 / 48 and cell["n"] == 48 and cell["ends"]["right"] == 47
-    assert cell["interval"]["low"] < 47 / 48
+    assert cell["measured"]["value"] == 47 / 48 and cell["measured"]["n"] == 48 and cell["ends"]["right"] == 47
+    assert cell["measured"]["interval"]["low"] < 47 / 48
     assert values["columns"][0]["protocol"] == PROTOCOL
-    assert values["references"][0]["values"][0] == [81.0, 1]
+    assert values["references"][0]["values"][1] == [81.0, 1]
 
 
 class Page(HTMLParser):
@@ -296,7 +296,7 @@ def test_no_name_breaks_markdown_latex_or_csv(tmp_path: Path) -> None:
         assert len(re.findall(r"(?<!\\)\|", line)) == width + 1, line
         assert "<script" not in line and "](" not in line.replace(r"\](", "")
     tex = written(board, "latex")
-    assert tex.count(r"\end{table}") == 1
+    assert tex.count(r"\end{table*}") == 1
     body = next(line for line in tex.splitlines() if "textless" in line)
     assert r"\textbackslash{}end\{table\}" in body and r"50\%" in body and r"\$x\_1\textasciicircum{}2\$" in body
     for form in FORMATS:
@@ -312,7 +312,7 @@ def test_the_files_ending_states_the_format(form: str | None, out: str | None, f
     assert format_named(form, None if out is None else Path(out)) == found
 
 
-def test_a_board_is_sorted_and_cut_down_to_figures_by_heading_or_name(tmp_path: Path) -> None:
+def test_a_board_is_sorted_and_cut_down_to_metrics_by_name(tmp_path: Path) -> None:
     """X misses one step, in which an episode ends early; Y misses the first steps of two episodes."""
     runs = [
         made_run(tmp_path / "y", [("e00", 0), ("e01", 0)], rewrite=named("y")),
@@ -320,15 +320,14 @@ def test_a_board_is_sorted_and_cut_down_to_figures_by_heading_or_name(tmp_path: 
     ]
     board = leaderboard(runs, ["agentcpm"])
     assert [row.model for row in board.rows] == ["y", "x"] and [row.model for row in arranged(board).rows] == ["x", "y"]
-    names = [column.figure for column in board.columns]
-    assert names[-1] == "goal progress" and board.columns[-1].title == "progress, without OPEN (goal progress)"
-    for names_of_figures in ("goal progress," + names[0], f"{board.columns[-1].title}, {board.columns[0].title}"):
-        cut = arranged(board, names_of_figures)
-        assert [column.figure for column in cut.columns] == ["goal progress", names[0]]
-        assert [[cell and cell.value for cell in row.cells] for row in cut.rows] == [
-            [cell and cell.value for cell in (row.cells[-1], row.cells[0])] for row in (board.rows[1], board.rows[0])
-        ]
-    for wrong in ({"figures": "goal progres"}, {"sort": "goal progres"}):
+    names = [column.metric for column in board.columns]
+    assert names[0] == "exact match" and names[-1] == "goal progress"
+    cut = arranged(board, "goal progress, exact match")
+    assert [column.metric for column in cut.columns] == ["goal progress", "exact match"]
+    assert [[cell and cell.measured.value for cell in row.cells] for row in cut.rows] == [
+        [cell and cell.measured.value for cell in (row.cells[-1], row.cells[0])] for row in (board.rows[1], board.rows[0])
+    ]
+    for wrong in ({"metrics": "goal progres"}, {"sort": "goal progres"}):
         with pytest.raises(UsageError, match="did you mean 'goal progress'"):
             arranged(board, **wrong)
     text = written(arranged(board), "text")
@@ -415,7 +414,7 @@ def test_the_front_is_named_and_drawn(spenders: list[Path]) -> None:
         ("beaten", False),
     ]
     assert [board.rows[row].model for row in front.left_out] == ["uncounted"]
-    sentence = "Pareto front of exact match (Action Acc) against tokens per step: cheap (offline), dear (offline)."
+    sentence = "Pareto front of exact match against tokens per step: cheap (offline), dear (offline)."
     for form in ("text", "md", "latex", "html"):
         assert sentence in " ".join(written(board, form).replace("\\_", "_").split()), form
     drawn = drawing(board, front)

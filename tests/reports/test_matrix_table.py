@@ -71,24 +71,14 @@ def test_figures_stand_under_their_sources_names_with_coverage_and_verdicts(tmp_
     assert "not reached" not in text
 
 
-def test_what_a_protocol_drops_stands_below_its_figure_as_wrong(tmp_path: Path) -> None:
+def test_what_a_protocol_drops_stays_visible(tmp_path: Path) -> None:
     text = printed(answers_of(tmp_path, [TARGET, TARGET, MISS, None], protocols=["guievalkit"]))
-    lines = text.splitlines()
-    (exact,) = [number for number, line in enumerate(lines) if "IN_UNIFIED exact match" in line]
-    assert "66.67% of 3" in lines[exact] and lines[exact + 1].strip().startswith("dropped steps as wrong")
-    assert lines[exact + 1].endswith(" 50.00%")
-    assert "dropped steps" not in printed(answers_of(tmp_path / "whole", [TARGET, MISS], protocols=["guievalkit"]))
-
-
-def test_where_everything_is_dropped_what_it_is_as_wrong_still_stands_there(tmp_path: Path) -> None:
-    lines = printed(answers_of(tmp_path, [None, None], protocols=["guievalkit"])).splitlines()
-    (exact,) = [number for number, line in enumerate(lines) if "IN_UNIFIED exact match" in line]
-    assert lines[exact].endswith(" -") and lines[exact + 1].endswith(" 0.00%")
-
-
-def test_a_difference_of_a_tenth_of_a_point_is_not_shown(tmp_path: Path) -> None:
-    predicted = [MISS] * 1 + [TARGET] * 1000 + [None]  # 1000 / 1001 and 1000 / 1002
-    assert "dropped steps" not in printed(answers_of(tmp_path, predicted, protocols=["guievalkit"])).split("progress")[0]
+    assert cells(text, "exact match") == ["50.00% of 4"] and cells(text, "IN_UNIFIED exact match") == ["66.67% of 3"]
+    assert text.index("exact match") < text.index("IN_UNIFIED")
+    of = "IN_UNIFIED type match, IN_UNIFIED exact match: of steps, unparseable, unsupported and missing ones dropped"
+    assert of in " ".join(text.split())
+    nothing = printed(answers_of(tmp_path / "none", [None, None], protocols=["guievalkit"]))
+    assert cells(nothing, "exact match")[0].startswith("0.00% of 2") and cells(nothing, "IN_UNIFIED exact match") == ["-"]
 
 
 def test_a_narrow_terminal_gets_several_tables_each_with_its_own_rows(tmp_path: Path) -> None:
@@ -97,7 +87,7 @@ def test_a_narrow_terminal_gets_several_tables_each_with_its_own_rows(tmp_path: 
     assert max(map(len, narrow.splitlines())) <= 64
     tables = narrow.split("planned steps")[:-1]
     assert len(tables) > 1 and [table for table in tables if "guievalkit" in table and "IN_UNIFIED exact match" in table]
-    assert all("IN_UNIFIED" not in table for table in tables if "guievalkit" not in table)
+    assert all("IN_UNIFIED" not in table for table in tables[:-1] if "guievalkit" not in table)
     assert printed(answers, width=200).count("planned steps") == 1
 
 
@@ -130,12 +120,11 @@ def test_the_matrix_as_json_holds_every_figure_with_its_denominator(tmp_path: Pa
     assert (values["title"], values["own_protocol"]) == ("made-up-model on made-up, offline", "seeclick-official")
     assert [each["name"] for each in values["protocols"]] == list(PROTOCOLS)
     kit = values["protocols"][1]
-    figures = {each["name"]: each for each in kit["figures"]}
-    exact = figures["IN_UNIFIED exact match"]
-    assert (exact["value"], exact["count"], exact["n"]) == (1.0, 2, 2)
-    assert (exact["dropped_as_wrong"], exact["unmeasured_as_right"]) == (2 / 4, 1.0)
+    assert next(iter(kit["metrics"])) == "exact match" and kit["metrics"]["exact match"]["n"] == 4
+    exact = kit["metrics"]["IN_UNIFIED exact match"]
+    assert (exact["value"], exact["count"], exact["n"], exact["lower"]) == (1.0, 2, 2, 2 / 4)
     assert kit["verdicts"]["unparseable"] == kit["verdicts"]["not_run"] == 1 and kit["verdicts"]["planned"] == 4
-    assert kit["coverage"] == {"value": 2 / 3, "count": 2, "n": 3}
+    assert {name: kit["coverage"][name] for name in ("value", "count", "n")} == {"value": 2 / 3, "count": 2, "n": 3}
 
 
 @pytest.mark.parametrize("name", ["found.jsonl", "found.csv"])
@@ -179,5 +168,5 @@ def test_at_a_glance_every_protocol_is_on_the_same_steps_with_lost_ones_wrong(tm
     """Of 4 planned steps: one on the target, one near it (0.1 of the screen off), one not read, one never run."""
     answers = answers_of(tmp_path, [TARGET, NEAR_MISS, None], missing=1, protocols=["seeclick-official", "guievalkit"])
     text = "\n".join(line.plain for line in rendered(glance_table(answers.columns(), on_own_sets(answers)), 120))
-    assert cells(text, "seeclick-official")[:2] == ["50.00 (1 missing)", "25.00 (1 missing)"]
-    assert cells(text, "guievalkit") == [*["50.00 (1 missing)"] * 2, "TARGET_NOT_OPEN type match 100.00 (1 missing)"]
+    assert cells(text, "seeclick-official")[:2] == ["25.00 (1 missing)", "50.00 (1 missing)"]
+    assert cells(text, "guievalkit") == [*["50.00 (1 missing)"] * 2, "TARGET_NOT_OPEN type match 100.00% (1 missing)"]

@@ -22,6 +22,7 @@ from guieval.errors import UsageError
 from guieval.metrics.breakdown import Cell, breakdown
 from guieval.metrics.correlation import correlate
 from guieval.metrics.intervals import Interval
+from guieval.metrics.measured import Measured
 from guieval.metrics.sampling import sampled
 from guieval.reports.leaderboards.published_results import get_results
 from guieval.reports.plots.breakdowns import bars, horizon
@@ -35,7 +36,8 @@ from tests.metrics.made_columns import PROTOCOL, made_columns
 
 def cell(label: str | tuple[str, ...], share: float, n: int = 20) -> Cell:
     labels = (label,) if isinstance(label, str) else label
-    return Cell(labels, n, 1.0, share, Interval(max(share - 0.1, 0.0), min(share + 0.2, 1.0), 0.95, "bca"))
+    interval = Interval(max(share - 0.1, 0.0), min(share + 0.2, 1.0), 0.95, "episodes")
+    return Cell(labels, Measured(1.0, n), Measured(share, n, interval=interval))
 
 
 RUNS = {
@@ -93,7 +95,7 @@ def test_bars_of_two_runs_do_not_cover_each_other() -> None:
 
 
 def test_a_cell_without_an_interval_has_no_whisker() -> None:
-    figure = bars({"a": [Cell(("CLICK",), 3, 1.0, 0.5, None)]})
+    figure = bars({"a": [Cell(("CLICK",), Measured(1.0, 3), Measured(0.5, 3))]})
     assert not axes_of(figure).lines
 
 
@@ -297,11 +299,11 @@ def test_long_names_fit_the_column() -> None:
 
 
 SPENT = [
-    Spent("dear and good", 900, 0.8, Interval(0.75, 0.85, 0.95, "wilson")),
-    Spent("beaten", 500, 0.5, None),
-    Spent("cheap", 100, 0.4, None),
-    Spent("better for less", 400, 0.6, None),
-    Spent("as dear and worse", 900, 0.7, None),
+    Spent("dear and good", 900, Measured(0.8, interval=Interval(0.75, 0.85, 0.95, "wilson"))),
+    Spent("beaten", 500, Measured(0.5)),
+    Spent("cheap", 100, Measured(0.4)),
+    Spent("better for less", 400, Measured(0.6)),
+    Spent("as dear and worse", 900, Measured(0.7)),
 ]
 
 

@@ -9,8 +9,9 @@ import re
 
 from rich.cells import cell_len
 
+from guieval.metrics import Measured
 from guieval.metrics.intervals import Interval
-from guieval.reports.tables.table import Column, Number, Row, Table, columns, per_cent
+from guieval.reports.tables.table import Column, Number, Row, Table, bare, columns, share
 from guieval.reports.tables.terminal import fold, rendered
 from guieval.reports.tables.writers import comma_separated, json_text, latex, markdown
 from tests.rows import every_row
@@ -33,7 +34,7 @@ def wide_table(name: str = "qwen2.5-vl-7b", words: str = "a sentence that descri
     heads = columns(
         "model", "exact match", "type match", "95 % interval", "steps", "what it is", folds=("what it is",), spare=("steps",)
     )
-    row = (name, per_cent(0.5, 1234), per_cent(None), "[48.3, 51.7]", 1234, words)
+    row = (name, Number(Measured(0.5, 1234), show_n=True), share(None), "[48.3, 51.7]", 1234, words)
     return Table("Figures", heads, (row, (), ("other-model", *row[1:])), ("A note.",))
 
 
@@ -92,20 +93,28 @@ def test_sentences_fold_between_words_and_paths_stay_whole() -> None:
 
 
 def test_numbers_keep_their_precision_in_json_and_csv() -> None:
-    cell = per_cent(1 / 3, 3, Interval(0.1, 0.9, 0.95, "wilson"))
-    assert str(cell) == "33.33% of 3 [10.0, 90.0]"
-    table = Table("T", columns("=row", "x"), (("=a", cell), ("b", Number(float("nan")))), name="t")
+    cell = Number(Measured(1 / 3, 3, missing=2, interval=Interval(0.1, 0.9, 0.95, "wilson")), show_n=True)
+    assert str(cell) == "33.33% of 3 (2 missing) [10.0, 90.0]"
+    table = Table("T", columns("=row", "x"), (("=a", cell), ("b", bare(float("nan"), ".2f"))), name="t")
     read = json.loads(json_text([table]))[0]
-    assert read["rows"] == [["=a", {"value": 1 / 3, "low": 0.1, "high": 0.9, "n": 3}], ["b", None]]
+    (name, number), other = read["rows"]
+    assert (name, other) == ("=a", ["b", None])
+    assert {key: number[key] for key in ("value", "n", "missing", "unit")} == {
+        "value": 1 / 3,
+        "n": 3,
+        "missing": 2,
+        "unit": "share",
+    }
+    assert {key: number["interval"][key] for key in ("low", "high", "method")} == {"low": 0.1, "high": 0.9, "method": "wilson"}
     (first, second) = csv.DictReader(io.StringIO(comma_separated([table])))
-    assert (first["row"], float(first["value"]), first["high"], first["n"]) == ("'=a", 1 / 3, "0.9", "3")
+    assert (first["row"], float(first["value"]), first["high"], first["n"], first["missing"]) == ("'=a", 1 / 3, "0.9", "3", "2")
     assert second["value"] == ""
 
 
 def test_latex_has_a_label_a_caption_broken_headings_and_intervals_below() -> None:
     heads = (Column("model", right=False), Column("match of the type alone"), Column("exact match"))
-    best = per_cent(0.5, unit="", best=True, interval=Interval(0.25, 0.75, 0.95, "wilson"), missing=4)
-    rows: tuple[Row, ...] = (("a_b", best, None), ("[c]", per_cent(0.25, unit=""), 3))
+    best = Number(Measured(0.5, missing=4, interval=Interval(0.25, 0.75, 0.95, "wilson")), unit=False, best=True)
+    rows: tuple[Row, ...] = (("a_b", best, None), ("[c]", share(0.25, unit=False), 3))
     text = latex(Table("Board", heads, rows, ("50% is half",), "main board"), caption="What & why.")
     for part in (
         r"\caption{What \& why.}",
@@ -120,7 +129,7 @@ def test_latex_has_a_label_a_caption_broken_headings_and_intervals_below() -> No
 
 
 def test_markdown_escapes_and_marks_the_best() -> None:
-    table = Table("T|x", columns("model", "exact"), (("a|b <i>", per_cent(0.5, unit="", best=True)),), ("note",))
+    table = Table("T|x", columns("model", "exact"), (("a|b <i>", Number(Measured(0.5), unit=False, best=True)),), ("note",))
     assert markdown([table]).splitlines() == [
         r"### T\|x",
         "",

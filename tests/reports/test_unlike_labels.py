@@ -11,7 +11,7 @@ import pytest
 
 from guieval.actions import Boxes, Press
 from guieval.errors import UsageError
-from guieval.journal import MANIFEST, read_manifest
+from guieval.journal import MANIFEST, RunFolder
 from guieval.reports.campaign import board_of_campaign, comparison_table
 from guieval.reports.comparison import compare_json, compare_runs, headings
 from guieval.reports.leaderboards.leaderboard import leaderboard
@@ -80,7 +80,7 @@ def test_a_campaign_names_the_steps_too(tmp_path: Path) -> None:
 
 def test_equal_labels_are_compared_and_the_manifest_names_their_edition(tmp_path: Path) -> None:
     one, other = run_over(tmp_path / "a", unchanged, "a"), run_over(tmp_path / "b", unchanged, "b")
-    editions = [read_manifest(each).benchmark.edition for each in (one, other)]
+    editions = [RunFolder(each).manifest.benchmark.edition for each in (one, other)]
     assert editions[0] is not None and editions[0] == editions[1] and editions[0].steps == 20
     found = compare_runs(one, other)
     assert found.unlike == ()

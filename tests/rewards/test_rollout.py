@@ -16,7 +16,7 @@ from guieval.actions import Press
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.history.modes import PATCH_METHODS, PatchMethod, PatchPolicy, after
-from guieval.journal import Records
+from guieval.journal import RunFolder
 from guieval.models import ModelConfig, ModelInput
 from guieval.models.patch_thoughts import off_policy_input, on_policy_input, read_thought
 from guieval.models.scored_response import failed_sample, read_response
@@ -235,7 +235,7 @@ def by_run(
     )
     run = runner_of(config, directory, ListBenchmark(episodes), scripted(), engine, 1, thoughts=engine)
     run.execute(resume=False)
-    return [timeless(record) for record in Records(directory)]
+    return [timeless(record) for record in RunFolder(directory).records]
 
 
 def timeless(record: StepRecord) -> StepRecord:

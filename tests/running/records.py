@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from guieval.journal import METRICS, Records
+from guieval.journal import METRICS, RunFolder
 from guieval.steps import StepRecord
 
 
@@ -17,16 +17,16 @@ def timeless(record: StepRecord) -> StepRecord:
 
 def final(directory: Path) -> dict[str, StepRecord]:
     """The last finished record of each step."""
-    return {str(record.task.key): timeless(record) for record in Records(directory) if record.finished}
+    return {str(record.task.key): timeless(record) for record in RunFolder(directory).records if record.finished}
 
 
 def figures(directory: Path) -> dict[str, Any]:
     """The stored figures, without the tokens of responses that were received and paid for beside the answers."""
     summary: dict[str, Any] = json.loads((directory / METRICS).read_text(encoding="utf-8"))["summary"]
-    diagnostics = summary["diagnostics"]
-    del diagnostics["seconds_mean"]
-    for sample in (sample for record in Records(directory) for sample in record.samples):
+    metrics = summary["metrics"]
+    del metrics["mean seconds to answer"]
+    for sample in (sample for record in RunFolder(directory).records for sample in record.samples):
         for usage in sample.other_usage:
-            diagnostics["prompt_tokens"]["value"] -= usage.prompt_tokens or 0
-            diagnostics["completion_tokens"]["value"] -= usage.completion_tokens or 0
+            metrics["prompt tokens"]["value"] -= usage.prompt_tokens or 0
+            metrics["completion tokens"]["value"] -= usage.completion_tokens or 0
     return summary

@@ -12,7 +12,7 @@ import pytest
 
 import guieval
 from guieval.errors import FatalEngineError, UsageError
-from guieval.journal import Records
+from guieval.journal import RunFolder
 from guieval.running.api import RunResult
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.cli.demo_runs import MODEL, OPTIONS, command, reference
@@ -42,7 +42,7 @@ def test_it_is_what_the_command_does(tmp_path: Path, data: Path, server: MockSer
     for mode in ("offline", "sop"):
         assert result[mode].directory == tmp_path / "api" / mode
         assert figures(tmp_path / "api" / mode) == figures(tmp_path / "cli" / mode)
-        assert result.figures()[mode]["exact_match"] == result[mode].summary.exact_match.value
+        assert result.metrics()[mode]["exact match"] == result[mode].summary.exact_match
     with pytest.raises(KeyError, match="no run in mode 'soeval'; there are offline, sop"):
         _ = result["soeval"]
     page = result._repr_html_()
@@ -55,15 +55,15 @@ def test_it_works_inside_of_a_running_event_loop_and_resumes(tmp_path: Path, dat
 
     result = asyncio.run(cell())
     assert result.complete and len(result) == 1 and result.directory == tmp_path / "run"
-    steps = list(Records(tmp_path / "run"))
+    steps = list(RunFolder(tmp_path / "run").records)
     asked = server.stats()["requests"]
 
     async def again() -> RunResult:
         return guieval.run(resume=tmp_path / "run", base_urls=server.base_url)
 
     resumed = asyncio.run(again())
-    assert server.stats()["requests"] == asked and list(Records(tmp_path / "run")) == steps
-    assert resumed.figures() == result.figures()
+    assert server.stats()["requests"] == asked and list(RunFolder(tmp_path / "run").records) == steps
+    assert resumed.metrics() == result.metrics()
 
 
 def test_settings_lie_over_a_configuration(tmp_path: Path, data: Path, server: MockServer) -> None:
@@ -73,7 +73,7 @@ def test_settings_lie_over_a_configuration(tmp_path: Path, data: Path, server: M
     file = tmp_path / "run.yaml"
     file.write_text(f"model: {MODEL}\nbench: demo\nlimit: 1\nbase_urls: [{server.base_url}]\n")
     again = guieval.run(file, out=tmp_path / "again", data=data, bench_options=OPTIONS)
-    assert again.figures() == result.figures()
+    assert again.metrics() == result.metrics()
 
 
 def test_a_shipped_configuration_is_given_by_name(tmp_path: Path, data: Path) -> None:

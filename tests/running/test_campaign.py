@@ -14,7 +14,7 @@ import pytest
 from guieval.data.sample_sets import get_sample_set
 from guieval.errors import UsageError
 from guieval.evaluation import get_protocol
-from guieval.journal import MANIFEST, Records
+from guieval.journal import MANIFEST, RunFolder
 from guieval.registry import benchmark_class, config_folder, load_benchmark, model_config
 from guieval.reports.leaderboards.published_results import get_results
 from guieval.running.campaign import planned, read_campaign
@@ -211,17 +211,17 @@ def test_a_campaign_is_done_once_and_ends_with_one_leaderboard(
         assert len(runs) == 4, first
         assert "Each model against the first" in first.out
         assert (tmp_path / "out" / "leaderboard.html").is_file()
-        before = {run: len(list(Records(run))) for run in runs}
+        before = {run: len(list(RunFolder(run).records)) for run in runs}
         assert all(before.values())
         again = guieval(*arguments)
-        assert {run: len(list(Records(run))) for run in runs} == before
+        assert {run: len(list(RunFolder(run).records)) for run in runs} == before
         assert "Each model against the first" in again.out
         assert "time:     nothing is left to run" in again.out  # also of runs that did not reach all of their steps
 
 
 def answered(folder: Path) -> dict[str, int]:
     """The number of records of each run."""
-    return {path.name: len(list(Records(path))) for path in sorted(folder.iterdir()) if path.is_dir()}
+    return {path.name: len(list(RunFolder(path).records)) for path in sorted(folder.iterdir()) if path.is_dir()}
 
 
 @pytest.mark.ci

@@ -11,7 +11,7 @@ import pytest
 from guieval.actions import Open, Press, Stop, Type, Wait
 from guieval.data.selection import Choice
 from guieval.errors import EngineError, UsageError
-from guieval.journal import EPISODES, METRICS, STEPS, Records, read_manifest, read_planned
+from guieval.journal import EPISODES, METRICS, STEPS, RunFolder
 from guieval.models import Request, Response
 from guieval.scoring.score import evaluate_run, store_summary
 from guieval.steps import Episode
@@ -44,10 +44,11 @@ def test_only_the_chosen_steps_are_asked_and_counted(tmp_path: Path, chosen: str
     engine = ScriptedEngine(right)
     outcome = run_scripted(tmp_path / "run", EPISODE_LIST, engine, mode=mode, episodes=chosen)
     assert asked(engine) == Counter(ASKED)
-    summary = outcome.tally.summary(outcome.plan)
+    summary = outcome.summary()
     assert (summary.verdicts.right, summary.verdicts.planned, summary.episodes) == (6, 6, 2) and summary.complete
     assert summary.success_rate.value == 1.0
-    stored = store_summary(tmp_path / "run", outcome.tally, outcome.plan)
+    stored = outcome.summary(intervals=True)
+    store_summary(tmp_path / "run", stored)
     assert evaluate_run(tmp_path / "run").summary == stored == summary
 
 
@@ -61,17 +62,19 @@ def test_steps_that_do_not_count_are_written_as_in_the_reference(tmp_path: Path,
     assert result["a", 1] == ["reference"]
     assert result["a", 3] == ["reference", "model", "reference"]
     assert result["b", 3] == ["model", "model", "model"]
-    stored = {(record.task.episode_id, record.task.step_index): list(record.history) for record in Records(tmp_path / "run")}
+    stored = {
+        (record.task.episode_id, record.task.step_index): list(record.history) for record in RunFolder(tmp_path / "run").records
+    }
     assert stored == result
 
 
 def test_sop_stops_at_the_first_mismatch_among_the_steps_that_count(tmp_path: Path, chosen: str) -> None:
     engine = ScriptedEngine(lambda request: reply_with(HOME) if request.task.key[2:] == ("a", 1) else right(request))
     outcome = run_scripted(tmp_path / "run", EPISODE_LIST, engine, mode="sop", episodes=chosen)
-    summary = outcome.tally.summary(outcome.plan)
+    summary = outcome.summary()
     assert ("a", 3) not in asked(engine)
     assert (summary.verdicts.wrong, summary.verdicts.not_reached, summary.verdicts.right) == (1, 1, 4)
-    assert summary.sop is not None and summary.sop.pg.value == 0.5  # 0 of 2 steps, and 4 of 4
+    assert summary.metrics["PG"].value == 0.5  # 0 of 2 steps, and 4 of 4
 
 
 @pytest.mark.parametrize("mode", ["offline", "soeval", "sop"])
@@ -90,7 +93,7 @@ def test_resuming_runs_what_is_left_with_the_same_history(tmp_path: Path, chosen
     assert asked(engine) == Counter({("a", 3): 1})
     inputs = {each.task.key: each.input for each in clean.requests}
     assert all(inputs[each.task.key] == each.input for each in engine.requests)
-    assert outcome.tally.summary(outcome.plan).complete
+    assert outcome.summary().complete
 
 
 def test_another_choice_is_another_run_but_a_moved_list_is_not(tmp_path: Path, chosen: str) -> None:
@@ -112,10 +115,10 @@ def test_the_plan_is_stored_and_old_plans_are_read(tmp_path: Path, chosen: str) 
         ["scripted", "", "a", 2, [1, 3], None, None, [types[1], types[3]]],
         ["scripted", "", "b", 4, None, None, None, types],
     ]
-    assert {key: list(steps) for key, steps in read_planned(tmp_path / "run").plan.items()} == {
+    assert {key: list(steps) for key, steps in RunFolder(tmp_path / "run").plan.items()} == {
         key: list(steps) for key, steps in outcome.plan.items()
     }
-    manifest = read_manifest(tmp_path / "run").to_json()
+    manifest = RunFolder(tmp_path / "run").manifest.to_json()
     assert manifest["selection"]["text"] == "all 2 episodes, as listed in chosen.txt"
     assert manifest["benchmark"]["steps"] == 6
 
@@ -131,7 +134,7 @@ def test_a_run_from_before_selections_is_resumed_and_scored(tmp_path: Path) -> N
     (run / "manifest.json").write_text(json.dumps(manifest))
     engine = ScriptedEngine(right)
     outcome = run_scripted(run, EPISODE_LIST, engine, resume=True)
-    assert engine.requests == [] and outcome.tally.summary(outcome.plan).complete
+    assert engine.requests == [] and outcome.summary().complete
     scored = evaluate_run(run)
     assert scored.summary.verdicts.right == 10 and scored.steps == "all episodes of the run (3)"
 
@@ -195,24 +198,22 @@ def test_figures_over_chosen_steps_are_as_computed_by_hand(
         return reply_with(HOME) if request.task.key[2:] in wrong else right(request)
 
     outcome = run_scripted(tmp_path / "run", FIGURES_EPISODES, ScriptedEngine(answer), mode=mode, episodes=str(listed))
-    summary = outcome.tally.summary(outcome.plan)
+    summary = outcome.summary()
     assert (summary.exact_match.count, summary.exact_match.n) == exact
     assert (summary.verdicts.not_reached, summary.verdicts.planned) == (not_reached, 8)
-    assert summary.progress_episode_mean.value == pytest.approx((1 / 3 + 2 / 3 + 0 / 2) / 3)
-    assert (summary.progress_step_weighted.count, summary.progress_step_weighted.n) == (1 + 2 + 0, 8)
+    assert summary.progress.value == pytest.approx((1 / 3 + 2 / 3 + 0 / 2) / 3)
+    assert (summary.metrics["step-weighted progress"].count, summary.metrics["step-weighted progress"].n) == (1 + 2 + 0, 8)
     assert (summary.success_rate.count, summary.success_rate.n) == (0, 3)
-    bare = summary.without_open
+    bare = {name: summary.metrics[f"{name} without OPEN"] for name in ("exact match", "progress", "success rate")}
     if mode == "sop":
-        assert summary.sop is not None and summary.sop.score.value == pytest.approx((1 / 3 + 0) / 2)
+        assert summary.metrics["score"].value == pytest.approx((1 / 3 + 0) / 2)
         # the plan tells the types of steps that were not reached, too; c ended at its OPEN step, so its other one was not
-        assert bare.progress_episode_mean is not None and bare.success_rate is not None
-        assert bare.progress_episode_mean.value == pytest.approx((0 / 2 + 1 / 2 + 0 / 1) / 3)
-        assert (bare.success_rate.count, bare.success_rate.n) == (0, 3)
+        assert bare["progress"].value == pytest.approx((0 / 2 + 1 / 2 + 0 / 1) / 3)
+        assert (bare["success rate"].count, bare["success rate"].n) == (0, 3)
     else:
-        assert (bare.exact_match.count, bare.exact_match.n) == (3, 5)
-        assert bare.progress_episode_mean is not None and bare.success_rate is not None
-        assert bare.progress_episode_mean.value == pytest.approx((0 / 2 + 1 / 2 + 1 / 1) / 3)
-        assert (bare.success_rate.count, bare.success_rate.n) == (1, 3)
+        assert (bare["exact match"].count, bare["exact match"].n) == (3, 5)
+        assert bare["progress"].value == pytest.approx((0 / 2 + 1 / 2 + 1 / 1) / 3)
+        assert (bare["success rate"].count, bare["success rate"].n) == (1, 3)
 
 
 def test_a_run_that_wrote_no_splits_down_is_scored_by_those_of_its_records(tmp_path: Path) -> None:
@@ -243,7 +244,7 @@ def test_a_part_that_was_not_run_is_named(tmp_path: Path, chosen: str) -> None:
 
 def test_figures_name_their_steps(tmp_path: Path, chosen: str) -> None:
     outcome = run_scripted(tmp_path / "run", EPISODE_LIST, ScriptedEngine(right), episodes=chosen)
-    store_summary(tmp_path / "run", outcome.tally, outcome.plan)
+    store_summary(tmp_path / "run", outcome.summary())
     stored = json.loads((tmp_path / "run" / METRICS).read_text())
     assert stored["selection"] == {
         "title": "chosen.txt",

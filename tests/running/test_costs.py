@@ -12,7 +12,7 @@ import pytest
 
 from guieval.actions import Stop
 from guieval.errors import UsageError
-from guieval.journal import METRICS, Records
+from guieval.journal import METRICS, RunFolder
 from guieval.registry import model_configs
 from guieval.running.engine_choice import HOSTED
 from guieval.steps import Sample, StepOutcome, StepRecord, Usage
@@ -211,7 +211,7 @@ def cost_in(directory: Path) -> dict[str, Any]:
 def test_a_run_states_what_it_cost(guieval: CommandLine, server: MockServer, prices: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     done = guieval(*command(server, tmp_path / "demo", out, *FEW, "--prices", prices))
-    steps = len(list(Records(out)))
+    steps = len(list(RunFolder(out).records))
     assert done.code == 0
     assert f"cost:     offline: {amount(steps * EACH, 'EUR')} ({steps * 3000:,} tokens in, {steps * 60:,} out; " in done.out
     cost = cost_in(out)
@@ -223,7 +223,7 @@ def test_a_run_states_what_it_cost(guieval: CommandLine, server: MockServer, pri
 def test_a_run_without_a_price_states_its_tokens(guieval: CommandLine, server: MockServer, tmp_path: Path) -> None:
     out = tmp_path / "run"
     done = guieval(*command(server, tmp_path / "demo", out, *FEW))
-    steps = len(list(Records(out)))
+    steps = len(list(RunFolder(out).records))
     assert f"tokens:   offline: {steps * 3000:,} tokens in, {steps * 60:,} out\n" in done.out and "cost:" not in done.out
     assert cost_in(out)["amount"] is None and cost_in(out)["prompt_tokens"] == steps * 3000
 
@@ -238,15 +238,17 @@ def test_a_budget_stops_a_run_in_order_and_a_larger_one_goes_on(
     assert done.code == 1
     assert re.search(r"stopped:  offline: the budget of 0\.0518 EUR is used up \(0\.\d+ EUR spent, \d requests", done.out)
     assert f"not begun: {out / 'sop'}" in done.out and f"resume:   guieval run --resume {out}" in done.out
-    records = list(Records(out / "offline"))
+    records = list(RunFolder(out / "offline").records)
     assert 0 < len(records) <= 8 and all(record.finished for record in records), "what was in flight is not thrown away"
     assert cost_in(out / "offline")["amount"] == pytest.approx(len(records) * EACH)
 
     same = guieval("run", "--resume", out, "--quiet")
-    assert same.code == 1 and len(list(Records(out / "offline"))) == len(records), "the budget is that of the whole run"
+    assert same.code == 1 and len(list(RunFolder(out / "offline").records)) == len(records), (
+        "the budget is that of the whole run"
+    )
     rest = guieval("run", "--resume", out, "--quiet", "--budget", "100")
     assert rest.code == 0 and "stopped:" not in rest.out
-    assert cost_in(out / "offline")["answers"] == len(list(Records(out / "offline"))) > len(records)
+    assert cost_in(out / "offline")["answers"] == len(list(RunFolder(out / "offline").records)) > len(records)
 
 
 def test_a_budget_without_a_price_is_refused_before_anything_is_asked(

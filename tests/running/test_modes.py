@@ -10,7 +10,7 @@ import pytest
 from guieval.actions import Action, Press, Wait
 from guieval.history import describe
 from guieval.history.modes import get_mode
-from guieval.journal import Records
+from guieval.journal import RunFolder
 from guieval.models import Request
 from guieval.registry import load_benchmark
 from tests.scripted import ACTIONS, CLICK, ScriptedEngine, make_episode, past_of, reply_with, run_scripted
@@ -44,9 +44,9 @@ def test_offline_history_is_the_reference_at_every_step(tmp_path: Path) -> None:
     outcome = run_scripted(tmp_path / "run", [make_episode("a", ACTIONS)], engine, mode="offline")
     for (_, index), request in by_step(engine).items():
         assert past_of(request) == [seen(ACTIONS[past], past, own=False) for past in range(index)]
-    summary = outcome.tally.summary(outcome.plan)
+    summary = outcome.summary()
     assert (summary.exact_match.count, summary.exact_match.n) == (3, 4)
-    assert all(set(record.history) <= {"reference"} for record in Records(tmp_path / "run"))
+    assert all(set(record.history) <= {"reference"} for record in RunFolder(tmp_path / "run").records)
 
 
 def test_soeval_history_is_the_models_own_exactly_where_it_was_right(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_soeval_history_is_the_models_own_exactly_where_it_was_right(tmp_path: P
     own = {"a": [True, False, True], "b": [False, True, False]}
     for (episode, index), request in by_step(engine).items():
         assert past_of(request) == [seen(ACTIONS[past], past, own=own[episode][past]) for past in range(index)]
-    for record in Records(tmp_path / "run"):
+    for record in RunFolder(tmp_path / "run").records:
         expected = ["model" if own[record.task.episode_id][past] else "reference" for past in range(record.task.step_index)]
         assert list(record.history) == expected
 
@@ -77,7 +77,7 @@ def test_an_answer_without_action_leaves_the_reference(tmp_path: Path) -> None:
     )
     outcome = run_scripted(tmp_path / "run", [make_episode("a", ACTIONS)], engine, mode="soeval")
     assert past_of(by_step(engine)["a", 1]) == [seen(ACTIONS[0], 0, own=False)]
-    assert outcome.tally.summary(outcome.plan).verdicts.unparseable == 1
+    assert outcome.summary().verdicts.unparseable == 1
 
 
 def test_sop_stops_at_the_first_mismatch_and_counts_as_by_hand(tmp_path: Path) -> None:
@@ -88,11 +88,10 @@ def test_sop_stops_at_the_first_mismatch_and_counts_as_by_hand(tmp_path: Path) -
     asked = sorted((request.task.episode_id, request.task.step_index) for request in engine.requests)
     assert asked == [*[("a", n) for n in range(4)], ("b", 0), ("b", 1), ("c", 0), ("d", 0), ("d", 1)]
     assert past_of(by_step(engine)["b", 1]) == [seen(ACTIONS[0], 0, own=True)]
-    summary = outcome.tally.summary(outcome.plan)
-    assert summary.sop is not None
-    assert summary.sop.pg.value == pytest.approx((1 + 1 / 4 + 0 + 1) / 4)
-    assert summary.sop.tsr.value == pytest.approx(2 / 4)
-    assert summary.sop.score.value == pytest.approx(((1 + 1 / 4 + 0 + 1) / 4 + 2 / 4) / 2)
+    summary = outcome.summary()
+    assert summary.metrics["PG"].value == pytest.approx((1 + 1 / 4 + 0 + 1) / 4)
+    assert summary.metrics["TSR"].value == pytest.approx(2 / 4)
+    assert summary.metrics["score"].value == pytest.approx(((1 + 1 / 4 + 0 + 1) / 4 + 2 / 4) / 2)
     assert summary.verdicts.not_reached == 2 + 3 and summary.complete
 
 
@@ -116,8 +115,9 @@ def test_sop_of_a_random_policy_meets_its_closed_form_on_real_episodes(
         return reply_with(request.task.action if right else wrong)
 
     outcome = run_scripted(tmp_path / "run", episodes, ScriptedEngine(policy), mode="sop", concurrency=32)
-    sop = outcome.tally.summary(outcome.plan).sop
-    assert sop is not None and sop.pg.value is not None and sop.tsr.value is not None
+    sop = outcome.summary().metrics
+    pg, tsr = sop["PG"].value, sop["TSR"].value
+    assert pg is not None and tsr is not None
     lengths = [len(episode) for episode in episodes]
     p = probability
     expected_pg = sum(sum(p**k for k in range(1, t + 1)) / t for t in lengths) / len(lengths)
@@ -128,8 +128,8 @@ def test_sop_of_a_random_policy_meets_its_closed_form_on_real_episodes(
     ]
     error_pg = sum(variances) ** 0.5 / len(lengths)
     error_tsr = sum(p**t * (1 - p**t) for t in lengths) ** 0.5 / len(lengths)
-    assert abs(sop.pg.value - expected_pg) < 4 * error_pg
-    assert abs(sop.tsr.value - expected_tsr) < 4 * error_tsr
+    assert abs(pg - expected_pg) < 4 * error_pg
+    assert abs(tsr - expected_tsr) < 4 * error_tsr
 
 
 def test_reference_text_of_a_step_is_its_instruction_or_a_plain_description(tmp_path: Path) -> None:

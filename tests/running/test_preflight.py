@@ -12,7 +12,7 @@ from guieval.benchmarks._examples.episodes import write_episodes
 from PIL import Image
 
 from guieval.data.preflight import inspect
-from guieval.journal import Records, read_manifest
+from guieval.journal import RunFolder
 from guieval.registry import load_benchmark
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
@@ -99,8 +99,8 @@ def test_skip_damaged_leaves_their_episodes_out(tmp_path: Path, data: Path, serv
     shots(data, 3)[0].write_bytes(b"")
     done = guieval(*command(data, server, "--skip-damaged", "--out", tmp_path / "run"))
     assert done.code == 0 and "2 damaged left out" in done.out, done
-    kept = {record.task.episode_id for record in Records(tmp_path / "run")}
-    assert len(kept) == 3 and read_manifest(tmp_path / "run").to_json()["selection"]["damaged"]["episodes"] == 2
+    kept = {record.task.episode_id for record in RunFolder(tmp_path / "run").records}
+    assert len(kept) == 3 and RunFolder(tmp_path / "run").manifest.to_json()["selection"]["damaged"]["episodes"] == 2
     assert guieval("run", "--resume", tmp_path / "run").code == 0
 
 
@@ -110,7 +110,7 @@ def test_a_limit_is_filled_with_episodes_that_can_be_shown(
     for number in (0, 1, 2):
         shots(data, number)[-1].unlink()
     done = guieval(*command(data, server, "--skip-damaged", "--limit", "2", "--out", tmp_path / "run"))
-    assert done.code == 0 and len({record.task.episode_id for record in Records(tmp_path / "run")}) == 2
+    assert done.code == 0 and len({record.task.episode_id for record in RunFolder(tmp_path / "run").records}) == 2
 
 
 def test_only_the_chosen_steps_count(tmp_path: Path, data: Path, server: MockServer, guieval: CommandLine) -> None:
@@ -134,7 +134,7 @@ def test_a_resume_warns_and_goes_on(tmp_path: Path, data: Path, server: MockServ
     (data / min(left)).unlink()
     done = guieval("run", "--resume", run)
     assert done.code == 1 and "warning:" in done.err.splitlines()[0] and "missing: 1)" in done.err
-    assert sum(record.finished for record in Records(run)) == len(lines) - 1
+    assert sum(record.finished for record in RunFolder(run).records) == len(lines) - 1
     for path in data.rglob("*.png"):
         path.unlink()
     message = guieval.sentence("run", "--resume", run)

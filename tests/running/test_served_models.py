@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from guieval.actions import Wait
-from guieval.journal import METRICS, Records, read_manifest
+from guieval.journal import METRICS, RunFolder
 from guieval.journal.caveats import model_label
 from guieval.journal.run_files import RecordedConfig, RecordedModel
 from guieval.journal.served_model import ServedModel, add_served, same_checkpoint, served_entry, unconfirmed_models
@@ -50,7 +50,7 @@ def test_another_model_is_announced_and_marks_every_table(tmp_path: Path, guieva
     assert "warning:" in lines[0] and repr(OTHER) in lines[0] and repr(MODEL) in lines[0], lines
     assert f"--served-model {OTHER}" in lines[0]
     assert f"served:   {OTHER} at {url}" in done.out and MARK in unwrapped(done.out)
-    (entry,) = read_manifest(run).to_json()["served"]
+    (entry,) = RunFolder(run).manifest.to_json()["served"]
     assert entry["asked"] == OTHER and not entry["named"] and entry["servers"][0]["models"] == [OTHER]
     assert json.loads((run / METRICS).read_text())["served"] == [entry]
     commands: list[list[str | Path]] = [
@@ -79,7 +79,7 @@ def test_the_user_confirms_it_at_once_or_later(tmp_path: Path, guieval: CommandL
         assert MARK in guieval("score", tmp_path / "run").out
         again = guieval("run", "--resume", tmp_path / "run", "--served-model", OTHER)
     assert "does not match" not in first.err + first.out and MARK not in first.out
-    (entry,) = read_manifest(tmp_path / "named").to_json()["served"]
+    (entry,) = RunFolder(tmp_path / "named").manifest.to_json()["served"]
     assert entry["named"] and entry["servers"][0]["models"] == [OTHER]
     assert again.code == 0 and MARK not in again.out
     scored = guieval("score", tmp_path / "run")
@@ -90,17 +90,17 @@ def test_a_resume_with_another_server_is_refused_or_marked(tmp_path: Path, guiev
     run = tmp_path / "run"
     with server(MODEL) as running:
         guieval(*command(tmp_path, running))
-    assert [entry["asked"] for entry in read_manifest(run).to_json()["served"]] == [MODEL]
+    assert [entry["asked"] for entry in RunFolder(run).manifest.to_json()["served"]] == [MODEL]
     journal = run / "steps.jsonl"
     journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-2]))
     with server(OTHER) as running:
         resume = ("run", "--resume", run, "--base-url", running.base_url)
         refused = guieval(*resume)
         assert refused.code == 2 and f"was '{MODEL}', now '{OTHER}'" in refused.err and "--accept-changes" in refused.err
-        assert [entry["asked"] for entry in read_manifest(run).to_json()["served"]] == [MODEL]
+        assert [entry["asked"] for entry in RunFolder(run).manifest.to_json()["served"]] == [MODEL]
         done = guieval(*resume, "--accept-changes")
     assert "warning:" in done.err and MARK in unwrapped(done.out) and "; mixed)" in unwrapped(done.out)
-    assert [entry["asked"] for entry in read_manifest(run).to_json()["served"]] == [MODEL, OTHER]
+    assert [entry["asked"] for entry in RunFolder(run).manifest.to_json()["served"]] == [MODEL, OTHER]
 
 
 def test_a_replay_is_marked_as_the_run_it_replays(tmp_path: Path, guieval: CommandLine) -> None:
@@ -118,7 +118,7 @@ def test_the_checkpoint_under_its_own_names_is_not_marked(tmp_path: Path, guieva
     with server(name) as running:
         done = guieval(*command(tmp_path, running))
     assert done.code == 0 and "does not match" not in done.err and "(served:" not in done.out
-    assert [entry["asked"] for entry in read_manifest(tmp_path / "run").to_json()["served"]] == [name]
+    assert [entry["asked"] for entry in RunFolder(tmp_path / "run").manifest.to_json()["served"]] == [name]
 
 
 def test_escapes_in_a_served_name_do_not_reach_the_terminal(tmp_path: Path, guieval: CommandLine) -> None:
@@ -132,7 +132,7 @@ def test_what_makes_two_names_one_checkpoint(tmp_path: Path) -> None:
     assert same_checkpoint(cached, "qwen/qwen2.5-vl-7b-instruct")
     assert not same_checkpoint("Qwen/Qwen2.5-VL-7B-Instruct", "Qwen/Qwen2.5-VL-7B-Instruct-AWQ")
     assert not same_checkpoint("", "/")
-    made = read_manifest(write_run(tmp_path / "made", [record(step(Wait()), Wait())]))
+    made = RunFolder(write_run(tmp_path / "made", [record(step(Wait()), Wait())])).manifest
     manifest = made.model_copy(
         update={"model": RecordedModel(name="m", hf_id="Org/Model"), "config": RecordedConfig(model="m")}
     )
@@ -155,7 +155,7 @@ def test_every_server_has_its_figures(tmp_path: Path, guieval: CommandLine, conc
         served = [server.stats()["served"] for server in servers]
         failed = [server.stats()["failed"] for server in servers]
     assert done.code == 0, done
-    steps = len(list(Records(tmp_path / "run")))
+    steps = len(list(RunFolder(tmp_path / "run").records))
     figures = json.loads((tmp_path / "run" / METRICS).read_text())["servers"]
     assert [figure["name"] for figure in figures] == urls
     assert [figure["answered"] for figure in figures] == served and sum(served) == steps
@@ -175,5 +175,5 @@ def test_one_server_is_not_distinguished(tmp_path: Path, guieval: CommandLine) -
         assert guieval("run", "--resume", tmp_path / "run", "--quiet").code == 0
     assert done.code == 0 and "server:" not in done.out
     (figure,) = json.loads((tmp_path / "run" / METRICS).read_text())["servers"]
-    assert figure["answered"] == len(list(Records(tmp_path / "run")))
+    assert figure["answered"] == len(list(RunFolder(tmp_path / "run").records))
     assert (tmp_path / "run" / METRICS).read_text() == before, "a resume that asked nothing leaves the last session's figures"

@@ -19,7 +19,7 @@ from guieval.errors import UsageError
 from guieval.journal import METRICS
 from guieval.redaction import Redaction
 from guieval.telemetry import tracking
-from guieval.telemetry.tracking import Tracking, check_tracking, final_figures, flat
+from guieval.telemetry.tracking import Tracking, check_tracking, final_metrics, flat
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.rows import every_row
@@ -116,7 +116,7 @@ def test_a_tracker_hears_what_the_run_is_where_it_stands_and_how_it_ended(
     assert {line["kind"] for line in logs} == {"log"}
     assert set(logs[0]["figures"]) >= {"steps_done", "steps_total", "right", "wrong", "prompt_tokens"}
     truth = figures_of(tmp_path / "run")
-    assert summary["figures"]["exact_match"] == truth["exact_match"]["value"]
+    assert summary["figures"]["exact_match"] == truth["metrics"]["exact match"]["value"]
     assert summary["figures"]["verdicts/planned"] == truth["verdicts"]["planned"]
     assert summary["figures"]["report"] == str(tmp_path / "run" / METRICS)
     assert last == {"kind": "finish", "code": 0}
@@ -226,18 +226,15 @@ def test_a_configuration_is_reported_flat_and_without_secrets() -> None:
     assert flat(values, Redaction(["abcdef", ""])) == {"a.b": 1, "a.d": "1, x", "a.max_tokens": 5, "keyboard": True}
 
 
-def test_final_figures_are_those_of_the_whole_run() -> None:
+def test_final_metrics_are_those_of_the_whole_run() -> None:
     summary = {
-        "mode": "sop",
-        "complete": True,
-        "exact_match": {"value": 0.5, "count": 1, "n": 2, "upper": None},
-        "success_rate": {"value": None, "count": 0, "n": 0, "upper": None},
+        "metrics": {"exact match": {"value": 0.5, "n": 2}, "success rate": {"value": None, "n": 0}},
+        "own": {"PG": {"value": 0.25, "n": 2}},
+        "further": {},
         "verdicts": {"right": 1, "planned": 2},
-        "sop": {"pg": {"value": 0.25, "n": 2, "upper": None}},
         "by_action_type": {"CLICK": {"n": 2}},
-        "groups": [],
     }
-    assert final_figures(summary) == {"exact_match": 0.5, "verdicts/right": 1, "verdicts/planned": 2, "sop/pg": 0.25}
+    assert final_metrics(summary) == {"exact_match": 0.5, "PG": 0.25, "verdicts/right": 1, "verdicts/planned": 2}
 
 
 @every_row(
@@ -274,7 +271,7 @@ def test_mlflow_really_holds_the_run(
     client = mlflow.MlflowClient(tracking_uri=store)
     (run,) = client.search_runs([client.get_experiment_by_name("mine").experiment_id])
     assert run.info.status == "FINISHED" and run.data.params["config.model"] == MODEL
-    assert run.data.metrics["final/exact_match"] == figures_of(tmp_path / "run")["exact_match"]["value"]
+    assert run.data.metrics["final/exact_match"] == figures_of(tmp_path / "run")["metrics"]["exact match"]["value"]
     assert run.data.tags["report"] == str(tmp_path / "run" / METRICS)
     assert not any(KEY.encode() in file.read_bytes() for file in (tmp_path / "store").rglob("*") if file.is_file())
 

@@ -37,6 +37,7 @@ from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator, list_protocols
 from guieval.journal import STEPS
 from guieval.metrics.columns import ENDS, TYPES, RunColumns
+from guieval.metrics.ledger import voted
 from guieval.registry import load_benchmark
 from guieval.scoring.matrix import (
     ALL,
@@ -48,7 +49,6 @@ from guieval.scoring.matrix import (
     on_own_sets,
     protocols_for,
     score_run,
-    voted,
 )
 from guieval.steps import StepRecord, StepTaskModel
 from tests.evaluation.strategies import anything, tasks
@@ -176,7 +176,7 @@ def test_rows_are_the_plans_steps_whatever_is_recorded(tmp_path: Path) -> None:
     assert columns.groups == {"app": ["", "", "Maps", "", ""]}
     assert (columns.dataset, columns.mode, columns.model) == ("made-up", "offline", "made-up-model")
     foreign = "seeclick-official is written for screenspot, screenspot-v2, not for made-up"
-    assert judged.notes == (foreign, "2 records are of steps outside the plan and count nowhere")
+    assert judged.notes == (foreign, "2 recorded steps outside the plan count nowhere")
 
 
 def test_the_last_finished_record_of_a_step_counts(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from guieval.journal import RunFolder
 from guieval.scoring.score import evaluate_run, stored_summary
 from tests.reports.viewer.made_run import at, end, failed, record, task, write_run
 
@@ -24,16 +25,16 @@ def change(path: Path, **values: Any) -> None:
 
 
 def test_it_is_that_of_the_journal(run: Path) -> None:
-    assert stored_summary(run) is None
-    assert end(run) == stored_summary(run) == evaluate_run(run).summary
+    assert stored_summary(RunFolder(run)) is None
+    assert end(run) == stored_summary(RunFolder(run)) == evaluate_run(run).summary
 
 
 def test_a_run_that_went_on_has_none_until_it_ends_again(run: Path) -> None:
     end(run)
     write_run(run, [record(task(step=1), at(500, 500))])
-    assert stored_summary(run) is None
+    assert stored_summary(RunFolder(run)) is None
     end(run)
-    found = stored_summary(run)
+    found = stored_summary(RunFolder(run))
     assert found is not None and found.exact_match.count == 2
 
 
@@ -41,18 +42,18 @@ def test_rules_that_have_changed_since_leave_none(run: Path) -> None:
     end(run)
     protocol = {"name": "guievalkit", "fingerprint": "0123456789abcdef"}
     change(run / "metrics.json", protocol=protocol)
-    assert stored_summary(run) is None
+    assert stored_summary(RunFolder(run)) is None
     change(run / "manifest.json", protocol=protocol)
-    assert stored_summary(run) is None
+    assert stored_summary(RunFolder(run)) is None
     for file in ("metrics.json", "manifest.json"):
         change(run / file, protocol={"name": "of a plug-in that is gone", "fingerprint": "0123456789abcdef"})
-    assert stored_summary(run) is None
+    assert stored_summary(RunFolder(run)) is None
 
 
 @pytest.mark.parametrize("text", ["", "[1]", "[" * 100_000, '{"summary": {"exact_match": 1}}', "null"])
 def test_a_damaged_file_leaves_none(run: Path, text: str) -> None:
     (run / "metrics.json").write_text(text)
-    assert stored_summary(run) is None
+    assert stored_summary(RunFolder(run)) is None
 
 
 @pytest.mark.parametrize("name", ["journal_bytes", "summary", "protocol"])
@@ -61,4 +62,4 @@ def test_a_file_of_an_earlier_version_leaves_none(run: Path, name: str) -> None:
     values = json.loads((run / "metrics.json").read_text())
     del values[name]
     (run / "metrics.json").write_text(json.dumps(values))
-    assert stored_summary(run) is None
+    assert stored_summary(RunFolder(run)) is None

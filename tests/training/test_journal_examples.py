@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from guieval.errors import UsageError
-from guieval.journal import MANIFEST, read_manifest
+from guieval.journal import MANIFEST, RunFolder
 from guieval.models import ModelConfig
 from guieval.training.data.examples import journal_examples
 from tests.running.runner.test_patched_runs import MISSED, PATCHES, asked, ran
@@ -34,7 +34,7 @@ def test_prompts_are_those_of_the_run_patches_and_their_thoughts_included(tmp_pa
 )
 def test_a_run_whose_prompts_cannot_be_written_again_is_refused(tmp_path: Path, name: str, given: object) -> None:
     ran(tmp_path / "run", mode="offline")
-    manifest = read_manifest(tmp_path / "run").to_json()
+    manifest = RunFolder(tmp_path / "run").manifest.to_json()
     changed = {**manifest, "config": {**manifest["config"], name: given}}
     (tmp_path / "run" / MANIFEST).write_text(json.dumps(changed), encoding="utf-8")
     with pytest.raises(UsageError, match=rf"cannot be used for training: its prompts hold .* of another run \({name}\)"):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from guieval.journal import Records
+from guieval.journal import RunFolder
 
 pytest.importorskip("trl")
 
@@ -34,7 +34,7 @@ NEUTRAL = {
 
 
 def answers(folder: Path) -> dict[str, str | None]:
-    return {str(record.task.key): record.sample.raw_response for record in Records(folder)}
+    return {str(record.task.key): record.sample.raw_response for record in RunFolder(folder).records}
 
 
 def evaluated(config: TrainingConfig, *, batch: int) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from guieval.journal import Records
+from guieval.journal import RunFolder
 from guieval.registry import config_folder, model_config
 from tests.command_line import CommandLine
 
@@ -35,7 +35,7 @@ def test_it_answers_in_form_and_is_right_about_half_of_the_time(guieval: Command
     where = ("--engine", "transformers", "--data", tmp_path / "data", "--out", run)
     done = guieval("run", "--model", "tiny-policy", "--bench", "demo-icons", "--mode", "offline", *small, *where)
     assert done.code == 0, done.err
-    outcomes = [record.sample.outcome for record in Records(run)]
+    outcomes = [record.sample.outcome for record in RunFolder(run).records]
     assert len(outcomes) > 60
     assert sum(outcome.type_match for outcome in outcomes) >= 0.9 * len(outcomes)
     # room to improve, and enough that is right for rewards to differ

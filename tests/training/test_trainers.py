@@ -16,7 +16,7 @@ pytest.importorskip("trl")
 import torch
 
 from guieval.errors import UsageError
-from guieval.journal import Records
+from guieval.journal import RunFolder
 from guieval.rewards.rollout import SemiOnlineRollout
 from guieval.running.config import RunConfig
 from guieval.running.runner import Runner
@@ -232,11 +232,11 @@ def test_an_evaluation_in_training_is_that_of_the_saved_weights(
     outcome = run.execute(resume=False)
 
     def answers(folder: Path) -> dict[str, str | None]:
-        return {str(record.task.key): record.sample.raw_response for record in Records(folder)}
+        return {str(record.task.key): record.sample.raw_response for record in RunFolder(folder).records}
 
     assert answers(tmp_path / "run") == answers(Path(config.out) / "evaluations" / "step-2")
     (line,) = evaluations(config)
-    assert line == {"step": 2, **figures(outcome.tally.summary(outcome.plan))}
+    assert line == {"step": 2, **figures(outcome.summary())}
 
 
 def test_an_evaluation_changes_nothing_in_the_training(configured: Configured, tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ def test_a_model_learns_from_its_own_right_replies(configured: Configured, scree
     """Distillation: exactly the exact replies of a run, thoughts kept, each under the prompt it was given."""
     run = tiny_run(tmp_path / "run", policy, screens, "train", mode="soeval")
     run.execute(resume=False)
-    exact = {str(each.task.key): each for each in Records(tmp_path / "run") if each.sample.outcome.exact_match}
+    exact = {str(each.task.key): each for each in RunFolder(tmp_path / "run").records if each.sample.outcome.exact_match}
     config = configured("sft", journal=str(tmp_path / "run"))
     trainer = Parts(config).trainer()
     rows = [trainer.train_dataset[number] for number in range(len(trainer.train_dataset))]

@@ -13,7 +13,9 @@ import math
 from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
-from guieval.metrics.intervals import LEVEL, Interval, wilson
+from guieval.metrics import Measured
+from guieval.metrics.intervals import LEVEL
+from guieval.metrics.measured import share_of
 
 
 @dataclass(frozen=True)
@@ -132,29 +134,6 @@ class Contingency:
 
 
 @dataclass(frozen=True)
-class Rate:
-    """A share ``count`` / ``n`` with Wilson's interval; both ``None`` for n = 0."""
-
-    count: int
-    n: int
-
-    @property
-    def value(self) -> float | None:
-        """The share, in [0, 1]."""
-        return _share(self.count, self.n)
-
-    def interval(self, level: float = LEVEL) -> Interval | None:
-        """Wilson's interval, each step an observation of its own."""
-        return wilson(self.count, self.n, level)
-
-    def to_json(self) -> dict[str, Any]:
-        """Share, counts and interval."""
-        found = self.interval()
-        ends = None if found is None else [found.low, found.high]
-        return {"value": self.value, "count": self.count, "n": self.n, "wilson": ends}
-
-
-@dataclass(frozen=True)
 class Detection:
     """A detector of consistency against human labels; positive is *consistent*, as in Table 21.
 
@@ -168,25 +147,25 @@ class Detection:
     undecided: int = 0
 
     @property
-    def accuracy(self) -> Rate:
+    def accuracy(self) -> Measured:
         """Steps judged as by the human, among those judged."""
         judged = self.true_positive + self.false_negative + self.false_positive + self.true_negative
-        return Rate(self.true_positive + self.true_negative, judged)
+        return share_of(self.true_positive + self.true_negative, judged, "labelled steps", interval=True)
 
     @property
-    def true_positive_rate(self) -> Rate:
+    def true_positive_rate(self) -> Measured:
         """Steps judged consistent, among those that are."""
-        return Rate(self.true_positive, self.true_positive + self.false_negative)
+        return share_of(self.true_positive, self.true_positive + self.false_negative, "labelled steps", interval=True)
 
     @property
-    def true_negative_rate(self) -> Rate:
+    def true_negative_rate(self) -> Measured:
         """Steps judged inconsistent, among those that are."""
-        return Rate(self.true_negative, self.true_negative + self.false_positive)
+        return share_of(self.true_negative, self.true_negative + self.false_positive, "labelled steps", interval=True)
 
     def to_json(self) -> dict[str, Any]:
         """Counts and rates."""
         rates = {"accuracy": self.accuracy, "tpr": self.true_positive_rate, "tnr": self.true_negative_rate}
-        return {**asdict(self), **{name: rate.to_json() for name, rate in rates.items()}}
+        return {**asdict(self), **rates}
 
 
 def _share(count: int, n: int) -> float | None:

@@ -20,7 +20,7 @@ from guieval.analysis.decisions.clustering import DEFAULTS, ClusterSettings, clu
 from guieval.analysis.decisions.executions import StepExecutions, read_executions
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
-from guieval.journal import read_manifest
+from guieval.journal import RunFolder
 from guieval.journal.caveats import model_label
 from guieval.journal.run_folders import rounds_of
 from guieval.running.fixed_thoughts import FixedThoughts, answered, read_thoughts
@@ -200,7 +200,7 @@ def read_consistency(
     the step consistent. Memory grows with the traces and the majorities' executions. Raises :class:`UsageError` where there is
     no run, thought or protocol, and where a judge did not continue this run's thoughts.
     """
-    manifest = read_manifest(directory)
+    manifest = RunFolder(directory).manifest
     evaluator = ActionEvaluator(manifest.protocol.name if protocol is None else protocol)
     thoughts = read_thoughts(directory)
     for judge in judges:
@@ -289,7 +289,7 @@ def _elected(votes: Counter[int], drawn: Sequence[tuple[Action, int]], labels: S
 
 def _check_judge(judge: Path, directory: Path, thoughts: FixedThoughts) -> None:
     for each in rounds_of(judge):
-        fixed = read_manifest(each).fixed_thoughts
+        fixed = RunFolder(each).manifest.fixed_thoughts
         if fixed is None:
             raise UsageError(
                 f"the judge {str(judge)!r} has its own thoughts; make a judge with `guieval run --fixed-thoughts {directory} "
@@ -306,5 +306,5 @@ def _check_judge(judge: Path, directory: Path, thoughts: FixedThoughts) -> None:
 
 def _titles(judges: Sequence[Path]) -> list[str]:
     """A name for each judge: its model, with the directory if two judges have the same model."""
-    models = [model_label(read_manifest(rounds_of(judge)[0])) for judge in judges]
+    models = [model_label(RunFolder(rounds_of(judge)[0]).manifest) for judge in judges]
     return [model if models.count(model) == 1 else f"{model} ({each.name})" for model, each in zip(models, judges, strict=True)]

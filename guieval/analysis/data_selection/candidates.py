@@ -10,7 +10,7 @@ from pathlib import Path
 from guieval.actions import Press
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
-from guieval.journal import Records, read_manifest, read_planned
+from guieval.journal import RunFolder
 from guieval.scoring.recorded_run import read_again
 from guieval.steps import EpisodeKey, Setting, StepKey, Verdict
 
@@ -72,12 +72,12 @@ def read_candidates(directories: Sequence[Path], protocol: str | None = None) ->
     run_of: dict[StepKey, str] = {}
     unrecorded = 0
     for directory in directories:
-        manifest = read_manifest(directory)
+        manifest = RunFolder(directory).manifest
         evaluator = ActionEvaluator(manifest.protocol.name if protocol is None else protocol)
-        planned = read_planned(directory).plan
+        planned = RunFolder(directory).plan
         counted = {StepKey(*key, index) for key, indices in planned.items() for index in indices}
         found: dict[StepKey, Candidate] = {}
-        for record in Records(directory):
+        for record in RunFolder(directory).records:
             task = record.task
             if task.key in counted:
                 sample = read_again(evaluator, None, task, record.sample)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from guieval.actions import Action, Unsupported
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
-from guieval.journal import ROLLOUT, Records, read_manifest, read_planned
+from guieval.journal import ROLLOUT, Records, RunFolder
 from guieval.journal.run_files import RolloutFile, read_file
 from guieval.journal.run_folders import is_rollout, rounds_of
 from guieval.steps import EpisodeKey, StepKey, StepRecord, StepTaskModel
@@ -68,10 +68,10 @@ def read_executions(
     protocol, or the rounds are over different steps.
     """
     runs = rounds_of(directory)
-    evaluator = ActionEvaluator(read_manifest(runs[0]).protocol.name if protocol is None else protocol)
-    plan = read_planned(runs[0]).plan
+    evaluator = ActionEvaluator(RunFolder(runs[0]).manifest.protocol.name if protocol is None else protocol)
+    plan = RunFolder(runs[0]).plan
     for each in runs[1:]:
-        if read_planned(each).plan != plan:
+        if RunFolder(each).plan != plan:
             raise UsageError(
                 f"the rounds {str(runs[0])!r} and {str(each)!r} are over different steps, so they cannot be pooled"
             )
@@ -97,9 +97,9 @@ class _Round:
     """A run's records, and the number of mismatches up to which its episodes continue."""
 
     def __init__(self, directory: Path) -> None:
-        self._records = Records(directory)
+        self._records = RunFolder(directory).records
         self._places = record_places(self._records)
-        self.allowed = read_manifest(directory).mode.mismatches
+        self.allowed = RunFolder(directory).manifest.mode.mismatches
 
     def record(self, key: EpisodeKey, index: int) -> StepRecord | None:
         offset = self._places.get(key, {}).get(index)
@@ -121,8 +121,8 @@ def gaps(directory: Path) -> list[str]:
         if named > len(runs):
             found.append(f"{named - len(runs)} of {named} rounds of {str(directory)!r} have not begun")
     for run in runs:
-        records = Records(run)
-        planned = sum(map(len, read_planned(run).plan.values()))
+        records = RunFolder(run).records
+        planned = sum(map(len, RunFolder(run).plan.values()))
         missing = planned - sum(map(len, record_places(records).values()))
         if missing:
             found.append(f"{str(run)!r} holds no record of {missing:,} of {planned:,} planned steps")

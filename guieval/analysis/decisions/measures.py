@@ -8,8 +8,8 @@ Source: GUIEvalKit paper, section 5.1 (equations 6 and 7), Figure 6 (PASS@n) and
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -20,27 +20,20 @@ from guieval.analysis.decisions.clustering import ClusterSettings, decide
 from guieval.analysis.decisions.executions import StepExecutions
 from guieval.analysis.decisions.points import Floats, Ints
 from guieval.errors import UsageError
-from guieval.metrics.intervals import Interval, quoted, quoted_mean
-from guieval.metrics.sampling import SampledFigure, pass_figure
+from guieval.metrics import Measured
+from guieval.metrics.measured import SHARE, mean_over_episodes
+from guieval.metrics.sampling import Sampled, pass_figure
 from guieval.steps import EpisodeKey, StepKey
 
 Level: TypeAlias = Literal["low", "medium", "high"]
 Mean: TypeAlias = Literal["stability", "diversity", "support_size", "decisions"]
 """The columns that have a mean over steps."""
+UNITS: Mapping[Mean, str] = {"stability": SHARE, "diversity": "nats", "support_size": "", "decisions": ""}
 LEVELS: tuple[Level, ...] = ("low", "medium", "high")
 LOW, HIGH = 0.4, 0.8
 """Up to the first a stability is low, above the second high (appendix C.3.2)."""
 COUNTS = ("n", "right", "unparseable", "unsupported", "failed", "decisions")
 """The columns of whole numbers."""
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A figure over ``n`` observations (steps by default); ``None`` for n = 0."""
-
-    value: float | None
-    n: int
-    interval: Interval | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,32 +143,31 @@ def level_of(right: Ints, n: Ints) -> Ints:
     return np.asarray((10 * right > round(10 * LOW) * n).astype(np.int64) + (10 * right > round(10 * HIGH) * n))
 
 
-def mean(run: DecisionColumns, name: Mean) -> Estimate:
+def mean(run: DecisionColumns, name: Mean) -> Measured:
     """The mean of a column over steps; the mean stability is exact match over all samples; diversity is in nats.
 
     ``stability`` is over the measured steps, the others over those with a decision. Each isolated point is one of the
     ``decisions``.
     """
-    share = name == "stability"
-    of = run.measured if share else run.decided
-    return mean_over_episodes(getattr(run, name)[of], run.episode[of], share=share)
+    of = run.measured if name == "stability" else run.decided
+    return mean_of(getattr(run, name)[of], run.episode[of], unit=UNITS[name])
 
 
-def level_share(run: DecisionColumns, level: Level) -> Estimate:
+def level_share(run: DecisionColumns, level: Level) -> Measured:
     """The share of measured steps whose stability is of this level."""
     of = run.measured
-    return mean_over_episodes(run.level[of] == LEVELS.index(level), run.episode[of], share=True)
+    return mean_of(run.level[of] == LEVELS.index(level), run.episode[of], unit=SHARE)
 
 
-def pass_at(run: DecisionColumns, k: int) -> SampledFigure:
+def pass_at(run: DecisionColumns, k: int) -> Sampled:
     """PASS@k over all steps: the chance that one of k executions drawn from a step's is exact, unbiased.
 
     An unanswered request counts as wrong; steps may have different numbers of executions.
     Raises :class:`UsageError` if some step has fewer than k.
     """
     drawn, every = run.n + run.failed, np.ones(len(run), dtype=np.bool_)
-    value, interval = pass_figure("any", drawn, run.right, k, every, run.over_episodes)
-    return SampledFigure(name=f"pass@{k}", value=value, n=len(run), k=k, samples=int(drawn.max(initial=0)), interval=interval)
+    measured = pass_figure("any", drawn, run.right, k, every, run.over_episodes)
+    return Sampled("any", k, int(drawn.max(initial=0)), measured)
 
 
 def pass_sizes(run: DecisionColumns) -> list[int]:
@@ -184,17 +176,14 @@ def pass_sizes(run: DecisionColumns) -> list[int]:
     return sorted({2**power for power in range(most.bit_length())} | {most}) if most else []
 
 
-def mean_over_episodes(values: Floats | Ints | NDArray[np.bool_], episode: Ints, *, share: bool = False) -> Estimate:
+def mean_of(values: Floats | Ints | NDArray[np.bool_], episode: Ints, *, unit: str = "") -> Measured:
     """The mean of (m,) values with its interval over episodes; ``episode``: (m,) the number of each value's episode.
 
-    With ``share`` the values lie in [0, 1].
+    If ``unit`` is "share", the values lie in [0, 1].
     """
-    if not len(values):
-        return Estimate(None, 0)
-    above = np.bincount(episode, weights=values).astype(np.float64)
-    below = np.bincount(episode).astype(np.float64)
-    interval = quoted(above, below) if share else quoted_mean(above, below)
-    return Estimate(float(above.sum()) / len(values), len(values), interval)
+    above, below = np.bincount(episode, weights=values), np.bincount(episode)
+    found = mean_over_episodes(above.astype(np.float64), below.astype(np.float64), share=unit == SHARE)
+    return replace(found, unit=unit, better=None)
 
 
 def check_several(run: DecisionColumns) -> None:

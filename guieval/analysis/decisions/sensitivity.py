@@ -16,10 +16,11 @@ import numpy as np
 
 from guieval.analysis.decisions.clustering import ClusterSettings, entropy, literals, noise_apart
 from guieval.analysis.decisions.executions import StepExecutions
-from guieval.analysis.decisions.measures import Estimate, mean_over_episodes, numbered
+from guieval.analysis.decisions.measures import mean_of, numbered
 from guieval.analysis.decisions.points import Floats, Ints, Metric, dbscan_of, limit, separations
 from guieval.analysis.decisions.shifts import DEC, INC, support_trend
 from guieval.analysis.decisions.text_clusters import cluster_texts
+from guieval.metrics import Measured
 from guieval.steps import StepKey
 
 SCALE = (math.sqrt(2) + 1) / 2
@@ -107,13 +108,13 @@ class Sensitivity:
         """The L2 neighbourhood of the settings' radius."""
         return l2(self.settings.radius)
 
-    def mean_decisions(self, at: Neighbourhood) -> Estimate:
+    def mean_decisions(self, at: Neighbourhood) -> Measured:
         """The mean |D| over steps (Table 10)."""
-        return mean_over_episodes(self.decisions[at], self.episode)
+        return mean_of(self.decisions[at], self.episode)
 
-    def mean_support(self, at: Neighbourhood) -> Estimate:
+    def mean_support(self, at: Neighbourhood) -> Measured:
         """The mean effective support size over steps."""
-        return mean_over_episodes(np.exp(self.diversity[at]), self.episode)
+        return mean_of(np.exp(self.diversity[at]), self.episode)
 
     def r2(self, one: Neighbourhood, other: Neighbourhood) -> float | None:
         """How well |D| under one predicts |D| under the other: R² of a line over steps (Table 11).
@@ -125,9 +126,9 @@ class Sensitivity:
             return None
         return float(np.corrcoef(first, second)[0, 1] ** 2)
 
-    def mean_moved(self, pair: Pair) -> Estimate:
+    def mean_moved(self, pair: Pair) -> Measured:
         """The mean normalised distance over steps and types of points (tables 12 and 13)."""
-        return mean_over_episodes(self.moved[pair], self.episode[self.moved_row])
+        return mean_of(self.moved[pair], self.episode[self.moved_row])
 
 
 def sensitivity(executions: Iterable[StepExecutions], settings: ClusterSettings, title: str = "") -> Sensitivity:

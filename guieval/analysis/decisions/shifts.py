@@ -13,9 +13,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from guieval.analysis.decisions.measures import DecisionColumns, Estimate, mean_over_episodes
+from guieval.analysis.decisions.measures import DecisionColumns, mean_of
 from guieval.analysis.decisions.points import Floats, Ints
 from guieval.errors import UsageError
+from guieval.metrics import Measured
 
 Trend: TypeAlias = Literal["dec", "negl", "inc"]
 TRENDS: tuple[Trend, ...] = ("dec", "negl", "inc")
@@ -74,18 +75,18 @@ class Shifts:
         """(3, 3) steps by the trend of the effective support size and that of the stability (Figure 8)."""
         return _crossed(self.support_trend, self.stability_trend)
 
-    def mean_by_trend(self, trend: Trend) -> Estimate:
+    def mean_by_trend(self, trend: Trend) -> Measured:
         """The mean stability shift of the steps of one trend (Table 4)."""
         of = self.stability_trend == TRENDS.index(trend)
-        return mean_over_episodes(self.stability[of], self.before.episode[of])
+        return mean_of(self.stability[of], self.before.episode[of])
 
-    def mean_stability(self) -> Estimate:
+    def mean_stability(self) -> Measured:
         """The mean stability shift of all shared steps."""
-        return mean_over_episodes(self.stability, self.before.episode)
+        return mean_of(self.stability, self.before.episode)
 
-    def mean_support(self) -> Estimate:
+    def mean_support(self) -> Measured:
         """The mean shift of the effective support size."""
-        return mean_over_episodes(self.support[self.diverse], self.before.episode[self.diverse])
+        return mean_of(self.support[self.diverse], self.before.episode[self.diverse])
 
 
 def shift(before: DecisionColumns, after: DecisionColumns) -> Shifts:

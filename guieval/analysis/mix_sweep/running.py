@@ -20,7 +20,7 @@ from guieval.analysis.mix_sweep.sweep import (
 )
 from guieval.data.benchmark import EpisodeRef
 from guieval.history.mixing import Mix, Mixture
-from guieval.journal import METRICS, Journal, Records, is_run
+from guieval.journal import METRICS, Journal, RunFolder, is_run
 from guieval.journal.run_files import Manifest
 from guieval.models.sampling import is_greedy
 from guieval.running.config import RunConfig
@@ -153,13 +153,13 @@ class AnswerPool:
         self._journal = journal
         self._directory: Path = journal.directory
         self._places: dict[tuple[StepKey, tuple[HistoryOrigin, ...]], int] = {
-            (record.task.key, record.history): offset for offset, record in Records(self._directory).with_offsets()
+            (record.task.key, record.history): offset for offset, record in RunFolder(self._directory).records.with_offsets()
         }
 
     def add(self, run: Path) -> None:
         """Add the answers of a finished run whose prompts are new."""
-        file = Records(self._directory).path
-        for record in Records(run):
+        file = RunFolder(self._directory).records.path
+        for record in RunFolder(run).records:
             prompt = record.task.key, record.history
             if record.finished and prompt not in self._places:
                 self._places[prompt] = file.stat().st_size  # where a journal's next line begins
@@ -171,7 +171,7 @@ class AnswerPool:
         The copies have no usage and no time, because they took none.
         """
         lengths: dict[object, int] = {ref.key: ref.length for ref in refs}
-        records = Records(self._directory)
+        records = RunFolder(self._directory).records
         found = 0
         with Journal(run) as journal:
             for episode, steps in plan.items():

@@ -36,7 +36,7 @@ from guieval.history.mixing import (
     admissible_means,
     schedule_name,
 )
-from guieval.journal import SWEEP, Records, has_records, is_run, read_planned, write_atomically
+from guieval.journal import SWEEP, RunFolder, has_records, is_run, write_atomically
 from guieval.journal.run_files import Manifest, read_file
 from guieval.journal.run_folders import is_rollout
 from guieval.metrics.correlation import Rank, spearman
@@ -149,9 +149,9 @@ def read_outcome(directory: Path, number: int, mixture: Mixture) -> MixOutcome |
 
     If the journal has several records of a step, the last answered one counts.
     """
-    plan = read_planned(directory).plan
+    plan = RunFolder(directory).plan
     last: dict[StepKey, tuple[bool, int, int]] = {}
-    for record in Records(directory):
+    for record in RunFolder(directory).records:
         task = record.task
         if record.finished and task.step_index in plan.get(task.episode_key, ()):
             origins = record.history

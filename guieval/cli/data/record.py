@@ -16,7 +16,7 @@ from guieval.cli.settings import path_option
 from guieval.cli.tables import echo
 from guieval.data.doctor.counts import counted
 from guieval.errors import GuievalError, UsageError
-from guieval.journal import Records
+from guieval.journal import RunFolder
 from guieval.online.demonstrate import demonstrate
 from guieval.online.find import load_environment
 from guieval.online.record import record as write_episodes
@@ -85,7 +85,7 @@ def _successes(runs: list[Path], out: Path) -> None:
     chosen = [run for run in several_runs(runs) if is_online(run)]
     if not chosen:
         raise UsageError(f"{str(runs[0])!r} holds no online run; `guieval run --mode online` makes one")
-    recorded = write_episodes({run: list(Records(run)) for run in chosen}, out)
+    recorded = write_episodes({run: list(RunFolder(run).records) for run in chosen}, out)
     parts = counted(recorded.episodes, "episode"), counted(recorded.steps, "step"), counted(recorded.failed, "task")
     echo("{}: {}, {}; {} without a success".format(out, *parts))
 

@@ -14,7 +14,7 @@ from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
-from guieval.journal import Records, read_manifest
+from guieval.journal import RunFolder
 from guieval.metrics.intervals import wilson
 from guieval.metrics.rounding import percentage
 from guieval.models.frame_audit import FrameReport, audit_answers, audit_records
@@ -44,7 +44,9 @@ def audit(
         given = {"bench": bench, "data": data, "model": model, "set": override}
         options.refuse(given, f"is for a file of predictions; the run {str(source)!r} says itself what it is of")
         found = without_online(several_runs([source]), "audit a run of the model with --mode offline")
-        reports = {each: audit_records(recorded_model(read_manifest(each), adapter), Records(each)) for each in found}
+        reports = {
+            each: audit_records(recorded_model(RunFolder(each).manifest, adapter), RunFolder(each).records) for each in found
+        }
     if json:
         print_json([{"run": each, **_plain(report)} for each, report in reports.items()])
     for each, report in () if json else reports.items():

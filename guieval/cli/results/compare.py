@@ -1,4 +1,4 @@
-"""``guieval compare``: two runs on the same steps, figure by figure, with what is luck and what is not."""
+"""``guieval compare``: two runs on the same steps, metric by metric, with what is luck and what is not."""
 
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ def compare(
     protocol: options.Protocols = None,
     anyway: Annotated[bool, typer.Option("--anyway", help="Compare unlike runs too, on the steps they share.")] = False,
     flips: Annotated[Path | None, path_option("Write every step that flipped to this .csv or .jsonl file.")] = None,
+    metrics_from: options.MetricsFrom = None,
     json: JSON = False,
 ) -> None:
-    """Compare two runs on the same steps: every figure with its interval, and the steps that flipped."""
+    """Compare two runs on the same steps: every metric with its interval, and the steps that flipped."""
+    options.use_metrics(metrics_from)
     pairs = paired_runs(first, second)
     if flips is not None:
         check_ending(flips)

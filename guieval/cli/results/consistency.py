@@ -18,7 +18,7 @@ from guieval.cli.running.run_folders import several_runs, writable
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import FORMATS, JSON, echo, print_json, write_tables
 from guieval.errors import UsageError, nearest
-from guieval.journal import is_run, read_manifest
+from guieval.journal import RunFolder, is_run
 from guieval.journal.run_folders import one_run, rounds_of
 from guieval.registry import load_benchmark
 from guieval.reports.consistency_page import consistency_page
@@ -91,14 +91,14 @@ def _judged(run: Path, judges: Sequence[Path]) -> Path:
     """The run whose thoughts the judges were given, where ``run`` is a folder of several."""
     if not run.exists() or is_run(run):
         return one_run(run)
-    thoughts = (read_manifest(each).fixed_thoughts for each in rounds_of(judges[0]))
+    thoughts = (RunFolder(each).manifest.fixed_thoughts for each in rounds_of(judges[0]))
     judged = {Path(each.run).name for each in thoughts if each is not None}
     matching = [place for place in several_runs([run]) if place.name in judged]
     return matching[0] if len(matching) == 1 else one_run(run)
 
 
 def _write_page(found: Consistency, file: Path, data: Path | None, each: int, undecided_as: bool | None) -> None:
-    config = read_manifest(found.run).config
+    config = RunFolder(found.run).manifest.config
     root = None
     try:
         root = load_benchmark(config.bench, data or config.data, **(config.bench_options or {})).root

@@ -21,11 +21,12 @@ from guieval.data.files import read_bytes
 from guieval.errors import DataError, UsageError, nearest
 from guieval.metrics.correlation import Correlation
 from guieval.metrics.correlation import correlate as correlation_of
-from guieval.metrics.predictors import MEASURES, Estimate, compare_predictors
+from guieval.metrics.measured import SHARE, Measured
+from guieval.metrics.predictors import MEASURES, compare_predictors
 from guieval.metrics.rounding import alike
 from guieval.reports.leaderboards.leaderboard import leaderboard
 from guieval.reports.leaderboards.published_results import get_results
-from guieval.reports.tables.table import Table, columns
+from guieval.reports.tables.table import Number, Table, columns
 
 if TYPE_CHECKING:
     Point = tuple[str, float, float]
@@ -103,10 +104,10 @@ def _of_runs(directories: list[Path], x: str, y: str, online: Path, protocol: st
         if value is not None:
             live[line["model"]] = value
     board = leaderboard(several_runs(directories), None if protocol is None else [protocol])
-    places = [place for place, column in enumerate(board.columns) if column.figure == x]
+    places = [place for place, column in enumerate(board.columns) if column.metric == x]
     if not places:
-        names = list(dict.fromkeys(column.figure for column in board.columns))
-        raise UsageError(f"the runs have no figure {x!r}{nearest(x, names)}; they have: {', '.join(names)}")
+        names = list(dict.fromkeys(column.metric for column in board.columns))
+        raise UsageError(f"the runs have no metric {x!r}{nearest(x, names)}; they have: {', '.join(names)}")
     if len(places) > 1:
         where = [f"{board.columns[place].benchmark} under {board.columns[place].protocol}" for place in places]
         raise UsageError(
@@ -114,18 +115,18 @@ def _of_runs(directories: list[Path], x: str, y: str, online: Path, protocol: st
         )
     modes = sorted({row.mode for row in board.rows})
     if len(modes) > 1:
-        raise UsageError(f"the runs are in several modes ({', '.join(modes)}), whose figures cannot be mixed")
+        raise UsageError(f"the runs are in several modes ({', '.join(modes)}), whose metrics cannot be mixed")
     runs_of = Counter(row.model for row in board.rows)
     if twice := next((model for model, count in runs_of.items() if count > 1), None):
         raise UsageError(f"the model {twice!r} has several runs here; a model is one point, so give one run of each")
     points = []
     for row in board.rows:
         cell = row.cells[places[0]]
-        if cell is None or cell.value is None:
-            raise UsageError(f"{row.model!r} ({row.mode}) has no figure {x!r}")
+        if cell is None or (value := cell.measured.value) is None:
+            raise UsageError(f"{row.model!r} ({row.mode}) has no metric {x!r}")
         if row.model not in live:
             raise UsageError(f"{str(online)!r} has no {y!r} of the model {row.model!r}{nearest(row.model, live)}")
-        points.append((f"{row.model} ({row.mode})", 100 * cell.value, live[row.model]))
+        points.append((f"{row.model} ({row.mode})", 100 * value if cell.measured.unit == SHARE else value, live[row.model]))
     return points
 
 
@@ -180,29 +181,26 @@ def _compare(columns_of: dict[str, list[Point]], y: str, notes: list[str], *, js
     found = compare_predictors({column: [own[name][0] for name in models] for column, own in values.items()}, predicted)
     left_out = len({name for own in values.values() for name in own}) - len(models)
     if left_out:
-        notes = [f"note: {counted(left_out, 'model')} left out, because a figure is missing", *notes]
+        notes = [f"note: {counted(left_out, 'model')} left out, because a metric is missing", *notes]
     if json:
         print_json({"y": y, "models": models, **asdict(found), "notes": notes})
         return
     title = f"How each predicts {y}, over {found.n} models (95 % intervals)"
-    rows = tuple((predictor.name, *map(_estimate, predictor.measures.values())) for predictor in found.predictors)
-    between = tuple(
-        (f"{difference.first} - {difference.second}", *map(_estimate, difference.measures.values()))
-        for difference in found.differences
+    rows, between = (
+        tuple((name, *map(_estimate, measures.values())) for name, measures in each.items())
+        for each in (found.predictors, found.differences)
     )
     show(
-        Table(title, columns("figure", *MEASURES), rows),
-        Table("Differences, over the same resampled models", columns("figures", *MEASURES), between),
+        Table(title, columns("metric", *MEASURES), rows),
+        Table("Differences, over the same resampled models", columns("metrics", *MEASURES), between),
     )
     say(f"Bootstrap over models: {found.resamples:,} resamples, seed {found.seed}. It holds for models like these only.")
     for line in notes:
         say(line)
 
 
-def _estimate(estimate: Estimate) -> str:
-    if estimate.value is None:
-        return "not defined"
-    return f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
+def _estimate(estimate: Measured) -> str | Number:
+    return "not defined" if estimate.value is None else Number(estimate)
 
 
 def _measures(found: Correlation) -> Iterator[tuple[str, str, str]]:

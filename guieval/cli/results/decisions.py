@@ -20,7 +20,7 @@ from guieval.cli.running.run_folders import several_runs, writable
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import FORMATS, JSON, echo, write_tables
 from guieval.errors import UsageError, nearest
-from guieval.journal import read_manifest
+from guieval.journal import RunFolder
 from guieval.journal.caveats import mark, notes
 from guieval.journal.run_files import Manifest
 from guieval.journal.run_folders import is_rollout, one_run, rounds_of
@@ -171,7 +171,7 @@ def _name(place: Path) -> str:
 
 
 def _manifests(place: Path) -> list[Manifest]:
-    return [read_manifest(each) for each in rounds_of(place)]
+    return [RunFolder(each).manifest for each in rounds_of(place)]
 
 
 def _sensitivity(

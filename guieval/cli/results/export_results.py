@@ -14,7 +14,7 @@ from guieval.cli.running.run_folders import several_runs
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import echo
 from guieval.errors import UsageError, nearest
-from guieval.journal import read_manifest
+from guieval.journal import RunFolder
 from guieval.reports.exchange.exported import Exported, exported
 from guieval.reports.exchange.formats import FORMATS, Relationship, format_named
 from guieval.reports.exchange.public_run import public_copy
@@ -24,7 +24,7 @@ def export_results(
     run: Annotated[list[Path], path_argument("RUN...", "Runs, or folders that hold several.")],
     form: Annotated[str, typer.Option("--format", help=f"Format: {', '.join(FORMATS)}.")],
     out: Annotated[Path | None, path_option("Folder to write to (default: exported).")] = None,
-    protocol: Annotated[str | None, typer.Option(help="Protocol of the figures (default: the run's own).")] = None,
+    protocol: Annotated[str | None, typer.Option(help="Protocol of the metrics (default: the run's own).")] = None,
     dataset: Annotated[
         str | None,
         typer.Option(metavar="ORG/NAME", help="The benchmark's data set on the hub (default: the one that guieval downloads)."),
@@ -37,7 +37,7 @@ def export_results(
             f"{', '.join(get_args(Relationship))} (default: other)."
         ),
     ] = None,
-    figure: Annotated[str | None, typer.Option(help="hf-eval-results: Figure (default: exact match, or success rate).")] = None,
+    metric: Annotated[str | None, typer.Option(help="hf-eval-results: Metric (default: exact match, or success rate).")] = None,
     task: Annotated[str | None, typer.Option(help="hf-eval-results: Task in the benchmark's eval.yaml.")] = None,
     images: Annotated[bool, typer.Option("--images", help="atif, inspect: Also write the screenshots.")] = False,
 ) -> None:
@@ -51,7 +51,7 @@ def export_results(
     named = {
         "organization": organization,
         "relationship": relationship,
-        "figure": figure,
+        "metric": metric,
         "task": task,
         "images": images or None,
     }
@@ -68,5 +68,5 @@ def export_results(
 
 def for_export(directory: Path, protocol: str | None, dataset: str | None) -> Exported:
     """A run with its benchmark's data set on the hub."""
-    known = downloads().get(read_manifest(directory).benchmark.name)
+    known = downloads().get(RunFolder(directory).manifest.benchmark.name)
     return exported(directory, protocol, dataset or (known.repository if known is not None else None))

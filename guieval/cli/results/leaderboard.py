@@ -1,4 +1,4 @@
-"""``guieval leaderboard``: several runs as one table, with ranks, intervals and published figures beside them."""
+"""``guieval leaderboard``: several runs as one table, with ranks, intervals and published numbers next to them."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ def leaderboard(
             help="text, md, csv, latex, json or html (default: by the file's ending; text on a terminal, else md).",
         ),
     ] = None,
-    figures: Annotated[str | None, typer.Option(metavar="A,B,...", help="Only these figures, by heading or name.")] = None,
+    metrics: Annotated[str | None, typer.Option(metavar="A,B,...", help="Only these metrics, by name.")] = None,
+    metrics_from: options.MetricsFrom = None,
     sort: Annotated[
-        str | None, typer.Option(metavar="FIGURE", help="Best run by this figure first (default: the first).")
+        str | None, typer.Option(metavar="METRIC", help="Best run by this metric first (default: the first).")
     ] = None,
     out: Annotated[Path | None, path_option("Write to this file.")] = None,
     reference: Annotated[
@@ -49,11 +50,12 @@ def leaderboard(
     anyway: Annotated[bool, typer.Option("--anyway", help="Rank runs whose labels differ too, with a note.")] = False,
     json: JSON = False,
 ) -> None:
-    """Compare runs in tables: figures with intervals and ranks, tokens per step, cost, and Pareto fronts."""
+    """Compare runs in tables: metrics with intervals and ranks, tokens per step, cost, and Pareto fronts."""
     if list_references:
         _list_references()
         return
 
+    options.use_metrics(metrics_from)
     if not runs:
         raise UsageError("a leaderboard needs run directories, e.g. `guieval leaderboard runs/*`")
     chosen = "json" if json else format_named(form, out, terminal=sys.stdout.isatty())
@@ -61,7 +63,7 @@ def leaderboard(
         writable(out)
     tables = [get_results(name) for name in dict.fromkeys(reference or ())]
     priced = () if prices is None else read_prices(prices)
-    board = arranged(board_of(several_runs(runs), protocol, tables, anyway=anyway, prices=priced), figures, sort)
+    board = arranged(board_of(several_runs(runs), protocol, tables, anyway=anyway, prices=priced), metrics, sort)
     if out is not None:
         out.write_text(written(board, chosen, intervals=not no_intervals), encoding="utf-8", newline="")
         echo(f"written:  {out}")

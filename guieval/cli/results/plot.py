@@ -17,12 +17,13 @@ from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_json
 from guieval.data.selection import Choice
 from guieval.errors import UsageError, nearest
-from guieval.evaluation.protocol import EXACT_MATCH, PROGRESS, SUCCESS_RATE, TYPE_MATCH, FailurePolicy
-from guieval.journal import read_manifest
+from guieval.evaluation.protocol import ALL_STEPS, EXACT_MATCH, PROGRESS, SUCCESS_RATE, TYPE_MATCH
+from guieval.journal import RunFolder
 from guieval.metrics.breakdown import breakdown
 from guieval.metrics.columns import RunColumns
-from guieval.metrics.figures import compute, compute_with_interval
-from guieval.metrics.sampling import SampledFigure, sampled
+from guieval.metrics.figures import compute
+from guieval.metrics.leading import ALL_EXACT
+from guieval.metrics.sampling import Sampled, sampled
 from guieval.reports.leaderboards.published_results import ResultTable, get_results
 from guieval.reports.plots.breakdowns import bars, horizon, ordered
 from guieval.reports.plots.heat import Grid, heat
@@ -61,7 +62,7 @@ _OPTIONS = {
     **dict.fromkeys(("protocol", "sample-set", "subset"), _OF_RUNS),
     **dict.fromkeys(("table", "x", "y", "degree"), ("reliability",)),
     "by": ("actions", "horizon"),
-    "figure": ("matrix",),
+    "metric": ("matrix",),
     **dict.fromkeys(("cost", "prices"), ("pareto",)),
     "label": (*_OF_RUNS, "training"),
 }
@@ -87,7 +88,7 @@ def plot(
         str | None,
         typer.Option(help="horizon: ratio (default), step, length or ratio-step. actions: action (default), app, length, ..."),
     ] = None,
-    figure: Annotated[str | None, typer.Option(help="matrix: exact (default), type, progress or success.")] = None,
+    metric: Annotated[str | None, typer.Option(help="matrix: exact (default), type, progress or success.")] = None,
     table: Annotated[
         str | None, typer.Option(help="reliability: table, see `guieval leaderboard --list-references`, or a .yaml path.")
     ] = None,
@@ -111,7 +112,7 @@ def plot(
     wide = options.check_width(width)
     if out is None:
         raise UsageError("--out names the picture to write, e.g. --out figure.pdf")
-    given: dict[str, object] = {"protocol": protocol, "label": label, "by": by, "figure": figure, "table": table, "x": x}
+    given: dict[str, object] = {"protocol": protocol, "label": label, "by": by, "metric": metric, "table": table, "x": x}
     given |= {"y": y, "degree": degree, "cost": cost, "prices": prices, "sample-set": sample_set, "subset": subset}
     for option, value in given.items():
         if value is not None and kind not in _OPTIONS[option]:
@@ -125,7 +126,7 @@ def plot(
         if not runs:
             raise UsageError(f"{kind} is drawn of runs: name at least one run directory")
         priced = (read_prices(prices) if prices else ()) if cost or prices else None
-        drawn = _of_runs(kind, runs, protocol or [], label, by, figure, (sample_set, tuple(subset or ())), priced, wide)
+        drawn = _of_runs(kind, runs, protocol or [], label, by, metric, (sample_set, tuple(subset or ())), priced, wide)
     write(drawn.figure, out)
     echo(f"shows:    {drawn.shows}")
     echo(f"picture:  {out}")
@@ -139,7 +140,7 @@ def _of_runs(
     protocols: list[str],
     labels: list[str] | None,
     by: str | None,
-    figure: str | None,
+    metric: str | None,
     steps: tuple[str | None, tuple[str, ...]],
     prices: Sequence[Price] | None,
     width: Width,
@@ -172,9 +173,9 @@ def _of_runs(
     else:
         titled = dict(zip(_apart(labels or _titles(columns), places), columns, strict=True))
         draw: Callable[..., Drawn] = {"actions": _actions, "horizon": _horizon, "matrix": _matrix}[kind]
-        drawn = draw(titled, names, figure if kind == "matrix" else by, width)
+        drawn = draw(titled, names, metric if kind == "matrix" else by, width)
     shows = drawn.shows
-    if any(run.stop == "first-mismatch" for run in columns) and figure not in ("progress", "success"):
+    if any(run.stop == "first-mismatch" for run in columns) and metric not in ("progress", "success"):
         shows += "; in a mode that stops, of the steps that it reached"
     for text in dict.fromkeys(run.selection for run in columns):
         shows += f"; data: {text}"
@@ -193,7 +194,7 @@ def _pareto(
     left_out: dict[Path, str] = {}
     axis, currency = "tokens per step", None
     for (name, run), place in zip(runs.items(), places, strict=True):
-        price = None if prices is None else price_of_run(place, read_manifest(place), prices)
+        price = None if prices is None else price_of_run(RunFolder(place), prices)
         spent = spending(run, run.judged[protocol], price)
         if spent is None:
             left_out[place] = "its server reported no tokens"
@@ -205,9 +206,9 @@ def _pareto(
         if spent.cost is not None:
             currency = spent.currency
             axis = f"cost of {COSTED_STEPS:,} steps ({currency})"
-        value, interval = compute_with_interval(EXACT_MATCH, FailurePolicy(), run, run.judged[protocol])
-        if value.value is not None:
-            points.append(Spent(name, spent.tokens if spent.cost is None else spent.cost, value.value, interval))
+        exact = ALL_EXACT.measure(run, run.judged[protocol])
+        if exact.value is not None:
+            points.append(Spent(name, spent.tokens if spent.cost is None else spent.cost, exact))
     if not points:
         raise UsageError(
             "there is nothing to draw: " + "; ".join(f"run {str(place)!r}: {why}" for place, why in left_out.items())
@@ -256,15 +257,15 @@ def _horizon(runs: dict[str, RunColumns], protocols: list[str], by: str | None, 
     return Drawn(horizon(cells, by, width=width), caption, _plain(cells))
 
 
-def _plain(figures: Mapping[str, Sequence[Any]]) -> dict[str, list[dict[str, Any]]]:
-    return {label: [asdict(each) for each in held] for label, held in figures.items()}
+def _plain(found: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+    return {label: list(each) for label, each in found.items()}
 
 
-def _matrix(runs: dict[str, RunColumns], protocols: list[str], figure: str | None, width: Width) -> Drawn:
+def _matrix(runs: dict[str, RunColumns], protocols: list[str], metric: str | None, width: Width) -> Drawn:
     known = {"exact": EXACT_MATCH, "type": TYPE_MATCH, "progress": PROGRESS, "success": SUCCESS_RATE}
-    shown = known[options.one_of("figure", figure or "exact", known)]
-    if len(runs) > 1 or figure in ("progress", "success"):
-        values = [[compute(shown, FailurePolicy(), run, run.judged[name]).value for run in runs.values()] for name in protocols]
+    shown = known[options.one_of("metric", metric or "exact", known)]
+    if len(runs) > 1 or metric in ("progress", "success"):
+        values = [[compute(shown, ALL_STEPS, run, run.judged[name]).value for run in runs.values()] for name in protocols]
         grid, by = Grid(protocols, list(runs), values), ""
     else:
         (run,) = runs.values()
@@ -272,7 +273,7 @@ def _matrix(runs: dict[str, RunColumns], protocols: list[str], figure: str | Non
         types = ordered(label for cells in cut for label in cells)
         found = [[cells.get(each) for each in types] for cells in cut]
         shares = [
-            [None if cell is None else cell.type_match if figure == "type" else cell.exact_match for cell in row]
+            [None if cell is None else (cell.type_match if metric == "type" else cell.exact_match).value for cell in row]
             for row in found
         ]
         sizes = [{cell.n for row in found if (cell := row[place]) is not None} for place in range(len(types))]
@@ -287,7 +288,7 @@ def _span(sizes: set[int]) -> str:
 
 def _samples(columns: Sequence[RunColumns], labels: Sequence[str], protocol: str, width: Width) -> Drawn:
     """Runs of one label are tries of the same; a run that holds several answers to a step has a vote, too."""
-    found: dict[str, list[SampledFigure]] = {}
+    found: dict[str, list[Sampled]] = {}
     for label in dict.fromkeys(labels):
         tries = [run for run, of in zip(columns, labels, strict=True) if of == label]
         most = sampled(tries, protocol, "mean").samples

@@ -1,7 +1,7 @@
 """``guieval score``: score a run, or a file of predictions, under any protocol, or under all, without a model.
 
-Under one protocol it prints what a run prints at its end and how sure its figures are, under several one table of every
-protocol's own figures; a file of predictions may be of any format of :mod:`guieval.scoring.predictions`. The exit code is 1
+Under one protocol it prints what a run prints at its end and how sure its metrics are, under several one table of every
+protocol's own metrics; a file of predictions may be of any format of :mod:`guieval.scoring.predictions`. The exit code is 1
 when steps of a run are not measured that a resume would measure.
 """
 
@@ -23,7 +23,7 @@ from guieval.data.doctor.counts import counted
 from guieval.data.overlays import read_overlay
 from guieval.data.selection import Choice
 from guieval.errors import UsageError
-from guieval.journal import read_manifest
+from guieval.journal import RunFolder
 from guieval.reports.console import report_json, warning_lines
 from guieval.reports.matrix_table import (
     agreement_lines,
@@ -35,14 +35,14 @@ from guieval.reports.matrix_table import (
     write_disagreements,
 )
 from guieval.reports.online_tables import online_tables
-from guieval.reports.opened import score_figures
+from guieval.reports.opened import score_metrics
 from guieval.reports.score_tables import breakdown_table, sample_table
 from guieval.reports.tables.records import check_ending
 from guieval.running.resume.trust import resume_of
 from guieval.scoring.answered import Answered
 from guieval.scoring.matrix import JudgedAnswers, answered_file, disagreements, judge_answers, on_own_sets
 from guieval.scoring.recorded_run import recorded_answers
-from guieval.scoring.score import Scored, Scorer, evaluate_run
+from guieval.scoring.score import evaluate_run
 
 ALL = "all"
 
@@ -72,6 +72,7 @@ def score(
     ] = False,
     reparse: Annotated[bool, typer.Option(help="Run: read the raw replies again with today's adapter.")] = False,
     adapter: options.ReadingAdapter = None,
+    metrics_from: options.MetricsFrom = None,
     disagreements: Annotated[
         Path | None, path_option("Write the steps that protocols judge differently (.csv or .jsonl).")
     ] = None,
@@ -81,6 +82,7 @@ def score(
     json: JSON = False,
 ) -> None:
     """Score a run directory or a predictions file again, without the model."""
+    options.use_metrics(metrics_from)
     if not source.exists():
         raise UsageError(f"{str(source)!r} does not exist; expected a run directory or a predictions file")
     for_files = {"bench": bench, "data": data, "model": model, "mode": mode, "set": override, "format": format}
@@ -132,20 +134,18 @@ def _print(
         if is_online(place):
             if set(names) - {"environment", ALL} or by:
                 raise UsageError("an online run is judged by its environment: leave out --protocol and --by")
-            heading, figures = online_run(place)
-            unfinished |= figures.judged < figures.tasks * figures.repetitions
-            plain.append({"source": place} | vars(figures))
+            heading, metrics = online_run(place)
+            unfinished |= metrics.state != "finished"
+            plain.append({"source": place} | vars(metrics))
             if not json:
-                show(*online_tables([(heading, figures)]))
+                show(*online_tables([(heading, metrics)]))
             continue
         answered = open_answers()
         if _several(names):
             file = None if disagreements is None else apart(disagreements, place, list(opened))
             incomplete, values = _print_matrix(judge_answers(answered, names), choice, by, file, json=json)
         else:
-            scorer = Scorer(answered, names[0] if names else None)
-            answers = judge_answers(answered, names or None, judge=scorer.add)
-            incomplete, values = _print_one(answers, scorer.scored(choice), choice, by, json=json)
+            incomplete, values = _print_one(judge_answers(answered, names or None), choice, by, json=json)
         plain.append(values if len(opened) == 1 else {"run": place, **values})
         if incomplete and place.is_dir():
             unfinished |= _print_unfinished(place, err=json)
@@ -162,24 +162,24 @@ class _Shown(NamedTuple):
     values: Mapping[str, Any]
 
 
-def _print_one(answers: JudgedAnswers, scored: Scored, choice: Choice, by: list[str], *, json: bool) -> _Shown:
-    figures = score_figures(answers, scored, choice, by)
-    for warning in scored.warnings:
-        say(f"note: {warning}", err=True)
+def _print_one(answers: JudgedAnswers, choice: Choice, by: list[str], *, json: bool) -> _Shown:
+    metrics = score_metrics(answers, choice, by)
+    for note in answers.answered.notes(()):
+        say(f"note: {note}", err=True)
     values: Mapping[str, Any] = {}
     if json:
-        values = {**matrix_json(answers, on_own_sets(answers, choice), by), **report_json(figures.run), "steps": scored.steps}
+        values = {**matrix_json(answers, on_own_sets(answers, choice), by), **report_json(metrics.run), "steps": metrics.steps}
         values["edition"] = answers.columns(choice).edition
     else:
-        show(*figures.tables)
-        for line in warning_lines([figures.run]):
+        show(*metrics.tables)
+        for line in warning_lines([metrics.run]):
             say(f"Warning: {line}")
-        say(f"data:     {scored.steps}")
+        say(f"data:     {metrics.steps}")
         if edition := answers.columns(choice).edition_line:
             say(f"labels:   {edition}")
-        for text in scored.overlays:
+        for text in answers.answered.overlays:
             say(f"overlay:  {text}")
-    return _Shown(not scored.summary.complete, values)
+    return _Shown(metrics.state != "finished", values)
 
 
 def _print_matrix(answers: JudgedAnswers, choice: Choice, by: list[str], disagreements: Path | None, *, json: bool) -> _Shown:
@@ -214,7 +214,7 @@ def _write_disagreements(file: Path, answers: JudgedAnswers, choice: Choice, *, 
 def _print_unfinished(directory: Path, *, err: bool) -> bool:
     """Print how to measure the missing steps; return whether the run is unfinished."""
     if evaluate_run(directory).summary.complete:
-        own = read_manifest(directory).protocol.name
+        own = RunFolder(directory).manifest.protocol.name
         echo(
             f"note:     the run is finished: the steps that were not asked come after a mismatch under {own}, where it stopped",
             err=err,

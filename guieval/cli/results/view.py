@@ -21,6 +21,7 @@ def view(
     port: Annotated[int | None, typer.Option(help="Port on loopback (default: the first free one from 8770).")] = None,
     data: options.RunData = None,
     adapter: options.ReadingAdapter = None,
+    metrics_from: options.MetricsFrom = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
 ) -> None:
     """Look at runs in a browser: overview, steps, comparison, trajectories, and notes on them.
@@ -32,6 +33,7 @@ def view(
     from guieval.reports.server.library import Library
     from guieval.reports.server.serving import address, has_screen, listen, serve, tunnel
 
+    options.use_metrics(metrics_from)
     if port is not None and not 0 <= port <= 65535:
         raise UsageError(f"--port is {port}; expected 0 to 65535")
     folders = runs or [DEFAULT]

@@ -21,7 +21,7 @@ from guieval.history.modes import ONLINE
 from guieval.reports.campaign import board_of_campaign, comparison_table
 from guieval.reports.exchange.exported import slug
 from guieval.reports.leaderboards.formats import board_tables, format_named, written
-from guieval.reports.tables.table import Number, Table, columns
+from guieval.reports.tables.table import Number, Table, bare, columns
 from guieval.running.campaign import Campaign, PlannedRun, planned, read_campaign
 from guieval.running.engine_choice import LOADING
 from guieval.running.estimate import Estimate, estimates, of_jobs, side_by_side, without_servers
@@ -142,9 +142,9 @@ def _sizes(each: Estimate) -> tuple[Number | None, Number | None, str]:
     made = each.forecast
     if made is None or made.prompt_tokens is None:
         return None, None, "not known" if each.asks else "no model is queried"
-    out = None if made.reply_tokens is None else Number(made.requests * made.reply_tokens, ",.0f")
+    out = None if made.reply_tokens is None else bare(made.requests * made.reply_tokens, ",.0f")
     cost = _cost(each)
-    return Number(made.requests * made.prompt_tokens, ",.0f"), out, "no price" if cost is None else amount(*cost)
+    return bare(made.requests * made.prompt_tokens, ",.0f"), out, "no price" if cost is None else amount(*cost)
 
 
 def _cost(each: Estimate) -> tuple[float, str] | None:
@@ -180,7 +180,7 @@ def _side_by_side(file: Path, folder: Path, runs: Sequence[PlannedRun], parallel
 
 def _print_board(read: Campaign, runs: Sequence[PlannedRun], folder: Path, anyway: bool) -> None:
     """Print the leaderboard and the comparison, and write the leaderboard beside the runs."""
-    board = board_of_campaign([run.directory for run in runs], read.protocols, read.references, read.figures, anyway=anyway)
+    board = board_of_campaign([run.directory for run in runs], read.protocols, read.references, read.metrics, anyway=anyway)
     if board is None:
         return
     first = runs[0].model

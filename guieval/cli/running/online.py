@@ -8,23 +8,23 @@ from pathlib import Path
 from guieval.cli.tables import echo
 from guieval.errors import UsageError
 from guieval.history.modes import ONLINE
-from guieval.journal import Records, is_run, read_manifest, read_planned
+from guieval.journal import RunFolder, is_run
 from guieval.journal.caveats import model_label
-from guieval.online.figures import OnlineFigures, online_figures
+from guieval.online.metrics import OnlineMetrics, online_metrics
 
 
 def is_online(directory: Path) -> bool:
     """Whether a directory holds an online run."""
-    return is_run(directory) and read_manifest(directory).recorded_mode.name == ONLINE
+    return is_run(directory) and RunFolder(directory).manifest.recorded_mode.name == ONLINE
 
 
-def online_run(directory: Path) -> tuple[str, OnlineFigures]:
+def online_run(directory: Path) -> tuple[str, OnlineMetrics]:
     """The heading and the figures of a run."""
-    manifest = read_manifest(directory)
+    manifest = RunFolder(directory).manifest
     heading = [model_label(manifest), f"{manifest.config.bench} online"]
     if manifest.selection is not None and manifest.selection.title:
         heading.append(manifest.selection.title)
-    return "\n".join(heading), online_figures(Records(directory), read_planned(directory).plan)
+    return "\n".join(heading), online_metrics(RunFolder(directory).records, RunFolder(directory).plan)
 
 
 def without_online(directories: Sequence[Path], instead: str) -> list[Path]:

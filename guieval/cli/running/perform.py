@@ -20,14 +20,12 @@ from guieval.data.overlays import describe_overlay
 from guieval.engines import describe_endpoint
 from guieval.engines.vllm.server import ServerFailure
 from guieval.errors import GuievalError, harmless
-from guieval.evaluation import Figure
 from guieval.history.modes import ONLINE
-from guieval.journal import Records, is_run, read_manifest
+from guieval.journal import RunFolder, is_run
 from guieval.journal.caveats import model_label
 from guieval.journal.served_model import describe_served
-from guieval.metrics.intervals import Interval
 from guieval.reports.console import Run as Shown
-from guieval.reports.console import intervals, report_json, report_tables, warning_lines
+from guieval.reports.console import report_json, report_tables, warning_lines
 from guieval.reports.online_tables import online_tables
 from guieval.running.api import common_folder
 from guieval.running.config import RunConfig
@@ -35,9 +33,7 @@ from guieval.running.display import Cost, Display, RunDisplay, Waited
 from guieval.running.engine_choice import asks_a_model, never_asked
 from guieval.running.execute import Result, execute, resolve_jobs
 from guieval.running.forecast import forecast
-from guieval.running.progress import RunOutcome
 from guieval.running.resume.trust import resume_command
-from guieval.scoring.matrix import judge_run
 
 
 class Terminal(Display):
@@ -154,37 +150,28 @@ def print_forecast(configs: list[tuple[RunConfig, Path]]) -> None:
 
 
 def print_results(results: list[Result], *, json: bool) -> None:
-    """Print the tables of the runs, or their figures as JSON, and what a reader should know beside them."""
+    """Print the tables of the runs, or their metrics as JSON, and what a reader should know beside them."""
     shown = [
         Shown(
-            f"{model_label(read_manifest(outcome.directory))}\n{config.bench} {summary.mode}\n{outcome.selection.title}"
+            f"{model_label(RunFolder(outcome.directory).manifest)}\n{config.bench} {summary.mode}\n{outcome.selection.title}"
             f"\n{outcome.protocol}"
             + f"\n{outcome.foreign}" * bool(outcome.foreign)
             + "\nwith overlay" * (outcome.overlay is not None),
             summary,
-            _intervals(outcome),
         )
         for config, outcome, summary, _ in results
         if config.mode != ONLINE
     ]
     acted = [online_run(result.directory) for result in results if result.config.mode == ONLINE]
     if json:
-        figures, online = iter(shown), iter(acted)
-        of_runs = [vars(next(online)[1]) if result.config.mode == ONLINE else report_json(next(figures)) for result in results]
+        recorded, online = iter(shown), iter(acted)
+        of_runs = [vars(next(online)[1]) if result.config.mode == ONLINE else report_json(next(recorded)) for result in results]
         print_json({"runs": [_plain(result) | values for result, values in zip(results, of_runs, strict=True)]})
     else:
         show(*(report_tables(shown) if shown else []), *(online_tables(acted) if acted else []))
         for line in warning_lines(shown):
             say(f"Warning: {line}")
     print_notes(results)
-
-
-def _intervals(outcome: RunOutcome) -> dict[Figure, Interval]:
-    """The intervals of the run's figures, from its journal; empty if the journal cannot be read."""
-    try:
-        return intervals(judge_run(outcome.directory, [outcome.protocol]).columns(), outcome.protocol)
-    except GuievalError:
-        return {}
 
 
 def _plain(result: Result) -> dict[str, Any]:
@@ -203,13 +190,13 @@ def _plain(result: Result) -> dict[str, Any]:
 
 
 def print_notes(results: list[Result]) -> None:
-    """Print notes below the figures: steps, overlays, servers, failures, warnings, and why a run ended."""
-    answered_by = (read_manifest(result.outcome.directory).served or () for result in results)
+    """Print notes below the metrics: steps, overlays, servers, failures, warnings, and why a run ended."""
+    answered_by = (RunFolder(result.outcome.directory).manifest.served or () for result in results)
     for text in dict.fromkeys(describe_served(each) for entries in answered_by for each in entries if each.servers):
         say(f"served:   {text}")
     for text in dict.fromkeys(result.outcome.selection.text for result in results):
         say(f"data:     {text}")
-    editions = (read_manifest(result.outcome.directory).benchmark.edition_line for result in results)
+    editions = (RunFolder(result.outcome.directory).manifest.benchmark.edition_line for result in results)
     for text in dict.fromkeys(filter(None, editions)):
         say(f"labels:   {text}")
     overlays = [result.outcome.overlay for result in results if result.outcome.overlay is not None]
@@ -231,11 +218,11 @@ def print_notes(results: list[Result]) -> None:
         for warning in outcome.warnings:
             say(f"warning:  {config.mode}: {warning}")
         if result.unread:
-            texts = any(sample.raw_response for record in Records(outcome.directory) for sample in record.samples)
+            texts = any(sample.raw_response for record in RunFolder(outcome.directory).records for sample in record.samples)
             again = "; after a change of the adapter `guieval score RUN --reparse` reads them again"
             say(
                 f"unread:   {config.mode}: none of the {summary.verdicts.unparseable:,} replies could be read as an action, so "
-                f"the figures say nothing about the model{again if texts else ''}"
+                f"the metrics say nothing about the model{again if texts else ''}"
             )
         if outcome.gave_up:
             why = "too many requests in a row were not answered" if config.cluster == "none" else "no worker is left"

@@ -14,7 +14,7 @@ from guieval.data.benchmark import ABCBenchmark
 from guieval.errors import UsageError, nearest
 from guieval.history import HistoryEntry, reference_history, select
 from guieval.history.modes import Mode, get_mode
-from guieval.journal import Records, read_manifest
+from guieval.journal import RunFolder
 from guieval.models.written_prompts import shown
 from guieval.registry import load_model
 from guieval.steps import Episode, Sample
@@ -76,9 +76,9 @@ def _past(episode: Episode, step: int, mode: Mode, run: Path | None) -> tuple[Hi
 
 def _answers(run: Path, episode: Episode) -> dict[int, Sample]:
     """The run's last finished answer to each step of the episode."""
-    read_manifest(run)  # raises one sentence about a folder that does not hold a run
+    _ = RunFolder(run).manifest  # raises one sentence about a folder that does not hold a run
     return {
         record.task.step_index: record.sample
-        for record in Records(run)
+        for record in RunFolder(run).records
         if record.finished and record.task.episode_key == episode.key
     }

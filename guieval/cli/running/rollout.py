@@ -18,7 +18,7 @@ from guieval.history.modes import ONLINE
 from guieval.journal import new_directory, refuse_nested
 from guieval.journal.run_folders import is_rollout
 from guieval.registry import load_benchmark
-from guieval.reports.tables.table import Cell, Table, columns, per_cent
+from guieval.reports.tables.table import Cell, Table, columns, share
 from guieval.running.config import RunConfig, merge, run_file
 from guieval.running.execute import Result
 from guieval.running.resume.trust import resumed
@@ -115,12 +115,12 @@ def _show(directory: Path, results: list[Result], *, json: bool) -> None:
             failed += step.failed
             exact += int(step.counts[step.exact].sum())
         counts = {"steps": steps, "executions": executions, "different": different, "no action": without, "failed": failed}
-        share = exact / executions if executions else None
-        rows.append((name, *counts.values(), per_cent(share, unit="")))
-        plain.append({"round": name, "directory": where, **counts, "exact": exact, "exact_match": share})
+        exact_share = exact / executions if executions else None
+        rows.append((name, *counts.values(), share(exact_share, unit=False)))
+        plain.append({"round": name, "directory": where, **counts, "exact": exact, "exact_executions": exact_share})
     if json:
         print_json({"directory": directory, "rounds": plain})
     else:
-        show(Table("Rollout", columns("round", *counts, "exact %", spare=("no action",)), tuple(rows)))
+        show(Table("Rollout", columns("round", *counts, "exact executions (%)", spare=("no action",)), tuple(rows)))
     print_notes(results)
     echo(f"decisions: guieval decisions {directory}")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from guieval.cli.tables import echo
 from guieval.errors import UsageError
-from guieval.journal import is_run, read_manifest, read_planned
+from guieval.journal import RunFolder, is_run
 from guieval.journal.run_folders import is_rollout, one_run, runs_below
 
 
@@ -45,7 +45,7 @@ def paired_runs(first: Path, second: Path, *, rollouts: bool = False) -> list[tu
     for side in sides:
         by_mode.append({})
         for run in side:
-            other = by_mode[-1].setdefault(read_manifest(run).mode.label, run)
+            other = by_mode[-1].setdefault(RunFolder(run).manifest.mode.label, run)
             if other != run:
                 raise UsageError(f"{str(other)!r} and {str(run)!r} are in the same mode; name one of them")
     one, two = by_mode
@@ -66,8 +66,7 @@ def apart(file: Path, run: Path, runs: Sequence[object]) -> Path:
 
 def _problem(directory: Path) -> str | None:
     try:
-        read_manifest(directory)
-        read_planned(directory)
+        RunFolder(directory).check()
     except UsageError as error:
         return str(error)
     return None

@@ -17,7 +17,7 @@ from guieval.errors import UsageError, nearest
 from guieval.history.modes import MODES
 from guieval.journal import ROLLOUT, SWEEP, is_held, is_run
 from guieval.reports.past_runs import PastRun, age, past_runs, run_directories
-from guieval.reports.tables.table import Cell, Table, columns
+from guieval.reports.tables.table import Cell, Number, Table, columns
 
 LIST = "list"
 
@@ -38,7 +38,7 @@ DEFAULT = Path("runs")
 
 @app.callback()
 def runs() -> None:
-    """List past runs with their headline figure; remove or rename one."""
+    """List past runs with their exact match; remove or rename one."""
 
 
 @app.command(LIST)
@@ -46,7 +46,7 @@ def list_runs(
     folder: Annotated[Path | None, path_argument("[FOLDER]", "Folder of runs (default: runs/).")] = None,
     json_output: JSON = False,
 ) -> None:
-    """List the runs in a folder, newest first: what was run, the headline with its interval, age and state."""
+    """List the runs in a folder, newest first: what was run, exact match with its interval, age and state."""
     where = folder or DEFAULT
     if not where.is_dir():
         raise UsageError(f"there is no folder {str(where)!r}" + ("; name the folder of your runs" if folder is None else ""))
@@ -59,7 +59,7 @@ def list_runs(
         return
     now = datetime.now(UTC)
     heads = ("run", "model", "benchmark", "mode", "protocol", "exact match", "success rate", "age", "state")
-    spare = ("success rate", "protocol", "age", "mode", "benchmark", "model")
+    spare = ("success rate", "protocol", "age", "mode", "model", "benchmark")
     rows = tuple(_row(each, now) for each in runs)
     show(Table("", columns(*heads, keys=1, folds=("model",), spare=spare), rows))
     for each in runs:
@@ -69,7 +69,8 @@ def list_runs(
 
 def _row(run: PastRun, now: datetime) -> tuple[Cell, ...]:
     what = (run.name, run.model, run.benchmark, run.mode, run.protocol)
-    return *what, run.exact_match, run.success_rate, age(run.created, now), run.state
+    numbers = (None if each is None else Number(each) for each in (run.exact_match, run.success_rate))
+    return *what, *numbers, age(run.created, now), run.state
 
 
 @app.command("remove")

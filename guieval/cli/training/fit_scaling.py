@@ -63,8 +63,8 @@ def fit_scaling(
 
 def _show(name: str, law: ScalingFit) -> None:
     rows = (
-        (each.name, f"{each.value:.5g}", f"{each.standard_error:.2g}", f"{each.low:.5g} to {each.high:.5g}")
-        for each in law.coefficients
+        (name, f"{each.value:.5g}", f"{each.standard_error:.2g}", f"{each.low:.5g} to {each.high:.5g}")
+        for name, each in law.coefficients.items()
     )
     heads = columns("coefficient", "value", "standard error", f"{100 * law.level:g} % interval")
     r2 = "not defined" if law.r2 is None else f"{law.r2:.4f}"

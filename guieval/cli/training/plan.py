@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from guieval.cli.tables import print_json, say, show
 from guieval.errors import UsageError
-from guieval.reports.tables.table import Cell, Number, Table, columns
+from guieval.reports.tables.table import Cell, Table, bare, columns
 from guieval.running.config import settings_file
 
 if TYPE_CHECKING:
@@ -49,12 +49,11 @@ def _show(plan: Plan) -> None:
     each = f"{rows.rows} {_plural('row', rows.rows)} of up to {rows.tokens:,} tokens"
     say(f"a pass: {each}, of which {rows.image:,} of images and {rows.completion:,} of the reply")
     lines: list[tuple[Cell, ...]] = [
-        (part.name, Number(part.bytes / GIB, ",.2f"), part.when, "counted" if part.exact else "estimated")
-        for part in plan.parts
+        (part.name, bare(part.bytes / GIB, ",.2f"), part.when, "counted" if part.exact else "estimated") for part in plan.parts
     ]
-    lines.append(("together, in training", Number(plan.training / GIB, ",.2f"), "", ""))
+    lines.append(("together, in training", bare(plan.training / GIB, ",.2f"), "", ""))
     if plan.config.kind != "sft":
-        lines.append(("together, in generation", Number(plan.generation / GIB, ",.2f"), "", ""))
+        lines.append(("together, in generation", bare(plan.generation / GIB, ",.2f"), "", ""))
     show(Table("memory of each process", columns("part", "GiB", "when", "how", keys=1), tuple(lines)))
 
 

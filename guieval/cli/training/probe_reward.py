@@ -14,7 +14,7 @@ from guieval.cli.tables import JSON, print_json, say, show
 from guieval.data.benchmark import ABCBenchmark
 from guieval.errors import UsageError
 from guieval.registry import load_model
-from guieval.reports.tables.table import Cell, Number, Table, columns, per_cent
+from guieval.reports.tables.table import Cell, Table, bare, columns, share
 from guieval.rewards import ABCReward, ResponseScorer
 from guieval.rewards.probes import Earnings, probe
 from guieval.rewards.shapes import weighed
@@ -91,9 +91,9 @@ def _steps(benchmark: ABCBenchmark, limit: int) -> list[StepTaskModel]:
 
 
 def _row(protocol: str, earned: Earnings) -> tuple[Cell, ...]:
-    shares = (per_cent(share, digits=1, unit="") for share in (earned.type_match, earned.exact_match, earned.format))
+    shares = (share(each, ".1f", unit=False) for each in (earned.type_match, earned.exact_match, earned.format))
     what = earned.probe.summary if earned.steps else f"{earned.probe.summary} (no such action in the format)"
-    return earned.probe.name, protocol, Number(earned.reward), *shares, earned.steps, what
+    return earned.probe.name, protocol, bare(earned.reward, ".3f"), *shares, earned.steps, what
 
 
 def _plain(protocol: str, earned: Earnings) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Every Eval Ever 0.3.0: a JSON file of the figures, and a JSON line for every answered step or repetition of a task.
+"""Every Eval Ever 0.3.0: a JSON file of the metrics, and a JSON line for every answered step or repetition of a task.
 
 The layout is that of the project's data store: ``data/BENCHMARK/DEVELOPER/MODEL/UUID.json``, with the answers beside it in
 ``UUID_samples.jsonl``. Screenshots are only named.
@@ -16,7 +16,7 @@ from typing import Any
 
 from guieval.actions import Action, action_to_json
 from guieval.metrics.intervals import Interval
-from guieval.reports.exchange.exported import Exported, ExportedFigure, slug, token_counts
+from guieval.reports.exchange.exported import Exported, ExportedMetric, slug, token_counts
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun, OpenedStep
 from guieval.reports.trajectories.reading import Trajectory, read_online
 from guieval.scoring.predictions.every_eval_ever import READ_BY
@@ -84,7 +84,7 @@ def _aggregate(run: Exported, organization: str, relationship: str) -> dict[str,
         },
         "eval_library": {"name": "guieval", "version": run.manifest.guieval or version("guieval")},
         "model_info": _model(run),
-        "evaluation_results": [_result(run, figure) for figure in run.figures],
+        "evaluation_results": [_result(run, metric) for metric in run.metrics],
     }
 
 
@@ -118,18 +118,18 @@ def _source(run: Exported) -> dict[str, Any]:
     }
 
 
-def _result(run: Exported, figure: ExportedFigure) -> dict[str, Any]:
+def _result(run: Exported, metric: ExportedMetric) -> dict[str, Any]:
     name = f"{run.manifest.benchmark.name} {run.manifest.mode.name}, {run.protocol.name}"
-    details = {"n": str(figure.n), "n_of": figure.of, "steps_not_measured": str(figure.missing)}
+    details = {"n": str(metric.measured.n), "n_of": metric.measured.of, "steps_not_measured": str(metric.measured.missing)}
     return {
-        "evaluation_result_id": result_id(run, figure),
+        "evaluation_result_id": result_id(run, metric),
         "evaluation_name": name,
         "source_data": _source(run),
         "metric_config": {
-            "evaluation_description": figure.description,
-            "metric_id": f"guieval.{run.protocol.name}.{figure.id}",
-            "metric_name": figure.name,
-            "metric_kind": figure.kind,
+            "evaluation_description": metric.description,
+            "metric_id": f"guieval.{run.protocol.name}.{metric.id}",
+            "metric_name": metric.name,
+            "metric_kind": metric.kind,
             "metric_unit": "proportion",
             "lower_is_better": False,
             "score_type": "continuous",
@@ -137,14 +137,18 @@ def _result(run: Exported, figure: ExportedFigure) -> dict[str, Any]:
             "max_score": 1,
             "additional_details": {"mode": run.manifest.mode.label, "protocol": run.protocol.name},
         },
-        "score_details": {"score": figure.value, "details": details, "uncertainty": _uncertainty(figure.interval, figure.n)},
+        "score_details": {
+            "score": metric.value,
+            "details": details,
+            "uncertainty": _uncertainty(metric.measured.interval, metric.measured.n),
+        },
         "generation_config": _generation(run),
     }
 
 
-def result_id(run: Exported, figure: ExportedFigure) -> str:
-    """The id that joins the rows of answers with a figure."""
-    return f"{run.uuid}.{figure.id}"
+def result_id(run: Exported, metric: ExportedMetric) -> str:
+    """The id that joins the rows of answers with a metric."""
+    return f"{run.uuid}.{metric.id}"
 
 
 def _uncertainty(interval: Interval | None, n: int) -> dict[str, Any]:

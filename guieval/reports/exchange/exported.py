@@ -1,4 +1,4 @@
-"""The content of a run for the formats of other tools: who answered what, under which rules, and the figures with intervals."""
+"""The content of a run for the formats of other tools: who answered what, under which rules, and the metrics with intervals."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import re
 import uuid
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -14,17 +14,12 @@ from typing import Any
 
 from guieval.errors import UsageError
 from guieval.evaluation import Protocol, get_protocol
-from guieval.evaluation.protocol import EXACT_MATCH, PROGRESS, SUCCESS_RATE, TYPE_MATCH, FailurePolicy, Figure
-from guieval.journal import read_planned
+from guieval.evaluation.protocol import SHARED
+from guieval.journal import RunFolder
 from guieval.journal.run_files import Manifest
-from guieval.metrics.columns import RunColumns
-from guieval.metrics.figures import compute_with_interval
-from guieval.metrics.intervals import Interval
-from guieval.online.figures import Share
+from guieval.metrics.measured import SHARE, Measured
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun, open_run
 from guieval.reports.private_places import last_part
-from guieval.scoring.matrix import judge_answers
-from guieval.scoring.recorded_run import recorded_answers
 from guieval.steps import StepKey, Usage
 
 MOST_OF_A_NAME = 50
@@ -32,25 +27,23 @@ MOST_OF_A_NAME = 50
 
 
 @dataclass(frozen=True)
-class ExportedFigure:
-    """A figure as a fraction in [0, 1], with its interval and its denominator ``n`` (``of``: steps, episodes, tasks ...).
-
-    ``missing`` counts the steps of its denominator that were not measured.
-    """
+class ExportedMetric:
+    """A metric with its name, its description and its kind."""
 
     name: str
     description: str
     kind: str
-    value: float
-    interval: Interval | None
-    n: int
-    of: str
-    missing: int = 0
+    measured: Measured
 
     @property
     def id(self) -> str:
         """The name as an identifier."""
         return re.sub(r"[^\w.]+", "_", self.name, flags=re.ASCII).strip("_.").lower() or "unnamed"
+
+    @property
+    def value(self) -> float:
+        """The value, which an exported metric always has."""
+        return self.measured.value or 0.0
 
 
 @dataclass(frozen=True)
@@ -98,23 +91,21 @@ class Exported:
         return {**(self.manifest.model.sampling or {}), **(self.manifest.config.sampling or {})}
 
     @cached_property
-    def figures(self) -> tuple[ExportedFigure, ...]:
-        """The figures of the protocol's source, then the headline figures that are not among them."""
-        found = _online_figures(self.run) if isinstance(self.run, OpenedOnlineRun) else _step_figures(self.run, self.protocol)
-        figures = tuple(found)
-        if not figures:
-            raise UsageError(f"the run {str(self.source)!r} has no figures: no step of it was answered")
-        return figures
+    def metrics(self) -> tuple[ExportedMetric, ...]:
+        """The leading metrics, exact match over all steps first, then those of the protocol's source."""
+        found = tuple(_online(self.run) if isinstance(self.run, OpenedOnlineRun) else _of_steps(self.run, self.protocol))
+        if not found:
+            raise UsageError(f"the run {str(self.source)!r} has no metrics: no step of it was answered")
+        return found
 
     @property
-    def headline(self) -> ExportedFigure:
-        """The figure that stands for the run: exact match, online the success rate."""
-        name = (SUCCESS_RATE if self.online else EXACT_MATCH).name
-        return next((figure for figure in self.figures if figure.name == name), self.figures[0])
+    def headline(self) -> ExportedMetric:
+        """The metric that stands for the run: exact match, online the success rate."""
+        return self.metrics[0]
 
     @cached_property
     def details(self) -> dict[str, str]:
-        """The facts that make figures comparable: mode, protocol, steps and their digests; all as text."""
+        """The facts that make metrics comparable: mode, protocol, steps and their digests; all as text."""
         manifest, selection = self.manifest, self.manifest.selection
         edition = manifest.benchmark.edition
         values: dict[str, object] = {
@@ -140,7 +131,7 @@ class Exported:
     @cached_property
     def planned_digest(self) -> str:
         """SHA-256 over the keys of all planned steps, one a line, in the order of the alphabet."""
-        plan = read_planned(self.run.directory).plan
+        plan = RunFolder(self.run.directory).plan
         keys = sorted(str(StepKey(*key, index)) for key, steps in plan.items() for index in steps)
         return sha256("\n".join(keys).encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -187,47 +178,30 @@ def token_counts(responses: Iterable[Usage | None]) -> dict[str, int] | None:
 _KINDS = {"progress": "progress", "success": "success_rate", "score": "score"}
 
 
-def _step_figures(run: OpenedRun, protocol: Protocol) -> Iterator[ExportedFigure]:
-    answers = judge_answers(recorded_answers(run.directory), [protocol.name])
-    columns = answers.columns()
-    if not columns.answered:
+def _of_steps(run: OpenedRun, protocol: Protocol) -> Iterator[ExportedMetric]:
+    metrics = run.metrics(protocol.name)
+    if metrics.state == "never answered":
         return
-    headlines = [TYPE_MATCH, EXACT_MATCH]
-    if len(columns) > len(columns.episodes):
-        headlines += [PROGRESS, SUCCESS_RATE]
-    named = dict.fromkeys(protocol.figures, protocol.failure)
-    for figure, policy in {**named, **{each: FailurePolicy() for each in headlines if each not in named}}.items():
-        made = _step_figure(figure, policy, columns, protocol.name)
-        if made is not None:
-            yield made
+    several = metrics.run.summary.verdicts.planned > metrics.run.summary.episodes
+    figures = dict.fromkeys((*(SHARED[:4] if several else SHARED[:2]), *protocol.figures))
+    for figure in figures:
+        if (measured := metrics[figure.name]).value is not None:
+            yield ExportedMetric(figure.name, figure.describe(), _KINDS.get(figure.measure, "accuracy"), measured)
+    for name, measured in metrics.run.summary.further.items():
+        if measured.value is not None and measured.unit == SHARE:
+            yield ExportedMetric(name, f"{name}: of {measured.of}", "accuracy", measured)
 
 
-def _step_figure(figure: Figure, policy: FailurePolicy, columns: RunColumns, protocol: str) -> ExportedFigure | None:
-    value, interval = compute_with_interval(figure, policy, columns, columns.judged[protocol])
-    if value.value is None:
-        return None
-    kind = _KINDS.get(figure.measure, "accuracy")
-    of = "cells" if figure.average.startswith("cells") else "steps" if kind == "accuracy" else "episodes"
-    if (figure.measure, figure.average) == ("progress", "all"):
-        of = "steps"
-    return ExportedFigure(figure.name, figure.describe(), kind, value.value, interval, value.n, of, value.missing)
-
-
-def _online_figures(run: OpenedOnlineRun) -> Iterator[ExportedFigure]:
-    figures = run.figures()
-    n = figures.repetitions
-    named: tuple[tuple[str, str, str, Share | None], ...] = (
-        (
-            "success rate",
-            "success_rate",
-            "share of the judged repetitions that the environment judges as successful",
-            figures.success,
-        ),
-        ("progress", "progress", "mean progress that the environment reports", figures.progress),
-        (f"pass@{n}", "pass_rate", f"share of tasks with a success in {n} repetitions", figures.pass_any),
-        (f"pass^{n}", "pass_rate", f"share of tasks with {n} successes in {n} repetitions", figures.pass_all),
-    )
-    missing = figures.tasks * figures.repetitions - figures.judged
-    for name, kind, description, share in named:
-        if share is not None and share.value is not None:
-            yield ExportedFigure(name, description, kind, share.value, share.interval, share.n, "tasks", missing)
+def _online(run: OpenedOnlineRun) -> Iterator[ExportedMetric]:
+    found = run.metrics()
+    n, missing = found.repetitions, found.success.missing
+    named = {
+        "success rate": ("success_rate", "share of the judged repetitions that the environment judges as successful"),
+        "progress": ("progress", "mean progress that the environment reports"),
+        f"pass@{n}": ("pass_rate", f"share of tasks with a success in {n} repetitions"),
+        f"pass^{n}": ("pass_rate", f"share of tasks with {n} successes in {n} repetitions"),
+    }
+    for name, (kind, description) in named.items():
+        measured = found.metrics.get(name)
+        if measured is not None and measured.value is not None:
+            yield ExportedMetric(name, description, kind, replace(measured, missing=missing))

@@ -1,6 +1,6 @@
 """A log of Inspect (inspect_ai), version 2: a file ``.eval``, which ``inspect view`` and ``read_eval_log`` open.
 
-The file is a ZIP archive with the figures in ``header.json`` and each answer in a file of its own. A sample is an answer to a
+The file is a ZIP archive with the metrics in ``header.json`` and each answer in a file of its own. A sample is an answer to a
 step, or of an online run a repetition of a task; Inspect's epochs are the samples of a step and the repetitions of a task,
 counted from 1.
 """
@@ -17,7 +17,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from guieval.actions import Action, action_to_json
 from guieval.data.screenshots import Screenshot, read_screenshot
 from guieval.errors import ScreenshotError
-from guieval.reports.exchange.exported import Exported, ExportedFigure, slug, token_counts
+from guieval.reports.exchange.exported import Exported, ExportedMetric, slug, token_counts
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun, OpenedStep, open_run
 from guieval.reports.trajectories.reading import Trajectory, read_online
 from guieval.steps import Sample, Usage, whole_text
@@ -74,7 +74,7 @@ def _shown(run: Exported) -> Shown:
 
 def _header(run: Exported, summaries: Sequence[Mapping[str, Any]], usages: Sequence[Usage | None]) -> dict[str, Any]:
     answered = sum(not summary["error"] for summary in summaries)
-    missing = max((figure.missing for figure in run.figures), default=0)
+    missing = max((metric.measured.missing for metric in run.metrics), default=0)
     return {
         "version": VERSION,
         "status": "cancelled" if missing else "success",
@@ -89,7 +89,7 @@ def _header(run: Exported, summaries: Sequence[Mapping[str, Any]], usages: Seque
                     "scorer": run.protocol.name,
                     "scored_samples": answered,
                     "unscored_samples": len(summaries) - answered,
-                    "metrics": {figure.name: _metric(figure) for figure in run.figures},
+                    "metrics": {metric.name: _metric(metric) for metric in run.metrics},
                 }
             ],
             "headline": {"scorer": run.protocol.name, "metric": run.headline.name},
@@ -116,12 +116,16 @@ def _spec(run: Exported) -> dict[str, Any]:
     }
 
 
-def _metric(figure: ExportedFigure) -> dict[str, Any]:
-    values: dict[str, Any] = {"n": figure.n, "of": figure.of, "steps_not_measured": figure.missing}
-    if figure.interval is not None:
-        between = {"low": figure.interval.low, "high": figure.interval.high, "level": figure.interval.level}
-        values |= {**between, "method": figure.interval.method}
-    return {"name": figure.name, "value": figure.value, "params": values, "metadata": {"description": figure.description}}
+def _metric(metric: ExportedMetric) -> dict[str, Any]:
+    values: dict[str, Any] = {"n": metric.measured.n, "of": metric.measured.of, "steps_not_measured": metric.measured.missing}
+    if metric.measured.interval is not None:
+        between = {
+            "low": metric.measured.interval.low,
+            "high": metric.measured.interval.high,
+            "level": metric.measured.interval.level,
+        }
+        values |= {**between, "method": metric.measured.interval.method}
+    return {"name": metric.name, "value": metric.value, "params": values, "metadata": {"description": metric.description}}
 
 
 def _samples(run: Exported, shown: Shown | None) -> Iterator[tuple[dict[str, Any], Responses]]:

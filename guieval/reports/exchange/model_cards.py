@@ -9,13 +9,13 @@ from typing import Any
 import yaml
 
 from guieval.errors import UsageError, nearest
-from guieval.reports.exchange.exported import Exported, ExportedFigure
+from guieval.reports.exchange.exported import Exported, ExportedMetric
 
 
-def write_eval_results(run: Exported, folder: Path, *, figure: str | None = None, task: str = "default") -> list[Path]:
-    """Write ``.eval_results/NAME.yaml``, which goes into the model's repository; one figure, in percent.
+def write_eval_results(run: Exported, folder: Path, *, metric: str | None = None, task: str = "default") -> list[Path]:
+    """Write ``.eval_results/NAME.yaml``, which goes into the model's repository; one metric, in percent.
 
-    ``figure`` names it (default: exact match, or success online), ``task`` is the task in the benchmark's ``eval.yaml``.
+    ``metric`` names it (default: exact match, or success online), ``task`` is the task in the benchmark's ``eval.yaml``.
     Raises :class:`UsageError` where the benchmark has no data set on the hub, since the format demands one.
     """
     _needs_hub()
@@ -24,7 +24,7 @@ def write_eval_results(run: Exported, folder: Path, *, figure: str | None = None
     if run.dataset is None:
         name = run.manifest.benchmark.name
         raise UsageError(f"an evaluation result names a data set on the hub, and {name!r} has none: add --dataset ORG/NAME")
-    chosen = run.headline if figure is None else _named(run.figures, figure)
+    chosen = run.headline if metric is None else _named(run.metrics, metric)
     entry = EvalResultEntry(
         dataset_id=run.dataset,
         task_id=task,
@@ -38,7 +38,7 @@ def write_eval_results(run: Exported, folder: Path, *, figure: str | None = None
 
 
 def write_model_index(run: Exported, folder: Path) -> list[Path]:
-    """Write ``NAME.model-index.yaml``: what goes between the lines ``---`` of the model's README; all figures, in percent."""
+    """Write ``NAME.model-index.yaml``: what goes between the lines ``---`` of the model's README; all metrics, in percent."""
     _needs_hub()
     from huggingface_hub import EvalResult
     from huggingface_hub.repocard_data import eval_results_to_model_index
@@ -52,12 +52,12 @@ def write_model_index(run: Exported, folder: Path) -> list[Path]:
             dataset_name=manifest.benchmark.name,
             dataset_config=f"{manifest.mode.name}, {run.protocol.name}",
             dataset_args=run.details,
-            metric_type=figure.kind,
-            metric_value=_percent(figure.value),
-            metric_name=figure.name,
-            metric_args=_interval(figure),
+            metric_type=metric.kind,
+            metric_value=_percent(metric.value),
+            metric_name=metric.name,
+            metric_args=_interval(metric),
         )
-        for figure in run.figures
+        for metric in run.metrics
     ]
     folder.mkdir(parents=True, exist_ok=True)
     index = eval_results_to_model_index(manifest.model_name, results)
@@ -71,18 +71,18 @@ def _needs_hub() -> None:
         raise UsageError("this format needs the package huggingface_hub: pip install 'guieval[hub]'") from None
 
 
-def _named(figures: Sequence[ExportedFigure], name: str) -> ExportedFigure:
-    for figure in figures:
-        if figure.name == name:
-            return figure
-    names = [figure.name for figure in figures]
-    raise UsageError(f"the run has no figure {name!r}{nearest(name, names)}; it has {', '.join(names)}")
+def _named(metrics: Sequence[ExportedMetric], name: str) -> ExportedMetric:
+    for metric in metrics:
+        if metric.name == name:
+            return metric
+    names = [metric.name for metric in metrics]
+    raise UsageError(f"the run has no metric {name!r}{nearest(name, names)}; it has {', '.join(names)}")
 
 
-def _interval(figure: ExportedFigure) -> dict[str, Any]:
-    values: dict[str, Any] = {"n": figure.n, "of": figure.of}
-    if figure.interval is not None:
-        values |= {"low": round(100 * figure.interval.low, 2), "high": round(100 * figure.interval.high, 2)}
+def _interval(metric: ExportedMetric) -> dict[str, Any]:
+    values: dict[str, Any] = {"n": metric.measured.n, "of": metric.measured.of}
+    if metric.measured.interval is not None:
+        values |= {"low": round(100 * metric.measured.interval.low, 2), "high": round(100 * metric.measured.interval.high, 2)}
     return values
 
 
@@ -92,8 +92,8 @@ def _percent(share: float) -> float:
     return 100 * share if rounded in (0, 100) else rounded
 
 
-def _words(run: Exported, figure: ExportedFigure) -> str:
-    interval = figure.interval
+def _words(run: Exported, metric: ExportedMetric) -> str:
+    interval = metric.measured.interval
     between = (
         "" if interval is None else f", {interval.level:.0%} interval {100 * interval.low:.2f} to {100 * interval.high:.2f}"
     )
@@ -102,9 +102,10 @@ def _words(run: Exported, figure: ExportedFigure) -> str:
     if run.manifest.benchmark.edition_line:
         steps += f", {run.manifest.benchmark.edition_line}"
     rules = "" if run.online else f" under {run.protocol.name}"
-    missing = f", {figure.missing:,} not measured" if figure.missing else ""
+    missing = f", {metric.measured.missing:,} not measured" if metric.measured.missing else ""
     where = f"{rules}, {run.manifest.mode.name}{steps}"
-    return f"{figure.name} in %{where}: n = {figure.n:,} {figure.of}{between}{missing}; guieval {run.manifest.guieval}"
+    over = f"n = {metric.measured.n:,} {metric.measured.of}"
+    return f"{metric.name} in %{where}: {over}{between}{missing}; guieval {run.manifest.guieval}"
 
 
 def _written(path: Path, values: object) -> Path:

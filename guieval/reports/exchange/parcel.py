@@ -1,4 +1,4 @@
-"""The published parts of a run: a page with its figures, the exported results, and a public copy of the run.
+"""The published parts of a run: a page with its metrics, the exported results, and a public copy of the run.
 
 Screenshots stay here unless they are asked for. A file that contains a key is refused.
 """
@@ -15,7 +15,7 @@ from guieval.errors import UsageError
 from guieval.reports.exchange import atif, every_eval_ever
 from guieval.reports.exchange.exported import Exported
 from guieval.reports.exchange.public_run import public_copy
-from guieval.reports.tables.table import Table, bracketed, columns, per_cent
+from guieval.reports.tables.table import Number, Table, columns
 from guieval.reports.tables.writers import markdown
 
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)S?$")
@@ -40,17 +40,18 @@ def pack(run: Exported, folder: Path, *, images: bool = False) -> Exported:
 
 
 def write_card(runs: list[Exported], folder: Path) -> None:
-    """Write ``README.md``: the figures of all runs, and how to score them again."""
+    """Write ``README.md``: the metrics of all runs, and how to score them again."""
     tables = []
     for run in runs:
         rows = tuple(
-            (each.name, per_cent(each.value, missing=each.missing), bracketed(each.interval), each.n, each.of)
-            for each in run.figures
+            (each.name, f"{shown.shown} {shown.marks}".strip(), shown.ends, each.measured.n, each.measured.of)
+            for each in run.metrics
+            for shown in (Number(each.measured),)
         )
         manifest = run.manifest
         title = f"{manifest.model_name} on {manifest.benchmark.name}, {manifest.mode.label}, {run.protocol.name}"
         notes = tuple(f"{name}: {value}" for name, value in run.details.items())
-        tables.append(Table(title, columns("figure", "value", "95% interval", "n", "of"), rows, notes))
+        tables.append(Table(title, columns("metric", "value", "95% interval", "n", "of"), rows, notes))
     head = "---\ntags:\n- gui-agents\n- guieval\n---\n\n# Results of GUI agents\n\n"
     score = f"\nScore a run under another protocol: `guieval score runs/{runs[0].name} --protocol NAME`.\n"
     (folder / "README.md").write_text(head + markdown(tables) + score, encoding="utf-8")

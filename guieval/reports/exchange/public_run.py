@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.data.files import read_text
-from guieval.journal import Records, journal_file
+from guieval.journal import RunFolder, journal_file
 from guieval.journal.directory import EPISODES, MANIFEST, PACKED_STEPS
 from guieval.journal.lines import write_line
 from guieval.online.trajectory import TRAJECTORIES, TrajectoryStep, read_trajectories
@@ -51,7 +51,7 @@ def public_copy(run: Exported, folder: Path) -> Exported:
         _write_json(target / EPISODES, in_strings(plan, shortener.known))
     journal = journal_file(directory)
     with (target / journal.name).open("wb") as stream:
-        for record in Records(directory):
+        for record in RunFolder(directory).records:
             stream.write(write_line(_public_record(record, shortener), compact=journal.name == PACKED_STEPS))
     if (directory / TRAJECTORIES).is_file():
         with (target / TRAJECTORIES).open("wb") as stream:

@@ -49,7 +49,9 @@ class Drawing:
 
 def drawing(board: Board, front: Front) -> Drawing:
     """Lay the points out: spending from 0, shares over the range that they and their intervals take."""
-    ends = [(point.value, point.value) if (own := point.interval) is None else (own.low, own.high) for point in front.points]
+    ends = [
+        (point.value, point.value) if (own := point.share.interval) is None else (own.low, own.high) for point in front.points
+    ]
     across = ticks(0.0, max(point.spent for point in front.points))
     up = ticks(100 * min(low for low, _ in ends), 100 * max(high for _, high in ends))
 

@@ -1,6 +1,6 @@
 """A leaderboard as tables for the terminal, Markdown and LaTeX, as CSV, JSON and one self-contained HTML page.
 
-Percentages in what people read; fractions at full precision in CSV and JSON.
+Shares are in per cent in what people read, fractions at full precision in CSV and JSON.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from typing import Any, Literal, TypeAlias, get_args
 from guieval.data.files import read_text
 from guieval.errors import UsageError, nearest
 from guieval.metrics.columns import ENDS
+from guieval.metrics.leading import denominators
 from guieval.reports.leaderboards.drawing import drawing
-from guieval.reports.leaderboards.leaderboard import Board, BoardColumn, BoardRow, Cell, percent
+from guieval.reports.leaderboards.leaderboard import Board, BoardColumn, BoardRow, Cell
 from guieval.reports.leaderboards.sections import Front, Section, sections
 from guieval.reports.spending import COSTED_STEPS, Spending
 from guieval.reports.tables.records import write_records
-from guieval.reports.tables.table import Column, Number, Row, Table, bracketed, columns, missing_mark, per_cent
+from guieval.reports.tables.table import Column, Number, Row, Table, bare, columns, share
 from guieval.reports.tables.terminal import as_text
 from guieval.reports.tables.writers import json_text, latex, markdown, page
 from guieval.steps import whole_text
@@ -68,17 +69,26 @@ def written(board: Board, form: Format, *, intervals: bool = True) -> str:
 
 def without_intervals(board: Board) -> Board:
     """The board as it is shown without its intervals."""
-    rows = [replace(row, cells=tuple(cell and replace(cell, interval=None) for cell in row.cells)) for row in board.rows]
+    rows = [
+        replace(row, cells=tuple(cell and replace(cell, measured=replace(cell.measured, interval=None)) for cell in row.cells))
+        for row in board.rows
+    ]
     return replace(board, rows=tuple(rows))
 
 
 def rank_note(board: Board) -> str:
-    """How to read the figures: the meaning of bold, rank and brackets."""
-    brackets = any(cell is not None and cell.interval is not None for row in board.rows for cell in row.cells)
+    """How to read the numbers: the meaning of bold, rank and brackets."""
+    brackets = any(cell is not None and cell.measured.interval is not None for row in board.rows for cell in row.cells)
     return (
         "Rank 1 (bold): the best run of its mode and those next below it that do not differ from it significantly (paired "
-        f"over episodes, Holm's correction, 0.05). {'[..]: 95 % intervals over episodes. ' * brackets}Figures in %."
+        f"over episodes, Holm's correction, 0.05).{' [..]: 95 % intervals over episodes.' * brackets}"
     )
+
+
+def metric_notes(board: Board) -> Iterator[str]:
+    """What the metrics that are shown are over, a sentence for each protocol."""
+    for protocol in dict.fromkeys(column.protocol for column in board.columns):
+        yield denominators(protocol, {each.metric: each.of for each in board.columns if each.protocol == protocol})
 
 
 def spending_notes(board: Board) -> list[str]:
@@ -97,19 +107,19 @@ def spending_notes(board: Board) -> list[str]:
 def _front_sentence(board: Board, section: Section, front: Front) -> str:
     named = [_named_mode(board.rows[point.row]) for point in sorted(front.points, key=lambda point: point.spent) if point.best]
     where = f", {' under '.join(section.head)}" if len(sections(board)) > 1 else ""
-    return f"Pareto front of {front.column.title} against {front.axis}{where}: {', '.join(named)}."
+    return f"Pareto front of {front.column.metric} against {front.axis}{where}: {', '.join(named)}."
 
 
 def board_tables(board: Board) -> list[Table]:
-    """A table of figures for each benchmark and protocol, and one of how steps ended, with the board's notes."""
-    tables = [_figures(board, section) for section in sections(board)]
-    tables[-1] = replace(tables[-1], notes=(rank_note(board), *spending_notes(board)))
+    """A table of metrics for each benchmark and protocol, and one of how steps ended, with the board's notes."""
+    tables = [_metrics(board, section) for section in sections(board)]
+    tables[-1] = replace(tables[-1], notes=(*metric_notes(board), rank_note(board), *spending_notes(board)))
     return [*tables, _ends(board)]
 
 
-def _figures(board: Board, section: Section, *, ranks: bool = True) -> Table:
+def _metrics(board: Board, section: Section, *, ranks: bool = True) -> Table:
     """The rows that have a figure of the section, and what they spend: the runs', then the published ones."""
-    titles = [board.columns[place].title for place in section.places]
+    titles = [board.columns[place].heading for place in section.places]
     titles += [section.tokens, *([section.cost] if section.cost else [])]
     rows: list[Row] = []
     for row in (board.rows[number] for number in section.rows):
@@ -133,7 +143,7 @@ def _figures(board: Board, section: Section, *, ranks: bool = True) -> Table:
 def _spent(section: Section, row: BoardRow) -> list[str | Number]:
     """Tokens and cost of a row, the latter only in a section that has costs."""
     spent = section.spending(row)
-    tokens = NOT_REPORTED if spent is None else Number(spent.tokens, ",.0f")
+    tokens = NOT_REPORTED if spent is None else bare(spent.tokens, ",.0f")
     return [tokens, *([_cost(spent)] if section.cost else [])]
 
 
@@ -146,12 +156,12 @@ def _cost(spent: Spending | None) -> str:
 def _number(cell: Cell | None, *, ranks: bool) -> Number | None:
     if cell is None:
         return None
-    rank = f"#{cell.rank}" if ranks and cell.rank is not None and cell.value is not None else ""
-    return per_cent(cell.value, interval=cell.interval, unit="", mark=rank, missing=cell.missing, best=cell.rank == 1)
+    rank = f"#{cell.rank}" if ranks and cell.rank is not None and cell.measured.value is not None else ""
+    return Number(cell.measured, unit=False, mark=rank, best=cell.rank == 1)
 
 
 def _published(value: tuple[float, int] | None) -> Number | None:
-    return None if value is None else Number(value[0], f".{value[1]}f")
+    return None if value is None else bare(value[0], f".{value[1]}f")
 
 
 def _ends(board: Board) -> Table:
@@ -164,22 +174,22 @@ def _ends(board: Board) -> Table:
     values = list(zip(*((_named(row), row.mode, column.benchmark, column.protocol) for row, column, _ in ended), strict=True))
     keys = [place for place in range(len(names)) if place < 2 or len(set(values[place])) > 1]
     rows: tuple[Row, ...] = tuple(
-        (*(values[key][place] for key in keys), per_cent(cell.coverage, unit=""), *(cell.ends[end] for end in ENDS))
+        (*(values[key][place] for key in keys), share(cell.coverage, unit=False), *(cell.ends[end] for end in ENDS))
         for place, (_, _, cell) in enumerate(ended)
     )
     heads = (*(names[key] for key in keys), "coverage (%)", *(end.replace("_", " ") for end in ENDS))
-    notes = (*(f"beside published figures: {reproduction}" for reproduction in board.reproductions), *board.notes)
+    notes = (*(f"beside published numbers: {reproduction}" for reproduction in board.reproductions), *board.notes)
     return Table("How steps ended", columns(*heads, keys=len(keys)), rows, notes, keys=len(keys))
 
 
 def comma_separated(board: Board) -> str:
-    """One line for each figure of each run, and for each published one, which has only a value.
+    """One line for each metric of each run, and for each published one, which has only a value.
 
     Tokens are means per step, and ``cost_1000`` is the cost of 1,000 steps in ``currency``; both are empty where not known.
     A name that a spreadsheet would run as a formula begins with an apostrophe here; JSON has it as it is.
     """
-    names = ["model", "mode", "thinking", "benchmark", "steps", "selection", "overlay", "protocol", "figure", "value"]
-    names += ["low", "high", "n", "missing", "strict", "rank", "coverage", *ENDS]
+    names = ["model", "mode", "thinking", "benchmark", "steps", "selection", "overlay", "protocol", "metric", "value"]
+    names += ["low", "high", "n", "missing", "unit", "lower", "upper", "rank", "coverage", *ENDS]
     names += ["prompt_tokens", "completion_tokens", f"cost_{COSTED_STEPS}", "currency", "as_of", "source"]
     stream = io.StringIO(newline="")
     write_records(stream, _records(board), names, as_csv=True)
@@ -215,12 +225,12 @@ def as_latex(board: Board) -> str:
     How to read it is below each, and the notes on the whole board below the last, in small print.
     """
     parts = sections(board)
-    notes = (*spending_notes(board), *map(str, board.reproductions), *board.notes)
+    notes = (*metric_notes(board), *spending_notes(board), *map(str, board.reproductions), *board.notes)
     written = []
     for section in parts:
-        table = _figures(board, section, ranks=False)
+        table = _metrics(board, section, ranks=False)
         table = replace(table, notes=(rank_note(board), *(notes if section is parts[-1] else ())))
-        written.append(latex(table, caption=f"Results on {table.title}, in %."))
+        written.append(latex(table, caption=f"Results on {table.title}."))
     return "\n".join(written)
 
 
@@ -241,14 +251,13 @@ def html(board: Board) -> str:
         fronts=[(section, front, drawing(board, front)) for section in parts for front in section.fronts()],
         named=_named,
         named_mode=_named_mode,
-        percent=percent,
-        missing_mark=missing_mark,
-        bracketed=bracketed,
+        number=_number,
+        share=share,
         cost=_cost,
         not_reported=NOT_REPORTED,
         ends=_ended(board),
         end_names=ENDS,
-        notes=[rank_note(board), *spending_notes(board)],
+        notes=[*metric_notes(board), rank_note(board), *spending_notes(board)],
         style=style,
         script=script,
         style_hash=_hash(style),
@@ -261,7 +270,7 @@ def _hash(text: str) -> str:
 
 
 def _heading(column: BoardColumn) -> dict[str, str]:
-    return {name: getattr(column, name) for name in ("benchmark", "steps", "overlay", "protocol", "figure")}
+    return {name: getattr(column, name) for name in ("benchmark", "steps", "overlay", "protocol", "metric")}
 
 
 def _named(row: BoardRow) -> str:
@@ -279,14 +288,14 @@ def _ended(board: Board) -> list[tuple[BoardRow, BoardColumn, Cell]]:
     for place, row in enumerate(board.rows):
         for column, cell in zip(board.columns, row.cells, strict=True):
             if cell is not None:
-                first.setdefault((place, replace(column, figure="")), (row, column, cell))
+                first.setdefault((place, replace(column, metric="")), (row, column, cell))
     return list(first.values())
 
 
 def _cell_fields(cell: Cell) -> dict[str, Any]:
-    values = {name: getattr(cell, name) for name in ("value", "n", "missing", "strict", "rank", "coverage")}
-    ends = {} if cell.interval is None else {"low": cell.interval.low, "high": cell.interval.high}
-    return values | ends | {str(end): count for end, count in cell.ends.items()} | _spent_fields(cell.spending)
+    names = ("value", "low", "high", "n", "missing", "unit", "lower", "upper")
+    values = {name: getattr(cell.measured, name) for name in names} | {"rank": cell.rank, "coverage": cell.coverage}
+    return values | {str(end): count for end, count in cell.ends.items()} | _spent_fields(cell.spending)
 
 
 def _spent_fields(spent: Spending | None) -> dict[str, Any]:

@@ -1,6 +1,7 @@
-"""Several runs as one table: a row for each model and mode, a column for each figure, with ranks that chance cannot explain.
+"""Several runs as one table: a row for each model and mode, a column for each metric, with ranks that chance cannot explain.
 
-Figures that may not be compared have separate columns: by benchmark, steps, overlay, protocol and figure. Modes share a column
+Exact match over all steps leads. Metrics that may not be compared have separate columns: by benchmark, steps, overlay, protocol
+and metric. Modes share a column
 in separate rows, and ranks are within a mode. Published tables are shown next to the runs' figures, with the difference.
 :mod:`guieval.reports.leaderboards.formats` writes a board in every format.
 """
@@ -11,7 +12,6 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
@@ -20,25 +20,23 @@ import numpy as np
 
 from guieval.errors import UsageError, nearest
 from guieval.evaluation import get_protocol
-from guieval.evaluation.protocol import Figure
 from guieval.history.modes import ONLINE
-from guieval.journal import read_manifest
+from guieval.journal import RunFolder
 from guieval.journal.run_files import Manifest
 from guieval.metrics.columns import End, Judged, RunColumns
-from guieval.metrics.figures import compute_with_interval, terms
-from guieval.metrics.intervals import Interval, Terms
+from guieval.metrics.intervals import Terms
+from guieval.metrics.leading import Leading, leading
+from guieval.metrics.measured import SHARE, Better, Measured
 from guieval.metrics.paired import differences, holm_pairs, ranks
 from guieval.metrics.summary import COVERAGE_NEEDED
 from guieval.reports.comparison import unlike_labels
 from guieval.reports.cut_short import cut_short, incomplete, judged_with_own
 from guieval.reports.leaderboards.published_results import Column as PublishedColumn
 from guieval.reports.leaderboards.published_results import ResultTable
-from guieval.reports.matrix_table import SHOWN
 from guieval.reports.spending import Spending, price_of_run, spending
-from guieval.reports.tables.table import per_cent
+from guieval.reports.tables.table import share
 from guieval.telemetry.costs import Price
 
-percent = partial(per_cent, unit="")
 _T = TypeVar("_T")
 
 
@@ -46,16 +44,18 @@ _T = TypeVar("_T")
 class BoardColumn:
     """A column. Runs share one if the first five fields are equal; ``steps`` is a digest of the planned steps.
 
-    The other fields describe it: the figure and the steps in words, the numbers of steps and episodes, and the sample set that
-    the source's numbers are over, if it is known.
+    The other fields describe it: what the metric is over, its unit and which way is better, the steps in words, the numbers
+    of steps and episodes, and the sample set that the source's numbers are over, if it is known.
     """
 
     benchmark: str
     steps: str
     overlay: str
     protocol: str
-    figure: str
-    title: str = field(compare=False)
+    metric: str
+    of: str = field(compare=False)
+    unit: str = field(compare=False)
+    better: Better | None = field(compare=False)
     dataset: str = field(compare=False)
     selection: str = field(compare=False)
     step_count: int = field(compare=False)
@@ -64,13 +64,18 @@ class BoardColumn:
 
     @property
     def name(self) -> str:
-        """Benchmark, protocol and figure."""
-        return f"{self.benchmark}, {self.protocol}, {self.figure}"
+        """Benchmark, protocol and metric."""
+        return f"{self.benchmark}, {self.protocol}, {self.metric}"
+
+    @property
+    def heading(self) -> str:
+        """The metric with its unit."""
+        return f"{self.metric} ({'%' if self.unit == SHARE else self.unit})"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A figure of a run: see :class:`guieval.metrics.figures.FigureValue`; fractions in [0, 1].
+    """A metric of a run.
 
     ``rank`` is among the runs of the same column and mode (``None`` for a single run); rank 1 is the best run and all
     that do not differ from it significantly. ``coverage`` is the share of measured predictions inside both action spaces
@@ -78,13 +83,7 @@ class Cell:
     source's numbers, where these are a known set. ``spending`` is the run's, ``None`` if no server reported tokens.
     """
 
-    value: float | None
-    interval: Interval | None
-    count: float
-    n: int
-    strict: float | None
-    upper: float | None
-    missing: int
+    measured: Measured
     rank: int | None
     coverage: float | None
     ends: Mapping[End, int]
@@ -195,15 +194,15 @@ def leaderboard(
     scored = [_scored(directory, protocols, prices) for directory in directories]
     runs = [run for run in scored if run.columns.answered]
     if not runs:
-        raise UsageError("no step of these runs was answered, so there are no figures to show")
+        raise UsageError("no step of these runs was answered, so there are no metrics to show")
     unlike = list(_unlike(runs))
     if unlike and not anyway:
         raise UsageError(f"{unlike[0]}; --anyway puts them into one table")
     cells = [
         {
-            (column := _column(run, name, figure)): _cell(run, name, figure, column)
+            (column := _column(run, name, metric)): _cell(run, name, metric, column)
             for name in run.columns.judged
-            for figure in get_protocol(name).figures
+            for metric in leading(get_protocol(name))
         }
         for run in runs
     ]
@@ -224,21 +223,19 @@ def leaderboard(
     return Board(columns, rows, tuple(published), tuple(reproductions), tuple(notes))
 
 
-def arranged(board: Board, figures: str | None = None, sort: str | None = None) -> Board:
-    """The board with the columns of these figures alone (``None``: all), its rows sorted by a figure, the best first.
+def arranged(board: Board, metrics: str | None = None, sort: str | None = None) -> Board:
+    """The board with the columns of these metrics alone (``None``: all), its rows sorted by a metric, the best first.
 
-    ``figures`` has commas between its names. A figure is called by its source's name or by its heading. ``sort`` is by default
-    the first column's; runs that do not have it come last. Raises :class:`UsageError` naming the nearest for a figure that the
-    board does not have.
+    ``metrics`` has commas between its names. ``sort`` is by default the first column's; runs that do not have it come last.
+    Raises :class:`UsageError` naming the nearest for a metric that the board does not have.
     """
     chosen = list(range(len(board.columns)))
-    if figures is not None:
-        chosen = [place for name in _split(board, figures) for place in _places(board, name)]
+    if metrics is not None:
+        chosen = [place for name in _split(board, metrics) for place in _places(board, name)]
     order = _places(board, sort) if sort is not None else chosen
 
     def key(row: BoardRow) -> list[float]:
-        values = [None if cell is None else cell.value for cell in (row.cells[place] for place in order)]
-        return [math.inf if value is None else -value for value in values]
+        return [-_merit(row.cells[place]) for place in order]
 
     def kept(cells: Sequence[_T]) -> tuple[_T, ...]:
         return tuple(cells[place] for place in dict.fromkeys(chosen))
@@ -254,10 +251,17 @@ def arranged(board: Board, figures: str | None = None, sort: str | None = None) 
     )
 
 
-def _split(board: Board, figures: str) -> Iterator[str]:
+def _merit(cell: Cell | None) -> float:
+    """A number that is larger for a better cell; minus infinity for one without a value."""
+    if cell is None or cell.measured.value is None:
+        return -math.inf
+    return -cell.measured.value if cell.measured.better == "less" else cell.measured.value
+
+
+def _split(board: Board, metrics: str) -> Iterator[str]:
     """The names between the commas; since some names contain commas, the longest known name is taken first."""
-    known = {name for column in board.columns for name in (column.figure, column.title)}
-    parts = figures.split(",")
+    known = {column.metric for column in board.columns}
+    parts = metrics.split(",")
     while parts:
         ends = range(len(parts), 0, -1)
         taken = next((end for end in ends if ",".join(parts[:end]).strip() in known), 1)
@@ -265,12 +269,11 @@ def _split(board: Board, figures: str) -> Iterator[str]:
         parts = parts[taken:]
 
 
-def _places(board: Board, figure: str) -> list[int]:
-    places = [place for place, column in enumerate(board.columns) if figure in (column.figure, column.title)]
+def _places(board: Board, metric: str) -> list[int]:
+    places = [place for place, column in enumerate(board.columns) if metric == column.metric]
     if not places:
-        titles = list(dict.fromkeys(column.title for column in board.columns))
-        near = nearest(figure, [*titles, *(column.figure for column in board.columns)])
-        raise UsageError(f"no run has a figure {figure!r}{near}; expected one of: {'; '.join(titles)}")
+        names = list(dict.fromkeys(column.metric for column in board.columns))
+        raise UsageError(f"no run has a metric {metric!r}{nearest(metric, names)}; expected one of: {'; '.join(names)}")
     return places
 
 
@@ -279,9 +282,9 @@ def _scored(directory: Path, protocols: Sequence[str] | None, prices: Sequence[P
     columns = answers.columns(protocols=names)
     keys = sorted(str(columns.key_of(row)) for row in range(len(columns)))
     digest = sha256("\n".join(keys).encode("utf-8", "surrogatepass")).hexdigest()[:12]
-    manifest = read_manifest(directory)
+    folder = RunFolder(directory)
     notes = (*answers.notes, *cut_short(answers, names))
-    return _Run(directory, manifest, columns, notes, digest, price_of_run(directory, manifest, prices))
+    return _Run(directory, folder.manifest, columns, notes, digest, price_of_run(folder, prices))
 
 
 def _unlike(runs: Sequence[_Run]) -> Iterator[str]:
@@ -295,15 +298,17 @@ def _unlike(runs: Sequence[_Run]) -> Iterator[str]:
             yield f"the labels of {str(first.directory)!r} and {str(run.directory)!r} differ: {reason}"
 
 
-def _column(run: _Run, protocol: str, figure: Figure) -> BoardColumn:
+def _column(run: _Run, protocol: str, metric: Leading) -> BoardColumn:
     columns = run.columns
     return BoardColumn(
         benchmark=columns.benchmark,
         steps=run.steps,
         overlay="" if run.manifest.overlay is None else run.manifest.overlay.sha256[:12],
         protocol=protocol,
-        figure=figure.name,
-        title=figure.title,
+        metric=metric.name,
+        of=metric.of,
+        unit=metric.unit,
+        better=metric.better,
         dataset=columns.dataset,
         selection=run.title,
         step_count=len(columns),
@@ -312,12 +317,10 @@ def _column(run: _Run, protocol: str, figure: Figure) -> BoardColumn:
     )
 
 
-def _cell(run: _Run, protocol: str, figure: Figure, column: BoardColumn) -> Cell:
+def _cell(run: _Run, protocol: str, metric: Leading, column: BoardColumn) -> Cell:
     judged = run.columns.judged[protocol]
-    value, interval = compute_with_interval(figure, get_protocol(protocol).failure, run.columns, judged)
     return Cell(
-        **vars(value),
-        interval=interval,
+        measured=metric.measure(run.columns, judged),
         rank=None,
         coverage=_coverage(run, judged),
         ends=judged.counts,
@@ -340,22 +343,21 @@ def _rank(runs: Sequence[_Run], cells: Sequence[dict[BoardColumn, Cell]]) -> Non
     comparable: defaultdict[tuple[BoardColumn, str], list[int]] = defaultdict(list)
     for place, (run, own) in enumerate(zip(runs, cells, strict=True)):
         for column, cell in own.items():
-            if cell.value is not None:
+            if cell.measured.value is not None:
                 comparable[column, run.columns.mode].append(place)
     for (column, _), places in comparable.items():
         if len(places) < 2:
             continue
-        table = differences([_aligned(runs[place].columns, column) for place in places])
-        values = [cells[place][column].value or 0.0 for place in places]
+        table = differences([_aligned(runs[place].columns, column) for place in places], share=column.unit == SHARE)
+        values = [_merit(cells[place][column]) for place in places]
         for place, rank in zip(places, ranks(values, holm_pairs(table)), strict=True):
             cells[place][column] = replace(cells[place][column], rank=rank)
 
 
 def _aligned(columns: RunColumns, column: BoardColumn) -> Terms:
-    """A figure's terms with the episodes in the same order for all runs."""
-    protocol = get_protocol(column.protocol)
-    figure = next(figure for figure in protocol.figures if figure.name == column.figure)
-    made = terms(figure, protocol.failure, columns, columns.judged[protocol.name])
+    """A metric's terms with the episodes in the same order for all runs."""
+    metric = next(each for each in leading(get_protocol(column.protocol)) if each.name == column.metric)
+    made = metric.terms(columns, columns.judged[column.protocol])
     order = sorted(range(len(columns.episodes)), key=lambda place: columns.episodes[place])
     return Terms(made.numerator[order], made.denominator[order], made.combine)
 
@@ -382,7 +384,7 @@ def _notes(runs: Sequence[_Run], rows: Sequence[BoardRow], columns: Sequence[Boa
     held = [[row.mode for row in rows if row.cells[place] is not None] for place in range(len(columns))]
     mixed = dict.fromkeys(mode for modes in held if len(set(modes)) > 1 for mode in modes)
     if mixed:
-        yield f"modes share columns ({', '.join(mixed)}): figures of two modes are not comparable; ranks are within a mode"
+        yield f"modes share columns ({', '.join(mixed)}): metrics of two modes are not comparable; ranks are within a mode"
     for line in dict.fromkeys(run.columns.edition_line for run in runs if run.columns.edition_line):
         yield f"labels: {line}"
     by_benchmark: defaultdict[str, dict[tuple[str, str], BoardColumn]] = defaultdict(dict)
@@ -394,15 +396,6 @@ def _notes(runs: Sequence[_Run], rows: Sequence[BoardRow], columns: Sequence[Boa
             yield f"runs on {benchmark} differ in their steps, or in accepted actions, and so share no column: {parts}"
     for run in runs:
         yield from _shortcomings(run)
-    for row in rows:
-        for column, cell in zip(columns, row.cells, strict=True):
-            if cell is None or cell.value is None or cell.strict is None:
-                continue
-            if abs(cell.value - cell.strict) > SHOWN:
-                yield (
-                    f"{row.model} ({row.mode}), {column.name}: {percent(cell.value)} drops steps as its source "
-                    f"does; {percent(cell.strict)} with these as wrong"
-                )
 
 
 def _steps(column: BoardColumn) -> str:
@@ -416,7 +409,7 @@ def _shortcomings(run: _Run) -> Iterator[str]:
     yield from (f"{name}: {note}" for note in run.notes)
     if columns.stop == "first-mismatch":
         reached = ", ".join(f"{np.count_nonzero(each.reached):,} under {key}" for key, each in columns.judged.items())
-        yield f"{name}: figures of single steps are over the steps it reached, of {len(columns):,}: {reached}"
+        yield f"{name}: metrics of single steps are over the steps it reached, of {len(columns):,}: {reached}"
     if lost := incomplete(columns, run.manifest.protocol.name, run.directory):
         yield f"{name} is {lost}"
     spent = spending(columns, next(iter(columns.judged.values())), None)
@@ -424,7 +417,7 @@ def _shortcomings(run: _Run) -> Iterator[str]:
         yield f"{name}: tokens are means over the {spent.steps:,} of {spent.reached:,} steps with known tokens"
     coverage = _coverage(run, next(iter(columns.judged.values())))
     if coverage is not None and coverage < COVERAGE_NEEDED:
-        yield f"{name}: coverage is {percent(coverage)} %, below {100 * COVERAGE_NEEDED:.0f} %"
+        yield f"{name}: coverage is {share(coverage)}, below {100 * COVERAGE_NEEDED:.0f} %"
 
 
 def _matching(table: ResultTable, columns: Sequence[BoardColumn]) -> list[tuple[int, int, PublishedColumn]]:
@@ -433,7 +426,7 @@ def _matching(table: ResultTable, columns: Sequence[BoardColumn]) -> list[tuple[
         (there, here, published)
         for there, published in enumerate(table.columns)
         for here, column in enumerate(columns)
-        if (published.benchmark, published.protocol, published.figure) == (column.benchmark, column.protocol, column.figure)
+        if (published.benchmark, published.protocol, published.figure) == (column.benchmark, column.protocol, column.metric)
     ]
 
 
@@ -445,7 +438,7 @@ def _reference_notes(
 ) -> Iterator[str]:
     """Notes on columns in which a published figure is, or may be, over other steps than the runs."""
     if not matching:
-        yield f"{table.source} has none of these figures"
+        yield f"{table.source} has none of these metrics"
     for here in dict.fromkeys(here for _, here, _ in matching):
         column = columns[here]
         known = {cell.published_steps for row in rows if (cell := row.cells[here]) is not None}
@@ -479,18 +472,18 @@ def _reproductions(
     for there, here, published in matching:
         for row in rows:
             cell = row.cells[here]
-            if cell is None or cell.value is None or row.mode != published.mode:
+            if cell is None or (own := cell.measured.value) is None or row.mode != published.mode:
                 continue
             for printed in table.rows:
                 value = printed.values[there]
                 if value is None or printed.checkpoint != row.model or printed.thinking not in (None, row.thinking):
                     continue
-                interval = cell.interval
+                interval = cell.measured.interval
                 yield Reproduction(
                     model=printed.title,
                     mode=row.mode,
                     column=columns[here],
-                    own=100 * cell.value,
+                    own=100 * own,
                     published=value,
                     decimals=published.decimals,
                     inside=None if interval is None else interval.low <= value / 100 <= interval.high,

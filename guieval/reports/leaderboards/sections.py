@@ -11,7 +11,7 @@ from itertools import groupby
 from guieval.evaluation import get_protocol
 from guieval.history.modes import ONLINE
 from guieval.metrics.front import front
-from guieval.metrics.intervals import Interval
+from guieval.metrics.measured import SHARE, Measured
 from guieval.reports.leaderboards.leaderboard import Board, BoardColumn, BoardRow
 from guieval.reports.spending import COSTED_STEPS, Spending
 from guieval.telemetry.costs import amount
@@ -19,13 +19,17 @@ from guieval.telemetry.costs import amount
 
 @dataclass(frozen=True)
 class Point:
-    """A run's figure and what it spends; ``row`` is its place in the board, ``best`` whether it is on its mode's front."""
+    """A run's share and what it spends; ``row`` is its place in the board, ``best`` whether it is on its mode's front."""
 
     row: int
     spent: float
-    value: float
-    interval: Interval | None
+    share: Measured
     best: bool
+
+    @property
+    def value(self) -> float:
+        """The share, in [0, 1]."""
+        return self.share.value or 0.0
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,7 @@ class Section:
         return sorted({each.currency for each in spent if each is not None and each.currency is not None})
 
     def fronts(self) -> list[Front]:
-        """Exact match (else the first figure) against tokens, and against cost in each currency.
+        """Exact match (else the first share) against tokens, and against cost in each currency.
 
         There is one where at least two runs of a mode have both.
         """
@@ -105,26 +109,27 @@ class Section:
 
     def _front(self, spent: Sequence[float | None], axis: str, currency: str | None = None) -> Front | None:
         rows, place = self.board.rows, self._leading
-        known: dict[str, list[tuple[int, float, float, Interval | None]]] = defaultdict(list)
+        if place is None:
+            return None
+        known: dict[str, list[tuple[int, float, Measured]]] = defaultdict(list)
         for row, cost in zip(self.rows, spent, strict=True):
             cell = rows[row].cells[place]
-            if cost is not None and cell is not None and cell.value is not None:
-                known[rows[row].mode].append((row, cost, cell.value, cell.interval))
+            if cost is not None and cell is not None and cell.measured.value is not None:
+                known[rows[row].mode].append((row, cost, cell.measured))
         if all(len(same) < 2 for same in known.values()):
             return None
         points = []
         for same in known.values():
-            best = front([(cost, value) for _, cost, value, _ in same])
+            best = front([(cost, share.value or 0.0) for _, cost, share in same])
             points += [Point(*each, best=at in best) for at, each in enumerate(same)]
         drawn = {point.row for point in points}
         left_out = tuple(row for row in self.rows if row not in drawn)
         return Front(self.board.columns[place], axis, currency, tuple(points), left_out)
 
     @property
-    def _leading(self) -> int:
-        figures = {each.name: each.measure for each in get_protocol(self.board.columns[self.places[0]].protocol).figures}
-        exact = (place for place in self.places if figures[self.board.columns[place].figure] == "exact")
-        return next(exact, self.places[0])
+    def _leading(self) -> int | None:
+        """The first share, which is exact match unless that was not chosen."""
+        return next((place for place in self.places if self.board.columns[place].unit == SHARE), None)
 
 
 def sections(board: Board) -> list[Section]:

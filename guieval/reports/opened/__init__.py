@@ -1,21 +1,20 @@
-"""Finished and unfinished runs as Python objects: steps as a table, single steps as pictures, figures with intervals.
+"""Finished and unfinished runs as Python objects: steps as a table, single steps as pictures, metrics with intervals.
 
-:func:`open_run` is ``guieval.open_run``. :mod:`.run` has the run and its steps, :mod:`.figures` what ``guieval score``
+:func:`open_run` is ``guieval.open_run``. :mod:`.run` has the run and its steps, :mod:`.metrics` what ``guieval score``
 prints, :mod:`.online` online runs.
 """
 
-from guieval.reports.opened.figures import FigureRow, Figures, score_figures
+from guieval.reports.opened.metrics import Metrics, score_metrics
 from guieval.reports.opened.online import OpenedOnlineRun, OpenedTrajectory, OpenedTrajectoryStep
 from guieval.reports.opened.run import OpenedRun, OpenedStep, open_run
 
 __all__ = [
-    "FigureRow",
-    "Figures",
+    "Metrics",
     "OpenedOnlineRun",
     "OpenedRun",
     "OpenedStep",
     "OpenedTrajectory",
     "OpenedTrajectoryStep",
     "open_run",
-    "score_figures",
+    "score_metrics",
 ]

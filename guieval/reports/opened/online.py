@@ -1,4 +1,4 @@
-"""An online run as an object for scripts and notebooks: its figures, and its trajectories with a picture of each step."""
+"""An online run as an object for scripts and notebooks: its metrics, and its trajectories with a picture of each step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from guieval.history.modes import ONLINE
 from guieval.journal.caveats import model_label
 from guieval.journal.run_files import Manifest
 from guieval.metrics.rounding import percentage
-from guieval.online.figures import OnlineFigures
+from guieval.online.metrics import OnlineMetrics
 from guieval.online.trajectory import TrajectoryStep
 from guieval.reports.consistency_tables import in_words
 from guieval.reports.online_tables import online_tables
@@ -33,7 +33,7 @@ _SHOWN = (180, 320)
 
 @dataclass(frozen=True, eq=False)
 class OpenedOnlineRun:
-    """An online run: its manifest, its figures, and its trajectories."""
+    """An online run: its manifest, its metrics, and its trajectories."""
 
     directory: Path
     manifest: Manifest = field(repr=False)
@@ -50,12 +50,12 @@ class OpenedOnlineRun:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on the figures, e.g. on damaged lines of the journal."""
+        """Notes on the metrics, e.g. on damaged lines of the journal."""
         return tuple(self._read.run.notes)
 
-    def figures(self) -> OnlineFigures:
-        """The figures that ``guieval score`` prints: success, progress, how tasks ended, steps."""
-        return self._read.figures
+    def metrics(self) -> OnlineMetrics:
+        """The metrics that ``guieval score`` prints: success, progress, how tasks ended, steps."""
+        return self._read.metrics
 
     def trajectory(self, task: str, repetition: int = 0, *, subset: str | None = None) -> OpenedTrajectory:
         """A repetition of a task, counted from 0, as the sequence of its steps.
@@ -68,7 +68,7 @@ class OpenedOnlineRun:
         return OpenedTrajectory(repetitions[repetition], self.directory)
 
     def _repr_html_(self) -> str:
-        tables = online_tables([("value", self.figures())])
+        tables = online_tables([("value", self.metrics())])
         return run_html(self.manifest, ("tasks", len(self)), self.directory, self.notes, "".join(map(html, tables)))
 
 
@@ -83,15 +83,15 @@ def planned_episode(plan: Plan, name: str, subset: str | None, kind: Literal["ep
     return keys[0]
 
 
-def run_html(manifest: Manifest, steps: tuple[str, int], directory: Path, notes: Sequence[str], figures: str) -> str:
-    """A run for a notebook: its settings, what its steps are called and their number, its folder, notes and figures."""
+def run_html(manifest: Manifest, steps: tuple[str, int], directory: Path, notes: Sequence[str], metrics: str) -> str:
+    """A run for a notebook: its settings, what its steps are called and their number, its folder, notes and metrics."""
     name, count = steps
     rows: list[tuple[str, object]] = [("benchmark", manifest.benchmark.name), ("mode", manifest.mode.label)]
     if manifest.mode.name != ONLINE:
         rows.append(("protocol", manifest.protocol.name))
     rows += [("created", manifest.created), (name, (manifest.selection and manifest.selection.text) or f"{count:,}")]
     rows += [("folder", directory), *(("note", note) for note in notes)]
-    return f"<div><h3>{escaped(model_label(manifest))}</h3>{definitions(rows)}{figures}</div>"
+    return f"<div><h3>{escaped(model_label(manifest))}</h3>{definitions(rows)}{metrics}</div>"
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """A run directory, or a rollout, as an object for scripts and notebooks.
 
 Opening a run reads its files and does not run code that they name. Answers are judged when they are read, as ``guieval score``
-judges them, so that the rows of :meth:`OpenedRun.steps` and :meth:`OpenedRun.figures` agree.
+judges them, so that the rows of :meth:`OpenedRun.steps` and :meth:`OpenedRun.metrics` agree.
 """
 
 from __future__ import annotations
@@ -25,15 +25,14 @@ from guieval.journal.run_files import Manifest
 from guieval.journal.run_folders import is_rollout, one_run
 from guieval.registry import load_benchmark
 from guieval.reports.console import run_table
-from guieval.reports.opened.figures import Figures, data_frame, score_figures
+from guieval.reports.opened.metrics import Metrics, data_frame, score_metrics
 from guieval.reports.opened.online import OpenedOnlineRun, planned_episode, run_html
+from guieval.reports.past_runs import RunState, past_run
 from guieval.reports.tables.writers import html
 from guieval.reports.trajectories.reading import OnlineTrajectories
 from guieval.reports.viewer.reading import NOT_REACHED, SeenStep, ShownRun, read_run
 from guieval.reports.viewer.step import task_values
-from guieval.scoring.matrix import judge_answers
-from guieval.scoring.recorded_run import recorded_answers
-from guieval.scoring.score import Scorer
+from guieval.scoring.matrix import judge_run
 from guieval.steps import EpisodeKey, Sample, StepOutcome, StepRecord, StepTaskModel, Usage
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ def open_run(path: Path | str, *, data: Path | str | None = None) -> OpenedRun |
 
 @dataclass(frozen=True, eq=False)
 class OpenedRun:
-    """A run: its manifest, its steps as a table or one by one, and its figures."""
+    """A run: its manifest, its steps as a table or one by one, and its metrics."""
 
     directory: Path
     manifest: Manifest = field(repr=False)
@@ -106,7 +105,7 @@ class OpenedRun:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on the figures, e.g. on damaged lines of the journal."""
+        """Notes on the metrics, e.g. on damaged lines of the journal."""
         return tuple(self._run.notes)
 
     def steps(self, protocol: str | None = None) -> pd.DataFrame:
@@ -142,19 +141,21 @@ class OpenedRun:
         indices = ", ".join(map(str, self._run.planned.plan[key]))
         raise UsageError(f"episode {which!r} has no step {index!r} in this run; its steps are {indices}")
 
-    def figures(self, protocol: str | None = None) -> Figures:
-        """The figures with intervals that ``guieval score`` prints, under ``protocol`` (default: the run's own).
+    def metrics(self, protocol: str | None = None) -> Metrics:
+        """The metrics with intervals that ``guieval score`` prints, under ``protocol`` (default: the run's own).
 
         Raises :class:`guieval.errors.UsageError` for an unknown protocol, and for a rollout, whose
         rounds are runs by themselves.
         """
         if self._run.further:
             rounds = ", ".join(repr(str(part.directory)) for part in (self._run, *self._run.further))
-            raise UsageError(f"figures are of one run, and this is a rollout: open one of its rounds {rounds}")
-        answered = recorded_answers(self.directory)
-        scorer = Scorer(answered, protocol)
-        answers = judge_answers(answered, None if protocol is None else [protocol], judge=scorer.add)
-        return score_figures(answers, scorer.scored())
+            raise UsageError(f"metrics are of one run, and this is a rollout: open one of its rounds {rounds}")
+        return score_metrics(judge_run(self.directory, None if protocol is None else [protocol]))
+
+    @property
+    def state(self) -> RunState:
+        """How far the run came: finished, stopped with steps missing, never answered, or running."""
+        return past_run(self._run.directory, "").state
 
     @cached_property
     def screenshots(self) -> Path:
@@ -182,7 +183,7 @@ class OpenedRun:
 
     def _repr_html_(self) -> str:
         try:
-            figures = "" if self._run.further or not self._run.offsets else html(run_table([self.figures().run]))
+            figures = "" if self._run.further or not self._run.offsets else html(run_table([self.metrics().run]))
         except GuievalError as error:
             figures = f"<p>{escaped(error)}</p>"
         return run_html(self.manifest, ("steps", len(self)), self.directory, self.notes, figures)

@@ -14,7 +14,7 @@ import numpy as np
 from guieval.errors import UsageError
 from guieval.metrics.breakdown import Cell
 from guieval.metrics.columns import TYPES
-from guieval.reports.plots.paper import Look, Width, drawing, in_percent, legend, looks, percent_axis
+from guieval.reports.plots.paper import Look, Width, drawing, interval_ends, legend, looks, percent_axis
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -51,12 +51,12 @@ def bars(runs: Mapping[str, Sequence[Cell]], width: Width = "column") -> Figure:
             rows = [row for row, label in enumerate(labels) if label in held]
             shown = [held[labels[row]] for row in rows]
             at = np.array(rows) + (place - (len(runs) - 1) / 2) * thick
-            shares = [100 * cell.exact_match for cell in shown]
+            shares = [100 * (cell.exact_match.value or 0.0) for cell in shown]
             axes.barh(at, shares, thick, color=look.colour, hatch=look.hatch, edgecolor="black", linewidth=0.5, label=name)
             handles.append(Patch(facecolor=look.colour, hatch=look.hatch, edgecolor="black", linewidth=0.5))
             for middle, cell in zip(at.tolist(), shown, strict=True):
-                if cell.interval is not None:
-                    ends = [100 * cell.interval.low, 100 * cell.interval.high]
+                if (interval := cell.exact_match.interval) is not None:
+                    ends = [100 * interval.low, 100 * interval.high]
                     # White below black, or the whisker is lost in a hatch.
                     axes.plot(ends, [middle] * 2, color="white", linewidth=2.0, solid_capstyle="butt", zorder=3)
                     axes.plot(
@@ -121,8 +121,8 @@ def horizon(runs: Mapping[str, Sequence[Cell]], by: str, width: Width = "column"
 def _curve(axes: Axes, places: Mapping[str, float], held: Mapping[str, Cell], look: Look) -> Artist:
     at = np.array(list(places.values()))
     cells = [held.get(label) for label in places]
-    values = [np.nan if cell is None else 100 * cell.exact_match for cell in cells]
-    low, high = in_percent(None if cell is None else cell.interval for cell in cells)
+    values = [np.nan if cell is None else 100 * (cell.exact_match.value or 0.0) for cell in cells]
+    low, high = interval_ends(None if cell is None else cell.exact_match for cell in cells)
     axes.fill_between(at, low, high, color=look.colour, alpha=0.18, linewidth=0)
     for border in (low, high):  # in grey print only the borders distinguish the bands
         axes.plot(at, border, color=look.colour, linewidth=0.4, linestyle=look.line)

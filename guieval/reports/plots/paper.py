@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from guieval.errors import UsageError, nearest
-from guieval.metrics.intervals import Interval
+from guieval.metrics import Measured
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -155,9 +155,10 @@ def label_axes(axes: Axes, x: str, y: str, lines: Literal["y", "both"] = "y") ->
     axes.set_axisbelow(True)
 
 
-def in_percent(intervals: Iterable[Interval | None]) -> tuple[list[float], list[float]]:
-    """The low and the high ends of intervals of shares, in percent; NaN without an interval."""
-    ends = [(math.nan, math.nan) if interval is None else (100 * interval.low, 100 * interval.high) for interval in intervals]
+def interval_ends(numbers: Iterable[Measured | None], scale: float = 100.0) -> tuple[list[float], list[float]]:
+    """The low and the high ends of the numbers' intervals, by default of shares in percent; NaN without an interval."""
+    found = [None if each is None else each.interval for each in numbers]
+    ends = [(math.nan, math.nan) if each is None else (scale * each.low, scale * each.high) for each in found]
     return [low for low, _ in ends], [high for _, high in ends]
 
 

@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from guieval.metrics import Measured
 from guieval.metrics.front import front
-from guieval.metrics.intervals import Interval
-from guieval.reports.plots.paper import Width, drawing, in_percent, label_axes, legend, looks
+from guieval.reports.plots.paper import Width, drawing, interval_ends, label_axes, legend, looks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 class Spent(NamedTuple):
-    """A run: what it spends, and a figure as a fraction with its interval."""
+    """A run: what it spends, and a share."""
 
     name: str
     spent: float
-    value: float
-    interval: Interval | None
+    share: Measured
+
+    @property
+    def value(self) -> float:
+        """The share, in [0, 1]."""
+        return self.share.value or 0.0
 
 
 def on_front(runs: Sequence[Spent]) -> list[Spent]:
@@ -35,7 +39,7 @@ def pareto(runs: Sequence[Spent], figure_name: str, axis: str, width: Width) -> 
         best = on_front(runs)
         axes.step([run.spent for run in best], [100 * run.value for run in best], where="post", color="0.6", linewidth=0.8)
         handles = []
-        for run, low, high in zip(runs, *in_percent(run.interval for run in runs), strict=True):
+        for run, low, high in zip(runs, *interval_ends(run.share for run in runs), strict=True):
             look = looks_of[run.name]
             axes.vlines(run.spent, low, high, color=look.colour, linewidth=0.8)
             handles += axes.plot([run.spent], [100 * run.value], color=look.colour, marker=look.marker, linestyle="")

@@ -5,33 +5,32 @@ Source: GUIEvalKit paper, Figure 6 (PASS@n); they are defined in :mod:`guieval.m
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from guieval.errors import UsageError
-from guieval.metrics.sampling import SampledFigure
-from guieval.reports.plots.paper import Width, drawing, in_percent, legend, looks, percent_axis
+from guieval.metrics.sampling import Luck, Sampled
+from guieval.reports.plots.paper import Width, drawing, interval_ends, legend, looks, percent_axis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KINDS: dict[str, tuple[str, Any]] = {
-    "pass@": ("pass@n", "-"),
-    "vote@": ("vote", ":"),
-    "mean@": ("mean", "-."),
-    "pass^": ("pass^n", "--"),
+KINDS: dict[Luck, tuple[str, Any]] = {
+    "any": ("pass@n", "-"),
+    "vote": ("vote", ":"),
+    "mean": ("mean", "-."),
+    "all": ("pass^n", "--"),
 }
-"""How a figure's name begins: its name in the legend, and its line."""
-HOLLOW = ("vote@", "pass^")
+"""The name of each kind of luck in the legend, and its line."""
+HOLLOW = ("vote", "all")
 
 
-def samples(runs: Mapping[str, Sequence[SampledFigure]], width: Width = "column") -> Figure:
+def samples(runs: Mapping[str, Sequence[Sampled]], width: Width = "column") -> Figure:
     """Each named run's :func:`guieval.metrics.sampling.sampled` figures against the number of answers they are over.
 
     Colour and marker show the run, line and hollow marks the figure; bands are intervals. A figure with a single n is a mark
-    with a whisker. n is on a scale of doublings. Raises :class:`UsageError` for no figure, too many runs, one answer to a
-    step alone, or a figure of another name.
+    with a whisker. n is on a scale of doublings. Raises :class:`UsageError` for no figure, too many runs, or one answer to a
+    step alone.
     """
     looks_of = looks(list(runs) if any(runs.values()) else [])
     if max(each.k for figures in runs.values() for each in figures) < 2:
@@ -40,7 +39,7 @@ def samples(runs: Mapping[str, Sequence[SampledFigure]], width: Width = "column"
         from matplotlib.lines import Line2D
 
         axes = figure.add_subplot()
-        kinds: set[str] = set()
+        kinds: set[Luck] = set()
         for name, figures in runs.items():
             for kind, held in _by_kind(figures).items():
                 kinds.add(kind)
@@ -48,11 +47,11 @@ def samples(runs: Mapping[str, Sequence[SampledFigure]], width: Width = "column"
                 at = [each.k for each in held]
                 look = looks_of[name]
                 ground = "white" if kind in HOLLOW else look.colour
-                shares = [100 * (each.value or 0.0) for each in held]
+                shares = [100 * (each.measured.value or 0.0) for each in held]
                 axes.plot(
                     at, shares, color=look.colour, linestyle=line, marker=look.marker, markerfacecolor=ground, clip_on=False
                 )
-                low, high = in_percent(each.interval for each in held)
+                low, high = interval_ends(each.measured for each in held)
                 if len(held) > 1:
                     axes.fill_between(at, low, high, color=look.colour, alpha=0.15, linewidth=0)
                 else:
@@ -81,12 +80,9 @@ def samples(runs: Mapping[str, Sequence[SampledFigure]], width: Width = "column"
     return figure
 
 
-def _by_kind(figures: Sequence[SampledFigure]) -> dict[str, list[SampledFigure]]:
-    found: dict[str, list[SampledFigure]] = {}
-    for each in sorted(figures, key=lambda figure: figure.k):
-        name = re.search(r"(pass@|pass\^|mean@|vote@)\d+$", each.name)
-        if name is None:
-            raise UsageError(f"{each.name!r} is not a figure of several answers")
-        if each.value is not None:
-            found.setdefault(name[1], []).append(each)
-    return found
+def _by_kind(found: Sequence[Sampled]) -> dict[Luck, list[Sampled]]:
+    kinds: dict[Luck, list[Sampled]] = {}
+    for each in sorted(found, key=lambda one: one.k):
+        if each.measured.value is not None:
+            kinds.setdefault(each.luck, []).append(each)
+    return kinds

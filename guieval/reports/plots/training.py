@@ -7,7 +7,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from guieval.analysis.training_curves import FIGURES, TrainingCurves
-from guieval.reports.plots.paper import Width, drawing, label_axes, legend, looks
+from guieval.reports.plots.paper import Width, drawing, interval_ends, label_axes, legend, looks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,9 +37,9 @@ def training(series: Sequence[TrainingCurves], width: Width = "two-column") -> F
                 steps = [point.step for point in points]
                 few = "" if len(points) > 12 else look.marker
                 (handles[each.label],) = axes.plot(
-                    steps, [point.mean for point in points], color=look.colour, linestyle=look.line, marker=few
+                    steps, [point.mean.value for point in points], color=look.colour, linestyle=look.line, marker=few
                 )
-                lower, upper = [point.low for point in points], [point.high for point in points]
+                lower, upper = interval_ends((point.mean for point in points), 1.0)
                 axes.fill_between(steps, lower, upper, color=look.colour, alpha=0.18, linewidth=0)
             axes.set_title(fill(title, 24), fontsize=7)
             label_axes(axes, "optimiser step" if title in titles[-columns:] else "", "")

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from guieval.data.loopback import LOOPBACK_HOST
 from guieval.errors import GuievalError, UsageError
+from guieval.journal import RunFolder
 from guieval.reports.notes import write_note, write_tags
 from guieval.reports.server.library import Library, kind_of
 from guieval.reports.server.messages import HTML, Answer, Request, as_json, joined, sentence
@@ -64,10 +65,10 @@ class ViewerApp:
         return made
 
     def prepare(self, name: str) -> None:
-        """Judge a run without stored figures before its page is asked for; one that cannot be read says so on its page."""
+        """Judge a run without stored metrics before its page is asked for; one that cannot be read says so on its page."""
         with suppress(GuievalError):
             directory = self._library.directory(name)
-            if kind_of(directory) == "run" and stored_summary(directory) is None:
+            if kind_of(directory) == "run" and stored_summary(RunFolder(directory)) is None:
                 self._library.kept("judged", name, judged_run)
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:

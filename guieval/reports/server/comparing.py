@@ -18,7 +18,7 @@ from guieval.reports.comparison import compare_runs, compare_tables, footnotes, 
 from guieval.reports.online_tables import online_tables
 from guieval.reports.server.overview import JudgedRun
 from guieval.reports.server.shown_tables import clean, shown
-from guieval.reports.tables.table import Row, Table, columns, per_cent
+from guieval.reports.tables.table import Row, Table, columns, share
 from guieval.reports.trajectories.reading import OnlineTrajectories
 from guieval.scoring.matrix import judge_run
 
@@ -45,9 +45,9 @@ def _lettered(table: Table, letter: str) -> Table:
 
 def patterns_section(directories: Sequence[Path], judged: Sequence[JudgedRun]) -> dict[str, Any]:
     """On how many of the shared steps which of the runs were right, under the first run's protocol, and by action type."""
-    protocol = judged[0].figures.protocol
+    protocol = judged[0].metrics.protocol
     runs = [
-        run.columns if run.figures.protocol == protocol else judge_run(directory, [protocol]).columns()
+        run.columns if run.metrics.protocol == protocol else judge_run(directory, [protocol]).columns()
         for run, directory in zip(judged, directories, strict=True)
     ]
     types, right = _shared(runs, protocol)
@@ -58,7 +58,7 @@ def patterns_section(directories: Sequence[Path], judged: Sequence[JudgedRun]) -
     links: list[str | None] = []
     for pattern, count in sorted(patterns.items(), key=lambda each: -each[1]):
         right_in = ", ".join(letter for letter, each in zip(letters, pattern, strict=True) if each)
-        rows.append((right_in or "none", count, per_cent(count / n, unit="%")))
+        rows.append((right_in or "none", count, share(count / n)))
         links.append(_pattern_link(pattern))
     title = f"Who was right where, under {protocol} ({n:,} steps that all runs answered)"
     who = Table(title, columns("right in", "steps", "share"), tuple(rows), name="patterns")
@@ -97,7 +97,7 @@ def _by_type(types: np.ndarray[Any, Any], right: np.ndarray[Any, Any], letters: 
     for code in sorted(set(types.tolist())):
         chosen = right[types == code]
         name = TYPES[code] if code >= 0 else "unknown"
-        rows.append((name, *(per_cent(float(share), unit="%") for share in chosen.mean(axis=0)), len(chosen)))
+        rows.append((name, *(share(float(each)) for each in chosen.mean(axis=0)), len(chosen)))
     return (
         Table("Exact match by reference action", columns("action", *letters, "n"), tuple(rows), name="types") if rows else None
     )
@@ -107,7 +107,7 @@ def online_sections(runs: Sequence[OnlineTrajectories]) -> dict[str, Any]:
     """The figures of online runs side by side, and how each task ended in each; success counts where every repetition did."""
     letters = LETTERS[: len(runs)]
     tables = [
-        each for table in online_tables([*zip(letters, (run.figures for run in runs), strict=True)]) for each in shown(table)
+        each for table in online_tables([*zip(letters, (run.metrics for run in runs), strict=True)]) for each in shown(table)
     ]
     ended: list[dict[Any, str]] = []
     for run in runs:

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import math
 import os
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from guieval.data.files import read_bytes
 from guieval.errors import GuievalError, UsageError
-from guieval.history.modes import ONLINE
-from guieval.journal import MANIFEST, METRICS, ROLLOUT, SWEEP, Records, is_held, read_manifest, read_planned
-from guieval.journal.caveats import model_label
+from guieval.journal import MANIFEST, METRICS, ROLLOUT, SWEEP, RunFolder, is_held
 from guieval.journal.directory import journal_file
 from guieval.journal.run_folders import rounds_of
-from guieval.online.figures import online_figures
 from guieval.reports.notes import NOTES, read_notes
-from guieval.scoring.score import MOST_METRICS
+from guieval.reports.past_runs import past_run
+from guieval.reports.tables.writers import plain
 
 _KEPT = 8
 """How many results are kept for runs that were looked at last."""
@@ -101,10 +96,15 @@ class Library:
 
     def _row(self, name: str) -> dict[str, Any]:
         title, directory = self._places[name]
-        state = (_stamp(directory / MANIFEST), _stamp(directory / METRICS), _stamp(directory / NOTES), is_held(directory))
+        held = is_held(directory)
+        parts = (MANIFEST, METRICS, NOTES) if held else (MANIFEST, METRICS, NOTES, journal_file(directory).name)
+        state = (
+            *(_stamp(directory / part) for part in parts),
+            held,
+        )  # a journal that is being written would be read again and again
         kept = self._rows.get(name)
         if kept is None or kept[0] != state:
-            kept = self._rows[name] = (state, {"id": name, "name": title, **_described(directory)})
+            kept = self._rows[name] = (state, {"id": name, "name": title, **_described(directory, title)})
         return kept[1]
 
 
@@ -122,46 +122,23 @@ def kind_of(directory: Path) -> str:
     """``run``, ``rollout`` or ``online``."""
     if (directory / ROLLOUT).is_file():
         return "rollout"
-    return "online" if read_manifest(directory).recorded_mode.name == ONLINE else "run"
+    return "online" if RunFolder(directory).online else "run"
 
 
-def _described(directory: Path) -> dict[str, Any]:
+def _described(directory: Path, title: str) -> dict[str, Any]:
     notes = read_notes(directory)
     row: dict[str, Any] = {"tags": notes.tags, "note": notes.text, "noted": len(notes.steps), "problem": "", "created": ""}
     try:
-        manifest = read_manifest(rounds_of(directory)[0])
-        row |= {"kind": kind_of(directory), "created": manifest.created, "model": model_label(manifest)}
-        row |= {"benchmark": manifest.benchmark.name, "protocol": manifest.protocol.name, "mode": manifest.mode.label}
+        first = RunFolder(rounds_of(directory)[0])
+        row |= {"kind": kind_of(directory), "created": first.manifest.created, "model": first.label}
     except GuievalError as error:
         return {**row, "kind": "run", "state": "broken", "problem": str(error)}
-    headline = _success(directory) if row["kind"] == "online" else _headline(directory)
-    state = "running" if is_held(directory) else "finished" if headline is not None or row["kind"] == "rollout" else "stopped"
-    return {**row, "state": state, "headline": headline}
-
-
-def _success(directory: Path) -> dict[str, float] | None:
-    """The success rate of an online run that ended."""
-    if not (directory / METRICS).is_file():
-        return None
-    try:
-        share = online_figures(Records(directory), read_planned(directory).plan).success
-    except GuievalError:
-        return None
-    return None if share.value is None else {"value": share.value, "n": share.n}
-
-
-def _headline(directory: Path) -> dict[str, float] | None:
-    """The run's headline as it was when it ended, as ``metrics.json`` has it."""
-    path = directory / METRICS
-    try:
-        if path.stat().st_size > MOST_METRICS:
-            return None
-        found = json.loads(read_bytes(path))["summary"]
-        rate = found.get("exact_match") or found["success_rate"]
-        value, n = float(rate["value"]), int(rate["n"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
-        return None
-    return {"value": value, "n": n} if math.isfinite(value) else None
+    found = past_run(first.directory, title)
+    row |= {"benchmark": found.benchmark, "protocol": found.protocol, "mode": found.mode, "problem": found.problem or ""}
+    if row["kind"] == "rollout":  # its rounds have metrics, and it has other ones
+        return {**row, "state": "running" if is_held(directory) else "finished", "headline": None}
+    measured = found.success_rate if row["kind"] == "online" else found.exact_match
+    return {**row, "state": found.state, "headline": plain(measured)}
 
 
 def _state(directory: Path) -> Hashable:

@@ -5,7 +5,6 @@ The figures are those of ``guieval score``, from one pass over the journal that 
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from itertools import count
@@ -16,22 +15,23 @@ from urllib.parse import quote, urlencode
 from guieval.analysis.decisions.clustering import ClusterSettings
 from guieval.analysis.decisions.executions import gaps, read_executions
 from guieval.analysis.decisions.measures import measure
-from guieval.data.files import read_bytes
 from guieval.errors import UsageError
-from guieval.journal import METRICS, read_manifest
-from guieval.metrics.columns import RunColumns
-from guieval.reports.console import Run, run_table, warning_lines
+from guieval.evaluation import ActionEvaluator
+from guieval.journal import RunFolder
+from guieval.metrics.columns import ENDS, RunColumns
+from guieval.reports.console import Run, own_table, run_table, warning_lines
 from guieval.reports.decision_tables import run_tables
 from guieval.reports.matrix_table import agreement_lines, glance_table, step_lines
 from guieval.reports.online_tables import online_tables
-from guieval.reports.opened.figures import Figures, score_figures
+from guieval.reports.opened.metrics import Metrics, score_metrics
 from guieval.reports.score_tables import breakdown_table
 from guieval.reports.server.shown_tables import clean, shown
 from guieval.reports.tables.table import Number, Table, columns, text
+from guieval.reports.tables.writers import plain
 from guieval.reports.trajectories.reading import OnlineTrajectories
 from guieval.scoring.matrix import ALL, judge_answers, judge_run, on_own_sets
 from guieval.scoring.recorded_run import recorded_answers
-from guieval.scoring.score import Scorer, stored_summary
+from guieval.scoring.score import stored_summary
 from guieval.steps import EpisodeKey, Sample, StepKey, StepOutcome, StepTaskModel, Verdict
 
 SECTIONS = {
@@ -41,7 +41,7 @@ SECTIONS = {
 }
 """The sections of each kind of run; ``protocols`` takes seconds and is asked for by a button."""
 MOST_REASONS, REASON_LENGTH, EXAMPLES = 12, 200, 5
-_CARDS = ("exact match", "type match", "success rate", "progress (episode mean)", "coverage", "PG", "TSR")
+_CARDS = ("exact match", "type match", "success rate", "progress", "coverage", "PG", "TSR")
 _VIEWER_WORDS = {"infrastructure failure": "failed"}
 _ERROR_FILTERS = {
     **{kind: {"kind": f"wrong {kind}"} for kind in ("type", "text", "app", "direction", "button")},
@@ -72,20 +72,21 @@ class Failures:
 class JudgedRun:
     """A run judged under its own protocol."""
 
-    figures: Figures
+    metrics: Metrics
     columns: RunColumns
     failures: Failures
 
 
 def judged_run(directory: Path) -> JudgedRun:
     """Judge a run; :class:`guieval.errors.UsageError` if it cannot be read."""
-    answered = recorded_answers(directory)
-    scorer, numbers = Scorer(answered), count()
+    answered, numbers = recorded_answers(directory), count()
+    evaluator = ActionEvaluator(answered.protocol)
     unread: list[tuple[int, StepTaskModel, Verdict, str]] = []
 
-    def judge(task: StepTaskModel, samples: tuple[Sample, ...]) -> StepOutcome | None:
-        number, outcome = next(numbers), scorer.add(task, samples)
-        if outcome is not None and outcome.verdict in _UNREAD:
+    def judge(task: StepTaskModel, samples: tuple[Sample, ...]) -> StepOutcome:
+        number = next(numbers)
+        outcome = evaluator.evaluate(task, samples[0].action) if samples[0].answered else samples[0].outcome
+        if outcome.verdict in _UNREAD:
             error = samples[0].error
             unread.append(
                 (number, task, outcome.verdict, outcome.reason if error is None else f"{error.stage}: {error.message}")
@@ -97,7 +98,7 @@ def judged_run(directory: Path) -> JudgedRun:
     for number, task, verdict, reason in unread:
         if answers.counts(number, task):  # a step may have failed in one session and again, or not, in the next
             failures.add(task.key, step_link(task.key), verdict, reason)
-    return JudgedRun(score_figures(answers, scorer.scored()), answers.columns(), failures)
+    return JudgedRun(score_metrics(answers), answers.columns(), failures)
 
 
 def step_link(key: StepKey) -> str:
@@ -111,45 +112,52 @@ def _filter_link(**values: str) -> str:
 
 
 def stored_section(directory: Path) -> dict[str, Any] | None:
-    """The headline figures without intervals, from ``metrics.json``; ``None`` where it may differ from the journal."""
-    summary = stored_summary(directory)
+    """The leading metrics, from ``metrics.json``; ``None`` where it may differ from the journal."""
+    folder = RunFolder(directory)
+    summary = stored_summary(folder)
     if summary is None:
         return None
-    run = Run(read_manifest(directory).protocol.name, summary)
-    return {**_headline(run, run_table([run])), "notes": [clean(note) for note in warning_lines([run])]}
+    run = Run(folder.protocol, summary)
+    return {**_headline(run), "notes": [clean(note) for note in warning_lines([run])]}
 
 
 def figures_section(run: JudgedRun) -> dict[str, Any]:
-    """The headline figures, the five verdicts, and the table with all of them."""
-    table = run_table([run.figures.run])
-    notes = [
-        *run.figures.notes,
-        *warning_lines([run.figures.run]),
-        f"Protocol: {run.figures.protocol}. Steps: {run.figures.steps}.",
-    ]
+    """The leading metrics, the five verdicts, and the tables with all of them."""
+    found = run.metrics
+    notes = [*found.notes, *warning_lines([found.run]), f"Protocol: {found.protocol}. Steps: {found.steps}."]
+    tables = [run_table([found.run]), own_table([found.run])]
     return {
-        **_headline(run.figures.run, table),
-        "tables": shown(table),
+        **_headline(found.run),
+        "tables": [each for table in tables if table is not None for each in shown(table)],
         "notes": [clean(note) for note in dict.fromkeys(notes)],
     }
 
 
-def _headline(run: Run, table: Table) -> dict[str, Any]:
-    """A run's headline figures and its verdicts, from the table of its figures."""
+def _headline(run: Run) -> dict[str, Any]:
+    """A run's leading metrics, its verdicts, and how far it came."""
     cards, verdicts = [], []
-    for name, cell in table.filled:
-        label = text(name)
-        if isinstance(cell, Number) and label in _CARDS and cell.value is not None:
-            cards.append({"name": label, "value": cell.shown, "ends": cell.ends, "n": cell.n, "mark": cell.mark})
-        elif isinstance(cell, int) and label != "planned steps" and cell:
-            word = _VIEWER_WORDS.get(label, label)
-            verdicts.append({"name": label, "count": cell, "link": _filter_link(verdict=word)})
-    return {"cards": cards, "verdicts": verdicts, "planned": run.summary.verdicts.planned}
+    for name, measured in run.summary.all_metrics.items():
+        if (name in _CARDS or name in run.summary.further) and measured.value is not None:
+            cell = Number(measured)
+            card = {
+                "name": name,
+                "value": cell.shown,
+                "ends": cell.ends,
+                "n": measured.n,
+                "of": measured.of,
+                "mark": cell.marks,
+            }
+            cards.append({**card, "measured": plain(measured)})
+    for end in ENDS:
+        name = end.replace("_", " ")
+        if count := getattr(run.summary.verdicts, end):
+            verdicts.append({"name": name, "count": count, "link": _filter_link(verdict=_VIEWER_WORDS.get(name, name))})
+    return {"cards": cards, "verdicts": verdicts, "planned": run.summary.verdicts.planned, "state": run.summary.state}
 
 
 def breakdowns_section(run: JudgedRun) -> dict[str, Any]:
     """Matches by action type, by horizon and by the benchmark's labels, and the kinds of errors."""
-    protocol, tables = run.figures.protocol, []
+    protocol, tables = run.metrics.protocol, []
     for by in ("action-type", "error", "length", "step", *sorted(run.columns.groups)):
         try:
             table = breakdown_table(run.columns, protocol, by)
@@ -196,7 +204,7 @@ def decisions_section(directory: Path) -> dict[str, Any]:
 
 def online_section(online: OnlineTrajectories) -> dict[str, Any]:
     """The figures of an online run."""
-    tables = [each for table in online_tables([("value", online.figures)]) for each in shown(table)]
+    tables = [each for table in online_tables([("value", online.metrics)]) for each in shown(table)]
     return {"tables": tables, "notes": [clean(note) for note in online.run.notes]}
 
 
@@ -212,21 +220,21 @@ def online_failures(online: OnlineTrajectories) -> Failures:
 def _cost_table(directory: Path) -> Table | None:
     """The cost of the run's answers, from ``metrics.json``."""
     try:
-        bill = json.loads(read_bytes(directory / METRICS))["cost"]
+        bill = RunFolder(directory).stored["cost"]
         rows = [(name.replace("_", " "), bill[name]) for name in ("answers", "prompt_tokens", "completion_tokens")]
         if not all(isinstance(value, int) for _, value in rows):
             return None
         if isinstance(bill.get("amount"), int | float) and isinstance(bill.get("price"), dict):
             price = bill["price"]
             rows.append(("cost", f"{bill['amount']:,.4f} {price.get('currency')}, prices of {price.get('as_of')}"))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         return None
     return Table("Cost", columns("", "value"), tuple(rows), name="cost")
 
 
 def run_head(first: Path, directory: Path) -> list[str]:
     """The run in ``directory``, in a line for each fact; ``first`` is the run itself, or the first of its rounds."""
-    manifest = read_manifest(first)
+    manifest = RunFolder(first).manifest
     facts = [f"Model: {manifest.model_name}", f"Benchmark: {manifest.benchmark.name}", f"Mode: {manifest.mode.label}"]
     facts += [f"Protocol: {manifest.protocol.name}", f"Begun: {manifest.created}", f"Folder: {directory}"]
     if manifest.selection is not None and manifest.selection.text:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from guieval.errors import UsageError
-from guieval.journal import read_planned
+from guieval.journal import RunFolder
 from guieval.journal.run_folders import rounds_of
 from guieval.reports.notes import read_notes
 from guieval.reports.server import comparing, overview
@@ -38,7 +38,7 @@ class RunPages:
 
     def planned(self, name: str, key: StepKey) -> bool:
         """Whether a run plans a step."""
-        plan = self._library.kept("plan", name, lambda directory: read_planned(rounds_of(directory)[0]).plan)
+        plan = self._library.kept("plan", name, lambda directory: RunFolder(rounds_of(directory)[0]).plan)
         return key.step_index in plan.get(key[:3], ())  # type: ignore[call-overload]
 
     def answer(self, names: Sequence[str], rest: Sequence[str]) -> Answer | None:

@@ -33,8 +33,8 @@ def clean(value: str) -> str:
 
 def _cell(cell: Cell) -> dict[str, Any]:
     shown: dict[str, Any] = {"text": clean(text(cell))}
-    if isinstance(cell, Number) and cell.scale == 100 and cell.value is not None and not cell.form.startswith("+"):
-        shown["share"] = min(max(cell.value, 0.0), 1.0)
-        if cell.interval is not None:
-            shown["ends"] = [cell.interval.low, cell.interval.high]
+    if isinstance(cell, Number) and cell.of.unit == "share" and cell.of.value is not None and not cell.signed:
+        shown["share"] = min(max(cell.of.value, 0.0), 1.0)
+        if cell.of.interval is not None:
+            shown["ends"] = [cell.of.low, cell.of.high]
     return shown

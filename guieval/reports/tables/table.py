@@ -9,48 +9,73 @@ from typing import TYPE_CHECKING, TypeAlias
 from guieval.metrics.rounding import percentage
 
 if TYPE_CHECKING:
-    from guieval.metrics.intervals import Interval
+    from guieval.metrics.measured import Measured
 
 NOTHING = "-"
 """Shown for a figure without a value: there are no data for it, or the run's mode does not define it."""
 
 
+_UNITS = {"share": (".2f", "%"), "thousandths of the screen": (".1f", " ‰ of the screen"), "s": (".2f", " s"), "": (".3f", "")}
+"""How numbers of a unit are written: their format, and what comes after them; of any other unit its name."""
+_WHOLE = frozenset({"tokens"})
+
+
 @dataclass(frozen=True)
 class Number:
-    """A number, and how it is shown: ``scale * value`` in the format ``form``, then ``unit``, n, ``mark`` and the interval.
+    """A :class:`guieval.metrics.measured.Measured` in a cell, with its interval, the number of its missing steps, and a
+    ``mark``.
 
-    With the scale 100 it is a share (:func:`guieval.metrics.rounding.percentage`). ``ends_form`` is the format of the
-    interval's ends. ``show_n`` writes "of n" after the number. ``best`` sets it in bold.
+    Shares are shown in per cent (:func:`guieval.metrics.rounding.percentage`), other units with their name, unless ``unit`` is
+    false, as under a heading that says it. ``form``: of the number, by default its unit's. ``show_n`` writes "of n" after the
+    number. ``best`` sets it in bold.
     """
 
-    value: float | None
-    form: str = ".3f"
-    scale: float = 1.0
-    unit: str = ""
-    interval: Interval | None = None
-    ends_form: str | None = None
-    n: int | None = None
+    of: Measured
+    form: str = ""
+    unit: bool = True
+    signed: bool = False
     show_n: bool = False
     mark: str = ""
     best: bool = False
 
     @property
+    def _form(self) -> tuple[str, str]:
+        known = (
+            (",.0f", f" {self.of.unit}") if self.of.unit in _WHOLE else _UNITS.get(self.of.unit, (".2f", f" {self.of.unit}"))
+        )
+        form = self.form or known[0]
+        return f"+{form}" if self.signed else form, known[1] if self.unit else ""
+
+    def _written(self, value: float, form: str) -> str:
+        return percentage(value, form) if self.of.unit == "share" else f"{value:{form}}"
+
+    @property
     def shown(self) -> str:
         """The number alone, rounded."""
-        if self.value is None:
+        if self.of.value is None:
             return NOTHING
-        if self.scale == 100:
-            return percentage(self.value, self.form) + self.unit
-        return f"{self.value if self.scale == 1 else self.scale * self.value:{self.form}}{self.unit}"
+        form, unit = self._form
+        return self._written(self.of.value, form) + unit
 
     @property
     def ends(self) -> str:
-        """The interval in brackets; empty without one."""
-        return "" if self.value is None else bracketed(self.interval, self.ends_form or self.form, self.scale)
+        """The interval in brackets; empty without one. Of a share in tenths of a per cent."""
+        if self.of.value is None or self.of.interval is None:
+            return ""
+        form = self._form[0].replace(".2f", ".1f") if self.of.unit == "share" and not self.form else self._form[0]
+        scale = 100.0 if self.of.unit == "share" else 1.0
+        return f"[{scale * self.of.interval.low:{form}}, {scale * self.of.interval.high:{form}}]"
+
+    @property
+    def marks(self) -> str:
+        """The mark, and the number of missing steps."""
+        return " ".join(filter(None, (self.mark, f"({self.of.missing:,} missing)" if self.of.missing else "")))
 
     def __str__(self) -> str:
-        of = f"of {self.n:,}" if self.show_n and self.value is not None else ""
-        return " ".join(filter(None, (self.shown, of, self.mark, self.ends)))
+        of = ""
+        if self.show_n and self.of.value is not None:
+            of = f"of {self.of.n:,}" if self.of.unit == "share" else f"(n = {self.of.n:,})"
+        return " ".join(filter(None, (self.shown, of, self.marks, self.ends)))
 
 
 Cell: TypeAlias = str | int | Number | None
@@ -64,34 +89,18 @@ def text(cell: Cell) -> str:
     return f"{cell:,}" if isinstance(cell, int) else str(cell)
 
 
-def bracketed(interval: Interval | None, form: str = ".1f", scale: float = 100.0) -> str:
-    """Both ends of an interval, by default of a share in per cent; empty without one."""
-    return "" if interval is None else f"[{scale * interval.low:{form}}, {scale * interval.high:{form}}]"
+def bare(value: float | None, form: str, mark: str = "") -> Number:
+    """A number without a unit, n or interval."""
+    from guieval.metrics.measured import Measured  # only here, because tables of words need no numpy
+
+    return Number(Measured(value, unit=""), form, mark=mark)
 
 
-def missing_mark(missing: int) -> str:
-    """How many steps of a figure have no answer; empty where all have one."""
-    return f"({missing:,} missing)" if missing else ""
+def share(value: float | None, form: str = "", *, unit: bool = True) -> Number:
+    """A fraction in per cent, without n or interval."""
+    from guieval.metrics.measured import Measured
 
-
-def per_cent(
-    value: float | None,
-    n: int | None = None,
-    interval: Interval | None = None,
-    *,
-    digits: int = 2,
-    unit: str = "%",
-    signed: bool = False,
-    show_n: bool = True,
-    mark: str = "",
-    missing: int = 0,
-    best: bool = False,
-) -> Number:
-    """A fraction shown in per cent, with its n, its interval and the number of its missing steps, as far as they are given."""
-    sign = "+" if signed else ""
-    ends = f"{sign}.{max(digits - 1, 1)}f"
-    marks = " ".join(filter(None, (mark, missing_mark(missing))))
-    return Number(value, f"{sign}.{digits}f", 100.0, unit, interval, ends, n, show_n and n is not None, marks, best)
+    return Number(Measured(value), form, unit)
 
 
 @dataclass(frozen=True)

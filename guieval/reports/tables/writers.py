@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from guieval.data.display.notebook import escaped
 from guieval.errors import harmless
+from guieval.metrics.measured import Measured
 from guieval.reports.tables.records import write_records
 from guieval.reports.tables.table import Cell, Column, Number, Row, Table, text
 from guieval.steps import whole_text
@@ -72,12 +73,13 @@ def _md_row(cells: Any) -> str:
 
 
 def comma_separated(tables: Sequence[Table]) -> str:
-    """One line for each cell: table, title, row, column, value, and low, high and n if the value has them.
+    """One line for each cell: table, title, row, column, value, and low, high, n, missing and unit if the value has them.
 
     A name that a spreadsheet would run as a formula begins with an apostrophe here.
     """
     out = io.StringIO(newline="")
-    write_records(out, _records(tables), ("table", "title", "row", "column", "value", "low", "high", "n"), as_csv=True)
+    names = ("table", "title", "row", "column", "value", "low", "high", "n", "missing", "unit")
+    write_records(out, _records(tables), names, as_csv=True)
     return whole_text(out.getvalue())
 
 
@@ -86,8 +88,9 @@ def _records(tables: Sequence[Table]) -> Iterator[dict[str, Any]]:
         for row in table.filled:
             name = ", ".join(text(cell).strip() for cell in row[: table.keys])
             for column, cell in zip(table.columns[table.keys :], row[table.keys :], strict=True):
-                value = plain(cell)
-                values = value if isinstance(value, dict) else {"value": value}
+                values = {"value": plain(cell)}
+                if isinstance(cell, Number):
+                    values = {name: plain(getattr(cell.of, name)) for name in ("value", "low", "high", "n", "missing", "unit")}
                 yield {"table": table.name, "title": table.title, "row": name, "column": column.flat, **values}
 
 
@@ -99,9 +102,11 @@ def json_text(value: Any) -> str:
 def plain(value: Any) -> Any:
     """Dictionaries, lists, texts, numbers and ``None``; a number without a finite value is ``None``."""
     if isinstance(value, Number):
-        n = {} if value.n is None else {"n": value.n}
-        ends = {} if value.interval is None else {"low": plain(value.interval.low), "high": plain(value.interval.high)}
-        return {"value": plain(value.value), **ends, **n} if ends or n else plain(value.value)
+        return plain(value.of) if value.of.n or value.of.interval is not None else plain(value.of.value)
+    if isinstance(value, Measured):
+        always = ("value", "n", "missing", "unit")
+        held = {field.name: getattr(value, field.name) for field in fields(value)}
+        return {name: plain(each) for name, each in held.items() if name in always or each is not None}
     if isinstance(value, Table):
         return {
             "name": value.name,
@@ -169,7 +174,7 @@ def _tex_head(column: Column) -> str:
 
 def _tex_row(row: Row) -> list[str]:
     values = " & ".join(map(_tex_cell, row)) + r" \\"
-    below = [" ".join(filter(None, (cell.mark, cell.ends))) if isinstance(cell, Number) else "" for cell in row]
+    below = [" ".join(filter(None, (cell.marks, cell.ends))) if isinstance(cell, Number) else "" for cell in row]
     if not any(below):
         return [values]
     small = (rf"{{\tiny {tex(each)}}}" if each else "" for each in below)
@@ -191,7 +196,7 @@ def _tex_text(value: str) -> str:
 def _tex_cell(cell: Cell) -> str:
     if not isinstance(cell, Number):
         return _tex_text(text(cell))
-    return rf"\textbf{{{tex(cell.shown)}}}" if cell.best and cell.value is not None else tex(cell.shown)
+    return rf"\textbf{{{tex(cell.shown)}}}" if cell.best and cell.of.value is not None else tex(cell.shown)
 
 
 def html(table: Table) -> str:

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
-from guieval.online.figures import OnlineFigures, online_figures
+from guieval.online.metrics import OnlineMetrics, online_metrics
 from guieval.online.trajectory import ENDS, Ended, Outcome, TrajectoryStep, last_attempts, read_outcome
 from guieval.reports.viewer.reading import ShownRun, read_run
 from guieval.steps import EpisodeKey, Sample, Usage
@@ -74,9 +74,9 @@ class OnlineTrajectories:
         ]
 
     @cached_property
-    def figures(self) -> OnlineFigures:
-        """The figures of the run."""
-        return online_figures(self.run.records, self.run.planned.plan)
+    def metrics(self) -> OnlineMetrics:
+        """The metrics of the run."""
+        return online_metrics(self.run.records, self.run.planned.plan)
 
     @cached_property
     def _attempts(self) -> Mapping[tuple[EpisodeKey, int], Sequence[TrajectoryStep]]:

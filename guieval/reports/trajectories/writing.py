@@ -81,7 +81,7 @@ def page_values(online: OnlineTrajectories, rows: Sequence[dict[str, Any]]) -> d
         "notes": run.notes,
         "rows": rows,
         "endings": [(name, counts[name]) for name in ENDINGS if counts[name]],
-        "tables": online_tables([("value", online.figures)]),
+        "tables": online_tables([("value", online.metrics)]),
         "text": text,
     }
 

@@ -15,7 +15,7 @@ from guieval.analysis.decisions.executions import record_places
 from guieval.data.doctor.counts import counted
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator, get_protocol, list_protocols
-from guieval.journal import Planned, Records, caveats, read_manifest, read_planned
+from guieval.journal import Planned, Records, RunFolder, caveats
 from guieval.journal.run_files import Manifest
 from guieval.journal.run_folders import rounds_of
 from guieval.scoring.matrix import ALL
@@ -145,9 +145,9 @@ def read_run(directory: Path) -> ShownRun:
 
 
 def _read_one(directory: Path) -> ShownRun:
-    manifest = read_manifest(directory)
-    planned = read_planned(directory)
-    records = Records(directory)
+    manifest = RunFolder(directory).manifest
+    planned = RunFolder(directory).planned
+    records = RunFolder(directory).records
     offsets: dict[EpisodeKey, dict[int, int]] = {}
     outside = 0
     for key, steps in record_places(records).items():

@@ -22,7 +22,7 @@ from guieval import __version__
 from guieval.data.benchmark import EpisodeRef
 from guieval.engines import EndpointStats
 from guieval.errors import DataError, EngineError, UsageError
-from guieval.journal import Journal, read_manifest
+from guieval.journal import Journal, RunFolder
 from guieval.journal.run_files import Manifest, ServedEntry
 from guieval.running.cluster.connection import connect, gpus_of_one, import_ray
 from guieval.running.cluster.merging import SHARDS, Merger, Shard, discard_shard, empty_shards, shard_folders
@@ -130,7 +130,7 @@ class Cluster:
         changes = accepted_changes(run, directory, manifest)
         with Journal(directory) as journal:
             if changes:
-                journal.amend(with_changes(read_manifest(directory), Manifest.of(manifest), changes))
+                journal.amend(with_changes(RunFolder(directory).manifest, Manifest.of(manifest), changes))
             journal.start(None, run.plan, run.selection.refs, reference_types(run, directory))
             served = ServedModels(run, journal)
             served.confirm()
@@ -238,7 +238,7 @@ class _Session:
             self._stop_all()
         if self._bad_data is not None:
             raise DataError(f"{self._bad_data}; every answer before is kept, and {_resume(self._directory)}")
-        if self._left_alone and not len(self._merger.tally):
+        if self._left_alone and not len(self._merger.ledger):
             raise EngineError(f"no worker could start: {self._progress.warnings[-1]}; then {_resume(self._directory)}")
 
     def outcome(self) -> RunOutcome:
@@ -246,7 +246,7 @@ class _Session:
         return RunOutcome.of(
             self._run,
             self._directory,
-            self._merger.tally,
+            self._merger.ledger,
             self._progress,
             interrupted=self._interrupted,
             gave_up=self._left_alone and not self._interrupted,

@@ -16,12 +16,11 @@ from hashlib import blake2b
 from pathlib import Path
 
 from guieval.data.files import open_file
-from guieval.journal import EPISODES, LOCK, MANIFEST, STEPS, Journal, Records
+from guieval.journal import EPISODES, LOCK, MANIFEST, STEPS, Journal, RunFolder
 from guieval.journal.lines import read_line
-from guieval.metrics import RunTally
 from guieval.running.progress import Progress
 from guieval.running.resolve import ResolvedRun
-from guieval.running.resume.changes import check_directory, reference_types
+from guieval.running.resume.changes import check_directory, open_ledger
 from guieval.running.resume.identity import manifest_of
 from guieval.steps import EpisodeKey, StepRecord, Verdict
 
@@ -64,7 +63,7 @@ class Shard:
 class Merger:
     """Adds shards to the journal of ``run``, which the caller holds open; what the journal holds already is read first.
 
-    ``tally`` and ``progress`` are always those of the journal as it is. Raises :class:`guieval.errors.JournalError` when the
+    ``ledger`` and ``progress`` are always those of the journal as it is. Raises :class:`guieval.errors.JournalError` when the
     journal cannot be written. Memory is a few hundred bytes for each step of the episodes that are begun and not over.
     """
 
@@ -75,12 +74,11 @@ class Merger:
         self._mode = run.mode
         self._open: dict[EpisodeKey, _Episode] = {}
         self._over: set[EpisodeKey] = set()
-        types = reference_types(run, journal.directory)
-        self.tally = RunTally(run.mode, run.model.action_space, run.benchmark.action_space, types)
+        self.ledger = open_ledger(run, journal.directory)
         self.progress = Progress(sum(map(len, self._plan.values())), shrinks=run.mode.stop == "first-mismatch")
-        records = Records(journal.directory)
+        records = RunFolder(journal.directory).records
         for offset, record in records.with_offsets():
-            self.tally.add(record)
+            self.ledger.take(record)
             self.progress.tokens.add(record)
             if record.task.step_index in self._plan.get(record.task.episode_key, ()):
                 self._note(record, _digest(record), offset)
@@ -159,7 +157,7 @@ class Merger:
         offset = self._end
         self._journal.append(record)
         self._end = self._path.stat().st_size
-        self.tally.add(record)
+        self.ledger.take(record)
         if position in episode.failed:
             self._forget_failure(episode, position)
         self.progress.count(record)

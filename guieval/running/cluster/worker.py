@@ -24,7 +24,7 @@ from guieval.data.files import open_file
 from guieval.data.selection import Selection
 from guieval.engines import EndpointStats, ReportsServers
 from guieval.errors import DataError, GuievalError
-from guieval.journal import STEPS, Journal, Records, is_run
+from guieval.journal import STEPS, Journal, RunFolder, is_run
 from guieval.journal.lines import read_line
 from guieval.journal.run_files import Manifest, ServedEntry
 from guieval.running.cluster.merging import SHARDS, discard_shard, has_records
@@ -376,7 +376,7 @@ def _write_down(shard: Path, known: bytes) -> None:
     """Put what was answered before into the shard, as if this worker had answered it."""
     if not known:
         return
-    here = {record.model_dump_json() for record in Records(shard)}
+    here = {record.model_dump_json() for record in RunFolder(shard).records}
     with Journal(shard) as journal:
         for line in known.splitlines():
             record = read_line(line)

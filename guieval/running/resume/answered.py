@@ -8,11 +8,10 @@ from pathlib import Path
 
 from guieval.data.benchmark import EpisodeRef
 from guieval.history.modes import ONLINE
-from guieval.journal import Records, journal_file
-from guieval.metrics import RunTally
+from guieval.journal import RunFolder, journal_file
 from guieval.running.progress import Progress
 from guieval.running.resolve import ResolvedRun
-from guieval.running.resume.changes import reference_types
+from guieval.running.resume.changes import open_ledger
 from guieval.steps import Episode, EpisodeKey, Sample, StepKey, StepRecord, Verdict
 from guieval.telemetry.costs import Tokens
 
@@ -32,14 +31,14 @@ class Answered:
     def __init__(self, run: ResolvedRun, directory: Path) -> None:
         self._run = run
         self._directory = directory
-        self._records = Records(directory)
-        self.tally = RunTally(run.mode, run.model.action_space, run.benchmark.action_space, reference_types(run, directory))
+        self._records = RunFolder(directory).records
+        self.ledger = open_ledger(run, directory)
         self.tokens = Tokens()
         self._done: dict[EpisodeKey, dict[int, DoneStep]] = {}
         self._partial: dict[StepKey, int] = {}
         """Where the record lies of a step that has some of its samples."""
         for offset, record in self._records.with_offsets():
-            self.tally.add(record)
+            self.ledger.take(record)
             if run.mode.name == ONLINE:  # the replies of tasks are beside the journal
                 self.tokens.add_others(record)
             else:

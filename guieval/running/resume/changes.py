@@ -19,8 +19,9 @@ from guieval.data.files import read_bytes
 from guieval.data.names import path_inside
 from guieval.data.screenshots import file_digest
 from guieval.errors import GuievalError, UsageError
-from guieval.journal import Journal, Records, has_records, is_run, read_manifest, read_planned
+from guieval.journal import Journal, RunFolder, has_records, is_run
 from guieval.journal.run_files import Manifest, RecordedChange
+from guieval.metrics import Ledger
 from guieval.running.resolve import ResolvedRun, load_episode
 from guieval.running.resume.identity import in_terms_of, manifest_of, refuse_unlike
 from guieval.steps import EpisodeKey, ReferenceTypes, StepRecord
@@ -39,7 +40,7 @@ def open_journal(run: ResolvedRun, directory: Path, *, resume: bool) -> Iterator
     with Journal(directory, compact=run.config.compact) as journal:
         changes = check_directory(run, directory, manifest, resume=resume)  # again: another process may have been quicker
         if changes:
-            journal.amend(with_changes(read_manifest(directory), Manifest.of(manifest), changes))
+            journal.amend(with_changes(RunFolder(directory).manifest, Manifest.of(manifest), changes))
         journal.start(None if resume else manifest, run.plan, run.selection.refs, reference_types(run, directory))
         yield journal
 
@@ -65,13 +66,13 @@ def accepted_changes(run: ResolvedRun, directory: Path, manifest: Mapping[str, A
 
     Settings, code, prompts and data are compared, and the screenshots that answered steps were shown.
     """
-    old = read_manifest(directory)
+    old = RunFolder(directory).manifest
     new = in_terms_of(old, Manifest.of(manifest), run)
     differing = refuse_unlike(
         old, new, directory, accept=run.accept_changes, hint=ACCEPT, example=lambda: _example_of_change(run, directory)
     )
     accepted = any(SCREENSHOTS in what for change in old.changes or () for what in change.what)
-    screens = [] if accepted else changed_screenshots(run.benchmark.root, Records(directory))
+    screens = [] if accepted else changed_screenshots(run.benchmark.root, RunFolder(directory).records)
     if screens and not run.accept_changes:
         raise UsageError(
             f"{str(directory)!r} cannot be resumed, because {len(screens):,} {SCREENSHOTS} have "
@@ -97,8 +98,16 @@ def reference_types(run: ResolvedRun, directory: Path) -> ReferenceTypes:
     types: dict[EpisodeKey, Mapping[int, str]] = {}
     if len(run.content.types) < len(run.plan):
         with suppress(UsageError):
-            types |= read_planned(directory).types
+            types |= RunFolder(directory).planned.types
     return {**types, **run.content.types}
+
+
+def open_ledger(run: ResolvedRun, directory: Path) -> Ledger:
+    """Sums up the run's records under its own protocol, none of them yet."""
+    spaces = run.model.action_space, run.benchmark.action_space
+    ledger = Ledger(run.plan, [run.evaluator], spaces, run.mode, {ref.key: ref.length for ref in run.selection.refs})
+    ledger.expect(reference_types(run, directory))
+    return ledger
 
 
 def changed_screenshots(root: Path, records: Iterable[StepRecord]) -> list[str]:
@@ -132,7 +141,7 @@ def changed_screenshots(root: Path, records: Iterable[StepRecord]) -> list[str]:
 def _example_of_change(run: ResolvedRun, directory: Path) -> str:
     """The first recorded step that the benchmark now gives otherwise, in words; empty where only unasked ones changed."""
     known = {ref.key: ref for ref in run.selection.refs if ref.key in run.plan}
-    for record in Records(directory):
+    for record in RunFolder(directory).records:
         ref = known.get(record.task.episode_key)
         if ref is None:
             continue

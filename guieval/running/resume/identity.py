@@ -15,7 +15,7 @@ from guieval import __version__
 from guieval.data.content_digest import read_content
 from guieval.data.earlier_boxes import earlier_json
 from guieval.errors import UsageError
-from guieval.journal import SCHEMA, plan_rows, read_manifest
+from guieval.journal import SCHEMA, RunFolder, plan_rows
 from guieval.journal.run_files import Manifest
 from guieval.models.patch_thoughts import thought_fingerprint
 from guieval.models.written_prompts import example_requests, fixed_thought_form
@@ -62,7 +62,7 @@ def manifest_of(run: ResolvedRun) -> dict[str, Any]:
     plan, mode, model, benchmark, protocol = run.plan, run.mode, run.model, run.benchmark, run.protocol
     more: dict[str, Any] = {} if run.overlay is None else {"overlay": run.overlay.to_json()}
     if run.config.replay is not None:  # the servers of the earlier run gave the answers
-        recorded = read_manifest(Path(run.config.replay)).to_json()
+        recorded = RunFolder(Path(run.config.replay)).manifest.to_json()
         more |= {"served": recorded["served"]} if "served" in recorded else {}
     if run.fixed is not None:
         more["fixed_thoughts"] = {**run.fixed.to_json(), "form": digest(fixed_thought_form(model))}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from guieval.errors import FatalEngineError
-from guieval.journal import Journal, read_manifest
+from guieval.journal import Journal, RunFolder
 from guieval.journal.run_files import Manifest, ServedEntry
 from guieval.journal.served_model import (
     add_served,
@@ -30,7 +30,7 @@ class ServedModels:
     def confirm(self) -> None:
         """Let ``--served-model`` name what an earlier session asked, even where no step is left to ask about."""
         name = self._run.config.served_model
-        if name is not None and name in unconfirmed_models(read_manifest(self._journal.directory)):
+        if name is not None and name in unconfirmed_models(RunFolder(self._journal.directory).manifest):
             self.note_served(served_entry(name, True, {}), resumed=True)
 
     def note_served(self, served: ServedEntry, *, resumed: bool) -> str | None:
@@ -38,7 +38,7 @@ class ServedModels:
 
         Raises :class:`FatalEngineError` where earlier sessions have answers of another one, unless the user accepts that.
         """
-        manifest = read_manifest(self._journal.directory)
+        manifest = RunFolder(self._journal.directory).manifest
         if resumed and served.servers and (other := other_model(manifest, served)) is not None:
             manifest = self._accepted(manifest, other)
             self._journal.amend(manifest)
@@ -55,7 +55,7 @@ class ServedModels:
         """
         if self._named.issuperset(record.models):
             return None
-        manifest = read_manifest(self._journal.directory)
+        manifest = RunFolder(self._journal.directory).manifest
         known = manifest.reply_models or []
         new = [name for name in record.models if name not in known]
         if known and new and resumed:

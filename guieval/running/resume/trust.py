@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from guieval.data.files import read_bytes, read_text
 from guieval.errors import UsageError
 from guieval.history.modes import ONLINE
-from guieval.journal import MANIFEST, has_records, is_run, read_manifest
+from guieval.journal import MANIFEST, RunFolder, has_records, is_run
 from guieval.online.find import environments
 from guieval.registry import model_configs
 from guieval.running.config import RunConfig, merge, parse
@@ -179,7 +179,7 @@ def resumed_runs(
             raise UsageError(f"{str(folder / MANIFEST)!r} is not there, so that what the folder holds cannot be resumed")
     if not folders:
         raise UsageError(f"nothing to resume: {str(directory)!r} holds no run")
-    recorded = [(read_manifest(folder).config.to_json(), folder) for folder in folders]
+    recorded = [(RunFolder(folder).manifest.config.to_json(), folder) for folder in folders]
     runs = [(resumed(base, file, overrides, flags, trust=trust, folder=folder), folder) for base, folder in recorded]
     here = {config.mode for config, _ in runs}
     for mode in modes or ():
@@ -196,7 +196,7 @@ def resume_command(directory: Path, configs: Iterable[RunConfig]) -> str:
 
 def resume_of(directory: Path) -> str:
     """The :func:`resume_command` of a run, by the settings in its manifest; without code where these cannot be read."""
-    recorded = read_manifest(directory).config.to_json()
+    recorded = RunFolder(directory).manifest.config.to_json()
     with suppress(UsageError):  # of another version: a resume says so
         return resume_command(directory, [parse(recorded, kept=recorded)])
     return resume_command(directory, [])

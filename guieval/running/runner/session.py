@@ -154,7 +154,7 @@ class Session:
         return RunOutcome.of(
             self._run,
             self._journal.directory,
-            self._answered.tally,
+            self._answered.ledger,
             self._progress,
             interrupted=(self._stopped or self._stop_asked) and not self._gives_up,
             gave_up=self._gives_up,
@@ -213,7 +213,7 @@ class Session:
     def _take_in(self, active: ActiveEpisode, record: StepRecord) -> None:
         self._warn(self._served.note_replies(record, resumed=self._progress.resumed > 0))
         self._journal.append(record)
-        self._answered.tally.add(record)
+        self._answered.ledger.take(record)
         self._progress.warnings += self._watch.add(record)
         go_on = self._goes_on(record)
         if not go_on:
@@ -233,7 +233,7 @@ class Session:
         """Record what was paid for a step that is not answered any more; its tokens are counted already."""
         with suppress(JournalError):  # which may be what ends the run
             self._journal.append(record)
-            self._answered.tally.add(record)
+            self._answered.ledger.take(record)
 
     def _count_earlier(self, step: TrajectoryStep) -> None:
         self._progress.tokens.count(step.usage)

@@ -15,7 +15,6 @@ from guieval.scoring.matrix.answers import (
     score_run,
 )
 from guieval.scoring.matrix.disagreements import Disagreement, agreeing, disagreements, disputed
-from guieval.scoring.matrix.ledger import voted
 from guieval.scoring.matrix.own_sets import Placed, on_own_sets
 
 __all__ = [
@@ -33,5 +32,4 @@ __all__ = [
     "on_own_sets",
     "protocols_for",
     "score_run",
-    "voted",
 ]

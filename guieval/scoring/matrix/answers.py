@@ -18,17 +18,18 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from guieval.actions import Action
+from guieval.data.doctor.counts import counted
 from guieval.data.editions import Edition, LabelDigest
 from guieval.data.overlays import Overlay
 from guieval.data.selection import Choice, Selection
 from guieval.evaluation import ActionEvaluator, Protocol, get_protocol, list_protocols
 from guieval.evaluation.table import grounding
-from guieval.metrics.columns import ENDS, Judged, RunColumns, stopped
+from guieval.metrics import Ledger
+from guieval.metrics.columns import ENDS, Judged, RunColumns
 from guieval.scoring.answered import Answered, Unkept
 from guieval.scoring.matrix.answered_files import answered_file
-from guieval.scoring.matrix.ledger import Ledger
 from guieval.scoring.recorded_run import recorded_answers
-from guieval.steps import Plan, Sample, Setting, StepKey, StepOutcome, StepTaskModel
+from guieval.steps import Plan, Sample, Setting, StepOutcome, StepTaskModel
 
 ALL = "all"
 """In a list of protocols: every one written for the data set, the run's own first."""
@@ -58,11 +59,12 @@ def _written_for(dataset: str) -> bool:
 class JudgedAnswers:
     """Answers judged under some protocols, before it is chosen which steps count.
 
-    ``answered`` is where they come from, ``notes`` what the reader should know about them.
+    ``answered`` is where they come from, ``notes`` what the reader should know about them, ``datasets`` those of their steps.
     """
 
     answered: Answered
     notes: tuple[str, ...]
+    datasets: tuple[str, ...]
     _ledger: Ledger
 
     @property
@@ -98,7 +100,7 @@ class JudgedAnswers:
 
     def hold(self, plan: Plan) -> bool:
         """Whether there is a record of every step of ``plan``, even of a failed request."""
-        return self._ledger.hold(self._ledger.rows_of(plan))
+        return self._ledger.recorded(plan) == sum(map(len, plan.values()))
 
     def columns(self, choice: Choice | None = None, protocols: Sequence[str] | None = None) -> RunColumns:
         """The steps of ``choice`` under ``protocols`` (default: all that judged); raises as :meth:`part`."""
@@ -106,48 +108,46 @@ class JudgedAnswers:
 
     def columns_of(self, part: Selection, protocols: Sequence[str] | None = None) -> RunColumns:
         """The steps of ``part``, which must lie within the answers' plan, as :meth:`columns`."""
-        ledger, answered = self._ledger, self.answered
-        rows = ledger.rows_of(part.plan)
-        names = self.protocols if protocols is None else tuple(protocols)
-        numbers = np.repeat(np.arange(len(part.plan), dtype=np.int32), [len(steps) for steps in part.plan.values()])
-        judged = {name: ledger.judged(self.protocols.index(name), rows) for name in names}
-        if answered.unkept is not None:
-            steps = answered.unkept.steps
-            without = [StepKey(*key, index) in steps for key, indices in part.plan.items() for index in indices]
-            judged = {name: _without_replies(each, without, answered.unkept) for name, each in judged.items()}
-        if answered.mode.stop == "first-mismatch":
-            starts = np.searchsorted(numbers, np.arange(len(part.plan)))
-            judged = {name: stopped(each, numbers, starts, answered.mode.mismatches) for name, each in judged.items()}
-        values = ledger.columns(rows)
-        edition = self._edition(part.plan, values["label_digests"].tolist())
-        return RunColumns(
+        answered = self.answered
+        columns = self._ledger.columns(
+            part.plan,
+            protocols,
             title=answered.title,
             benchmark=answered.benchmark,
             dataset=answered.dataset,
             model=answered.model,
-            mode=answered.mode.label,
-            stop=answered.mode.stop,
             selection=part.text,
+            left_out=answered.left_out,
+        )
+        edition = self._edition(columns)
+        columns = replace(
+            columns,
             edition=None if edition is None else edition.model_dump(mode="json"),
             edition_line="" if edition is None else edition.line,
-            episodes=tuple(part.plan),
-            episode=numbers,
-            judged=judged,
-            left_out=answered.left_out,
-            **values,
         )
+        if answered.unkept is None:
+            return columns
+        # A step without a response is right under one protocol and not measured under the others, so none of them ends an
+        # episode.
+        steps = [columns.key_of(row) in answered.unkept.steps for row in range(len(columns))]
+        judged = {name: _without_replies(each, steps, answered.unkept) for name, each in columns.judged.items()}
+        return replace(columns, judged=judged)
 
-    def _edition(self, plan: Plan, digests: Sequence[Sequence[int]]) -> Edition | None:
+    def outside(self, part: Selection) -> int:
+        """How many steps with an answer are not in ``part``."""
+        return len(self._ledger) - self._ledger.recorded(part.plan)
+
+    def _edition(self, columns: RunColumns) -> Edition | None:
         """The edition of the labels of a part's steps, if all are known; else that of the run, as it recorded it."""
+        digests = [] if columns.label_digests is None else columns.label_digests.tolist()
         if not digests or not all(map(any, digests)):
             return self.answered.edition
-        keys = (StepKey(*key, index) for key, indices in plan.items() for index in indices)
-        return Edition.of(self.answered.dataset, {key: LabelDigest(*each) for key, each in zip(keys, digests, strict=True)})
+        return Edition.of(self.answered.dataset, {columns.key_of(row): LabelDigest(*each) for row, each in enumerate(digests)})
 
 
 def _without_replies(judged: Judged, steps: Sequence[bool], unkept: Unkept) -> Judged:
     """The judgements with the verdict in the file on the ``steps`` whose replies are not in it."""
-    outcome, mask = unkept.outcome(judged.protocol), np.array(steps)
+    outcome, mask = unkept.outcome(judged.protocol), np.array(steps) & judged.reached
     return replace(
         judged,
         end=np.where(mask, ENDS.index(outcome.verdict), judged.end).astype(judged.end.dtype),
@@ -174,16 +174,19 @@ def judge_answers(
     """
     dataset, setting = answered.dataset, answered.setting
     evaluators = _evaluators(protocols, answered.protocol, dataset, setting)
-    ledger = Ledger(answered.plan, answered.refs, evaluators, answered.spaces)
+    lengths = {ref.key: ref.length for ref in answered.refs}
+    ledger = Ledger(answered.plan, evaluators, answered.spaces, answered.mode, lengths)
     ledger.expect(answered.types or {})
-    for number, (task, samples) in enumerate(answered.answers(evaluators[0])):
-        ledger.add(number, task, samples, None if judge is None else judge(task, samples))
+    datasets: dict[str, None] = {}
+    for task, samples in answered.answers(evaluators[0]):
+        datasets[task.dataset] = None
+        ledger.add(task, samples, None if judge is None else judge(task, samples))
     notes = answered.notes(_unfit(protocols, evaluators, dataset, setting))
-    if ledger.unplanned:
-        notes.append(f"{ledger.unplanned:,} records are of steps outside the plan and count nowhere")
+    if ledger.outside:
+        notes.append(f"{counted(len(ledger.outside), 'recorded step')} outside the plan count nowhere")
     if answered.count is not None:
         notes.append(f"{answered.count:,} predictions")
-    return JudgedAnswers(answered, tuple(notes), ledger)
+    return JudgedAnswers(answered, tuple(notes), tuple(datasets), ledger)
 
 
 def judge_run(directory: Path | str, protocols: Sequence[str | Protocol] | None = None, **how: Any) -> JudgedAnswers:

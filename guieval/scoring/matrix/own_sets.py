@@ -7,10 +7,10 @@ from functools import cached_property
 
 from guieval.data.selection import Choice, Selection
 from guieval.errors import UsageError
-from guieval.evaluation import Figure, Protocol
+from guieval.evaluation import Protocol
+from guieval.metrics import Measured
 from guieval.metrics.columns import Judged, RunColumns
-from guieval.metrics.figures import FigureValue, compute_with_interval
-from guieval.metrics.intervals import Interval
+from guieval.metrics.leading import leading
 from guieval.scoring.matrix.answers import JudgedAnswers
 
 
@@ -34,12 +34,9 @@ class Placed:
         return self.columns.judged[self.protocol.name]
 
     @cached_property
-    def figures(self) -> list[tuple[Figure, FigureValue, Interval | None]]:
-        """The protocol's own figures on the steps, each with its interval over episodes."""
-        return [
-            (figure, *compute_with_interval(figure, self.protocol.failure, self.columns, self.judged))
-            for figure in self.protocol.figures
-        ]
+    def metrics(self) -> dict[str, Measured]:
+        """Exact match over all of the steps, then the protocol's own metrics and the user's, with intervals over episodes."""
+        return {each.name: each.measure(self.columns, self.judged) for each in leading(self.protocol)}
 
 
 def on_own_sets(answers: JudgedAnswers, choice: Choice | None = None) -> list[Placed]:

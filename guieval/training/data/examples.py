@@ -18,7 +18,7 @@ from guieval.data.selection import Choice, Selection
 from guieval.data.selection import select as select_episodes
 from guieval.errors import UsageError
 from guieval.history import HistoryEntry, recalled, reference_entry, reference_history
-from guieval.journal import Records, read_manifest
+from guieval.journal import RunFolder
 from guieval.models import ABCModel, ImageRef, ModelInput
 from guieval.registry import load_benchmark
 from guieval.steps import Episode, Sample, StepRecord, StepTaskModel
@@ -205,12 +205,12 @@ def journal_examples(run: Path, model: ABCModel) -> Iterator[Example]:
     The prompts are rebuilt by ``model``, so the run should be of the same family. Raises :class:`UsageError` if there is no
     run, or if its prompts contain what its journal does not: another run's answers, or fixed thoughts.
     """
-    config = read_manifest(run).config.to_json()
+    config = RunFolder(run).manifest.config.to_json()
     for name, kept in _NOT_IN_THE_JOURNAL.items():
         if config.get(name):
             raise UsageError(f"the run {str(run)!r} cannot be used for training: its prompts hold {kept} ({name})")
     latest: dict[Any, StepRecord] = {}
-    for record in Records(run):
+    for record in RunFolder(run).records:
         if record.finished:
             latest[record.task.key] = record
     for record in latest.values():

@@ -17,7 +17,7 @@ from guieval.data.files import read_text
 from guieval.data.screenshots import Screenshot, read_screenshot
 from guieval.errors import FatalEngineError, GuievalError, UsageError
 from guieval.history import HistoryEntry, reference_entry, reference_history
-from guieval.journal import Records
+from guieval.journal import RunFolder
 from guieval.models import ABCModel, Engine, ModelInput, Request
 from guieval.models.patch_thoughts import off_policy_input, on_policy_input, read_thought, unbound
 from guieval.models.sampling import is_greedy
@@ -93,7 +93,7 @@ def thoughts_of_runs(runs: Sequence[Path], scorer: ResponseScorer) -> list[Writt
     """The model's own thoughts: those of the exact replies in ``runs``, the first for each step."""
     found: dict[StepKey, Written] = {}
     for run in runs:
-        for record in Records(run):
+        for record in RunFolder(run).records:
             before = found.get(record.task.key)
             if before is not None and before.outcome == KEPT:
                 continue

@@ -17,7 +17,7 @@ from guieval.analysis.consistency.judging import Consistency, Finding, Trace
 from guieval.analysis.decisions.clustering import ClusterSettings
 from guieval.data.benchmark import ABCBenchmark
 from guieval.errors import DataError, UsageError
-from guieval.journal import read_manifest
+from guieval.journal import RunFolder
 from guieval.registry import load_benchmark
 from guieval.reports.consistency_tables import example_table
 from guieval.reports.tables.records import defused_value
@@ -106,7 +106,7 @@ def test_the_judges_are_asked_about_every_thought(world: World, guieval: Command
     assert found["steps"]["judged"] == len(world.truth) and found["steps"]["not_judged"] == 0
     assert found["steps"]["without_thought"] == world.steps - len(world.truth)
     assert [each["executions"] for each in found["judges"]] == [SAMPLES * len(world.truth)] * 3
-    assert {read_manifest(world.folder / name).to_json()["fixed_thoughts"]["model"] for name in JUDGES} == {MODEL}
+    assert {RunFolder(world.folder / name).manifest.to_json()["fixed_thoughts"]["model"] for name in JUDGES} == {MODEL}
 
 
 def test_the_consensus_finds_what_is_true(world: World, guieval: CommandLine, tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_the_consensus_finds_what_is_true(world: World, guieval: CommandLine, tm
     together = found["detection"]["together"]
     assert together["accuracy"]["value"] >= 0.95 and together["tpr"]["n"] == sum(world.truth.values())
     assert together["undecided"] + together["accuracy"]["n"] == len(world.truth)
-    low, high = together["accuracy"]["wilson"]
+    low, high = (together["accuracy"]["interval"][end] for end in ("low", "high"))
     assert low < together["accuracy"]["value"] <= high
     assert set(found["detection"]["judges"]) == set(JUDGES)
     rows_by_key = {StepKey(*list(row.values())[:4]): row for row in map(json.loads, (tmp_path / "steps.jsonl").open())}
@@ -160,7 +160,7 @@ def test_the_tables_and_the_page(world: World, guieval: CommandLine, tmp_path: P
     assert "### Exact match\n\n| exact match | consistent |" in guieval(*given, "--format", "md").out
     cells = list(csv.reader(io.StringIO(guieval(*given, "--format", "csv").out)))
     assert ["exact-match", "Exact match", "true", "consistent"] in [cell[:4] for cell in cells]
-    assert {len(cell) for cell in cells} == {8}
+    assert {len(cell) for cell in cells} == {10}
     text = page.read_text()
     assert text.startswith("<!doctype html>") and "Examples: action type" in text and "data:image/jpeg;base64," in text
     assert "http://" not in text and "https://" not in text and str(world.folder) not in text

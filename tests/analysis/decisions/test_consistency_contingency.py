@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from guieval.analysis.consistency.contingency import Contingency, Detection, Rate
+from guieval.analysis.consistency.contingency import Contingency, Detection
+from guieval.metrics import Measured
 from tests.rows import every_row
 
 TABLE_6 = Contingency(consistent_exact=5531, consistent_missed=1976, inconsistent_exact=456, inconsistent_missed=2037)
@@ -37,8 +38,8 @@ def test_table_6_of_the_paper() -> None:
         (TABLE_21.true_negative_rate, 0.954, 0.925, 0.972),
     ],
 )
-def test_table_22_from_table_21(rate: Rate, estimate: float, low: float, high: float) -> None:
-    interval = rate.interval()
+def test_table_22_from_table_21(rate: Measured, estimate: float, low: float, high: float) -> None:
+    interval = rate.interval
     assert interval is not None and interval.method == "wilson" and interval.level == 0.95
     assert round(rate.value or 0, 3) == estimate
     assert (round(interval.low, 3), round(interval.high, 3)) == (low, high)
@@ -92,5 +93,5 @@ def test_empty_cells(cells: tuple[int, int, int, int], risk: float | None, odds:
 
 def test_rates_of_nothing() -> None:
     nothing = Detection(0, 0, 0, 0, undecided=3)
-    assert nothing.accuracy.value is None and nothing.accuracy.interval() is None
-    assert nothing.to_json()["tpr"] == {"value": None, "count": 0, "n": 0, "wilson": None}
+    assert nothing.accuracy.value is None and nothing.accuracy.interval is None
+    assert nothing.to_json()["tpr"] == nothing.true_positive_rate

@@ -12,7 +12,7 @@ import pytest
 from guieval.actions import Press
 from guieval.errors import UsageError
 from guieval.history import HistoryEntry
-from guieval.journal import Records, read_manifest, read_planned
+from guieval.journal import RunFolder
 from guieval.journal.run_files import Manifest
 from guieval.models import Message, ModelConfig, ModelInput, Request
 from guieval.running.config import RunConfig
@@ -93,15 +93,15 @@ def test_every_sample_is_asked_with_the_thought_of_its_step(tmp_path: Path, sour
     assert {key.episode_id: steps for key, steps in outcome_plan.items()} == {"a": [0, 2, 3], "c": [0, 1]}
     assert "the 5 of 7 steps at which scripted gave a thought" in outcome.selection.text
     assert outcome.selection.title.endswith("with a thought")
-    assert {key: list(steps) for key, steps in read_planned(tmp_path / "run").plan.items()} == outcome_plan
+    assert {key: list(steps) for key, steps in RunFolder(tmp_path / "run").plan.items()} == outcome_plan
 
 
 def test_the_manifest_states_whose_thoughts_they_are(tmp_path: Path, source: Path) -> None:
     fixed = read_thoughts(source)
     opened(tmp_path / "run", fixed, ScriptedEngine(same)).execute(resume=False)
-    saved = read_manifest(tmp_path / "run").to_json()["fixed_thoughts"]
+    saved = RunFolder(tmp_path / "run").manifest.to_json()["fixed_thoughts"]
     assert saved.pop("form")
-    assert read_manifest(tmp_path / "run").mode.label == "offline+fixed-thoughts"
+    assert RunFolder(tmp_path / "run").manifest.mode.label == "offline+fixed-thoughts"
     assert saved == {"run": str(source), "model": "scripted", "sha256": fixed.digest, "steps": 5, "without_thought": 2}
 
 
@@ -112,7 +112,9 @@ def test_a_given_thought_is_what_later_steps_remember(tmp_path: Path, source: Pa
     past = [(entry["origin"], entry["thought"]) for entry in past_of_last(last)]
     # step 1 had no thought and was not sent; step 2 was sent, and wrong
     assert past == [("model", "thought a0"), ("reference", None), ("reference", None)]
-    assert {each.sample.thought for each in Records(tmp_path / "run")} == {f"thought {name}" for name in begun(engine)}
+    assert {each.sample.thought for each in RunFolder(tmp_path / "run").records} == {
+        f"thought {name}" for name in begun(engine)
+    }
 
 
 def past_of_last(request: Request) -> list[dict[str, object]]:
@@ -123,7 +125,7 @@ def past_of_last(request: Request) -> list[dict[str, object]]:
 def test_without_fixed_thoughts_nothing_changes(tmp_path: Path) -> None:
     engine = ScriptedEngine(thinks)
     run_scripted(tmp_path / "run", EPISODES, engine)
-    manifest = read_manifest(tmp_path / "run").to_json()
+    manifest = RunFolder(tmp_path / "run").manifest.to_json()
     assert len(engine.requests) == 7 and "fixed_thoughts" not in manifest and "fixed_thoughts" not in manifest["mode"]
     assert not [name for name in identity(Manifest.of(manifest)) if "fixed" in name or name.startswith("options")]
     assert past_of(engine.requests[0]) == []
@@ -236,7 +238,7 @@ def test_sources_that_are_none(tmp_path: Path, demo_source: Path, guieval: Comma
     model = ("--model", "ui-tars-7b")
     nowhere = guieval.sentence(*run_demo(tmp_path, *model, "--fixed-thoughts", tmp_path / "nowhere"))
     assert "is not a run directory" in nowhere
-    write_run(tmp_path / "other", [*Records(demo_source)], benchmark="aitz")
+    write_run(tmp_path / "other", [*RunFolder(demo_source).records], benchmark="aitz")
     other = guieval.sentence(*run_demo(tmp_path, *model, "--fixed-thoughts", tmp_path / "other"))
     assert "about benchmark 'aitz', not 'demo'" in other
 
@@ -248,7 +250,7 @@ def test_adapter_options_are_given_by_set(tmp_path: Path, guieval: CommandLine) 
         arguments = run_demo(tmp_path, "--model", "qwen2.5-vl-7b", "--limit", "1", "--set", "options.max_pixels=200704")
         arguments[arguments.index(NOBODY)] = server.base_url
         assert guieval(*arguments).code == 0
-    recorded = read_manifest(tmp_path / "run")
+    recorded = RunFolder(tmp_path / "run").manifest
     manifest = recorded.to_json()
     assert (
         manifest["model"]["options"]["max_pixels"] == 200704 and identity(recorded)["checkpoint.options.max_pixels"] == 200704

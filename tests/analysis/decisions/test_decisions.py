@@ -146,9 +146,9 @@ def test_stability_and_pass_at_n_come_back_over_steps(p: float) -> None:
     for k in (1, 2, 8):
         true = 1 - (1 - p) ** k
         error = k * (1 - p) ** (k - 1) * math.sqrt(p * (1 - p) / (n * steps))  # the delta method
-        value = pass_at(run, k).value
+        value = pass_at(run, k).measured.value
         assert value is not None and abs(value - true) <= 5 * error + 1e-3
-    assert pass_at(run, 1).value == pytest.approx(found.value)
+    assert pass_at(run, 1).measured.value == pytest.approx(found.value)
     diversity = mean(run, "diversity")
     true = -p * math.log(p) - (1 - p) * math.log(1 - p)
     assert diversity.value is not None and abs(diversity.value - true) <= 0.03  # biased down by (K - 1) / 2n = 0.008
@@ -218,7 +218,7 @@ def test_levels_are_shares_of_the_measured_steps() -> None:
 def test_a_request_that_nobody_answered_is_not_right() -> None:
     steps = [executions([Stop()] * 3, [Stop()], task("a", 0, 2), failed=1), executions([Wait()] * 4, [Stop()], task("a", 1, 2))]
     run = measure(steps, ClusterSettings())
-    assert pass_at(run, 1).value == (3 / 4 + 0) / 2
+    assert pass_at(run, 1).measured.value == (3 / 4 + 0) / 2
     assert mean(run, "stability").value == (1 + 0) / 2
     with pytest.raises(UsageError, match="5 answers"):
         pass_at(run, 5)
@@ -232,14 +232,14 @@ def test_where_every_step_passes_the_interval_is_no_wider_than_for_fewer_executi
     run = measure(steps, ClusterSettings())
     lows, highs = [], []
     for k in (2, 4, 8):
-        found = pass_at(run, k)
+        found = pass_at(run, k).measured
         assert found.interval is not None and found.value is not None
         lows.append(found.interval.low)
         highs.append(found.interval.high)
-    assert pass_at(run, 2).value != pass_at(run, 4).value == 1.0 == pass_at(run, 8).value
+    assert pass_at(run, 2).measured.value != pass_at(run, 4).measured.value == 1.0 == pass_at(run, 8).measured.value
     # one step has 3 wrong executions, so PASS@3 is the last that is not 1 everywhere; Wilson's for 4 of 4 begins at 0.51
-    known = pass_at(run, 3).interval
+    known = pass_at(run, 3).measured.interval
     assert known is not None and lows[0] < known.low == lows[1] == lows[2] and lows[0] > 0.8 and highs[1:] == [1.0, 1.0]
     sure = measure([executions([Stop()] * 8, [Stop()], task(f"e{number}")) for number in range(4)], ClusterSettings())
-    certain = pass_at(sure, 8).interval
+    certain = pass_at(sure, 8).measured.interval
     assert certain is not None and certain.method == "wilson" and certain.low == pytest.approx(0.5101, abs=1e-4)

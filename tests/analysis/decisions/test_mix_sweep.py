@@ -22,7 +22,7 @@ from guieval.analysis.mix_sweep.sweep import (
 )
 from guieval.errors import UsageError
 from guieval.history.mixing import Artifact, Artifacts, Mix, Mixture
-from guieval.journal import METRICS, Records, read_manifest
+from guieval.journal import METRICS, RunFolder
 from guieval.registry import load_benchmark
 from guieval.reports.plots.scaling import mixing
 from guieval.steps import Sample, StepKey, StepOutcome, StepRecord
@@ -181,8 +181,8 @@ def test_the_command_runs_a_sweep_goes_on_with_it_and_reports_it(tmp_path: Path,
         assert "leave out what asks for others" in guieval.sentence("mix", "--resume", sweep, "--means", "4")
     shown = guieval("mix", "--resume", sweep, "--data", tmp_path / "gone")  # figures need nothing but what is kept
     assert shown.code == 0 and "R_s" in shown.out
-    assert read_manifest(settings[3]).to_json()["mixing"]["artifacts"]["steps"] > 0
-    assert {origin for each in Records(settings[8]) for origin in each.history} == {"model", "reference"}
+    assert RunFolder(settings[3]).manifest.to_json()["mixing"]["artifacts"]["steps"] > 0
+    assert {origin for each in RunFolder(settings[8]).records for origin in each.history} == {"model", "reference"}
     assert json.loads((sweep / "mix.json").read_text())["sweep"]["means"] == 3
 
 
@@ -221,7 +221,7 @@ def test_under_greedy_decoding_a_prompt_is_asked_once_and_the_figures_are_the_sa
             requests[name] = server.stats()["requests"] - before
             tables[name] = (tmp_path / name / "mixing.csv").read_text()
             runs = sorted((tmp_path / name / "settings").iterdir())
-            shown[name] = [(each.task.key, each.history) for run in runs for each in Records(run)]
+            shown[name] = [(each.task.key, each.history) for run in runs for each in RunFolder(run).records]
     assert tables["once"] == tables["again"]
     assert sorted(shown["once"]) == sorted(shown["again"])
     assert requests["again"] == len(shown["again"])

@@ -14,7 +14,7 @@ from guieval.actions import Action, Click, Point, Unsupported
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.history.mixing import Artifact, Artifacts, Mix, Mixture, read_mix
-from guieval.journal import STEPS, Records, read_manifest
+from guieval.journal import STEPS, RunFolder
 from guieval.models import ModelConfig, Request
 from guieval.running.config import RunConfig
 from guieval.running.history_artifacts import read_artifacts
@@ -190,13 +190,13 @@ def mixed(
 
 
 def origins(directory: Path) -> dict[StepKey, tuple[str, ...]]:
-    return {each.task.key: each.history for each in Records(directory)}
+    return {each.task.key: each.history for each in RunFolder(directory).records}
 
 
 def test_a_mixed_run_waits_for_no_step_and_shows_what_it_records(tmp_path: Path) -> None:
     engine = ScriptedEngine(right, turns=lambda request: 20)
     outcome = mixed(tmp_path, engine, of_all(EPISODES, but=1), concurrency=16)
-    assert outcome.tally.summary(outcome.plan).exact_match.value == 1.0
+    assert outcome.summary().exact_match.value == 1.0
     assert engine.most_in_flight == 16  # of six episodes
     recorded = origins(tmp_path)
     for request in engine.requests:
@@ -210,7 +210,7 @@ def test_a_mixed_run_waits_for_no_step_and_shows_what_it_records(tmp_path: Path)
 
 def test_the_manifest_names_schedule_seed_and_artifacts(tmp_path: Path) -> None:
     mixed(tmp_path, ScriptedEngine(right), of_all(EPISODES))
-    manifest = read_manifest(tmp_path).to_json()
+    manifest = RunFolder(tmp_path).manifest.to_json()
     assert manifest["mode"] == {"name": "offline", "history": "mixed", "stop": "never"}
     assert manifest["mixing"]["schedule"] == {
         **{"regime": "increasing", "start": 0.2, "end": 0.8, "shape": "logistic", "kappa": 16.0, "mean": 0.5},
@@ -264,7 +264,7 @@ def test_a_run_without_a_mix_is_the_run_it_was() -> None:
 
 def test_answers_to_anothers_thoughts_are_no_artifacts(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", [sampled(0, answered(RIGHT, "x"))])
-    manifest = read_manifest(run).to_json()
+    manifest = RunFolder(run).manifest.to_json()
     for thinker in ("made-up-model", "another-model"):
         changed = {**manifest, "fixed_thoughts": {"model": thinker}}
         (run / "manifest.json").write_text(json.dumps(changed))

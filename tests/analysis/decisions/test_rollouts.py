@@ -17,7 +17,7 @@ from guieval.analysis.decisions.measures import measure, pass_at
 from guieval.analysis.decisions.subset import get_subset, list_subsets
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
-from guieval.journal import PACKED_STEPS, Records, read_manifest
+from guieval.journal import PACKED_STEPS, RunFolder
 from guieval.journal.run_folders import rounds_of
 from guieval.registry import benchmarks, load_benchmark, load_model
 from guieval.running.config import RunConfig
@@ -149,7 +149,7 @@ def test_the_truth_of_a_scripted_policy_comes_back(tmp_path: Path, guieval: Comm
     found = measure(read_executions(out), ClusterSettings(min_samples=1))
     steps, n = len(found), 128
     assert steps >= 15 and (found.n == n).all() and not found.failed.any()
-    rounds = [{record.task.key: record.samples for record in Records(each)} for each in rounds_of(out)]
+    rounds = [{record.task.key: record.samples for record in RunFolder(each).records} for each in rounds_of(out)]
     assert all(rounds[0][key] != rounds[1][key] for key in rounds[0])
 
     right = np.array([truth.right[key] for key in found.keys])
@@ -164,7 +164,7 @@ def test_the_truth_of_a_scripted_policy_comes_back(tmp_path: Path, guieval: Comm
     assert abs(found.diversity - diversity).max() < 0.35
 
     for k in (1, 4, 16):
-        assert pass_at(found, k).value == pytest.approx((1 - (1 - right) ** k).mean(), abs=0.05)
+        assert pass_at(found, k).measured.value == pytest.approx((1 - (1 - right) ** k).mean(), abs=0.05)
 
 
 def test_added_noise_makes_decisions_more_diverse_and_less_stable(tmp_path: Path, guieval: CommandLine) -> None:
@@ -193,7 +193,7 @@ def test_a_rollout_is_resumed_round_by_round_and_each_round_is_a_run(tmp_path: P
         whole = {each.task.key: (each.actions, each.counts.tolist()) for each in read_executions(out)}
         first, second, third = rounds_of(out)
         assert evaluate_run(first).summary.complete
-        assert read_manifest(second).to_json()["config"]["sampling"]["seed"] == 7779397
+        assert RunFolder(second).manifest.to_json()["config"]["sampling"]["seed"] == 7779397
         packed = first / PACKED_STEPS
         packed.write_bytes(packed.read_bytes()[:-7])
         for each in third.iterdir():

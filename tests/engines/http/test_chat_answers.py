@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from guieval.engines.http.chat_answers import TryAgain, response_in
 from guieval.evaluation import ActionEvaluator
 from guieval.history.modes import get_mode
-from guieval.journal import STEPS, Journal, Records
-from guieval.metrics.tally import RunTally
+from guieval.journal import STEPS, Journal, RunFolder
 from guieval.models.scored_response import read_response
 from guieval.registry import load_model
-from guieval.steps import MOST_TOKENS, EpisodeKey, Sample, StepOutcome, StepRecord, Usage
+from guieval.steps import MOST_TOKENS, Sample, StepOutcome, StepRecord, Usage
 from guieval.telemetry.costs import Price, Tokens
+from tests.metrics.made_columns import made_ledger, whole
 from tests.rows import every_row
 from tests.scripted import ACTIONS, make_episode
 
@@ -88,10 +88,11 @@ def test_a_record_of_any_answer_is_read_back_equal_counted_and_costs_something(b
     with tempfile.TemporaryDirectory() as folder:
         with Journal(Path(folder), compact=compact) as journal:
             journal.append(record)
-        records = Records(Path(folder))
+        records = RunFolder(Path(folder)).records
         assert list(records) == [record] and not records.damaged
-    tally = RunTally(get_mode("offline"), MODEL.action_space, MODEL.action_space)
-    tally.add(record)
+    ledger = made_ledger({TASK.episode_key: range(4)}, get_mode("offline"))
+    ledger.take(record)
+    whole(ledger)
     tokens = Tokens()
     tokens.add(record)
     assert (PRICE.cost(tokens) or 0.0) >= 0.0
@@ -122,11 +123,11 @@ def test_a_journal_of_an_older_version_with_absurd_numbers_is_read_with_them_unk
             written = line.replace('"completion_tokens":6', f'"completion_tokens":{count}').replace("-0.5", logprob)
             assert written != line
             (tmp_path / STEPS).write_text(written, encoding="utf-8")
-            records = Records(tmp_path)
+            records = RunFolder(tmp_path).records
             read = list(records)
             assert not records.damaged
             assert [record.sample.usage for record in read] == [Usage(prompt_tokens=7)]
             assert [record.sample.logprob for record in read] == [None]
-            tally = RunTally(get_mode("offline"), MODEL.action_space, MODEL.action_space)
-            tally.add(read[0])
-            assert tally.summary({EpisodeKey(*TASK.episode_key): range(1)}).diagnostics.completion_tokens.value == 0
+            ledger = made_ledger({TASK.episode_key: range(1)}, get_mode("offline"))
+            ledger.take(read[0])
+            assert whole(ledger).metrics["completion tokens"].value is None

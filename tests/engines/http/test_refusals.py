@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from guieval.engines.http.refusals import IN_A_ROW, Refusals
-from guieval.journal import Records
+from guieval.journal import RunFolder
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 
@@ -33,7 +33,7 @@ def test_a_server_that_refuses_everything_ends_the_run(tmp_path: Path, guieval: 
     assert done.code == 2 and IN_A_ROW <= asked <= IN_A_ROW + 3 * CONCURRENCY
     message = done.err.splitlines()[-1]
     assert f"(status {status})" in message and "no more are sent" in message and "guieval run --resume" in message, message
-    assert not any(record.finished for record in Records(tmp_path / "run"))
+    assert not any(record.finished for record in RunFolder(tmp_path / "run").records)
     with MockServer(MockSettings(model=MODEL, policy="centre")) as server:
         again = guieval("run", "--resume", tmp_path / "run", "--base-url", server.base_url)
     assert again.code == 0, again
@@ -48,7 +48,7 @@ def test_one_of_two_servers_that_refuses_does_not_end_the_run(tmp_path: Path, gu
         urls = [stack.enter_context(MockServer(each)).base_url for each in settings]
         done = guieval(*command(tmp_path, *urls))
     assert done.code == 0 and "no more are sent" not in done.err
-    assert all(record.finished for record in Records(tmp_path / "run"))
+    assert all(record.finished for record in RunFolder(tmp_path / "run").records)
 
 
 def refused(refusals: Refusals, number: int, message: str = "too long") -> bool:

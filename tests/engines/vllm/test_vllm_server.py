@@ -24,7 +24,7 @@ from guieval.engines.vllm.command import VLLMSettings
 from guieval.engines.vllm.kept_servers import only_one, process_start
 from guieval.engines.vllm.server import ServerFailure, VLLMServer
 from guieval.errors import UsageError
-from guieval.journal import METRICS, STEPS, Records
+from guieval.journal import METRICS, STEPS, RunFolder
 from guieval.models import ModelConfig
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
@@ -351,7 +351,7 @@ def program(words: Sequence[str]) -> AbstractContextManager[subprocess.Popen[str
 
 
 def steps(folder: Path) -> int:
-    return sum(record.finished for record in Records(folder)) if (folder / STEPS).exists() else 0
+    return sum(record.finished for record in RunFolder(folder).records) if (folder / STEPS).exists() else 0
 
 
 def test_one_server_serves_all_modes_of_a_run(
@@ -387,7 +387,7 @@ def test_a_server_that_dies_midway_ends_the_run_which_then_goes_on(
     assert f"resume:   guieval run --resume {folder} " in out and f"run:      {folder}\n" in out
     assert "By group: type match / exact match" in out and (folder / METRICS).exists(), "what was answered is reported"
     kept = steps(folder)
-    assert kept == len(list(Records(folder))), "no step is called failed for a server that is gone"
+    assert kept == len(list(RunFolder(folder).records)), "no step is called failed for a server that is gone"
     assert kept >= 2 and fake.left == []
     fake.order(answers={"model": NAME, "policy": "random"})
     (as_printed,) = [line for line in out.splitlines() if line.startswith("resume:")]

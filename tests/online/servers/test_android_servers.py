@@ -16,7 +16,7 @@ from aiohttp import web
 import guieval
 from guieval.actions import Answer, Click, Drag, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.errors import EnvironmentFailure, UsageError
-from guieval.journal import Records
+from guieval.journal import RunFolder
 from guieval.online import ABCDevice, EnvironmentTask
 from guieval.online.conformance import check_environment
 from guieval.online.servers.androidworld import AndroidWorld, android_action
@@ -104,7 +104,7 @@ def test_an_answer_ends_a_task_where_the_model_s_prompt_says_so(tmp_path: Path, 
     assert [action["action_type"] for action in server.actions] == ["answer"]
     (outcome,) = outcomes(tmp_path / "online").values()
     assert (outcome.ended, outcome.stopped, outcome.steps) == ("success", "finish", 1)
-    assert {record.sample.outcome.verdict for record in Records(tmp_path / "offline")} == {"unsupported"}
+    assert {record.sample.outcome.verdict for record in RunFolder(tmp_path / "offline").records} == {"unsupported"}
 
 
 def test_androidworld_s_suite_is_drawn_as_asked() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import guieval as package
 from guieval.errors import DataError, UsageError
-from guieval.journal import Records
+from guieval.journal import RunFolder
 from guieval.online.trajectory import SCREENS
 from guieval.reports.exchange.atif_reading import make_run
 from guieval.reports.exchange.exported import exported
@@ -47,7 +47,7 @@ def test_the_same_run_comes_back(run: Path, tmp_path: Path, images: bool) -> Non
     made = make_run(trajectories(run, tmp_path / "atif", images=images), tmp_path / "back")
     assert (made.tasks, made.trajectories, made.planned) == (8, 16, 8)
     before, after = shown(run), shown(tmp_path / "back")
-    assert after.figures() == before.figures() and before.figures().pass_any is not None
+    assert after.metrics() == before.metrics() and "pass@2" in before.metrics().metrics
     assert list(read_online(tmp_path / "back")) == list(read_online(run))
     assert any(len(step.actions) == 2 for each in read_online(run) for step in each.steps)
     assert after.manifest == before.manifest and after.tasks == before.tasks
@@ -71,7 +71,7 @@ def test_a_repetition_that_failed_comes_back(run: Path, tmp_path: Path) -> None:
         (copy / name).write_bytes((run / name).read_bytes())
     (copy / "steps.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     make_run(trajectories(copy, tmp_path / "atif"), tmp_path / "back")
-    assert shown(tmp_path / "back").figures() == shown(copy).figures() and shown(copy).figures().failed == 1
+    assert shown(tmp_path / "back").metrics() == shown(copy).metrics() and shown(copy).metrics().failed == 1
     failed = shown(tmp_path / "back").trajectory(task_id(2), 1).trajectory
     assert failed.failure == "the phone is gone"
 
@@ -83,7 +83,7 @@ def test_a_part_of_the_tasks_can_be_imported(run: Path, tmp_path: Path, guieval:
     done = guieval("import", "atif", folder, "--out", tmp_path / "back")
     assert done.code == 0 and "14 trajectories of 7 tasks" in done.out
     assert "1 of the 8 planned tasks have no trajectory and are left out" in done.out
-    assert len(list(Records(tmp_path / "back"))) == 7
+    assert len(list(RunFolder(tmp_path / "back").records)) == 7
     assert guieval("score", tmp_path / "back").code == 0
     assert "exists; give another --out" in guieval.sentence("import", "atif", folder, "--out", tmp_path / "back")
     refused = guieval.sentence("import", "atif", folder, "--out", tmp_path / "new", "--skip-damaged")

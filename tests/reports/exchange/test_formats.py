@@ -83,7 +83,7 @@ def test_every_eval_ever_holds_what_score_prints(offline: Path, tmp_path: Path) 
     details = results["exact match"]["score_details"]
     assert details["score"] == 45 / 48 and details["details"] == {"n": "48", "n_of": "steps", "steps_not_measured": "0"}
     assert isinstance(run.run, OpenedRun)
-    printed = run.run.figures()["exact match"]
+    printed = run.run.metrics()["exact match"]
     interval = details["uncertainty"]["confidence_interval"]
     assert (interval["lower"], interval["upper"]) == (printed.low, printed.high)
     assert sum(sample["evaluation"]["is_correct"] for sample in samples) == 45 and len(samples) == 48
@@ -155,9 +155,9 @@ def test_exported_outcomes_give_the_same_success_rate(online: Path, tmp_path: Pa
     run = exported(online)
     _, rows = format_named("every-eval-ever").write(run, tmp_path)
     assert isinstance(run.run, OpenedOnlineRun)
-    success = run.run.figures().success
+    success = run.run.metrics().success
     assert (success.count, success.n) == (3, 8) and success.interval is not None
-    (figure,) = json.loads(guieval("score", rows, "--json").out)["protocols"][0]["figures"]
+    (figure,) = json.loads(guieval("score", rows, "--json").out)["protocols"][0]["metrics"].values()
     assert (figure["name"], figure["value"], figure["n"]) == ("success rate", 3 / 8, 8)
     assert (figure["interval"]["low"], figure["interval"]["high"]) == (success.interval.low, success.interval.high)
 
@@ -188,8 +188,8 @@ def test_an_evaluation_result_of_the_hub(offline: Path, tmp_path: Path) -> None:
     assert "n = 48 steps, 95% interval" in entry.notes
     with pytest.raises(UsageError, match="has none: add --dataset"):
         format_named("hf-eval-results").write(exported(offline), tmp_path)
-    with pytest.raises(UsageError, match=r"no figure 'exact macth' \(did you mean 'exact match'\?\)"):
-        format_named("hf-eval-results").write(exported(offline, dataset="org/data"), tmp_path, figure="exact macth")
+    with pytest.raises(UsageError, match=r"no metric 'exact macth' \(did you mean 'exact match'\?\)"):
+        format_named("hf-eval-results").write(exported(offline, dataset="org/data"), tmp_path, metric="exact macth")
 
 
 def test_a_model_index(a_run: Path, tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_a_model_index(a_run: Path, tmp_path: Path) -> None:
     run = exported(a_run)
     (path,) = format_named("model-index").write(run, tmp_path)
     _, results = model_index_to_eval_results(yaml.safe_load(path.read_text(encoding="utf-8"))["model-index"])
-    assert [result.metric_value for result in results] == [round(100 * figure.value, 2) for figure in run.figures]
+    assert [result.metric_value for result in results] == [round(100 * figure.value, 2) for figure in run.metrics]
 
 
 @pytest.mark.parametrize("images", [False, True])
@@ -259,11 +259,13 @@ def test_a_log_of_inspect(a_run: Path, tmp_path: Path) -> None:
     log = unpacked(path)
     (scored,) = log["header.json"]["results"]["scores"]
     assert {name: metric["value"] for name, metric in scored["metrics"].items()} == {
-        figure.name: figure.value for figure in run.figures
+        figure.name: figure.value for figure in run.metrics
     }
     samples = [values for name, values in log.items() if name.startswith("samples/")]
     headline = "success" if run.online else "exact match"
-    assert sum(sample["scores"][headline]["value"] for sample in samples) == pytest.approx(run.headline.value * run.headline.n)
+    assert sum(sample["scores"][headline]["value"] for sample in samples) == pytest.approx(
+        run.headline.value * run.headline.measured.n
+    )
     assert [(each["id"], each["scores"][headline]["value"]) for each in log["summaries.json"]] == [
         (sample["id"], sample["scores"][headline]["value"]) for sample in samples
     ]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from guieval.errors import EngineError, UsageError
-from guieval.journal import MANIFEST, Records, journal_file
+from guieval.journal import MANIFEST, RunFolder, journal_file
 from guieval.models import Request
 from guieval.online.trajectory import TRAJECTORIES, read_trajectories
 from guieval.reports.exchange.exported import exported
@@ -66,7 +66,7 @@ def test_a_published_run_gives_the_same_figures(tmp_path: Path) -> None:
     (published,) = (tmp_path / "out" / "runs").iterdir()
     first, second = open_run(run), open_run(published)
     assert isinstance(first, OpenedRun) and isinstance(second, OpenedRun)
-    assert first.figures().rows == second.figures().rows
+    assert dict(first.metrics()) == dict(second.metrics())
 
 
 PLACES = ("gpu7", "internal.lab", ":8000", "/home", "/ann", "secret", "10.1.2.3")
@@ -89,17 +89,17 @@ def test_the_error_of_a_failed_step_names_no_server_and_no_path(compact: bool, t
     manifest["config"].update(base_urls=["http://gpu7:8000/v1"], data="/home/ann/secret-project")
     manifest["changes"] = [{"when": "2026-01-02", "what": ["data (/home/ann/a, then ../secret/b)"]}]
     (run / MANIFEST).write_text(json.dumps(manifest))
-    assert any(FAILURE in str(record.sample.error) for record in Records(run))
+    assert any(FAILURE in str(record.sample.error) for record in RunFolder(run).records)
 
     public = pack(exported(run), tmp_path / "out")
     write_card([public], tmp_path / "out")
-    records = Records(public.run.directory)
+    records = RunFolder(public.run.directory).records
     for text in [
         *map(repr, records),
         *(path.read_text() for path in (tmp_path / "out").rglob("*.*") if path.suffix != ".packed"),
     ]:
         assert not [place for place in PLACES if place in text], text
-    assert not records.damaged and len(list(records)) == len(list(Records(run)))
+    assert not records.damaged and len(list(records)) == len(list(RunFolder(run).records))
     (failed,) = (record.sample for record in records if not record.sample.answered)
     assert failed.error is not None
     assert failed.error.message == failed.outcome.reason
@@ -108,7 +108,7 @@ def test_the_error_of_a_failed_step_names_no_server_and_no_path(compact: bool, t
     )
     opened, before = public.run, open_run(run)
     assert isinstance(opened, OpenedRun) and isinstance(before, OpenedRun)
-    assert opened.figures().rows == before.figures().rows
+    assert dict(opened.metrics()) == dict(before.metrics())
 
 
 def test_only_what_is_private_is_changed(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_inspect_reads_a_log_of_steps(tmp_path: Path) -> None:
     (path,) = format_named("inspect").write(run, tmp_path)
     log = read(INSPECT, path)
     assert (log["status"], log["model"], log["headline"]) == ("success", run.model, "exact match")
-    assert log["metrics"] == {figure.name: figure.value for figure in run.figures}
+    assert log["metrics"] == {figure.name: figure.value for figure in run.metrics}
     assert sorted(log["listed"]) == sorted([sample["id"], sample["epoch"]] for sample in log["samples"])
     first = [sample for sample in log["samples"] if sample["epoch"] == 1]
     assert len(first) == 48 and len(log["samples"]) == 96

@@ -18,6 +18,7 @@ from guieval.data.display.marks import BLUE, ORANGE
 from guieval.errors import GuievalError, ScreenshotError, UsageError
 from guieval.journal import STEPS
 from guieval.reports.opened import OpenedRun
+from guieval.reports.tables.writers import plain
 from guieval.steps import EpisodeKey, StepRecord
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
@@ -88,25 +89,22 @@ def test_a_row_for_each_planned_step(guieval: CommandLine, tmp_path: Path, frame
 def test_the_figures_are_those_that_score_prints(guieval: CommandLine, tmp_path: Path) -> None:
     directory = scripted(guieval, tmp_path / "run")
     for protocol in (None, "osatlas"):
-        figures = offline_run(directory).figures(protocol)
+        metrics = offline_run(directory).metrics(protocol)
         named = [] if protocol is None else ["--protocol", protocol]
         printed = guieval("score", directory, *named).out
-        assert all(line.strip() in printed for line in str(figures).splitlines())
+        assert all(line.strip() in printed for line in str(metrics).splitlines())
         values = json.loads(guieval("score", directory, *named, "--json").out)
-        exact, row = values["summary"]["exact_match"], figures["exact match"]
-        assert (row.value, row.n) == (exact["value"], exact["n"])
-        assert (row.low, row.high) in [(one["low"], one["high"]) for one in values["intervals"]]
-        own = {each["name"]: each["value"] for each in values["protocols"][0]["figures"]}
-        assert all(row.value == own[row.figure] for row in figures.rows if row.figure in own)
+        summary = values["summary"]
+        assert {**summary["metrics"], **summary["own"]} == {name: plain(each) for name, each in metrics.items()}
     with pytest.raises(UsageError, match="did you mean 'exact match'"):
-        figures["exact mach"]
+        metrics["exact mach"]
 
 
 def test_figures_and_rows_agree(guieval: CommandLine, tmp_path: Path, frames: Any) -> None:
     run = offline_run(scripted(guieval, tmp_path / "run"))
     for protocol in ("guievalkit", "osatlas"):
-        assert run.steps(protocol).exact_match.mean() == pytest.approx(run.figures(protocol)["exact match"].value)
-    table = run.figures().to_pandas()
+        assert run.steps(protocol).exact_match.mean() == pytest.approx(run.metrics(protocol)["exact match"].value)
+    table = run.metrics().to_pandas()
     assert table.loc["exact match", "n"] == len(run) and table.loc["exact match", "low"] <= table.loc["exact match", "value"]
 
 
@@ -205,7 +203,7 @@ def test_a_rollout_is_opened_with_the_samples_of_its_rounds(tmp_path: Path, fram
     run = offline_run(tmp_path)
     assert list(run.steps()["sample"]) == [0, 1, 2, 3] and "rounds" in run._repr_html_()
     with pytest.raises(UsageError, match=r"open one of its rounds '.*round-0', '.*round-1'"):
-        run.figures()
+        run.metrics()
 
 
 def test_opening_prints_nothing_and_logs_what_is_skipped(
@@ -217,7 +215,7 @@ def test_opening_prints_nothing_and_logs_what_is_skipped(
     with caplog.at_level(logging.WARNING, "guieval"):
         run = offline_run(directory)
     assert "Skipped: 1 line of the journal that cannot be read" in caplog.text and len(run.notes) == 1
-    run.figures()
+    run.metrics()
     assert capsys.readouterr() == ("", "")
 
 
@@ -230,7 +228,7 @@ def test_opening_runs_nothing_that_a_folder_names(tmp_path: Path) -> None:
     manifest["config"]["bench"] = str(trap)
     (directory / "manifest.json").write_text(json.dumps(manifest))
     run = offline_run(directory)
-    assert run._repr_html_() and run.step(0)._repr_html_() and run.figures().rows
+    assert run._repr_html_() and run.step(0)._repr_html_() and run.metrics()
     with pytest.raises(UsageError, match="unknown benchmark"):
         run.step(0).image()
     assert not (tmp_path / "ran").exists()
@@ -249,7 +247,7 @@ def test_screenshots_that_are_not_to_be_had(tmp_path: Path) -> None:
 def test_no_text_of_a_model_or_a_data_set_is_markup(tmp_path: Path) -> None:
     one = task(f"e{HOSTILE}", length=1, instruction=HOSTILE, groups={HOSTILE: HOSTILE}, screenshot="s.png")
     run = opened(tmp_path, [record(one, Type(text=HOSTILE), raw=HOSTILE + "\u202e\x1b[2J")], model=HOSTILE)
-    pages = [run._repr_html_(), run.step(0)._repr_html_(), run.figures()._repr_html_()]
+    pages = [run._repr_html_(), run.step(0)._repr_html_(), run.metrics()._repr_html_()]
     assert all("<script" not in page and "<img src=x" not in page and "\x1b" not in page for page in pages)
     assert "\u202e" not in pages[1] and pages[1].count("&lt;script&gt;") >= 4 and "data:image/jpeg;base64," in pages[1]
     assert "&lt;script&gt;" in pages[0] and "&lt;script&gt;" in pages[2]
@@ -257,7 +255,7 @@ def test_no_text_of_a_model_or_a_data_set_is_markup(tmp_path: Path) -> None:
 
 def test_a_run_that_has_just_begun_opens(tmp_path: Path, frames: Any) -> None:
     run = offline_run(write_run(tmp_path, [], plan={EpisodeKey("demo", "", "e1"): range(3)}))
-    assert list(run.steps().verdict) == ["not_run"] * 3 and run.figures()["not run"].value == 3
+    assert list(run.steps().verdict) == ["not_run"] * 3 and run.metrics().run.summary.verdicts.not_run == 3
     assert "not_run" in run.step(1)._repr_html_() and run._repr_html_()
 
 

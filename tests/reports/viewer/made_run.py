@@ -8,14 +8,13 @@ from typing import Any
 
 from guieval.actions import Action, ActionSpace, Click, Point
 from guieval.evaluation import ActionEvaluator, get_protocol, infrastructure_failure
-from guieval.journal import Journal, Records
-from guieval.metrics import RunSummary, RunTally
+from guieval.journal import Journal
+from guieval.metrics import RunSummary
 from guieval.reports.viewer.folder import Written
 from guieval.reports.viewer.pictures import Pictures
 from guieval.reports.viewer.reading import protocols_to_show, shown_run
 from guieval.reports.viewer.writing import write_report
-from guieval.scoring.recorded_run import recorded_answers
-from guieval.scoring.score import store_summary
+from guieval.scoring.score import evaluate_run, store_summary
 from guieval.steps import EpisodeKey, Sample, StepError, StepRecord, StepTaskModel
 from tests.made_runs import step as made_step
 
@@ -78,11 +77,9 @@ def write_run(
 
 def end(directory: Path) -> RunSummary:
     """Store the summary, as a run does at its end."""
-    answered = recorded_answers(directory)
-    tally = RunTally(answered.mode, *answered.spaces, answered.types)
-    for each in Records(directory):
-        tally.add(each)
-    return store_summary(directory, tally, answered.plan)
+    summary = evaluate_run(directory).summary
+    store_summary(directory, summary)
+    return summary
 
 
 def report(

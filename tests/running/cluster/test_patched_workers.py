@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from guieval.journal import Journal, Records
+from guieval.journal import Journal, RunFolder
 from guieval.registry import load_benchmark
 from guieval.running.cluster import Job, Merger, Worker, dealt_first
 from guieval.running.cluster.merging import Shard
@@ -37,7 +37,7 @@ def test_it_goes_on_with_the_patched_history(tmp_path: Path, data: Path, worker:
         whole.execute(resume=False)
         run.begin()
         refs = dealt_first(run.run.selection)
-        records = list(Records(tmp_path / "whole"))
+        records = list(RunFolder(tmp_path / "whole").records)
         patched = next(each for each in records if each.patch and each.task.step_index + 1 < each.task.episode_length)
         key, cut = patched.task.episode_key, patched.task.step_index
         position = next(place for place, ref in enumerate(refs) if ref.key == key)

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from guieval.journal import LOCK, MANIFEST, METRICS, STEPS, Records
+from guieval.journal import LOCK, MANIFEST, METRICS, STEPS, RunFolder
 from guieval.registry import load_benchmark
 from guieval.running.cluster.merging import SHARDS
 from guieval.testing.mock_server import MockServer, MockSettings
@@ -125,7 +125,7 @@ def shards_with_records(directory: Path) -> int:
 
 def assert_same_run(directory: Path, alone: Path) -> None:
     """Complete, nothing doubled, and in everything but times as the run of one machine."""
-    assert set(Counter(record.task.key for record in Records(directory)).values()) == {1}
+    assert set(Counter(record.task.key for record in RunFolder(directory).records).values()) == {1}
     assert final(directory) == final(alone)
     assert figures(directory) == figures(alone)
     ours, theirs = (json.loads((each / MANIFEST).read_text()) for each in (directory, alone))

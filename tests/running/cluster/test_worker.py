@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from guieval.journal import STEPS, Journal, Records
+from guieval.journal import STEPS, Journal, RunFolder
 from guieval.models.scored_response import failed_sample
 from guieval.registry import load_benchmark
 from guieval.running.cluster import Ended, Job, Merger, Reading, Worker, dealt_first
@@ -79,7 +79,7 @@ def test_it_runs_what_is_dealt_and_what_it_claims(opened: Runner, worker: Worker
     ended = worker.work(job_of(opened), [0, 3], b"")
     assert ended == Ended("done")
     reading = worker.read(0, 0.0)
-    keys = {record.task.episode_key for record in Records(opened.directory / SHARDS / "now-0000")}
+    keys = {record.task.episode_key for record in RunFolder(opened.directory / SHARDS / "now-0000").records}
     assert reading.start == 0 and reading.data.count(b"\n") == sum(ref.length for ref in refs if ref.key in keys)
     assert keys == {ref.key for position, ref in enumerate(refs) if position % 3 or position in (0, 3)}
     end = worker.read(len(reading.data), 0.0)
@@ -101,7 +101,7 @@ def test_it_goes_on_where_another_one_ended(opened: Runner, worker: Worker, serv
     whole = opened_run(opened.run.config, tmp_path / "whole")
     whole.execute(resume=False)
     refs = dealt_first(opened.run.selection)
-    of_longest = [record for record in Records(tmp_path / "whole") if record.task.episode_key == refs[0].key]
+    of_longest = [record for record in RunFolder(tmp_path / "whole").records if record.task.episode_key == refs[0].key]
     with Journal(opened.directory) as journal:
         for record in of_longest[:3]:
             journal.append(record)
@@ -113,7 +113,7 @@ def test_it_goes_on_where_another_one_ended(opened: Runner, worker: Worker, serv
         ended = worker.work(job_of(opened), [0], merger.known_lines(refs[0].key))
         assert ended.how == "done"
         added = merger.add(worker.read(0, 0.0).data, Shard())
-    assert server.stats()["served"] - asked == len(added) == len(list(Records(tmp_path / "whole"))) - 3
+    assert server.stats()["served"] - asked == len(added) == len(list(RunFolder(tmp_path / "whole").records)) - 3
     assert final(opened.directory) == final(tmp_path / "whole")
 
 
@@ -126,7 +126,9 @@ def test_it_asks_only_the_sample_that_a_step_lacks(
     run.begin()
     whole.execute(resume=False)
     key = dealt_first(run.run.selection)[0].key
-    first = next(each for each in Records(whole.directory) if each.task.episode_key == key and each.task.step_index == 0)
+    first = next(
+        each for each in RunFolder(whole.directory).records if each.task.episode_key == key and each.task.step_index == 0
+    )
     partial = first.model_copy(update={"samples": (first.samples[0], failed_sample("generate", "gone"), first.samples[2])})
     with Journal(run.directory) as journal:
         journal.append(partial)
@@ -298,7 +300,7 @@ def test_it_waits_for_a_server_that_is_away_and_reports_it(opened: Runner, worke
         reader.join()
     assert ended == Ended("done")
     assert any(message is not None and message.startswith(f"waiting for {url} for ") for message in waits)
-    assert all(record.finished for record in Records(opened.directory / SHARDS / "now-0000"))
+    assert all(record.finished for record in RunFolder(opened.directory / SHARDS / "now-0000").records)
 
 
 def test_it_waits_for_more_and_ends_after_the_last(opened: Runner, worker: Worker) -> None:

@@ -58,7 +58,7 @@ def test_a_finished_run_needs_nobody_ready(tmp_path: Path, mode: str, answer: ob
     run, ready = made(tmp_path / "run", mode)
     assert not run.left()
     outcome = run.execute(resume=True)
-    assert ready == [] and outcome.tally.summary(outcome.plan).complete
+    assert ready == [] and outcome.summary().complete
 
 
 @pytest.mark.parametrize("mode", ["offline", "soeval", "sop"])
@@ -68,12 +68,12 @@ def test_what_an_error_interrupted_is_reported_and_left(tmp_path: Path, mode: st
         run.execute(resume=False)
     result = run.broken_off
     assert result is not None and not (result.interrupted or result.gave_up)
-    summary = result.tally.summary(result.plan)
+    summary = result.summary()
     assert summary.exact_match.count > 0 and not summary.complete
     again, ready = made(tmp_path / "run", mode)
     assert again.left()
     outcome = again.execute(resume=True)
-    assert ready == ["now"] and again.broken_off is None and outcome.tally.summary(outcome.plan).complete
+    assert ready == ["now"] and again.broken_off is None and outcome.summary().complete
     assert not again.left()
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from guieval.journal import STEPS, Records
+from guieval.journal import STEPS, RunFolder
 from guieval.registry import load_benchmark
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
@@ -68,7 +68,7 @@ def test_kills_lose_and_double_nothing(tmp_path: Path, mode: str, guieval: Comma
             words = command(data, server.base_url, killed, "--resume", str(killed))
         server.app.settings = settings
         assert guieval(*words).code == 0
-    keys = Counter(str(record.task.key) for record in Records(killed))
+    keys = Counter(str(record.task.key) for record in RunFolder(killed).records)
     assert set(keys.values()) == {1}, "a finished step was asked again"
     assert final(killed) == final(clean)
     assert figures(killed) == figures(clean)

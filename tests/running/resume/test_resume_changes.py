@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from guieval.journal import STEPS, Records, read_manifest
+from guieval.journal import STEPS, RunFolder
 from guieval.registry import load_benchmark
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine, Done
@@ -71,9 +71,9 @@ def resume(guieval: CommandLine, run: Path, *more: str) -> Done:
 def test_nothing_changed_is_resumed(guieval: CommandLine, run: Path) -> None:
     done = resume(guieval, run)
     assert done.code == 0 and "mixed" not in done.out
-    assert "changes" not in read_manifest(run).to_json()
-    assert read_manifest(run).to_json()["reply_models"] == ["mock"]
-    for record in Records(run):
+    assert "changes" not in RunFolder(run).manifest.to_json()
+    assert RunFolder(run).manifest.to_json()["reply_models"] == ["mock"]
+    for record in RunFolder(run).records:
         assert record.models == ("mock",) and record.screen is not None
 
 
@@ -110,13 +110,13 @@ def test_a_change_is_refused_with_what_differs_or_marked(
     elif change == "sampling":
         more = ["--set", "sampling.temperature=0.7"]
     else:
-        manifest = read_manifest(run).to_json()
+        manifest = RunFolder(run).manifest.to_json()
         manifest["prompts"]["fingerprint"] = "another"
         (run / "manifest.json").write_text(json.dumps(manifest))
     write(data, lines)
     refused = resume(guieval, run, *more)
     assert refused.code == 2 and message in refused.err and "--accept-changes" in refused.err, refused
-    assert len(list(Records(run))) == 2 and "changes" not in read_manifest(run).to_json()
+    assert len(list(RunFolder(run).records)) == 2 and "changes" not in RunFolder(run).manifest.to_json()
     done = resume(guieval, run, *more, "--accept-changes")
     assert done.code == 0 and f"{MODEL} (mixed)" in done.out, done
     for command in (
@@ -129,7 +129,7 @@ def test_a_change_is_refused_with_what_differs_or_marked(
         shown = guieval(*command)
         assert "mixed" in " ".join((shown.out + shown.err).split()), command
     assert resume(guieval, run, *more).code == 0, "accepted once"
-    (entry,) = read_manifest(run).to_json()["changes"]
+    (entry,) = RunFolder(run).manifest.to_json()["changes"]
     assert entry["what"]
 
 
@@ -141,11 +141,11 @@ def test_what_a_run_is_over_is_never_accepted(guieval: CommandLine, run: Path) -
 
 def test_replies_that_name_another_model_are_noticed(guieval: CommandLine, run: Path) -> None:
     """The server lists the model under its name, but its answers name another: a gateway that was updated, say."""
-    manifest = read_manifest(run).to_json()
+    manifest = RunFolder(run).manifest.to_json()
     manifest["reply_models"] = ["another-model-2024"]
     (run / "manifest.json").write_text(json.dumps(manifest))
     refused = resume(guieval, run)
     assert refused.code == 2 and "was 'another-model-2024', now 'mock'" in refused.err
-    assert len(list(Records(run))) == 2
+    assert len(list(RunFolder(run).records)) == 2
     done = resume(guieval, run, "--accept-changes")
     assert done.code == 0 and f"{MODEL} (mixed)" in done.out

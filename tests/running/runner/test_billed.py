@@ -9,7 +9,7 @@ import pytest
 
 from guieval.actions import Press, Stop
 from guieval.errors import EngineError, FatalEngineError
-from guieval.journal import Records
+from guieval.journal import RunFolder
 from guieval.models import Request, Response
 from guieval.models.patch_thoughts import HINT
 from guieval.steps import Usage
@@ -38,7 +38,7 @@ class Wasteful(ScriptedEngine):
 
 def test_responses_that_could_not_be_used_are_billed_and_kept(tmp_path: Path) -> None:
     outcome = scripted_runner(tmp_path, EPISODES, Wasteful(b=EngineError("no usable answer"))).execute(resume=False)
-    samples = {record.task.episode_id: record.sample for record in Records(tmp_path)}
+    samples = {record.task.episode_id: record.sample for record in RunFolder(tmp_path).records}
     assert [samples[name].usage for name in "abc"] == [USAGE, None, USAGE]
     assert all(samples[name].other_usage == (USAGE, USAGE) for name in "abc"), "also of the step that failed"
     assert samples["a"].paid == Usage(prompt_tokens=300, completion_tokens=30)
@@ -53,10 +53,10 @@ def test_a_fatal_error_leaves_what_was_paid_on_record(tmp_path: Path) -> None:
     runner = scripted_runner(tmp_path, EPISODES, Wasteful(a=FatalEngineError("no credit")), concurrency=1)
     with pytest.raises(FatalEngineError, match="no credit"):
         runner.execute(resume=False)
-    (record,) = Records(tmp_path)
+    (record,) = RunFolder(tmp_path).records
     assert not record.finished and record.sample.other_usage == (USAGE, USAGE)
     assert runner.broken_off is not None and runner.broken_off.tokens.others == 2
-    assert scripted_runner(tmp_path, EPISODES, Wasteful()).execute(resume=True).tally.summary(runner.broken_off.plan).complete
+    assert scripted_runner(tmp_path, EPISODES, Wasteful()).execute(resume=True).summary().complete
 
 
 def test_a_budget_that_is_used_up_ends_the_step_that_was_paid_for(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_budget_that_is_used_up_ends_the_step_that_was_paid_for(tmp_path: Path
         tmp_path, EPISODES, engine, halt=lambda progress: "the budget is used up" if progress.tokens.answers else None
     )
     assert runner.execute(resume=False).halted == "the budget is used up"
-    records = list(Records(tmp_path))
+    records = list(RunFolder(tmp_path).records)
     assert records and all("the budget is used up" in record.sample.outcome.reason for record in records)
     assert not engine.requests
 
@@ -94,7 +94,7 @@ def test_what_the_thought_of_a_patch_cost_is_on_record(tmp_path: Path, method: s
         settings |= {"patch_model": "other", "patch_base_urls": "http://127.0.0.1:9/v1"}
     episodes = [make_episode("a", [Stop(), Stop()])]
     outcome = scripted_runner(tmp_path, episodes, engine, settings=settings, thoughts=engine).execute(resume=False)
-    records, counted = list(Records(tmp_path)), Tokens()
+    records, counted = list(RunFolder(tmp_path).records), Tokens()
     for record in records:
         counted.add(record)
     thoughts = (1 if fails else 3) * (method == "on-policy")

@@ -16,7 +16,7 @@ import pytest
 from guieval.actions import Press
 from guieval.data.benchmark import EpisodeRef
 from guieval.errors import DataError, EngineError, FatalEngineError, JournalError, UsageError
-from guieval.journal import EPISODES, MANIFEST, STEPS, Records, read_planned
+from guieval.journal import EPISODES, MANIFEST, STEPS, RunFolder
 from guieval.models import Engine, ImageRef, ModelConfig, ModelInput, Request, Response
 from guieval.registry import load_model
 from guieval.running.engine_choice import GIVE_UP_AFTER
@@ -69,7 +69,7 @@ def test_resuming_a_finished_run_ends_whatever_the_concurrency(tmp_path: Path, m
     run_scripted(tmp_path / "run", EPISODES_, ScriptedEngine(right), mode=mode)
     engine = ScriptedEngine(right)
     outcome = ended(lambda: run_scripted(tmp_path / "run", EPISODES_, engine, mode=mode, concurrency=concurrency, resume=True))
-    assert engine.requests == [] and outcome.tally.summary(outcome.plan).complete
+    assert engine.requests == [] and outcome.summary().complete
 
 
 class Bad(ScriptedModel):
@@ -113,16 +113,16 @@ def test_an_adapter_that_fails_anywhere_costs_its_steps_not_the_run(
     tmp_path: Path, mode: str, method: str, result: Any, stage: str
 ) -> None:
     outcome = a_run(tmp_path / "run", model=Bad(method, result), mode=mode).execute(resume=False)
-    failed = [record for record in Records(tmp_path / "run") if not record.finished]
+    failed = [record for record in RunFolder(tmp_path / "run").records if not record.finished]
     assert {record.task.episode_id for record in failed} == {"3"}
     assert {record.sample.error.stage for record in failed if record.sample.error} == {stage}
     for sample in (record.sample for record in failed):
         assert sample.outcome.verdict == "infrastructure_failure" and (stage != "parse" or sample.raw_response)
         assert result is None or (sample.error is not None and type(result).__name__ in sample.error.message)
-    summary = outcome.tally.summary(outcome.plan)
+    summary = outcome.summary()
     assert summary.exact_match.n == STEPS_ and summary.verdicts.measured == STEPS_ - 4 and not summary.complete
     resumed = a_run(tmp_path / "run", mode=mode).execute(resume=True)
-    assert resumed.tally.summary(resumed.plan).complete
+    assert resumed.summary().complete
 
 
 def test_a_screenshot_that_cannot_be_made_costs_its_step(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_a_reply_no_file_can_hold_is_journalled_and_goes_on(tmp_path: Path) -> N
     policy = {0: "half \ud83d \0", 1: '{"action": {"type": "UNSUPPORTED", "name": "x", "arguments": {"a": "\\ud83d"}}}'}
     engine = ScriptedEngine(lambda request: policy.get(request.task.step_index, "\udc00 no action"))
     outcome = run_scripted(tmp_path / "run", EPISODES_, engine)
-    summary = outcome.tally.summary(outcome.plan)
+    summary = outcome.summary()
     assert summary.complete and summary.verdicts.unparseable + summary.verdicts.unsupported == STEPS_
     assert evaluate_run(tmp_path / "run").summary == summary
     again = ScriptedEngine(right)
@@ -159,7 +159,7 @@ def test_a_reply_no_file_can_hold_is_journalled_and_goes_on(tmp_path: Path) -> N
 def test_a_reply_of_eight_megabytes_is_read_back(tmp_path: Path) -> None:
     text = "x" * 8_000_000
     run_scripted(tmp_path / "run", [make_episode("a", ACTIONS[:1])], ScriptedEngine(lambda request: text))
-    (record,) = Records(tmp_path / "run")
+    (record,) = RunFolder(tmp_path / "run").records
     assert record.sample.raw_response == text
 
 
@@ -194,11 +194,11 @@ def test_an_episode_that_cannot_be_loaded_ends_the_run_and_keeps_the_rest(
     with pytest.raises(DataError, match=message) as raised:
         run.execute(resume=False)
     assert f"guieval run --resume {tmp_path / 'run'}" in str(raised.value)
-    kept = len(list(Records(tmp_path / "run")))
+    kept = len(list(RunFolder(tmp_path / "run").records))
     assert kept > 0
     engine = ScriptedEngine(right)
     outcome = a_run(tmp_path / "run", engine=engine).execute(resume=True)
-    assert outcome.tally.summary(outcome.plan).complete and len(engine.requests) == STEPS_ - kept
+    assert outcome.summary().complete and len(engine.requests) == STEPS_ - kept
 
 
 def test_a_benchmark_that_lists_an_episode_twice_is_refused(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_a_benchmark_that_lists_an_episode_twice_is_refused(tmp_path: Path) -> N
 def test_episode_ids_may_be_any_text(tmp_path: Path, name: str, mode: str) -> None:
     episodes = [make_episode(name, ACTIONS), make_episode("b", ACTIONS)]
     run_scripted(tmp_path / "run", episodes, ScriptedEngine(right), mode=mode)
-    assert {key.episode_id for key in read_planned(tmp_path / "run").plan} == {name, "b"}
+    assert {key.episode_id for key in RunFolder(tmp_path / "run").plan} == {name, "b"}
     assert evaluate_run(tmp_path / "run").summary.exact_match.count == 8
 
 
@@ -241,7 +241,7 @@ def test_a_damaged_line_is_asked_again_with_all_that_built_on_it(tmp_path: Path,
     outcome = run_scripted(tmp_path / "run", episodes, engine, mode=mode, resume=True)
     asked = [request.task.step_index for request in engine.requests]
     assert asked == ([hole] if mode == "offline" else list(range(hole, len(before))))
-    summary = outcome.tally.summary(outcome.plan)
+    summary = outcome.summary()
     assert summary.complete and summary.verdicts.wrong == 1
     assert evaluate_run(tmp_path / "run").warnings == (
         f"line {hole + 1} of {tmp_path / 'run' / STEPS} holds no record and was passed over",
@@ -286,10 +286,10 @@ def test_records_without_a_manifest_are_never_taken_for_those_of_another_run(tmp
 
 def test_a_resume_rewrites_a_lost_list_of_episodes(tmp_path: Path) -> None:
     run_scripted(tmp_path / "run", EPISODES_, ScriptedEngine(right))
-    plan = read_planned(tmp_path / "run").plan
+    plan = RunFolder(tmp_path / "run").plan
     (tmp_path / "run" / EPISODES).unlink()
     run_scripted(tmp_path / "run", EPISODES_, ScriptedEngine(right), resume=True)
-    assert read_planned(tmp_path / "run").plan == plan
+    assert RunFolder(tmp_path / "run").plan == plan
 
 
 def test_a_run_that_another_process_began_in_between_is_not_overwritten(
@@ -310,7 +310,7 @@ def test_what_was_begun_is_resumed_and_asks_nothing_before(tmp_path: Path) -> No
     with pytest.raises(UsageError, match="already holds a run"):
         a_run(tmp_path / "run").begin()
     outcome = a_run(tmp_path / "run", engine=engine).execute(resume=True)
-    assert outcome.tally.summary(outcome.plan).complete and len(engine.requests) == STEPS_
+    assert outcome.summary().complete and len(engine.requests) == STEPS_
 
 
 def test_a_signal_before_the_first_step_stops_at_once(tmp_path: Path) -> None:
@@ -321,7 +321,7 @@ def test_a_signal_before_the_first_step_stops_at_once(tmp_path: Path) -> None:
         await auntil(lambda: False, "an end of this wait")
 
     outcome = a_run(tmp_path / "run", prepare=never).execute(resume=False)
-    assert outcome.interrupted and list(Records(tmp_path / "run")) == []
+    assert outcome.interrupted and list(RunFolder(tmp_path / "run").records) == []
 
 
 class Hasty(ScriptedEngine):
@@ -339,9 +339,9 @@ def test_a_signal_between_steps_keeps_every_answer(tmp_path: Path, engine: Scrip
             os.kill(os.getpid(), signal.SIGTERM)
 
     outcome = a_run(tmp_path / "run", engine=engine, on_progress=see).execute(resume=False)
-    assert outcome.interrupted and 5 <= len(list(Records(tmp_path / "run"))) < STEPS_
+    assert outcome.interrupted and 5 <= len(list(RunFolder(tmp_path / "run").records)) < STEPS_
     resumed = a_run(tmp_path / "run").execute(resume=True)
-    assert not resumed.interrupted and resumed.tally.summary(resumed.plan).complete
+    assert not resumed.interrupted and resumed.summary().complete
 
 
 def test_a_signal_after_the_last_answer_is_kept_for_what_follows(tmp_path: Path) -> None:
@@ -357,7 +357,7 @@ def test_a_signal_after_the_last_answer_is_kept_for_what_follows(tmp_path: Path)
         outcome = a_run(tmp_path / "run", engine=Closing(right)).execute(resume=False)
     finally:
         signal.signal(signal.SIGTERM, before)
-    assert outcome.interrupted and outcome.tally.summary(outcome.plan).complete and not unheard
+    assert outcome.interrupted and outcome.summary().complete and not unheard
 
 
 class Dead(ScriptedEngine):
@@ -419,7 +419,7 @@ def test_a_crashed_parser_is_mended_by_reading_the_replies_again(tmp_path: Path)
     adapter.write_text(BROKEN)
     model = load_model("scripted", adapter=str(adapter))
     outcome = a_run(tmp_path / "run", model=model).execute(resume=False)
-    assert outcome.tally.summary(outcome.plan).verdicts.infrastructure_failure == 4
+    assert outcome.summary().verdicts.infrastructure_failure == 4
     for reparse in (False, True):
         assert (
             evaluate_run(tmp_path / "run", reparse=reparse, adapter=str(adapter)).summary.verdicts.infrastructure_failure == 4

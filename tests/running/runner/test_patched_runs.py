@@ -12,7 +12,7 @@ import pytest
 
 from guieval.actions import Press
 from guieval.errors import EngineError, UsageError
-from guieval.journal import METRICS, STEPS, Journal, Records, read_manifest
+from guieval.journal import METRICS, STEPS, Journal, RunFolder
 from guieval.journal.run_files import Manifest
 from guieval.metrics.columns import NOT_REACHED, NOT_RUN
 from guieval.models import Request, Response
@@ -25,6 +25,7 @@ from guieval.running.runner import Runner
 from guieval.scoring.matrix import score_run
 from guieval.scoring.score import evaluate_run, store_summary
 from guieval.steps import Usage
+from tests.metrics.made_columns import without_seconds
 from tests.rows import every_row
 from tests.running.records import final
 from tests.running.scripted_runs import scripted_runner
@@ -60,7 +61,7 @@ def opened(directory: Path, engine: ScriptedEngine, *, concurrency: int = 8, **s
 def ran(directory: Path, engine: ScriptedEngine | None = None, *, resume: bool = False, **settings: Any) -> ScriptedEngine:
     engine = engine or ScriptedEngine(policy())
     outcome = opened(directory, engine, **settings).execute(resume=resume)
-    store_summary(directory, outcome.tally, outcome.plan)
+    store_summary(directory, outcome.summary())
     return engine
 
 
@@ -76,7 +77,9 @@ def test_unlimited_thought_free_patches_show_what_soeval_shows(tmp_path: Path) -
     patched_steps = {key: each.model_copy(update={"patch": None}) for key, each in final(tmp_path / "patched").items()}
     assert patched_steps == final(tmp_path / "soeval")
     marked = {
-        (key[2], key[3]) for key, record in ((each.task.key, each) for each in Records(tmp_path / "patched")) if record.patch
+        (key[2], key[3])
+        for key, record in ((each.task.key, each) for each in RunFolder(tmp_path / "patched").records)
+        if record.patch
     }
     assert marked == MISSED
 
@@ -88,7 +91,7 @@ def test_later_steps_see_the_patch_and_not_the_mistake(tmp_path: Path, method: s
     past = past_of(asked(engine)["a", 2])
     assert [each["thought"] for each in past] == ["own 0", thought]
     assert past[1]["action"] == ACTIONS[1].model_dump(mode="json") and past[1]["origin"] == "reference"
-    stored = {record.task.key[2:]: record for record in Records(tmp_path / "run")}
+    stored = {record.task.key[2:]: record for record in RunFolder(tmp_path / "run").records}
     patch = stored["a", 1].patch
     assert patch is not None and (patch.method, patch.thought) == (method, thought)
     assert stored["a", 1].sample.action == HOME and stored["a", 0].patch is None
@@ -112,11 +115,11 @@ def test_figures_count_what_was_reached_and_a_patch_is_no_success(
     """Progress stays exact prefix by length, (1/4 + 0/4 + 2/2) / 3, and success all exact, 1/3, whatever is patched."""
     engine = ScriptedEngine(policy())
     outcome = opened(tmp_path / "run", engine, patch="thought-free", patch_budget=budget).execute(resume=False)
-    stored = store_summary(tmp_path / "run", outcome.tally, outcome.plan)
+    stored = outcome.summary(intervals=True)
     summary = evaluate_run(tmp_path / "run").summary
     assert summary == stored and summary.complete and len(engine.requests) == reached
     assert (summary.exact_match.n, summary.verdicts.not_reached) == (reached, not_reached)
-    assert summary.sop is not None and summary.sop.pg.value == pytest.approx(1.25 / 3) and summary.sop.tsr.value == 1 / 3
+    assert [summary.metrics[name].value for name in ("PG", "TSR")] == pytest.approx([1.25 / 3, 1 / 3])
     columns = score_run(tmp_path / "run")
     (judged,) = columns.judged.values()
     assert (judged.end == NOT_REACHED).sum() == not_reached and not (judged.end == NOT_RUN).any()
@@ -162,7 +165,7 @@ def test_a_thought_that_cannot_be_had_is_asked_for_again(tmp_path: Path) -> None
 
     directory = tmp_path / "run"
     opened(directory, ScriptedEngine(silent), patch="on-policy", patch_budget=2).execute(resume=False)
-    failed = {record.task.key[2:]: record.sample for record in Records(directory) if not record.finished}
+    failed = {record.task.key[2:]: record.sample for record in RunFolder(directory).records if not record.finished}
     assert set(failed) == {("a", 1), ("b", 0)}
     error = failed["a", 1].error
     assert error is not None and (error.stage, error.message) == ("generate", "the thought of its patch: no thoughts today")
@@ -185,7 +188,7 @@ def test_an_answer_whose_patch_failed_was_paid_for(tmp_path: Path) -> None:
         return policy()(request)
 
     opened(tmp_path, BilledEngine(silent), patch="on-policy", patch_budget=2).execute(resume=False)
-    failed = [record.sample for record in Records(tmp_path) if not record.finished]
+    failed = [record.sample for record in RunFolder(tmp_path).records if not record.finished]
     assert len(failed) == 2
     assert all(sample.usage == Usage(prompt_tokens=100, completion_tokens=10) for sample in failed)
 
@@ -202,7 +205,7 @@ def test_a_broken_parser_loses_a_thought_and_not_the_run(tmp_path: Path) -> None
 
     run.run.model.parse_response = broken  # type: ignore[method-assign]
     run.execute(resume=False)
-    failed = [record.sample.error for record in Records(tmp_path) if not record.finished]
+    failed = [record.sample.error for record in RunFolder(tmp_path).records if not record.finished]
     assert {(error.stage, error.message) for error in failed if error} == {
         ("parse", "the thought of its patch: RuntimeError: bug")
     }
@@ -232,7 +235,7 @@ def test_no_patch_and_a_budget_of_nought_are_the_run_that_always_was(tmp_path: P
     for number, settings in enumerate(forms):
         directory = tmp_path / str(number)
         ran(directory, concurrency=1, **settings)
-        manifest = read_manifest(directory).to_json()
+        manifest = RunFolder(directory).manifest.to_json()
         assert manifest["mode"] == {"name": "sop", "history": "model", "stop": "first-mismatch"}
         assert set(manifest["prompts"]) == {"fingerprint"}
         identities.append(identity(Manifest.of(manifest)))
@@ -241,7 +244,7 @@ def test_no_patch_and_a_budget_of_nought_are_the_run_that_always_was(tmp_path: P
             del line["samples"][0]["seconds"], line["crc32"]
     assert identities[0] == identities[1] == identities[2] and lines[0] == lines[1] == lines[2]
     assert not [name for name in identities[0] if "patch" in name or "thought" in name]
-    manifest = read_manifest(tmp_path / "0").to_json()
+    manifest = RunFolder(tmp_path / "0").manifest.to_json()
     manifest["config"] = {name: value for name, value in manifest["config"].items() if not name.startswith("patch")}
     assert identity(Manifest.of(manifest)) == identities[0]
     (tmp_path / "0" / "manifest.json").write_text(json.dumps(manifest))
@@ -269,7 +272,7 @@ def test_settings_that_do_not_go_together_are_reported(tmp_path: Path, settings:
 
 def test_the_manifest_states_the_patches_and_the_label_too(tmp_path: Path) -> None:
     ran(tmp_path / "run", patch="on-policy", patch_budget="unlimited")
-    manifest = read_manifest(tmp_path / "run").to_json()
+    manifest = RunFolder(tmp_path / "run").manifest.to_json()
     assert manifest["mode"]["patch"] == {"method": "on-policy", "budget": None}
     assert Manifest.of(manifest).mode.label == "sop+on-policy:unlimited" == score_run(tmp_path / "run").mode
     assert json.loads((tmp_path / "run" / METRICS).read_text())["summary"]["mode"] == "sop+on-policy:unlimited"
@@ -306,8 +309,5 @@ def test_shards_of_a_patched_run_come_together(tmp_path: Path, budget: int | str
         merger.add(b"".join(line for line in lines if line not in of_a), Shard())
         for name in ("total", "done", "exact", "verdicts"):
             assert getattr(merger.progress, name) == getattr(seen[-1], name), name
-        ours, theirs = (
-            each.summary(outcome.plan).model_dump(exclude={"diagnostics"}) for each in (merger.tally, outcome.tally)
-        )
-    assert ours == theirs
+    assert without_seconds(merger.ledger) == without_seconds(outcome.ledger)
     assert final(tmp_path / "run") == final(tmp_path / "clean")

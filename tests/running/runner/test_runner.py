@@ -10,9 +10,9 @@ import pytest
 
 from guieval.actions import Press
 from guieval.errors import EngineError, UsageError
-from guieval.journal import METRICS, Records
+from guieval.journal import METRICS, RunFolder
 from guieval.models import Request, Response
-from guieval.scoring.score import evaluate_run, store_summary
+from guieval.scoring.score import evaluate_run
 from tests.running.records import final
 from tests.scripted import ACTIONS, ScriptedEngine, make_episode, past_of, reply_with, run_scripted
 
@@ -43,17 +43,17 @@ class Flaky(ScriptedEngine):
 @pytest.mark.parametrize("mode", ["offline", "soeval"])
 def test_every_step_is_recorded_once(tmp_path: Path, mode: str) -> None:
     outcome = run_scripted(tmp_path / "run", EPISODES, ScriptedEngine(answer), mode=mode)
-    keys = Counter(str(record.task.key) for record in Records(tmp_path / "run"))
+    keys = Counter(str(record.task.key) for record in RunFolder(tmp_path / "run").records)
     assert len(keys) == STEPS and set(keys.values()) == {1}
-    summary = outcome.tally.summary(outcome.plan)
+    summary = outcome.summary()
     assert summary.complete and summary.verdicts.planned == STEPS
-    assert len(outcome.tally) == STEPS
+    assert len(outcome.ledger) == STEPS
 
 
 def test_a_slow_step_holds_up_nothing_but_its_own_episode(tmp_path: Path) -> None:
     engine = ScriptedEngine(answer, lambda request: 3000 if request.task.key[2:] == ("3", 0) else 1)
     run_scripted(tmp_path / "run", EPISODES, engine, mode="soeval", concurrency=4)
-    order = [record.task.key[2:] for record in Records(tmp_path / "run")]
+    order = [record.task.key[2:] for record in RunFolder(tmp_path / "run").records]
     assert order[-4:] == [("3", 0), ("3", 1), ("3", 2), ("3", 3)]
 
 
@@ -76,10 +76,10 @@ def test_two_runs_send_the_same_prompts(tmp_path: Path) -> None:
 def test_a_failed_request_stays_in_every_denominator_and_suspends_its_episode(tmp_path: Path) -> None:
     engine = Flaky({("3", 1), ("7", 3)}, EngineError("no answer after 5 tries", attempts=5))
     outcome = run_scripted(tmp_path / "run", EPISODES, engine, mode="soeval")
-    summary = outcome.tally.summary(outcome.plan)
+    summary = outcome.summary()
     assert summary.exact_match.n == STEPS and not summary.complete
     assert (summary.verdicts.infrastructure_failure, summary.verdicts.not_run) == (2, 2)
-    failed = [record for record in Records(tmp_path / "run") if not record.finished]
+    failed = [record for record in RunFolder(tmp_path / "run").records if not record.finished]
     assert {record.task.key[2:] for record in failed} == {("3", 1), ("7", 3)}
     assert failed[0].sample.error is not None and failed[0].sample.error.stage == "generate"
 
@@ -91,7 +91,7 @@ def test_resuming_after_failures_ends_like_a_clean_run(tmp_path: Path, mode: str
     engine = ScriptedEngine(answer)
     outcome = run_scripted(tmp_path / "run", EPISODES, engine, mode=mode, resume=True)
     assert final(tmp_path / "run") == final(tmp_path / "clean")
-    assert outcome.tally.summary(outcome.plan).complete
+    assert outcome.summary().complete
     asked_again = Counter(str(request.task.key) for request in engine.requests)
     assert set(asked_again.values()) == {1} and len(asked_again) < STEPS
     assert evaluate_run(tmp_path / "run").summary.exact_match == evaluate_run(tmp_path / "clean").summary.exact_match
@@ -121,9 +121,9 @@ def test_memory_is_freed_and_histories_of_like_named_episodes_do_not_mix(tmp_pat
 
 def test_rescoring_equals_the_run_and_follows_the_protocol(tmp_path: Path) -> None:
     outcome = run_scripted(tmp_path / "run", EPISODES, ScriptedEngine(answer))
-    stored = store_summary(tmp_path / "run", outcome.tally, outcome.plan)
+    stored = outcome.summary(intervals=True)
     assert evaluate_run(tmp_path / "run").summary == stored
-    assert json.loads((tmp_path / "run" / METRICS).read_text())["summary"]["exact_match"]["n"] == STEPS
+    assert json.loads((tmp_path / "run" / METRICS).read_text())["summary"]["metrics"]["exact match"]["n"] == STEPS
     assert evaluate_run(tmp_path / "run", "ui-s1-sop").protocol == "ui-s1-sop"
     with pytest.raises(UsageError, match="did you mean 'guievalkit'"):
         evaluate_run(tmp_path / "run", "guieval-kit")

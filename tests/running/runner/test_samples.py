@@ -16,7 +16,7 @@ from guieval.engines.concurrency import AdaptiveConcurrency
 from guieval.engines.vllm.server import VLLMServer
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.journal import STEPS as STEPS_FILE
-from guieval.journal import Records
+from guieval.journal import RunFolder
 from guieval.metrics.sampling import sampled
 from guieval.models import ModelConfig, Request
 from guieval.running.config import RunConfig
@@ -47,7 +47,7 @@ def first_is_right(request: Request) -> str:
 
 
 def records_of(directory: Path) -> list[StepRecord]:
-    return list(Records(directory))
+    return list(RunFolder(directory).records)
 
 
 @pytest.mark.parametrize("mode", ["offline", "soeval", "sop"])
@@ -57,7 +57,7 @@ def test_every_step_has_its_samples_and_is_scored_by_the_first(tmp_path: Path, m
     assert len(records) == STEPS and all(len(record.samples) == 3 and record.finished for record in records)
     for record in records:
         assert [sample.outcome.exact_match for sample in record.samples] == [True, False, False]
-    summary = outcome.tally.summary(outcome.plan)
+    summary = outcome.summary()
     assert (summary.exact_match.value, summary.complete) == (1.0, True)
     rescored = evaluate_run(tmp_path / "run", "guievalkit").summary
     assert rescored.exact_match.value == 1.0
@@ -156,7 +156,7 @@ def test_of_a_step_with_a_missing_sample_that_one_is_asked(tmp_path: Path, mode:
     for before, after in zip(unfinished, sorted(completed, key=lambda each: each.task.episode_id), strict=True):
         assert (after.samples[0], after.samples[2]) == (before.samples[0], before.samples[2])
     assert resumed.tokens.answers == STEPS * 3, "an answer that two records hold was paid once"
-    assert not resumed.failures and resumed.tally.summary(resumed.plan).complete
+    assert not resumed.failures and resumed.summary().complete
     assert run_scripted(tmp_path / "run", EPISODES, engine, mode=mode, resume=True, **WARM).failures == {}
     assert len(engine.requests) == sum(asked.values()), "nothing is left to ask"
 
@@ -199,10 +199,10 @@ def test_pass_at_n_is_of_all_samples(tmp_path: Path) -> None:
     run_scripted(tmp_path / "run", EPISODES, ScriptedEngine(policy), **WARM)
     assert evaluate_run(tmp_path / "run", "guievalkit").summary.exact_match.value == 0.25
     columns = judge_run(tmp_path / "run", ["guievalkit"]).columns()
-    assert sampled([columns], "guievalkit", "mean").value == pytest.approx(0.5)
-    assert sampled([columns], "guievalkit", "any").value == pytest.approx(0.75)
-    assert sampled([columns], "guievalkit", "all").value == pytest.approx(0.25)
-    assert sampled([columns], "guievalkit", "any", 1).value == pytest.approx(0.5)
+    assert sampled([columns], "guievalkit", "mean").measured.value == pytest.approx(0.5)
+    assert sampled([columns], "guievalkit", "any").measured.value == pytest.approx(0.75)
+    assert sampled([columns], "guievalkit", "all").measured.value == pytest.approx(0.25)
+    assert sampled([columns], "guievalkit", "any", 1).measured.value == pytest.approx(0.5)
 
 
 MODEL = "qwen3-vl-8b-instruct"
@@ -227,7 +227,7 @@ def test_as_many_are_in_flight_as_the_present_limit(tmp_path: Path) -> None:
     engine = Watching(lambda request: reply_with(request.task.action), turns=lambda request: 20)
     run = scripted_runner(tmp_path / "run", episodes, engine, concurrency=limit, settings={"mode": "soeval"})
     outcome = run.execute(resume=False)
-    assert outcome.tally.summary(outcome.plan).complete and len(engine.requests) == 240
+    assert outcome.summary().complete and len(engine.requests) == 240
     most = [max(flying for number, flying in seen if low <= number < high) for low, high in ((5, 58), (80, 118), (140, 235))]
     assert most == [3, 12, 2]
 

@@ -13,8 +13,8 @@ from guieval.actions import Click, Point, Scroll, Unsupported
 from guieval.errors import DataError
 from guieval.evaluation import get_protocol
 from guieval.frames import smart_resize
+from guieval.metrics import summarise
 from guieval.metrics.columns import ENDS
-from guieval.metrics.figures import figures_of
 from guieval.registry import load_benchmark
 from guieval.scoring.answered import Answered
 from guieval.scoring.matrix import answered_file, judge_answers
@@ -99,7 +99,7 @@ def test_a_right_reply_counts_under_its_own_protocol_alone(tmp_path: Path) -> No
         verdicts = scored.summary.verdicts
         assert (verdicts.right, verdicts.unmeasured, verdicts.unparseable) == (right, missing, 1)
         assert any("3 steps as right under ui-genie" in warning for warning in scored.warnings)
-        assert scored.summary.diagnostics.click_distance_median.n == 1  # the placeholders have no distance
+        assert scored.summary.metrics["median click distance"].n == 1  # the placeholders have no distance
     columns = judge_answers(answered, ["guievalkit", "ui-genie"]).columns()
     ends = {name: [ENDS[end] for end in judged.end] for name, judged in columns.judged.items()}
     assert ends["ui-genie"].count("right") == 3 and "infrastructure_failure" not in ends["ui-genie"]
@@ -176,7 +176,7 @@ def stated(real: Path) -> dict[str, float]:
 
 def test_the_stated_scores_come_out_to_the_digit(real: Path, answered: Answered) -> None:
     columns = judge_answers(answered).columns()
-    found = {figure.name: value for figure, value in figures_of(get_protocol("ui-genie"), columns)}
+    found = summarise(columns, get_protocol("ui-genie"), intervals=False).own
     acc = stated(real)
     assert set(found) == {"action_acc", "type_match_acc", "grounding_acc", "ep_acc"}
     for name, value in found.items():
@@ -215,8 +215,8 @@ def test_the_data_gives_the_screens_and_the_labels_stay_the_files(real: Path, sh
     assert smart_resize((1080, 2160), max_pixels=602_112) == (532, 1092)
     assert round(short.action.point.x * 532 / 1000) == 489
     answered = answered_file(real, "androidcontrol", shared_data / "ui_s1")
-    figures = figures_of(get_protocol("ui-genie"), judge_answers(answered).columns())
-    assert [value.value for _, value in figures] == [stated(real)[figure.name] for figure, _ in figures]
+    own = summarise(judge_answers(answered).columns(), get_protocol("ui-genie"), intervals=False).own
+    assert {name: each.value for name, each in own.items()} == {name: stated(real)[name] for name in own}
 
 
 def _steps(folder: Path) -> list[StepTaskModel]:

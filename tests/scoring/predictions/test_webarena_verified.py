@@ -65,4 +65,4 @@ def test_score_prints_the_success_rate_alone(guieval: CommandLine, tmp_path: Pat
     assert "success rate" in printed and "75.00% of 4 [30.1, 95.4]" in printed
     assert "coverage" not in printed and "\ntype match" not in printed
     values = json.loads(guieval("score", file, "--json").out)
-    assert values["summary"]["success_rate"]["value"] == 0.75
+    assert values["summary"]["metrics"]["success rate"]["value"] == 0.75

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 
 from guieval.actions import Action, ActionSpace, Click, LongPress, Open, Point, Press, Scroll, Type, Unsupported
 from guieval.history.modes import Mode, get_mode
-from guieval.metrics import RunSummary, RunTally
+from guieval.metrics import RunSummary
+from guieval.metrics.summary import WITHOUT_OPEN
 from guieval.steps import VERDICTS, Plan, Sample, StepOutcome, StepRecord, Usage, Verdict
 from tests.made_runs import key, step
-from tests.metrics.made_columns import summarise
+from tests.metrics.made_columns import made_ledger, summarise, whole
 from tests.rows import every_row
 
 OFFLINE, SOP = get_mode("offline"), get_mode("sop")
@@ -80,12 +81,12 @@ def test_step_and_episode_figures_of_a_complete_run() -> None:
     summary = offline(records, {"a": 4, "b": 2, "c": 1})
     assert (summary.type_match.count, summary.type_match.n, summary.type_match.value) == (6, 7, 6 / 7)
     assert (summary.exact_match.count, summary.exact_match.n, summary.exact_match.value) == (5, 7, 5 / 7)
-    assert summary.progress_episode_mean.value == pytest.approx((2 / 4 + 1 + 0) / 3)
-    assert summary.progress_episode_mean.n == 3
-    assert (summary.progress_step_weighted.count, summary.progress_step_weighted.n) == (4, 7)
+    assert summary.progress.value == pytest.approx((2 / 4 + 1 + 0) / 3)
+    assert summary.progress.n == 3
+    assert (summary.metrics["step-weighted progress"].count, summary.metrics["step-weighted progress"].n) == (4, 7)
     assert (summary.success_rate.count, summary.success_rate.n) == (1, 3)
     assert summary.complete and summary.incomplete == 0 and summary.exact_match.upper is None
-    assert summary.sop is None
+    assert "PG" not in summary.metrics
 
 
 def test_unparseable_and_unsupported_are_wrong_and_outside_coverage() -> None:
@@ -93,8 +94,8 @@ def test_unparseable_and_unsupported_are_wrong_and_outside_coverage() -> None:
     assert summary.exact_match.value == 1 / 4
     assert (summary.coverage.count, summary.coverage.n) == (2, 4)
     assert not summary.coverage_ok
-    assert (summary.covered_exact_match.count, summary.covered_exact_match.n) == (1, 2)
-    assert (summary.covered_type_match.count, summary.covered_type_match.n) == (2, 2)
+    assert (summary.metrics["covered exact match"].count, summary.metrics["covered exact match"].n) == (1, 2)
+    assert (summary.metrics["covered type match"].count, summary.metrics["covered type match"].n) == (2, 2)
     assert [getattr(summary.verdicts, name) for name in VERDICTS] == [1, 1, 1, 1, 0]
 
 
@@ -125,9 +126,9 @@ def test_failed_and_missing_steps_stay_in_every_denominator() -> None:
     assert (summary.incomplete, summary.incomplete_episodes) == (4, 3)
     assert (summary.verdicts.infrastructure_failure, summary.verdicts.not_run) == (1, 3)
     assert (summary.exact_match.count, summary.exact_match.n, summary.exact_match.upper) == (4, 8, 1.0)
-    assert summary.progress_episode_mean.value == pytest.approx((1 / 4 + 1 / 3 + 0) / 3)
-    assert summary.progress_episode_mean.upper == 1.0
-    assert (summary.progress_step_weighted.count, summary.progress_step_weighted.n) == (2, 8)
+    assert summary.progress.value == pytest.approx((1 / 4 + 1 / 3 + 0) / 3)
+    assert summary.progress.upper == 1.0
+    assert (summary.metrics["step-weighted progress"].count, summary.metrics["step-weighted progress"].n) == (2, 8)
     assert (summary.success_rate.count, summary.success_rate.n, summary.success_rate.upper) == (0, 3, 1.0)
     assert summary.coverage.n == 4
     assert summary.by_action_type["CLICK"].n == 5  # a step never run has no known label
@@ -135,11 +136,11 @@ def test_failed_and_missing_steps_stay_in_every_denominator() -> None:
 
 def test_upper_bounds_stop_at_a_measured_mismatch() -> None:
     summary = offline(episode("a", "right", "infrastructure_failure", "right", "wrong", "right"), {"a": 5})
-    assert summary.progress_step_weighted.count == 1
-    assert summary.progress_step_weighted.upper == 3 / 5
+    assert summary.metrics["step-weighted progress"].count == 1
+    assert summary.metrics["step-weighted progress"].upper == 3 / 5
     assert summary.success_rate.value == 0.0 and summary.success_rate.upper is None
     trailing = offline(episode("a", "right", "wrong", "infrastructure_failure"), {"a": 3})
-    assert trailing.progress_episode_mean.upper is None
+    assert trailing.progress.upper is None
     assert (trailing.exact_match.value, trailing.exact_match.upper) == (1 / 3, 2 / 3)
 
 
@@ -154,11 +155,10 @@ def test_sop_figures_and_steps_not_reached() -> None:
     records = episode("a", "right", ("wrong", True), None, None) + episode("b", "right", "right")
     records += episode("c", "unparseable", None, None)
     summary = sop(records, {"a": 4, "b": 2, "c": 3})
-    assert summary.sop is not None
-    assert summary.sop.pg.value == pytest.approx((1 / 4 + 1 + 0) / 3)
-    assert (summary.sop.tsr.count, summary.sop.tsr.n) == (1, 3)
-    assert summary.sop.score.value == pytest.approx((5 / 12 + 1 / 3) / 2)
-    assert summary.sop.score.n == 3
+    assert summary.metrics["PG"].value == pytest.approx((1 / 4 + 1 + 0) / 3)
+    assert (summary.metrics["TSR"].count, summary.metrics["TSR"].n) == (1, 3)
+    assert summary.metrics["score"].value == pytest.approx((5 / 12 + 1 / 3) / 2)
+    assert summary.metrics["score"].n == 3
     assert (summary.verdicts.not_reached, summary.verdicts.not_run, summary.verdicts.planned) == (4, 0, 9)
     assert summary.complete
     assert (summary.exact_match.count, summary.exact_match.n) == (3, 5)
@@ -169,38 +169,38 @@ def test_steps_after_a_failure_are_not_run_rather_than_not_reached() -> None:
     summary = sop(episode("a", "right", "infrastructure_failure", None, None), {"a": 4})
     verdicts = summary.verdicts
     assert (verdicts.infrastructure_failure, verdicts.not_run, verdicts.not_reached) == (1, 2, 0)
-    assert summary.sop is not None
-    assert (summary.sop.pg.value, summary.sop.pg.upper) == (1 / 4, 1.0)
-    assert (summary.sop.tsr.value, summary.sop.tsr.upper) == (0.0, 1.0)
-    assert (summary.sop.score.value, summary.sop.score.upper) == (1 / 8, 1.0)
+    assert (summary.metrics["PG"].value, summary.metrics["PG"].upper) == (1 / 4, 1.0)
+    assert (summary.metrics["TSR"].value, summary.metrics["TSR"].upper) == (0.0, 1.0)
+    assert (summary.metrics["score"].value, summary.metrics["score"].upper) == (1 / 8, 1.0)
 
 
 def test_scoring_again_under_a_stricter_protocol_ends_the_episode_earlier() -> None:
-    tally = RunTally(SOP, SPACE, SPACE)
+    ledger = made_ledger({key("a"): range(4)}, SOP)
     for one in episode("a", "right", "right", "wrong", None):
-        tally.add(one, outcome("wrong", typed=True) if one.task.step_index == 1 else None)
-    summary = tally.summary({key("a"): range(4)})
+        stricter = outcome("wrong", typed=True) if one.task.step_index == 1 else one.sample.outcome
+        ledger.add(one.task, one.samples, stricter)
+    summary = whole(ledger)
     assert (summary.verdicts.right, summary.verdicts.wrong, summary.verdicts.not_reached) == (1, 1, 2)
-    assert summary.progress_episode_mean.value == 1 / 4
+    assert summary.progress.value == 1 / 4
 
 
 def test_scoring_again_under_a_looser_protocol_shows_the_steps_never_asked() -> None:
-    tally = RunTally(SOP, SPACE, SPACE)
+    ledger = made_ledger({key("a"): range(4)}, SOP)
     for one in episode("a", "right", "wrong", None, None):
-        tally.add(one, outcome("right"))
-    summary = tally.summary({key("a"): range(4)})
+        ledger.add(one.task, one.samples, outcome("right"))
+    summary = whole(ledger)
     assert (summary.verdicts.right, summary.verdicts.not_run, summary.complete) == (2, 2, False)
-    assert summary.sop is not None and (summary.sop.pg.value, summary.sop.pg.upper) == (2 / 4, 1.0)
+    assert (summary.metrics["PG"].value, summary.metrics["PG"].upper) == (2 / 4, 1.0)
 
 
 def test_the_last_finished_record_of_a_step_counts() -> None:
-    tally = RunTally(OFFLINE, SPACE, SPACE)
+    ledger = made_ledger({key("a"): range(1)}, OFFLINE)
     for verdict in ("infrastructure_failure", "wrong", "right", "infrastructure_failure"):
-        tally.add(record("a", 0, 1, verdict))
-    assert len(tally) == 1
-    assert tally.summary({key("a"): range(1)}).exact_match.value == 1.0
-    tally.add(record("a", 0, 1, "wrong"))
-    assert tally.summary({key("a"): range(1)}).exact_match.value == 0.0
+        ledger.take(record("a", 0, 1, verdict))
+    assert len(ledger) == 1
+    assert whole(ledger).exact_match.value == 1.0
+    ledger.take(record("a", 0, 1, "wrong"))
+    assert whole(ledger).exact_match.value == 0.0
 
 
 def test_a_record_with_a_failed_further_sample_yields_to_a_finished_one() -> None:
@@ -224,25 +224,19 @@ def test_figures_without_open_steps() -> None:
     ]
     summary = offline(records, {"a": 3, "b": 2, "c": 1})
     assert summary.exact_match.value == 3 / 6
-    left = summary.without_open
-    assert (left.exact_match.count, left.exact_match.n) == (2, 3)
-    assert (left.type_match.count, left.type_match.n) == (3, 3)
-    assert (left.coverage.count, left.coverage.n, left.coverage_ok) == (3, 3, True)
-    assert (left.covered_exact_match.count, left.covered_exact_match.n) == (2, 3)
-    # an episode that opens with OPEN keeps its prefix, and one of nothing but OPEN is left out
-    assert left.progress_episode_mean is not None and left.progress_episode_mean.value == pytest.approx((1 / 2 + 1) / 2)
-    assert left.progress_step_weighted is not None and (left.progress_step_weighted.count, left.progress_step_weighted.n) == (
-        2,
-        3,
-    )
-    assert left.success_rate is not None and (left.success_rate.count, left.success_rate.n) == (1, 2)
+    left = {name.removesuffix(WITHOUT_OPEN): each for name, each in summary.metrics.items() if name.endswith(WITHOUT_OPEN)}
+    counts = {"exact match": (2, 3), "type match": (3, 3), "coverage": (3, 3), "covered exact match": (2, 3)}
+    # an episode that opens with OPEN keeps its prefix, and one of nothing but OPEN is skipped
+    counts |= {"step-weighted progress": (2, 3), "success rate": (1, 2)}
+    assert {name: (left[name].count, left[name].n) for name in counts} == counts
+    assert left["progress"].value == pytest.approx((1 / 2 + 1) / 2)
 
 
 def test_sop_has_no_episode_figures_without_open() -> None:
     summary = sop([record("a", 0, 3, "wrong", reference=OPEN)], {"a": 3})
-    assert summary.without_open.progress_episode_mean is None
-    assert summary.without_open.success_rate is None
-    assert (summary.without_open.exact_match.value, summary.without_open.exact_match.n) == (None, 0)
+    assert "progress without OPEN" not in summary.metrics and "success rate without OPEN" not in summary.metrics
+    exact = summary.metrics["exact match without OPEN"]
+    assert (exact.value, exact.n) == (None, 0)
 
 
 def test_a_failed_request_stays_out_of_the_figures_without_open_only_if_it_was_an_open_step() -> None:
@@ -251,8 +245,8 @@ def test_a_failed_request_stays_out_of_the_figures_without_open_only_if_it_was_a
         record("a", 1, 3, "infrastructure_failure"),
         record("a", 2, 3, "right"),
     ]
-    left = offline(records, {"a": 3}).without_open
-    assert (left.exact_match.count, left.exact_match.n, left.exact_match.upper) == (1, 2, 1.0)
+    left = offline(records, {"a": 3}).metrics["exact match without OPEN"]
+    assert (left.count, left.n, left.upper) == (1, 2, 1.0)
 
 
 def test_a_match_outside_the_action_spaces_counts_in_the_main_figure_only() -> None:
@@ -260,13 +254,13 @@ def test_a_match_outside_the_action_spaces_counts_in_the_main_figure_only() -> N
         [record("a", 0, 1, "wrong", typed=True, reference=Press(button="BACK"), message=Press(button="RECENT"))], {"a": 1}
     )
     assert (summary.type_match.count, summary.type_match.n) == (1, 1)
-    assert (summary.covered_type_match.count, summary.covered_type_match.n) == (0, 0)
+    assert (summary.metrics["covered type match"].count, summary.metrics["covered type match"].n) == (0, 0)
 
 
 def test_a_failed_request_never_counts_as_a_match_whatever_its_outcome() -> None:
-    tally = RunTally(OFFLINE, SPACE, SPACE)
-    tally.add(record("a", 0, 1), StepOutcome(verdict="infrastructure_failure", type_match=True, exact_match=True))
-    summary = tally.summary({key("a"): range(1)})
+    ledger, one = made_ledger({key("a"): range(1)}, OFFLINE), record("a", 0, 1)
+    ledger.add(one.task, one.samples, StepOutcome(verdict="infrastructure_failure", type_match=True, exact_match=True))
+    summary = whole(ledger)
     assert (summary.exact_match.value, summary.type_match.value, summary.success_rate.value) == (0.0, 0.0, 0.0)
 
 
@@ -275,15 +269,15 @@ def test_means_are_the_same_to_the_last_bit_in_any_order() -> None:
     records = [record(name, index, 10) for name, prefix in prefixes.items() for index in range(prefix)]
     assert 1 / 10 + 2 / 10 + 3 / 10 != 3 / 10 + 2 / 10 + 1 / 10
     there, back = (offline(records, dict.fromkeys(names, 10)) for names in ("abc", "cba"))
-    assert there.progress_episode_mean == back.progress_episode_mean
+    assert there.progress == back.progress
 
 
 def test_a_step_never_run_stays_in_the_figures_without_open() -> None:
-    left = offline([record("a", 0, 3, reference=OPEN), record("a", 1, 3)], {"a": 3}).without_open
-    assert (left.exact_match.count, left.exact_match.n, left.exact_match.upper) == (1, 2, 1.0)
-    assert left.progress_step_weighted is not None
-    assert (left.progress_step_weighted.count, left.progress_step_weighted.n) == (1, 2)
-    assert left.success_rate is not None and (left.success_rate.value, left.success_rate.upper) == (0.0, 1.0)
+    left = offline([record("a", 0, 3, reference=OPEN), record("a", 1, 3)], {"a": 3}).metrics
+    for name in ("exact match without OPEN", "step-weighted progress without OPEN"):
+        assert (left[name].count, left[name].n, left[name].upper) == (1, 2, 1.0)
+    success = left["success rate without OPEN"]
+    assert (success.value, success.upper) == (0.0, 1.0)
 
 
 def test_scores_by_reference_action_type() -> None:
@@ -316,12 +310,12 @@ def test_groups_apart_crossed_and_averaged_over_cells() -> None:
     summary = offline(records, {one.task.episode_id: 1 for one in records})
     tables = {table.keys: table for table in summary.groups}
     assert list(tables) == [("element",), ("platform",), ("element", "platform")]
-    element = {cell.labels: cell.scores.exact_match for cell in tables[("element",)].cells}
+    element = {cell.labels: cell.exact_match for cell in tables[("element",)].cells}
     assert (element[("icon",)].count, element[("icon",)].n) == (2, 3)
     assert (element[("text",)].count, element[("text",)].n) == (3, 5)
     assert tables[("element",)].mean_exact_match.value == pytest.approx((2 / 3 + 3 / 5) / 2)
     crossed = tables[("element", "platform")]
-    assert {cell.labels: cell.scores.exact_match.value for cell in crossed.cells} == {
+    assert {cell.labels: cell.exact_match.value for cell in crossed.cells} == {
         ("icon", "mobile"): 1 / 2,
         ("icon", "web"): 1.0,
         ("text", "mobile"): 3 / 4,
@@ -352,18 +346,17 @@ def test_diagnostics() -> None:
         with_numbers(record("a", 4, 6, "infrastructure_failure"), None, None, 600.0),
         with_numbers(record("a", 5, 6, reference=LongPress(point=Point(1.0, 2.0))), 999.0, None, 3.0),
     ]
-    result = offline(records, {"a": 6}).diagnostics
-    assert (result.click_distance_median.value, result.click_distance_median.n) == (40.0, 3)
-    assert (result.text_similarity_mean.value, result.text_similarity_mean.n) == (0.5, 1)
-    assert (result.seconds_mean.value, result.seconds_mean.n) == (3.0, 5)
-    assert (result.prompt_tokens.value, result.prompt_tokens.n) == (600, 6)
-    assert (result.completion_tokens.value, result.completion_tokens.n) == (35, 5)
+    metrics = offline(records, {"a": 6}).metrics
+    expected = {"median click distance": (40.0, 3), "mean text similarity": (0.5, 1), "mean seconds to answer": (3.0, 5)}
+    expected |= {"prompt tokens": (600, 6), "completion tokens": (35, 5)}
+    assert {name: (metrics[name].value, metrics[name].n) for name in expected} == expected
+    assert metrics["median click distance"].unit == "thousandths of the screen"  # never per cent
 
 
 def test_nothing_planned_gives_no_figures_instead_of_zeros() -> None:
     summary = sop([], {})
     assert summary.exact_match.value is None and summary.coverage.value is None and not summary.coverage_ok
-    assert summary.sop is not None and summary.sop.score.value is None
+    assert summary.metrics["score"].value is None
     assert summary.complete
 
 
@@ -419,9 +412,9 @@ def test_every_planned_step_is_counted_once_and_figures_are_ordered(episodes: li
     assert summary.exact_match.count == verdicts.right <= summary.type_match.count
     assert sum(row.n for row in summary.by_action_type.values()) == summary.exact_match.n - verdicts.not_run
     for table in summary.groups:
-        assert sum(cell.scores.n for cell in table.cells) == summary.exact_match.n - verdicts.not_run
-    assert summary.success_rate.count <= summary.progress_step_weighted.count <= verdicts.right
-    for rate in (summary.type_match, summary.exact_match, summary.progress_step_weighted, summary.success_rate):
+        assert sum(cell.n for cell in table.cells) == summary.exact_match.n - verdicts.not_run
+    assert summary.success_rate.count <= summary.metrics["step-weighted progress"].count <= verdicts.right
+    for rate in (summary.type_match, summary.exact_match, summary.metrics["step-weighted progress"], summary.success_rate):
         if rate.value is not None:
             assert 0.0 <= rate.value <= (rate.value if rate.upper is None else rate.upper) <= 1.0
         if rate.upper is not None:
@@ -433,10 +426,9 @@ def test_every_planned_step_is_counted_once_and_figures_are_ordered(episodes: li
 def test_stopping_changes_no_prefix(episodes: list[list[End]]) -> None:
     records, plan = journal(episodes)
     never, stopped = summarise(records, plan, OFFLINE, SPACE, SPACE), summarise(records, plan, SOP, SPACE, SPACE)
-    assert stopped.sop is not None
-    assert stopped.sop.pg == stopped.progress_episode_mean == never.progress_episode_mean
-    assert stopped.sop.tsr == stopped.success_rate == never.success_rate
-    assert stopped.progress_step_weighted == never.progress_step_weighted
+    for sop, name in (("PG", "progress"), ("TSR", "success rate"), ("step-weighted progress", "step-weighted progress")):
+        found = [stopped.metrics[sop], stopped.metrics[name], never.metrics[name]]
+        assert len({(each.value, each.n, each.upper) for each in found}) == 1
 
 
 @given(EPISODES)
@@ -452,8 +444,8 @@ def test_finishing_a_run_lands_within_its_bounds(episodes: list[list[End]]) -> N
         ]
         after = summarise(journal(filled)[0], plan, OFFLINE, SPACE, SPACE)
         assert after.complete
-        for name in ("exact_match", "type_match", "progress_step_weighted", "success_rate", "progress_episode_mean"):
-            old, new = getattr(before, name), getattr(after, name)
+        for name in ("exact match", "type match", "step-weighted progress", "success rate", "progress"):
+            old, new = before.metrics[name], after.metrics[name]
             bound = old.upper if verdict == "right" and old.upper is not None else old.value
             assert new.value == bound if bound is None else new.value == pytest.approx(bound)
 
@@ -468,15 +460,15 @@ def test_simulated_sop_agrees_with_its_closed_form(shared_data: Path, probabilit
         lengths = [len(json.loads(line)["steps"]) for line in lines]
     assert (len(lengths), sum(lengths)) == (1543, 8444)
     rng = random.Random(20250917)
-    tally = RunTally(SOP, SPACE, SPACE)
+    ledger = made_ledger({key(str(number)): range(length) for number, length in enumerate(lengths)}, SOP)
     for number, length in enumerate(lengths):
         for index in range(length):
             right = rng.random() < probability
-            tally.add(record(str(number), index, length, "right" if right else "wrong"))
+            ledger.take(record(str(number), index, length, "right" if right else "wrong"))
             if not right:
                 break
-    summary = tally.summary({key(str(number)): range(length) for number, length in enumerate(lengths)})
-    assert summary.complete and summary.sop is not None
+    summary = whole(ledger)
+    assert summary.complete
 
     mean = variance = rate = rate_variance = 0.0
     for length in lengths:
@@ -487,9 +479,9 @@ def test_simulated_sop_agrees_with_its_closed_form(shared_data: Path, probabilit
         rate += reach[-1]
         rate_variance += reach[-1] * (1 - reach[-1])
     n = len(lengths)
-    assert summary.sop.pg.n == summary.sop.tsr.n == n
-    assert summary.sop.pg.value == pytest.approx(mean / n, abs=4 * math.sqrt(variance) / n)
-    assert summary.sop.tsr.value == pytest.approx(rate / n, abs=4 * math.sqrt(rate_variance) / n)
+    assert summary.metrics["PG"].n == summary.metrics["TSR"].n == n
+    assert summary.metrics["PG"].value == pytest.approx(mean / n, abs=4 * math.sqrt(variance) / n)
+    assert summary.metrics["TSR"].value == pytest.approx(rate / n, abs=4 * math.sqrt(rate_variance) / n)
 
 
 def test_an_episode_is_the_sequence_of_the_steps_that_count() -> None:
@@ -498,12 +490,12 @@ def test_an_episode_is_the_sequence_of_the_steps_that_count() -> None:
     plan: Plan = {key("a"): (0, 2, 3), key("b"): (1,)}
     summary = summarise(records, plan, OFFLINE, SPACE, SPACE)
     assert (summary.verdicts.planned, summary.verdicts.right, summary.verdicts.wrong) == (4, 3, 1)
-    assert (summary.progress_step_weighted.count, summary.progress_step_weighted.n) == (3, 4)
-    assert summary.progress_episode_mean.value == pytest.approx((2 / 3 + 1) / 2)
+    assert (summary.metrics["step-weighted progress"].count, summary.metrics["step-weighted progress"].n) == (3, 4)
+    assert summary.progress.value == pytest.approx((2 / 3 + 1) / 2)
     assert (summary.success_rate.count, summary.success_rate.n) == (1, 2)
     assert summary.unplanned == 2  # steps a#1 and b#0
     stopped = summarise(records, plan, SOP, SPACE, SPACE)
-    assert stopped.sop is not None and stopped.sop.pg.value == pytest.approx((2 / 3 + 1) / 2)
+    assert stopped.metrics["PG"].value == pytest.approx((2 / 3 + 1) / 2)
     assert stopped.verdicts.not_reached == 0
 
 
@@ -514,9 +506,7 @@ def test_a_step_that_counts_and_has_no_record_stays_in_every_denominator() -> No
 
 
 def test_a_part_of_a_run_does_not_call_the_rest_unplanned() -> None:
-    tally = RunTally(OFFLINE, SPACE, SPACE)
+    ledger = made_ledger({key("a"): range(2), key("b"): range(1)}, OFFLINE)
     for one in episode("a", "right", "wrong", "right") + episode("b", "right"):
-        tally.add(one)
-    ran: Plan = {key("a"): range(2), key("b"): range(1)}
-    assert tally.summary({key("a"): (0,)}, within=ran).unplanned == 1  # a#2 was never planned
-    assert tally.summary({key("a"): (0,)}).unplanned == 3
+        ledger.take(one)
+    assert whole(ledger, {key("a"): (0,)}).unplanned == 1  # a#2 was never planned

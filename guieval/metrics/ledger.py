@@ -1,24 +1,28 @@
-"""The planned steps as rows, and what was answered and judged at each, before it is chosen which of them count.
+"""The one accumulator: planned steps as rows, and what was answered and judged at each; records stream in, in any order.
 
-An answer is judged once for each distinct set of deciding rules, however many protocols there are: per step there are few, for
-most protocols differ in rules that do not apply to a step's two action types.
+Runs, ``guieval score``, the tables of many protocols and the viewer all sum up here, so a metric has one value. Denominators
+come from the plan, never from what happens to be recorded, so a server that dies cannot raise a score. A step costs about 120
+bytes.
+
+An answer is judged once for each distinct set of deciding rules, however many protocols there are: per step there are few,
+because most protocols differ in rules that do not apply to a step's two action types.
 """
 
 from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from guieval.actions import Action, ActionSpace, Click, LongPress, Open, Scroll, Type, Unsupported, type_of
-from guieval.data.benchmark import EpisodeRef
 from guieval.data.editions import PARTS, LabelDigest
 from guieval.evaluation import ActionEvaluator, TextRule
 from guieval.evaluation.judgement import Judgement
+from guieval.history.modes import Mode
 from guieval.metrics.columns import (
     FAILED,
     NOT_RUN,
@@ -28,9 +32,11 @@ from guieval.metrics.columns import (
     UNSUPPORTED,
     WRONG,
     Judged,
+    RunColumns,
+    stopped,
     total_known,
 )
-from guieval.steps import EpisodeKey, Plan, ReferenceTypes, Sample, StepOutcome, StepTaskModel
+from guieval.steps import EpisodeKey, Plan, ReferenceTypes, Sample, StepKey, StepOutcome, StepRecord, StepTaskModel
 
 NEAR = 40.0
 """Points of two samples within this many thousandths of the screen are the same click to a vote."""
@@ -75,16 +81,30 @@ class _Bucket:
 
 
 class Ledger:
-    """The planned steps as rows, and what was answered and judged at each."""
+    """The planned steps as rows, and what was answered and judged at each.
+
+    ``mode`` decides whether, and at which, mismatch an episode ends; ``spaces``, the model's and the benchmark's, decide
+    coverage; ``lengths`` are those of whole episodes, as far as they are known. Raises ``ValueError`` for an episode without
+    planned steps. Not thread-safe.
+    """
 
     def __init__(
-        self, plan: Plan, refs: Iterable[EpisodeRef], evaluators: tuple[ActionEvaluator, ...], spaces: Sequence[ActionSpace]
+        self,
+        plan: Plan,
+        evaluators: Sequence[ActionEvaluator],
+        spaces: Sequence[ActionSpace],
+        mode: Mode,
+        lengths: Mapping[EpisodeKey, int] | None = None,
     ) -> None:
-        self.evaluators = evaluators
-        self.unplanned = 0
+        self.evaluators = tuple(evaluators)
+        self.outside: set[StepKey] = set()
+        """Recorded steps that are not planned; they count nowhere."""
+        self._mode, self._added = mode, 0
         self._none = np.zeros(len(evaluators), dtype=np.bool_)
         self._spaces = spaces
         self._steps = dict(plan)
+        if empty := next((key for key, steps in plan.items() if not steps), None):
+            raise ValueError(f"episode {empty} is planned without steps")
         counts = [len(steps) for steps in plan.values()]
         n = sum(counts)
         self._start = dict(zip(plan, np.cumsum([0, *counts]).tolist(), strict=False))
@@ -92,10 +112,9 @@ class Ledger:
         self._many: dict[int, tuple[NDArray[np.int16], NDArray[np.bool_]]] = {}
         self._labels: dict[tuple[tuple[str, str], ...], int] = {(): 0}
         # One value a row; arrays of Python, whose single items are written several times as fast as numpy's.
-        whole = {ref.key: ref.length for ref in refs}
         self._length = array("i")
         for key, steps in plan.items():
-            self._length.extend([whole.get(key, steps[-1] + 1)] * len(steps))
+            self._length.extend([(lengths or {}).get(key, steps[-1] + 1)] * len(steps))
         self._step_index = array("i", [index for steps in plan.values() for index in steps])
         self._label, self._rank, self._number = array("i", [0]) * n, array("b", [-1]) * n, array("q", [-1]) * n
         self._reference_type, self._predicted_type = array("b", [-1]) * n, array("b", [-1]) * n
@@ -103,8 +122,13 @@ class Ledger:
         self._covered, self._elsewhere = array("b", [0]) * n, array("b", [0]) * n
         self._samples, self._drawn = array("h", [0]) * n, array("h", [0]) * n
         self._prompt_tokens, self._completion_tokens = array("q", [-1]) * n, array("q", [-1]) * n
+        self._seconds = array("d", [math.nan]) * n
         self._base_end = array("b", [NOT_RUN]) * n
         """How a step ended where that does not depend on a protocol; of the others WRONG."""
+
+    def __len__(self) -> int:
+        """The number of different steps with a record."""
+        return len(self._rank) - self._rank.count(-1) + len(self.outside)
 
     def expect(self, types: ReferenceTypes) -> None:
         """Add the reference types of planned steps, answered or not."""
@@ -128,7 +152,7 @@ class Ledger:
         return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.intp)
 
     def counts(self, number: int, task: StepTaskModel) -> bool:
-        """Whether the answer with that number is the one that counts for its step."""
+        """Whether the record that was added as the ``number``-th, from 0, is the one that counts for its step."""
         row = self._row(task.episode_key, task.step_index)
         return row is not None and self._number[row] == number
 
@@ -142,20 +166,22 @@ class Ledger:
             self._digests[row] = LabelDigest.of(task)
         return row
 
-    def add(self, number: int, task: StepTaskModel, samples: Sequence[Sample], judged: StepOutcome | None = None) -> None:
-        """Take in one record, the ``number``-th; a later one replaces it unless that is less finished.
+    def add(self, task: StepTaskModel, samples: Sequence[Sample], judged: StepOutcome | None = None) -> None:
+        """Take in one record; a later one of the same step replaces it unless that is less finished.
 
-        ``judged`` is the outcome of the first sample where the only protocol has judged it already.
+        ``judged`` is the outcome of the first sample if the only protocol has judged it already. A failed request never
+        replaces an answer.
         """
-        row = self.label(task)
+        row, number = self.label(task), self._added
+        self._added += 1
         if row is None:
-            self.unplanned += 1
+            self.outside.add(task.key)
             return
         if not samples:
             return
         answered = [sample for sample in samples if sample.answered]
         first = samples[0]
-        measured = first.answered
+        measured = first.answered and (judged is None or judged.verdict != "infrastructure_failure")
         rank = 2 * measured + (len(answered) == len(samples))
         if rank < self._rank[row]:
             return
@@ -164,6 +190,7 @@ class Ledger:
         usages = [usage for sample in samples if (usage := sample.paid) is not None]
         self._prompt_tokens[row] = total_known(usage.prompt_tokens for usage in usages)
         self._completion_tokens[row] = total_known(usage.completion_tokens for usage in usages)
+        self._seconds[row] = math.nan if first.seconds is None else first.seconds
         self._many.pop(row, None)
         action = first.action
         self._predicted_type[row] = -1 if action is None else _TYPE_CODES[type_of(action)]
@@ -177,6 +204,10 @@ class Ledger:
             votes = [] if not measured else [self._none if isinstance(bucket, int) else bucket.last()]
             votes += [self._exact(task, sample.action) for sample in answered[len(votes) :]]
             self._many[row] = (np.sum(votes, axis=0, dtype=np.int16), votes[voted([sample.action for sample in answered])])
+
+    def take(self, record: StepRecord) -> None:
+        """Take in a record as its run judged it, for the only protocol."""
+        self.add(record.task, record.billed, record.sample.outcome)
 
     def _exact(self, task: StepTaskModel, action: Action | None) -> NDArray[np.bool_]:
         bucket = self._bucket(task, action)
@@ -238,26 +269,46 @@ class Ledger:
             vote[rows],
         )
 
-    def hold(self, rows: NDArray[np.intp]) -> bool:
-        """Whether each of some rows has a record."""
-        return bool((np.asarray(self._base_end)[rows] != NOT_RUN).all())
+    def recorded(self, plan: Plan) -> int:
+        """How many steps of a part of the plan have a record."""
+        return int((np.asarray(self._base_end)[self.rows_of(plan)] != NOT_RUN).sum())
 
-    def columns(self, rows: NDArray[np.intp]) -> dict[str, Any]:
-        """The values of some rows that no protocol changes, by the names in :class:`guieval.metrics.columns.RunColumns`."""
-        return {
-            "step_index": np.asarray(self._step_index)[rows],
-            "length": np.asarray(self._length)[rows],
-            "reference_type": np.asarray(self._reference_type)[rows],
-            "predicted_type": np.asarray(self._predicted_type)[rows],
-            "covered": np.asarray(self._covered)[rows].astype(np.bool_),
-            "elsewhere": np.asarray(self._elsewhere)[rows].astype(np.bool_),
-            "samples": np.asarray(self._samples)[rows],
-            "drawn": np.asarray(self._drawn)[rows],
-            "prompt_tokens": np.asarray(self._prompt_tokens)[rows],
-            "completion_tokens": np.asarray(self._completion_tokens)[rows],
-            "groups": self._groups(rows),
-            "label_digests": self._digests[rows],
-        }
+    def columns(self, plan: Plan | None = None, protocols: Sequence[str] | None = None, **about: Any) -> RunColumns:
+        """The steps of ``plan``, a part of the whole (``None``: all), under ``protocols`` (``None``: all that judged).
+
+        In a mode that ends an episode at a mismatch, later steps are not reached, even if they have a record. ``about`` are
+        further fields of :class:`guieval.metrics.columns.RunColumns`: the run's title, model, data ...
+        """
+        plan = self._steps if plan is None else plan
+        rows = self.rows_of(plan)
+        episode = np.repeat(np.arange(len(plan), dtype=np.int32), [len(steps) for steps in plan.values()])
+        names = [evaluator.protocol.name for evaluator in self.evaluators]
+        judged = {name: self.judged(names.index(name), rows) for name in (names if protocols is None else protocols)}
+        if self._mode.stop == "first-mismatch":
+            starts = np.searchsorted(episode, np.arange(len(plan)))
+            judged = {name: stopped(each, episode, starts, self._mode.mismatches) for name, each in judged.items()}
+        return RunColumns(
+            mode=self._mode.label,
+            stop=self._mode.stop,
+            episodes=tuple(plan),
+            episode=episode,
+            step_index=np.asarray(self._step_index)[rows],
+            length=np.asarray(self._length)[rows],
+            reference_type=np.asarray(self._reference_type)[rows],
+            predicted_type=np.asarray(self._predicted_type)[rows],
+            covered=np.asarray(self._covered)[rows].astype(np.bool_),
+            elsewhere=np.asarray(self._elsewhere)[rows].astype(np.bool_),
+            samples=np.asarray(self._samples)[rows],
+            drawn=np.asarray(self._drawn)[rows],
+            prompt_tokens=np.asarray(self._prompt_tokens)[rows],
+            completion_tokens=np.asarray(self._completion_tokens)[rows],
+            seconds=np.asarray(self._seconds)[rows],
+            groups=self._groups(rows),
+            label_digests=self._digests[rows],
+            judged=judged,
+            unplanned=len(self.outside),
+            **about,
+        )
 
     def _groups(self, rows: NDArray[np.intp]) -> dict[str, list[str]]:
         """For each key of the steps' labels the rows' values, "" where a step has none."""

@@ -1,0 +1,184 @@
+"""The one reader of run directories: everything that looks at a run on the disk opens it here.
+
+Opening a run reads its files and runs no code that they name. Its metrics are computed in :mod:`guieval.scoring`, and
+:func:`guieval.open_run` shows them in Python.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from sys import intern
+from typing import Any, TypeVar
+
+from guieval.data.benchmark import DEFAULT_SPLIT, EpisodeRef
+from guieval.data.files import open_file, read_bytes
+from guieval.data.text_files import sized_lines
+from guieval.errors import UsageError
+from guieval.history.modes import ONLINE
+from guieval.journal.caveats import model_label
+from guieval.journal.directory import EPISODES, MANIFEST, METRICS, is_held, journal_file
+from guieval.journal.lines import read_line, read_name
+from guieval.journal.run_files import Manifest, PlannedEpisodes, read_file
+from guieval.steps import EpisodeKey, Plan, StepKey, StepRecord
+
+_Read = TypeVar("_Read")
+MOST_METRICS = 16 * 1024 * 1024
+"""The largest ``metrics.json`` that is read, in bytes."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The plan of a run: the steps that count of each episode, and the episodes as listed by the benchmark.
+
+    ``types`` are the reference types of all planned steps; earlier versions did not record them.
+    """
+
+    plan: dict[EpisodeKey, Sequence[int]]
+    refs: list[EpisodeRef]
+    types: dict[EpisodeKey, Mapping[int, str]]
+
+
+class RunFolder:
+    """A run on the disk. Its files are read when they are asked for, and kept, so open it anew after they change.
+
+    ``manifest`` and ``planned`` raise :class:`UsageError` if the folder has none that this version can read.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def check(self) -> RunFolder:
+        """The same, after its manifest and its plan were read; raises as they do."""
+        _ = self.manifest, self.planned
+        return self
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """The run's settings, and what it was over."""
+        try:
+            return read_file(self.directory / MANIFEST, Manifest)
+        except FileNotFoundError:
+            raise UsageError(f"{str(self.directory)!r} is not a run directory: it has no {MANIFEST}") from None
+
+    @cached_property
+    def planned(self) -> Planned:
+        """The steps that the run set out to do."""
+        path = self.directory / EPISODES
+        hint = f"`guieval run --resume {self.directory}` writes it again"
+        planned = Planned({}, [], {})
+        try:
+            for row in read_file(path, PlannedEpisodes).root:
+                key = EpisodeKey(row.benchmark, row.subset, row.episode)
+                if key in planned.plan:
+                    raise UsageError(f"{str(path)!r}: episode {key} is planned twice")
+                steps = row.steps
+                if row.types is not None:
+                    planned.types[key] = dict(zip(steps, map(intern, row.types), strict=True))
+                planned.plan[key] = steps
+                planned.refs.append(EpisodeRef(key, row.length or steps[-1] + 1, split=row.split or DEFAULT_SPLIT))
+        except FileNotFoundError:
+            raise UsageError(f"{str(path)!r} is missing; {hint}") from None
+        except UsageError as error:
+            raise UsageError(f"{error}; {hint}") from None
+        return planned
+
+    @property
+    def plan(self) -> Plan:
+        """The steps that count of each episode."""
+        return self.planned.plan
+
+    @cached_property
+    def records(self) -> Records:
+        """The records of the journal."""
+        return Records(self.directory)
+
+    @property
+    def protocol(self) -> str:
+        """The name of the protocol it was run under."""
+        return self.manifest.protocol.name
+
+    @property
+    def online(self) -> bool:
+        """Whether it acts in an environment."""
+        return self.manifest.recorded_mode.name == ONLINE
+
+    @property
+    def label(self) -> str:
+        """The checkpoint's name for tables and titles, with its mark."""
+        return model_label(self.manifest)
+
+    @property
+    def held(self) -> bool:
+        """Whether a process is writing the run."""
+        return is_held(self.directory)
+
+    @cached_property
+    def stored(self) -> Mapping[str, Any]:
+        """What the run stored in ``metrics.json`` at its end; empty if there is no such file that can be read."""
+        path = self.directory / METRICS
+        try:
+            values = json.loads(read_bytes(path)) if path.stat().st_size <= MOST_METRICS else None
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return values if isinstance(values, dict) else {}
+
+    @property
+    def ended_complete(self) -> bool:
+        """Whether no step was missing when the run last ended; earlier versions stored it in the summary."""
+        summary = self.stored.get("summary")
+        return self.stored.get("state") == "finished" or (isinstance(summary, dict) and summary.get("complete") is True)
+
+    @property
+    def journal_bytes(self) -> int:
+        """The size of the journal, 0 without one."""
+        try:
+            return journal_file(self.directory).stat().st_size
+        except FileNotFoundError:
+            return 0
+
+
+class Records:
+    """A journal's records, read lazily; ``damaged`` collects the numbers of damaged lines."""
+
+    def __init__(self, directory: Path) -> None:
+        self.path = journal_file(directory)
+        self.damaged: list[int] = []
+
+    def __iter__(self) -> Iterator[StepRecord]:
+        return (record for _, record in self.with_offsets())
+
+    def with_offsets(self) -> Iterator[tuple[int, StepRecord]]:
+        """Yield the records with the byte offsets of their lines. A torn last line is left out silently."""
+        return self._read(read_line)
+
+    def outline(self) -> Iterator[tuple[int, tuple[StepKey, bool]]]:
+        """As :meth:`with_offsets`, but only a record's step and whether it is finished; compact lines are not unpacked."""
+        return self._read(read_name)
+
+    def at(self, offset: int) -> StepRecord:
+        """The record at a byte offset from :meth:`with_offsets`."""
+        with open_file(self.path) as stream:
+            stream.seek(offset)
+            return read_line(stream.readline())
+
+    def _read(self, parse: Callable[[bytes], _Read]) -> Iterator[tuple[int, _Read]]:
+        if not self.path.exists():
+            return
+        offset = 0
+        self.damaged.clear()
+        with open_file(self.path) as stream:
+            for number, (line, size) in enumerate(sized_lines(stream), 1):
+                if size > len(line):
+                    self.damaged.append(number)  # longer than any record
+                elif line.endswith(b"\n") and line.strip():
+                    try:
+                        parsed = parse(line)
+                    except ValueError:  # includes pydantic's
+                        self.damaged.append(number)
+                    else:
+                        yield offset, parsed
+                offset += size
