@@ -93,7 +93,11 @@ class Telemetry:
         if self._budget is not None:
             self._budget.close(outcome.tokens)
         servers = [server.to_json() for server in outcome.endpoints]
-        summary = outcome.summary(intervals=True)
+        try:
+            summary = outcome.summary(intervals=True, users=True)
+        except UsageError as error:  # a metric of a package, which must not cost the run its own
+            self._warn(str(error))
+            summary = outcome.summary(intervals=True)
         store_summary(directory, summary, cost=cost, servers=servers)
         if self._tracking is not None:
             figures = final_metrics(summary.model_dump(mode="json"))

@@ -1,4 +1,5 @@
-"""Metrics of users: a function of a file or a package is shown by every command, in its unit, and ranked the right way round."""
+"""Metrics of users: a function of a file or a package is shown by every command, in its unit, and ranked the right way
+round."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from guieval import evaluate_run, open_run
 from guieval.actions import Click, Point
 from guieval.errors import UsageError
 from guieval.metrics import registry
+from guieval.reports.opened import OpenedRun
 from guieval.reports.server.overview import figures_section, judged_run
 from tests.command_line import CommandLine
 from tests.made_runs import record, step, write_run
@@ -67,8 +69,8 @@ def test_every_command_shows_it_in_its_unit_and_ranks_less_as_better(guieval: Co
     assert [cells[name]["rank"] for name in ("near", "far")] == [1, 2]
     best = guieval("leaderboard", far, near, *with_file, "--sort", NAME, "--format", "csv").out.splitlines()[1]
     assert best.endswith(str(near))
-    text = guieval("leaderboard", near, far, *with_file, "--format", "text").out
-    assert f"{NAME} (thousandths of the screen)" in " ".join(text.split())
+    text = guieval("leaderboard", near, far, *with_file, "--format", "md").out
+    assert f"| {NAME} (thousandths of the screen) |" in text and f"{NAME} (%)" not in text
 
     compared = json.loads(guieval("compare", near, far, *with_file, "--json").out)["metrics"]
     (mine,) = [each for each in compared if each["metric"] == NAME]
@@ -79,7 +81,9 @@ def test_every_command_shows_it_in_its_unit_and_ranks_less_as_better(guieval: Co
 
     (card,) = [each for each in figures_section(judged_run(near))["cards"] if each["name"] == NAME]
     assert card["measured"] == found and card["value"] == "15.5 \u2030 of the screen"
-    assert evaluate_run(near).summary.further[NAME].value == open_run(near).metrics()[NAME].value == found["value"]
+    opened = open_run(near)
+    assert isinstance(opened, OpenedRun)
+    assert evaluate_run(near).summary.further[NAME].value == opened.metrics()[NAME].value == found["value"]
 
 
 def test_a_package_names_it_as_an_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,7 +114,10 @@ def test_a_ratio_of_sums_leaves_out_steps_without_a_number(tmp_path: Path) -> No
         ('@guieval.metric("exact match")\ndef f(run, judged): return judged.exact_match\n', "cannot be called 'exact match'"),
         ('@guieval.metric("m")\ndef f(run, judged): return [1.0]\n', "expected one a step, so (12,)"),
         ('@guieval.metric("m")\ndef f(run, judged): return run.none\n', "the metric 'm' failed at mine.py:5: AttributeError"),
-        ('@guieval.metric("Average")\ndef f(run, judged): return judged.exact_match\n', "has the name of one of seeclick-official"),
+        (
+            '@guieval.metric("Average")\ndef f(run, judged): return judged.exact_match\n',
+            "has the name of one of seeclick-official",
+        ),
     ],
 )
 def test_mistakes_are_one_sentence(guieval: CommandLine, tmp_path: Path, text: str, sentence: str) -> None:
