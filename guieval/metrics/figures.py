@@ -1,8 +1,9 @@
 """Computes a protocol's figures from a run's columns, as its source divides, averages and drops.
 
 Every figure here is a function of sums over episodes (:func:`terms`), so that intervals and comparisons weigh the episodes of
-exactly the number that is shown. What a source drops stays visible: :attr:`guieval.metrics.measured.Measured.lower` counts
-it as wrong. Intervals are computed in :mod:`guieval.metrics.intervals`, judgements of steps by the evaluators.
+exactly the number that is shown. What a source drops stays visible:
+:attr:`guieval.metrics.measured.Measured.dropped_as_wrong` counts it as wrong. Intervals are computed in
+:mod:`guieval.metrics.intervals`, judgements of steps by the evaluators.
 """
 
 from __future__ import annotations
@@ -43,10 +44,10 @@ def compute(figure: Figure, policy: FailurePolicy, columns: RunColumns, judged: 
     made = _terms(figure, own, columns, judged, fates)
     value, count, n = _total(figure, made)
     dropped = fates >= _LEFT_OUT
-    lower = upper = None
+    strict = upper = None
     if dropped.any():
         counted = np.where(dropped, _WRONG, fates)
-        lower = _total(figure, _terms(figure, ALL_STEPS, columns, judged, counted))[0]
+        strict = _total(figure, _terms(figure, ALL_STEPS, columns, judged, counted))[0]
     if judged.unmeasured.any():
         possible = np.where(judged.unmeasured, _RIGHT, fates)
         upper = _total(figure, _terms(figure, own, columns, judged, possible))[0]
@@ -57,8 +58,8 @@ def compute(figure: Figure, policy: FailurePolicy, columns: RunColumns, judged: 
         count=round(count) if count.is_integer() else count,
         missing=int((judged.unmeasured & _in_scope(figure, columns)).sum()) + columns.left_out,
         interval=_interval(figure, own, columns, judged, fates) if intervals and value is not None else None,
-        lower=lower if lower != value else None,
         upper=upper if upper != value else None,
+        dropped_as_wrong=strict if strict != value else None,
     )
 
 

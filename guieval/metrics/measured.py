@@ -23,8 +23,8 @@ class Measured:
 
     ``value``: a fraction in [0, 1] if ``unit`` is :data:`SHARE`; ``None`` without anything to divide by, or where it is not
     defined. ``count``: the sum that the value is an average of. ``missing``: of the planned steps in its scope, those without
-    an answer, and rows of a predictions file that were skipped. ``lower``: the value if every step that is dropped or missing
-    were wrong, ``upper``: if every missing one were right; ``None`` where that is the value itself.
+    an answer, and rows of a predictions file that were skipped. ``upper``: the value if every missing step were right,
+    ``dropped_as_wrong``: if every one that is dropped were wrong; ``None`` where that is the value itself.
     ``better``: whether more or less of it is better, ``None`` for neither. ``p_value``, two-sided, is of differences, and
     ``standard_error`` of what was estimated.
     """
@@ -37,8 +37,8 @@ class Measured:
     interval: Interval | None = None
     unit: str = SHARE
     better: Better | None = "more"
-    lower: float | None = None
     upper: float | None = None
+    dropped_as_wrong: float | None = None
     standard_error: float | None = None
     p_value: float | None = None
 

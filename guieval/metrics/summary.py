@@ -187,8 +187,10 @@ class RunSummary(BaseModel):
         return not self.verdicts.unmeasured
 
 
-def summarise(columns: RunColumns, protocol: Protocol, *, intervals: bool = True) -> RunSummary:
+def summarise(columns: RunColumns, protocol: Protocol, *, intervals: bool = True, users: bool = True) -> RunSummary:
     """The metrics of a run under a protocol that judged it; without ``intervals`` in a fraction of the time.
+
+    ``users``: also the metrics of :func:`guieval.metric`, which online runs never have, since their steps have no references.
 
     Raises :class:`guieval.errors.UsageError` if a metric of the user fails, or has the name of one of the protocol's.
     """
@@ -199,7 +201,8 @@ def summarise(columns: RunColumns, protocol: Protocol, *, intervals: bool = True
         if figure not in SHARED
     }
     metrics = dict(_metrics(columns, judged, intervals=intervals))
-    further = {name: each.measure(columns, judged, intervals=intervals) for name, each in registered().items()}
+    wanted = registered() if users and not protocol.judges_outcomes else {}
+    further = {name: each.measure(columns, judged, intervals=intervals) for name, each in wanted.items()}
     if taken := further.keys() & (own.keys() | metrics.keys()):
         raise UsageError(f"your metric {min(taken)!r} has the name of one of {protocol.name}; give it another")
     return RunSummary(

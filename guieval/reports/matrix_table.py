@@ -79,14 +79,14 @@ def step_lines(placed: Sequence[Placed]) -> list[str]:
 
 
 def unmeasured_lines(placed: Sequence[Placed]) -> list[str]:
-    """How many steps were not measured under which protocols; empty if all were."""
+    """How many steps are missing under which protocols; empty if none is."""
     found: defaultdict[tuple[int, int, int], list[str]] = defaultdict(list)
     for column in placed:
         if column.judged.unmeasured.any():
             counts = column.judged.counts
             found[counts["infrastructure_failure"], counts["not_run"], len(column.columns)].append(column.protocol.name)
     return [
-        f"incomplete: {failed + missing:,} of {planned:,} steps were not measured ({failed:,} failed, {missing:,} never sent) "
+        f"incomplete: {failed + missing:,} of {planned:,} steps are missing ({failed:,} failed, {missing:,} never sent) "
         f"under {'every protocol' if len(names) == len(placed) else ', '.join(names)}"
         for (failed, missing, planned), names in found.items()
     ]

@@ -161,6 +161,6 @@ class RunOutcome:
         """The steps that count of every episode."""
         return self.selection.plan
 
-    def summary(self, *, intervals: bool = False) -> RunSummary:
-        """The metrics of the run so far."""
-        return summarise(self.ledger.columns(), self.ledger.evaluators[0].protocol, intervals=intervals)
+    def summary(self, *, intervals: bool = False, users: bool = False) -> RunSummary:
+        """The metrics of the run so far; see :func:`guieval.metrics.summarise`."""
+        return summarise(self.ledger.columns(), self.ledger.evaluators[0].protocol, intervals=intervals, users=users)

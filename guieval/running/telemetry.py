@@ -94,7 +94,11 @@ class Telemetry:
             self._budget.close(outcome.tokens)
         # a session that had nothing to ask does not take the place of the last one that did
         servers = [server.to_json() for server in outcome.endpoints] if any(each.requests for each in outcome.endpoints) else []
-        summary = outcome.summary(intervals=True)
+        try:
+            summary = outcome.summary(intervals=True, users=True)
+        except UsageError as error:  # a metric of a package, which must not cost the run its own
+            self._warn(str(error))
+            summary = outcome.summary(intervals=True)
         store_summary(directory, summary, cost=cost, servers=servers)
         if self._tracking is not None:
             figures = final_metrics(summary.model_dump(mode="json"))

@@ -20,7 +20,6 @@ from guieval.evaluation import ActionEvaluator, Protocol
 from guieval.journal import METRICS, RunFolder, write_atomically
 from guieval.journal.run_files import RecordedProtocol
 from guieval.metrics import RunSummary, summarise
-from guieval.metrics.registry import registered
 from guieval.scoring.answered import Answered
 from guieval.scoring.matrix.answers import JudgedAnswers, judge_answers
 from guieval.scoring.recorded_run import recorded_answers
@@ -45,7 +44,7 @@ class Scored:
     foreign: str = ""
 
 
-def scored(answers: JudgedAnswers, choice: Choice | None = None, *, intervals: bool = True) -> Scored:
+def scored(answers: JudgedAnswers, choice: Choice | None = None, *, users: bool = True) -> Scored:
     """The summary of answers that one protocol judged, over the steps of ``choice``; raises as :attr:`Answered.select`."""
     answered, choice, protocol = answers.answered, choice or Choice(), answers.evaluators[0].protocol
     part = answers.part(choice)
@@ -56,7 +55,7 @@ def scored(answers: JudgedAnswers, choice: Choice | None = None, *, intervals: b
             columns = replace(columns, unplanned=answers.outside(part))
     return Scored(
         protocol.name,
-        summarise(columns, protocol, intervals=intervals),
+        summarise(columns, protocol, users=users),
         tuple(warnings),
         part.title,
         part.text,
@@ -140,12 +139,10 @@ class _Stored(BaseModel):
 def stored_summary(folder: RunFolder) -> RunSummary | None:
     """The summary in ``metrics.json``, without reading the journal; ``None`` if it would be another one now.
 
-    It would be another one if the journal has grown since, if the rules of the run's protocol have changed, if an earlier
-    version wrote it, or if there are metrics of the user. Raises :class:`guieval.errors.UsageError` if the folder holds no run.
+    It would be another one if the journal has grown since, if the rules of the run's protocol have changed, or if an earlier
+    version wrote it. Raises :class:`guieval.errors.UsageError` if the folder holds no run.
     """
     protocol = folder.manifest.protocol
-    if registered():  # metrics of the user, which may be others now
-        return None
     try:
         stored = _Stored.model_validate(folder.stored)
         fresh = stored.journal_bytes == folder.journal_bytes and stored.protocol == protocol
@@ -157,5 +154,5 @@ def stored_summary(folder: RunFolder) -> RunSummary | None:
 
 
 def summary_of_run(folder: RunFolder) -> RunSummary:
-    """The run's summary under its own protocol: the stored one, or from the journal if that has changed since."""
-    return stored_summary(folder) or evaluate_run(folder.directory).summary
+    """The run's summary under its own protocol, without metrics of users: stored, or from a journal that has changed."""
+    return stored_summary(folder) or scored(judge_answers(recorded_answers(folder.directory)), users=False).summary

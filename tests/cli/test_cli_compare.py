@@ -67,10 +67,10 @@ def test_several_columns_are_compared_as_predictors(tmp_path: Path, guieval: Com
     file.write_text("\n".join(["model,good,poor,live", *rows, "m11,3,,9"]), encoding="utf-8")
     done = guieval("correlate", file, "--x", "good", "--x", "poor", "--y", "live")
     assert "How each predicts live, over 10 models" in done.out and "good - poor" in done.out
-    assert "1 model left out, because a figure is missing" in done.out
+    assert "1 model left out, because a metric is missing" in done.out
     found = json.loads(guieval("correlate", file, "--x", "good", "--x", "poor", "--y", "live", "--json").out)
-    good, poor = found["predictors"]
-    assert good["measures"]["Spearman"]["value"] == 1 and abs(poor["measures"]["Spearman"]["value"]) < 0.5
+    good, poor = (found["predictors"][name]["Spearman"]["value"] for name in ("good", "poor"))
+    assert good == 1 and abs(poor) < 0.5
     assert "given twice" in guieval.sentence("correlate", file, "--x", "good", "--x", "good", "--y", "live")
 
 
@@ -84,7 +84,7 @@ def online(folder: Path, *rows: str) -> tuple[str | Path, ...]:
 def test_runs_are_correlated_with_a_csv_file_of_their_models(tmp_path: Path, guieval: CommandLine) -> None:
     for name, missed in (("x", 1), ("y", 4), ("z", 9)):
         made_run(tmp_path / "runs" / name, [(each, 0) for each in EPISODES[:missed]], rewrite=named(name))
-    figure = json.loads(guieval("leaderboard", tmp_path / "runs", "--format", "json").out)["columns"][0]["figure"]
+    figure = json.loads(guieval("leaderboard", tmp_path / "runs", "--format", "json").out)["columns"][0]["metric"]
     asked = ("correlate", tmp_path / "runs", "--x", figure)
     done = guieval(*asked, *online(tmp_path, "x,30", "y,20", "z,5"))
     assert done.code == 0, done.err
@@ -114,7 +114,7 @@ def test_unlike_runs_are_not_correlated(tmp_path: Path, guieval: CommandLine) ->
     made_run(tmp_path / "runs" / "x", rewrite=named("x"))
     made_run(tmp_path / "runs" / "y", rewrite=named("y"), mode="soeval")
     board = guieval("leaderboard", tmp_path / "runs", "--format", "csv").out
-    figure = next(csv.DictReader(board.splitlines()))["figure"]
+    figure = next(csv.DictReader(board.splitlines()))["metric"]
     asked = ("--x", figure, *online(tmp_path, "x,30", "y,20"))
     assert "several modes (offline, soeval)" in guieval.sentence("correlate", tmp_path / "runs", *asked)
     made_run(tmp_path / "z", episodes=EPISODES[:3], rewrite=named("y"))

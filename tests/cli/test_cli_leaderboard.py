@@ -55,7 +55,7 @@ def test_references_are_listed_and_put_beside(runs: Path, guieval: CommandLine) 
     listed = guieval("leaderboard", "--list-references")
     assert listed.code == 0 and "guievalkit-table-20" in listed.out and "UI-S1, Table 1" in listed.out
     done = guieval("leaderboard", runs, "--reference", "ui-r1-table-6")
-    assert done.code == 0 and "UI-R1, Table 6 has none of these figures" in done.out
+    assert done.code == 0 and "UI-R1, Table 6 has none of these metrics" in done.out
 
 
 def test_mistakes_are_one_sentence(runs: Path, tmp_path: Path, guieval: CommandLine) -> None:
@@ -72,13 +72,13 @@ def test_mistakes_are_one_sentence(runs: Path, tmp_path: Path, guieval: CommandL
 
 def test_figures_and_the_order_are_chosen_and_json_stands_alone(runs: Path, guieval: CommandLine) -> None:
     whole = json.loads(guieval("leaderboard", runs, "--json").out)
-    title = whole["columns"][0]["title"]
-    done = guieval("leaderboard", runs, "--figures", title, "--sort", title, "--format", "text")
+    title = whole["columns"][1]["metric"]
+    done = guieval("leaderboard", runs, "--metrics", title, "--sort", title, "--format", "text")
     assert done.code == 0 and title in " ".join(done.out.split()) and done.out.index("\nx ") < done.out.index("\ny ")
-    cut = json.loads(guieval("leaderboard", runs, "--figures", title, "--json").out)
-    assert [column["title"] for column in cut["columns"]] == [title] and len(cut["rows"][0]["cells"]) == 1
+    cut = json.loads(guieval("leaderboard", runs, "--metrics", title, "--json").out)
+    assert [column["metric"] for column in cut["columns"]] == [title] and len(cut["rows"][0]["cells"]) == 1
     assert "did you mean" in guieval.sentence("leaderboard", runs, "--sort", title[:-1])
-    assert "did you mean" in guieval.sentence("leaderboard", runs, "--figures", title[:-1])
+    assert "did you mean" in guieval.sentence("leaderboard", runs, "--metrics", title[:-1])
 
 
 def test_the_table_of_ends_has_no_column_that_is_the_same_in_every_row(

@@ -42,7 +42,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         ),
         (("horizon", "--by", "length"), ("first",), "exact match by episode length under guievalkit"),
         (("matrix", "--protocol", "all"), ("first",), f"exact match by action type under {EVERY} protocols"),
-        (("matrix", "--figure", "progress", "--protocol", "all"), ("first", "sop"), f"progress under {EVERY} protocols"),
+        (("matrix", "--metric", "progress", "--protocol", "all"), ("first", "sop"), f"progress under {EVERY} protocols"),
         (
             ("pareto",),
             ("first", "second"),
@@ -121,7 +121,7 @@ def test_mistakes(runs: dict[str, Path], tmp_path: Path, guieval: CommandLine) -
     assert "name at least one run directory" in guieval.sentence("plot", "matrix", *out)
     assert "none' does not exist" in guieval.sentence("plot", "actions", tmp_path / "none", *out)
     assert "did you mean 'ratio'?" in guieval.sentence("plot", "horizon", first, *out, "--by", "ration")
-    assert "did you mean 'exact'?" in guieval.sentence("plot", "matrix", first, *out, "--figure", "exat")
+    assert "did you mean 'exact'?" in guieval.sentence("plot", "matrix", first, *out, "--metric", "exat")
     assert "drawn under one protocol" in guieval.sentence("plot", "actions", first, *out, "--protocol", "all")
     assert "there are 2 runs and 1 --label" in guieval.sentence("plot", "actions", first, runs["second"], *out, "--label", "a")
     shutil.copytree(first, tmp_path / "first")

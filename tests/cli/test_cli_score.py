@@ -46,7 +46,7 @@ def test_all_protocols_are_one_table_with_the_runs_own_first(guieval: CommandLin
     values = json.loads(guieval("score", run, "--protocol", "all", "--json").out)
     assert [each["name"] for each in values["protocols"]] == names
     assert all(f" {name}" in matrix for name in names)
-    assert "IN_UNIFIED exact match" in done.out and "dropped steps as wrong" in done.out
+    assert "IN_UNIFIED exact match" in done.out and "missing ones dropped" in done.out
     assert "data:     all episodes of the run (1)\n" in done.out
     # the target itself is wrong under coat-official alone, which compares with a corner of the screen
     assert "agreement: 2 of 3 steps are exact under some of the" in done.out
@@ -55,7 +55,7 @@ def test_all_protocols_are_one_table_with_the_runs_own_first(guieval: CommandLin
 def test_a_protocol_that_is_not_written_for_the_data_states_it_beside_its_figure(guieval: CommandLine, tmp_path: Path) -> None:
     run = a_run(tmp_path, TARGET, NEAR_MISS)
     one = guieval("score", run, "--protocol", "seeclick-official")
-    assert one.out.count("not written for made-up") == 2  # above the figures of every run, and the protocol's own
+    assert one.out.count("not written for made-up") == 1  # above the metrics
     two = guieval("score", run, *TWO)
     assert "note: seeclick-official is written for screenspot, screenspot-v2, not for made-up\n" in two.err
     assert two.out.count("not written for made-up") == 2  # above the figures, and at a glance; guievalkit is for any data
@@ -70,9 +70,9 @@ def test_a_protocol_that_is_not_written_for_the_data_states_it_beside_its_figure
 def test_several_names_are_one_table_too_and_one_name_is_the_report_of_a_run(guieval: CommandLine, tmp_path: Path) -> None:
     run = a_run(tmp_path, TARGET, NEAR_MISS)
     several = guieval("score", run, *TWO)
-    assert several.code == 0 and "Every protocol's own figures" in several.out and "Figures (% of n" not in several.out
+    assert several.code == 0 and "every protocol's own metrics" in several.out and "\nMetrics (with" not in several.out
     one = guieval("score", run, "--protocol", "guievalkit")
-    assert one.code == 0 and "Figures (% of n" in one.out and "Every protocol" not in one.out
+    assert one.code == 0 and "Metrics (with" in one.out and "every protocol" not in one.out
     values = json.loads(guieval("score", run, "--protocol", "guievalkit", "--json").out)
     assert [each["name"] for each in values["protocols"]] == ["guievalkit"]
     assert values["summary"]["metrics"]["exact match"]["n"] == 2
@@ -98,7 +98,7 @@ def test_a_run_that_is_not_finished_prints_how_to_resume_and_fails(
     run = a_run(tmp_path, TARGET, missing=1)
     done = guieval("score", run, *protocols)
     assert done.code == 1 and done.out.endswith(f"resume:   guieval run --resume {run}\n")
-    assert "1 of 2 steps" in done.out and "not measured" in " ".join(done.out.split())
+    assert "1 of 2 steps" in done.out and "missing" in " ".join(done.out.split())
 
 
 def test_a_finished_run_that_stopped_early_is_no_failure_under_a_looser_protocol(guieval: CommandLine, tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_files_that_hold_their_steps_are_scored_by_themselves(
     assert [json.loads(line)["benchmark"] for line in result.read_text().splitlines()] == [benchmark] * (
         format != "screenspot-pro"
     )
-    assert matrix.code == 0 and "Every protocol's own figures" in matrix.out
+    assert matrix.code == 0 and "every protocol's own metrics" in matrix.out
     values = json.loads(guieval(*asked, "--json").out)
     assert values["benchmark"] == benchmark and len(values["protocols"]) > 3
 
@@ -215,7 +215,7 @@ def test_figures_over_a_part_of_the_steps_say_in_their_cell_how_many_are_missing
     assert "success rate" not in alone.out  # every episode is one step
     matrix = guieval("score", tmp_path / "rows.jsonl", "--skip-damaged", "--protocol", "all")
     assert re.search(r"\naction_acc +50\.00% of 2 \(1 missing\) ", matrix.out)
-    assert "action_acc 50.00 (1 missing)" in matrix.out
+    assert "action_acc 50.00% (1 missing)" in matrix.out
 
     data, steps = screenspot_pro(tmp_path)
     lines = [{"episode_id": task.episode_id, "step_index": 0, "action": task.action.model_dump(mode="json")} for task in steps]
@@ -306,11 +306,11 @@ def test_figures_have_intervals_and_breakdowns_are_tables(guieval: CommandLine, 
     message = [" ".join(line.split()) for line in done.out.splitlines()]
     assert "exact match 33.33% of 3" in message  # one episode alone tells nothing of others
     assert "success rate 0.00% of 1 [0.0, 79.3]" in message
-    assert "By action-type under seeclick-official" in message and "CLICK 66.67% 33.33% 3" in message
+    assert "By action-type under seeclick-official" in message and "CLICK 33.33% 66.67% 3" in message
     assert "near miss 33.33% 1 3" in message and "unparseable 33.33% 1 3" in message
     (values,) = json.loads(guieval(*asked, "--json").out)["protocols"]
     assert set(values["breakdowns"]) == {"action-type", "error", "step"}
-    assert [cell["n"] for cell in values["breakdowns"]["step"]] == [1, 1, 1]
+    assert [cell["exact_match"]["n"] for cell in values["breakdowns"]["step"]] == [1, 1, 1]
     tables = guieval("score", run, *TWO, "--by", "action-type").out
     assert "By action-type under guievalkit" in tables and "All answers to a step" not in tables
 
@@ -321,14 +321,11 @@ def test_intervals_stand_beside_the_figures_of_every_protocol(guieval: CommandLi
     run = write_run(tmp_path / "run", records)
     assert re.search(r"IN_UNIFIED exact match.* of \d+ \[\d", guieval("score", run, *TWO).out)
     values = json.loads(guieval("score", run, *TWO, "--json").out)["protocols"]
-    figure = next(each for each in values[1]["figures"] if each["name"] == "IN_UNIFIED exact match")
-    assert set(figure["interval"]) == {"low", "high", "level", "method"}
-    assert figure["interval"]["method"] == "episodes" and figure["interval"]["level"] == 0.95
-    assert all(
-        each["interval"]["low"] <= each["value"] <= each["interval"]["high"]
-        for each in values[1]["figures"]
-        if each["interval"]
-    )
+    interval = values[1]["metrics"]["IN_UNIFIED exact match"]["interval"]
+    assert set(interval) == {"low", "high", "level", "method"}
+    assert interval["method"] == "episodes" and interval["level"] == 0.95
+    found = [each for own in values for each in own["metrics"].values() if "interval" in each]
+    assert all(each["interval"]["low"] <= each["value"] <= each["interval"]["high"] for each in found)
 
 
 def test_several_answers_a_step_have_figures_of_their_own(guieval: CommandLine, tmp_path: Path) -> None:
@@ -346,7 +343,7 @@ def test_several_answers_a_step_have_figures_of_their_own(guieval: CommandLine, 
     assert any(each.startswith("exact match 50.00%") for each in message)
     assert "pass@3" in guieval("score", run, *TWO).out
     samples = json.loads(guieval("score", run, *TWO, "--json").out)["protocols"][0]["samples"]
-    assert [(each["name"], each["value"]) for each in samples] == [
+    assert [(name, each["value"]) for name, each in samples.items()] == [
         ("pass@3", 1.0),
         ("pass^3", 0.5),
         ("mean@3", pytest.approx(5 / 6)),

@@ -42,7 +42,7 @@ def figures_of(protocol: str, columns: RunColumns) -> dict[str, Measured]:
 
 def strict(found: Measured) -> float | None:
     """With every step that is dropped or missing counted as wrong."""
-    return found.value if found.lower is None else found.lower
+    return found.value if found.dropped_as_wrong is None else found.dropped_as_wrong
 
 
 # Three episodes of 4, 2 and 1 steps. Right of them: 1 1 0 1 | 1 1 | 0; of the right type also the third.
@@ -100,7 +100,7 @@ def test_every_measure_by_every_average(measure: Measure, average: Average, valu
     found = value_of(figure, RUN)
     assert (found.value, found.count) == pytest.approx((value, count))
     assert found.n == n
-    assert found.lower is None and found.upper is None
+    assert found.dropped_as_wrong is None and found.upper is None
 
 
 def test_every_measure_and_average_has_its_row() -> None:
@@ -334,7 +334,7 @@ def test_nothing_planned_gives_nothing() -> None:
     for measure in get_args(Measure):
         for average in get_args(Average):
             found = value_of(Figure("f", measure, average=average, keys=("kind",)), columns)
-            assert (found.value, found.count, found.n, found.lower, found.upper) == (None, 0.0, 0, None, None)
+            assert (found.value, found.count, found.n, found.dropped_as_wrong, found.upper) == (None, 0.0, 0, None, None)
 
 
 def combined(figure: Figure, columns: RunColumns, policy: FailurePolicy = PLAIN) -> float:
@@ -461,7 +461,7 @@ def test_a_protocols_figures_are_under_its_own_policy(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", records_of([["right", "unparseable", "miss", "outside"]]), model_space=mute)
     columns = judge_run(run, ["guievalkit"]).columns()
     exact = figures_of("guievalkit", columns)["IN_UNIFIED exact match"]  # the reply without an action is in neither part
-    assert (exact.value, exact.n, exact.lower) == (1 / 3, 3, 1 / 4)
+    assert (exact.value, exact.n, exact.dropped_as_wrong) == (1 / 3, 3, 1 / 4)
     assert exact.of == "steps, unparseable, unsupported and missing ones dropped"
 
 

@@ -68,8 +68,8 @@ def test_every_command_shows_it_in_its_unit_and_ranks_less_as_better(guieval: Co
     assert [cells[name]["rank"] for name in ("near", "far")] == [1, 2]
     best = guieval("leaderboard", far, near, *with_file, "--sort", NAME, "--format", "csv").out.splitlines()[1]
     assert best.endswith(str(near))
-    text = guieval("leaderboard", near, far, *with_file, "--format", "text").out
-    assert f"{NAME} (thousandths of the screen)" in " ".join(text.split())
+    text = guieval("leaderboard", near, far, *with_file, "--format", "md").out
+    assert f"| {NAME} (thousandths of the screen) |" in text and f"{NAME} (%)" not in text
 
     compared = json.loads(guieval("compare", near, far, *with_file, "--json").out)["metrics"]
     (mine,) = [each for each in compared if each["metric"] == NAME]

@@ -351,8 +351,9 @@ def test_every_list_shows_success_over_the_judged_tasks(
     assert (rate["value"], rate["n"], listed["exact_match"]) == (1.0, 2, None)
     board = json.loads(guieval("leaderboard", str(tmp_path / "runs" / "one"), "--format", "json").out)
     (cell,) = board["rows"][0]["cells"]
+    cell = cell["measured"]
     assert (cell["value"], cell["n"]) == (1.0, 2)
-    assert (rate["low"], rate["high"]) == pytest.approx((cell["interval"]["low"], cell["interval"]["high"]))
+    assert rate["interval"] == cell["interval"]
     monkeypatch.setenv("COLUMNS", "160")
     assert "100.00% (1 missing) [34.2, 100.0]" in guieval("runs", str(tmp_path / "runs")).out
     (row,) = Library([tmp_path / "runs"]).listed()
@@ -517,7 +518,7 @@ def test_the_command_prints_one_table(tmp_path: Path, agent: Path, guieval: Comm
     scored = guieval("score", str(tmp_path / "run"))
     assert scored.code == 0 and "37.50% of 8 [13.7, 69.4]" in scored.out
     values = json.loads(guieval("score", str(tmp_path / "run"), "--json").out)
-    assert values["success"]["count"] == 3 and values["ended"]["step limit"] == 1
+    assert values["metrics"]["success rate"]["count"] == 3 and values["ended"]["step limit"] == 1
 
 
 @every_row(

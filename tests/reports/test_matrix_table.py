@@ -95,9 +95,7 @@ def test_lines_say_which_steps_what_agrees_and_what_is_missing(tmp_path: Path) -
     answers = answers_of(tmp_path, [TARGET, NEAR_MISS], missing=1)
     placed = on_own_sets(answers)
     assert step_lines(placed) == ["data:     all episodes of the run (1)"]
-    assert unmeasured_lines(placed) == [
-        "incomplete: 1 of 3 steps were not measured (0 failed, 1 never sent) under every protocol"
-    ]
+    assert unmeasured_lines(placed) == ["incomplete: 1 of 3 steps are missing (0 failed, 1 never sent) under every protocol"]
     assert agreement_lines(answers.columns()) == [
         "agreement: 1 of 3 steps are exact under some of the 3 protocols only",
         "  alike:   seeclick-official, sspro-official",
@@ -111,7 +109,7 @@ def test_lines_say_which_steps_what_agrees_and_what_is_missing(tmp_path: Path) -
 
 def test_a_looser_protocol_would_have_gone_on(tmp_path: Path) -> None:
     placed = on_own_sets(answers_of(tmp_path, [TARGET, NEAR_MISS], missing=2, mode="sop"))
-    assert unmeasured_lines(placed) == ["incomplete: 2 of 4 steps were not measured (0 failed, 2 never sent) under guievalkit"]
+    assert unmeasured_lines(placed) == ["incomplete: 2 of 4 steps are missing (0 failed, 2 never sent) under guievalkit"]
 
 
 def test_the_matrix_as_json_holds_every_figure_with_its_denominator(tmp_path: Path) -> None:
@@ -122,7 +120,7 @@ def test_the_matrix_as_json_holds_every_figure_with_its_denominator(tmp_path: Pa
     kit = values["protocols"][1]
     assert next(iter(kit["metrics"])) == "exact match" and kit["metrics"]["exact match"]["n"] == 4
     exact = kit["metrics"]["IN_UNIFIED exact match"]
-    assert (exact["value"], exact["count"], exact["n"], exact["lower"]) == (1.0, 2, 2, 2 / 4)
+    assert (exact["value"], exact["count"], exact["n"], exact["dropped_as_wrong"]) == (1.0, 2, 2, 2 / 4)
     assert kit["verdicts"]["unparseable"] == kit["verdicts"]["not_run"] == 1 and kit["verdicts"]["planned"] == 4
     assert {name: kit["coverage"][name] for name in ("value", "count", "n")} == {"value": 2 / 3, "count": 2, "n": 3}
 

@@ -23,7 +23,8 @@ def final(directory: Path) -> dict[str, StepRecord]:
 def figures(directory: Path) -> dict[str, Any]:
     """The stored figures, without the tokens of responses that were received and paid for beside the answers."""
     summary: dict[str, Any] = json.loads((directory / METRICS).read_text(encoding="utf-8"))["summary"]
-    metrics = summary["metrics"]
+    metrics, verdicts = summary["metrics"], summary["verdicts"]
+    summary["complete"] = not verdicts["infrastructure_failure"] + verdicts["not_run"]
     del metrics["mean seconds to answer"]
     for sample in (sample for record in RunFolder(directory).records for sample in record.samples):
         for usage in sample.other_usage:

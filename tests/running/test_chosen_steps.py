@@ -49,7 +49,7 @@ def test_only_the_chosen_steps_are_asked_and_counted(tmp_path: Path, chosen: str
     assert summary.success_rate.value == 1.0
     stored = outcome.summary(intervals=True)
     store_summary(tmp_path / "run", stored)
-    assert evaluate_run(tmp_path / "run").summary == stored == summary
+    assert evaluate_run(tmp_path / "run").summary == stored
 
 
 def test_steps_that_do_not_count_are_written_as_in_the_reference(tmp_path: Path, chosen: str) -> None:

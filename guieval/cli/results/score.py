@@ -164,7 +164,7 @@ class _Shown(NamedTuple):
 
 def _print_one(answers: JudgedAnswers, choice: Choice, by: list[str], *, json: bool) -> _Shown:
     metrics = score_metrics(answers, choice, by)
-    for note in answers.answered.notes(()):
+    for note in metrics.warnings:
         say(f"note: {note}", err=True)
     values: Mapping[str, Any] = {}
     if json:

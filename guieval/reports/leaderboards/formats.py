@@ -189,7 +189,7 @@ def comma_separated(board: Board) -> str:
     A name that a spreadsheet would run as a formula begins with an apostrophe here; JSON has it as it is.
     """
     names = ["model", "mode", "thinking", "benchmark", "steps", "selection", "overlay", "protocol", "metric", "value"]
-    names += ["low", "high", "n", "missing", "unit", "lower", "upper", "rank", "coverage", *ENDS]
+    names += ["low", "high", "n", "missing", "unit", "upper", "dropped_as_wrong", "rank", "coverage", *ENDS]
     names += ["prompt_tokens", "completion_tokens", f"cost_{COSTED_STEPS}", "currency", "as_of", "source"]
     stream = io.StringIO(newline="")
     write_records(stream, _records(board), names, as_csv=True)
@@ -293,7 +293,7 @@ def _ended(board: Board) -> list[tuple[BoardRow, BoardColumn, Cell]]:
 
 
 def _cell_fields(cell: Cell) -> dict[str, Any]:
-    names = ("value", "low", "high", "n", "missing", "unit", "lower", "upper")
+    names = ("value", "low", "high", "n", "missing", "unit", "upper", "dropped_as_wrong")
     values = {name: getattr(cell.measured, name) for name in names} | {"rank": cell.rank, "coverage": cell.coverage}
     return values | {str(end): count for end, count in cell.ends.items()} | _spent_fields(cell.spending)
 

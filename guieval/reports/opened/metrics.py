@@ -31,12 +31,13 @@ class Metrics(Mapping[str, Measured]):
     """The metrics of one run under one protocol, by name: exact match over all steps first, then every other.
 
     ``tables`` are those that ``guieval score`` prints, ``steps`` describes the steps, ``state`` how far they came, and
-    ``notes`` what a reader should know.
+    ``notes`` what a reader should know; those of them on the input are ``warnings``.
     """
 
     protocol: str
     steps: str
     notes: tuple[str, ...]
+    warnings: tuple[str, ...] = field(repr=False)
     tables: tuple[Table, ...] = field(repr=False)
     run: Run = field(repr=False)
 
@@ -99,4 +100,4 @@ def score_metrics(answers: JudgedAnswers, choice: Choice | None = None, by: Sequ
     tables = [*report_tables([run]), sample_table(columns, [found.protocol])]
     tables += [breakdown_table(columns, found.protocol, name) for name in by]
     notes = (*found.warnings, *warning_lines([run]), *(f"overlay: {line}" for line in found.overlays))
-    return Metrics(found.protocol, found.steps, notes, tuple(filter(None, tables)), run)
+    return Metrics(found.protocol, found.steps, notes, found.warnings, tuple(filter(None, tables)), run)

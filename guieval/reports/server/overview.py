@@ -19,6 +19,7 @@ from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.journal import RunFolder
 from guieval.metrics.columns import ENDS, RunColumns
+from guieval.metrics.registry import registered
 from guieval.reports.console import Run, own_table, run_table, warning_lines
 from guieval.reports.decision_tables import run_tables
 from guieval.reports.matrix_table import agreement_lines, glance_table, step_lines
@@ -114,7 +115,7 @@ def _filter_link(**values: str) -> str:
 def stored_section(directory: Path) -> dict[str, Any] | None:
     """The leading metrics, from ``metrics.json``; ``None`` where it may differ from the journal."""
     folder = RunFolder(directory)
-    summary = stored_summary(folder)
+    summary = None if registered() else stored_summary(folder)  # metrics of the user may be others now
     if summary is None:
         return None
     run = Run(folder.protocol, summary)

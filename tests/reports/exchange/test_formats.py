@@ -157,9 +157,9 @@ def test_exported_outcomes_give_the_same_success_rate(online: Path, tmp_path: Pa
     assert isinstance(run.run, OpenedOnlineRun)
     success = run.run.metrics().success
     assert (success.count, success.n) == (3, 8) and success.interval is not None
-    (figure,) = json.loads(guieval("score", rows, "--json").out)["protocols"][0]["metrics"].values()
-    assert (figure["name"], figure["value"], figure["n"]) == ("success rate", 3 / 8, 8)
-    assert (figure["interval"]["low"], figure["interval"]["high"]) == (success.interval.low, success.interval.high)
+    ((name, metric),) = json.loads(guieval("score", rows, "--json").out)["protocols"][0]["metrics"].items()
+    assert (name, metric["value"], metric["n"]) == ("success rate", 3 / 8, 8)
+    assert (metric["interval"]["low"], metric["interval"]["high"]) == (success.interval.low, success.interval.high)
 
 
 def test_damaged_outcomes_are_named(online: Path, tmp_path: Path) -> None:
@@ -315,5 +315,5 @@ def test_the_command_writes_and_refuses(offline: Path, tmp_path: Path, guieval: 
     done = guieval("export-results", offline, "--format", "every-eval-ever", "--out", tmp_path / "out")
     assert done.code == 0 and len(done.out.splitlines()) == 2 and (tmp_path / "out" / "data").is_dir()
     assert "did you mean 'atif'" in guieval.sentence("export-results", offline, "--format", "atiff")
-    wrong = guieval.sentence("export-results", offline, "--format", "model-index", "--figure", "exact match")
-    assert "--figure is not for the format model-index" in wrong
+    wrong = guieval.sentence("export-results", offline, "--format", "model-index", "--metric", "exact match")
+    assert "--metric is not for the format model-index" in wrong

@@ -148,7 +148,7 @@ def test_a_reply_no_file_can_hold_is_journalled_and_goes_on(tmp_path: Path) -> N
     policy = {0: "half \ud83d \0", 1: '{"action": {"type": "UNSUPPORTED", "name": "x", "arguments": {"a": "\\ud83d"}}}'}
     engine = ScriptedEngine(lambda request: policy.get(request.task.step_index, "\udc00 no action"))
     outcome = run_scripted(tmp_path / "run", EPISODES_, engine)
-    summary = outcome.summary()
+    summary = outcome.summary(intervals=True)
     assert summary.complete and summary.verdicts.unparseable + summary.verdicts.unsupported == STEPS_
     assert evaluate_run(tmp_path / "run").summary == summary
     again = ScriptedEngine(right)

@@ -12,7 +12,7 @@ from guieval.actions import Press
 from guieval.errors import EngineError, UsageError
 from guieval.journal import METRICS, RunFolder
 from guieval.models import Request, Response
-from guieval.scoring.score import evaluate_run
+from guieval.scoring.score import evaluate_run, store_summary
 from tests.running.records import final
 from tests.scripted import ACTIONS, ScriptedEngine, make_episode, past_of, reply_with, run_scripted
 
@@ -122,6 +122,7 @@ def test_memory_is_freed_and_histories_of_like_named_episodes_do_not_mix(tmp_pat
 def test_rescoring_equals_the_run_and_follows_the_protocol(tmp_path: Path) -> None:
     outcome = run_scripted(tmp_path / "run", EPISODES, ScriptedEngine(answer))
     stored = outcome.summary(intervals=True)
+    store_summary(tmp_path / "run", stored)
     assert evaluate_run(tmp_path / "run").summary == stored
     assert json.loads((tmp_path / "run" / METRICS).read_text())["summary"]["metrics"]["exact match"]["n"] == STEPS
     assert evaluate_run(tmp_path / "run", "ui-s1-sop").protocol == "ui-s1-sop"
