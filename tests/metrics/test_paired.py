@@ -94,7 +94,8 @@ def test_swapping_the_runs_turns_everything_exactly_round(seed: int, kind: str) 
     for _ in range(2):
         below = rng.integers(1, 6, 20) if kind == "own denominators" else lengths
         runs.append(Terms(rng.binomial(below.astype(int), 0.6)[:, None] * cells, below[:, None] * cells, combine))
-    forth, back = difference(*runs), difference(*runs[::-1])
+    one, other = runs
+    forth, back = difference(one, other), difference(other, one)
     assert forth.interval is not None and back.interval is not None and forth.value is not None and forth.p_value is not None
     assert (back.value, back.p_value, back.standard_error) == (-forth.value, forth.p_value, forth.standard_error)
     assert (back.interval.low, back.interval.high) == (-forth.interval.high, -forth.interval.low)
@@ -238,7 +239,7 @@ def test_the_interval_of_ten_episodes_holds_the_true_difference(rate: float, apa
 
     def chances(episodes: int) -> Floats:
         """Of both runs; the first is better."""
-        return np.clip(rng.normal(0, 0.2, episodes) + np.array([[rate + apart / 2], [rate - apart / 2]]), 0.0, 1.0)
+        return np.asarray(np.clip(rng.normal(0, 0.2, episodes) + np.array([[rate + apart / 2], [rate - apart / 2]]), 0, 1))
 
     truth = float(-np.diff(chances(200_000).mean(axis=1))[0])
     held = 0
