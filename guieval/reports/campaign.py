@@ -28,7 +28,7 @@ def board_of_campaign(
 def comparison_table(pairs: Sequence[tuple[str, Path, Path]]) -> Table | None:
     """The difference in exact match of each pair of runs, second minus first, with a name; ``None`` without pairs.
 
-    The p-values are the paired bootstrap's, with Holm's correction over all pairs.
+    The p-values are those of `guieval compare`, with Holm's correction over all pairs.
     """
     found: list[tuple[str, Sequence[Path], FigureDifference]] = []
     notes = []
