@@ -33,7 +33,7 @@ def board_of_campaign(
 def comparison_table(pairs: Sequence[tuple[str, Path, Path]], *, anyway: bool = False) -> Table | None:
     """The difference in exact match of each pair of runs, second minus first, with a name; ``None`` without pairs.
 
-    The p-values are paired over episodes, with Holm's correction over all pairs.
+    The p-values are those of `guieval compare`, with Holm's correction over all pairs.
     """
     found: list[tuple[str, Sequence[Path], Compared]] = []
     notes = []

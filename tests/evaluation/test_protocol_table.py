@@ -73,6 +73,7 @@ def test_guievalkit_chooses_its_variant_by_data_set() -> None:
         ("agentnetbench", ("0.0141421", "at least 0.8", "any scroll")),
         ("mind2web-element", ("same words",)),
         ("onekey", ("border left out", "equal, as they are", "patterns")),
+        ("ui-s1-reward", ("letter for letter, white space around them aside", "both stripped", "released matcher strips it")),
         ("ui-s1-sop", ("UI-S1", "the intended version of ui-s1-sop-released")),
     ],
 )

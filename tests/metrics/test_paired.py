@@ -240,8 +240,7 @@ def test_the_interval_of_ten_episodes_holds_the_true_difference(rate: float, apa
 
     def chances(episodes: int) -> Floats:
         """Of both runs; the first is better."""
-        means = np.array([[rate + apart / 2], [rate - apart / 2]])
-        return np.asarray(np.clip(rng.normal(0, 0.2, episodes) + means, 0.0, 1.0), dtype=np.float64)
+        return np.asarray(np.clip(rng.normal(0, 0.2, episodes) + np.array([[rate + apart / 2], [rate - apart / 2]]), 0, 1))
 
     truth = float(-np.diff(chances(200_000).mean(axis=1))[0])
     held = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from guieval.cli import options
@@ -15,7 +16,7 @@ from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.journal import RunFolder
-from guieval.metrics.intervals import wilson
+from guieval.metrics.intervals import quoted
 from guieval.metrics.rounding import percentage
 from guieval.models.frame_audit import FrameReport, audit_answers, audit_records
 from guieval.reports.tables.table import Cell, Table, columns
@@ -85,7 +86,8 @@ def _plain(report: FrameReport | None) -> dict[str, Any]:
 def _table(report: FrameReport) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for index, fit in enumerate(report.fits):
-        interval = wilson(fit.hits, report.steps)
+        hit = (np.arange(report.steps) < fit.hits).astype(np.float64)
+        interval = quoted(hit, np.ones(report.steps))
         between = "" if interval is None else f"{interval.low:.1%} to {interval.high:.1%}"
         compared = (f"{fit.gained:,}", f"{fit.lost:,}", f"{fit.chance:.1e}") if index else ("", "", "")
         share = (f"{percentage(fit.hits / report.steps, '.1f')}%", between)
