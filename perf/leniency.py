@@ -61,10 +61,10 @@ TABLE = (
 
 
 class Target(NamedTuple):
-    """A labelled place and the boxes published for it, in thousandths of the 1080 x 2400 screen that is assumed."""
+    """A labelled place and the elements published for it, in thousandths of the 1080 x 2400 screen that is assumed."""
 
     point: Point
-    boxes: Boxes
+    elements: Boxes
 
 
 class Cell(NamedTuple):
@@ -114,7 +114,7 @@ def draw(targets: Sequence[Target], deviation: float | None, dice: np.random.Gen
 def accepted(rule: ClickRule, targets: Sequence[Target], clicks: Sequence[Point]) -> int:
     """How many of the clicks the rule takes for hits."""
     return sum(
-        rule.judge(Boxes(), target.boxes, target.point, click, screen=SCREEN).exact_match
+        rule.judge(Boxes(), target.elements, target.point, click, screen=SCREEN).exact_match
         for target, click in zip(targets, clicks, strict=True)
     )
 

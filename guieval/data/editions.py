@@ -196,16 +196,23 @@ def _number(content: bytes) -> int:
     return int.from_bytes(blake2b(content, digest_size=8).digest())
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True, default=repr)
+
+
 def _json(value: Any) -> bytes:
-    return json.dumps(value, sort_keys=True, default=repr).encode()
+    return _ENCODER.encode(value).encode()
 
 
 def _pixels(boxes: Boxes, size: Size) -> bytes:
     if not len(boxes):
         return b""
+    width, height = size
     with np.errstate(over="ignore"):  # a box may be as far off the screen as it likes
-        pixels = np.round(boxes.array * np.array([*size, *size], dtype=np.float64) / 1000.0, 3)
-    return (pixels + 0.0).tobytes()  # without a minus before a zero
+        pixels = boxes.array * (width, height, width, height)
+        pixels /= 1000.0
+        pixels = pixels.round(3)
+    pixels += 0.0  # without a minus before a zero
+    return pixels.tobytes()
 
 
 def _in_pixels(action: Action, size: Size) -> dict[str, Any]:

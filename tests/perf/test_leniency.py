@@ -14,7 +14,7 @@ def test_the_published_table_comes_out_again(shared_data: Path) -> None:
         pytest.skip("no annotations of UI-S1")
     targets = read_targets(shared_data / "ui_s1")
     assert len(targets) == 5083
-    assert sum(not len(target.boxes) for target in targets) == 211
+    assert sum(not len(target.elements) for target in targets) == 211
     found = measure(targets, draws=1, seed=0)
     assert {name for _, name, _ in found} >= {"ui-r1", "osatlas", "os-genesis", "ui-s1-sop", "infigui-r1", "uground-ac"}
     off = [(row.title, name, cell) for row, name, cells in found for cell in cells if not cell.agrees]

@@ -294,8 +294,9 @@ def _unlike(runs: Sequence[_Run]) -> Iterator[str]:
         overlay = "" if run.manifest.overlay is None else run.manifest.overlay.sha256
         first = firsts.setdefault((run.columns.benchmark, run.steps, overlay), run)
         order, reordered = (sorted(range(len(each.columns)), key=each.columns.key_of) for each in (first, run))
-        for reason in unlike_labels(first.columns.only(np.array(order)), run.columns.only(np.array(reordered))):
-            yield f"the labels of {str(first.directory)!r} and {str(run.directory)!r} differ: {reason}"
+        reasons = unlike_labels(first.columns.only(np.array(order)), run.columns.only(np.array(reordered)))
+        if reasons:
+            yield f"the labels of {str(first.directory)!r} and {str(run.directory)!r} differ: {'; '.join(reasons)}"
 
 
 def _column(run: _Run, protocol: str, metric: Leading) -> BoardColumn:
