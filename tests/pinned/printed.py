@@ -261,7 +261,8 @@ def viewed(runs: Sequence[str]) -> Iterator[tuple[str, Any]]:
     page = f"/runs/{','.join(ids)}/data"
     head = asyncio.run(asked(f"{page}/head"))
     for name in ("head", *head["sections"]):
-        found = head if name == "head" else asyncio.run(asked(f"{page}/{name}"))
+        found = dict(head) if name == "head" else asyncio.run(asked(f"{page}/{name}"))
+        found.pop("stored", None)  # the cards of the metrics, which a folder of an earlier version has once it is resumed
         text = json.dumps(found)
         for run, number in zip(runs, ids, strict=True):
             text = text.replace(number, f"<id of {run}>")

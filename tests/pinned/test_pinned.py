@@ -236,7 +236,7 @@ def timeless(text: str) -> str:
     """A printed file without how long an answer took, and without the commands that count how often a step failed."""
     kept = [f"{SIGN}{command}\n" + "\n".join(lines) for command, lines in sections(text).items() if command not in RETRIED]
     return re.sub(
-        r'"mean seconds to answer": \{[^}]*\}|^.*mean seconds to answer.*$|"(seconds\w*|latency_ms)": (\{[^}]*\}|[^,}\n]*)',
+        r'^ *"mean seconds to answer": \{[^}]*\}|^.*mean seconds to answer.*$|"(seconds\w*|latency_ms)": (\{[^}]*\}|[^,}\n]*)',
         "",
         "\n".join(kept),
         flags=re.M,
