@@ -232,6 +232,19 @@ def test_a_difference_far_from_zero_is_not_doubted_for_being_skewed() -> None:
     assert found.p_value is not None and found.p_value < 1e-12
 
 
+def test_a_difference_without_bounds_has_the_same_interval_in_every_unit() -> None:
+    """Seconds or milliseconds: a difference is not held to be at most 1."""
+    steps, slower = np.ones(30), 2.0 + np.arange(30) / 10
+    seconds = difference(share(slower, steps), share(np.zeros(30), steps), share=False)
+    scaled = difference(share(1000 * slower, steps), share(np.zeros(30), steps), share=False)
+    for found in (seconds, scaled):
+        assert found.value is not None and found.interval is not None
+        assert found.interval.low < found.value < found.interval.high
+    assert seconds.interval is not None and scaled.interval is not None
+    assert scaled.interval.high == pytest.approx(1000 * seconds.interval.high)
+    assert scaled.p_value == pytest.approx(seconds.p_value, abs=1e-9)
+
+
 @pytest.mark.ci
 @every_row(("rate", "apart"), [(0.85, 0.178), (0.6, 0.2), (0.3, 0.0)])
 def test_the_interval_of_ten_episodes_holds_the_true_difference(rate: float, apart: float) -> None:

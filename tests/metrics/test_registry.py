@@ -18,6 +18,7 @@ from guieval.reports.opened import OpenedRun
 from guieval.reports.server.overview import figures_section, judged_run
 from tests.command_line import CommandLine
 from tests.made_runs import record, step, write_run
+from tests.metrics.made_columns import PROTOCOL, made_columns
 from tests.rows import every_row
 
 NAME = "mean click distance"
@@ -103,6 +104,16 @@ def test_a_ratio_of_sums_leaves_out_steps_without_a_number(tmp_path: Path) -> No
 
     found = evaluate_run(a_run(tmp_path / "run", 10.0)).summary.further["odd steps right"]
     assert found.n == 6 and found.value is not None and found.unit == "share"
+
+
+def test_the_interval_of_a_share_holds_what_missing_steps_may_have_been() -> None:
+    names, ends = [f"e{number}" for number in range(20)], ["right"] * 8 + ["wrong"] * 6 + ["not_run"] * 6
+    run = made_columns(names, exact=[True] * 8 + [False] * 12, ends=ends)
+    own = registry.Metric("mine", lambda run, judged: judged.exact_match, "share", "more", "steps")
+    interval = own.measure(run, run.judged[PROTOCOL]).interval
+    assert interval is not None and interval.low < 8 / 20 and interval.high > 14 / 20
+    nothing = made_columns(names, exact=[False] * 20, ends=["not_run"] * 20)
+    assert own.measure(nothing, nothing.judged[PROTOCOL]).interval is None
 
 
 @every_row(
