@@ -217,7 +217,7 @@ def test_a_narrow_terminal_shows_whole_names_and_numbers(tmp_path: Path) -> None
     narrow, wide = ([line.plain for line in rendered(table, width)] for width in (40, 120))
     assert max(map(len, narrow)) <= 40
     rows = [word for line in narrow if line.startswith("Action Acc ") for word in line.split()[2:]]
-    assert rows == ["48", "25.00%", "100.00%", "+75.00", "[+39.9,", "+80.9]", "<", "0.001", "*"]
+    assert rows == ["48", "25.00%", "100.00%", "+75.00", "[+39.9,", "+80.8]", "<", "0.001", "*"]
     assert "Left out at this width: detectable." in " ".join(narrow)
     (row,) = [line for line in wide if line.startswith("Action Acc ")]
     assert row.split()[2:] == [*rows, "-"]

@@ -60,7 +60,7 @@ def cells(text: str, row: str) -> list[str]:
 
 def test_figures_stand_under_their_sources_names_with_coverage_and_verdicts(tmp_path: Path) -> None:
     text = printed(answers_of(tmp_path, [TARGET, NEAR_MISS, None, Unsupported(name="drag"), MISS], missing=1))
-    assert cells(text, "IN_UNIFIED exact match") == ["-", "66.67% of 3 (1 missing)", "-"]
+    assert cells(text, "IN_UNIFIED exact match") == ["-", "66.67% of 3 (1 missing) [1.6, 99.2]", "-"]
     assert cells(text, "coverage") == ["60.00% of 5"] * 3
     assert cells(text, "right") == ["1", "2", "1"]
     assert cells(text, "wrong") == ["2", "1", "2"]
@@ -73,7 +73,7 @@ def test_figures_stand_under_their_sources_names_with_coverage_and_verdicts(tmp_
 
 def test_what_a_protocol_drops_stays_visible(tmp_path: Path) -> None:
     text = printed(answers_of(tmp_path, [TARGET, TARGET, MISS, None], protocols=["guievalkit"]))
-    assert cells(text, "exact match") == ["50.00% of 4"] and cells(text, "IN_UNIFIED exact match") == ["66.67% of 3"]
+    assert cells(text, "exact match") == ["50.00% of 4 [1.6, 98.4]"] and cells(text, "IN_UNIFIED exact match") == ["66.67% of 3"]
     assert text.index("exact match") < text.index("IN_UNIFIED")
     of = "IN_UNIFIED type match, IN_UNIFIED exact match: of steps, unparseable, unsupported and missing ones dropped"
     assert of in " ".join(text.split())
