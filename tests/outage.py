@@ -47,7 +47,7 @@ def outage(
     back: threading.Event | None = None,
     meanwhile: Callable[[int], AbstractContextManager[object]] = nullcontext,
 ) -> Iterator[str]:
-    """The base URL of a server, made for a port, that is stopped after so many answers, with requests in flight.
+    """The base URL of a server, made for a port, that is stopped after so many answers or a few more, with requests in flight.
 
     It is made and started again when the event ``back`` is set, which without one is when a run in this process has announced
     its wait. ``meanwhile`` has the port until then.
@@ -55,6 +55,8 @@ def outage(
     over, happened = threading.Event(), threading.Event()
     with reserved_port() as port, announced() as waited_for:
         server = make(port)
+        first = server.app
+        first.held = lambda tag: first.stats()["served"] >= after  # however late this is noticed here, a run has not ended
         server.start()
 
         def interrupt() -> None:
