@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,14 +88,18 @@ def below(process: subprocess.Popen[str]) -> list[psutil.Process]:
     return psutil.Process(process.pid).children(recursive=True)
 
 
+def running(word: str, processes: Iterable[psutil.Process]) -> list[psutil.Process]:
+    """Those whose command line has a word; one that ends while it is looked at is none of them."""
+    found = []
+    for each in processes:
+        with contextlib.suppress(psutil.Error):
+            found += [each] if word in " ".join(each.cmdline()) else []
+    return found
+
+
 def browsers(process: subprocess.Popen[str]) -> list[psutil.Process]:
     """Those of a browser."""
-    found = []
-    for each in below(process):
-        try:
-            found += [each] if "chrom" in each.name() else []
-        except psutil.NoSuchProcess:
-            continue
+    found = running("chrom", below(process))
     assert found, "no browser is open"
     return found
 
@@ -102,13 +107,19 @@ def browsers(process: subprocess.Popen[str]) -> list[psutil.Process]:
 def signal_all(processes: Sequence[psutil.Process], number: signal.Signals) -> None:
     """Send a signal to processes, some of which may have ended."""
     for each in processes:
-        try:
+        with contextlib.suppress(psutil.NoSuchProcess):
             each.send_signal(number)
-        except psutil.NoSuchProcess:
-            continue
 
 
 def left_of(processes: Sequence[psutil.Process]) -> list[psutil.Process]:
     """Those that do not end."""
     _, alive = psutil.wait_procs(processes, timeout=PATIENCE)
-    return [each for each in alive if each.status() != psutil.STATUS_ZOMBIE]
+    return [each for each in alive if not ended(each)]
+
+
+def ended(process: psutil.Process) -> bool:
+    """Whether a process has ended, waited for or not."""
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True

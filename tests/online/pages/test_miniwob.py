@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import threading
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
@@ -17,7 +18,7 @@ from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online import ABCDevice, EnvironmentTask
 from guieval.online.pages.browser import NO_NETWORK, STEP_MILLISECONDS
 from guieval.online.pages.miniwob import MiniWoB
-from tests.online.acting import left_of
+from tests.online.acting import below, left_of, running, signal_all
 from tests.online.devices import on, require_chromium
 from tests.online.pages.held import held
 from tests.waiting import PATIENCE
@@ -184,9 +185,7 @@ def test_a_page_reaches_another_host_only_where_it_is_allowed(allowed: bool) -> 
 def test_a_dead_browser_is_an_environment_failure() -> None:
     async def work(device: ABCDevice) -> None:
         await device.reset(task("click-test"), 0)
-        for process in psutil.Process().children(recursive=True):
-            if "chrom" in process.name():
-                process.kill()
+        signal_all(running("chrom", psutil.Process().children(recursive=True)), signal.SIGKILL)
         with pytest.raises(EnvironmentFailure, match="the browser failed at"):
             await device.step([Click(point=Point(500, 500))])
 
@@ -197,9 +196,7 @@ def test_a_call_that_a_dead_browser_leaves_unanswered_ends() -> None:
     async def work(device: ABCDevice) -> None:
         await device.reset(task("click-test"), 0)
         browser = device._browser  # type: ignore[attr-defined]
-        for process in psutil.Process().children(recursive=True):
-            if "chrom" in process.name():
-                process.kill()
+        signal_all(running("chrom", psutil.Process().children(recursive=True)), signal.SIGKILL)
         for _ in range(2):  # one under way, and one that comes later
             with pytest.raises(EnvironmentFailure, match="the browser failed at a wait: Chromium or its page has ended"):
                 async with browser.call("a wait"):
@@ -210,9 +207,9 @@ def test_a_call_that_a_dead_browser_leaves_unanswered_ends() -> None:
 
 def test_nothing_is_left_of_a_killed_process() -> None:
     with held("miniwob") as process:
-        below = psutil.Process(process.pid).children(recursive=True)
-        assert any("chrom" in child.name() for child in below)
-    assert not left_of(below)
+        started = below(process)
+        assert running("chrom", started)
+    assert not left_of(started)
 
 
 def test_a_chromium_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

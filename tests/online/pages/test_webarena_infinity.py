@@ -15,7 +15,7 @@ from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online import ABCDevice, EnvironmentTask
 from guieval.online.conformance import check_environment
 from guieval.online.pages.webarena_infinity import WebArenaInfinity
-from tests.online.acting import left_of
+from tests.online.acting import left_of, running
 from tests.online.devices import failure, on, require_chromium
 from tests.online.pages.held import held
 
@@ -156,7 +156,7 @@ def test_a_dead_server_is_an_environment_failure_and_the_next_task_has_another(c
 
 
 def servers_of(parent: psutil.Process) -> list[psutil.Process]:
-    return [child for child in parent.children(recursive=True) if "guieval.online.pages.webarena_child" in child.cmdline()]
+    return running("guieval.online.pages.webarena_child", parent.children(recursive=True))
 
 
 def test_servers_listen_on_this_machine_only_and_none_outlives_a_kill(checkout: Path) -> None:
