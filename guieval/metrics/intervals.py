@@ -24,6 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -127,7 +128,11 @@ class Weighed:
         own = _divided(self.values, self.weights)
         beyond = unseen.value / unseen.weight
         low, high = np.fmin(np.nanmin(own, axis=1), beyond), np.fmax(np.nanmax(own, axis=1), beyond)
-        return _roots(lambda at: self.deviate(at, unseen) - deviates, (low, -_FAR - deviates), (high, _FAR - deviates))
+        whole = (self.counts * self.weights).sum(axis=1) + UNSEEN * unseen.weight
+        mean = ((self.counts * self.values).sum(axis=1) + UNSEEN * unseen.value) / whole
+        squares = (self.counts * (self.values - mean[:, None] * self.weights) ** 2).sum(axis=1)
+        spread = np.sqrt(squares + UNSEEN * (unseen.value - mean * unseen.weight) ** 2) / whole
+        return _roots(lambda at: self.deviate(at, unseen) - deviates, (low, high), mean + deviates * spread, spread)
 
     def ends(self, least: Kind, most: Kind, level: float = LEVEL) -> tuple[Floats, Floats]:
         """(b,) the lower ends, with the unseen episode ``least``, and the upper ones, with ``most``."""
@@ -178,7 +183,7 @@ def quoted(numerator: Floats, denominator: Floats, combine: Combine = pooled, le
     terms = Terms(numerator, denominator, combine)
     of = Weighed.of(*contributions(terms))
     if combine is pooled:
-        return _interval(of.shares(level), level)
+        return _share(of.values.tobytes(), of.weights.tobytes(), of.counts.tobytes(), level)
     each = len(numerator) * combine(np.eye(len(below)), np.tile(below, (len(below), 1)))
     weights, rates = each * below / np.count_nonzero(denominator, axis=0), above / below
     down, up = -weights * rates, weights * (1.0 - rates)
@@ -235,6 +240,13 @@ def _interval(ends: tuple[Floats, Floats], level: float) -> Interval:
     return Interval(float(ends[0][0]), float(ends[1][0]), level, "episodes")
 
 
+@lru_cache(maxsize=4096)
+def _share(values: bytes, weights: bytes, counts: bytes, level: float) -> Interval:
+    """Of one set of kinds; kept, because a command shows six of seven intervals more than once."""
+    of = Weighed(*(np.frombuffer(each)[None] for each in (values, weights, counts)))
+    return _interval(of.shares(level), level)
+
+
 def _columns(values: Floats) -> Floats:
     array = np.asarray(values, dtype=np.float64)
     return array[:, None] if array.ndim == 1 else array
@@ -281,22 +293,20 @@ def _deviates(values: Floats, shapes: Floats) -> Floats:
     return found
 
 
-def _roots(function: Callable[[Floats], Floats], below: tuple[Floats, Floats], above: tuple[Floats, Floats]) -> Floats:
-    """(b,) where rising functions are 0, by the Illinois method; from two points, each with the functions' value there."""
-    (low, at_low), (high, at_high) = below, above
-    side, found = np.zeros(len(low)), low
-    done = high - low < _SAME
-    for _ in range(200):
-        found = np.where(done, found, (low * at_high - high * at_low) / (at_high - at_low))
-        value = function(found)
-        done |= (np.abs(value) < 1e-9) | (high - low < _SAME)
+def _roots(function: Callable[[Floats], Floats], bracket: tuple[Floats, Floats], first: Floats, run: Floats) -> Floats:
+    """(b,) where rising functions are 0 in a bracket, tried first at ``first``, where they rise by about 1 in ``run``."""
+    low, high = bracket
+    found = np.clip(first, low, high)
+    value, done = function(found), high - low < _SAME
+    for _ in range(200):  # the secant method, kept inside the bracket
+        low, high = np.where(value < 0, found, low), np.where(value < 0, high, found)
+        step = found - value * run
+        inside = (low < step) & (step < high)
+        ahead = np.where(done | (value == 0), found, np.where(inside, step, (low + high) / 2))
+        done |= (inside & (np.abs(value) < 1e-8)) | (value == 0) | (high - low < _SAME)  # this step is the last
         if done.all():
-            break
-        under = value < 0
-        at_low, at_high = (
-            np.where(under, value, at_low / np.where(side > 0, 2, 1)),
-            np.where(under, at_high / np.where(side < 0, 2, 1), value),
-        )
-        low, high = np.where(under, found, low), np.where(under, high, found)
-        side = np.where(under, -1, 1)
+            return ahead
+        after = function(ahead)
+        run = np.divide(ahead - found, after - value, out=run.copy(), where=after != value)
+        found, value = ahead, after
     return found

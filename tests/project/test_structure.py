@@ -26,7 +26,7 @@ ALLOWED: dict[str, set[str]] = {
     "evaluation": VOCABULARY | {"data"},
     "models": VOCABULARY | {"data", "history", "evaluation"},
     "registry": VOCABULARY | {"data", "models"},
-    "metrics": VOCABULARY | {"history", "evaluation"},
+    "metrics": VOCABULARY | {"data", "history", "evaluation"},
     "telemetry": VOCABULARY | {"data"},
     "journal": VOCABULARY | {"data", "history"},
     "engines": VOCABULARY | {"data", "models", "journal"},
