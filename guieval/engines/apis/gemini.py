@@ -6,6 +6,7 @@ google-gemini/computer-use-preview (a safety decision in the arguments of a call
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -79,6 +80,8 @@ class Gemini(NativeAPI):
                     retry_options=types.HttpRetryOptions(attempts=1),
                 ),
             )
+        # an unknown reason for the end of an answer is in its record, and no warning on the screen
+        warnings.filterwarnings("ignore", ".* is not a valid ", UserWarning, r"google\.genai\.")
         config = {**conversation.fields["config"], "http_options": {"headers": {"X-Request-Id": name}}}
         try:
             answer = await self._client.aio.models.generate_content(
