@@ -18,10 +18,29 @@ from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.programs import started
 from tests.scripted import ListBenchmark, ScriptedEngine, ScriptedModel, make_episode, reply_with, runner_of
-from tests.waiting import PATIENCE, until
+from tests.waiting import PATIENCE
 
 MODEL = "ui-s1-7b"
 OPTIONS = {"episodes": 2, "seed": 5}
+
+
+ENDED_AT_THE_THIRD = f"""
+import signal, sys
+from guieval.cli import main
+
+stored = 0
+
+def stores(event, given):
+    global stored
+    if event == "open" and str(given[0]).endswith({OUTCOMES!r}) and given[1] == "ab":
+        stored += 1
+        if stored == 3:
+            signal.raise_signal(signal.SIGTERM)
+
+sys.addaudithook(stores)
+main()
+"""
+"""The command, which gets SIGTERM when it stores the third setting."""
 
 
 @contextmanager
@@ -38,14 +57,11 @@ def begun(tmp_path: Path, guieval: CommandLine) -> Iterator[list[str]]:
 
 
 def test_sigterm_between_two_settings_is_as_ctrl_c(tmp_path: Path, guieval: CommandLine) -> None:
-    outcomes = tmp_path / "sweep" / OUTCOMES
     with begun(tmp_path, guieval) as arguments:
         # all 500 settings have the same prompts: after the first, a run has almost no requests
         sweep = [*arguments, "--out", str(tmp_path / "sweep"), "--pair", "0:0", "--means", "500"]
-        words = [sys.executable, "-m", "guieval", "mix", *sweep]
+        words = [sys.executable, "-c", ENDED_AT_THE_THIRD, "mix", *sweep]
         with started(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-            until(lambda: outcomes.exists() and outcomes.read_bytes().count(b"\n") > 1, "two settings", running=process)
-            process.send_signal(signal.SIGTERM)
             out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, (process.returncode, out, err)
     assert "resume:   guieval mix --resume" in out and "left:" in out and "stationary" in out
