@@ -132,10 +132,10 @@ class Program:
         for record in RunFolder(directory).records:
             assert record.finished or record.sample.outcome.verdict == "infrastructure_failure"
         summary = figures(directory)
-        verdicts = summary["verdicts"]
+        verdicts, exact = summary["verdicts"], summary["metrics"]["exact match"]
         assert verdicts["infrastructure_failure"] == len(failed)
         assert sum(verdicts[kind] for kind in ("right", "wrong", "unparseable", "unsupported")) == len(answered)
-        assert summary["exact_match"]["n"] == verdicts["planned"] == len(clean)
+        assert exact["n"] == verdicts["planned"] == len(clean)
         assert summary["complete"] is (answered.keys() == clean.keys())
         return len(failed)
 

@@ -274,9 +274,9 @@ def test_an_empty_answer_is_the_models_and_stays_in_the_denominator(program: Pro
     them out would raise the score."""
     odd_replies = program.tried(row, tmp_path / "run", mode="offline")["malformed"]
     summary = figures(tmp_path / "run")
-    verdicts, coverage = summary["verdicts"], summary["coverage"]
+    verdicts, exact, coverage = summary["verdicts"], summary["metrics"]["exact match"], summary["metrics"]["coverage"]
     assert summary["complete"] and verdicts["unparseable"] == odd_replies > 0
-    assert summary["exact_match"]["n"] == verdicts["planned"] == coverage["n"] > coverage["count"]
+    assert exact["n"] == verdicts["planned"] == coverage["n"] > coverage["count"]
 
 
 @rows(
@@ -296,7 +296,7 @@ def test_absurd_numbers_are_unknown(program: Program, tmp_path: Path, row: Row) 
         guieval("score", "run", folder=tmp_path)
         row.check_seen(program.run(server.base_url, tmp_path / "run", resume=True))
     summary, clean = figures(tmp_path / "run"), figures(program.clean)
-    tokens = [(each.pop("diagnostics"), each)[0]["completion_tokens"] for each in (summary, clean)]
+    _, tokens = ([each["metrics"].pop(f"{kind} tokens") for each in (summary, clean)] for kind in ("prompt", "completion"))
     assert odd > 0 and tokens[0]["n"] == tokens[1]["n"] - odd and summary == clean
     assert tries_again(tmp_path / "run") == 0
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,31 +15,12 @@ from guieval.registry import load_benchmark
 from guieval.running.config import RunConfig
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
-from tests.programs import started
+from tests.programs import signalled, started
 from tests.scripted import ListBenchmark, ScriptedEngine, ScriptedModel, make_episode, reply_with, runner_of
 from tests.waiting import PATIENCE
 
 MODEL = "ui-s1-7b"
 OPTIONS = {"episodes": 2, "seed": 5}
-
-
-ENDED_AT_THE_THIRD = f"""
-import signal, sys
-from guieval.cli import main
-
-stored = 0
-
-def stores(event, given):
-    global stored
-    if event == "open" and str(given[0]).endswith({OUTCOMES!r}) and given[1] == "ab":
-        stored += 1
-        if stored == 3:
-            signal.raise_signal(signal.SIGTERM)
-
-sys.addaudithook(stores)
-main()
-"""
-"""The command, which gets SIGTERM when it stores the third setting."""
 
 
 @contextmanager
@@ -60,7 +40,7 @@ def test_sigterm_between_two_settings_is_as_ctrl_c(tmp_path: Path, guieval: Comm
     with begun(tmp_path, guieval) as arguments:
         # all 500 settings have the same prompts: after the first, a run has almost no requests
         sweep = [*arguments, "--out", str(tmp_path / "sweep"), "--pair", "0:0", "--means", "500"]
-        words = [sys.executable, "-c", ENDED_AT_THE_THIRD, "mix", *sweep]
+        words = [*signalled(signal.SIGTERM, OUTCOMES, 4), "mix", *sweep]  # as the third of them is stored
         with started(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, (process.returncode, out, err)
