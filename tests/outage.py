@@ -1,4 +1,4 @@
-"""Servers that go away and come back on the same port, and ports at which nobody answers meanwhile."""
+"""Servers that stop answering, or go away and come back on the same port, and ports at which nobody answers meanwhile."""
 
 from __future__ import annotations
 
@@ -19,6 +19,22 @@ def reserved_port() -> Iterator[int]:
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a server with the same option may bind it too
         holder.bind(("127.0.0.1", 0))
         yield holder.getsockname()[1]
+
+
+def hold(server: MockServer, after: int) -> None:
+    """Let every request wait once so many more are answered: no run comes to its end, however late a test looks at it."""
+    enough = server.stats()["served"] + after
+    server.app.held = lambda tag: server.stats()["served"] >= enough
+
+
+@contextmanager
+def held(server: MockServer, after: int) -> Iterator[None]:
+    """As :func:`hold`, until the block ends."""
+    hold(server, after)
+    try:
+        yield
+    finally:
+        server.app.held = lambda tag: False
 
 
 @contextmanager
@@ -55,8 +71,7 @@ def outage(
     over, happened = threading.Event(), threading.Event()
     with reserved_port() as port, announced() as waited_for:
         server = make(port)
-        first = server.app
-        first.held = lambda tag: first.stats()["served"] >= after  # however late this is noticed here, a run has not ended
+        hold(server, after)
         server.start()
 
         def interrupt() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -46,6 +47,30 @@ def started(
             yield process
         finally:
             process.kill()
+
+
+def signalled(number: signal.Signals, ending: str, opening: int) -> list[str]:
+    """The first words of the ``guieval`` command, which gets a signal as it opens a file whose name ends so for the n-th time.
+
+    Where a test waits for a moment and sends the signal itself, it may come when the program has ended on a busy machine.
+    """
+    script = f"""
+import signal, sys
+from guieval.cli import main
+
+opened = 0
+
+def noted(event, given):
+    global opened
+    if event == "open" and str(given[0]).endswith({ending!r}):
+        opened += 1
+        if opened == {opening}:
+            signal.raise_signal({int(number)})
+
+sys.addaudithook(noted)
+main()
+"""
+    return [sys.executable, "-c", script]
 
 
 def _main(owner: int, mark: str) -> None:

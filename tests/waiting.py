@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 Seen = TypeVar("Seen")
 
-PATIENCE = 120.0
+PATIENCE = 300.0
 """Seconds after which what a test waits for is not going to happen."""
 
 

@@ -35,7 +35,7 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
         if npm is None:
             pytest.skip("npm, which brings axe-core, is not installed (or set GUIEVAL_AXE)")
         folder = tmp_path_factory.mktemp("axe")
-        packed = subprocess.run([npm, "pack", AXE], cwd=folder, capture_output=True, text=True, timeout=120)
+        packed = subprocess.run([npm, "pack", AXE], cwd=folder, capture_output=True, text=True, timeout=PATIENCE)
         archive = next(folder.glob("*.tgz"), None)
         if archive is None:
             pytest.skip(f"npm cannot bring {AXE}: {packed.stderr.strip()[-200:]}")
@@ -88,7 +88,7 @@ def chromium() -> Iterator[Browser]:
             path = find_chromium(playwright.chromium.executable_path)
         except UsageError as error:
             pytest.skip(str(error))
-        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS, timeout=1000 * PATIENCE)
         yield browser
         browser.close()
 
@@ -107,6 +107,12 @@ def opened(browser: Browser, own: tuple[str, ...] = ("file://", "data:"), **opti
     context.close()
     assert one.errors == [] and one.dialogs == []
     assert one.requests and all(each.startswith(own) for each in one.requests)
+
+
+def location_of(page: Page) -> str:
+    """The page's address by its own word; Playwright hears of a change later than of what the page shows."""
+    found: str = page.evaluate("location.href")
+    return found
 
 
 def assert_accessible(page: Page, axe: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from guieval.reports.trajectories.reading import read_online
 from guieval.reports.trajectories.writing import write_trajectories
-from tests.browser.conftest import Opened, assert_accessible, opened
+from tests.browser.conftest import Opened, assert_accessible, location_of, opened
 from tests.online.test_runs import ENDED, reference, task_id
 from tests.reports.trajectories.made_online import HOSTILE, made_hostile, online_run
 
@@ -82,7 +82,7 @@ def test_a_link_restores_filters_and_the_enlarged_screen(tab: Opened, report: Pa
     expect(page.locator("#trajectory h2")).to_contain_text(name)
     page.locator("#strip .enlarge").nth(1).click()
     listed = page.locator("#count").inner_text()
-    link = page.url
+    link = location_of(page)
     page.goto("about:blank")
     page.goto(link)
     expect(page.locator("#large img")).to_have_attribute("alt", "Screen of step 2")

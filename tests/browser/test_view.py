@@ -20,7 +20,7 @@ from guieval.reports.server.app import ViewerApp
 from guieval.reports.server.library import Library
 from guieval.reports.server.serving import address, listen
 from guieval.steps import EpisodeKey
-from tests.browser.conftest import Opened, assert_accessible, opened
+from tests.browser.conftest import Opened, assert_accessible, location_of, opened
 from tests.browser.test_viewer import HOSTILE, edges
 from tests.reports.trajectories.made_online import made_hostile, online_run
 from tests.reports.viewer.made_run import at, end, failed, record, task, write_run
@@ -117,6 +117,16 @@ def ids(page: Page, served: Served) -> dict[str, str]:
     return {row["name"]: row["id"] for row in rows}
 
 
+def arrived(page: Page, held: list[Route]) -> Route:
+    """The first of the requests that are held back."""
+
+    def handed_over() -> list[Route]:
+        page.wait_for_timeout(10)  # Playwright hands a route over while it waits
+        return held
+
+    return until(handed_over, "a request that is held back")[0]
+
+
 def steps(page: Page, served: Served, names: str, fragment: str = "") -> Page:
     known = ids(page, served)
     page.goto(f"{served.base}runs/{','.join(known[name] for name in names.split(','))}/steps/{fragment}")
@@ -133,13 +143,13 @@ def test_from_the_list_to_a_comparison(view: Opened, served: Served) -> None:
     expect(listed).to_have_count(3)
     page.select_option("[data-name=model]", "model-b")
     expect(listed).to_have_count(1)
-    assert page.url.endswith("#model=model-b&q=model-")
+    assert location_of(page).endswith("#model=model-b&q=model-")
     page.reload()
     expect(listed).to_have_count(1)
     page.select_option("[data-name=model]", "")
     for name in "abc":
         page.get_by_label(f"Compare {name}", exact=True).check()
-    ticked = page.url
+    ticked = location_of(page)
     page.goto("about:blank")
     page.goto(ticked)
     expect(page.locator("#runs input:checked")).to_have_count(3)
@@ -194,7 +204,7 @@ def test_the_figures_of_a_run_that_ended_do_not_wait_for_its_journal(view: Opene
     expect(card.locator("small")).not_to_contain_text("[")
     expect(page.locator("#figures [role=status]")).to_have_text("Reading the journal for the intervals…")
     expect(page.locator(".legend li")).to_have_count(2)
-    held[0].continue_()
+    arrived(page, held).continue_()
     expect(card.locator("small")).to_contain_text("[")
     expect(page.locator(".cards")).to_have_count(1)
     expect(page.locator(".legend li")).to_have_count(2)
@@ -207,7 +217,7 @@ def test_a_link_restores_filters_sample_and_zoom(view: Opened, served: Served) -
     page.wait_for_url("**query=goal**")  # the search waits for a pause in typing
     page.locator("#canvas").focus()
     page.keyboard.press("z")
-    link = page.url
+    link = location_of(page)
     page.goto("about:blank")
     page.goto(link)
     expect(page.locator("#count")).to_contain_text("1 of 4")
@@ -261,12 +271,8 @@ def test_screens_of_a_step_that_was_left_are_not_loaded_further(view: Opened, se
     image, held = f"images/{1:016x}", list[Route]()
     page.route(f"**/{image}", lambda route: held.append(route))  # it takes for ever
 
-    def held_back() -> list[Route]:
-        page.wait_for_timeout(10)  # Playwright hands a route over while it waits
-        return held
-
     page.keyboard.press("j")
-    until(held_back, "the request of the image")  # one that is cancelled before is not reported as failed
+    arrived(page, held)  # one that is cancelled before is not reported as failed
     with page.expect_event("requestfailed", lambda request: request.url.endswith(image)):
         page.keyboard.press("j")
     expect(page.locator(".where h2")).to_contain_text("Step 2")
@@ -335,6 +341,7 @@ def test_ten_thousand_steps(chromium: Browser, tmp_path: Path) -> None:
             page.get_by_role("link", name="Steps", exact=True).click()
             expect(page.locator("#count")).to_have_text("10,000 steps: 90.0 % right of 10,000")
             page.locator("#list").evaluate("list => { list.scrollTop = list.scrollHeight; }")
+            expect(page.locator("#rows .episode").last).to_contain_text("e0999")
             page.locator("#rows .episode").last.click()
             expect(page.locator(".episode-name")).to_have_text("e0999")
             for _ in range(9):

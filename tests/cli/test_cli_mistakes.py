@@ -18,6 +18,7 @@ from guieval.running.config import RunConfig
 from guieval.testing.mock_server import MockServer
 from tests.cli.demo_runs import BASELINE, MODEL, SERVED, SMALL, centre, command
 from tests.command_line import CommandLine
+from tests.outage import hold
 from tests.programs import started
 from tests.rows import every_row
 from tests.waiting import PATIENCE, until
@@ -158,7 +159,8 @@ def test_output_that_cannot_be_written_is_one_sentence_after_the_figures_are_sto
 @pytest.mark.ci
 def test_several_modes_stopped_in_the_first_are_all_resumed(demo: Path, tmp_path: Path, guieval: CommandLine) -> None:
     run = tmp_path / "a run"
-    with centre(latency=0.2) as slow:
+    with centre() as slow:
+        hold(slow, after=4)
         modes = [item for mode in ("sop", "offline", "soeval") for item in ("--mode", mode)]
         words = program(slow, demo, run, "--concurrency", "2", *modes)
         with started(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

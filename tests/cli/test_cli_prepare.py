@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,10 +14,10 @@ from guieval.benchmarks._examples.androidcontrol import fitting_episodes, write_
 
 from guieval.registry import benchmarks
 from tests.command_line import CommandLine
-from tests.programs import started
+from tests.programs import signalled, started
 from tests.rows import every_row
 from tests.scripted_release import png
-from tests.waiting import PATIENCE, until
+from tests.waiting import PATIENCE
 
 KILLS = int(os.environ.get("GUIEVAL_KILLS", "2"))
 """How often the preparation of packed records is killed; 20 in ``make kills``."""
@@ -106,17 +105,15 @@ def test_a_missing_screenshot_is_named_with_what_can_be_done(release: Path, tmp_
 
 @pytest.mark.ci
 def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(tmp_path: Path, guieval: CommandLine) -> None:
-    release, out, many = tmp_path / "release", tmp_path / "out", 4_000
+    release, out, many = tmp_path / "release", tmp_path / "out", 200
     release.mkdir()
     (release / "a.png").write_bytes(png(7))
     step = {"screenshot": "a.png", "action": {"type": "WAIT"}}
     lines = (json.dumps({"episode_id": str(number), "instruction": "", "steps": [step]}) for number in range(many))
     (release / "episodes.jsonl").write_text("\n".join(lines))
-    command = [sys.executable, "-m", "guieval", "prepare", "episodes", "--source", str(release), "--out", str(out)]
+    words = ["prepare", "episodes", "--source", str(release), "--out", str(out)]
     file = out / "episodes.jsonl"
-    with started(command, stderr=subprocess.PIPE) as child:
-        until(lambda: file.exists() and file.stat().st_size, "an episode", running=child)
-        child.send_signal(signal.SIGINT)
+    with started([*signalled(signal.SIGINT, "a.png", many), *words], stderr=subprocess.PIPE) as child:
         _, result = child.communicate(timeout=PATIENCE)
     stopped = re.fullmatch(r"guieval: stopped after ([\d,]+) episodes?; the same command continues from there\n", result)
     assert child.returncode == 130
@@ -129,7 +126,7 @@ def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(tmp_path: Path, guiev
 
 @pytest.mark.ci
 def test_a_kill_in_the_middle_of_packed_records_loses_and_doubles_nothing(tmp_path: Path, guieval: CommandLine) -> None:
-    """AndroidControl's own release: the process is killed as soon as it has written more, again and again."""
+    """AndroidControl's own release: the process is killed after some screenshots, again and again."""
     phones = fitting_episodes(0, 3)
     write_release(tmp_path / "release", {name: phones[name % 3] for name in range(24 * (1 + KILLS // 5))}, shards=3)
 
@@ -140,19 +137,14 @@ def test_a_kill_in_the_middle_of_packed_records_loses_and_doubles_nothing(tmp_pa
         return {str(each.relative_to(out)): each.read_bytes() for each in out.rglob("*") if each.is_file()}
 
     killed, whole = tmp_path / "killed", tmp_path / "whole"
-    lines = killed / "episodes.jsonl"
-    kills = size = 0
-
-    def grown() -> bool:
-        return lines.exists() and lines.stat().st_size > size
-
+    kills = 0
     while kills < KILLS:
-        with started([sys.executable, "-m", "guieval", *command(killed)], stdout=subprocess.DEVNULL) as child:
-            until(lambda: child.poll() is not None or grown(), "another line", every=0.001)
+        child = subprocess.run([*signalled(signal.SIGKILL, ".png", 40), *command(killed)], stdout=subprocess.DEVNULL)
         if child.returncode == 0:
             break
-        kills, size = kills + 1, lines.stat().st_size
-    assert kills
+        assert child.returncode == -signal.SIGKILL
+        kills += 1
+    assert kills and (killed / "episodes.jsonl").stat().st_size
     for out in (killed, whole):
         assert guieval(*command(out)).code == 0
     assert files(killed) == files(whole)

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import REPOSITORY
+from tests.kernels import executed
 from tests.rows import every_row
 
 nbformat = pytest.importorskip("nbformat")
-nbclient = pytest.importorskip("nbclient")
+pytest.importorskip("nbclient")
 
 NOTEBOOKS = sorted((REPOSITORY / "docs" / "notebooks").glob("*.ipynb"))
 TRAINS = "rewards_in_trl"
@@ -24,7 +25,7 @@ def test_the_notebook_runs(path: Path, tmp_path: Path) -> None:
         pytest.skip("TRL is not installed; `make test-train` runs this notebook")
     notebook = nbformat.read(path, as_version=4)
     stored = [[output.output_type for output in cell.get("outputs", ())] for cell in notebook.cells]
-    nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    executed(notebook, tmp_path)
     shown = [
         [output.output_type for output in cell.get("outputs", ()) if output.output_type != "stream"] for cell in notebook.cells
     ]

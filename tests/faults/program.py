@@ -132,10 +132,10 @@ class Program:
         for record in RunFolder(directory).records:
             assert record.finished or record.sample.outcome.verdict == "infrastructure_failure"
         summary = figures(directory)
-        verdicts = summary["verdicts"]
+        verdicts, exact = summary["verdicts"], summary["metrics"]["exact match"]
         assert verdicts["infrastructure_failure"] == len(failed)
         assert sum(verdicts[kind] for kind in ("right", "wrong", "unparseable", "unsupported")) == len(answered)
-        assert summary["exact_match"]["n"] == verdicts["planned"] == len(clean)
+        assert exact["n"] == verdicts["planned"] == len(clean)
         assert summary["complete"] is (answered.keys() == clean.keys())
         return len(failed)
 
@@ -168,25 +168,12 @@ def tries_again(directory: Path) -> int:
 
 
 def most_memory(process: subprocess.Popen[str]) -> int:
-    """Wait until a program has ended; the most memory that it was seen to hold, in bytes."""
-    most = 0
-
-    def ended() -> bool:
-        nonlocal most
-        with contextlib.suppress(psutil.Error, OSError):  # it may have ended
-            most = max(most, _memory(process.pid))
-        return process.poll() is not None
-
-    until(ended, "the end of the run", within=4 * PATIENCE)
-    return most
-
-
-def _memory(pid: int) -> int:
-    """The most memory that a process has held; on other systems than Linux, what it holds now."""
+    """The most memory in bytes that a running program has held; on other systems than Linux, what it holds now."""
     if sys.platform != "linux":
-        return psutil.Process(pid).memory_info().rss
-    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
-    return max((int(kilobytes) * 1024 for kilobytes in re.findall(r"VmHWM:\s*(\d+) kB", status)), default=0)
+        return psutil.Process(process.pid).memory_info().rss
+    status = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
+    (kilobytes,) = re.findall(r"VmHWM:\s*(\d+) kB", status)
+    return int(kilobytes) * 1024
 
 
 def journal_lines(directory: Path) -> int:

@@ -108,10 +108,13 @@ def test_kills_of_an_agent_that_solves_its_tasks(on_phone: Acting, tmp_path: Pat
     run, before, draw, killed = tmp_path / "run", on_phone.asked(), random.Random(3), 0
     steps = sum(len(reference(number)) for number in range(PHONE_TASKS))
     while killed < KILLS:
-        process, moment = on_phone.start(run, resume=killed > 0), steps_recorded(run) + draw.randint(1, steps // (KILLS + 2))
-        until(partial(reached, process, run, moment), f"{moment} steps", every=0.002)
-        process.kill()
-        process.communicate()
+        more = draw.randint(1, steps // (KILLS + 2))
+        moment = steps_recorded(run) + more
+        with on_phone.held(after=more):
+            process = on_phone.start(run, resume=killed > 0)
+            until(partial(reached, process, run, moment), f"{moment} steps", every=0.002)
+            process.kill()
+            process.communicate()
         if process.returncode == 0:  # it was quicker than this test
             break
         killed += 1
@@ -145,10 +148,11 @@ def on_phone_tasks() -> list[str]:
 )
 def test_an_interrupt_closes_the_browsers(on_pages: Acting, clean: Path, tmp_path: Path, row: Row) -> None:
     """No browser is left and no task counts as failed; the resume ends with the outcomes of a clean run."""
-    process = on_pages.start(tmp_path / "run", before=listen)
-    wait_for_steps(process, tmp_path / "run", 3)
-    open_then = below(process)
-    process.send_signal(signal.SIGINT)
+    with on_pages.held(after=3):
+        process = on_pages.start(tmp_path / "run", before=listen)
+        wait_for_steps(process, tmp_path / "run", 3)
+        open_then = below(process)
+        process.send_signal(signal.SIGINT)
     row.check_seen(on_pages.end(process, row.code))
     assert not left_of(open_then)
     assert all(record.finished for record in RunFolder(tmp_path / "run").records)
@@ -166,17 +170,18 @@ def test_an_interrupt_closes_the_browsers(on_pages: Acting, clean: Path, tmp_pat
         "a page that hangs",
         "waits at most `environment_timeout` seconds for a step, then the same",
         "as usual",
-        options=("--set", "environment_timeout=8"),
+        options=("--set", "environment_timeout=30"),  # more than a browser takes to start on a busy machine
     ),
 )
 def test_a_lost_browser_costs_nothing(on_pages: Acting, clean: Path, tmp_path: Path, row: Row) -> None:
     """Every browser is killed, or stopped, once; outcomes equal those of a clean run, the model is asked no step twice that
     was stored, and no browser is left."""
     before, asked_by_clean = on_pages.asked(), steps_recorded(clean)
-    process = on_pages.start(tmp_path / "run", *row.options)
-    wait_for_steps(process, tmp_path / "run", 3)
-    lost = browsers(process)
-    signal_all(lost, signal.SIGSTOP if "hangs" in row.fault else signal.SIGKILL)
+    with on_pages.held(after=3):
+        process = on_pages.start(tmp_path / "run", *row.options)
+        wait_for_steps(process, tmp_path / "run", 3)
+        lost = browsers(process)
+        signal_all(lost, signal.SIGSTOP if "hangs" in row.fault else signal.SIGKILL)
     on_pages.end(process, row.code)
     assert not left_of(lost)
     assert outcomes(tmp_path / "run") == outcomes(clean)
@@ -196,11 +201,12 @@ def test_a_kill_ends_the_browsers_and_the_resume_goes_on(on_pages: Acting, clean
     steps = steps_recorded(clean)
     for moment in random.Random(7).choices(range(1, steps), k=KILLS):
         run, before = tmp_path / f"killed{moment}-{random.random()}", on_pages.asked()
-        process = on_pages.start(run)
-        wait_for_steps(process, run, moment)
-        open_then = below(process)
-        process.kill()
-        process.communicate()
+        with on_pages.held(after=moment):
+            process = on_pages.start(run)
+            wait_for_steps(process, run, moment)
+            open_then = below(process)
+            process.kill()
+            process.communicate()
         assert not left_of(open_then)
         row.check_seen(on_pages.run(run, resume=True))
         assert outcomes(run) == outcomes(clean)

@@ -17,7 +17,7 @@ from guieval.journal import RunFolder, is_run
 from guieval.testing.mock_server import MockServer
 from tests.faults.program import MODEL, OPTIONS, Program, guieval, tries_again, wait_for_lines
 from tests.faults.rows import Row, rows
-from tests.outage import outage, reserved_port
+from tests.outage import hold, outage, reserved_port
 
 WAITS = (
     "holds all requests, probes the server at least every two seconds, waits up to `--patience` seconds (300), and continues "
@@ -171,7 +171,8 @@ def test_a_wait_can_be_stopped(program: Program, tmp_path: Path, row: Row) -> No
     """It ends long before `--patience`; no step is recorded as failed, and a resume ends with the answers and figures of a
     clean run."""
     with reserved_port() as port:
-        with program.server(port=port, latency=0.1) as server:
+        with program.server(port=port) as server:
+            hold(server, after=10)
             process = program.start(server.base_url, tmp_path / "run")
             wait_for_lines(process, tmp_path / "run", 10)
         assert process.stdout is not None

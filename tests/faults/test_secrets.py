@@ -14,6 +14,7 @@ import pytest
 
 from tests.faults.program import Program, guieval, journal_lines, wait_for_lines
 from tests.faults.rows import Row, rows
+from tests.outage import held
 from tests.rows import every_row
 
 KEY = "sk-proj+Zm9v/42=~very-secret"
@@ -76,9 +77,10 @@ def test_the_key_is_shown_to_nobody(program: Program, tmp_path: Path, row: Row) 
     print, or in the process list; the server accepted the key in every request."""
     message = []
     with program.server(**row.server) as server:
-        process = program.start(server.base_url, tmp_path / "run", env=VARIABLE)
-        wait_for_lines(process, tmp_path / "run", 10)
-        listed = "\0".join(psutil.Process(process.pid).cmdline())
+        with held(server, after=10):
+            process = program.start(server.base_url, tmp_path / "run", env=VARIABLE)
+            wait_for_lines(process, tmp_path / "run", 10)
+            listed = "\0".join(psutil.Process(process.pid).cmdline())
         message.append(program.end(process))
     row.check_seen(message[0])
     message += [guieval(*command, folder=tmp_path, env=VARIABLE) for command in (["score", "run"], ["report", "run"])]

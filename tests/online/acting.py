@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,6 +66,17 @@ class Acting:
     def run(self, out: Path, *options: str, resume: bool = False) -> str:
         """Start a run and wait for it."""
         return self.end(self.start(out, *options, resume=resume))
+
+    @contextlib.contextmanager
+    def held(self, after: int) -> Iterator[None]:
+        """In this block the agent gives so many replies, or one more for each device: no run ends, however late one looks."""
+        file = self.agent.with_suffix(".held")
+        file.with_suffix(".written").write_text(str(self.asked() + after))
+        file.with_suffix(".written").replace(file)
+        try:
+            yield
+        finally:
+            file.unlink()
 
     def asked(self) -> int:
         """How many replies the agent has given."""

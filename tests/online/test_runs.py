@@ -39,6 +39,7 @@ AGENT = '''
 """Acts by a script: its reply to each step of each task; when a list is over, its last reply is repeated."""
 
 import json
+import time
 from pathlib import Path
 
 from guieval.actions import ActionSpace, action_from_json
@@ -63,6 +64,8 @@ class Scripted(ABCModel):
 
     def respond(self, request):
         episode, step, past, _ = request.input.text.split(" ", 3)
+        while held():
+            time.sleep(0.01)
         with HERE.with_suffix(".log").open("a") as log:
             log.write(f"{episode} {step} {past}\\n")
         replies = json.loads(HERE.with_suffix(".json").read_text())[episode]
@@ -77,6 +80,14 @@ class Scripted(ABCModel):
 
     def render(self, task, action, thought=None, conclusion=None):
         return action.model_dump_json()
+
+
+def held():
+    """Whether replies wait: a file holds the number after which they do."""
+    try:
+        return len(HERE.with_suffix(".log").read_text().splitlines()) >= int(HERE.with_suffix(".held").read_text())
+    except OSError:
+        return False
 '''
 
 

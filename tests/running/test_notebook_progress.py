@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.kernels import executed
+
 CODE = """
 import guieval
 from guieval.testing.mock_server import MockServer, MockSettings
@@ -21,10 +23,10 @@ print(result.complete)
 
 def test_a_notebook_shows_one_bar_and_no_warning(tmp_path: Path) -> None:
     nbformat: Any = pytest.importorskip("nbformat")
-    nbclient: Any = pytest.importorskip("nbclient")
+    pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CODE)])
-    nbclient.NotebookClient(book, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}).execute()
+    executed(book, tmp_path, kernel_name="python3")
     outputs = book.cells[0].outputs
     streams = {name: "".join(each.text for each in outputs if each.get("name") == name) for name in ("stdout", "stderr")}
     assert streams["stdout"] == "True\n" and "Warning" not in streams["stderr"], streams

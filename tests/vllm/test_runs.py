@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -17,7 +16,7 @@ import pytest
 from guieval.data.benchmark import ABCBenchmark
 from guieval.engines.vllm.command import served_name
 from guieval.engines.vllm.server import VLLMServer
-from guieval.journal import METRICS, STEPS, RunFolder
+from guieval.journal import METRICS, RunFolder
 from guieval.steps import StepRecord
 from tests.programs import started
 from tests.waiting import until
@@ -69,6 +68,38 @@ def clean(screens: Path, server: VLLMServer, tmp_path_factory: pytest.TempPathFa
     return out
 
 
+AT_A_STEP = """
+import contextlib, signal
+import psutil
+from guieval.cli import main
+from guieval.journal import Journal
+
+append, appended = Journal.append, 0
+
+def end_servers(number):
+    for child in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            if "vllm.entrypoints.openai.api_server" in " ".join(child.cmdline()):
+                child.send_signal(number)
+
+def noted(journal, record):
+    global appended
+    append(journal, record)
+    appended += 1
+    if appended == {steps}:
+        {then}
+
+Journal.append = noted
+main()
+"""
+
+
+def at_a_step(steps: int, then: str, words: list[str]) -> list[str]:
+    """The same command, which does something itself once it has recorded so many steps: a test that waited for them could come
+    when the run is over."""
+    return [words[0], "-c", AT_A_STEP.format(steps=steps, then=then), *words[3:]]
+
+
 def run_unreadable(words: list[str]) -> str:
     """Run guieval to its end and return what it writes to stderr.
 
@@ -100,14 +131,11 @@ def test_a_server_that_ends_loses_and_doubles_nothing(
     """The server that guieval started is killed mid-run, or ends in good order and answers requests in flight with what there
     is (status 200, ``abort``), which were the model's mistakes for good; another one goes on with the run."""
     out = tmp_path / "run"
-    words = command(screens, tiny, out, "--engine", "vllm", "--concurrency", str(concurrency))
+    then = f"end_servers({int(number)})"
+    words = at_a_step(3, then, command(screens, tiny, out, "--engine", "vllm", "--concurrency", str(concurrency)))
     with started(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        until(lambda: lines_in(out / STEPS) >= 3, "three steps", within=LONG, running=process)
-        killed = children_of(process.pid, "vllm.entrypoints.openai.api_server")
-        for pid in killed:
-            os.kill(pid, number)
         printed, errors = process.communicate(timeout=LONG)
-    assert killed and process.returncode == 1, errors[-3000:]
+    assert process.returncode == 1, errors[-3000:]
     assert f"guieval run --resume {out}" in printed and "Traceback" not in errors
     before, whole = answered_so_far(out), answered(clean / "offline")
     assert 3 <= len(before) < len(whole), "the run was over before its server was killed"
@@ -134,21 +162,14 @@ def answered_so_far(directory: Path) -> dict[str, Any]:
 
 def test_no_process_outlives_a_killed_run(tmp_path: Path, screens: Path, tiny: Path) -> None:
     """Killed with -9 while its model works in this process, guieval leaves none of vLLM's processes running."""
-    words = [*command(screens, tiny, tmp_path / "run", "--engine", "vllm-inprocess"), "--concurrency", "1"]
+    given = command(screens, tiny, tmp_path / "run", "--engine", "vllm-inprocess", "--concurrency", "1")
+    words = at_a_step(1, "signal.raise_signal(signal.SIGSTOP)", given)
     with started(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        until(lambda: lines_in(tmp_path / "run" / STEPS), "a step", within=LONG, running=process)
-        below = {child.pid for child in psutil.Process(process.pid).children(recursive=True)}
+        watched = psutil.Process(process.pid)
+        until(lambda: watched.status() == psutil.STATUS_STOPPED, "a step", within=LONG, running=process)
+        below = {child.pid for child in watched.children(recursive=True)}
         assert len(below) > 1, "vLLM works in processes of its own"
     until(lambda: not any(map(words_of, below)), "the end of vLLM's processes")
-
-
-def lines_in(journal: Path) -> int:
-    return journal.read_bytes().count(b"\n") if journal.exists() else 0
-
-
-def children_of(pid: int, word: str) -> list[int]:
-    """Processes below ``pid`` whose command line holds ``word``."""
-    return [child.pid for child in psutil.Process(pid).children(recursive=True) if word.encode() in words_of(child.pid)]
 
 
 def words_of(pid: int) -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,9 +15,9 @@ from guieval.registry import load_benchmark
 from guieval.running.config import RunConfig
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
-from tests.programs import started
+from tests.programs import signalled, started
 from tests.scripted import ListBenchmark, ScriptedEngine, ScriptedModel, make_episode, reply_with, runner_of
-from tests.waiting import PATIENCE, until
+from tests.waiting import PATIENCE
 
 MODEL = "ui-s1-7b"
 OPTIONS = {"episodes": 2, "seed": 5}
@@ -38,14 +37,11 @@ def begun(tmp_path: Path, guieval: CommandLine) -> Iterator[list[str]]:
 
 
 def test_sigterm_between_two_settings_is_as_ctrl_c(tmp_path: Path, guieval: CommandLine) -> None:
-    outcomes = tmp_path / "sweep" / OUTCOMES
     with begun(tmp_path, guieval) as arguments:
         # all 500 settings have the same prompts: after the first, a run has almost no requests
         sweep = [*arguments, "--out", str(tmp_path / "sweep"), "--pair", "0:0", "--means", "500"]
-        words = [sys.executable, "-m", "guieval", "mix", *sweep]
+        words = [*signalled(signal.SIGTERM, OUTCOMES, 4), "mix", *sweep]  # as the third of them is stored
         with started(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-            until(lambda: outcomes.exists() and outcomes.read_bytes().count(b"\n") > 1, "two settings", running=process)
-            process.send_signal(signal.SIGTERM)
             out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, (process.returncode, out, err)
     assert "resume:   guieval mix --resume" in out and "left:" in out and "stationary" in out

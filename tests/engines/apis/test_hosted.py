@@ -24,7 +24,7 @@ from tests.engines import asking
 from tests.engines.asking import Sleeps, asked
 from tests.engines.conftest import MakeRequest
 from tests.rows import every_row
-from tests.waiting import past_hangs
+from tests.waiting import PATIENCE, past_hangs
 
 KINDS = ("openai-responses", "anthropic", "gemini")
 KEY = "sk-very-secret-0123456789"
@@ -91,13 +91,13 @@ def ask(kind: str, make_request: MakeRequest, sleeps: Sleeps, bills: list[Bill])
         **changes: Any,
     ) -> Response:
         api = native_api(kind)
-        fields: dict[str, Any] = {"base_urls": (url,), "model": "m", "timeout": 20.0, "api_key_env": api.key_env}
+        fields: dict[str, Any] = {"base_urls": (url,), "model": "m", "timeout": PATIENCE, "api_key_env": api.key_env}
         engine = HostedEngine(api, OpenAISettings.model_validate({**fields, **changes}), sleep=sleeps)
         request = make_request(
             "Click on the button.", images=[screenshot()], extra={**TOOLS[kind], **(extra or {})}, sampling=sampling
         )
         bills.append(request.bill)
-        return past_hangs(asked(engine, request), hung, 20.0)[0]
+        return past_hangs(asked(engine, request), hung, PATIENCE)[0]
 
     return ask
 

@@ -1,8 +1,9 @@
 """Stands in for vLLM's server in tests: takes its arguments, starts processes of its own, and answers as the mock server.
 
 What else it does is in the environment variable FAKE_VLLM, as JSON: ``pids`` (a file that gets one JSON line a start, with
-``args`` and the process ids), ``crash`` (ends at start with this exit code), ``never`` (listens to nobody), ``unwell`` (so
-many times it answers with status 503 first), ``answers`` (further settings of the mock server).
+``args`` and the process ids), ``until`` (waits for this file), ``crash`` (ends at start with this exit code), ``never``
+(listens to nobody), ``unwell`` (so many times it answers with status 503 first), ``answers`` (further settings of the mock
+server).
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ def main() -> None:
         pids = [os.getpid(), *(worker.pid for worker in workers)]
         file.write(json.dumps({"args": sys.argv[1:], "pids": pids, "supervisor": os.getppid()}) + "\n")
     print("loading weights:   1%\rloading weights: 100%\n\x1b[31mready or not\x1b[0m", flush=True)
+    while "until" in result and not os.path.exists(result["until"]):
+        time.sleep(0.01)
     if "crash" in result:
         print("CUDA error: out of memory", flush=True)
         os._exit(result["crash"])

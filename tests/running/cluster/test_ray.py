@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from guieval.engines.vllm.kept_servers import process_start
 from guieval.journal import LOCK, MANIFEST, METRICS, STEPS, RunFolder
 from guieval.registry import load_benchmark
 from guieval.running.cluster.merging import SHARDS
@@ -26,11 +28,18 @@ from tests.running.records import figures, final
 from tests.waiting import PATIENCE, until
 
 MODES = ("offline", "soeval", "sop")
+PROGRAM = f"""
+from guieval.cli import main
+from guieval.running.cluster import driver
+
+driver.STOP_SECONDS = {PATIENCE}  # a busy worker is not to be taken for one that does not stop
+main()
+"""
 ENVIRONMENT = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
 QUICK_TO_NOTICE = {
     "health_check_initial_delay_ms": 0,
     "health_check_period_ms": 500,
-    "health_check_timeout_ms": 5000,
+    "health_check_timeout_ms": int(1000 * PATIENCE),  # a busy node is slow; one whose process is gone refuses at once
     "health_check_failure_threshold": 3,
 }
 
@@ -77,7 +86,7 @@ def modes(*names: str) -> list[str]:
 
 
 def command(data: Path, server: MockServer, directory: Path, *more: str) -> list[str]:
-    start = [sys.executable, "-m", "guieval", "run"]
+    start = [sys.executable, "-c", PROGRAM, "run"]
     if "--resume" in more:
         return [*start, *more]
     options = [item for name, value in OPTIONS.items() for item in ("--set", f"bench_options.{name}={value}")]
@@ -169,6 +178,9 @@ def test_a_run_whose_driver_was_killed_goes_on(nodes: Any, data: Path, server: M
     directory = tmp_path / "run"
     with held(server), start(command(data, server, directory, "--mode", "soeval", *on(nodes))) as process:
         until(lambda: all_work(directory), "records of all", running=process)
+        workers = [writer(shard) for shard in (directory / SHARDS).iterdir()]
+        process.kill()
+        until(lambda: not any(map(process_start, workers)), "the end of the workers")
     copy = shutil.copytree(directory, tmp_path / "copy")
     for each, cluster in ((directory, "ray"), (copy, "none")):
         ended(command(data, server, each, "--resume", str(each), "--cluster", cluster, "--concurrency", "8"))
@@ -267,8 +279,11 @@ def listening(process: int) -> list[str]:
 
     family = [psutil.Process(process)]
     family += family[0].children(recursive=True)
-    found = [item for each in family for item in each.net_connections("tcp") if item.status == psutil.CONN_LISTEN]
-    return [item.laddr.ip for item in found]
+    found = []
+    for each in family:
+        with contextlib.suppress(psutil.Error):  # it may end meanwhile
+            found += [item.laddr.ip for item in each.net_connections("tcp") if item.status == psutil.CONN_LISTEN]
+    return found
 
 
 def test_more_workers_than_fit_are_refused(nodes: Any, data: Path, server: MockServer, tmp_path: Path) -> None:

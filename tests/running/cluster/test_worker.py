@@ -22,11 +22,11 @@ from guieval.running.resolve import resolve
 from guieval.running.resume.identity import manifest_of
 from guieval.running.runner import Runner
 from guieval.testing.mock_server import MockServer, MockSettings
-from tests.outage import outage
+from tests.outage import held, outage
 from tests.running.cluster.conftest import MODEL, OPTIONS
 from tests.running.records import final
 from tests.scripted import opened_run
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, until
 
 
 @pytest.fixture(scope="module")
@@ -147,8 +147,7 @@ def test_it_asks_only_the_sample_that_a_step_lacks(
 
 
 def test_it_stops_at_once_with_everything_in_its_shard(opened: Runner, worker: Worker, data: Path) -> None:
-    slow = MockSettings(model=MODEL, policy="centre", latency=0.1, sigma=0, concurrency=4, served_models=(MODEL,))
-    with MockServer(slow) as server:
+    with MockServer(MockSettings(model=MODEL, policy="centre", served_models=(MODEL,))) as server, held(server, after=4):
         worker.give(range(len(opened.run.selection.refs)), number=0, last=True)
         with working(worker, job_of(opened, base_urls=[server.base_url])) as ended:
             wait_for_answers(worker, ended)
@@ -161,11 +160,11 @@ def test_it_stops_at_once_with_everything_in_its_shard(opened: Runner, worker: W
 
 
 def test_it_finishes_what_is_in_flight_and_begins_no_more(opened: Runner, worker: Worker) -> None:
-    slow = MockSettings(model=MODEL, policy="centre", latency=0.3, sigma=0, served_models=(MODEL,))
-    with MockServer(slow) as server:
+    with MockServer(MockSettings(model=MODEL, policy="centre", served_models=(MODEL,))) as server:
         worker.give([0, 1, 2], number=0, last=True)
-        with working(worker, job_of(opened, base_urls=[server.base_url])) as ended:
+        with working(worker, job_of(opened, base_urls=[server.base_url])) as ended, held(server, after=1):
             wait_for_answers(worker, ended)
+            until(lambda: server.stats()["in_flight"], "a request in flight")
             in_flight = worker.finish() or 0
         stats = server.stats()
     reading = worker.read(0, 0.0)
