@@ -280,7 +280,7 @@ def ui_genie(folder: Path) -> list[str]:
     columns = judge_answers(answered_file(_file(UI_GENIE, folder))).columns()
     (judged,) = columns.judged.values()
     (found,) = columns.judged
-    figures = summarise(columns, get_protocol(found), intervals=False).all_metrics
+    figures = summarise(columns, get_protocol(found), intervals=False).own
     values = {name: value.value for name, value in figures.items() if value.value is not None}
     there, here = (", ".join(f"{name} {100 * each[name]:.2f}%" for name in figures) for each in (stated, values))
     same = sum(values[name] == stated[name] for name in figures)

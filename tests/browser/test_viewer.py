@@ -126,9 +126,9 @@ def test_marks_lie_where_the_thousandths_say(tab: Opened, plain: Path) -> None:
     assert box == pytest.approx((*on_screen(page, 240, 180), *on_screen(page, 360, 420)), abs=2)  # the line has a width
     around = edges(page.locator("#marks ellipse.accepted"))
     assert around == pytest.approx((*on_screen(page, 260, 260), *on_screen(page, 340, 340)), abs=2)
-    assert page.locator("#marks rect.box").count() == 0
+    assert page.locator("#marks rect.target").count() == 0
     page.click(".toggle.targets")
-    assert edges(page.locator("#marks rect.box")) == pytest.approx(
+    assert edges(page.locator("#marks rect.target")) == pytest.approx(
         (*on_screen(page, 250, 200), *on_screen(page, 350, 400)), abs=2
     )
     page.keyboard.press("z")

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from guieval.metrics import registry
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
 from tests.docs.page import Snippet, snippets
@@ -79,6 +80,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def world(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     shutil.copytree(template, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(registry, "_METRICS", {})  # those of a page's file are for this page
     with ExitStack() as stack:
         yield World(tmp_path, stack)
 

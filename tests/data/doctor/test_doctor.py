@@ -263,7 +263,7 @@ REAL = {
     ("screenspot-pro", "screenspot_pro_format_annotations"): (1581, 0),
     ("screenspot-v2", "screenspot"): (149, 0),
     ("screenspot-v2", "screenspot_pro_format_annotations"): (1272, 2),
-    ("ui-r1", "ui_r1"): (7868, 4),
+    ("ui-r1", "ui_r1"): (7868, 5),
     ("ui-vision", "ui_vision"): (192, 0),
     ("ui-vision", "screenspot_pro_format_annotations"): (5479, 1),
 }

@@ -44,7 +44,7 @@ async function overviewPage(main) {
 /** Fetches a section; until it comes, `stored` figures are shown, which need no journal. */
 async function fetchPart(place, name, stored) {
   const before = stored ? partNodes(stored) : [];
-  const wait = el("p", { class: "soft", role: "status" }, stored ? "Reading the journal for the intervals…" : "Reading the journal…");
+  const wait = el("p", { class: "soft", role: "status" }, "Reading the journal…");
   place.append(...before, wait);
   try {
     const part = await get(`data/${name}`);
