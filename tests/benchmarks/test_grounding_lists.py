@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from guieval.benchmarks._examples.grounding import tapped_elements
 from PIL import Image
 
 from guieval.actions import Action, Click, Point, Stop
-from guieval.data.screenshots import header
 from guieval.errors import DataError, UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.registry import benchmarks, load_benchmark
@@ -27,37 +25,29 @@ SIZE = (200, 400)
 TARGET, BOX = Click(point=Point(500, 750)), (250, 500, 750, 1000)
 """What every form's row asks for, on a screen of :data:`SIZE`."""
 MISSING = object()
-CONVERTED = {
-    "img_filename": "a.png",
-    "bbox": [50, 200, 150, 400],
-    "instruction": "close",
-    "instruction_cn": "",
-    "id": "7",
-    "application": "word",
-    "platform": "macos",
-    "img_size": list(SIZE),
-    "ui_type": "icon",
-    "group": "Office",
-}
+CORNERS = [50, 200, 150, 400]
+CONVERTED = {"img_filename": "a.png", "bbox": CORNERS, "instruction": "close", "instruction_cn": "", "id": "7"}
+CONVERTED |= {"application": "word", "platform": "macos", "img_size": list(SIZE), "ui_type": "icon", "group": "Office"}
 """A row as MAI-UI and UI-Ins converted all of these sets, after ScreenSpot-Pro's own."""
-OSWORLD = {
-    "id": "SCREEN-0",
-    "image_path": "SCREEN.png",
-    "image_size": list(SIZE),
-    "instruction": "close",
-    "box_type": "bbox",
-    "box_coordinates": [50, 200, 100, 200],
-    "GUI_types": ["Button", "Icon"],
-}
+OSWORLD = {"id": "SCREEN-0", "image_path": "SCREEN.png", "image_size": list(SIZE), "instruction": "close"}
+OSWORLD |= {"box_type": "bbox", "box_coordinates": [50, 200, 100, 200], "GUI_types": ["Button", "Icon"]}
 SCREENSPOT = {"img_filename": "a.png", "bbox": [50, 200, 100, 200], "instruction": "close", "data_type": "icon"}
-CAGUI = {
-    "task": "bbox2function",
-    "image": "grounding_eval/dataset/images/0.jpeg",
-    "id": 7,
-    "abs_position": "<50, 200, 150, 400>",
-    "rel_position": "<0.25, 0.5, 0.75, 1.0>",
-    "text": "close",
+CALENDAR = {"application": "calendar", "platform": "os_windows", "group": "advanced"}
+MMBENCH = {"index": 7, "image_path": "a.png", "instruction": "close", "bbox": [0.25, 0.5, 0.75, 1.0], "image_size": list(SIZE)}
+MMBENCH |= {"data_type": "icon", "platform": "os_windows", "app_name": "calendar", "grounding_type": "advanced"}
+UI_I2E: dict[str, Any] = {
+    "image": "screenshot/folder_1/a.png",
+    "instruction": "close",
+    "bounding_box": CORNERS,
+    "source": "web",
 }
+UI_I2E |= {"el_type": "Icon", "annotations": {"instr_type": 2}}
+UI_VISION = {"image_path": "element_grounding/a.png", "image_size": list(SIZE), "prompt_to_evaluate": "close", "bbox": CORNERS}
+UI_VISION |= {"platform": "OnlyOffice Spreadsheet", "category": "Button", "element_type": "icon"}
+VENUS = {"img_filename": "mobile/excel/a.png", "instruction": "close", "instruction_zh": "关", "bbox": CORNERS}
+VENUS |= {"category": "element_grounding", "label": "text input", "data_type": "bbox"}
+CAGUI = {"task": "bbox2function", "image": "grounding_eval/dataset/images/0.jpeg", "id": 7, "text": "close"}
+CAGUI |= {"abs_position": "<50, 200, 150, 400>", "rel_position": "<0.25, 0.5, 0.75, 1.0>"}
 """The size of the screen follows from the place in pixels and in fractions."""
 
 
@@ -108,47 +98,17 @@ def steps_of(benchmark: str, root: Path, **options: Any) -> list[StepTaskModel]:
 V1_OTHERS, V2_OTHERS = (
     tuple(f"screenspot_{platform}{suffix}.json" for platform in ("desktop", "web")) for suffix in ("", "_v2")
 )
+IOS = {**SCREENSPOT, "data_source": "ios"}
 FORMS = {
-    "screenspot": Form(
-        "screenspot", "screenspot_mobile.json", {**SCREENSPOT, "data_source": "ios"}, "screenspot_imgs/a.png", V1_OTHERS
-    ),
-    "screenspot-v2": Form(
-        "screenspot-v2",
-        "screenspot_mobile_v2.json",
-        {**SCREENSPOT, "data_source": "ios"},
-        "screenspotv2_image/a.png",
-        V2_OTHERS,
-    ),
+    "screenspot": Form("screenspot", "screenspot_mobile.json", IOS, "screenspot_imgs/a.png", V1_OTHERS),
+    "screenspot-v2": Form("screenspot-v2", "screenspot_mobile_v2.json", IOS, "screenspotv2_image/a.png", V2_OTHERS),
     "screenspot-v2, converted": Form("screenspot-v2", "screenspot_mobile_v2.json", CONVERTED, "", V2_OTHERS),
     "screenspot-pro": Form(
         "screenspot-pro", "annotations/word_macos.json", {**CONVERTED, "img_filename": "word/a.png", "instruction_cn": "关"}
     ),
-    "mmbench-gui-l2": Form(
-        "mmbench-gui-l2",
-        "L2_annotations.json",
-        {
-            "index": 7,
-            "image_path": "a.png",
-            "instruction": "close",
-            "bbox": [0.25, 0.5, 0.75, 1.0],
-            "image_size": list(SIZE),
-            "data_type": "icon",
-            "platform": "os_windows",
-            "app_name": "calendar",
-            "grounding_type": "advanced",
-        },
-    ),
+    "mmbench-gui-l2": Form("mmbench-gui-l2", "L2_annotations.json", MMBENCH),
     "mmbench-gui-l2, converted": Form(
-        "mmbench-gui-l2",
-        "L2_annotations.json",
-        {
-            **CONVERTED,
-            "img_filename": "os_windows/a.png",
-            "id": 7,
-            "application": "calendar",
-            "platform": "os_windows",
-            "group": "advanced",
-        },
+        "mmbench-gui-l2", "L2_annotations.json", {**CONVERTED, "img_filename": "os_windows/a.png", "id": 7, **CALENDAR}
     ),
     "osworld-g": Form("osworld-g", "OSWorld-G.json", OSWORLD),
     "osworld-g, converted": Form(
@@ -156,73 +116,27 @@ FORMS = {
         "OSWorld-G.json",
         {**CONVERTED, "img_filename": "SCREEN.png", "id": "SCREEN-0", "ui_type": ["Button", "Icon"], "group": "os_g_refine"},
     ),
-    "ui-i2e-bench": Form(
-        "ui-i2e-bench",
-        "annotations.jsonl",
-        {
-            "image": "screenshot/folder_1/a.png",
-            "instruction": "close",
-            "bounding_box": [50, 200, 150, 400],
-            "source": "web",
-            "el_type": "Icon",
-            "annotations": {"instr_type": 2},
-        },
-        "screenshot/folder_1/a.png",
-    ),
+    "ui-i2e-bench": Form("ui-i2e-bench", "annotations.jsonl", UI_I2E, "screenshot/folder_1/a.png"),
     "ui-i2e-bench, converted": Form(
         "ui-i2e-bench",
         "I2E_sspro_format.json",
         {**CONVERTED, "img_filename": "screenshot/folder_1/a.png", "platform": "web", "group": "implicit"},
     ),
-    "ui-vision": Form(
-        "ui-vision",
-        "annotations/element_grounding/element_grounding_basic.json",
-        {
-            "image_path": "element_grounding/a.png",
-            "image_size": list(SIZE),
-            "prompt_to_evaluate": "close",
-            "bbox": [50.0, 200.0, 150.0, 400.0],
-            "platform": "OnlyOffice Spreadsheet",
-            "category": "Button",
-            "element_type": "icon",
-        },
-    ),
-    "venusbench-gd": Form(
-        "venusbench-gd",
-        "instruction/element_grounding.json",
-        {
-            "img_filename": "mobile/excel/a.png",
-            "instruction": "close",
-            "instruction_zh": "关",
-            "category": "element_grounding",
-            "bbox": [50, 200, 150, 400],
-            "label": "text input",
-            "data_type": "bbox",
-        },
-        "images/mobile/excel/a.png",
-    ),
+    "ui-vision": Form("ui-vision", "annotations/element_grounding/element_grounding_basic.json", UI_VISION),
+    "venusbench-gd": Form("venusbench-gd", "instruction/element_grounding.json", VENUS, "images/mobile/excel/a.png"),
     "cagui-grounding": Form("cagui-grounding", "cap.jsonl", CAGUI, "", ("ocr.jsonl",)),
 }
+ICON = {"platform": "mobile", "element": "icon"}
+ADVANCED = {"platform": "os_windows", "level": "advanced"}
 
 
 @every_row(
     ("form", "episode", "screenshot", "groups", "extras"),
     [
-        (
-            "screenspot",
-            "screenspot_mobile_0",
-            "screenspot_imgs/a.png",
-            {"platform": "mobile", "element": "icon"},
-            {"data_source": "ios"},
-        ),
-        (
-            "screenspot-v2",
-            "screenspot_mobile_v2_0",  # as MAI-UI named its rows: by the list and the position in it
-            "screenspotv2_image/a.png",
-            {"platform": "mobile", "element": "icon"},
-            {"data_source": "ios"},
-        ),
-        ("screenspot-v2, converted", "7", "screenspotv2_image/a.png", {"platform": "mobile", "element": "icon"}, {}),
+        # as MAI-UI named its rows: by the list and the position in it
+        ("screenspot", "screenspot_mobile_0", "screenspot_imgs/a.png", ICON, {"data_source": "ios"}),
+        ("screenspot-v2", "screenspot_mobile_v2_0", "screenspotv2_image/a.png", ICON, {"data_source": "ios"}),
+        ("screenspot-v2, converted", "7", "screenspotv2_image/a.png", ICON, {}),
         (
             "screenspot-pro",
             "7",
@@ -231,13 +145,7 @@ FORMS = {
             {"instruction_cn": "关"},
         ),
         *[
-            (
-                form,
-                "7",
-                "offline_images/os_windows/a.png",
-                {"level": "advanced", "platform": "os_windows", "element": "icon"},
-                {"application": "calendar"},
-            )
+            (form, "7", "offline_images/os_windows/a.png", ICON | ADVANCED, {"application": "calendar"})
             for form in ("mmbench-gui-l2", "mmbench-gui-l2, converted")
         ],
         *[
@@ -245,7 +153,7 @@ FORMS = {
             for form in ("osworld-g", "osworld-g, converted")
         ],
         *[
-            (form, episode, "screenshot/folder_1/a.png", {"platform": "web", "element": "icon", "instruction": "implicit"}, {})
+            (form, episode, "screenshot/folder_1/a.png", ICON | {"platform": "web", "instruction": "implicit"}, {})
             for form, episode in (("ui-i2e-bench", "annotations.jsonl_0"), ("ui-i2e-bench, converted", "7"))
         ],
         (
@@ -314,12 +222,8 @@ def test_lists_and_images_are_found_wherever_they_usually_lie(
     [
         ("mmbench-gui-l2", {"bbox": [50, 200, 150, 400]}, TARGET, [BOX]),  # pixels
         ("ui-i2e-bench", {"bounding_box": [150, 400, 50, 200]}, TARGET, [BOX]),  # crossed corners are put in order
-        (
-            "screenspot-v2, converted",  # a box may reach over the edge, but its middle may not
-            {"bbox": [150, 200, 210, 400]},
-            Click(point=Point(900, 750)),
-            [(750, 500, 1050, 1000)],
-        ),
+        # a box may reach over the edge, but its middle may not
+        ("screenspot-v2, converted", {"bbox": [150, 200, 210, 400]}, Click(point=Point(900, 750)), [(750, 500, 1050, 1000)]),
         ("osworld-g", {"box_type": "refusal", "box_coordinates": [-1, -1, -1, -1]}, Stop(status="impossible"), []),
         ("osworld-g", {"box_type": "refusal", "box_coordinates": []}, Stop(status="impossible"), []),
         ("osworld-g, converted", {"bbox": [0, 0, 0, 0]}, Stop(status="impossible"), []),
@@ -343,6 +247,7 @@ ARROW = [20, 80, 60, 80, 60, 240, 40, 160, 20, 240]
         ("screenspot", {"img_filename": "../../secret.png"}, "field img_filename: there is no image"),
         ("screenspot-v2, converted", {"bbox": [60, 30, 20, 80]}, r"field bbox: expected \[x1, y1, x2, y2\] with the upper"),
         ("screenspot-v2, converted", {"bbox": [190, 50, 250, 80]}, r"field bbox: \(220, 65\) lies outside"),
+        ("screenspot-v2, converted", {"bbox": [20, 30, "40", 50]}, "field bbox: "),
         ("screenspot-v2, converted", {"ui_type": "button"}, "field ui_type: "),
         ("screenspot-v2, converted", {"img_size": [0, 100]}, "field img_size: expected a width and a height"),
         ("screenspot-v2, converted", {"id": ""}, "field episode_id: "),
@@ -356,6 +261,7 @@ ARROW = [20, 80, 60, 80, 60, 240, 40, 160, 20, 240]
         ("mmbench-gui-l2", {"bbox": [100, 0, 400, 10]}, r"field bbox: \(250, 5\) lies outside"),
         ("mmbench-gui-l2", {"image_size": [1e308, 400]}, "field bbox: .*finite"),
         ("mmbench-gui-l2", {"grounding_type": "hard"}, "field grounding_type: expected basic or advanced, got 'hard'"),
+        ("mmbench-gui-l2", {"data_type": None}, "field data_type: expected a string"),
         ("mmbench-gui-l2", {"index": True}, "field index: expected a whole number"),
         ("osworld-g", {"box_type": "circle"}, "field box_type: expected bbox, polygon or refusal, got 'circle'"),
         ("osworld-g", {"box_coordinates": ARROW}, "field box_coordinates: expected a list of 4 numbers"),
@@ -372,15 +278,12 @@ ARROW = [20, 80, 60, 80, 60, 240, 40, 160, 20, 240]
                 ([220, 0, 260, 0, 240, 90], ".*expected 1000 or less"),
             )
         ],
+        ("osworld-g, converted", {"bbox": [1, 2, 3]}, "field bbox: expected a list of 4 numbers"),
         ("osworld-g, converted", {"bbox": [9, 2, 3, 4]}, r"field bbox: expected \[x1, y1, x2, y2\]"),
         ("ui-i2e-bench", {"bounding_box": [500, 200, 900, 400]}, r"field bounding_box: \(700, 300\) lies outside"),
         ("ui-i2e-bench", {"image": "screenshot/b.png"}, "field image: there is no image 'screenshot/b.png'"),
         ("ui-i2e-bench", {"annotations": {"instr_type": True}}, "field annotations, field instr_type: expected a string"),
-        (
-            "ui-i2e-bench",
-            {"annotations": {"instr_type": "vague"}},
-            "field annotations, field instr_type: expected implicit or explicit, got 'vague'",
-        ),
+        ("ui-i2e-bench", {"annotations": {"instr_type": "vague"}}, "field annotations, field instr_type: expected implicit or"),
         ("ui-vision", {"bbox": [40, 30, 20, 50]}, "field bbox: expected"),
         ("ui-vision", {"bbox": [-50, 30, 20, 50]}, r"field bbox: \(-15, 40\) lies outside"),
         ("ui-vision", {"platform": "Inkscap"}, "field platform: 'Inkscap' is none of the benchmark's 83 programs.*'Inkscape'"),
@@ -399,6 +302,7 @@ ARROW = [20, 80, 60, 80, 60, 240, 40, 160, 20, 240]
                 {"rel_position": "<0, 0, 0, 0>", "abs_position": "<0, 0, 0, 0>"},
                 {"rel_position": "<0, 0, 1e-300, 1e-300>", "abs_position": "<0, 0, 1e300, 1e300>"},
                 {"task": "bbox2text"},
+                {"id": "7"},
                 {"image": "1"},
             )
         ],
@@ -672,28 +576,6 @@ def lists(shared_data: Path) -> Path:
     return folder
 
 
-@every_row(
-    ("name", "folder", "count"),
-    [
-        ("screenspot-v2", "", 1272),
-        ("screenspot-v2", "ScreenSpot_V2_data", 1272),
-        ("screenspot-pro", "", 1581),
-        ("mmbench-gui-l2", "", 3594),
-        ("osworld-g", "", 564),
-        ("osworld-g-refined", "", 564),
-        ("ui-vision", "", 5479),
-    ],
-)
-def test_the_full_lists_have_the_published_counts(lists: Path, name: str, folder: str, count: int) -> None:
-    steps = steps_of(name, lists / folder)
-    assert len(steps) == count == sum(part.steps or 0 for part in benchmarks()[name].published if part.groups or part.subset)
-    for published in benchmarks()[name].published:
-        part = [step for step in steps if published.groups.items() <= step.groups.items()]
-        part = [step for step in part if published.subset in (None, step.subset)]
-        assert len(part) == published.steps, published.name
-        assert not published.types or Counter(step.action.type for step in part) == published.types
-
-
 def test_screenspot_pro_in_both_languages(lists: Path) -> None:
     steps, chinese = steps_of("screenspot-pro", lists), steps_of("screenspot-pro", lists, language="cn")
     assert len({step.groups["application"] for step in steps}) == 26
@@ -725,9 +607,8 @@ def test_osworld_gs_lists_ask_for_the_same_targets(lists: Path) -> None:
     assert first.targets[0].x2 - first.targets[0].x1 == pytest.approx(19.96 / 1.92)
     judge = ActionEvaluator("osworld-g")
     assert all(judge.evaluate(step, step.action).exact_match for step in steps)
-    pairs = list(zip(steps, steps_of("osworld-g-refined", lists), strict=True))
-    assert all((one.episode_id, one.action, one.targets) == (two.episode_id, two.action, two.targets) for one, two in pairs)
-    assert sum(one.instruction != two.instruction for one, two in pairs) == 507
+    refined = steps_of("osworld-g-refined", lists)
+    assert [(step.episode_id, step.action) for step in steps] == [(step.episode_id, step.action) for step in refined]
 
 
 def test_ui_visions_full_lists(lists: Path) -> None:
@@ -739,31 +620,6 @@ def test_ui_visions_full_lists(lists: Path) -> None:
     assert (over, points) == (77, ["element_grounding_spatial_1908"])
     judge = ActionEvaluator("ui-vision")
     assert all(judge.evaluate(step, step.action).exact_match for step in steps)
-
-
-@every_row(
-    ("name", "folder", "count"),
-    [
-        ("screenspot", "screenspot", 165),
-        ("screenspot-v2", "screenspot", 149),
-        ("osworld-g", "osworld_g", 18),
-        ("osworld-g-refined", "osworld_g", 18),
-        ("ui-vision", "ui_vision", 192),
-    ],
-)
-def test_real_rows_with_their_screenshots(shared_data: Path, name: str, folder: str, count: int) -> None:
-    root = shared_data / folder
-    if not root.is_dir():
-        pytest.skip(f"no {root}")
-    steps = steps_of(name, root)
-    assert len(steps) == count
-    assert len({step.episode_id for step in steps}) == len(steps)
-    for step in steps:
-        if isinstance(step.action, Click) and "polygon" not in step.extras:
-            (box,) = step.targets
-            assert box.x1 < step.action.point.x < box.x2 and box.y1 < step.action.point.y < box.y2
-    for screenshot, size in {(step.screenshot, step.screenshot_size) for step in steps}:
-        assert header(root / screenshot).size == size  # to make the picture of each that is transparent would take long
 
 
 def test_both_versions_of_screenspot_mostly_mark_the_same_places(shared_data: Path) -> None:
