@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from guieval.actions import Action, Click, Point, Scroll
 from guieval.errors import DataError
@@ -20,19 +21,9 @@ SUBSETS = ("general", "single", "webshopping", "install", "googleapps")
 
 def row(code: int, word: str, *, number: int = 0, episode: str = "41", **changes: Any) -> dict[str, Any]:
     """One step as SeeClick's files have it; x before y in touch and lift, y before x in the boxes."""
-    return {
-        "ep_id": episode,
-        "step": number,
-        "goal": "Wie wird das Wetter?",
-        "img_filename": f"general/{episode}_{number}",
-        "action_type_id": code,
-        "action_type_text": word,
-        "touch": [-1.0, -1.0],
-        "lift": [-1.0, -1.0],
-        "type_text": "",
-        "annot_position": [0.25, 0.5, 0.125, 0.25, 0.0, 0.0, 1.0, 1.0],
-        **changes,
-    }
+    shown = {"ep_id": episode, "step": number, "img_filename": f"general/{episode}_{number}", "goal": "Wie wird das Wetter?"}
+    label = {"action_type_id": code, "action_type_text": word, "type_text": "", "touch": [-1.0, -1.0], "lift": [-1.0, -1.0]}
+    return {**shown, **label, "annot_position": [0.25, 0.5, 0.125, 0.25, 0.0, 0.0, 1.0, 1.0], **changes}
 
 
 def gesture(word: str, touch: list[float], lift: list[float], **changes: Any) -> dict[str, Any]:
@@ -41,8 +32,6 @@ def gesture(word: str, touch: list[float], lift: list[float], **changes: Any) ->
 
 def write(root: Path, *episodes: list[dict[str, Any]], split: str = "test", images: str = "aitw_images", **others: Any) -> Path:
     """Episodes of the subset general, and one of a step for each other subset; an image for every step."""
-    from PIL import Image
-
     file: dict[str, Any] = {"general": list(episodes)}
     for subset in SUBSETS[1:]:
         file[subset] = [[row(10, "status task complete", episode=f"{split}-{subset}")]]
@@ -140,6 +129,8 @@ def test_images_may_lie_in_any_of_the_usual_folders(tmp_path: Path, images: str,
         (gesture("scroll", [0.5, 0.5], [0.5, 0.1]), "action_type_text"),
         (row(0, "scroll down"), "action_type_id"),
         (row(10, "x", annot_position=[0.1, 0.2, 0.3]), "annot_position"),
+        (gesture("click", [0.5, 0.5], [0.5]), "lift"),
+        (row(10, "x", step=None), "step"),
     ],
 )
 def test_a_damaged_step_is_reported_by_file_episode_step_and_field(tmp_path: Path, item: dict[str, Any], field: str) -> None:

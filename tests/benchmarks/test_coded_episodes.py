@@ -27,19 +27,11 @@ from tests.rows import every_row
 
 SCREEN = (100, 200)
 MISSING = object()
-ROW = {
-    "episode_length": 2,
-    "step_id": 0,
-    "instruction": "Buy milk 牛奶",
-    "result_action_type": 10,
-    "result_action_text": "",
-    "result_touch_yx": "[-1.0, -1.0]",
-    "result_lift_yx": "[-1.0, -1.0]",
-    "ui_positions": "[[0.25, 0.5, 0.125, 0.25]]",
-    "image_width": SCREEN[0],
-    "image_height": SCREEN[1],
-}
+NOWHERE = {"result_touch_yx": "[-1.0, -1.0]", "result_lift_yx": "[-1.0, -1.0]"}
+STOP = {"episode_length": 2, "step_id": 0, "instruction": "Buy milk 牛奶", "result_action_type": 10, "result_action_text": ""}
+SIZED = {"ui_positions": "[[0.25, 0.5, 0.125, 0.25]]", "image_width": SCREEN[0], "image_height": SCREEN[1]}
 """One step: lists as text, y before x, -1 where there is no place."""
+COAT = {"coat_screen_desc": "A shop.", "coat_action_think": "Milk is below.", "coat_action_result": "Milk comes into sight."}
 HASH = "0cf94392854b6b7224b63b93d7c8871a"
 
 
@@ -92,30 +84,31 @@ AITZ = Form(
     "aitz",
     "test/general",
     "GENERAL-41",
-    {key: value for key, value in ROW.items() if not key.startswith("image_")}
-    | {
+    {
+        **STOP,
+        **NOWHERE,
+        **COAT,
         "episode_id": "41",
         "ui_positions": "[[50, 50, 25, 25], [0, 0, 0, 1]]",  # pixels
         "image_path": "general/GENERAL-41/GENERAL-41_{step}.png",
         "image_full_path": "android-in-the-wild/aitw_with_gpt/train/general/GENERAL-41/x.png",
-        "coat_screen_desc": "A shop.",
-        "coat_action_think": "Milk is below.",
         "coat_action_desc": "scroll up",
-        "coat_action_result": "Milk comes into sight.",
     },
 )
 CAGUI = Form(
     "cagui",
     "CAGUI_agent/domestic",
     HASH,
-    {**ROW, "episode_id": HASH, "image_path": f"domestic/{HASH}/{HASH}_{{step}}.jpeg", "duration": None},
+    {**STOP, **NOWHERE, **SIZED, "episode_id": HASH, "image_path": f"domestic/{HASH}/{HASH}_{{step}}.jpeg", "duration": None},
 )
 KIT = Form(
     "androidcontrol",
     "test/android_control",
     "7",
     {
-        **ROW,
+        **STOP,
+        **NOWHERE,
+        **SIZED,
         "episode_id": 7,
         "image_path": "/home/someone/kit/data/android_control/screenshots/7/screenshot_7_{step}.png",
         "duration": None,
@@ -174,14 +167,9 @@ def test_what_the_page_of_labels_does_not_show(tmp_path: Path, form: Form, chang
 
 def test_a_swipe_keeps_its_path_and_a_step_its_other_texts(tmp_path: Path) -> None:
     swipe = touched([0.5, 0.25], [0.125, 0.25])
-    assert AITZ.step(tmp_path / "aitz", **swipe).extras == {
-        "episode_length": 2,
-        "coat_screen_desc": "A shop.",
-        "coat_action_think": "Milk is below.",
-        "coat_action_result": "Milk comes into sight.",
-        "path": [[250, 500], [250, 125]],
-    }
-    assert KIT.step(tmp_path / "kit", **swipe).extras["path"] == [[250, 500], [250, 125]]
+    path = [[250, 500], [250, 125]]
+    assert AITZ.step(tmp_path / "aitz", **swipe).extras == {"episode_length": 2, **COAT, "path": path}
+    assert KIT.step(tmp_path / "kit", **swipe).extras["path"] == path
 
 
 TOUCH = ({"result_action_type": 4}, touched([0.5, 1.01]), touched([-0.01, 0.5]))
@@ -203,6 +191,10 @@ DAMAGE: list[tuple[Form, dict[str, Any], str]] = [
     (AITZ, {"image_width": 100}, "image_height"),
     (CAGUI, {"image_path": "domestic/x"}, "image_path"),
     (AITZ, {"image_path": "general/x"}, "image_path"),
+    (CAGUI, {"episode_length": None}, "episode_length"),
+    (AITZ, {"step_id": "1"}, "step_id"),
+    (KIT, {"step_id": None}, "step_id"),
+    (KIT, {"result_action_type": 3, "result_action_text": None}, "result_action_text"),
     (KIT, {"instruction": MISSING}, "instruction"),
 ]
 

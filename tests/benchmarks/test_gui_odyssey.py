@@ -15,20 +15,13 @@ from guieval.registry import load_benchmark
 from guieval.steps import Episode, StepTaskModel
 from tests.rows import every_row
 
+TOLD = {"description": "a screen", "intention": "go on", "context": "nothing yet"}
+
 
 def raw(action: str, info: Any, **changes: Any) -> dict[str, Any]:
     """A step of v2 without its number and screenshot."""
-    return {
-        "action": action,
-        "info": info,
-        "ps": "",
-        "description": "a screen",
-        "intention": "go on",
-        "context": "nothing yet",
-        "low_level_instruction": "do it",
-        "sam2_bbox": [],
-        **changes,
-    }
+    label = {"action": action, "info": info, "ps": "", "low_level_instruction": "do it", "sam2_bbox": []}
+    return {**label, **TOLD, **changes}
 
 
 END = raw("COMPLETE", "")
@@ -116,13 +109,7 @@ def test_a_step_of_v2_carries_all_that_is_published_about_it(tmp_path: Path) -> 
     assert step.screenshot == "screenshots/1_0.png"
     assert step.screenshot_size == (1080, 2400)
     assert step.groups == {"category": "Web_Shopping", "device": "Medium Phone", "setup": "random", "release": "v2"}
-    assert step.extras == {
-        "app": ["Amazon", "Clock"],
-        "meta_task": "Buy {}",
-        "description": "a screen",
-        "intention": "go on",
-        "context": "nothing yet",
-    }
+    assert step.extras == {"app": ["Amazon", "Clock"], "meta_task": "Buy {}", **TOLD}
 
 
 def test_v1_has_no_boxes_and_cannot_be_run_low(tmp_path: Path) -> None:
