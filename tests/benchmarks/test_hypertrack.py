@@ -163,8 +163,8 @@ def test_a_categorisation_that_cannot_be_read_is_reported(tmp_path: Path, catego
 
 def test_the_inner_folder_may_be_given_and_names_the_split_without_a_categorisation(tmp_path: Path) -> None:
     write(tmp_path, document())
-    for subset in ("idd", ""):
-        (episode,) = load(tmp_path / "test_filtered")
+    for folder, subset in ((tmp_path / "test_filtered", "idd"), (tmp_path, "")):
+        (episode,) = load(folder)
         assert (episode.key.subset, episode.steps[0].split) == (subset, "test")
         (tmp_path / "episode_categorization.json").unlink(missing_ok=True)
 

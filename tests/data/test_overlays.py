@@ -43,20 +43,20 @@ def test_only_the_named_steps_change_and_only_by_what_is_added(tmp_path: Path) -
         tmp_path,
         line(0, alternatives=[{"type": "PRESS", "button": "BACK"}], note="both close it"),
         line(0, alternatives=[{"type": "PRESS", "button": "BACK"}, CLICK.model_dump(mode="json")], targets=[[0, 0, 9, 9]]),
-        line(1, text_patterns=["tea( bag)?s?", "TEA"]),
+        line(1, text_patterns=["green +leaf", "TEA"]),
     )
     plain = {f"{task.episode_id}{task.step_index}": task for episode in EPISODES for task in episode.steps}
     overlaid = steps(Overlaid(ListBenchmark(EPISODES), added))
     assert {name for name in overlaid if overlaid[name] != plain[name]} == {"a0", "a1"}
     assert overlaid["a0"].alternatives == (BACK,)  # given twice, and once as the reference itself, it is still one more
     assert overlaid["a0"].targets == Boxes([*plain["a0"].targets, (0, 0, 9, 9)])
-    assert overlaid["a1"].extras["text_patterns"] == ["tea( bag)?s?", "TEA"]
+    assert overlaid["a1"].extras["text_patterns"] == ["green +leaf", "TEA"]
     assert overlaid["a0"].model_copy(update={"alternatives": (), "targets": plain["a0"].targets}) == plain["a0"]
     judge = ActionEvaluator("guievalkit")
     assert judge.evaluate(overlaid["a0"], BACK).exact_match and not judge.evaluate(plain["a0"], BACK).exact_match
     assert judge.evaluate(overlaid["a0"], CLICK).exact_match
-    bags = Type(text="tea bags")
-    assert judge.evaluate(overlaid["a1"], bags).exact_match and not judge.evaluate(plain["a1"], bags).exact_match
+    leaf = Type(text="green   leaf")
+    assert judge.evaluate(overlaid["a1"], leaf).exact_match and not judge.evaluate(plain["a1"], leaf).exact_match
     assert (added.steps, len(added.sha256)) == (2, 64)
 
 
