@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from guieval.actions import Action, Click, Drag, Hotkey, Point, Press, RightClick, Scroll, Type, Unsupported, Wait
 from guieval.data.benchmark import ABCBenchmark
 from guieval.errors import DataError
 from guieval.evaluation import ActionEvaluator
-from guieval.registry import benchmarks, load_benchmark
+from guieval.registry import load_benchmark
 from guieval.steps import StepTaskModel
-from guieval.testing.phone import generate_episode
 from tests.rows import every_row
 
 PLACE: dict[str, Any] = {"position": {"x": 0.25, "y": 0.5}}
@@ -29,8 +29,6 @@ def action(kind: str, boxes: list[dict[str, Any]] | None = None, **params: Any) 
 def write(
     root: Path, *steps: dict[str, Any], name: str = "t1", size: tuple[int, int] | None = (1000, 800), **more: Any
 ) -> Path:
-    from PIL import Image
-
     (root / "images").mkdir(parents=True, exist_ok=True)
     listed = []
     for number, step in enumerate(steps):
@@ -101,9 +99,8 @@ def test_boxes_are_the_clicks_own(tmp_path: Path) -> None:
     held = action("rightClick", [{"rel_bbox": [0.0, 0.0, 1.0, 1.0]}], position={"x": 0.9, "y": 0.1})
     click = action("click", [BOX], **PLACE)
     step = step_of(tmp_path, click, options=[[other], [held], [action("write", text="x")], [other], [click]])
-    assert step.targets.array.tolist() == [pytest.approx([200, 400, 300, 600])] + [pytest.approx([700, 700, 800, 800])] * 2 + [
-        pytest.approx([200, 400, 300, 600])
-    ]
+    own, others = pytest.approx([200, 400, 300, 600]), pytest.approx([700, 700, 800, 800])
+    assert step.targets.array.tolist() == [own, others, others, own]
     assert step.extras["unsupported_boxes"] == [[0, 0, 1000, 1000]]
     assert [each.type for each in step.alternatives] == ["CLICK", "UNSUPPORTED", "TYPE"]
     evaluator = ActionEvaluator("agentnetbench")
@@ -131,14 +128,13 @@ def test_a_drag_has_boxes_at_its_start_and_its_end(tmp_path: Path) -> None:
 def test_steps_are_numbered_without_gaps_and_tell_what_else_is_known(tmp_path: Path) -> None:
     sentence = {"observation": "o", "thought": "t", "low_level_instruction": "Click it"}
     end = {"ground_truth_actions": [action("terminate", status="success")], "milestone": True, "inner_monologue": sentence}
-    write(
-        tmp_path, {"ground_truth_actions": [action("click", **PLACE)]}, end, meta_info={"system": "Darwin", "domain": "Daily"}
-    )
+    about = {"system": "Darwin", "domain": "Daily"}
+    write(tmp_path, {"ground_truth_actions": [action("click", **PLACE)]}, end, meta_info=about)
     (episode,) = load_benchmark("agentnetbench", tmp_path)
     first, last = episode.steps
     assert (last.step_index, last.extras["step_num"], last.extras["milestone"], last.extras["thought"]) == (1, 3, True, "t")
     assert (first.low_level_instruction, last.low_level_instruction) == (None, "Click it")
-    assert first.groups == {"system": "Darwin", "domain": "Daily"}
+    assert first.groups == about
     assert first.instruction == "Do it"
 
 
@@ -154,20 +150,16 @@ def test_a_missing_screenshot_leaves_its_size_to_the_boxes(tmp_path: Path) -> No
     ("broken", "message"),
     [
         (action("click", position={"x": 1.2, "y": 0.5}), "step 0, field ground_truth_actions.0., field params, field position"),
-        (action("click", position={"x": "a", "y": 0.5}), "field position, field x: expected a number, got 'a'"),
         (action("scroll", amount=0, **PLACE), "field amount: expected a number other than 0"),
         (action("scroll", amount=float("nan"), **PLACE), "field amount"),
         (action("terminate", status="gave up"), "field status: expected success, failure or fail, got 'gave up'"),
         (action("write"), "field text: is missing"),
         (action("press", keys=[]), "field keys: expected a list of names of keys"),
-        (action("click", [{"rel_bbox": [0, 0, 1]}], **PLACE), "field rel_bbox: expected a list of 4 numbers"),
-        ({"params": {}}, "field type: is missing"),
     ],
 )
 def test_an_unreadable_label_is_named(tmp_path: Path, broken: dict[str, Any], message: str) -> None:
-    with pytest.raises(DataError, match=message) as caught:
+    with pytest.raises(DataError, match=rf"t1\.json.*{message}"):
         step_of(tmp_path, broken)
-    assert "t1.json" in str(caught.value)
 
 
 def test_a_damaged_file_can_be_skipped(tmp_path: Path) -> None:
@@ -193,27 +185,6 @@ def test_two_tasks_of_one_name_are_refused(tmp_path: Path) -> None:
 def test_the_folder_around_is_taken_too(tmp_path: Path, inner: str) -> None:
     write(tmp_path / inner, {"ground_truth_actions": [action("wait")]})
     assert only(tmp_path).screenshot == f"{inner}/images/t1_0.png"
-
-
-def test_the_written_example_states_what_was_played(tmp_path: Path) -> None:
-    benchmarks()["agentnetbench"].write_example(tmp_path, episodes=4, seed=1)
-    kinds: Counter[str] = Counter()
-    for episode in load_benchmark("agentnetbench", tmp_path):
-        seed, number = (int(episode.key.episode_id[start : start + 8], 16) for start in (2, 10))
-        played = generate_episode(seed, number, (360, 800))
-        assert len(episode) == len(played)
-        for step, wanted in zip(episode.steps, played.steps, strict=True):
-            kinds[step.action.type] += 1
-            assert step.instruction == played.task.instruction
-            if step.action.type == "UNSUPPORTED":
-                assert wanted.action.type in ("LONG_PRESS", "PRESS")
-                continue
-            assert step.action.type == wanted.action.type
-            for field in ("text", "button", "status", "direction"):
-                assert getattr(step.action, field, None) == getattr(wanted.action, field, None)
-            if isinstance(step.action, Click) and isinstance(wanted.action, Click):
-                assert step.action.point == pytest.approx(wanted.action.point, abs=0.06)
-    assert {"CLICK", "TYPE", "STOP"} <= set(kinds)
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from guieval.actions import Action, Click, Point, Scroll
 from guieval.errors import DataError
@@ -20,19 +21,9 @@ SUBSETS = ("general", "single", "webshopping", "install", "googleapps")
 
 def row(code: int, word: str, *, number: int = 0, episode: str = "41", **changes: Any) -> dict[str, Any]:
     """One step as SeeClick's files have it; x before y in touch and lift, y before x in the boxes."""
-    return {
-        "ep_id": episode,
-        "step": number,
-        "goal": "Wie wird das Wetter?",
-        "img_filename": f"general/{episode}_{number}",
-        "action_type_id": code,
-        "action_type_text": word,
-        "touch": [-1.0, -1.0],
-        "lift": [-1.0, -1.0],
-        "type_text": "",
-        "annot_position": [0.25, 0.5, 0.125, 0.25, 0.0, 0.0, 1.0, 1.0],
-        **changes,
-    }
+    shown = {"ep_id": episode, "step": number, "img_filename": f"general/{episode}_{number}", "goal": "Wie wird das Wetter?"}
+    label = {"action_type_id": code, "action_type_text": word, "type_text": "", "touch": [-1.0, -1.0], "lift": [-1.0, -1.0]}
+    return {**shown, **label, "annot_position": [0.25, 0.5, 0.125, 0.25, 0.0, 0.0, 1.0, 1.0], **changes}
 
 
 def gesture(word: str, touch: list[float], lift: list[float], **changes: Any) -> dict[str, Any]:
@@ -41,8 +32,6 @@ def gesture(word: str, touch: list[float], lift: list[float], **changes: Any) ->
 
 def write(root: Path, *episodes: list[dict[str, Any]], split: str = "test", images: str = "aitw_images", **others: Any) -> Path:
     """Episodes of the subset general, and one of a step for each other subset; an image for every step."""
-    from PIL import Image
-
     file: dict[str, Any] = {"general": list(episodes)}
     for subset in SUBSETS[1:]:
         file[subset] = [[row(10, "status task complete", episode=f"{split}-{subset}")]]
@@ -92,13 +81,10 @@ def test_the_word_and_the_fingers_direction_are_kept(tmp_path: Path) -> None:
     assert step.extras == {"direction_label": "left", "path": [[500, 750], [500, 250]]}
 
 
-def test_a_click_whose_finger_moved_keeps_the_path(tmp_path: Path) -> None:
+def test_a_click_whose_finger_moved_keeps_the_path_and_a_step_its_position(tmp_path: Path) -> None:
     steps = [gesture("click", [0.5, 0.25], [0.5, 0.29]), gesture("click", [0.5, 0.25], [0.5, 0.3], number=1)]
-    (episode,) = general(write(tmp_path, steps))
-    assert [step.extras for step in episode.steps] == [{}, {"path": [[500, 250], [500, 300]]}]
-
-
-# --- files and folders ------------------------------------------------------------------------------------------------
+    (episode,) = general(write(tmp_path, [*steps, row(10, "x", number=5)]))
+    assert [step.extras for step in episode.steps] == [{}, {"path": [[500, 250], [500, 300]]}, {"step_id": 5}]
 
 
 def test_every_file_is_a_split_and_episodes_keep_their_order(tmp_path: Path) -> None:
@@ -128,28 +114,22 @@ def test_images_may_lie_in_any_of_the_usual_folders(tmp_path: Path, images: str,
     assert general(tmp_path)[0].steps[0].screenshot == f"{before}general/41_0.png"
 
 
-def test_a_position_of_its_own_is_kept(tmp_path: Path) -> None:
-    (episode,) = general(write(tmp_path, [row(5, "x", number=0), row(10, "x", number=3)]))
-    assert [step.extras for step in episode.steps] == [{}, {"step_id": 3}]
-
-
-# --- damage -----------------------------------------------------------------------------------------------------------
-
-
 @every_row(
     ("item", "field"),
     [
         (row(4, "click"), "touch"),
         (gesture("click", [0.5, 1.5], [0.5, 0.5]), "touch"),
-        (gesture("click", [0.5, 0.5], [0.5]), "lift"),
         (gesture("scroll down", [0.5, 0.5], [0.5, 0.5]), "lift"),
+        *[
+            (gesture(word, [0.5, 0.5], lift), "lift: expected fractions of the screen, got")
+            for word in ("click", "scroll up")
+            for lift in ([1e308, 0.5], [-1e308, -1e308], [0.5, 1e306])
+        ],
         (gesture("swipe", [0.5, 0.5], [0.5, 0.1]), "action_type_text"),
         (gesture("scroll", [0.5, 0.5], [0.5, 0.1]), "action_type_text"),
         (row(0, "scroll down"), "action_type_id"),
-        (row(3, "type", type_text=None), "type_text"),
         (row(10, "x", annot_position=[0.1, 0.2, 0.3]), "annot_position"),
-        (row(10, "x", annot_position=["a", 0, 0, 0]), "annot_position"),
-        (row(10, "x", goal=7), "goal"),
+        (gesture("click", [0.5, 0.5], [0.5]), "lift"),
         (row(10, "x", step=None), "step"),
     ],
 )
@@ -157,7 +137,7 @@ def test_a_damaged_step_is_reported_by_file_episode_step_and_field(tmp_path: Pat
     write(tmp_path, [row(10, "x", episode="1")], [row(5, "x"), item])
     with pytest.raises(DataError) as caught:
         general(tmp_path)
-    assert f"aitw_data_test.json, general episode 1, step 1, field {field}: " in str(caught.value)
+    assert f"aitw_data_test.json, general episode 1, step 1, field {field}" in str(caught.value)
 
 
 def test_a_missing_image_leaves_out_the_episode(tmp_path: Path) -> None:
@@ -168,7 +148,6 @@ def test_a_missing_image_leaves_out_the_episode(tmp_path: Path) -> None:
         list(benchmark)
     benchmark = benchmark.skipping_damaged()
     assert [episode.key.episode_id for episode in benchmark if episode.key.subset == "general"] == ["2"]
-    assert len(benchmark.skipped) == 1
 
 
 @every_row(
@@ -213,25 +192,12 @@ def test_a_file_that_is_no_such_file_is_refused(tmp_path: Path, text: str, messa
     assert str(caught.value).removeprefix(f"{tmp_path / 'aitw_data_test.json'}").lstrip(":, ").startswith(message)
 
 
-def test_something_after_the_end_is_refused(tmp_path: Path) -> None:
-    write(tmp_path, [row(10, "x")])
-    with (tmp_path / "aitw_data_test.json").open("a") as file:
-        file.write("{")
+def test_something_after_the_end_and_a_number_of_5000_digits_are_refused(tmp_path: Path) -> None:
+    file = write(tmp_path, [row(10, "x")]) / "aitw_data_test.json"
+    whole = file.read_text()
+    file.write_text(whole + "{")
     with pytest.raises(DataError, match=r"is not JSON \(trailing characters"):
         load_benchmark("aitw", tmp_path).index()
-
-
-@every_row("lift", [[1e308, 0.5], [-1e308, -1e308], [0.5, 1e306]])
-@every_row("word", ["click", "scroll up"])
-def test_a_lift_beyond_every_screen_is_one_sentence(tmp_path: Path, word: str, lift: list[float]) -> None:
-    write(tmp_path / "aitw", [gesture(word, [0.5, 0.5], lift)])
-    with pytest.raises(DataError, match="field lift: expected fractions of the screen, got"):
-        general(tmp_path / "aitw")
-
-
-def test_a_number_of_5000_digits_is_one_sentence(tmp_path: Path) -> None:
-    root = write(tmp_path / "aitw", [row(10, "status task complete")])
-    file = root / "aitw_data_test.json"
-    file.write_text(file.read_text().replace('"step": 0', f'"step": {"9" * 5000}', 1))
+    file.write_text(whole.replace('"step": 0', f'"step": {"9" * 5000}', 1))
     with pytest.raises(DataError, match=r"aitw_data_test\.json"):
-        general(root)
+        general(tmp_path)

@@ -21,17 +21,8 @@ NAME = "2024_5_14_15_19_a33e893f15bb4ad69a903291f954bf64"
 
 def row(action: str, number: int = 1, **changes: Any) -> dict[str, Any]:
     """One step as the release has it, x before y, in pixels of a screen of 1440 x 3120."""
-    return {
-        "step_id": number,
-        "action": action,
-        "touch_coord": [-1, -1],
-        "lift_coord": [-1, -1],
-        "type_text": "",
-        "image_path": f"{NAME}-{number}.png",
-        "package_name": "com.example",
-        "device_dim": [1440, 3120],
-        **changes,
-    }
+    shown = {"step_id": number, "image_path": f"{NAME}-{number}.png", "package_name": "com.example", "device_dim": [1440, 3120]}
+    return {**shown, "action": action, "touch_coord": [-1, -1], "lift_coord": [-1, -1], "type_text": "", **changes}
 
 
 def element(*bbox: int) -> dict[str, Any]:
@@ -85,11 +76,8 @@ def test_a_swipe_keeps_its_path(tmp_path: Path) -> None:
 
 def test_boxes_are_those_of_the_clickable_elements(tmp_path: Path) -> None:
     write(tmp_path, row("TASK_COMPLETE"))
-    scrollable = [element(0, 0, 1440, 3120)]
-    write_elements(
-        tmp_path,
-        {"clickable_elements": [element(144, 312, 288, 624), element(-72, 0, 72, 0)], "scrollable_elements": scrollable},
-    )
+    clickable = [element(144, 312, 288, 624), element(-72, 0, 72, 0)]
+    write_elements(tmp_path, {"clickable_elements": clickable, "scrollable_elements": [element(0, 0, 1440, 3120)]})
     assert [tuple(box) for box in only_step(tmp_path).elements] == [(100, 100, 200, 200), (-50, 0, 50, 0)]
 
 
@@ -108,8 +96,7 @@ def test_boxes_are_those_of_the_clickable_elements(tmp_path: Path) -> None:
 def test_the_authors_rule_determines_the_split(tmp_path: Path, instruction: str, split: str) -> None:
     benchmark = load_benchmark("amex", write(tmp_path, row("TASK_COMPLETE"), instruction=instruction))
     (ref,) = benchmark.index()
-    assert ref.split == split
-    assert {step.split for step in benchmark.load(ref).steps} == {split}
+    assert ref.split == benchmark.load(ref).steps[0].split == split
 
 
 @every_row("inner", ["", "AMEX"])
@@ -129,23 +116,14 @@ def test_folders_as_the_archives_unpack_are_found(tmp_path: Path, inner: str, ne
         assert len(step.elements) > 0
 
 
-def test_annotations_alone_can_be_read(tmp_path: Path) -> None:
-    step = only_step(write(tmp_path / "AMEX", row("TAP", touch_coord=[720, 780])))
-    assert step.screenshot == f"screenshot/{NAME}-1.png"
-
-
 @every_row(
     ("item", "field"),
     [
         (row("TAP"), "touch_coord"),
         (row("TAP", touch_coord=[1441, 5]), "touch_coord"),
-        (row("TAP", touch_coord=[5]), "touch_coord"),
         (row("SWIPE", touch_coord=[5, 5], lift_coord=[math.nan, 5]), "lift_coord"),
         (row("SWIPE", touch_coord=[5, 5], lift_coord=[5, math.inf]), "lift_coord"),
-        (row("SWIPE", touch_coord=[5, 5], lift_coord=None), "lift_coord"),
         (row("SCROLL"), "action"),
-        (row("TYPE", type_text=None), "type_text"),
-        (row("PRESS_BACK", device_dim=[1440]), "device_dim"),
         (row("PRESS_BACK", device_dim=[1440, 0]), "device_dim"),
         (row("PRESS_BACK", image_path="x"), "image_path"),
         (row("PRESS_BACK", step_id="1"), "step_id"),
@@ -161,10 +139,7 @@ def test_a_damaged_step_is_reported_by_file_step_and_field(tmp_path: Path, item:
 @every_row(
     ("elements", "message"),
     [
-        ([], "expected an object"),
         ({}, "field clickable_elements: is missing"),
-        ({"clickable_elements": 5}, "field clickable_elements: expected a list, got 5"),
-        ({"clickable_elements": [element(1, 2, 3)]}, "field clickable_elements[0], field bbox: expected a list of 4"),
         ({"clickable_elements": [element(1, 2, 3, 4), {}]}, "field clickable_elements[1], field bbox: is missing"),
     ],
 )
@@ -187,7 +162,6 @@ def test_a_damaged_episode_can_be_skipped(tmp_path: Path) -> None:
         benchmark.index()
     benchmark = benchmark.skipping_damaged()
     assert [episode.key.episode_id for episode in benchmark] == [NAME]
-    message = [str(error) for error in benchmark.skipped]
-    assert len(message) == 3
-    assert f"c.json: episode amex/{NAME} is already in " in message[1]
-    assert "d.json, field episode_id: expected a string, got 5" in message[2]
+    _, twice, number = map(str, benchmark.skipped)
+    assert f"c.json: episode amex/{NAME} is already in " in twice
+    assert "d.json, field episode_id: expected a string, got 5" in number

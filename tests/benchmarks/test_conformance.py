@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from PIL import Image
 
 from guieval.actions import ActionSpace, Box, Boxes, Click, Point, Stop, Type, Wait
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
-from guieval.errors import DataError
-from guieval.registry import benchmarks
+from guieval.errors import DataError, UsageError
+from guieval.registry import benchmarks, load_benchmark
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 from guieval.testing.conformance import check_benchmark, check_benchmarks
 from tests.rows import every_row
@@ -36,14 +37,11 @@ def test_every_benchmark_conforms_under_all_damage(name: str, tmp_path: Path) ->
 class Small(ABCBenchmark):
     """A benchmark of one JSONL file, one episode a line, that breaks one promise at a time."""
 
-    name: ClassVar[str] = "small"
-    title: ClassVar[str] = "Small"
-    source: ClassVar[str] = "rows.jsonl"
-    paper: ClassVar[str] = "none"
-    licence: ClassVar[str] = "none stated"
-    dataset: ClassVar[str] = "small"
-    protocol: ClassVar[str] = "guievalkit"
-    action_space: ClassVar[ActionSpace] = ActionSpace(frozenset({"CLICK", "TYPE"}), frozenset(), frozenset())
+    name = title = dataset = "small"
+    source = "rows.jsonl"
+    paper = licence = "none stated"
+    protocol = "guievalkit"
+    action_space = ActionSpace(frozenset({"CLICK", "TYPE"}), frozenset(), frozenset())
     fault: ClassVar[str] = ""
     loaded: ClassVar[int] = 0
 
@@ -142,8 +140,6 @@ class Small(ABCBenchmark):
 
     @classmethod
     def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from PIL import Image
-
         if cls.fault == "no example":
             raise NotImplementedError
         Image.new("RGB", (30, 60), "white").save(folder / "screen.png")
@@ -201,10 +197,8 @@ def test_attributes_are_looked_at(tmp_path: Path) -> None:
         published = (PublishedCount("all", 1, "", types={"CLICK": 2}), PublishedCount("all", 1, "here"))
 
     messages = [finding.message for finding in check_benchmark(Nameless, tmp_path) if finding.check == "attributes"]
-    assert [
-        word for word in ("name 'Small One'", "source is", "licence is") if not any(word in each for each in messages)
-    ] == []
-    assert [word for word in ("has no source", "more actions than", "same name") if word not in str(messages)] == []
+    wrong = ("name 'Small One'", "source is", "licence is", "has no source", "more actions than", "same name")
+    assert [word for word in wrong if not any(word in each for each in messages)] == []
     assert len(messages) == 6
 
 
@@ -221,3 +215,51 @@ def test_a_data_folder_can_be_looked_at_too(tmp_path: Path) -> None:
 
 def test_benchmarks_are_checked_by_name() -> None:
     assert check_benchmarks(["ui-vision"]) == []
+
+
+HASH = "0cf94392854b6b7224b63b93d7c8871a"
+
+
+@every_row(
+    ("name", "expected", "strays"),
+    [
+        ("agentnetbench", r"holds no <task>\.json", ["settings.json"]),
+        ("aitw", r"holds no aitw_data_test\.json", ["aitw_data.json", "data/aitw_data_test.json"]),
+        (
+            "aitz",
+            "holds no <subset>.*AiTZ comes from",
+            ["notes.txt", "test/general/GENERAL-1/x.png", "7/7.json", "train/other/A-1/A-1.json"],
+        ),
+        ("amex", "holds no instruction_anno", ["instruction_anno/notes.txt", "element_anno/1.json", "7.json"]),
+        (
+            "androidcontrol",
+            r"no AndroidControl data.*<episode>\.json.*android_control_evaluation_std\.jsonl",
+            ["notes.txt", "7/8.json", "images/7_0.png"],
+        ),
+        ("androidcontrol-curated", r"holds no android_control_high_point\.json", []),
+        ("cagui", "holds no CAGUI_agent/domestic", ["domestic/notes.txt", "7/7.json", f"domestic/{HASH}/other.json"]),
+        ("cagui-grounding", r"holds no .*\.jsonl", []),
+        ("mind2web", "holds no cross_", []),
+        ("mmbench-gui-l2", r"holds no L2_annotations\.json", []),
+        ("mobi-bench", r"holds no <task>/0_answers\.json", []),
+        ("onekey", "holds no <case>/ref.json", ["case/0.png"]),
+        ("osworld-g-refined", "holds no benchmark/OSWorld-G_refined", ["OSWorld-G.json"]),
+        ("screenspot", "holds no screenspot_desktop.*comes from", []),
+        ("screenspot-pro", "holds no annotations/<application>", ["word.json"]),
+        ("screenspot-v2", "holds no screenspot_desktop.*comes from", []),
+        ("ui-i2e-bench", r"holds no annotations\.jsonl", []),
+        ("ui-vision", r"holds no element_grounding_<subset>\.json", []),
+        ("ui-r1", "", ["ac_test.json"]),
+        ("venusbench-gd", r"holds no instruction/<task>\.json", []),
+    ],
+)
+def test_another_folder_is_refused(tmp_path: Path, name: str, expected: str, strays: list[str]) -> None:
+    """However much it looks like the benchmark's: with what was expected and how to get it."""
+    for number, stray in enumerate([None, *strays]):
+        root = tmp_path / str(number)
+        root.mkdir()
+        if stray is not None:
+            (root / stray).parent.mkdir(parents=True, exist_ok=True)
+            (root / stray).write_text("[]")
+        with pytest.raises(UsageError, match=rf"{expected}.*guieval prepare {name}"):
+            load_benchmark(name, root).index()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import subprocess
 import sys
@@ -127,13 +126,10 @@ def test_many_may_draw_the_same_episode_at_once(tmp_path: Path) -> None:
 
 def test_records_and_pixels_do_not_depend_on_the_process(tmp_path: Path) -> None:
     digests = set()
-    for hash_seed in ("0", "1"):
-        folder = tmp_path / hash_seed
-        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-        command = [sys.executable, "-c", DIGEST, str(folder)]
-        digests.add(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
-    assert len(digests) == 1
-    assert len(digests.pop().strip()) == len(hashlib.sha256().hexdigest())
+    for seed in ("0", "1"):
+        command, environment = [sys.executable, "-c", DIGEST, str(tmp_path / seed)], {**os.environ, "PYTHONHASHSEED": seed}
+        digests.add(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip())
+    assert [len(digest) for digest in digests] == [64]
 
 
 @every_row(
@@ -144,11 +140,9 @@ def test_records_and_pixels_do_not_depend_on_the_process(tmp_path: Path) -> None
         ("demo", {"episodes": True}, "option episodes is True; expected a whole number"),
         ("demo", {"seed": 1.5}, "option seed is 1.5; expected a whole number"),
         ("demo", {"width": 100}, "a phone of 100 x 800 pixels cannot be drawn"),
-        ("demo", {"hight": 800}, "no option 'hight'"),
         ("demo-icons", {"episodes": 0}, "option episodes is 0; expected at least 1"),
         ("demo-icons", {"split": "tests"}, r"option split is 'tests'; expected train or test \(did you mean 'test'\?\)"),
         ("demo-icons", {"split": 3}, "option split is 3; expected train or test"),
-        ("demo-icons", {"size": 3}, "no option 'size'"),
     ],
 )
 def test_a_wrong_option_is_one_sentence(tmp_path: Path, name: str, options: dict[str, Any], message: str) -> None:

@@ -14,9 +14,9 @@ from guieval.benchmarks._examples.aitz import write_aitz
 
 from guieval.actions import Box, Click, LongPress, Scroll
 from guieval.data.screenshots import read_screenshot
-from guieval.registry import load_benchmark
+from guieval.registry import benchmarks, load_benchmark
 from guieval.steps import StepTaskModel
-from guieval.testing.phone import PhoneEpisode, PhoneStep
+from guieval.testing.phone import PhoneEpisode, PhoneStep, generate_episode
 from tests.rows import every_row
 
 
@@ -131,3 +131,38 @@ RENAMED: list[dict[str, str]] = [
 )
 def test_what_was_played_is_what_is_loaded(tmp_path: Path, written: Written) -> None:
     written.check(tmp_path)
+
+
+@every_row(
+    ("name", "episodes", "seed", "played"),
+    [
+        ("agentnetbench", 4, 1, lambda name: (int(name[2:10], 16), int(name[10:18], 16))),
+        ("mind2web", 4, 3, lambda name: [int(part, 16) for part in name.split("-")[:2]]),
+        ("onekey", 3, 2, lambda name: (2, int(name[-4:]))),
+    ],
+)
+def test_an_example_in_other_words_states_what_was_played(
+    tmp_path: Path, name: str, episodes: int, seed: int, played: Callable[[str], tuple[int, int]]
+) -> None:
+    """Formats that lack some actions, or have a web page's words for them."""
+    benchmarks()[name].write_example(tmp_path, episodes=episodes, seed=seed)
+    kinds = set()
+    for episode in load_benchmark(name, tmp_path):
+        phone = generate_episode(*played(episode.key.episode_id), (360, 800))
+        assert name == "mind2web" or len(episode) == len(phone)
+        for step in episode.steps:
+            was = phone.steps[step.extras.get("step", step.step_index)]
+            kinds.add(step.action.type)
+            assert step.instruction == phone.task.instruction
+            if step.action.type == "UNSUPPORTED":
+                assert name == "agentnetbench" and was.action.type in ("LONG_PRESS", "PRESS")
+                continue
+            assert step.action.type == was.action.type
+            for field in ("text", "app", "button", "status", "direction"):
+                assert getattr(step.action, field, None) == getattr(was.action, field, None)
+            if name == "agentnetbench" and isinstance(step.action, Click) and isinstance(was.action, Click):
+                assert step.action.point == pytest.approx(was.action.point, abs=0.06)
+            elif step.targets and was.target is not None:
+                near = 1 if name == "onekey" else 1e-6
+                assert step.targets[0] == pytest.approx(was.phone.screen.unified(was.target.box), abs=near)
+    assert kinds >= {"CLICK", "TYPE"}

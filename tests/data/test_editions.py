@@ -68,18 +68,13 @@ def test_a_known_edition_is_recognised(
     assert Edition.of(dataset, labels_of(steps)).names == (name,)
 
 
+LARGE = {"androidcontrol": "ui_s1", "ui-vision": LISTS, "mmbench-gui-l2": LISTS, "cagui-grounding": "cagui_grounding"}
+
+
 @pytest.mark.ci
-@every_row(
-    ("dataset", "bench", "folder"),
-    [
-        ("androidcontrol", "androidcontrol", "ui_s1"),
-        ("ui-vision", "ui-vision", f"{LISTS}/UI_Vision_data"),
-        ("mmbench-gui-l2", "mmbench-gui-l2", f"{LISTS}/MMbench_data"),
-        ("cagui-grounding", "cagui-grounding", "cagui_grounding"),
-    ],
-)
-def test_a_large_known_edition_is_recognised(shared_data: Path, dataset: str, bench: str, folder: str) -> None:
-    (known,) = known_editions(dataset)
+@every_row(("bench", "folder"), LARGE.items())
+def test_a_large_known_edition_is_recognised(shared_data: Path, bench: str, folder: str) -> None:
+    (known,) = known_editions(bench)
     labels = labels_of(steps_of(bench, shared_data / folder))
     assert KnownEdition.of(known.name, known.source, labels, known.note) == known
 
@@ -109,10 +104,8 @@ def test_screenspot_v2_with_equal_counts_is_told_apart(shared_data: Path, tmp_pa
 
 def test_a_sample_set_names_the_edition_that_fills_it(shared_data: Path, tmp_path: Path) -> None:
     names = [name for name in list_sample_sets() if name.startswith("screenspot-v2")]
-    for edition, folder in {
-        "newer": shared_data / LISTS / "ScreenSpot_V2_data",
-        "older": older_screenspot(shared_data, tmp_path / "older"),
-    }.items():
+    newer, older = shared_data / LISTS / "ScreenSpot_V2_data", older_screenspot(shared_data, tmp_path / "older")
+    for edition, folder in (("newer", newer), ("older", older)):
         benchmark = load_benchmark("screenspot-v2", folder)
         for name in names:
             filled = edition_of(benchmark, select(benchmark, Choice(sample_set=name)), get_sample_set(name))
@@ -156,13 +149,11 @@ def test_neither_the_unit_of_a_file_nor_rounding_makes_another_edition() -> None
     width, height = 1280, 2400
     pixels = [(x, y) for x in range(0, width, 7) for y in (0, 1, 1199, 2400)]
     for x, y in pixels:
-        one = Point(x * 1000.0 / width, y * 1000.0 / height)
-        other = Point(x / width * 1000.0, (y / height) * 1000.0)
-        first, second = (
+        one, other = (
             step(Click(point=point), targets=Boxes([[*point, *point]]), screenshot_size=(width, height))
-            for point in (one, other)
+            for point in (Point(x * 1000.0 / width, y * 1000.0 / height), Point(x / width * 1000.0, (y / height) * 1000.0))
         )
-        assert LabelDigest.of(first) == LabelDigest.of(second), (x, y)
+        assert LabelDigest.of(one) == LabelDigest.of(other), (x, y)
 
 
 def test_labels_of_no_known_edition_are_called_unknown() -> None:
@@ -177,7 +168,6 @@ def test_labels_of_no_known_edition_are_called_unknown() -> None:
 
 def test_every_file_of_editions_is_valid() -> None:
     for file in (sample_sets_folder().parent / "editions").glob("*.json"):
-        names = [each.name for each in known_editions(file.stem)]
-        assert len(set(names)) == len(names)
-        for each in known_editions(file.stem):
-            assert len(each.marks) == 8 * each.steps
+        known = known_editions(file.stem)
+        assert len({each.name for each in known}) == len(known)
+        assert [each.name for each in known if len(each.marks) != 8 * each.steps] == []

@@ -1,9 +1,16 @@
-"""Files that are none, and names that lead elsewhere."""
+"""Files that are none, names that lead elsewhere, and files that unpack or expand to gigabytes."""
 
 from __future__ import annotations
 
 import ast
+import base64
+import gzip
+import io
 import os
+import resource
+import subprocess
+import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,23 +18,18 @@ import pytest
 
 from guieval.data.files import open_descriptor, open_file, open_gzip, read_bytes, read_text
 from guieval.data.names import path_inside
-from guieval.data.text_files import read_whole
-from guieval.data.yaml_text import MOST_CHARACTERS, read_yaml
+from guieval.data.text_files import lines, read_whole, rest, sized_lines
+from guieval.data.yaml_text import MOST_CHARACTERS, AliasError, read_yaml
 from guieval.errors import DataError, UsageError
+from guieval.journal import STEPS, RunFolder
 from guieval.journal.directory import Journal
+from guieval.journal.lines import read_line, read_name
 from guieval.journal.run_files import Manifest, read_file
+from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
 from tests.rows import every_row
 
 OPENERS: list[Callable[[Path], object]] = [open_descriptor, open_file, open_gzip, read_bytes, read_text]
-
-
-def fifo(path: Path) -> None:
-    os.mkfifo(path)
-
-
-def device(path: Path) -> None:
-    path.symlink_to("/dev/zero")
 
 
 def sparse(path: Path) -> None:
@@ -35,11 +37,7 @@ def sparse(path: Path) -> None:
         stream.truncate(40 << 30)
 
 
-def folder(path: Path) -> None:
-    path.mkdir()
-
-
-@every_row("make", [fifo, device, sparse, folder])
+@every_row("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), sparse, Path.mkdir])
 def test_a_file_that_is_none_fails_at_once(tmp_path: Path, make: Callable[[Path], None]) -> None:
     make(tmp_path / "x")
     for opener in OPENERS:
@@ -67,44 +65,25 @@ def test_a_run_is_not_written_into_a_pipe(tmp_path: Path, name: str) -> None:
 
 def test_every_file_is_opened_by_the_one_opener() -> None:
     """Those that open for themselves read what is no file, or run alone in another program."""
-    apart = {
-        "guieval/data/files.py",
-        "guieval/scoring/webarena_verified/worker.py",
-        "guieval/online/pages/browsergym_worker.py",
-    }
+    apart = {"guieval/data/files.py", "guieval/scoring/webarena_verified/worker.py"}
+    apart.add("guieval/online/pages/browsergym_worker.py")
     found = []
     for source in (path for part in ("guieval", "benchmarks", "model_adapters") for path in (REPOSITORY / part).rglob("*.py")):
         for node in ast.walk(ast.parse(source.read_bytes())):
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
                 continue
             reads = node.func.attr == "open" and [ast.unparse(each) for each in node.args] == ["'rb'"]
-            if (reads or node.func.attr in ("read_bytes", "read_text")) and source.relative_to(
-                REPOSITORY
-            ).as_posix() not in apart:
-                found.append(f"{source.relative_to(REPOSITORY)}:{node.lineno}")
+            place = source.relative_to(REPOSITORY).as_posix()
+            if (reads or node.func.attr in ("read_bytes", "read_text")) and place not in apart:
+                found.append(f"{place}:{node.lineno}")
     assert found == []
 
 
 @every_row(
     "name",
     [
-        *(
-            "../x",
-            "a/../../x",
-            "/x",
-            "",
-            ".",
-            "/",
-            "\\x",
-            "\ud800",
-            "a\\..\\x",
-            "C:/x",
-            "a\0b",
-            "a\x1b[2Jb",
-            "n" * 256,
-            "a/" * 600 + "x",
-        ),
-        *("link/x", "circle/x"),
+        *("../x", "a/../../x", "/x", "", ".", "/", "\\x", "\ud800", "a\\..\\x", "C:/x", "a\0b", "a\x1b[2Jb"),
+        *("n" * 256, "a/" * 600 + "x", "link/x", "circle/x"),
     ],
 )
 def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
@@ -121,8 +100,116 @@ def test_other_names_are_paths(tmp_path: Path) -> None:
         assert path_inside(tmp_path, name) == tmp_path / name
 
 
-def test_yaml_of_absurd_size_is_a_value_error() -> None:
-    for text in ("seed: 0x" + "f" * 5000, "seed: " + "9" * 5000, "# " + "x" * MOST_CHARACTERS):
+# --- one sentence, and memory stays bounded ---
+
+GIBIBYTE = 1 << 30
+PACKED = b"c-nJ{%CIzaj8qGbe6f8QKVy6!2g3md1`Y)Vg9cwWrv<7jxf-Sq4f&ttx>Fc+gg97$@{C{=XIM3tDX}Uixp296?^K$j;bGrbI+FnaLV!r{"
+"""300 MiB of zeros in bz2's format, which takes seconds to pack them, and packed once more."""
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+@pytest.fixture(scope="module")
+def endless(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A line of 3 GB in a file of 3 MB."""
+    file = tmp_path_factory.mktemp("bombs") / "predictions.jsonl.gz"
+    block = b"x" * (1 << 24)  # packed once: gzip's members follow each other
+    file.write_bytes(gzip.compress(b'{"text": "') + gzip.compress(block) * (3 * GIBIBYTE // len(block)))
+    return file
+
+
+def started(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """The program with no more memory than 2 GiB of addresses."""
+    return subprocess.run(
+        [sys.executable, "-m", "guieval", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (2 * GIBIBYTE, 2 * GIBIBYTE)),
+    )
+
+
+def sentence(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 2 and done.stderr.startswith("guieval: ") and done.stderr.count("\n") == 1, done
+    return done.stderr
+
+
+@pytest.mark.ci
+def test_a_line_of_3_gb_in_a_gzip_is_one_sentence(endless: Path, tmp_path: Path) -> None:
+    message = sentence(started(tmp_path, "score", endless, "--bench", "demo", "--data", tmp_path / "demo"))
+    assert f"{endless}, line 1: is longer than 128 MiB" in message
+    with pytest.raises(DataError, match="unpacks to more than 512 MiB"):
+        read_whole(endless)
+
+
+def test_lines_and_what_follows_have_a_limit(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    assert list(lines(file, io.BytesIO(b"one\ntwo"), 4)) == [b"one\n", b"two"]
+    assert list(lines(file, io.BytesIO(b"four\nfive\n"), 4)) == [b"four\n", b"five\n"]
+    with pytest.raises(DataError, match=r"a\.jsonl, line 2: is longer"):
+        list(lines(file, io.BytesIO(b"four\nseven\n"), 4))
+    assert list(sized_lines(io.BytesIO(b"1\n" + b"2" * 300 + b"\n3\n"), 200)) == [(b"1\n", 2), (b"2" * 100, 301), (b"3\n", 2)]
+    packed = tmp_path / "a.gz"
+    packed.write_bytes(gzip.compress(b"x" * (5 << 20)))
+    assert len(rest(packed, io.BytesIO(b"x" * (4 << 20)), 5 << 20)) == 4 << 20
+    with gzip.open(packed) as stream, pytest.raises(DataError, match="unpacks to more than 4 MiB"):
+        rest(packed, stream, 4 << 20)  # type: ignore[arg-type]
+
+
+def test_a_packed_record_that_unpacks_to_gigabytes_is_damaged() -> None:
+    head = b'["b","","e",0,1]'
+    body = b"b" + zlib.decompress(base64.b85decode(PACKED))
+    stuffed = (zlib.crc32(body, zlib.crc32(head)).to_bytes(4) + body).replace(b"\x1b", b"\x1be").replace(b"\n", b"\x1bn")
+    line = b"\x01" + head + b"\0" + stuffed + b"\n"
+    assert len(line) < 10_000 and read_name(line)[1]  # its checksum fits
+    with pytest.raises(ValueError, match="unpacks to more than a record can hold"):
+        read_line(line)
+
+
+def test_a_line_of_a_journal_longer_than_any_record_is_passed_over(tmp_path: Path) -> None:
+    with (tmp_path / STEPS).open("wb") as stream:
+        stream.write(b"{}\n")
+        stream.seek(200 << 20)  # zeros that take no place on the disk
+        stream.write(b"\n{}\n")
+    records = RunFolder(tmp_path).records
+    assert list(records) == [] and records.damaged == [1, 2, 3]
+
+
+def test_numbers_of_yaml_are_those_of_yaml_1_2_and_aliases_are_refused() -> None:
+    assert read_yaml("a: 1e-3\nb: [1, yes]") == {"a": 0.001, "b": [1, True]}
+    assert read_yaml("a: 2024-01-01", texts=True) == {"a": "2024-01-01"}
+    assert read_yaml("a: &a [1]\nb: 0x10") == {"a": [1], "b": 16}
+    with pytest.raises(AliasError, match=r"the alias \*a is not accepted"):
+        read_yaml(BOMB)
+    absurd = ("[" * 5000, "seed: 0x" + "f" * 5000, "seed: " + "9" * 5000, "# " + "x" * MOST_CHARACTERS)
+    for text in ("*.png", "a: [", "a: !!python/object:os.system x", "2024-02-45", *absurd):
         with pytest.raises(ValueError):
             read_yaml(text)
-    assert read_yaml("seed: 0x10") == {"seed": 16}
+
+
+def test_an_alias_bomb_is_one_sentence_wherever_yaml_is_read(tmp_path: Path, guieval: CommandLine) -> None:
+    bomb = tmp_path / "bomb.yaml"
+    bomb.write_text(BOMB)
+    inline = "{" + ", ".join(BOMB.strip().split("\n")) + "}"
+    run = ("run", "--model", "ui-tars-7b", "--bench", "demo", "--data", tmp_path / "demo", "--out", tmp_path / "run")
+    for arguments in (
+        (*run, "--set", f"sampling={inline}"),
+        (*run, "--set", f"bench_options={inline}"),
+        (*run, "--config", bomb),
+        ("doctor", "demo", "--data", tmp_path / "demo", "--set", f"episodes={inline}"),
+        ("leaderboard", "--reference", bomb, tmp_path),
+        ("train", "grpo", "--config", bomb),
+    ):
+        message = guieval.sentence(*arguments)
+        assert "alias" in message and len(message) < 500, message
+    assert guieval("doctor", "demo", "--data", tmp_path / "demo", "--set", "episodes=*.png").code == 2
+
+
+def test_a_file_name_cannot_plan_a_hundred_billion_shards(tmp_path: Path, guieval: CommandLine) -> None:
+    source = tmp_path / "release"
+    source.mkdir()
+    (source / "android_control-00000-of-99999999999").write_bytes(b"")
+    (source / "splits.json").write_text('{"test": [1], "validation": []}')
+    message = guieval.sentence("prepare", "androidcontrol", "--source", source, "--out", tmp_path / "out")
+    assert "99,999,999,999 shards; expected 10,000 at most" in message

@@ -30,26 +30,11 @@ from tests.rows import every_row
 from tests.scripted import make_episode
 
 SIZE = (40, 60)
-NAMES = {
-    "above": "../secret.png",
-    "above by a folder": "a/../../secret.png",
-    "absolute": "ABSOLUTE",
-    "backslashes": "..\\secret.png",
-    "a drive": "C:\\secret.png",
-    "another drive": "C:secret.png",
-    "a share": "\\\\host\\secret.png",
-    "a link": "link/secret.png",
-    "NUL": "a\0b.png",
-    "an escape": "a\x1b[2Jb.png",
-    "a surrogate": "\ud800.png",
-    "300 characters": "x" * 300 + ".png",
-    "300 characters of three bytes": "海" * 120 + ".png",
-    "many folders": "a/" * 700 + "x.png",
-    "empty": "",
-    "the folder": ".",
-    "dots at the end": "x...",
-    "a device of Windows": "CON",
-}
+NAMES = (
+    *("../secret.png", "a/../../secret.png", "ABSOLUTE", "..\\secret.png", "C:\\secret.png", "C:secret.png"),
+    *("\\\\host\\secret.png", "link/secret.png", "a\0b.png", "a\x1b[2Jb.png", "\ud800.png", "", ".", "x...", "CON"),
+    *("x" * 300 + ".png", "海" * 120 + ".png", "a/" * 700 + "x.png"),
+)
 
 
 def found(folder: Path) -> dict[str, bytes]:
@@ -123,17 +108,15 @@ def to_name_files(played: Path, folder: Path, name: str) -> None:
         format_named(kind).write(exported(run), folder / "in" / kind)
 
 
-DOORS: tuple[Callable[[Path, Path, str], None], ...] = (
-    *(to_read, to_show, to_compare, to_unpack, to_record, to_export, to_import, to_name_files),
-)
+DOORS = (to_read, to_show, to_compare, to_unpack, to_record, to_export, to_import, to_name_files)
 
 
 @every_row("door", DOORS, ids=[door.__name__ for door in DOORS])
 def test_a_hostile_name_reaches_nothing_outside_of_its_folder(
     door: Callable[[Path, Path, str], None], played: Path, tmp_path: Path
 ) -> None:
-    for what, name in NAMES.items():
-        folder = tmp_path / what
+    for number, name in enumerate(NAMES):
+        what, folder = f"{name!r:.40}", tmp_path / str(number)
         (folder / "in").mkdir(parents=True)
         (folder / "secret.png").write_bytes(drawn())
         (folder / "in" / "link").symlink_to(folder)

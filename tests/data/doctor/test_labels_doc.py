@@ -16,7 +16,7 @@ from guieval.benchmarks._examples.androidcontrol_guievalkit import write_folder
 from guieval.benchmarks._examples.androidcontrol_ui_s1 import write_test_file
 from guieval.benchmarks._examples.tfrecord import example, write_records
 
-from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
+from guieval.actions import Action
 from guieval.registry import benchmarks, list_benchmarks, load_benchmark
 from guieval.steps import StepTaskModel
 from tests.conftest import REPOSITORY
@@ -37,33 +37,12 @@ def tables() -> dict[str, list[tuple[str, str]]]:
 
 
 def words(action: Action) -> str:
-    """An action as the page writes it."""
-
-    def place(point: Point) -> str:
-        return f"({round(point.x, 2):g}, {round(point.y, 2):g})"
-
-    def lasting(duration: float) -> str:
-        return "" if duration == 1000.0 else f" for {duration:g} ms"
-
-    match action:
-        case Click():
-            return f"CLICK {place(action.point)}"
-        case LongPress():
-            return f"LONG_PRESS {place(action.point)}{lasting(action.duration)}"
-        case Scroll():
-            return f"SCROLL {action.direction} from {place(action.point)}"
-        case Type():
-            return f"TYPE {action.text}"
-        case Open():
-            return f"OPEN {action.app}"
-        case Press():
-            return f"PRESS {action.button}"
-        case Wait():
-            return f"WAIT{lasting(action.duration)}"
-        case Stop():
-            return f"STOP {action.status}"
-        case Unsupported():
-            return f"UNSUPPORTED {action.name}"
+    """An action as the page writes it: its type, then its word, direction or place, and a duration other than the usual."""
+    fields = action.model_dump(include={"direction", "text", "app", "button", "status", "name"})
+    place = "({:g}, {:g})".format(*(round(value, 2) for value in action.point)) if hasattr(action, "point") else ""
+    duration = getattr(action, "duration", 1000.0)
+    parts = [action.type, *fields.values(), "from" if action.type == "SCROLL" else "", place]
+    return " ".join(filter(None, parts)) + ("" if duration == 1000.0 else f" for {duration:g} ms")
 
 
 @dataclass(frozen=True)

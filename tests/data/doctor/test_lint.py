@@ -9,13 +9,14 @@ from guieval.actions import Boxes, Click, LongPress, Open, Point, Scroll, Type
 from guieval.data.doctor import characters
 from guieval.data.doctor.labels import KINDS, LintReport
 from guieval.evaluation import ActionEvaluator
-from guieval.evaluation.judgement import Judgement
 from guieval.evaluation.label_cost import cost
 from guieval.evaluation.protocols import list_protocols
 from guieval.registry import load_benchmark
 from guieval.steps import StepTaskModel
 from tests import made_runs
 from tests.rows import every_row
+
+UP, LEFT = Scroll(point=Point(1, 1), direction="up"), Scroll(point=Point(1, 1), direction="left")
 
 
 def step(index: int = 0, **changes: Any) -> StepTaskModel:
@@ -62,14 +63,11 @@ def found(report: LintReport) -> dict[str, tuple[int, int]]:
         ({"action": Type(text="it\u2019s")}, {"odd-characters": (1, 1)}),
         ({"action": Type(text="p\u0430ypal")}, {"odd-characters": (1, 1)}),  # a Cyrillic a
         ({"action": Open(app=" ")}, {"empty-text": (1, 1)}),
-        ({"action": Scroll(point=Point(1, 1), direction="up"), "low_level_instruction": "Swipe up"}, {}),
-        (
-            {"action": Scroll(point=Point(1, 1), direction="up"), "low_level_instruction": "Swipe the page to the Left."},
-            {"scroll-word": (1, 1)},
-        ),
-        ({"action": Scroll(point=Point(1, 1), direction="up"), "low_level_instruction": "Scroll down"}, {}),
-        ({"action": Scroll(point=Point(1, 1), direction="left"), "low_level_instruction": "swipe from right to left"}, {}),
-        ({"action": Scroll(point=Point(1, 1), direction="left"), "low_level_instruction": "swipe upwards"}, {}),
+        ({"action": UP, "low_level_instruction": "Swipe up"}, {}),
+        ({"action": UP, "low_level_instruction": "Swipe the page to the Left."}, {"scroll-word": (1, 1)}),
+        ({"action": UP, "low_level_instruction": "Scroll down"}, {}),
+        ({"action": LEFT, "low_level_instruction": "swipe from right to left"}, {}),
+        ({"action": LEFT, "low_level_instruction": "swipe upwards"}, {}),
     ],
 )
 def test_one_step(changes: dict[str, Any], expected: dict[str, tuple[int, int]]) -> None:
@@ -90,15 +88,11 @@ def test_what_odd_characters_cost(text: str, typed: str) -> None:
     assert characters.plain(text) == typed
     labelled = step(action=Open(app=text), dataset="androidcontrol")
     typed_otherwise = list_protocols("androidcontrol") if typed != text else []
-    missed = [name for name in typed_otherwise if not judged(name, labelled, Open(app=typed)).exact_match]
+    missed = [name for name in typed_otherwise if not ActionEvaluator(name).judge(labelled, Open(app=typed)).exact_match]
     sentence = cost([labelled])
     assert ("is wrong under" in sentence) == bool(missed), sentence
     if missed:
         assert f"wrong under {len(missed)} of {len(list_protocols('androidcontrol'))} protocols ({missed[0]}" in sentence
-
-
-def judged(name: str, task: StepTaskModel, action: Open) -> Judgement:
-    return ActionEvaluator(name).judge(task, action)
 
 
 def test_boxes_with_a_width_and_a_height_are_recognised() -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from guieval.benchmarks._examples.episodes import FRAMES, write_episodes
+from guieval.benchmarks._examples.episodes import screenshot as screenshot_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,6 +33,7 @@ from guieval.actions import (
 from guieval.data.benchmark import ABCBenchmark
 from guieval.data.episodes.format import EpisodeLine, StepLine
 from guieval.data.episodes.write import episode_line
+from guieval.data.screenshots import read_screenshot
 from guieval.errors import DataError, UsageError
 from guieval.registry import load_benchmark
 from guieval.steps import Episode, StepTaskModel
@@ -38,6 +41,7 @@ from tests.conftest import REPOSITORY
 from tests.rows import every_row
 
 SIZE = (1080, 2400)
+PHONE = (360, 800)
 
 
 def step(**changes: Any) -> dict[str, Any]:
@@ -93,17 +97,9 @@ def test_places_of_device_actions_are_in_the_frame_too(tmp_path: Path) -> None:
 def test_points_and_boxes_are_in_the_frame_of_their_line(
     frame: str, point: list[float], unified: tuple[float, float], box: list[float], tmp_path: Path
 ) -> None:
-    found = only(
-        tmp_path,
-        frame=frame,
-        steps=[
-            step(
-                action={"type": "LONG_PRESS", "point": point, "duration": 700},
-                alternatives=[{"type": "SCROLL", "point": point, "direction": "left"}],
-                targets=[box],
-            )
-        ],
-    )
+    action = {"type": "LONG_PRESS", "point": point, "duration": 700}
+    scroll = {"type": "SCROLL", "point": point, "direction": "left"}
+    found = only(tmp_path, frame=frame, steps=[step(action=action, alternatives=[scroll], targets=[box])])
     assert found.action == LongPress(point=Point(*unified), duration=700)
     assert found.alternatives == (Scroll(point=Point(*unified), direction="left"),)
     assert found.targets == Boxes([[100, 100, 1000, 1000]])
@@ -118,27 +114,23 @@ def test_what_a_line_does_not_say_has_its_default(tmp_path: Path) -> None:
 
 def test_a_line_does_not_speak_for_the_next(tmp_path: Path) -> None:
     result = step(low_level_instruction="tap it")
-    first, second = loaded(
-        tmp_path,
-        line(episode_id="a", dataset="androidcontrol", setting="low", steps=[result]),
-        line(episode_id="b", steps=[result]),
-    )
+    low = line(episode_id="a", dataset="androidcontrol", setting="low", steps=[result])
+    first, second = loaded(tmp_path, low, line(episode_id="b", steps=[result]))
     assert (first.steps[0].dataset, first.steps[0].setting) == ("androidcontrol", "low")
     assert (second.steps[0].dataset, second.steps[0].setting) == ("episodes", "high")
     benchmark = load_benchmark("episodes", tmp_path)
     assert (benchmark.dataset, benchmark.setting) == ("androidcontrol", "low")
-
-
-def test_a_first_line_that_is_wrong_does_not_spoil_the_others(tmp_path: Path) -> None:
     benchmark = load_benchmark("episodes", folder_of(tmp_path, line(setting="easy", dataset=""), line(episode_id="b")))
     assert (benchmark.dataset, benchmark.setting) == ("", "high")
-    benchmark = benchmark.skipping_damaged()
-    assert [episode.key.episode_id for episode in benchmark] == ["b"]
+    assert [episode.key.episode_id for episode in benchmark.skipping_damaged()] == ["b"]
 
 
-def test_a_step_may_have_its_own_instruction(tmp_path: Path) -> None:
-    [episode] = loaded(tmp_path, line(steps=[step(), step(instruction="now this")]))
+def test_a_step_may_have_its_own_instruction_and_any_button(tmp_path: Path) -> None:
+    recent = {"type": "PRESS", "button": "RECENT"}
+    [episode] = loaded(tmp_path, line(steps=[step(), step(instruction="now this", action=recent)]))
     assert [each.instruction for each in episode.steps] == ["go", "now this"]
+    assert episode.steps[1].action == Press(button="RECENT")
+    assert episode.steps[1].action in load_benchmark("episodes", tmp_path).action_space
 
 
 def test_the_size_of_a_screenshot_is_read_from_the_image_when_it_is_not_given(tmp_path: Path) -> None:
@@ -158,6 +150,7 @@ def acted(**action: Any) -> dict[str, Any]:
     return stepped(action=action)
 
 
+UNSIZED = {"screenshot": "b.png", "action": {"type": "WAIT"}}
 UNKNOWN = {"episode": "e", "instruction": "go", "steps": [step()]}
 
 
@@ -167,8 +160,6 @@ UNKNOWN = {"episode": "e", "instruction": "go", "steps": [step()]}
         (line(instrction="go"), "line 2, field instrction: is not known (did you mean 'instruction'?)"),
         (stepped(extras={"text_patterns": "tea"}), "steps.0.extras: text_patterns must be a list of regular"),
         (stepped(extras={"text_patterns": ["tea("]}), "steps.0.extras: 'tea(' is not a regular expression"),
-        (stepped(extras={"text_patterns": ["a{99999999999999}"]}), "is not a regular expression"),
-        (stepped(extras={"polygon": [[1, 2], [3, 4]]}), "polygon must be a list of at least three [x, y]"),
         (stepped(extras={"polygon": [[1, 2], [3, 4], [5]]}), "polygon must be a list of at least three [x, y]"),
         (stepped(low_level_instuction="x"), "field steps.0.low_level_instuction: is not known (did you mean 'low_level_in"),
         (line(steps=[{"screenshot": "a.png", "screenshot_size": [1, 1]}]), "line 2, field steps.0.action: is missing"),
@@ -176,7 +167,6 @@ UNKNOWN = {"episode": "e", "instruction": "go", "steps": [step()]}
         (UNKNOWN, "field episode: is not known (did you mean 'episode_id'?)"),
         ({"episode_id": "e", "instruction": "go", "steps": [step()]}, "field frame: is missing, but step 0 has places; exp"),
         ({"instruction": "go", "steps": [step()]}, "line 2, field episode_id: is missing"),
-        (line(setting="easy"), "line 2, field setting: "),
         (line(setting="low"), "line 2, field steps.0.low_level_instruction: is missing, but the setting 'low' gives the model"),
         (stepped(screenshot_size=[10**30, 5], targets=[[0, 0, 1, 1]]), "line 2, field steps.0.screenshot_size.0: "),
         (line(instruction=7), "line 2, field instruction: expected text (got 7)"),
@@ -190,30 +180,20 @@ UNKNOWN = {"episode": "e", "instruction": "go", "steps": [step()]}
         (acted(type="SCROL", point=[1, 1]), "(did you mean 'SCROLL'?) (got 'SCROL')"),
         (acted(point=[1, 1]), "field steps.0.action.type: is missing"),
         (acted(type="SCROLL", point=[1, 1], directon="up"), "action.directon: is not known (did you mean 'direction'?)"),
-        (acted(type="TYPE", text="a", txt="b"), "field steps.0.action.txt: is not known (did you mean 'text'?)"),
         (acted(type="CLICK"), "line 2, field steps.0.action.point: is missing"),
-        (acted(type="CLICK", point=["1", 2]), "steps.0.action.point: expected [x, y], got ['1', 2]"),
         (acted(type="CLICK", point=[1, True]), "steps.0.action.point: expected [x, y], got [1, True]"),
         (acted(type="CLICK", point=[1081, 5]), "steps.0.action.point: (1081, 5) lies outside the 1080"),
         (line(frame="relative"), "steps.0.action.point: (540, 1200) lies outside the 1 x 1 frame"),
         (line(frame="unified"), "line 2, field steps.0.action.point.y: expected 1000 or less (got 1200.0)"),
-        (
-            stepped(alternatives=[{"type": "OPEN", "app": "x"}, {"type": "CLICK", "point": [-1, 0]}]),
-            "field steps.0.alternatives.1.point: (-1, 0) lies outside",
-        ),
+        (stepped(alternatives=[{"type": "WAIT"}, {"type": "CLICK", "point": [-1, 0]}]), "alternatives.1.point: (-1, 0) lies"),
         (stepped(groups={"app": 3}), "line 2, field steps.0.groups.app: "),
         (line(steps=[]), "line 2, field steps: must not be empty"),
-        (line(subset=None), "line 2, field subset: expected text (got None)"),
         (line(steps=[5]), "line 2, field steps.0: expected an object (got 5)"),
         (line(episode_id=""), "line 2, field episode_id: must not be empty"),
-        (line(episode_id=5), "line 2, field episode_id: expected text (got 5)"),
         (line(episode_id="first"), "line 2, field episode_id: 'first' is already on line 1"),
         ('{"episode_id": "e",', "line 2: is not JSON (EOF while parsing"),
         ("[]", "line 2: expected an object (got [])"),
-        (
-            line(steps=[{"screenshot": "b.png", "action": {"type": "WAIT"}}]),
-            "field steps.0.screenshot_size: is missing, and cannot be taken from the image: the screenshot",
-        ),
+        (line(steps=[UNSIZED]), "field steps.0.screenshot_size: is missing, and cannot be taken from the image: the"),
     ],
 )
 def test_a_mistake_is_reported_by_file_line_and_field(wrong: Any, result: str, tmp_path: Path) -> None:
@@ -221,9 +201,8 @@ def test_a_mistake_is_reported_by_file_line_and_field(wrong: Any, result: str, t
     with pytest.raises(DataError, match=re.escape(result)) as caught:
         loaded(tmp_path, *lines)
     assert str(caught.value).startswith(f"{tmp_path / 'episodes.jsonl'}, line 2")
-    benchmark = load_benchmark("episodes", tmp_path).skipping_damaged()
-    assert [episode.key.episode_id for episode in benchmark] == ["first", "last"]
-    assert len(benchmark.skipped) == 1
+    kept = load_benchmark("episodes", tmp_path).skipping_damaged()
+    assert [episode.key.episode_id for episode in kept] == ["first", "last"] and len(kept.skipped) == 1
 
 
 def test_a_folder_without_episodes_is_refused(tmp_path: Path) -> None:
@@ -235,9 +214,8 @@ def test_a_folder_without_episodes_is_refused(tmp_path: Path) -> None:
 
 
 def test_blank_lines_a_byte_order_mark_and_a_missing_last_newline_do_no_harm(tmp_path: Path) -> None:
-    (tmp_path / "episodes.jsonl").write_bytes(
-        b"\xef\xbb\xbf" + json.dumps(line(episode_id="a")).encode() + b"\r\n\n  \n" + json.dumps(line(episode_id="b")).encode()
-    )
+    first, second = (json.dumps(line(episode_id=name)).encode() for name in "ab")
+    (tmp_path / "episodes.jsonl").write_bytes(b"\xef\xbb\xbf" + first + b"\r\n\n  \n" + second)
     benchmark = load_benchmark("episodes", tmp_path)
     assert [episode.key.episode_id for episode in benchmark] == ["a", "b"]
     assert [benchmark.load(ref).key.episode_id for ref in reversed(benchmark.index())] == ["b", "a"]
@@ -268,9 +246,7 @@ def test_a_file_that_changes_under_the_reader_is_noticed(tmp_path: Path) -> None
 
 
 def test_the_index_is_a_sequence_of_references(tmp_path: Path) -> None:
-    lines = [
-        line(episode_id=name, split=split, steps=[step()] * length) for name, split, length in (("a", "x", 1), ("b", "y", 3))
-    ]
+    lines = line(episode_id="a", split="x"), line(episode_id="b", split="y", steps=[step()] * 3)
     refs = load_benchmark("episodes", folder_of(tmp_path, *lines)).index()
     assert [(ref.key.episode_id, ref.split, ref.length) for ref in refs] == [("a", "x", 1), ("b", "y", 3)]
     assert refs[-1] == refs[1:][0] == list(refs)[1]
@@ -278,34 +254,46 @@ def test_the_index_is_a_sequence_of_references(tmp_path: Path) -> None:
         refs[2]
 
 
+def test_every_frame_gives_the_phone_back(tmp_path: Path) -> None:
+    played = write_episodes(tmp_path, episodes=3, size=PHONE)
+    lines = (tmp_path / "episodes.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["frame"] for line in lines] == list(FRAMES)
+    benchmark = load_benchmark("episodes", tmp_path)
+    assert (benchmark.dataset, benchmark.setting, benchmark.protocol) == ("synthetic", "high", "guievalkit")
+    for phone, episode in zip(played, benchmark, strict=True):
+        assert [step.instruction for step in episode.steps] == [phone.task.instruction] * len(phone)
+        for index, (result, step) in enumerate(zip(phone.steps, episode.steps, strict=True)):
+            assert (step.screenshot, step.screenshot_size) == (screenshot_of(phone, index), PHONE)
+            assert read_screenshot(tmp_path, step.screenshot, PHONE).format == "png"
+            assert step.low_level_instruction == result.instruction
+            assert len(step.alternatives) == len(result.alternatives)
+            for ours, theirs in zip((step.action, *step.alternatives), (result.action, *result.alternatives), strict=True):
+                if isinstance(theirs, Click | LongPress | Scroll):
+                    assert isinstance(ours, Click | LongPress | Scroll)
+                    assert ours.point == pytest.approx(theirs.point, abs=1e-9)
+                    ours = ours.model_copy(update={"point": theirs.point})
+                assert ours == theirs
+            assert step.targets.array == pytest.approx(result.targets.array, abs=1e-9)
+
+
 def test_the_documented_example_is_what_is_read(tmp_path: Path) -> None:
     [text] = re.findall(r"```json\n(.*?)```", (REPOSITORY / "docs" / "episodes.md").read_text(encoding="utf-8"), re.DOTALL)
-    lines, position = [], 0
-    while text[position:].strip():
-        value, position = json.JSONDecoder().raw_decode(text, position)
-        lines.append(value)
-        position += len(text[position:]) - len(text[position:].lstrip())
-    coffee, search = loaded(tmp_path, *lines)
+    coffee, search = loaded(tmp_path, *map(json.loads, re.split(r"\n(?=\{)", text.strip())))
     assert coffee.steps[1].action == Click(point=Point(500.0, 500.0))
     assert coffee.steps[1].alternatives == (Click(point=Point(850.0, 500.0)),)
     assert coffee.steps[1].targets == Boxes([[100, 450, 900, 550]])
     assert coffee.steps[2].action == Scroll(point=Point(500.0, 750.0), direction="up")
     assert [each.action.type for each in coffee.steps] == ["OPEN", "CLICK", "SCROLL", "STOP"]
-    assert search.steps[0].action == Click(point=Point(500.0, 62.5))
-    assert (search.steps[1].split, search.steps[1].dataset, search.steps[1].extras) == (
-        "train",
-        "my-lab-tasks",
-        {"annotator": "B"},
-    )
+    first, second = search.steps
+    assert first.action == Click(point=Point(500.0, 62.5))
+    assert (second.split, second.dataset, second.extras) == ("train", "my-lab-tasks", {"annotator": "B"})
 
 
 def test_every_field_is_documented() -> None:
     text = (REPOSITORY / "docs" / "episodes.md").read_text(encoding="utf-8")
     episode, steps = text.split("## An episode")[1].split("## A step")
-    for name in EpisodeLine.model_fields:
-        assert f"| `{name}` |" in episode
-    for name in StepLine.model_fields:
-        assert f"| `{name}` |" in steps
+    for part, fields in ((episode, EpisodeLine.model_fields), (steps, StepLine.model_fields)):
+        assert [name for name in fields if f"| `{name}` |" not in part] == []
 
 
 coordinates = st.floats(0, 1000)
@@ -335,21 +323,16 @@ def actions(places: st.SearchStrategy[Point]) -> st.SearchStrategy[Action]:
     )
 
 
+PLACED: dict[str, Any] = {"benchmark": "episodes", "dataset": "d", "subset": "part", "split": "train", "setting": "grounding"}
+PLACED |= {"episode_id": "e/1", "step_index": 0, "episode_length": 1, "screenshot": "s.png", "screenshot_size": SIZE}
+
+
 def steps_of(places: st.SearchStrategy[Point], boxes: st.SearchStrategy[Boxes]) -> st.SearchStrategy[StepTaskModel]:
     return st.builds(
         StepTaskModel,
-        benchmark=st.just("episodes"),
-        dataset=st.just("d"),
-        subset=st.just("part"),
-        split=st.just("train"),
-        episode_id=st.just("e/1"),
-        step_index=st.just(0),
-        episode_length=st.just(1),
-        setting=st.just("grounding"),
+        **{name: st.just(value) for name, value in PLACED.items()},
         instruction=texts,
         low_level_instruction=st.none() | texts,
-        screenshot=st.just("s.png"),
-        screenshot_size=st.just(SIZE),
         action=actions(places),
         alternatives=st.lists(actions(places), max_size=2).map(tuple),
         targets=boxes,
@@ -392,20 +375,10 @@ def test_whole_and_half_pixels_are_written_as_such_and_come_back_bit_for_bit(
     assert found.targets.array.tobytes() == step.targets.array.tobytes()
 
 
-def test_one_place_off_the_pixels_is_written_with_all_its_digits(tmp_path: Path) -> None:
-    found = only(tmp_path, frame="unified", steps=[step(action={"type": "CLICK", "point": [333.3333333333333, 1e-300]})])
-    written = json.loads(episode_line(Episode(steps=(found,))))
-    assert written["frame"] == "unified"
-    assert written["steps"][0]["action"]["point"] == [333.3333333333333, 1e-300]
-
-
 def test_an_episode_that_no_line_can_hold_is_reported(tmp_path: Path) -> None:
     found = only(tmp_path)
-    for changes, result in (
-        ({"instruction": "half an emoji \ud83d"}, "episode episodes/e: cannot be written as JSON"),
-        ({"extras": {"callable": print}}, "episode episodes/e: cannot be written as JSON"),
-    ):
-        with pytest.raises(DataError, match=result):
+    for changes in ({"instruction": "half an emoji \ud83d"}, {"extras": {"callable": print}}):
+        with pytest.raises(DataError, match="episode episodes/e: cannot be written as JSON"):
             episode_line(Episode(steps=(found.model_copy(update=changes),)))
     steps = [found.model_copy(update={"step_index": n, "episode_length": 2, "split": f"s{n}"}) for n in range(2)]
     with pytest.raises(DataError, match="episode episodes/e, step 1, field split: differs from that of step 0"):

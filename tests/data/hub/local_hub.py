@@ -57,9 +57,8 @@ class _Handler(BaseHTTPRequestHandler):
             rows = [{"type": "file", "path": name, "size": len(c), "oid": _etag(c)} for name, c in hub.files.items()]
             self._json(rows)
         elif path == f"{api}/refs":
-            self._json(
-                {"branches": [{"name": "main", "ref": "refs/heads/main", "targetCommit": COMMIT}], "tags": [], "converts": []}
-            )
+            main = {"name": "main", "ref": "refs/heads/main", "targetCommit": COMMIT}
+            self._json({"branches": [main], "tags": [], "converts": []})
         else:
             self._refuse(404, "RevisionNotFound" if path.startswith(api) else "RepoNotFound")
 
@@ -82,9 +81,8 @@ class _Handler(BaseHTTPRequestHandler):
                 part = json.loads(line)
                 if part["key"] == "file":
                     hub.uploads[part["value"]["path"]] = base64.b64decode(part["value"]["content"])
-            self._json(
-                {"commitUrl": f"{hub.url}/datasets/{hub.repository}/commit/{COMMIT}", "commitOid": COMMIT, "success": True}
-            )
+            url = f"{hub.url}/datasets/{hub.repository}/commit/{COMMIT}"
+            self._json({"commitUrl": url, "commitOid": COMMIT, "success": True})
         else:
             self._refuse(404, "RepoNotFound")
 

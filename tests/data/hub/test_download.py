@@ -66,9 +66,7 @@ def test_a_download_that_broke_off_is_continued_and_checked(tmp_path: Path) -> N
     """By the program itself, to which a variable names the hub."""
 
     def run() -> subprocess.CompletedProcess[str]:
-        names = {
-            name: value for name, value in os.environ.items() if not name.startswith("HF_") and "proxy" not in name.lower()
-        }
+        names = {name: value for name, value in os.environ.items() if name not in foreign()}
         own = {"HF_ENDPOINT": hub.url, "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
         command: list[str | Path] = [sys.executable, "-m", "guieval", "download", "screenspot-v2", "--out", out, "--yes"]
         return subprocess.run(command, capture_output=True, text=True, env=names | own)
@@ -147,11 +145,15 @@ def test_files_in_folders_arrive_where_the_loader_looks(
     assert done.code == 0 and "no errors" in done.out, done.err
 
 
-def test_an_archive_cannot_write_outside_the_folder(download: Callable[..., Done], tmp_path: Path) -> None:
+def archive(name: str, content: bytes, method: int = zipfile.ZIP_DEFLATED) -> bytes:
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("../escaped.txt", "x")
-    with serving(LocalHub(REPOSITORY, {ARCHIVE: packed.getvalue()})) as hub:
+    with zipfile.ZipFile(packed, "w", method) as written:
+        written.writestr(name, content)
+    return packed.getvalue()
+
+
+def test_an_archive_cannot_write_outside_the_folder(download: Callable[..., Done], tmp_path: Path) -> None:
+    with serving(LocalHub(REPOSITORY, {ARCHIVE: archive("../escaped.txt", b"x")})) as hub:
         done = download(hub.url, "screenspot-v2", "--yes", "--out", tmp_path / "a" / "out")
     assert done.code == 2 and "leads out of its folder" in done.err
     assert not (tmp_path / "a" / "escaped.txt").exists()
@@ -165,12 +167,9 @@ def test_what_is_not_on_the_hub(download: Callable[..., Done], tmp_path: Path) -
     assert wrong.code == 2 and "did you mean 'screenspot-v2'?" in wrong.err
 
 
-def test_every_repository_is_the_one_that_the_loader_names() -> None:
+def test_every_repository_is_the_one_that_the_loader_names_and_every_one_on_the_hub_is_in_the_table() -> None:
     for name, download in downloads().items():
         assert f"huggingface.co/datasets/{download.repository}" in benchmarks()[name].source, name
-
-
-def test_every_loader_of_a_data_set_on_the_hub_is_in_the_table() -> None:
     on_hub = {name for name, kind in benchmarks().items() if kind.source.startswith("huggingface.co/datasets/")}
     assert on_hub <= downloads().keys()
 
@@ -178,13 +177,6 @@ def test_every_loader_of_a_data_set_on_the_hub_is_in_the_table() -> None:
 def test_what_can_be_downloaded_says_so(guieval: CommandLine) -> None:
     assert "download: guieval download screenspot-v2 --out DIR (about 1.33 GB)" in guieval("benchmarks", "screenspot-v2").out
     assert "guieval download" not in guieval("benchmarks", "osworld-g").out
-
-
-def archive(name: str, content: bytes, method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", method) as written:
-        written.writestr(name, content)
-    return packed.getvalue()
 
 
 def damaged() -> bytes:

@@ -1,29 +1,26 @@
-"""UI-R1's test steps: each label by hand, what the loader refuses, and the real file against UI-S1's."""
+"""AndroidControl's test steps as UI-R1 and AndroidControl-Curated hand them around: labels, episodes, sizes of screens."""
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from guieval.actions import Action, Click, Point, Scroll
 from guieval.data.sample_sets import get_sample_set
 from guieval.errors import DataError
 from guieval.registry import load_benchmark
-from guieval.steps import StepTaskModel
+from guieval.steps import Episode, StepTaskModel
 from tests.rows import every_row
 
 
 def row(episode: int = 7, number: int = 0, **gt: Any) -> dict[str, Any]:
-    return {
-        "image": f"episode_{episode}-screenshot_{number}.png",
-        "gt": gt or {"action_type": "navigate_back"},
-        "task": "Do it",
-    }
+    image = f"episode_{episode}-screenshot_{number}.png"
+    return {"image": image, "gt": gt or {"action_type": "navigate_back"}, "task": "Do it"}
 
 
 def steps_of(folder: Path, *rows: Any) -> list[StepTaskModel]:
@@ -50,12 +47,8 @@ def test_what_the_page_of_labels_does_not_show(gt: dict[str, Any], action: Actio
 
 def test_steps_are_numbered_in_order_and_keep_their_own_numbers(tmp_path: Path) -> None:
     steps = steps_of(tmp_path, row(7, 3), row(7, 0), row(12, 5), row(7, 9))
-    assert [(step.episode_id, step.step_index, step.episode_length, step.extras["step_id"]) for step in steps] == [
-        ("7", 0, 3, 0),
-        ("7", 1, 3, 3),
-        ("7", 2, 3, 9),
-        ("12", 0, 1, 5),
-    ]
+    found = [(step.episode_id, step.step_index, step.episode_length, step.extras["step_id"]) for step in steps]
+    assert found == [("7", 0, 3, 0), ("7", 1, 3, 3), ("7", 2, 3, 9), ("12", 0, 1, 5)]
 
 
 def test_a_point_outside_the_common_screen_means_the_larger_one_for_its_episode(tmp_path: Path) -> None:
@@ -69,8 +62,6 @@ def test_a_point_outside_the_common_screen_means_the_larger_one_for_its_episode(
 
 @every_row("folder", ["images", "screenshots", ""])
 def test_the_image_states_the_size(folder: str, tmp_path: Path) -> None:
-    from PIL import Image
-
     (tmp_path / folder).mkdir(exist_ok=True)
     Image.new("RGB", (200, 400)).save(tmp_path / folder / "episode_7-screenshot_0.png")
     (step,) = steps_of(tmp_path, row(action_type="click", x=100, y=100))
@@ -90,37 +81,22 @@ def test_the_image_states_the_size(folder: str, tmp_path: Path) -> None:
         (row(action_type="wait"), "row 1, field gt, field action_type: expected click, .* got 'wait'"),
         (row(action_type="scroll", direction="Down"), "row 1, field gt, field direction: expected up, .* got 'Down'"),
         (row(action_type="click", x=1, y="2"), "row 1, field gt, field y: expected a number, got '2'"),
-        (row(action_type="input_text"), "row 1, field gt, field text: is missing"),
-        ({"image": row()["image"], "gt": row()["gt"]}, "row 1, field task: is missing"),
     ],
 )
-def test_a_damaged_row_is_named_and_skipped_only_on_request(damaged: Any, message: str, tmp_path: Path) -> None:
+def test_a_damaged_row_is_named(damaged: Any, message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"ac_test.json, {message}"):
         steps_of(tmp_path, row(1), damaged, row(2))
-    benchmark = load_benchmark("ui-r1", tmp_path).skipping_damaged()
-    assert [episode.key.episode_id for episode in benchmark] == ["1", "2"]
-    assert len(benchmark.skipped) == 1
 
 
 def test_the_real_file(shared_data: Path) -> None:
     benchmark = load_benchmark("ui-r1", shared_data / "ui_r1")
     refs = benchmark.index()
     steps = [step for ref in refs for step in benchmark.load(ref).steps]
-    (published,) = benchmark.published
-    assert (len(refs), len(steps)) == (published.episodes, published.steps) == (1543, 7868)
-    assert Counter(step.action.type for step in steps) == published.types
+    assert (len(refs), len(steps)) == (1543, 7868)
     assert sum(step.screenshot_size == (1440, 3120) for step in steps if step.action.type == "CLICK") > 0
     episodes = {step.episode_id: (step.screenshot_size, step.extras["screen_size_from"]) for step in steps}
     assert Counter(episodes.values()) == {((1080, 2400), "fit"): 1514, ((1440, 3120), "known"): 24, ((1080, 2160), "known"): 5}
     assert sum(not step.instruction for step in steps) == 10
-    labels = json.loads(gzip.decompress((shared_data / "ui_r1" / "ac_test.json.gz").read_bytes()))
-    for label, step in zip(labels, steps, strict=True):  # the file is in order
-        assert label["image"] == f"episode_{step.episode_id}-screenshot_{step.extras['step_id']}.png"
-        if isinstance(step.action, Click):
-            width, height = step.screenshot_size
-            assert (label["gt"]["x"], label["gt"]["y"]) == pytest.approx(
-                (step.action.point.x * width / 1000, step.action.point.y * height / 1000)
-            )
 
 
 def test_its_steps_are_ui_s1s_without_waiting_and_long_presses(shared_data: Path) -> None:
@@ -148,3 +124,98 @@ def _pixels(step: StepTaskModel) -> object:
             return "scroll", direction
         case action:
             return action
+
+
+CURATED = "androidcontrol-curated"
+
+
+def high(image: int, *past: str, **changes: Any) -> dict[str, Any]:
+    """A row of the high file, written as the authors write a history."""
+    lines = "".join(f"Step {number}: {words}\n" for number, words in enumerate(past, 1)) or "None\n"
+    shown = {"image": f"android_control_high/image_{image}.jpg", "history": f" \n{lines}" + ("\n" if past else "")}
+    label = {"gt_action": "press_back", "gt_bbox": [-100, -100], "gt_input_text": "no input text", "ui_type": "press_back"}
+    return {**shown, "instruction": "Read the news", **label, "group": "android", **changes}
+
+
+def episodes_of(root: Path, *rows: Any, name: str = CURATED, folder: str = "") -> list[Episode]:
+    file = root / folder / f"android_control_{'low' if name.endswith('low') else 'high'}_point.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(rows), encoding="utf-8")
+    return list(load_benchmark(name, root))
+
+
+def joined(episodes: list[Episode]) -> dict[str, list[int]]:
+    return {each.key.episode_id: [int(Path(step.screenshot).stem.split("_")[1]) for step in each.steps] for each in episodes}
+
+
+@every_row(
+    ("label", "action"),
+    [
+        ({"gt_action": "click", "gt_bbox": [540, 600]}, Click(point=Point(500, 250))),
+        ({"gt_action": "scroll", "gt_input_text": "LEFT"}, Scroll(point=Point(500, 500), direction="right")),
+    ],
+)
+def test_every_label_of_the_curated_files(label: dict[str, Any], action: Action, tmp_path: Path) -> None:
+    for name in (CURATED, f"{CURATED}-low"):
+        (episode,) = episodes_of(tmp_path, high(1, **label), name=name)
+        (step,) = episode.steps
+        assert step.action == action and step.instruction == "Read the news"
+        assert step.low_level_instruction == ("Read the news" if name.endswith("low") else None)
+        assert step.extras.get("direction_label") == (label["gt_input_text"].lower() if action.type == "SCROLL" else None)
+        assert (step.screenshot_size, step.extras["screen_size_from"]) == ((1080, 2400), "fit")
+
+
+def test_rows_are_joined_by_goal_and_history(tmp_path: Path) -> None:
+    other = {"instruction": "Play music"}
+    rows = [high(9, "open it", "scroll"), high(3, "open it"), high(5), high(4, **other), high(8, "open it", **other)]
+    episodes = episodes_of(tmp_path, *rows)
+    assert joined(episodes) == {"4": [4, 8], "5": [5, 3, 9]}
+    assert [step.extras["past_instructions"] for step in episodes[1].steps] == [[], ["open it"], ["open it", "scroll"]]
+
+
+def test_the_low_file_has_an_episode_a_row(tmp_path: Path) -> None:
+    assert joined(episodes_of(tmp_path, high(9, "open it"), high(5), name=f"{CURATED}-low")) == {"5": [5], "9": [9]}
+
+
+def test_two_episodes_of_one_goal_are_told_apart_by_history_and_by_the_numbers_of_images(tmp_path: Path) -> None:
+    rows = [high(10), high(20), high(12, "open"), high(21, "open"), high(13, "open", "tap"), high(23, "open", "type")]
+    assert joined(episodes_of(tmp_path, *rows)) == {"10": [10, 12, 13], "20": [20, 21, 23]}
+    first = high(2) | {"history": " \nStep 1: \n\n"}  # an empty instruction counts as a step
+    assert joined(episodes_of(tmp_path, high(1), first, high(3, "", "go on"))) == {"1": [1, 2, 3]}
+
+
+@every_row(
+    ("rows", "problem"),
+    [
+        ([high(1), high(2, "one", "two")], "row 1, field history: no step of the same goal comes before it: 'two'"),
+        ([high(1), high(1)], r"row 1, field image: 'android_control_high/image_1\.jpg' is already that of .*row 0"),
+        ([high(1) | {"image": "a.jpg"}], "row 0, field image: expected a name that ends with _<number>"),
+        ([high(1) | {"history": "None"}], "row 0, field history: expected None or lines of steps"),
+        ([high(1, gt_action="swipe")], "row 0, field gt_action: expected click, .* got 'swipe'"),
+        (
+            [high(1, gt_action="scroll", gt_input_text="UPWARDS")],
+            "row 0, field gt_input_text: expected up, .* got 'UPWARDS'",
+        ),
+        ([high(1, gt_action="click")], r"row 0, field gt_bbox: \(-100, -100\) lies outside"),
+    ],
+)
+def test_a_damaged_curated_row_is_reported(rows: list[dict[str, Any]], problem: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=rf"android_control_high_point\.json, {problem}"):
+        episodes_of(tmp_path, *rows)
+
+
+def test_a_point_beyond_the_common_screen_means_the_large_one(tmp_path: Path) -> None:
+    label = {"gt_action": "click", "gt_bbox": [1440, 1560]}
+    (episode,) = episodes_of(tmp_path, high(1), high(2, "tap", **label))
+    assert {step.screenshot_size for step in episode.steps} == {(1440, 3120)}
+    assert episode.steps[1].action == Click(point=Point(1000, 500))
+
+
+def test_an_image_states_its_size_and_may_lie_above_the_file(tmp_path: Path) -> None:
+    (tmp_path / "android_control_high").mkdir()
+    Image.new("RGB", (200, 400)).save(tmp_path / "android_control_high" / "image_1.jpg")
+    label = {"gt_action": "click", "gt_bbox": [100, 100]}
+    (episode,) = episodes_of(tmp_path, high(1, **label), folder="src/benchmark_resource")
+    (step,) = episode.steps
+    assert step.action == Click(point=Point(500, 250))
+    assert (step.screenshot, step.extras["screen_size_from"]) == ("android_control_high/image_1.jpg", "image")
