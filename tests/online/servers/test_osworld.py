@@ -298,10 +298,7 @@ def test_a_score_that_is_none_is_a_failure(examples: Path) -> None:
         (lambda folder: (folder / "test_all.json").write_text("[]"), "test_all.json' is not a JSON object"),
         (lambda folder: (folder / "test_all.json").write_text('{"os": 3}'), "does not list ids of tasks by domain"),
         (lambda folder: (folder / "examples" / "os" / "a1.json").unlink(), "a1.json': No such file"),
-        (
-            lambda folder: (folder / "examples" / "os" / "a1.json").write_text('{"instruction": ""}'),
-            "a1.json' has no evaluator",
-        ),
+        (lambda folder: (folder / "examples" / "os" / "a1.json").write_text('{"instruction": "x"}'), "' has no evaluator"),
     ],
 )
 def test_wrong_files_are_sentences(examples: Path, tmp_path: Path, change: Any, sentence: str) -> None:
