@@ -121,7 +121,7 @@ def place(index: int) -> StepKey:
 def test_the_first_exact_sample_of_a_step_is_its_artifact(tmp_path: Path) -> None:
     records = [
         sampled(0, answered(WRONG, "one"), answered(RIGHT, "two"), answered(RIGHT, "three")),
-        record(sampled(0).task),  # one without an answer does not undo one that has it
+        record(sampled(0, answered(RIGHT, "x")).task),  # one without an answer does not undo one that has it
         sampled(1, answered(WRONG, "one"), answered(None, "two"), answered(Unsupported(name="zoom"), "three")),
         sampled(2, answered(RIGHT, "old")),
         sampled(2, answered(WRONG, "again")),  # the answer that counts is no longer exact
