@@ -34,8 +34,7 @@ def test_seeds_are_one_curve_with_students_interval(tmp_path: Path) -> None:
     assert list(one.curves) == ["reward"]  # the loss is of supervised trainings
     first, second = one.curves["reward"]
     assert (first.mean.value, first.mean.low, first.mean.high) == (1.0, 1.0, 1.0)
-    assert (second.step, second.mean.value, second.mean.n) == (2, 2.0, 3)
-    assert second.mean.high is not None
+    assert (second.step, second.mean.value, second.mean.n) == (2, 2.0, 3) and second.mean.high is not None
     assert second.mean.high - 2.0 == pytest.approx(4.302653 / math.sqrt(3))  # t with 2 degrees of freedom, deviation 1
     assert alone.curves["reward"][0].mean.interval is None and math.isnan(half_width([1.0]))
 

@@ -16,18 +16,8 @@ from . import mutations
 from .engine import Target, Wrong, sentence
 
 _NAMES = (
-    "a.txt",
-    "images/b.png",
-    "../up",
-    "/root",
-    "c/../../up",
-    "d/",
-    "d/e",
-    "a.txt/f",
-    "n" * 300,
-    "g\x1b[2J",
-    "h\\..\\i",
-    "j:k",
+    *("a.txt", "images/b.png", "../up", "/root", "c/../../up", "d/", "d/e"),
+    *("a.txt/f", "n" * 300, "g\x1b[2J", "h\\..\\i", "j:k"),
 )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from guieval.actions import Click, Point, executable
 from guieval.journal.lines import read_line, write_line
@@ -32,6 +32,10 @@ MEMORY = 512 * 1024
 LONGEST_SENTENCE = 1200
 """Characters of an error's message, which may name a path, a field and what stands there."""
 TASKS = tuple(example_step(Click(point=Point(500.0, 500.0)), setting=setting) for setting in ("high", "low", "grounding"))
+
+
+QUICK: dict[str, Any] = {"timeout": 5.0, "max_attempts": 2, "patience": 0.0}
+"""Settings of an engine whose server answers at once."""
 
 
 class Wrong(Exception):
@@ -111,6 +115,11 @@ def _limited() -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
+
+
+async def at_once(seconds: float) -> None:
+    """Waits are asked for in vain here; how long they may be is tested where time is."""
+    assert 0 <= seconds < 1000
 
 
 def sentence(error: Exception) -> None:

@@ -56,11 +56,7 @@ _ANSWERS: dict[str, dict[str, Any]] = {
         "state": {"type": "state", "data": {"score": {"success": True, "progress": 1.0, "reason": "done"}}},
     },
 }
-_KINDS: dict[str, type[AndroidWorld | MobileWorld | OpenEnv]] = {
-    "androidworld": AndroidWorld,
-    "mobileworld": MobileWorld,
-    "openenv": OpenEnv,
-}
+_KINDS: tuple[type[AndroidWorld | MobileWorld | OpenEnv], ...] = (AndroidWorld, MobileWorld, OpenEnv)
 _STATUSES = (200, 200, 200, 200, 201, 204, 301, 307, 404, 500)
 
 
@@ -80,18 +76,18 @@ class EnvironmentServers(Target):
         self._server.__exit__(None, None, None)
 
     def check(self, dice: Random) -> None:
-        kind = dice.choice(sorted(_ANSWERS))
-        self._answers = {path: json.dumps(answer).encode() for path, answer in _ANSWERS[kind].items()}
+        kind = dice.choice(_KINDS)
+        self._answers = {path: json.dumps(answer).encode() for path, answer in _ANSWERS[kind.name].items()}
         self._status = {}
         for path in dice.sample(sorted(self._answers), dice.choice((1, 1, 2))):
             if dice.random() < 0.7:
-                changed = mutations.value(dice, _ANSWERS[kind][path])
+                changed = mutations.value(dice, _ANSWERS[kind.name][path])
                 self._answers[path] = mutations.written(dice, changed, lines=False)
             else:
                 self._answers[path] = mutations.data(dice, self._answers[path])
             self._status[path] = dice.choice(_STATUSES)
         try:
-            asyncio.run(self._play(_KINDS[kind](url=self._server.address, max_steps=3)))
+            asyncio.run(self._play(kind(url=self._server.address, max_steps=3)))
         except (EnvironmentFailure, UsageError) as error:
             sentence(error)
 

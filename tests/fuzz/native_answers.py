@@ -30,7 +30,7 @@ from guieval.testing.conformance import example_actions, example_step
 from guieval.testing.mock_server.native import answer_body
 
 from . import mutations
-from .engine import TASKS, Target, Wrong, carried_out, sentence, stored
+from .engine import QUICK, TASKS, Target, Wrong, at_once, carried_out, sentence, stored
 
 SIZE = TASKS[0].screenshot_size
 _APIS: dict[str, tuple[str, Literal["responses", "messages", "generateContent"]]] = {
@@ -100,21 +100,15 @@ class NativeAnswers(Target):
     def _way(self, adapter: str) -> _Way:
         kind, api = _APIS[adapter]
         model = adapter_class(adapter)(ModelConfig(name=adapter, adapter=adapter))
-        settings = OpenAISettings(
-            base_urls=(f"http://127.0.0.1:{self._port}/v1",),
-            model="m",
-            timeout=5.0,
-            max_attempts=2,
-            patience=0.0,
-            api_key_env=native_api(kind).key_env,
-        )
+        where = (f"http://127.0.0.1:{self._port}/v1",)
+        settings = OpenAISettings(base_urls=where, model="m", api_key_env=native_api(kind).key_env, **QUICK)
         task = example_step(TASKS[0].action)
         request = Request(model.prepare_input(task, []), (self._screenshot,), {}, request_id(task.key, 0), task)
         words = [model.render(task, action, "I see it.", "Tap it.") for action in example_actions(model.action_space)]
         material = [Response(said, calls=calls) for said, calls in map(calls_in, words)]
         material += [Response("I look.", calls=(look,)) for look in _LOOKS]
         fields = json.dumps({"model": "m", "tools": request.input.extra.get("tools", [])}).encode()
-        return _Way(model, HostedEngine(native_api(kind), settings, sleep=_at_once), api, request, fields, material)
+        return _Way(model, HostedEngine(native_api(kind), settings, sleep=at_once), api, request, fields, material)
 
     def _body(self, dice: Random, way: _Way, whole: bool) -> bytes:
         response = dice.choice(way.material)
@@ -149,7 +143,3 @@ def _damaged(dice: Random, call: Call) -> Call:
     arguments: Any = mutations.value(dice, call.arguments) if dice.random() < 0.8 else call.arguments
     name = mutations.text(dice, call.name) if dice.random() < 0.1 else call.name
     return Call(name, arguments if isinstance(arguments, dict) else {"value": arguments})
-
-
-async def _at_once(seconds: float) -> None:
-    assert 0 <= seconds < 1000

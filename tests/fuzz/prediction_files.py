@@ -24,10 +24,7 @@ _MADE: tuple[list[dict[str, Any]], ...] = (
     [rows.agentcpm_row({"POINT": [500, 700], "to": "up"}, **rows.SWIPING_UP)],
     [rows.kit_row(_KIT), rows.kit_row({"POINT": [250, 500]}, step_id=3)],
     [rows.atlas_row("actions:\nCLICK <point>[[500,250]]</point>"), rows.atlas_row("TYPE [a]", "/d/episode_1_screenshot_2.png")],
-    [
-        rows.kairos_row(0, "CLICK <point>[[1,2]]</point>", "CLICK <point>[[1,2]]</point>"),
-        rows.kairos_row(1, "WAIT", "COMPLETE"),
-    ],
+    [rows.kairos_row(0, *["CLICK <point>[[1,2]]</point>"] * 2), rows.kairos_row(1, "WAIT", "COMPLETE")],
     [rows.sspro_row([200, 300], img_size=[1000, 2000])],
     [rows.mai_ui_row([0.2, 0.15])],
     [rows.se_gui_row([0.2, 0.15])],

@@ -18,7 +18,7 @@ from guieval.models.scored_response import read_response
 from guieval.registry import adapter_class
 
 from . import mutations
-from .engine import TASKS, Target, sentence, stored
+from .engine import QUICK, TASKS, Target, at_once, sentence, stored
 
 _CALL = {"id": "c", "type": "function", "function": {"name": "mobile_use", "arguments": '{"action": "wait", "time": 2}'}}
 _MESSAGES: tuple[dict[str, Any], ...] = (
@@ -82,14 +82,8 @@ class ServerAnswers(Target):
         stored(task, read_response(self._model, self._judge, task, reply), compact=dice.random() < 0.5)
 
     async def _asked(self, request: Request, *, discover: bool) -> Response | None:
-        settings = OpenAISettings(
-            base_urls=(f"http://127.0.0.1:{self._port}/v1",),
-            model=None if discover else "m",
-            timeout=5.0,
-            max_attempts=2,
-            patience=0.0,
-        )
-        engine = OpenAIEngine(settings, sleep=_at_once)
+        where = (f"http://127.0.0.1:{self._port}/v1",)
+        engine = OpenAIEngine(OpenAISettings(base_urls=where, model=None if discover else "m", **QUICK), sleep=at_once)
         try:
             if discover:
                 await engine.discover()
@@ -99,21 +93,13 @@ class ServerAnswers(Target):
             await engine.close()
 
 
-async def _at_once(seconds: float) -> None:
-    """Waits are asked for in vain here; how long they may be is tested where time is."""
-    assert 0 <= seconds < 1000
-
-
 def _body(dice: Random, *, listed: bool) -> bytes:
     choice = {"index": 0, "message": dice.choice(_MESSAGES), "finish_reason": "stop", "logprobs": dice.choice((None, _TOKENS))}
     usage = {"prompt_tokens": 1200, "completion_tokens": 20, "total_tokens": 1220}
     whole: Any = {"id": "chatcmpl-1", "object": "chat.completion", "model": "m", "choices": [choice], "usage": usage}
     whole = _LIST if listed else _ERROR if dice.random() < 0.1 else whole
-    body = (
-        json.dumps(whole).encode()
-        if dice.random() < 0.2
-        else mutations.written(dice, mutations.value(dice, whole), lines=False)
-    )
+    unchanged = dice.random() < 0.2
+    body = json.dumps(whole).encode() if unchanged else mutations.written(dice, mutations.value(dice, whole), lines=False)
     return mutations.data(dice, body) if dice.random() < 0.3 else body
 
 

@@ -15,16 +15,8 @@ from . import mutations
 from .engine import Target, sentence
 
 _NUMBERS = (
-    "0x" + "f" * 5000,
-    "9" * 5000,
-    "1e999",
-    ".nan",
-    "-.inf",
-    "*a",
-    "&a [*a]",
-    "!!python/name:os.system",
-    "2001-13-45",
-    "[" * 2000,
+    *("0x" + "f" * 5000, "9" * 5000, "1e999", ".nan", "-.inf"),
+    *("*a", "&a [*a]", "!!python/name:os.system", "2001-13-45", "[" * 2000),
 )
 
 

@@ -20,16 +20,8 @@ from .trajectories import Trajectories
 TARGETS: dict[str, type[Target]] = {
     each.name: each
     for each in (
-        Replies,
-        Annotations,
-        PredictionFiles,
-        RunFolders,
-        ServerAnswers,
-        NativeAnswers,
-        Trajectories,
-        EnvironmentServers,
-        Downloads,
-        SettingFiles,
+        *(Replies, Annotations, PredictionFiles, RunFolders, ServerAnswers),
+        *(NativeAnswers, Trajectories, EnvironmentServers, Downloads, SettingFiles),
     )
 }
 

@@ -8,31 +8,21 @@ from typing import TypeVar
 
 import pytest
 
-from guieval.actions import (
-    BUTTONS,
-    ActionSpace,
-    Answer,
-    DoubleClick,
-    Drag,
-    ExecutableAction,
-    Hotkey,
-    Hover,
-    Point,
-    RightClick,
-    Scroll,
-    executable,
-)
+from guieval import actions
+from guieval.actions import Answer, DeviceAction, DoubleClick, Drag, ExecutableAction, Hotkey, Hover, Point, RightClick, Scroll
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
 
 Result = TypeVar("Result")
-SOMEWHERE = Point(1, 1)
-EVERY: tuple[ExecutableAction, ...] = (
-    *(action for each in ActionSpace(buttons=frozenset(BUTTONS)).examples if (action := executable(each)) is not None),
+SOMEWHERE, BUTTONS_TOO = Point(1, 1), actions.ActionSpace(buttons=frozenset(actions.BUTTONS))
+DEVICE_ACTIONS: tuple[DeviceAction, ...] = (
     *(DoubleClick(point=SOMEWHERE), RightClick(point=SOMEWHERE), Hover(point=SOMEWHERE)),
     *(Drag(start=Point(0, 0), end=Point(1000, 1000)), Drag(end=SOMEWHERE)),
-    *(Hotkey(keys=("ctrl", "c")), Hotkey(keys=("ctrl", "'); import os; ('")), Answer(text="7")),
-    Scroll(point=Point(500, 500), direction="up", distance=250),
+    *(Hotkey(keys=("ctrl", "c")), Hotkey(keys=("ctrl", "'); import os; ('")), Answer(text="7 o'clock")),
+)
+EVERY: tuple[ExecutableAction, ...] = (
+    *(action for each in BUTTONS_TOO.examples if (action := actions.executable(each)) is not None),
+    *(*DEVICE_ACTIONS, Scroll(point=Point(500, 500), direction="up", distance=250)),
 )
 """Every type and button, and the forms that are translated in another way."""
 
@@ -48,6 +38,19 @@ def on(environment: ABCEnvironment, work: Callable[[ABCDevice], Awaitable[Result
             await device.close()
 
     return asyncio.run(opened())
+
+
+def played(
+    environment: ABCEnvironment, task: EnvironmentTask, *steps: Sequence[ExecutableAction], seed: int = 0
+) -> tuple[list[Observation], Score]:
+    """What a device shows when the task begins and after each step, and its score at the end."""
+
+    async def play(device: ABCDevice) -> tuple[list[Observation], Score]:
+        seen = [await device.reset(task, seed)]
+        seen += [await device.step(actions) for actions in steps]
+        return seen, await device.score()
+
+    return on(environment, play)
 
 
 def failure(environment: ABCEnvironment, task: EnvironmentTask, *actions: ExecutableAction) -> tuple[str, str]:

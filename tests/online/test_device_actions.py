@@ -10,24 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from guieval.actions import (
-    Answer,
-    Click,
-    DoubleClick,
-    Drag,
-    ExecutableAction,
-    Hotkey,
-    Hover,
-    Point,
-    Press,
-    RightClick,
-    Scroll,
-    Type,
-    Unsupported,
-    action_from_json,
-    action_to_json,
-    executable,
-)
+from guieval import actions
+from guieval.actions import Click, DoubleClick, Drag, ExecutableAction, Hotkey, Hover, Point, RightClick, Scroll, Type
 from guieval.errors import EnvironmentFailure
 from guieval.evaluation import ActionEvaluator
 from guieval.evaluation.protocols import list_protocols
@@ -35,7 +19,7 @@ from guieval.models.scored_response import storable
 from guieval.online.pages.browser import Browser, key_name
 from guieval.online.phone import PhoneEnvironment
 from guieval.testing.conformance import example_step
-from tests.online.devices import Result, require_chromium
+from tests.online.devices import DEVICE_ACTIONS, Result, played, require_chromium
 from tests.rows import every_row
 
 if TYPE_CHECKING:
@@ -58,15 +42,6 @@ for (const kind of ['click', 'dblclick', 'contextmenu', 'mousedown', 'mouseup', 
 document.addEventListener('contextmenu', event => event.preventDefault());
 </script>"""
 DRAG = Drag(start=Point(100.0, 500.0), end=Point(600.0, 750.0))
-MEANINGS = (
-    DoubleClick(point=Point(1.0, 2.0)),
-    RightClick(point=Point(1.0, 2.0)),
-    Hover(point=Point(1.0, 2.0)),
-    DRAG,
-    Drag(end=Point(1.0, 2.0)),
-    Hotkey(keys=("ctrl", "c")),
-    Answer(text="7 o'clock"),
-)
 
 
 def on_page(folder: Path, html: str, work: Callable[[Browser, Page], Awaitable[Result]]) -> Result:
@@ -97,12 +72,8 @@ def done(tmp_path: Path, actions: Sequence[ExecutableAction], read: str) -> Any:
 
 @needs_browser
 def test_mouse_actions_of_a_page(tmp_path: Path) -> None:
-    actions: list[ExecutableAction] = [
-        DoubleClick(point=Point(500.0, 500.0)),
-        RightClick(point=Point(250.0, 500.0)),
-        Hover(point=Point(750.0, 500.0)),
-    ]
-    log = done(tmp_path, actions, "log")
+    double, right, over = (Point(x, 500.0) for x in (500.0, 250.0, 750.0))
+    log = done(tmp_path, [DoubleClick(point=double), RightClick(point=right), Hover(point=over)], "log")
     assert ["dblclick", 200, 100, 0] in log and ["contextmenu", 100, 100, 2] in log and log[-1][:3] == ["mousemove", 300, 100]
     assert [event[0] for event in log].count("click") == 2
 
@@ -120,16 +91,9 @@ def test_a_drag_presses_at_its_start_and_releases_at_its_end(tmp_path: Path) -> 
 @needs_browser
 def test_keys_pressed_together_and_keys_that_do_not_exist(tmp_path: Path) -> None:
     field = Click(point=Point(50.0, 50.0))
-    typed: list[ExecutableAction] = [
-        field,
-        Type(text="abc"),
-        Hotkey(keys=("ctrl", "a")),
-        Hotkey(keys=("backspace",)),
-        Type(text="d"),
-    ]
-    assert done(tmp_path, typed, "document.getElementById('t').value") == "d"
-    unknown: list[ExecutableAction] = [field, Type(text="abc"), Hotkey(keys=("ctrl", "no such key"))]
-    assert done(tmp_path, unknown, "document.getElementById('t').value") == "abc"
+    known = [Hotkey(keys=("ctrl", "a")), Hotkey(keys=("backspace",)), Type(text="d")]
+    for more, text in ((known, "d"), ([Hotkey(keys=("ctrl", "no such key"))], "abc")):
+        assert done(tmp_path, [field, Type(text="abc"), *more], "document.getElementById('t').value") == text
 
 
 @needs_browser
@@ -144,61 +108,47 @@ def test_a_scroll_moves_the_page_by_its_distance(tmp_path: Path) -> None:
 @every_row(
     ("written", "name"),
     [
-        ("ctrl", "Control"),
-        ("Return", "Enter"),
-        ("PAGE_DOWN", "PageDown"),
-        ("f5", "F5"),
-        ("left", "ArrowLeft"),
-        ("a", "a"),
-        ("f13", None),
-        ("", None),
-        ("\x00", None),
+        *(("ctrl", "Control"), ("Return", "Enter"), ("PAGE_DOWN", "PageDown"), ("f5", "F5"), ("left", "ArrowLeft")),
+        *(("a", "a"), ("f13", None), ("", None), ("\x00", None)),
     ],
 )
 def test_names_of_keys(written: str, name: str | None) -> None:
     assert key_name(written) == name
 
 
-@every_row("device", MEANINGS, ids=lambda action: str(action.type))
+@every_row("device", DEVICE_ACTIONS)
 def test_an_action_of_a_device_is_unsupported_offline_and_kept_in_journals(device: Any) -> None:
-    action = Unsupported(name="its own name", arguments={"x": 1}, device=device)
-    assert executable(action) == device and action_from_json(action_to_json(action)) == action == storable(action)
+    action = actions.Unsupported(name="its own name", arguments={"x": 1}, device=device)
+    assert actions.executable(action) == device and actions.action_from_json(
+        actions.action_to_json(action)
+    ) == action == storable(action)
     for protocol in list_protocols():
         assert ActionEvaluator(protocol).evaluate(example_step(Click(point=Point(1.0, 2.0))), action).verdict == "unsupported"
-    plain = Unsupported(name="its own name", arguments={"x": 1})
-    assert executable(plain) is None and "device" not in action_to_json(plain)
+    plain = actions.Unsupported(name="its own name", arguments={"x": 1})
+    assert actions.executable(plain) is None and "device" not in actions.action_to_json(plain)
     label = example_step(plain)
     assert ActionEvaluator("ui-r1").evaluate(label, action).exact_match
 
 
 def test_a_scroll_without_a_distance_is_written_as_before() -> None:
     scroll = Scroll(point=Point(1.0, 2.0), direction="up")
-    assert action_to_json(scroll) == '{"type":"SCROLL","point":[1.0,2.0],"direction":"up"}'
-    assert action_from_json(action_to_json(scroll.model_copy(update={"distance": 3.0}))) == scroll.model_copy(
-        update={"distance": 3.0}
-    )
+    assert actions.action_to_json(scroll) == '{"type":"SCROLL","point":[1.0,2.0],"direction":"up"}'
+    far = scroll.model_copy(update={"distance": 3.0})
+    assert actions.action_from_json(actions.action_to_json(far)) == far
 
 
 def test_a_phone_swipes_where_a_mouse_drags_and_has_no_pointer() -> None:
-    environment = PhoneEnvironment(episodes=1)
-
-    async def shown(actions: Sequence[ExecutableAction]) -> bytes:
-        device = await environment.open()
-        await device.reset(environment.tasks()[0], 0)
-        return (await device.step(actions)).screenshot
+    def shown(actions: Sequence[ExecutableAction]) -> bytes:
+        environment = PhoneEnvironment(episodes=1)
+        return played(environment, environment.tasks()[0], actions)[0][-1].screenshot
 
     def same(one: Sequence[ExecutableAction], other: Sequence[ExecutableAction]) -> bool:
-        return asyncio.run(shown(one)) == asyncio.run(shown(other))
+        return shown(one) == shown(other)
 
-    home: ExecutableAction = Press(button="HOME")
+    home: ExecutableAction = actions.Press(button="HOME")
     left = Drag(start=Point(800.0, 500.0), end=Point(200.0, 500.0))
     assert same([home, left], [home, Scroll(point=Point(800.0, 500.0), direction="left")])
-    nothing: list[ExecutableAction] = [
-        RightClick(point=Point(500.0, 500.0)),
-        Hover(point=Point(500.0, 500.0)),
-        Hotkey(keys=("a",)),
-        Answer(text="7"),
-    ]
+    nothing = [action for action in DEVICE_ACTIONS if not isinstance(action, DoubleClick) and action.type != "DRAG"]
     assert same([home, *nothing, Drag(end=Point(1.0, 1.0))], [home])
     for y in range(50, 1000, 100):
         point = Point(150.0, float(y))
@@ -206,8 +156,8 @@ def test_a_phone_swipes_where_a_mouse_drags_and_has_no_pointer() -> None:
 
 
 def test_half_surrogates_in_device_actions_are_made_storable() -> None:
-    action = Unsupported(name="answer", device=Answer(text="\ud800"))
-    assert action_from_json(action_to_json(storable(action))) == storable(action)
+    action = actions.Unsupported(name="answer", device=actions.Answer(text="\ud800"))
+    assert actions.action_from_json(actions.action_to_json(storable(action))) == storable(action)
 
 
 @needs_browser

@@ -10,23 +10,18 @@ import pytest
 from PIL import Image
 
 from guieval.actions import Action, Click, Point, Stop, Wait, executable
-from guieval.online import ABCDevice, Observation, Score
+from guieval.online import Observation, Score
 from guieval.online.phone import SPARE_STEPS, PhoneEnvironment, judged
 from guieval.registry import load_benchmark
 from guieval.testing.phone import PhoneEpisode, generate_episode, replay
 from guieval.testing.phone.transitions import mark
-from tests.online.devices import on
+from tests.online.devices import played
 
 
-def played(environment: PhoneEnvironment, number: int, actions: Sequence[Action]) -> tuple[list[Observation], Score]:
+def done(number: int, actions: Sequence[Action]) -> tuple[list[Observation], Score]:
     """What the environment shows and judges when a task's actions are given one by one."""
-
-    async def play(device: ABCDevice) -> tuple[list[Observation], Score]:
-        seen = [await device.reset(environment.tasks()[number], seed=0)]
-        seen += [await device.step([todo]) for action in actions if (todo := executable(action)) is not None]
-        return seen, await device.score()
-
-    return on(environment, play)
+    steps = ([todo] for action in actions if (todo := executable(action)) is not None)
+    return played(PhoneEnvironment(), PhoneEnvironment().tasks()[number], *steps)
 
 
 @pytest.fixture(scope="module")
@@ -35,16 +30,15 @@ def episodes() -> list[PhoneEpisode]:
 
 
 def test_reference_trajectories_succeed_without_side_effects(episodes: list[PhoneEpisode]) -> None:
-    environment = PhoneEnvironment()
     for number, episode in enumerate(episodes):
-        seen, score = played(environment, number, [step.action for step in episode.steps])
+        seen, score = done(number, [step.action for step in episode.steps])
         assert (score.success, score.progress, score.side_effects) == (True, 1.0, ())
         assert [observation.over for observation in seen] == [False] * len(episode) + [True]
 
 
 def test_a_screen_is_the_one_of_the_offline_benchmark(tmp_path: Path, episodes: list[PhoneEpisode]) -> None:
     benchmark = load_benchmark("demo", tmp_path)
-    seen, _ = played(PhoneEnvironment(), 0, [step.action for step in episodes[0].steps[:2]])
+    seen, _ = done(0, [step.action for step in episodes[0].steps[:2]])
     for step, observation in zip(benchmark.episode(0).steps, seen, strict=False):
         assert observation.goal == step.instruction and observation.size == step.screenshot_size
         offline = Image.open(tmp_path / step.screenshot)
@@ -60,7 +54,7 @@ def test_a_task_has_the_id_of_its_episode_and_spare_steps(tmp_path: Path, episod
 
 def test_stopping_at_once_fails_every_task(episodes: list[PhoneEpisode]) -> None:
     for number in range(len(episodes)):
-        _, score = played(PhoneEnvironment(), number, [Stop()])
+        _, score = done(number, [Stop()])
         assert (score.success, score.progress, score.side_effects) == (False, 0.0, ())
 
 
@@ -72,8 +66,7 @@ def test_progress_counts_conditions_that_became_true(episodes: list[PhoneEpisode
 
 
 def test_the_right_state_without_a_stop_is_no_success(episodes: list[PhoneEpisode]) -> None:
-    episode = episodes[0]
-    _, score = played(PhoneEnvironment(), 0, [step.action for step in episode.steps[:-1]])
+    _, score = done(0, [step.action for step in episodes[0].steps[:-1]])
     assert (score.success, score.progress) == (False, 1.0) and score.reason.endswith("the task was not stopped")
 
 
@@ -86,5 +79,5 @@ def test_other_changes_are_side_effects(episodes: list[PhoneEpisode]) -> None:
 
 
 def test_actions_that_lead_nowhere_change_nothing() -> None:
-    seen, score = played(PhoneEnvironment(), 0, [Wait(), Click(point=Point(0, 0))])
+    seen, score = done(0, [Wait(), Click(point=Point(0, 0))])
     assert seen[1].screenshot == seen[0].screenshot and not score.side_effects

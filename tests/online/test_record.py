@@ -20,13 +20,8 @@ from .test_runs import Ran, agent, ran, reference, task_id
 __all__ = ["agent", "ran"]  # the fixtures
 
 
-@pytest.fixture
-def run(ran: Ran) -> Path:
-    return ran.run
-
-
-def test_successes_are_episodes(tmp_path: Path, run: Path) -> None:
-    recorded = record({run: list(RunFolder(run).records)}, tmp_path / "episodes")
+def test_successes_are_episodes(tmp_path: Path, ran: Ran) -> None:
+    recorded = record({ran.run: list(RunFolder(ran.run).records)}, tmp_path / "episodes")
     benchmark = load_benchmark("episodes", tmp_path / "episodes")
     episodes = {episode.key.episode_id: episode for episode in benchmark}
     assert set(episodes) == {task_id(0), task_id(6), task_id(7)} and recorded.failed == 5
@@ -41,23 +36,23 @@ def test_successes_are_episodes(tmp_path: Path, run: Path) -> None:
             assert shown.size == step.screenshot_size and shown.tobytes() == expected.phone.render().tobytes()
 
 
-def test_the_recorded_benchmark_is_run_offline(tmp_path: Path, run: Path, agent: Path, guieval: CommandLine) -> None:
+def test_the_recorded_benchmark_is_run_offline(tmp_path: Path, ran: Ran, agent: Path, guieval: CommandLine) -> None:
     """The agent that made the episodes answers them: all its steps match but those after the one left out of task 6."""
-    made = guieval("record", str(run), "--out", str(tmp_path / "episodes"))
+    made = guieval("record", str(ran.run), "--out", str(tmp_path / "episodes"))
     assert made.code == 0 and "3 episodes" in made.out and "5 tasks without a success" in made.out
     words = ["--model", "scripted", "--adapter", str(agent), "--engine", "local", "--bench", "episodes"]
-    ran = guieval("run", *words, "--data", str(tmp_path / "episodes"), "--out", str(tmp_path / "offline"), "--json", "--quiet")
-    assert ran.code == 0
+    where = ["--data", str(tmp_path / "episodes"), "--out", str(tmp_path / "offline")]
+    assert guieval("run", *words, *where, "--quiet").code == 0
     exact = {record.task.key: record.sample.outcome.exact_match for record in RunFolder(tmp_path / "offline").records}
     assert all(match for key, match in exact.items() if key.episode_id != task_id(6))
 
 
-def test_nothing_to_record_is_refused(tmp_path: Path, run: Path, guieval: CommandLine) -> None:
-    failures = [one for one in RunFolder(run).records if not one.sample.outcome.exact_match]
+def test_nothing_to_record_is_refused(tmp_path: Path, ran: Ran, guieval: CommandLine) -> None:
+    failures = [one for one in RunFolder(ran.run).records if not one.sample.outcome.exact_match]
     with pytest.raises(UsageError, match="none of the 5 tasks was a success"):
-        record({run: failures}, tmp_path / "new")
+        record({ran.run: failures}, tmp_path / "new")
     assert not (tmp_path / "new").exists()
-    assert "exists; name a new folder" in guieval.sentence("record", str(run), "--out", str(tmp_path))
+    assert "exists; name a new folder" in guieval.sentence("record", str(ran.run), "--out", str(tmp_path))
     offline = tmp_path / "offline"
     adapter = str(REPOSITORY / "tests" / "scripted_agents.py")
     agent = ["--model", "scripted-hash", "--adapter", adapter, "--engine", "local"]

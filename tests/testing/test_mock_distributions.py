@@ -16,6 +16,7 @@ from guieval.errors import UsageError
 from guieval.registry import load_benchmark, load_model
 from guieval.steps import StepTaskModel
 from guieval.testing.mock_server import MockServer, MockSettings
+from tests.rows import every_row
 from tests.waiting import PATIENCE
 
 MODEL = "agentcpm-gui-8b"
@@ -23,9 +24,7 @@ MODEL = "agentcpm-gui-8b"
 
 @pytest.fixture(scope="module")
 def task() -> StepTaskModel:
-    benchmark = load_benchmark("demo")
-    ref = benchmark.index()[0]
-    return next(step for step in benchmark.load(ref).steps if isinstance(step.action, Click))
+    return next(step for step in load_benchmark("demo").episode(0).steps if isinstance(step.action, Click))
 
 
 def settings(folder: Path, *lines: dict[str, Any]) -> MockSettings:
@@ -50,11 +49,8 @@ def asked(server: MockServer, task: StepTaskModel, count: int, *, seed: int | No
 
 
 def test_answers_are_drawn_as_stated_and_by_the_seed_of_each_request(tmp_path: Path, task: StepTaskModel) -> None:
-    draws = [
-        {"weight": 3, "action": "reference", "spread": 5},
-        {"weight": 1, "action": {"type": "WAIT"}},
-        {"weight": 1, "action": None},
-    ]
+    draws: list[dict[str, Any]] = [{"weight": 3, "action": "reference", "spread": 5}]
+    draws += [{"weight": 1, "action": {"type": "WAIT"}}, {"weight": 1, "action": None}]
     with MockServer(settings(tmp_path, {"key": "*", "draws": draws})) as server:
         first, again, other = (asked(server, task, 200, seed=seed) for seed in (1, 1, 10_000))
     assert first == again and first != other
@@ -75,14 +71,14 @@ def test_a_step_has_its_own_distribution_or_the_one_of_every_other(tmp_path: Pat
         assert asked(server, task, 1) != [task.action]
 
 
-@pytest.mark.parametrize(
-    ("line", "sentence"),
+@every_row(
+    ("draws", "sentence"),
     [
-        ({"key": "*", "draws": []}, "line 1, field draws"),
-        ({"key": "*", "draws": [{"weight": 0, "action": None}]}, "field draws.0.weight"),
-        ({"key": "*", "draws": [{"weight": 1, "action": "right"}]}, "field draws.0.action"),
+        ([], "line 1, field draws"),
+        ([{"weight": 0, "action": None}], r"field draws\.0\.weight"),
+        ([{"weight": 1, "action": "right"}], r"field draws\.0\.action"),
     ],
 )
-def test_a_file_that_states_no_distribution_is_refused(tmp_path: Path, line: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(UsageError, match=sentence.replace(".", r"\.")):
-        MockServer(settings(tmp_path, line)).start()
+def test_a_file_that_states_no_distribution_is_refused(tmp_path: Path, draws: list[Any], sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        MockServer(settings(tmp_path, {"key": "*", "draws": draws})).start()

@@ -24,22 +24,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guieval.actions import (
-    ACTION_TYPES,
-    Action,
-    ActionSpace,
-    Boxes,
-    Click,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    Type,
-    action_from_json,
-    action_to_json,
-)
+from guieval import actions
+from guieval.actions import Action, ActionSpace, Boxes, Click, LongPress, Open, Point, Press, Scroll, Stop, Type
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef
 from guieval.engines import request_id
 from guieval.errors import UsageError
@@ -69,22 +55,20 @@ class JsonModel(ABCModel):
         return ModelInput(())
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        return ParsedResponse(action_from_json(json.loads(text)["action"]))
+        return ParsedResponse(actions.action_from_json(json.loads(text)["action"]))
 
     def render(self, task: StepTaskModel, action: Action, thought: str | None = None, conclusion: str | None = None) -> str:
         if action not in self.action_space:
             raise ValueError("outside the space")
-        return json.dumps({"size": task.screenshot_size, "thought": thought, "action": json.loads(action_to_json(action))})
+        return json.dumps(
+            {"size": task.screenshot_size, "thought": thought, "action": json.loads(actions.action_to_json(action))}
+        )
 
 
 class FewWords(JsonModel):
     """A family that can only click and wait."""
 
     action_space = ActionSpace(types=frozenset({"CLICK", "WAIT"}))
-
-
-def toy_step(action: Action, episode: str, index: int) -> StepTaskModel:
-    return step(action, episode=episode, index=index, length=5, benchmark="toy", dataset="toy")
 
 
 class Toy(ABCBenchmark):
@@ -100,7 +84,8 @@ class Toy(ABCBenchmark):
     def load(self, ref: EpisodeRef) -> Episode:
         actions: list[Action] = [Click(point=Point(100, 900)), Type(text="abc"), Scroll(point=Point(500, 500), direction="up")]
         actions += [Press(button="BACK"), Stop()]
-        return Episode(steps=tuple(toy_step(action, ref.key.episode_id, i) for i, action in enumerate(actions)))
+        toy: dict[str, Any] = {"episode": ref.key.episode_id, "length": 5, "benchmark": "toy", "dataset": "toy"}
+        return Episode(steps=tuple(step(action, index=i, **toy) for i, action in enumerate(actions)))
 
 
 get = partial(httpx.get, timeout=PATIENCE)
@@ -133,17 +118,19 @@ def mock(**changes: Any) -> MockServer:
 # Latency
 
 
-@pytest.mark.parametrize(
-    ("seed", "tag", "k", "mean", "seconds"),
+@every_row(
+    ("asked", "seconds"),
     [
-        (1, "[EP100000]", 0, 0.5, 1.048045642713932),
-        (1, "[EP100000]", 1, 0.5, 0.4054312830452403),
-        (7, "b|s|e|0|0", 0, 5.0, 3.184225427109359),
+        ((1, "[EP100000]", 0, 0.5, 0.6), 1.048045642713932),
+        ((1, "[EP100000]", 1, 0.5, 0.6), 0.4054312830452403),
+        ((7, "b|s|e|0|0", 0, 5.0, 0.6), 3.184225427109359),
+        ((1, "t", 0, 2.0, 0.0), 2.0),
+        ((1, "t", 0, 0.0, 0.6), 0.0),
     ],
 )
-def test_known_latencies(seed: int, tag: str, k: int, mean: float, seconds: float) -> None:
-    """Values computed apart from this code, by the formula in the docstring."""
-    assert latency_of(seed, tag, k, mean, 0.6) == pytest.approx(seconds, rel=1e-12)
+def test_known_latencies(asked: tuple[int, str, int, float, float], seconds: float) -> None:
+    """Values computed apart from this code, by the formula in the docstring; of seed, tag, number, mean and spread."""
+    assert latency_of(*asked) == pytest.approx(seconds, rel=1e-12)
 
 
 def test_latency_has_the_mean_and_spread_asked_for() -> None:
@@ -152,11 +139,6 @@ def test_latency_has_the_mean_and_spread_asked_for() -> None:
     assert statistics.mean(values) == pytest.approx(5.0, rel=0.03)
     assert statistics.stdev(logs) == pytest.approx(0.6, rel=0.03)
     assert statistics.mean(logs) == pytest.approx(math.log(5.0) - 0.18, abs=0.02)
-
-
-def test_latency_without_spread_or_mean() -> None:
-    assert latency_of(1, "t", 0, 2.0, 0.0) == 2.0
-    assert latency_of(1, "t", 0, 0.0, 0.6) == 0.0
 
 
 def test_the_sum_of_latencies_and_the_longest_chain_are_those_of_the_formula() -> None:
@@ -208,15 +190,10 @@ def test_what_happened_is_counted_and_logged(tmp_path: Path) -> None:
     counts = {name: stats[name] for name in ("requests", "served", "failed", "malformed", "hung", "gone", "in_flight")}
     assert counts == {"requests": 4, "served": 2, "failed": 1, "malformed": 1, "hung": 0, "gone": 0, "in_flight": 0}
     assert stats["bytes"] == 4 * len(httpx.Request("POST", "http://x", json={"text": "hello"}).content)
-    assert stats["first_time"] <= stats["last_time"]
-    assert stats["cpu_seconds"] > 0
+    assert stats["first_time"] <= stats["last_time"] and stats["cpu_seconds"] > 0
     lines = [json.loads(line) for line in log.read_text().splitlines()]
-    assert [(line["tag"], line["k"], line["outcome"]) for line in lines] == [
-        ("r", 0, "served"),
-        ("r", 1, "failed"),
-        ("r", 2, "malformed"),
-        ("r", 3, "served"),
-    ]
+    assert [(line["tag"], line["k"]) for line in lines] == [("r", k) for k in range(4)]
+    assert [line["outcome"] for line in lines] == ["served", "failed", "malformed", "served"]
 
 
 def test_a_request_without_tag_is_a_probe_and_not_counted() -> None:
@@ -253,29 +230,27 @@ def test_fault_rates_are_met_and_the_same_every_time() -> None:
             return [client.post(url, headers={"X-Request-Id": name}).status_code for name in names]
 
     first = statuses()
-    assert first == statuses()
-    assert set(first) == {200, 503}
+    assert first == statuses() and set(first) == {200, 503}
     assert 0.12 < first.count(503) / len(first) < 0.28  # fixed by the seed, so this cannot flicker
 
 
-def test_sticky_errors_stay_with_the_body() -> None:
+def test_sticky_errors_stay_with_the_body_and_others_pass() -> None:
     with mock(error_rate=0.5, sticky_errors=True) as server:
         seen = [{ask(server, "r", text=f"body {i}").status_code for _ in range(4)} for i in range(12)]
-    assert all(len(statuses) == 1 for statuses in seen)
-    assert {500} in seen
-    assert {200} in seen
-
-
-def test_errors_that_are_not_sticky_pass() -> None:
+    assert {500} in seen and {200} in seen and {200, 500} not in seen
     with mock(error_rate=0.5) as server:
         assert {ask(server, "r").status_code for _ in range(12)} == {200, 500}
 
 
-@pytest.mark.parametrize("status", [429, 503])
-def test_retry_after_goes_with_busy_responses(status: int) -> None:
-    with mock(error_rate=1.0, error_status=status, retry_after="3") as server:
+def test_how_long_to_wait_goes_with_busy_responses() -> None:
+    for status in (429, 503):
+        with mock(error_rate=1.0, error_status=status, retry_after="3") as server:
+            answer = ask(server, "r")
+        assert (answer.status_code, answer.headers["retry-after"]) == (status, "3")
+    with mock(error_rate=1.0, error_status=429, retry_after_date=30.0) as server:
         answer = ask(server, "r")
-    assert (answer.status_code, answer.headers["retry-after"]) == (status, "3")
+    ahead = parsedate_to_datetime(answer.headers["retry-after"]) - parsedate_to_datetime(answer.headers["date"])
+    assert 30.0 <= ahead.total_seconds() <= 45.0  # it is made in whole seconds, and a moment before the answer's
 
 
 def test_every_malformed_kind_is_malformed_in_its_way() -> None:
@@ -299,16 +274,22 @@ def test_malformed_rate_uses_the_kinds_given() -> None:
 
 
 def test_a_hostile_answer_is_one() -> None:
-    with mock(first_faults=("reset", "gzip", "gzip-bomb", "flood")) as server:
+    assert not set(HOSTILE) & set(MockSettings().malformed_kinds)  # and comes only when named
+    with mock(first_faults=("reset", "gzip", "gzip-bomb", "flood", "absurd-numbers")) as server:
         with pytest.raises(httpx.ReadError, match="reset"):
             ask(server, "r")
         packed = ask(server, "r")
         assert packed.headers["content-encoding"] == "gzip" and sentence(packed) == "a rather long reply"
-        with httpx.stream("POST", f"{server.base_url}/chat/completions", json={}, headers={"X-Request-Id": "r"}) as bomb:
+        url, headers = f"{server.base_url}/chat/completions", {"X-Request-Id": "r"}
+        with httpx.stream("POST", url, json={}, headers=headers, timeout=PATIENCE) as bomb:
             sent = sum(map(len, bomb.iter_raw()))
         assert sent < 300_000 and bomb.headers["content-encoding"] == "gzip"
         assert len(ask(server, "r").content) > 8 * 1024 * 1024
-        assert server.stats()["malformed"] == 4
+        whole = ask(server, "r")
+        assert sentence(whole) == "a rather long reply"
+        assert whole.json()["usage"] == {"prompt_tokens": -(2**62), "completion_tokens": 2**64 - 1}
+        assert whole.json()["choices"][0]["logprobs"]["content"][-1]["logprob"] == 10**400
+        assert server.stats()["malformed"] == 5
 
 
 def test_an_answer_that_drips_is_whole_at_once_but_does_not_end() -> None:
@@ -321,24 +302,12 @@ def test_an_answer_that_drips_is_whole_at_once_but_does_not_end() -> None:
         assert sentence(ask(server, "r")) == "a rather long reply"
 
 
-def test_an_answer_with_absurd_numbers_is_whole_but_for_them() -> None:
-    with mock(first_faults=("absurd-numbers",)) as server:
-        answer = ask(server, "r")
-    assert sentence(answer) == "a rather long reply"
-    assert answer.json()["usage"] == {"prompt_tokens": -(2**62), "completion_tokens": 2**64 - 1}
-    assert answer.json()["choices"][0]["logprobs"]["content"][-1]["logprob"] == 10**400
-
-
 def test_an_answer_sent_twice_is_two_responses() -> None:
     with mock(first_faults=("twice",)) as server, unanswered(server.base_url) as connection:
         received = b""
         while received.count(b"a rather long reply") < 2 and (data := connection.recv(65536)):
             received += data
     assert received.count(b"HTTP/1.1 200 OK") == received.count(b"a rather long reply") == 2
-
-
-def test_hostile_answers_come_only_when_named() -> None:
-    assert not set(HOSTILE) & set(MockSettings().malformed_kinds)
 
 
 def test_faults_may_begin_late() -> None:
@@ -353,19 +322,10 @@ def test_a_wrong_key_model_or_length_is_refused() -> None:
             headers = {"X-Request-Id": "r", "Authorization": f"Bearer {key}"}
             return httpx.post(f"{server.base_url}/chat/completions", json=body, headers=headers, timeout=PATIENCE).status_code
 
-        assert status("right", model="m") == 200
-        assert status("wrong", model="m") == 401
-        assert status("right", model="other") == 404
+        assert (status("right", model="m"), status("wrong", model="m"), status("right", model="other")) == (200, 401, 404)
         assert status("right", model="m", text="x" * 200) == 400
         assert get(f"{server.base_url}/models").status_code == 401
         assert get(f"{server.base_url}/models", headers={"Authorization": "Bearer right"}).status_code == 200
-
-
-def test_a_date_to_wait_for_lies_ahead_of_the_answers_own() -> None:
-    with mock(error_rate=1.0, error_status=429, retry_after_date=30.0) as server:
-        answer = ask(server, "r")
-    ahead = parsedate_to_datetime(answer.headers["retry-after"]) - parsedate_to_datetime(answer.headers["date"])
-    assert 30.0 <= ahead.total_seconds() <= 45.0  # it is made in whole seconds, and a moment before the answer's
 
 
 def test_a_hanging_server_still_stops() -> None:
@@ -384,17 +344,10 @@ def png_url(size: tuple[int, int]) -> str:
 
 def test_centre_clicks_the_middle_of_the_last_screen() -> None:
     with MockServer(MockSettings(policy="centre"), model=JsonModel()) as server:
-        plain, shown = ask(server, "r"), ask(server, "r", text=f"{png_url((10, 20))} then {png_url((333, 777))}")
-    assert json.loads(sentence(plain))["size"] == [1080, 2400]
-    answer = json.loads(sentence(shown))
-    assert answer["size"] == [333, 777]
-    assert action_from_json(answer["action"]) == Click(point=Point(500, 500))
-
-
-def test_a_damaged_picture_does_no_harm() -> None:
-    with MockServer(MockSettings(policy="centre"), model=JsonModel()) as server:
-        answer = ask(server, "r", text="data:image/png;base64,???")
-    assert json.loads(sentence(answer))["size"] == [1080, 2400]
+        texts = ("hello", "data:image/png;base64,???", f"{png_url((10, 20))} then {png_url((333, 777))}")
+        answers = [json.loads(sentence(ask(server, "r", text=text))) for text in texts]
+    assert [answer["size"] for answer in answers] == [[1080, 2400], [1080, 2400], [333, 777]]
+    assert actions.action_from_json(answers[-1]["action"]) == Click(point=Point(500, 500))
 
 
 def test_random_answers_are_valid_and_depend_on_step_and_seed_only() -> None:
@@ -404,10 +357,10 @@ def test_random_answers_are_valid_and_depend_on_step_and_seed_only() -> None:
 
     first = answers(1)
     assert first == answers(1) != answers(2)
-    assert len({action_from_json(json.loads(text)["action"]).type for text in first}) > 4
+    assert len({actions.action_from_json(json.loads(text)["action"]).type for text in first}) > 4
 
 
-spaces = st.builds(ActionSpace, types=st.sets(st.sampled_from(ACTION_TYPES), min_size=1).map(frozenset))
+spaces = st.builds(ActionSpace, types=st.sets(st.sampled_from(actions.ACTION_TYPES), min_size=1).map(frozenset))
 
 
 @given(space=spaces, seed=st.integers())
@@ -415,13 +368,15 @@ def test_a_random_action_is_in_the_space(space: ActionSpace, seed: int) -> None:
     assert random_action(space, random.Random(seed)) in space
 
 
+def referring(model: ABCModel | None = None, **settings: Any) -> MockServer:
+    return MockServer(MockSettings(policy="reference", **settings), model=model or JsonModel(), benchmark=Toy(Path()))
+
+
 def reference_run(accuracy: float, model: ABCModel, seed: int = 1) -> list[bool]:
     """Whether each of the toy benchmark's steps was answered with its label."""
-    toy = Toy(Path())
     right = []
-    settings = MockSettings(policy="reference", accuracy=accuracy, seed=seed)
-    with MockServer(settings, model=model, benchmark=toy) as server, httpx.Client(timeout=PATIENCE) as client:
-        for task in (task for episode in toy for task in episode.steps):
+    with referring(model, accuracy=accuracy, seed=seed) as server, httpx.Client(timeout=PATIENCE) as client:
+        for task in (task for episode in Toy(Path()) for task in episode.steps):
             headers = {"X-Request-Id": request_id(task.key, 0) + "~0123abcd.1"}
             answer = client.post(f"{server.base_url}/chat/completions", headers=headers)
             right.append(model.parse_response(task, sentence(answer)).action == task.action)
@@ -429,12 +384,10 @@ def reference_run(accuracy: float, model: ABCModel, seed: int = 1) -> list[bool]
 
 
 def test_reference_is_right_as_often_as_asked() -> None:
-    assert all(reference_run(1.0, JsonModel()))
-    assert not any(reference_run(0.0, JsonModel()))
+    assert all(reference_run(1.0, JsonModel())) and not any(reference_run(0.0, JsonModel()))
     some = reference_run(0.7, JsonModel())
     assert 0.6 < sum(some) / len(some) < 0.8
-    assert some == reference_run(0.7, JsonModel())
-    assert some != reference_run(0.7, JsonModel(), seed=2)
+    assert reference_run(0.7, JsonModel()) == some != reference_run(0.7, JsonModel(), seed=2)
 
 
 def test_a_family_without_words_for_the_reference_answers_something_wrong() -> None:
@@ -443,37 +396,34 @@ def test_a_family_without_words_for_the_reference_answers_something_wrong() -> N
 
 def test_reference_answers_do_not_change_on_a_retry() -> None:
     name = request_id(StepKey("toy", "", "e3", 1), 0)
-    with MockServer(MockSettings(policy="reference", accuracy=0.5), model=JsonModel(), benchmark=Toy(Path())) as server:
+    with referring(accuracy=0.5) as server:
         assert len({sentence(ask(server, f"{name}~0123abcd.{attempt}")) for attempt in range(5)}) == 1
 
 
 def test_reference_distinguishes_samples_and_tagged_steps() -> None:
     """An [EP] tag in the body names the episode alone; the draw must still be one per step and sample."""
     keys = [StepKey("toy", "", f"e{i}", 0) for i in range(8)]
-    settings = MockSettings(policy="reference", accuracy=0.5)
-    with MockServer(settings, model=JsonModel(), benchmark=Toy(Path())) as server:
+    with referring(accuracy=0.5) as server:
         answers = {sentence(ask(server, request_id(key, sample), text="[EP1]")) for key in keys for sample in range(3)}
     assert len(answers) > 1
 
 
-@pytest.mark.parametrize(
-    "name", ["r", request_id(StepKey("toy", "", "nowhere", 0), 0), request_id(StepKey("toy", "", "e0", 5), 0)]
-)
-def test_a_step_without_reference_is_refused(name: str) -> None:
-    with MockServer(MockSettings(policy="reference"), model=JsonModel(), benchmark=Toy(Path())) as server:
-        answer = ask(server, name)
-    assert answer.status_code == 400
-    assert "step" in answer.json()["error"]["message"]
+def test_a_step_without_reference_is_refused() -> None:
+    names = ("r", request_id(StepKey("toy", "", "nowhere", 0), 0), request_id(StepKey("toy", "", "e0", 5), 0))
+    with referring() as server:
+        answers = [ask(server, name) for name in names]
+    assert [answer.status_code for answer in answers] == [400] * 3
+    assert all("step" in answer.json()["error"]["message"] for answer in answers)
 
 
-actions = st.sampled_from(ActionSpace().examples)
+examples = st.sampled_from(ActionSpace().examples)
 box_lists = st.lists(
     st.tuples(*[st.floats(0, 1000)] * 4).map(lambda b: (min(b[0], b[2]), min(b[1], b[3]), max(b[0], b[2]), max(b[1], b[3]))),
     max_size=5,
 )
 
 
-@given(action=actions, alternatives=st.lists(actions, max_size=2), boxes=box_lists, draw=st.floats(0, 1, exclude_max=True))
+@given(action=examples, alternatives=st.lists(examples, max_size=2), boxes=box_lists, draw=st.floats(0, 1, exclude_max=True))
 def test_a_wrong_action_differs_from_every_right_one(
     action: Action, alternatives: list[Action], boxes: list[tuple[float, float, float, float]], draw: float
 ) -> None:
@@ -500,18 +450,13 @@ def test_a_wrong_action_differs_from_every_right_one(
                 raise AssertionError(f"{wrong} is of the right type and has no target to be wrong about")
 
 
-def test_a_wrong_click_leaves_the_target_box() -> None:
+def test_a_wrong_click_leaves_the_target_box_or_is_far_from_what_is_to_be_held() -> None:
+    only_clicks = ActionSpace(types=frozenset({"CLICK"}))
     boxes = Boxes([(0, 0, 1000, 1000), (0, 0, 600, 600)])
-    task = step(Click(point=Point(300, 300)), targets=boxes)
-    wrong = wrong_action(task, ActionSpace(types=frozenset({"CLICK"})), 0.9)
-    assert isinstance(wrong, Click)
-    assert wrong.point.x > 600 or wrong.point.y > 600
-
-
-def test_a_format_that_only_clicks_is_wrong_far_from_what_is_to_be_held() -> None:
-    task = step(LongPress(point=Point(300, 300)))
-    wrong = wrong_action(task, ActionSpace(types=frozenset({"CLICK"})), 0.1)
-    assert isinstance(wrong, Click) and math.dist(wrong.point, (300, 300)) > 140
+    outside = wrong_action(step(Click(point=Point(300, 300)), targets=boxes), only_clicks, 0.9)
+    assert isinstance(outside, Click) and max(outside.point) > 600
+    far = wrong_action(step(LongPress(point=Point(300, 300))), only_clicks, 0.1)
+    assert isinstance(far, Click) and math.dist(far.point, (300, 300)) > 140
 
 
 def test_a_script_is_looked_up_by_sample_step_tag_or_star(tmp_path: Path) -> None:
@@ -537,7 +482,7 @@ def test_a_script_is_looked_up_by_sample_step_tag_or_star(tmp_path: Path) -> Non
         assert sentence(ask(server, "other")) == "whatever"
 
 
-@pytest.mark.parametrize("line", ["{", '{"key": "a"}', '{"key": "a", "reply": 3}'])
+@every_row("line", ["{", '{"key": "a"}', '{"key": "a", "reply": 3}'])
 def test_a_damaged_script_is_named(line: str, tmp_path: Path) -> None:
     script = tmp_path / "script.jsonl"
     script.write_text('{"key": "a", "reply": "b"}\n' + line)
@@ -557,9 +502,6 @@ def test_a_damaged_script_is_named(line: str, tmp_path: Path) -> None:
 def test_what_a_policy_needs_is_reported(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         mock(**settings)
-
-
-def test_reference_needs_a_benchmark() -> None:
     with pytest.raises(UsageError, match="needs a benchmark"):
         MockServer(MockSettings(policy="reference"), model=JsonModel())
 

@@ -7,28 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Action, Boxes, Click, LongPress, Open, Point, Press, Scroll, Type, Wait
-from guieval.steps import EpisodeKey, Sample, StepRecord, StepTaskModel
-from tests.made_runs import ANSWERED, FAILED, step, write_run
+from guieval.steps import Sample, StepRecord, StepTaskModel
+from tests.made_runs import ANSWERED, step, write_run
 
 TARGET = Click(point=Point(200, 200))
 MISS = Click(point=Point(900, 900))
 SCROLL = Scroll(point=Point(500, 500), direction="up")
 BACK = Press(button="BACK")
-HOME = Press(button="HOME")
 TYPE = Type(text="tea")
 OPEN = Open(app="Clock")
-WAIT = Wait()
-LONG_PRESS = LongPress(point=Point(500, 500))
+EVERY = (TARGET, SCROLL, TYPE, BACK, OPEN, Wait(), LongPress(point=Point(500, 500)), Press(button="HOME"))
+"""An action of each kind."""
 
 
 def answer(task: StepTaskModel, *, right: bool, thought: str | None = None) -> StepRecord:
     """A step answered with its reference, or by a click far from any target."""
     action = task.action if right else MISS
     return StepRecord(task=task, samples=(Sample(raw_response="", thought=thought, action=action, outcome=ANSWERED),))
-
-
-def unanswered(task: StepTaskModel) -> StepRecord:
-    return StepRecord(task=task, samples=(Sample(outcome=FAILED),))
 
 
 def target(name: str, *, platform: str = "mobile", element: str = "icon") -> StepTaskModel:
@@ -39,10 +34,8 @@ def target(name: str, *, platform: str = "mobile", element: str = "icon") -> Ste
 
 def trajectory(name: str, actions: Sequence[Action]) -> list[StepTaskModel]:
     """An episode of AndroidControl with low-level instructions."""
-    return [
-        step(action, episode=name, index=index, length=len(actions), benchmark="androidcontrol-low", dataset="androidcontrol")
-        for index, action in enumerate(actions)
-    ]
+    low: dict[str, Any] = {"length": len(actions), "benchmark": "androidcontrol-low", "dataset": "androidcontrol"}
+    return [step(action, episode=name, index=index, **low) for index, action in enumerate(actions)]
 
 
 def grounding_run(directory: Path, records: Sequence[StepRecord]) -> Path:
@@ -50,6 +43,4 @@ def grounding_run(directory: Path, records: Sequence[StepRecord]) -> Path:
 
 
 def control_run(directory: Path, records: Sequence[StepRecord]) -> Path:
-    whole = {record.task.episode_key: range(record.task.episode_length) for record in records}
-    plan: dict[EpisodeKey, Sequence[int]] = dict(whole)
-    return write_run(directory, records, plan=plan, benchmark="androidcontrol-low", protocol="guievalkit")
+    return write_run(directory, records, benchmark="androidcontrol-low", protocol="guievalkit")

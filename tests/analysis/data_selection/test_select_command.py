@@ -7,22 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from guieval.actions import Action
 from guieval.data.sample_sets import get_sample_set
 from guieval.data.selection import Choice, select
 from guieval.registry import load_benchmark
 from guieval.scoring.score import evaluate_run
-from tests.analysis.data_selection.made_answers import (
-    BACK,
-    OPEN,
-    SCROLL,
-    TARGET,
-    answer,
-    control_run,
-    grounding_run,
-    target,
-    trajectory,
-)
+from tests.analysis.data_selection import made_answers as made
+from tests.analysis.data_selection.made_answers import BACK, OPEN, SCROLL, answer, control_run, trajectory
 from tests.command_line import CommandLine
 from tests.made_runs import write_run
 from tests.rows import every_row
@@ -31,9 +21,8 @@ from tests.rows import every_row
 @pytest.fixture
 def control(tmp_path: Path) -> Path:
     """Three episodes of three steps: all of the first missed, the scroll of the second, nothing of the third."""
-    actions: list[Action] = [SCROLL, BACK, OPEN]
     hard = {("a", 0), ("a", 1), ("a", 2), ("b", 0)}
-    tasks = [task for name in "abc" for task in trajectory(name, actions)]
+    tasks = [task for name in "abc" for task in trajectory(name, [SCROLL, BACK, OPEN])]
     records = [answer(task, right=(task.episode_id, task.step_index) not in hard) for task in tasks]
     return control_run(tmp_path / "control", records)
 
@@ -63,9 +52,8 @@ def test_the_manifest_states_what_was_asked_for_and_why_each_step_is_in(
 
 
 def test_several_benchmarks_are_written_as_one_set_each(guieval: CommandLine, control: Path, tmp_path: Path) -> None:
-    spot = grounding_run(tmp_path / "spot", [answer(target(name), right=False) for name in "xy"])
-    done = guieval("select", spot, control, "--out", tmp_path / "hard.json")
-    assert done.code == 0
+    spot = made.grounding_run(tmp_path / "spot", [answer(made.target(name), right=False) for name in "xy"])
+    assert guieval("select", spot, control, "--out", tmp_path / "hard.json").code == 0
     assert get_sample_set(str(tmp_path / "hard-screenspot.json")).ids == {"x": 1, "y": 1}
     assert set(get_sample_set(str(tmp_path / "hard-androidcontrol-low.json")).ids) == {"a", "b"}
     assert not (tmp_path / "hard.json").exists()
@@ -84,8 +72,7 @@ def test_too_few_steps_end_with_a_sentence_and_write_nothing(guieval: CommandLin
     error = guieval.sentence("select", control, "--per", "BACK=4", "--out", file)
     assert error == "guieval: there are too few steps to choose from: BACK 1 of 4; --allow-fewer takes what there is\n"
     assert not file.exists()
-    done = guieval("select", control, "--per", "BACK=4", "--allow-fewer", "--out", file)
-    assert done.code == 0
+    assert guieval("select", control, "--per", "BACK=4", "--allow-fewer", "--out", file).code == 0
     assert get_sample_set(str(file)).steps == 1
 
 
@@ -96,7 +83,7 @@ def test_the_preset_is_known_by_its_name(guieval: CommandLine, control: Path) ->
 
 
 def test_clicks_of_trajectories_count_where_their_boxes_are_marked_clean(guieval: CommandLine, tmp_path: Path) -> None:
-    run = control_run(tmp_path / "run", [answer(task, right=False) for task in trajectory("a", [TARGET, BACK])])
+    run = control_run(tmp_path / "run", [answer(task, right=False) for task in trajectory("a", [made.TARGET, BACK])])
     assert "selected: 1 step: BACK 1" in guieval("select", run).out
     assert "CLICK 1" in guieval("select", run, "--clean-boxes", "androidcontrol").out
     assert "selected: 1 step: BACK 1" in guieval("select", run, "--clean-boxes", "androidcontrol:platform=mobile").out

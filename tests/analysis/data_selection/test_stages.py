@@ -8,28 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from guieval.actions import Action
 from guieval.analysis.data_selection.candidates import Candidate, read_candidates
 from guieval.analysis.data_selection.stages import Quota, Recipe, Source, curate, get_preset, read_quota
 from guieval.errors import UsageError
 from guieval.steps import StepRecord
-from tests.analysis.data_selection.made_answers import (
-    BACK,
-    HOME,
-    LONG_PRESS,
-    OPEN,
-    SCROLL,
-    TARGET,
-    TYPE,
-    WAIT,
-    answer,
-    control_run,
-    grounding_run,
-    target,
-    trajectory,
-    unanswered,
-)
-from tests.made_runs import write_run
+from tests.analysis.data_selection import made_answers as made
+from tests.analysis.data_selection.made_answers import BACK, OPEN, SCROLL, TARGET, TYPE, answer, control_run, target, trajectory
+from tests.made_runs import record, write_run
 from tests.rows import every_row
 
 TABLE_5 = {"CLICK": 101, "SCROLL": 5, "TYPE": 2, "BACK": 9, "OPEN": 19}
@@ -44,23 +29,20 @@ def grounding_records(hard: int) -> list[StepRecord]:
 
 def control_records(hard: int) -> list[StepRecord]:
     """``hard`` episodes with every step missed, then as many with every step matched."""
-    actions: list[Action] = [TARGET, SCROLL, TYPE, BACK, OPEN, WAIT, LONG_PRESS, HOME]
-    return [
-        answer(task, right=episode >= hard) for episode in range(2 * hard) for task in trajectory(f"e{episode:03}", actions)
-    ]
+    episodes = [trajectory(f"e{episode:03}", made.EVERY) for episode in range(2 * hard)]
+    return [answer(task, right=episode >= hard) for episode, tasks in enumerate(episodes) for task in tasks]
 
 
 @pytest.fixture(scope="module")
 def steps(tmp_path_factory: pytest.TempPathFactory) -> list[Candidate]:
     folder = tmp_path_factory.mktemp("curated")
-    runs = [grounding_run(folder / "spot", grounding_records(60)), control_run(folder / "control", control_records(20))]
+    runs = [made.grounding_run(folder / "spot", grounding_records(60)), control_run(folder / "control", control_records(20))]
     return list(read_candidates(runs).steps)
 
 
-def test_the_preset_gives_the_composition_of_table_5(steps: list[Candidate]) -> None:
+def test_the_preset_gives_the_composition_of_table_5_and_a_reason_for_each_step(steps: list[Candidate]) -> None:
     curated = curate(steps, get_preset("ui-r1"))
-    assert len(curated.chosen) == 136
-    assert curated.composition == TABLE_5
+    assert len(curated.chosen) == 136 and curated.composition == TABLE_5
     assert all(not each.step.exact_match for each in curated.chosen)
     clicks = [each.step for each in curated.chosen if each.step.type == "CLICK"]
     assert {step.groups["platform"] for step in clicks} == {"mobile"}, "clicks are ScreenSpot mobile's alone"
@@ -68,10 +50,6 @@ def test_the_preset_gives_the_composition_of_table_5(steps: list[Candidate]) -> 
     assert {each.step.dataset for each in curated.chosen if each.step.type != "CLICK"} == {"androidcontrol"}
     # 240 mobile targets and 40 episodes of 7 steps without a click; half of both are hard; 20 WAIT and 20 LONG_PRESS of these
     assert curated.left == {"recorded": 565, "quality": 520, "difficulty": 260, "not rare": 220, "diversity": 136}
-
-
-def test_every_chosen_step_gives_the_reason(steps: list[Candidate]) -> None:
-    curated = curate(steps, get_preset("ui-r1"))
     back = next(each for each in curated.chosen if each.step.button == "BACK")
     assert list(back.why) == ["quality", "difficulty", "diversity"]
     assert back.why["quality"] == "no click, of androidcontrol"
@@ -88,7 +66,7 @@ def test_a_selection_depends_on_the_seed_and_not_on_the_order_of_the_steps(steps
 
 
 def test_a_cell_with_too_few_steps_is_named_with_its_numbers(tmp_path: Path) -> None:
-    runs = [grounding_run(tmp_path / "spot", grounding_records(60)), control_run(tmp_path / "control", control_records(7))]
+    runs = [made.grounding_run(tmp_path / "spot", grounding_records(60)), control_run(tmp_path / "control", control_records(7))]
     steps = read_candidates(runs).steps
     with pytest.raises(UsageError, match=r"too few steps to choose from: BACK 7 of 9, OPEN 7 of 19; --allow-fewer"):
         curate(steps, get_preset("ui-r1"))
@@ -99,42 +77,38 @@ def test_a_cell_with_too_few_steps_is_named_with_its_numbers(tmp_path: Path) -> 
 def test_where_one_element_is_scarce_the_other_fills_up(tmp_path: Path) -> None:
     texts = [answer(target(f"t{n}", element="text"), right=False) for n in range(9)]
     icons = [answer(target(f"i{n}", element="icon"), right=False) for n in range(2)]
-    steps = read_candidates([grounding_run(tmp_path / "spot", texts + icons)]).steps
+    steps = read_candidates([made.grounding_run(tmp_path / "spot", texts + icons)]).steps
     curated = curate(steps, Recipe(quotas=(Quota(6, "CLICK"),)))
     assert Counter(each.step.groups["element"] for each in curated.chosen) == {"text": 4, "icon": 2}
 
 
 def test_a_step_that_nobody_answered_is_neither_hard_nor_lost_silently(tmp_path: Path) -> None:
-    steps_of_a = trajectory("a", [SCROLL, BACK, OPEN, TYPE])
-    run = control_run(
-        tmp_path / "run", [answer(steps_of_a[0], right=False), unanswered(steps_of_a[1]), answer(steps_of_a[2], right=True)]
-    )
+    first, second, third, _ = trajectory("a", [SCROLL, BACK, OPEN, TYPE])
+    run = control_run(tmp_path / "run", [answer(first, right=False), record(second), answer(third, right=True)])
     candidates = read_candidates([run])
-    assert candidates.unrecorded == 1
-    assert candidates.unanswered == 2
+    assert (candidates.unrecorded, candidates.unanswered) == (1, 2)
     assert [each.step.type for each in curate(candidates.steps, Recipe()).chosen] == ["SCROLL"]
 
 
 def test_the_protocol_decides_what_is_hard(tmp_path: Path) -> None:
     """A click 20 thousandths outside the box: wrong for ScreenSpot's rule, near enough for one that takes a distance."""
     task = target("near").model_copy(update={"action": TARGET.model_copy(update={"point": (310.0, 200.0)})})
-    run = grounding_run(tmp_path / "run", [answer(task, right=True)])
+    run = made.grounding_run(tmp_path / "run", [answer(task, right=True)])
     assert [step.exact_match for step in read_candidates([run]).steps] == [False]
     assert [step.exact_match for step in read_candidates([run], "guievalkit").steps] == [True]
 
 
 def test_the_last_record_of_a_step_counts_and_steps_outside_the_plan_do_not(tmp_path: Path) -> None:
-    steps_of_a = trajectory("a", [SCROLL, BACK])
-    records = [answer(steps_of_a[0], right=False), answer(steps_of_a[1], right=False), answer(steps_of_a[0], right=True)]
-    plan = {steps_of_a[0].episode_key: (0,)}
-    run = write_run(tmp_path / "run", records, plan=plan, protocol="guievalkit")
+    first, second = trajectory("a", [SCROLL, BACK])
+    records = [answer(first, right=False), answer(second, right=False), answer(first, right=True)]
+    run = write_run(tmp_path / "run", records, plan={first.episode_key: (0,)}, protocol="guievalkit")
     candidates = read_candidates([run])
     assert [(step.key.step_index, step.exact_match) for step in candidates.steps] == [(0, True)]
     assert candidates.unrecorded == 0
 
 
 def test_two_runs_of_one_step_are_refused(tmp_path: Path) -> None:
-    runs = [grounding_run(tmp_path / name, [answer(target("a"), right=False)]) for name in ("one", "two")]
+    runs = [made.grounding_run(tmp_path / name, [answer(target("a"), right=False)]) for name in ("one", "two")]
     with pytest.raises(UsageError, match=r"both answer step screenspot/a#0"):
         read_candidates(runs)
 
@@ -144,7 +118,7 @@ def reasoned(tmp_path: Path) -> list[Candidate]:
     """Missed clicks whose answers hold 10, 20, ... 60 characters of reasoning, and a hit one with 500."""
     records = [answer(target(f"t{n}"), right=False, thought="x" * 10 * n) for n in (3, 1, 6, 2, 5, 4)]
     records.append(answer(target("hit"), right=True, thought="x" * 500))
-    return list(read_candidates([grounding_run(tmp_path / "run", records)]).steps)
+    return list(read_candidates([made.grounding_run(tmp_path / "run", records)]).steps)
 
 
 def test_the_longest_reasoning_among_the_failed_comes_first(reasoned: list[Candidate]) -> None:
@@ -179,13 +153,8 @@ def test_a_quota_for_each_value_leaves_out_what_an_earlier_quota_took(steps: lis
     quotas = tuple(read_quota(text, ["element", "platform"]) for text in ("SCROLL=3", "CLICK+element=4", "action=2"))
     curated = curate(steps, Recipe(quotas=quotas))
     assert [(cell.key, cell.taken) for cell in curated.cells] == [
-        ("SCROLL", 3),
-        ("CLICK+element:icon", 4),
-        ("CLICK+element:text", 4),
-        ("BACK", 2),
-        ("HOME", 2),
-        ("OPEN", 2),
-        ("TYPE", 2),
+        *(("SCROLL", 3), ("CLICK+element:icon", 4), ("CLICK+element:text", 4)),
+        *(("BACK", 2), ("HOME", 2), ("OPEN", 2), ("TYPE", 2)),
     ]
 
 

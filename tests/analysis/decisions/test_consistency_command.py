@@ -36,6 +36,7 @@ OPTIONS = {"episodes": 8, "seed": 5}
 JUDGES = {"ui-tars-7b": 0.9, "qwen3-vl-8b-thinking": 0.9, "ui-venus-navi-7b": 0.85}
 MODEL = "qwen2.5-vl-7b"
 SAMPLES = 8
+CELLS = ("consistent_exact", "consistent_missed", "inconsistent_exact", "inconsistent_missed")
 
 
 def plan(task: StepTaskModel) -> tuple[Action | None, Action | None]:
@@ -100,32 +101,27 @@ def report(guieval: CommandLine, world: World, *more: str | Path) -> dict[str, A
     return found
 
 
-@pytest.mark.ci
-def test_the_judges_are_asked_about_every_thought(world: World, guieval: CommandLine) -> None:
-    found = report(guieval, world)
+def test_the_judges_are_asked_about_every_thought_and_the_consensus_finds_what_is_true(
+    world: World, guieval: CommandLine, tmp_path: Path
+) -> None:
+    labels = world.labels(tmp_path / "labels.csv")
+    found = report(guieval, world, "--labels", labels, "--steps", tmp_path / "steps.jsonl")
     assert found["steps"]["judged"] == len(world.truth) and found["steps"]["not_judged"] == 0
     assert found["steps"]["without_thought"] == world.steps - len(world.truth)
     assert [each["executions"] for each in found["judges"]] == [SAMPLES * len(world.truth)] * 3
     assert {RunFolder(world.folder / name).manifest.to_json()["fixed_thoughts"]["model"] for name in JUDGES} == {MODEL}
-
-
-def test_the_consensus_finds_what_is_true(world: World, guieval: CommandLine, tmp_path: Path) -> None:
-    labels = world.labels(tmp_path / "labels.csv")
-    found = report(guieval, world, "--labels", labels, "--steps", tmp_path / "steps.jsonl")
     together = found["detection"]["together"]
     assert together["accuracy"]["value"] >= 0.95 and together["tpr"]["n"] == sum(world.truth.values())
     assert together["undecided"] + together["accuracy"]["n"] == len(world.truth)
     low, high = (together["accuracy"]["interval"][end] for end in ("low", "high"))
     assert low < together["accuracy"]["value"] <= high
     assert set(found["detection"]["judges"]) == set(JUDGES)
-    rows_by_key = {StepKey(*list(row.values())[:4]): row for row in map(json.loads, (tmp_path / "steps.jsonl").open())}
-    assert rows_by_key.keys() == world.truth.keys()
-    assert sum((row["judged"] == "consistent") == world.truth[key] for key, row in rows_by_key.items()) >= 0.95 * len(
-        rows_by_key
-    )
-    types = [row["consensus"]["type"] == world.intents[key].type for key, row in rows_by_key.items() if row["consensus"]]
+    rows = {StepKey(*list(row.values())[:4]): row for row in map(json.loads, (tmp_path / "steps.jsonl").open())}
+    assert rows.keys() == world.truth.keys()
+    assert sum((row["judged"] == "consistent") == world.truth[key] for key, row in rows.items()) >= 0.95 * len(rows)
+    types = [row["consensus"]["type"] == world.intents[key].type for key, row in rows.items() if row["consensus"]]
     assert sum(types) >= 0.95 * len(types)
-    invalid = [key for key, row in rows_by_key.items() if row["failure"] == "invalid action"]
+    invalid = [key for key, row in rows.items() if row["failure"] == "invalid action"]
     assert invalid and all(not world.truth[key] for key in invalid)
     assert found["failures"]["invalid action"] == len(invalid)
 
@@ -134,21 +130,11 @@ def test_the_contingency_is_of_the_steps_in_the_file(world: World, guieval: Comm
     file = tmp_path / "steps.csv"
     found = report(guieval, world, "--steps", file)["contingency"]
     rows = list(csv.DictReader(file.open(newline="")))
-    for name, judged, exact in (
-        ("consistent_exact", "consistent", "True"),
-        ("consistent_missed", "consistent", "False"),
-        ("inconsistent_exact", "inconsistent", "True"),
-        ("inconsistent_missed", "inconsistent", "False"),
-    ):
-        assert found[name] == sum((row["judged"], row["exact_match"]) == (judged, exact) for row in rows)
+    for name in CELLS:
+        judged, _, exact = name.partition("_")
+        cell = (judged, str(exact == "exact"))
+        assert found[name] == sum((row["judged"], row["exact_match"]) == cell for row in rows)
     assert found["consistent_exact"] and found["inconsistent_missed"] and found["phi"] > 0
-
-
-def test_the_order_of_judges_states_nothing(world: World, guieval: CommandLine) -> None:
-    names = ",".join(reversed(world.judges.split(",")))
-    turned = json.loads(guieval("consistency", world.folder / "run", "--judges", names, "--format", "json").out)
-    found = report(guieval, world)
-    assert (turned["contingency"], turned["failures"]) == (found["contingency"], found["failures"])
 
 
 def test_the_tables_and_the_page(world: World, guieval: CommandLine, tmp_path: Path) -> None:
@@ -168,18 +154,12 @@ def test_the_tables_and_the_page(world: World, guieval: CommandLine, tmp_path: P
 
 
 def test_undecided_steps_may_count_as_inconsistent(world: World, guieval: CommandLine) -> None:
-    two = ",".join(world.judges.split(",")[:2])
-    apart, forced = (
-        json.loads(guieval("consistency", world.folder / "run", "--judges", two, "--format", "json", "--undecided", how).out)
-        for how in ("apart", "inconsistent")
-    )
+    two = ("--judges", ",".join(world.judges.split(",")[:2]))
+    apart, forced = (report(guieval, world, *two, "--undecided", how) for how in ("apart", "inconsistent"))
     undecided = apart["steps"]["undecided"]
     assert undecided and forced["steps"]["undecided"] == undecided
     sizes = [sum(each["contingency"][name] for name in CELLS) for each in (apart, forced)]
     assert sizes[1] - sizes[0] == undecided and sizes[1] == len(world.truth)
-
-
-CELLS = ("consistent_exact", "consistent_missed", "inconsistent_exact", "inconsistent_missed")
 
 
 def test_judges_that_are_none(world: World, guieval: CommandLine, tmp_path: Path) -> None:
@@ -197,7 +177,7 @@ def test_judges_that_are_none(world: World, guieval: CommandLine, tmp_path: Path
     assert "continued thoughts other than" in guieval.sentence("consistency", other, "--judges", first)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("more", "message"),
     [
         (("--format", "xml"), "unknown --format 'xml'"),
@@ -208,10 +188,7 @@ def test_judges_that_are_none(world: World, guieval: CommandLine, tmp_path: Path
         (("--protocol", "guievalkitt"), "did you mean 'guievalkit'"),
     ],
 )
-def test_mistakes(
-    world: World, guieval: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[str, str], message: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_mistakes(world: World, guieval: CommandLine, more: tuple[str, str], message: str) -> None:
     assert message in guieval.sentence("consistency", world.folder / "run", "--judges", world.judges, *more)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from guieval.actions import Press
+from guieval.actions import Action, Press
 from guieval.errors import UsageError
 from guieval.history import HistoryEntry
 from guieval.journal import RunFolder
@@ -20,24 +20,15 @@ from guieval.running.fixed_thoughts import FixedThoughts, read_thoughts
 from guieval.running.resume.identity import identity
 from guieval.running.runner import Runner
 from guieval.steps import Sample, StepError, StepKey, StepOutcome, StepTaskModel
+from tests import scripted
 from tests.command_line import CommandLine
 from tests.made_runs import ANSWERED, FAILED, record, step, write_run
 from tests.rows import every_row
-from tests.scripted import (
-    ACTIONS,
-    ListBenchmark,
-    ScriptedEngine,
-    ScriptedModel,
-    make_episode,
-    past_of,
-    reply_with,
-    run_scripted,
-    runner_of,
-)
+from tests.scripted import ListBenchmark, ScriptedEngine, ScriptedModel, make_episode, reply_with, run_scripted, runner_of
 
 HOME = Press(button="HOME")
 NOBODY = "http://127.0.0.1:9/v1"
-EPISODES = [make_episode("a", ACTIONS), make_episode("b", ACTIONS[:1]), make_episode("c", ACTIONS[:2])]
+EPISODES = [make_episode(name, scripted.ACTIONS[:length]) for name, length in (("a", 4), ("b", 1), ("c", 2))]
 SILENT = {("a", 1), ("b", 0)}
 
 
@@ -83,43 +74,34 @@ def begun(engine: ScriptedEngine) -> dict[str, list[str]]:
     return found
 
 
-def test_every_sample_is_asked_with_the_thought_of_its_step(tmp_path: Path, source: Path) -> None:
+def test_every_sample_is_asked_with_the_thought_of_its_step_and_the_manifest_states_whose_it_is(
+    tmp_path: Path, source: Path
+) -> None:
     engine = ScriptedEngine(same)
     run = opened(tmp_path / "run", read_thoughts(source), engine, samples=3)
     outcome = run.execute(resume=False)
     requested = ["a0", "a2", "a3", "c0", "c1"]
     assert begun(engine) == {name: [f"<thought {name}>"] * 3 for name in requested}
-    outcome_plan = {key: list(steps) for key, steps in outcome.plan.items()}
-    assert {key.episode_id: steps for key, steps in outcome_plan.items()} == {"a": [0, 2, 3], "c": [0, 1]}
+    for plan in (outcome.plan, RunFolder(tmp_path / "run").plan):
+        assert {key.episode_id: list(steps) for key, steps in plan.items()} == {"a": [0, 2, 3], "c": [0, 1]}
     assert "the 5 of 7 steps at which scripted gave a thought" in outcome.selection.text
     assert outcome.selection.title.endswith("with a thought")
-    assert {key: list(steps) for key, steps in RunFolder(tmp_path / "run").plan.items()} == outcome_plan
-
-
-def test_the_manifest_states_whose_thoughts_they_are(tmp_path: Path, source: Path) -> None:
-    fixed = read_thoughts(source)
-    opened(tmp_path / "run", fixed, ScriptedEngine(same)).execute(resume=False)
-    saved = RunFolder(tmp_path / "run").manifest.to_json()["fixed_thoughts"]
-    assert saved.pop("form")
-    assert RunFolder(tmp_path / "run").manifest.mode.label == "offline+fixed-thoughts"
-    assert saved == {"run": str(source), "model": "scripted", "sha256": fixed.digest, "steps": 5, "without_thought": 2}
+    manifest = RunFolder(tmp_path / "run").manifest
+    saved, digest = manifest.to_json()["fixed_thoughts"], read_thoughts(source).digest
+    assert saved.pop("form") and manifest.mode.label == "offline+fixed-thoughts"
+    assert saved == {"run": str(source), "model": "scripted", "sha256": digest, "steps": 5, "without_thought": 2}
 
 
 def test_a_given_thought_is_what_later_steps_remember(tmp_path: Path, source: Path) -> None:
     engine = ScriptedEngine(lambda request: reply_with(HOME if request.task.step_index == 2 else request.task.action))
     opened(tmp_path / "run", read_thoughts(source), engine, mode="soeval").execute(resume=False)
     last = next(each for each in engine.requests if (each.task.episode_id, each.task.step_index) == ("a", 3))
-    past = [(entry["origin"], entry["thought"]) for entry in past_of_last(last)]
+    told = json.loads(str(last.input.messages[0].parts[0]))["past"]
     # step 1 had no thought and was not sent; step 2 was sent, and wrong
-    assert past == [("model", "thought a0"), ("reference", None), ("reference", None)]
-    assert {each.sample.thought for each in RunFolder(tmp_path / "run").records} == {
-        f"thought {name}" for name in begun(engine)
-    }
-
-
-def past_of_last(request: Request) -> list[dict[str, object]]:
-    past: list[dict[str, object]] = json.loads(str(request.input.messages[0].parts[0]))["past"]
-    return past
+    expected = [("model", "thought a0"), ("reference", None), ("reference", None)]
+    assert [(entry["origin"], entry["thought"]) for entry in told] == expected
+    thoughts = {each.sample.thought for each in RunFolder(tmp_path / "run").records}
+    assert thoughts == {f"thought {name}" for name in begun(engine)}
 
 
 def test_without_fixed_thoughts_nothing_changes(tmp_path: Path) -> None:
@@ -128,7 +110,7 @@ def test_without_fixed_thoughts_nothing_changes(tmp_path: Path) -> None:
     manifest = RunFolder(tmp_path / "run").manifest.to_json()
     assert len(engine.requests) == 7 and "fixed_thoughts" not in manifest and "fixed_thoughts" not in manifest["mode"]
     assert not [name for name in identity(Manifest.of(manifest)) if "fixed" in name or name.startswith("options")]
-    assert past_of(engine.requests[0]) == []
+    assert scripted.past_of(engine.requests[0]) == []
 
 
 def test_a_resume_with_other_thoughts_is_refused(tmp_path: Path, source: Path) -> None:
@@ -137,9 +119,8 @@ def test_a_resume_with_other_thoughts_is_refused(tmp_path: Path, source: Path) -
     again = ScriptedEngine(same)
     opened(run, fixed, again).execute(resume=True)
     assert again.requests == []
-    run_scripted(
-        tmp_path / "other", EPISODES, ScriptedEngine(lambda request: thinks(request).replace("thought a0", "thought a9"))
-    )
+    otherwise = ScriptedEngine(lambda request: thinks(request).replace("thought a0", "thought a9"))
+    run_scripted(tmp_path / "other", EPISODES, otherwise)
     other = read_thoughts(tmp_path / "other")
     assert other.digest != fixed.digest and other.texts.keys() == fixed.texts.keys()
     with pytest.raises(UsageError, match="differs in fixed thoughts fingerprint"):
@@ -183,15 +164,9 @@ def test_which_thought_is_taken(tmp_path: Path) -> None:
     assert found.without == 3 and found.model == "made-up-model"
 
 
-@pytest.mark.parametrize(
-    ("samples", "reason"),
-    [
-        ((Sample(raw_response="", action=HOME, outcome=ANSWERED),), "holds no thought: made-up-model gave none at 1 steps"),
-        ((Sample(outcome=FAILED),), "holds no answer"),
-    ],
-)
-def test_a_run_without_thoughts_is_refused(tmp_path: Path, samples: tuple[Sample, ...], reason: str) -> None:
-    write_run(tmp_path / "run", [record(step(HOME), HOME).model_copy(update={"samples": samples})])
+@every_row(("actions", "reason"), [([HOME], "holds no thought: made-up-model gave none at 1 steps"), ([], "holds no answer")])
+def test_a_run_without_thoughts_is_refused(tmp_path: Path, actions: list[Action], reason: str) -> None:
+    write_run(tmp_path / "run", [record(step(HOME), *actions)])
     with pytest.raises(UsageError, match=reason):
         read_thoughts(tmp_path / "run")
 
@@ -235,12 +210,9 @@ def test_models_and_modes_that_take_no_thought(
 
 
 def test_sources_that_are_none(tmp_path: Path, demo_source: Path, guieval: CommandLine) -> None:
-    model = ("--model", "ui-tars-7b")
-    nowhere = guieval.sentence(*run_demo(tmp_path, *model, "--fixed-thoughts", tmp_path / "nowhere"))
-    assert "is not a run directory" in nowhere
     write_run(tmp_path / "other", [*RunFolder(demo_source).records], benchmark="aitz")
-    other = guieval.sentence(*run_demo(tmp_path, *model, "--fixed-thoughts", tmp_path / "other"))
-    assert "about benchmark 'aitz', not 'demo'" in other
+    for name, reason in (("nowhere", "is not a run directory"), ("other", "about benchmark 'aitz', not 'demo'")):
+        assert reason in guieval.sentence(*run_demo(tmp_path, "--model", "ui-tars-7b", "--fixed-thoughts", tmp_path / name))
 
 
 def test_adapter_options_are_given_by_set(tmp_path: Path, guieval: CommandLine) -> None:
@@ -250,11 +222,9 @@ def test_adapter_options_are_given_by_set(tmp_path: Path, guieval: CommandLine) 
         arguments = run_demo(tmp_path, "--model", "qwen2.5-vl-7b", "--limit", "1", "--set", "options.max_pixels=200704")
         arguments[arguments.index(NOBODY)] = server.base_url
         assert guieval(*arguments).code == 0
-    recorded = RunFolder(tmp_path / "run").manifest
-    manifest = recorded.to_json()
-    assert (
-        manifest["model"]["options"]["max_pixels"] == 200704 and identity(recorded)["checkpoint.options.max_pixels"] == 200704
-    )
+    manifest = RunFolder(tmp_path / "run").manifest
+    assert manifest.to_json()["model"]["options"]["max_pixels"] == 200704
+    assert identity(manifest)["checkpoint.options.max_pixels"] == 200704
     error = guieval.sentence("run", "--resume", tmp_path / "run", "--set", "options.max_pixels=100352")
     assert "checkpoint.options.max_pixels (was 200704, now 100352)" in error
     wrong = guieval.sentence(*run_demo(tmp_path, "--model", "qwen2.5-vl-7b", "--set", "options.max_pixel=1"))

@@ -9,19 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guieval.actions import Action, Click, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
-from guieval.analysis.consistency.contingency import Contingency
-from guieval.analysis.consistency.judging import (
-    Abstention,
-    Majority,
-    Trace,
-    consensus,
-    contingency,
-    detection,
-    failures,
-    find,
-    judged,
-    majority,
-)
+from guieval.analysis.consistency import judging
+from guieval.analysis.consistency.contingency import Contingency, Detection
+from guieval.analysis.consistency.judging import Abstention, Majority, Trace, consensus, detection, find, majority
 from guieval.analysis.decisions.clustering import DEFAULTS, ClusterSettings
 from guieval.analysis.decisions.executions import StepExecutions
 from tests.made_runs import step
@@ -66,6 +56,7 @@ def test_the_decision_with_most_executions_wins_though_no_execution_of_it_does()
 def test_executions_without_a_decision_have_no_vote() -> None:
     found = decision((None, 20), (ODD, 9), (HOME, 2), (BACK, 1))
     assert found.actions == (HOME,) and (found.votes, found.of) == (2, 3)
+    assert decision((HOME, 4), (BACK, 3), (Wait(), 3)).actions == (HOME,)  # a tie below the first place is none
 
 
 @every_row(
@@ -81,22 +72,14 @@ def test_a_judge_abstains(drawn: Sequence[tuple[Action | None, int]], why: Abste
     assert majority(executions(*drawn, failed=1), DEFAULTS) == why
 
 
-def test_a_tie_below_the_first_place_is_none() -> None:
-    assert decision((HOME, 4), (BACK, 3), (Wait(), 3)).actions == (HOME,)
-
-
 @every_row(
     ("each", "expected"),
     [
         ((HOME, HOME, BACK), HOME),
         ((HOME, BACK, "tie", BACK), BACK),
-        ((HOME,), HOME),
-        ((HOME, "no decision", "tie"), HOME),
-        ((HOME, BACK), "tie"),
-        ((HOME, BACK, Wait()), "tie"),
-        ((HOME, HOME, BACK, BACK, Wait()), "tie"),
-        (("tie", "not asked"), "no decision"),
-        (("not asked", "not asked"), "not asked"),
+        *(((HOME,), HOME), ((HOME, "no decision", "tie"), HOME)),
+        *(((HOME, BACK), "tie"), ((HOME, BACK, Wait()), "tie"), ((HOME, HOME, BACK, BACK, Wait()), "tie")),
+        *((("tie", "not asked"), "no decision"), (("not asked", "not asked"), "not asked")),
     ],
 )
 def test_the_consensus_of_judges(each: Sequence[Action | Abstention], expected: Action | Abstention) -> None:
@@ -142,13 +125,8 @@ def test_the_order_of_judges_states_nothing(order: list[Action]) -> None:
         (Type(text="coffee"), Type(text="Coffee near me"), False, "action target"),
         (Type(text="coffee"), Type(text="coffee"), True, None),
         (Open(app="Clock"), click(500), False, "action type"),
-        (Scroll(point=Point(500, 500), direction="up"), Scroll(point=Point(100, 900), direction="up"), True, None),
-        (
-            Scroll(point=Point(500, 500), direction="up"),
-            Scroll(point=Point(500, 500), direction="down"),
-            False,
-            "action target",
-        ),
+        (UP, Scroll(point=Point(100, 900), direction="up"), True, None),
+        (UP, Scroll(point=Point(500, 500), direction="down"), False, "action target"),
         (Wait(), Wait(duration=3.0), True, None),
         (Stop(), Wait(), False, "action type"),
         (HOME, None, False, "invalid action"),
@@ -171,7 +149,7 @@ def test_an_execution_beside_any_execution_of_the_decision_belongs_to_it() -> No
 
 
 def trace(human: bool | None, exact: bool, done: Action | None, *each: Action | Abstention) -> Trace:
-    return judged(TASK, "thought", done, exact, votes(*each), DEFAULTS, human)
+    return judging.judged(TASK, "thought", done, exact, votes(*each), DEFAULTS, human)
 
 
 TRACES = [
@@ -186,42 +164,29 @@ TRACES = [
 
 
 def test_what_is_counted_against_humans() -> None:
-    assert detection(TRACES).to_json() | {"accuracy": None, "tpr": None, "tnr": None} == {
-        "true_positive": 1,
-        "false_negative": 1,
-        "false_positive": 1,
-        "true_negative": 1,
-        "undecided": 2,
-        "accuracy": None,
-        "tpr": None,
-        "tnr": None,
-    }
-    first, third = detection(TRACES, 0), detection(TRACES, 2)
-    assert (first.true_positive, first.false_negative, first.false_positive, first.true_negative) == (1, 2, 1, 1)
-    assert (third.true_positive, third.false_negative, third.false_positive, third.true_negative) == (1, 2, 1, 1)
+    assert detection(TRACES) == Detection(1, 1, 1, 1, undecided=2)
+    named = ["true_positive", "false_negative", "false_positive", "true_negative", "undecided", "accuracy", "tpr", "tnr"]
+    assert list(detection(TRACES).to_json()) == named
+    for found in (detection(TRACES, 0), detection(TRACES, 2)):
+        assert (found.true_positive, found.false_negative, found.false_positive, found.true_negative) == (1, 2, 1, 1)
     forced = detection(TRACES, undecided_as=False)
     assert (forced.false_negative, forced.true_negative, forced.undecided) == (2, 2, 0)
 
 
 def test_what_is_counted_against_exact_match() -> None:
-    assert contingency(TRACES) == Contingency(2, 0, 0, 3)
-    assert contingency(TRACES, undecided_as=False) == Contingency(2, 0, 1, 4)
+    assert judging.contingency(TRACES) == Contingency(2, 0, 0, 3)
+    assert judging.contingency(TRACES, undecided_as=False) == Contingency(2, 0, 1, 4)
 
 
 def test_failures_by_kind() -> None:
-    found = failures(TRACES)
-    assert {kind: len(traces) for kind, traces in found.items()} == {
-        "action type": 0,
-        "action target": 2,
-        "invalid action": 1,
-    }
+    found = judging.failures(TRACES)
+    assert {kind: len(traces) for kind, traces in found.items()} == {"action type": 0, "action target": 2, "invalid action": 1}
 
 
 @given(st.permutations(["search for", "search for ca", "search for cafe"]))
 def test_the_order_of_judges_states_nothing_of_texts_either(order: list[str]) -> None:
     # the middle one is near both of the others, which are apart from each other: Algorithm 1 tells them by who came first
     found = joint(*(Type(text=text) for text in order))
-    assert isinstance(found, Majority)
     once = joint(*(Type(text=text) for text in ("search for", "search for ca", "search for cafe")))
-    assert isinstance(once, Majority)
+    assert isinstance(found, Majority) and isinstance(once, Majority)
     assert (found.prototype, found.actions, found.votes) == (once.prototype, once.actions, once.votes)

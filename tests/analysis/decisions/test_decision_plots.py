@@ -19,11 +19,9 @@ from tests.analysis.decisions.scripted_executions import executions, task
 
 def run(title: str, right: tuple[int, ...], n: int = 10) -> DecisionColumns:
     """Steps with the given numbers of right executions of n; the others are one wrong decision."""
-    steps = [
-        executions([Stop()] * good + [Wait()] * (n - good), [Stop()], task(f"e{i // 2}", i % 2, 2))
-        for i, good in enumerate(right)
-    ]
-    return measure(steps, ClusterSettings(), title)
+    tasks = [task(f"e{i // 2}", i % 2, 2) for i in range(len(right))]
+    drawn = [[Stop()] * good + [Wait()] * (n - good) for good in right]
+    return measure([executions(each, [Stop()], of) for each, of in zip(drawn, tasks, strict=True)], ClusterSettings(), title)
 
 
 BEFORE, AFTER = run("offline", (10, 10, 10, 2, 0, 5)), run("SOEval", (10, 9, 8, 6, 0, 10))
@@ -40,11 +38,7 @@ def test_a_shift_is_counts_by_level_and_trend() -> None:
     first, second = figure.axes
     assert first.get_title() == "offline → SOEval" and second.get_title() == "SOEval → offline"
     cells = {tuple(map(int, text.get_position())): text.get_text().split("\n")[0] for text in first.texts}
-    assert [[cells[column, row] for column in range(3)] for row in range(3)] == [
-        ["0", "1", "1"],
-        ["0", "0", "1"],
-        ["2", "1", "0"],
-    ]
+    assert [[cells[column, row] for column in range(3)] for row in range(3)] == [list("011"), list("001"), list("210")]
     assert first.images[0].get_clim() == second.images[0].get_clim()  # equal shares look equal
     assert [label.get_text() for label in first.get_yticklabels()] == ["low", "medium", "high"]
     whole(figure)

@@ -24,28 +24,14 @@ def scroll(direction: str, x: float = 500.0) -> Scroll:
 
 
 def test_each_action_type_is_clustered_by_its_own_rule() -> None:
-    actions: list[Action | None] = [
-        click(100, 100),
-        LongPress(point=Point(100, 100)),  # a type of its own at the same place
-        click(150, 100),
-        scroll("up"),
-        scroll("up", 10.0),  # where a scroll begins does not tell decisions apart
-        scroll("down"),
-        Type(text="Science Fair tomorrow"),
-        Type(text="science fair tomorro"),
-        Open(app="Science Fair tomorrow"),
-        Press(button="BACK"),
-        Press(button="HOME"),
-        Wait(),
-        Wait(duration=5.0),
-        Stop(),
-        Stop(status="impossible"),
-        LongPress(point=Point(100, 100), duration=1.0),
-        None,
-        Unsupported(name="hover"),
-    ]
+    # a long press is a type of its own at the same place; where a scroll begins does not tell decisions apart
+    actions: list[Action | None] = [click(100, 100), LongPress(point=Point(100, 100)), click(150, 100)]
+    actions += [scroll("up"), scroll("up", 10.0), scroll("down")]
+    actions += [Type(text="Science Fair tomorrow"), Type(text="science fair tomorro"), Open(app="Science Fair tomorrow")]
+    actions += [Press(button="BACK"), Press(button="HOME"), Wait(), Wait(duration=5.0), Stop(), Stop(status="impossible")]
+    actions += [LongPress(point=Point(100, 100), duration=1.0), None, Unsupported(name="hover")]
     labels = cluster(actions, np.ones(len(actions), dtype=np.int64))
-    assert labels.tolist() == [0, 1, 0, 2, 2, 3, 4, 4, 5, 6, 7, 8, 8, 9, 9, 1, UNDECIDED, UNDECIDED]
+    assert labels.tolist() == [*(0, 1, 0), *(2, 2, 3), *(4, 4, 5), *(6, 7, 8, 8, 9, 9), *(1, UNDECIDED, UNDECIDED)]
 
 
 def test_noise_is_a_decision_of_its_own_with_its_share() -> None:
@@ -98,14 +84,10 @@ def test_executions_drawn_often_are_the_same_as_given_again_and_again(seed: int)
 
 
 def test_mistakes_in_the_settings() -> None:
-    with pytest.raises(UsageError, match="unknown metric 'l3'; known: l2, l1"):
-        ClusterSettings(metric="l3")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="above 0"):
-        ClusterSettings(radius=0.0)
-    with pytest.raises(UsageError, match="at least 1"):
-        ClusterSettings(min_samples=0)
-    with pytest.raises(UsageError, match=r"'strict'.*got 2"):
-        ClusterSettings(strict=2.0)
+    cases = {"metric": ("l3", "unknown metric 'l3'; known: l2, l1"), "radius": (0.0, "above 0")}
+    for name, (value, message) in (cases | {"min_samples": (0, "at least 1"), "strict": (2.0, "'strict'.*got 2")}).items():
+        with pytest.raises(UsageError, match=message):
+            ClusterSettings(**{name: value})  # type: ignore[arg-type]
 
 
 # Policies whose decisions are known. Bounds are 5 standard errors: once in two million draws one would be beyond them.
@@ -200,7 +182,7 @@ def test_shifts_are_over_the_steps_that_both_runs_measured() -> None:
 def test_discretisations_at_their_borders() -> None:
     right, n = np.array([0, 2, 205, 3, 4, 409, 410, 5]), np.array([5, 5, 512, 5, 5, 512, 512, 5])
     assert [LEVELS[level] for level in level_of(right, n)] == [
-        *("low", "low", "medium", "medium", "medium", "medium", "high", "high"),
+        *("low", "low", "medium", "medium", "medium", "medium", "high", "high")
     ]
     moved = np.array([0.0, 0.1, 1.1 - 1.0, 0.1001, -0.1, -0.1001, math.nan])
     assert support_trend(moved).tolist() == [NEGL, NEGL, NEGL, INC, NEGL, DEC, NEGL]
@@ -230,12 +212,8 @@ def test_where_every_step_passes_the_interval_is_no_wider_than_for_fewer_executi
         for number, right in enumerate((5, 6, 7, 5))
     ]
     run = measure(steps, ClusterSettings())
-    lows, highs = [], []
-    for k in (2, 4, 8):
-        found = pass_at(run, k).measured
-        assert found.interval is not None and found.value is not None
-        lows.append(found.interval.low)
-        highs.append(found.interval.high)
+    found = [pass_at(run, k).measured.interval for k in (2, 4, 8)]
+    lows, highs = [each.low for each in found if each], [each.high for each in found if each]
     assert pass_at(run, 2).measured.value != pass_at(run, 4).measured.value == 1.0 == pass_at(run, 8).measured.value
     # one step has 3 wrong executions, so PASS@3 is the last that is not 1 everywhere
     known = pass_at(run, 3).measured.interval

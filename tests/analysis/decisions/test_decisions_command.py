@@ -15,6 +15,7 @@ from guieval.actions import Action, Click, Point, Press
 from guieval.journal import ROLLOUT, STEPS
 from tests.command_line import CommandLine
 from tests.made_runs import record, step, write_run
+from tests.rows import every_row
 
 RIGHT, WRONG, BACK = Click(point=Point(100, 100)), Click(point=Point(900, 900)), Press(button="BACK")
 
@@ -48,10 +49,8 @@ def test_figures_of_a_run(guieval: CommandLine, runs: dict[str, Path]) -> None:
     assert done.code == 0, done.err
     figures = rows(done.out, "decisions")
     assert figures["executions measured", "offline"]["value"] == "64"
-    assert float(figures["stability (mean)", "offline"]["value"]) == pytest.approx(39 / 64)
-    assert (
-        float(figures["stability (mean)", "offline"]["low"]) < 39 / 64 < float(figures["stability (mean)", "offline"]["high"])
-    )
+    low, value, high = (float(figures["stability (mean)", "offline"][name]) for name in ("low", "value", "high"))
+    assert value == pytest.approx(39 / 64) and low < value < high
     halves = -3 / 8 * np.log(3 / 8) * 2 - 2 / 8 * np.log(2 / 8)  # 2 right and 3 + 3 wrong
     others = -(1 / 2 * np.log(1 / 2) + 2 * 1 / 4 * np.log(1 / 4)) + np.log(2)  # 4 and 2 + 2; none and 4 + 4
     last = -(1 / 8 * np.log(1 / 8) + 4 / 8 * np.log(4 / 8) + 3 / 8 * np.log(3 / 8))  # 1 and 4 + 3
@@ -107,7 +106,7 @@ def test_text_and_markdown_hold_the_same_cells(guieval: CommandLine, runs: dict[
     assert all(cell.replace("\0", "|").replace("\\", "") in text.out for cell in cells)
 
 
-@pytest.mark.parametrize("figure", ["shift", "pass", "diversity", "trade-off"])
+@every_row("figure", ["shift", "pass", "diversity", "trade-off"])
 def test_pictures(guieval: CommandLine, runs: dict[str, Path], tmp_path: Path, figure: str) -> None:
     file = tmp_path / "figure.svg"
     done = guieval("decisions", runs["soeval"], "--against", runs["offline"], "--plot", file, "--figure", figure)
@@ -127,15 +126,13 @@ def test_the_settings_change_the_decisions(guieval: CommandLine, tmp_path: Path)
 
 
 def test_mistakes(guieval: CommandLine, runs: dict[str, Path], tmp_path: Path) -> None:
-    run = runs["offline"]
+    run, unnamed = runs["offline"], ("--figure", "shift", "--plot", tmp_path / "a.pdf")
     assert "one answer to each step" in guieval.sentence("decisions", runs["single"])
     assert "it is one of text, md, csv, json" in guieval.sentence("decisions", run, "--format", "mdd")
     assert "it is l2 or l1" in guieval.sentence("decisions", run, "--metric", "l3")
     assert "did you mean 'diversity'?" in guieval.sentence("decisions", run, "--figure", "diversities")
     assert "name it with --plot" in guieval.sentence("decisions", run, "--figure", "pass")
-    assert "name the baseline with --against" in guieval.sentence(
-        "decisions", run, "--figure", "shift", "--plot", tmp_path / "a.pdf"
-    )
+    assert "name the baseline with --against" in guieval.sentence("decisions", run, *unnamed)
     assert "must end in .pdf, .svg, .png" in guieval.sentence("decisions", run, "--plot", tmp_path / "a.gif")
     assert "radius must be above 0" in guieval.sentence("decisions", run, "--radius", "-1")
     assert "leave --metric out" in guieval.sentence("decisions", run, "--sensitivity", "--metric", "l1")

@@ -63,23 +63,20 @@ def test_a_run_gives_sigterm_back_to_whom_it_was(tmp_path: Path) -> None:
 def test_a_sweep_without_its_server_prints_how_to_resume(tmp_path: Path, guieval: CommandLine) -> None:
     sweep = tmp_path / "sweep"
     with begun(tmp_path, guieval) as arguments:
-        nowhere = ("--base-url", "http://127.0.0.1:9/v1", "--set", "max_attempts=1")
-        settings = ("--out", sweep, "--pair", "0:1", "--means", "2")
-        away = guieval(
-            "mix", *(each for each in arguments if not each.startswith("http") and each != "--base-url"), *nowhere, *settings
-        )
+        place = arguments.index("--base-url") + 1
+        nowhere = [*arguments[:place], "http://127.0.0.1:9/v1", *arguments[place + 1 :], "--set", "max_attempts=1"]
+        away = guieval("mix", *nowhere, "--out", sweep, "--pair", "0:1", "--means", "2")
         assert away.code == 2 and "could not be reached" in away.err
         assert "left:     2 of 2 settings" in away.out and f"guieval mix --resume {sweep}" in away.out
-        done = guieval("mix", "--resume", sweep, *arguments[arguments.index("--base-url") :][:2], "--quiet")
+        done = guieval("mix", "--resume", sweep, "--base-url", arguments[place], "--quiet")
         assert done.code == 0 and "left:" not in done.out, done
 
 
 def test_a_sweep_takes_no_folder_that_holds_a_run(tmp_path: Path, guieval: CommandLine) -> None:
     with begun(tmp_path, guieval) as arguments:
         before = {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()}
-        assert "holds a run, and a sweep needs a folder of its own" in guieval.sentence(
-            "mix", *arguments, "--out", tmp_path / "run"
-        )
+        refused = guieval.sentence("mix", *arguments, "--out", tmp_path / "run")
+    assert "holds a run, and a sweep needs a folder of its own" in refused
     assert {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()} == before
 
 

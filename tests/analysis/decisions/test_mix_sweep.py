@@ -10,16 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from guieval.analysis.mix_sweep.sweep import (
-    OUTCOMES,
-    MixOutcome,
-    append_outcome,
-    as_csv,
-    by_regime,
-    points_by_regime,
-    read_outcome,
-    read_outcomes,
-)
+from guieval.analysis.mix_sweep import sweep
+from guieval.analysis.mix_sweep.sweep import OUTCOMES, MixOutcome, append_outcome, by_regime, read_outcome, read_outcomes
 from guieval.errors import UsageError
 from guieval.history.mixing import Artifact, Artifacts, Mix, Mixture
 from guieval.journal import METRICS, RunFolder
@@ -88,7 +80,7 @@ def test_each_regime_has_its_ranges_and_its_rank_correlation() -> None:
     assert found["increasing"].osr == (0.1, 0.4) and found["increasing"].exact_match == (0.4, 0.5)
     assert found["increasing"].mean_exact_match == pytest.approx(0.44)
     assert found["decreasing"].rank.rho == pytest.approx(-1.0) and found["all"].n == 7
-    assert points_by_regime(falling) == {"decreasing": [(0.1, 0.6), (0.2, 0.4), (0.3, 0.2)]}
+    assert sweep.points_by_regime(falling) == {"decreasing": [(0.1, 0.6), (0.2, 0.4), (0.3, 0.2)]}
 
 
 def test_what_there_is_no_correlation_of_has_none() -> None:
@@ -120,7 +112,7 @@ def test_outcomes_are_kept_line_by_line_and_survive_a_torn_one(tmp_path: Path) -
     assert read_outcomes(tmp_path) == [first, second]
     append_outcome(tmp_path, third)
     assert read_outcomes(tmp_path) == [first, second, third]
-    rows = list(csv.DictReader(as_csv([first, second]).splitlines()))
+    rows = list(csv.DictReader(sweep.as_csv([first, second]).splitlines()))
     assert [row["exact_match"] for row in rows] == ["0.4", "0.42"] and rows[0]["osr"] == "0.1" and rows[0]["mu"] == ""
 
 

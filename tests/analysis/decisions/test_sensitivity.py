@@ -11,23 +11,10 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from guieval.actions import Action, Press, Stop, Type
+from guieval.analysis.decisions import sensitivity as figures
 from guieval.analysis.decisions.clustering import ClusterSettings, decide
 from guieval.analysis.decisions.executions import StepExecutions
-from guieval.analysis.decisions.sensitivity import (
-    ALIGNED,
-    DIAMETER,
-    MOVED,
-    SCALE,
-    SUPPORT_RADII,
-    Neighbourhood,
-    as_printed,
-    l2,
-    neighbourhoods,
-    sensitivity,
-    trends,
-    turned_about,
-    wasserstein,
-)
+from guieval.analysis.decisions.sensitivity import DIAMETER, SCALE, Neighbourhood, l2, sensitivity, trends, wasserstein
 from guieval.reports.decision_tables import sensitivity_tables, trend_tables
 from guieval.reports.tables.table import Table, text
 from tests.analysis.decisions.scripted_executions import click, executions, scattered, task
@@ -51,7 +38,7 @@ def mixed(steps: int, seed: int, spread: float = 60.0) -> list[StepExecutions]:
 def test_every_neighbourhood_is_what_clustering_with_it_gives() -> None:
     steps = mixed(12, 0)
     found = sensitivity(steps, ClusterSettings())
-    assert set(found.decisions) == set(neighbourhoods(70.0))
+    assert set(found.decisions) == set(figures.neighbourhoods(70.0))
     for at in (l2(5.0), l2(70.0), l2(140.0), Neighbourhood("l1", 70.0), l2(SCALE * 70.0)):
         again = [decide(step, ClusterSettings(radius=at.radius, metric=at.metric)) for step in steps]
         assert found.decisions[at].tolist() == [len(each.clusters) for each in again]
@@ -101,8 +88,8 @@ def test_distances_by_hand() -> None:
 
 def test_l1_and_l2_are_adjusted_as_printed_and_the_other_way_round() -> None:
     assert math.isclose(SCALE, (math.sqrt(2) + 1) / 2)
-    assert [f"{at}" for at in as_printed(70.0)] == ["L1, ε = 70", "L2, ε = 84.5"]
-    assert [f"{at}" for at in turned_about(70.0)] == ["L1, ε = 84.5", "L2, ε = 70"]
+    assert [f"{at}" for at in figures.as_printed(70.0)] == ["L1, ε = 70", "L2, ε = 84.5"]
+    assert [f"{at}" for at in figures.turned_about(70.0)] == ["L1, ε = 84.5", "L2, ε = 70"]
 
 
 def test_what_is_no_point_does_not_depend_on_a_radius() -> None:
@@ -148,8 +135,8 @@ def test_tables_have_the_papers_form() -> None:
     rng = np.random.default_rng(4)
     steps = [scattered((0.4, 0.3, 0.3), 64, rng, of=task(f"e{i}")) for i in range(6)]
     support, aligned, moved, metrics = sensitivity_tables(sensitivity(steps, ClusterSettings(), "a run"))
-    assert headings(support) == ("ε", *(f"{radius:g}" for radius in SUPPORT_RADII))
-    assert headings(aligned)[1:] == ("5-70", "15-70", "25-70", "35-70", "70-100", "35-100") and len(ALIGNED) == 6
-    assert headings(moved)[1:] == ("5→30", "10→30", "30→50", "50→70", "70→100", "100→140") and len(MOVED) == 6
+    assert headings(support) == ("ε", *(f"{radius:g}" for radius in figures.SUPPORT_RADII))
+    assert headings(aligned)[1:] == ("5-70", "15-70", "25-70", "35-70", "70-100", "35-100")
+    assert headings(moved)[1:] == ("5→30", "10→30", "30→50", "50→70", "70→100", "100→140")
     assert [row[0] for row in metrics.rows] == ["L1 at ε, L2 at 1.207 ε (as printed)", "L1 at 1.207 ε, L2 at ε"]
     assert text(support.rows[0][5]).startswith("3.00 [")  # the three targets, from every radius that holds them together

@@ -19,6 +19,7 @@ from guieval.online.pages.browsergym import BrowserGym
 from tests.online.acting import left_of
 from tests.online.devices import failure, on
 from tests.online.pages.held import held
+from tests.rows import every_row
 
 GYMNASIUM = """
 registry = dict.fromkeys(["browsergym/counting.two", "browsergym/counting.one", "browsergym/other.task", "CartPole-v1"])
@@ -129,9 +130,7 @@ def test_the_reward_judges() -> None:
 
 
 @pytest.mark.usefixtures("packages")
-@pytest.mark.parametrize(
-    ("text", "message"), [("crash", "process has ended"), ("fault", "BrowserGym failed: RuntimeError: a fault")]
-)
+@every_row(("text", "message"), [("crash", "process has ended"), ("fault", "BrowserGym failed: RuntimeError: a fault")])
 def test_what_fails_is_an_environment_failure_and_no_process_is_left(text: str, message: str) -> None:
     environment = BrowserGym(benchmark="counting")
     call, failed = failure(environment, environment.tasks()[0], Type(text=text))
@@ -155,9 +154,7 @@ def test_mistakes_give_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("packages")
-@pytest.mark.parametrize(
-    ("allowed", "options"), [(False, "options {'proxy': {'server': 'http://127.0.0.1:9'}}"), (True, "options {}")]
-)
+@every_row(("allowed", "options"), [(False, "options {'proxy': {'server': 'http://127.0.0.1:9'}}"), (True, "options {}")])
 def test_pages_reach_the_network_only_where_it_is_allowed(allowed: bool, options: str) -> None:
     environment = load_environment("browsergym", allow_network=allowed, benchmark="counting")
     call, failed = failure(environment, environment.tasks()[0], Type(text="options"))

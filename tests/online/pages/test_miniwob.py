@@ -13,7 +13,7 @@ import psutil
 import pytest
 from PIL import Image
 
-from guieval.actions import Click, ExecutableAction, Hover, Point, Press, Stop, Type, Wait
+from guieval.actions import Click, Hover, Point, Press, Stop, Type, Wait
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online import ABCDevice, EnvironmentTask
 from guieval.online.pages.browser import NO_NETWORK, STEP_MILLISECONDS
@@ -107,11 +107,8 @@ def test_text_is_typed_and_time_does_not_end_a_task() -> None:
 def test_actions_after_the_end_or_a_stop_do_nothing() -> None:
     async def work(device: ABCDevice) -> None:
         first = await device.reset(task("click-test"), 0)
-        ignored: list[ExecutableAction] = [
-            Stop(),
-            *(Click(point=Point(x, y)) for x in range(50, 1000, 100) for y in range(300, 1000, 50)),
-        ]
-        seen = await device.step(ignored)
+        everywhere = [Click(point=Point(x, y)) for x in range(50, 1000, 100) for y in range(300, 1000, 50)]
+        seen = await device.step([Stop(), *everywhere])
         assert not seen.over and seen.screenshot == first.screenshot
 
     on(MiniWoB(), work)

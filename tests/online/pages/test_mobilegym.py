@@ -20,6 +20,7 @@ from guieval.online.conformance import check_environment
 from guieval.online.pages.mobilegym import MobileGym, mobilegym_action
 from tests.online.devices import EVERY, failure, on, require_chromium
 from tests.online.in_thread import InThread
+from tests.rows import every_row
 
 require_chromium()
 
@@ -105,25 +106,19 @@ def test_mobilegym_judges_and_the_agent_must_end_the_task() -> None:
 
 
 @stand_in
-def test_a_task_without_its_data_is_a_failure_of_the_environment() -> None:
+def test_a_task_without_its_data_or_another_page_is_a_failure_of_the_environment() -> None:
     with served() as environment:
         save, broken = environment.tasks()
-        assert failure(environment, broken) == (
-            "reset",
-            "MobileGym failed at the start of task 'notes.Broken': IndexError: Cannot choose from an empty sequence",
-        )
+        reason = "MobileGym failed at the start of task 'notes.Broken': IndexError: Cannot choose from an empty sequence"
+        assert failure(environment, broken) == ("reset", reason)
         assert failure(environment, save, Answer(text="break")) == ("score", "MobileGym's judge failed: no state")
-
-
-@stand_in
-def test_a_page_that_is_not_mobilegym_s() -> None:
     with served("<p>another page") as environment:
         call, failed = failure(environment, environment.tasks()[0])
     assert call == "reset" and "the page has no __SIM__" in failed
 
 
 @stand_in
-@pytest.mark.parametrize(
+@every_row(
     ("options", "message"),
     [
         ({"split": "tset"}, "MobileGym has no split 'tset' (did you mean 'test'?); expected all, test"),
@@ -133,9 +128,8 @@ def test_a_page_that_is_not_mobilegym_s() -> None:
         ({"pause": 61.0}, "option pause is 61; expected 0 to 60 seconds"),
         ({"url": ""}, "environment 'mobilegym' needs the address of its server: --set bench_options.url=http://127.0.0.1:4173"),
         (
-            {"url": "http://phones.example:4173"},
-            "option url is 'http://phones.example:4173'; without --allow-network pages reach only 127.0.0.1, "
-            "as in http://127.0.0.1:4173",
+            {"url": "http://a:4173"},
+            "option url is 'http://a:4173'; without --allow-network pages reach only 127.0.0.1, as in http://127.0.0.1:4173",
         ),
     ],
 )
@@ -151,10 +145,9 @@ def test_a_phone_that_is_not_up() -> None:
         pass
     with pytest.raises(UsageError) as refused:
         environment.tasks()
+    start = "start it with `npm run preview -- --port 4173 --host 127.0.0.1` in a built checkout of MobileGym"
     assert "MobileGym's page does not answer at http://127.0.0.1:" in str(refused.value)
-    assert str(refused.value).endswith(
-        "start it with `npm run preview -- --port 4173 --host 127.0.0.1` in a built checkout of MobileGym"
-    )
+    assert str(refused.value).endswith(start)
 
 
 @stand_in
@@ -175,13 +168,10 @@ def test_every_action_is_mobilegym_s_or_none() -> None:
     point = Point(250.0, 500.0)
     for found in filter(None, map(mobilegym_action, EVERY)):
         assert ActionType(found[0]) and json.dumps(found[1])
-    assert mobilegym_action(LEFT) == ("CLICK", {"point": [250.0, 500.0]})
-    assert mobilegym_action(DoubleClick(point=point)) == ("DOUBLE_TAP", {"point": [250.0, 500.0]})
-    assert mobilegym_action(LongPress(point=point)) == ("LONG_PRESS", {"point": [250.0, 500.0], "duration": 1000})
-    assert mobilegym_action(Scroll(point=point, direction="up", distance=200.0)) == (
-        "SWIPE",
-        {"point1": [250.0, 500.0], "point2": [250.0, 300.0]},
-    )
+    at, swiped = {"point": [250.0, 500.0]}, {"point1": [250.0, 500.0], "point2": [250.0, 300.0]}
+    assert mobilegym_action(LEFT) == ("CLICK", at) and mobilegym_action(DoubleClick(point=point)) == ("DOUBLE_TAP", at)
+    assert mobilegym_action(LongPress(point=point)) == ("LONG_PRESS", {**at, "duration": 1000})
+    assert mobilegym_action(Scroll(point=point, direction="up", distance=200.0)) == ("SWIPE", swiped)
     assert mobilegym_action(Drag(start=point, end=Point(0, 0))) == ("DRAG", {"point1": [250.0, 500.0], "point2": [0.0, 0.0]})
     assert mobilegym_action(Type(text="a")) == ("TYPE", {"value": "a"})
     assert mobilegym_action(Open(app="Settings")) == ("AWAKE", {"value": "Settings"})

@@ -12,7 +12,7 @@ import pytest
 
 from guieval.actions import Click, Point, Stop
 from guieval.errors import EnvironmentFailure, UsageError
-from guieval.online import ABCDevice, EnvironmentTask
+from guieval.online import ABCDevice
 from guieval.online.conformance import check_environment
 from guieval.online.pages.webarena_infinity import WebArenaInfinity
 from tests.online.acting import left_of, running
@@ -101,10 +101,14 @@ def made(checkout: Path, **options: Any) -> WebArenaInfinity:
 def test_it_keeps_the_contract(checkout: Path) -> None:
     first, second = made(checkout).tasks()
     assert (first.id, first.subset, first.goal, dict(first.groups)) == ("two", "counter", "Count to 2.", {"difficulty": "easy"})
+    assert made(checkout).key(first) == ("webarena-infinity", "counter", "two")
     assert first.max_steps == second.max_steps == 50
     file = checkout / "apps" / "counter" / "real-tasks.json"
     file.write_text(json.dumps(json.loads(file.read_text())[:1]))
     assert list(check_environment(made(checkout))) == []
+    before = made(checkout).version
+    (checkout / "apps" / "counter" / "real-tasks" / "two.py").write_text(VERIFY + "\n")
+    assert made(checkout).version != before
 
 
 def test_the_verifier_judges_and_each_task_begins_with_the_first_state(checkout: Path) -> None:
@@ -125,13 +129,10 @@ def test_the_verifier_judges_and_each_task_begins_with_the_first_state(checkout:
     assert on(environment, work) == [(False, "the count is 1"), (True, "the count is 2"), (False, "the count is 3")]
 
 
-def test_a_verifier_that_fails_is_an_environment_failure(checkout: Path) -> None:
+def test_a_verifier_that_fails_or_an_app_that_does_not_start_is_an_environment_failure(checkout: Path) -> None:
     environment = made(checkout)
     call, failed = failure(environment, environment.tasks()[1])
     assert call == "score" and "verifier broken.py failed: ValueError: no such thing" in failed
-
-
-def test_an_app_that_does_not_start_is_an_environment_failure(checkout: Path) -> None:
     (checkout / "apps" / "counter" / "server.py").write_text("raise SystemExit('no port for me')")
     environment = made(checkout)
     call, failed = failure(environment, environment.tasks()[0])
@@ -168,24 +169,17 @@ def test_servers_listen_on_this_machine_only_and_none_outlives_a_kill(checkout: 
 
 
 def test_mistakes_give_one_sentence(checkout: Path, tmp_path: Path) -> None:
-    cases: list[tuple[dict[str, Any], str]] = [
+    for options, sentence in (
         ({"checkout": ""}, "needs its repository: --set bench_options.checkout=FOLDER"),
         ({"checkout": str(tmp_path)}, "which has no apps/*/server.py; expected a clone of the repository"),
         ({"checkout": str(checkout), "apps": "conter"}, "option apps names 'conter' (did you mean 'counter'?)"),
         ({"checkout": str(checkout), "width": 0}, "option width is 0; expected 1 to 10000"),
-    ]
-    for options, sentence in cases:
+    ):
         with pytest.raises(UsageError) as refused:
             WebArenaInfinity(**options)
         assert sentence in str(refused.value)
     with pytest.raises(UsageError, match=r"function-tasks\.json' cannot be read"):
         made(checkout, kind="function").tasks()
-
-
-def test_another_app_or_verifier_is_another_version(checkout: Path) -> None:
-    before = made(checkout).version
-    (checkout / "apps" / "counter" / "real-tasks" / "two.py").write_text(VERIFY + "\n")
-    assert made(checkout).version != before
 
 
 def test_the_real_checkout(tmp_path: Path) -> None:
@@ -202,9 +196,3 @@ def test_the_real_checkout(tmp_path: Path) -> None:
         return [before.success, (await device.score()).success]
 
     assert on(environment, work) == [False, True]
-
-
-def test_tasks_are_keyed_by_app(checkout: Path) -> None:
-    environment = made(checkout)
-    assert environment.key(environment.tasks()[0]) == ("webarena-infinity", "counter", "two")
-    assert isinstance(environment.tasks()[0], EnvironmentTask)

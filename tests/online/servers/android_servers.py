@@ -18,14 +18,8 @@ from PIL import Image
 
 SIZE = (36, 80)
 FIELDS = {
-    "click": {"x", "y"},
-    "double_tap": {"x", "y"},
-    "long_press": {"x", "y"},
-    "scroll": {"direction"},
-    "swipe": {"direction"},
-    "input_text": {"text"},
-    "open_app": {"app_name"},
-    "answer": {"text"},
+    **{kind: {"x", "y"} for kind in ("click", "double_tap", "long_press")},
+    **{"scroll": {"direction"}, "swipe": {"direction"}, "input_text": {"text"}, "open_app": {"app_name"}, "answer": {"text"}},
     **{kind: set() for kind in ("navigate_back", "navigate_home", "keyboard_enter", "wait")},
 }
 
@@ -57,6 +51,12 @@ class Emulator:
         except (KeyError, IndexError, RuntimeError, ValueError, AssertionError):
             return web.Response(status=500, text="Internal Server Error")
 
+    def serving(self, get: dict[str, Any], post: dict[str, Any]) -> web.Application:
+        app = web.Application(middlewares=[self.notice])
+        app.add_routes([web.get(path, handler) for path, handler in get.items()])
+        app.add_routes([web.post(path, handler) for path, handler in post.items()])
+        return app
+
     def image(self) -> Image.Image:
         return Image.new("RGB", SIZE, (len(self.actions) % 256, 0, 200))
 
@@ -83,23 +83,10 @@ class AndroidWorldServer(Emulator):
         self.seed = 42
 
     def app(self) -> web.Application:
-        app = web.Application(middlewares=[self.notice])
-        app.add_routes(
-            [
-                web.get("/health", self.right),
-                web.post("/reset", self.reset),
-                web.get("/screenshot", self.screenshot),
-                web.post("/execute_action", self.execute),
-                web.get("/suite/task_list", self.task_list),
-                web.get("/suite/task_length", self.task_length),
-                web.get("/suite/reinitialize", self.reinitialize),
-                web.post("/task/initialize", self.initialize),
-                web.post("/task/tear_down", self.tear_down),
-                web.get("/task/score", self.score),
-                web.get("/task/goal", self.goal),
-            ]
-        )
-        return app
+        suite = {"task_list": self.task_list, "task_length": self.task_length, "reinitialize": self.reinitialize}
+        get = {"/health": self.right, "/screenshot": self.screenshot, "/task/score": self.score, "/task/goal": self.goal}
+        post = {"/task/initialize": self.initialize, "/task/tear_down": self.tear_down, "/execute_action": self.execute}
+        return self.serving({f"/suite/{name}": each for name, each in suite.items()} | get, post | {"/reset": self.reset})
 
     def instance(self, request: web.Request) -> tuple[str, int]:
         kind, number = request.query["task_type"], int(request.query["task_idx"])
@@ -165,20 +152,9 @@ class MobileWorldServer(Emulator):
     )
 
     def app(self) -> web.Application:
-        app = web.Application(middlewares=[self.notice])
-        app.add_routes(
-            [
-                web.post("/init", self.init),
-                web.get("/screenshot", self.screenshot),
-                web.post("/step", self.step),
-                web.get("/task/list", self.task_list),
-                web.get("/task/goal", self.goal),
-                web.post("/task/init", self.task_init),
-                web.get("/task/eval", self.evaluate),
-                web.post("/task/tear_down", self.tear_down),
-            ]
-        )
-        return app
+        get = {"/task/list": self.task_list, "/task/goal": self.goal, "/task/eval": self.evaluate}
+        post = {"/init": self.init, "/step": self.step, "/task/init": self.task_init, "/task/tear_down": self.tear_down}
+        return self.serving(get | {"/screenshot": self.screenshot}, post)
 
     async def init(self, request: web.Request) -> web.Response:
         assert (await request.json())["device"] == "emulator-5554"

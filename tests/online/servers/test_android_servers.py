@@ -24,13 +24,13 @@ from guieval.online.servers.androidworld_budgets import BUDGETS
 from guieval.online.servers.mobileworld import MobileWorld, mobile_action
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.online.deadlines import SECONDS, Deadlines
-from tests.online.devices import EVERY, failure, on
+from tests.online.devices import EVERY, failure, on, played
 from tests.online.in_thread import InThread
 from tests.online.servers.android_servers import AndroidWorldServer, Emulator, MobileWorldServer
 from tests.online.test_runs import outcomes, settings, write_agent
 from tests.rows import every_row
 
-RIGHT, LEFT = Click(point=Point(900, 500)), Click(point=Point(100, 500))
+RIGHT, LEFT, BELOW = Click(point=Point(900, 500)), Click(point=Point(100, 500)), Point(500, 750)
 
 
 @contextmanager
@@ -134,9 +134,7 @@ def test_mobileworld_lists_tasks_without_tools_and_an_answer_ends_one() -> None:
         async def play(device: ABCDevice) -> Any:
             assert (await device.reset(alarm, 0)).goal == "Do SetAlarm."
             await device.step([RIGHT])
-            done = await device.score()
-            over = (await device.step([Answer(text="7"), LEFT])).over
-            return done, over
+            return await device.score(), (await device.step([Answer(text="7"), LEFT])).over
 
         done, over = on(environment, play)
         assert done.success and done.reason == "the last click decides" and over
@@ -145,20 +143,22 @@ def test_mobileworld_lists_tasks_without_tools_and_an_answer_ends_one() -> None:
 
 @BOTH
 def test_the_servers_take_every_action_that_is_sent(place: Any) -> None:
-    async def play(device: ABCDevice) -> None:
-        await device.reset(environment.tasks()[0], 0)
-        for action in EVERY:
-            if not isinstance(action, Answer | Stop):
-                await device.step([action])
-
     translate, without = (android_action, {"DRAG"}) if place is androidworld else (mobile_action, set())
     with place() as (server, environment):
-        on(environment, play)
+        played(environment, environment.tasks()[0], *([each] for each in EVERY if not isinstance(each, Answer | Stop)))
         acted = [action for action in EVERY if not isinstance(action, Answer) and translate(action, (36, 80)) is not None]
         assert len(server.actions) == len(acted)
     untranslated = {action.type for action in EVERY if translate(action, (36, 80)) is None}
     assert untranslated == {"RIGHT_CLICK", "HOVER", "HOTKEY", "DRAG", "PRESS", "STOP"} | without
     assert translate(Press(button="RECENT"), (36, 80)) is None
+
+
+def scrolled(direction: str) -> dict[str, Any]:
+    return {"action_type": "scroll", "direction": direction}
+
+
+def dragged(*places: int) -> dict[str, Any]:
+    return {"action_type": "drag", **dict(zip(("start_x", "start_y", "end_x", "end_y"), places, strict=True))}
 
 
 @every_row(
@@ -172,21 +172,14 @@ def test_the_servers_take_every_action_that_is_sent(place: Any) -> None:
         (Wait(), {"action_type": "wait"}, ...),
         (Answer(text="7"), {"action_type": "answer", "text": "7"}, ...),
         (Stop(), None, ...),
+        # the finger's direction; AndroidWorld names the view's
         (
-            Scroll(point=Point(500, 750), direction="up"),  # the finger's; AndroidWorld names the view's
-            {"action_type": "scroll", "direction": "down"},
+            Scroll(point=BELOW, direction="up"),
+            scrolled("down"),
             {"action_type": "swipe", "x": 540, "y": 1800, "direction": "up"},
         ),
-        (
-            Scroll(point=Point(500, 750), direction="left", distance=250),
-            {"action_type": "scroll", "direction": "right"},
-            {"action_type": "drag", "start_x": 540, "start_y": 1800, "end_x": 270, "end_y": 1800},
-        ),
-        (
-            Drag(start=Point(0, 0), end=Point(1000, 1000)),
-            None,
-            {"action_type": "drag", "start_x": 0, "start_y": 0, "end_x": 1079, "end_y": 2399},
-        ),
+        (Scroll(point=BELOW, direction="left", distance=250), scrolled("right"), dragged(540, 1800, 270, 1800)),
+        (Drag(start=Point(0, 0), end=Point(1000, 1000)), None, dragged(0, 0, 1079, 2399)),
     ],
 )
 def test_actions_are_translated(action: Any, android: Any, mobile: Any) -> None:
@@ -262,9 +255,8 @@ def test_a_server_of_another_kind_is_a_sentence(place: Any, content: Any) -> Non
     with place() as (server, environment):
         path = "/suite/task_list" if place is androidworld else "/task/list"
         server.failures[path] = lambda: web.json_response(content)
-        with pytest.raises(
-            UsageError, match=f"answers {path} with .*; expected (a list of tasks|a list of task types|at least)"
-        ):
+        expected = f"answers {path} with .*; expected (a list of tasks|a list of task types|at least)"
+        with pytest.raises(UsageError, match=expected):
             environment.tasks()
 
 
@@ -286,10 +278,6 @@ def test_a_score_that_is_none_is_an_environment_failure(place: Any, value: Any) 
 
 @BOTH
 def test_a_score_may_be_json_s_true_as_in_androidworld_s_own_tasks(place: Any) -> None:
-    async def play(device: ABCDevice) -> Any:
-        await device.reset(environment.tasks()[0], 0)
-        return await device.score()
-
     with place() as (server, environment):
         server.failures[SCORE[environment.name]] = lambda: web.json_response({"score": True})
-        assert on(environment, play).progress == 1
+        assert played(environment, environment.tasks()[0])[1].progress == 1

@@ -31,7 +31,7 @@ from tests.command_line import CommandLine
 from tests.online.deadlines import SECONDS, Deadlines
 from tests.online.devices import Wrapped, on
 from tests.online.in_thread import InThread
-from tests.online.test_runs import outcomes, settings, write_agent
+from tests.online.test_runs import outcomes, reference, settings, write_agent
 from tests.programs import started
 from tests.rows import every_row
 from tests.waiting import PATIENCE
@@ -53,16 +53,9 @@ def talk(speaker: Session, *messages: Any) -> list[Any]:
     return asyncio.run(printed())
 
 
-def reference(number: int) -> list[dict[str, Any]]:
-    return [json.loads(step.action.model_dump_json()) for step in generate_episode(0, number).steps]
-
-
 def test_a_session_shows_screens_and_rewards_a_success() -> None:
-    begun, *steps = talk(
-        session(),
-        {"type": "reset", "data": {"task_id": "s0-0001", "seed": 5}},
-        *({"type": "step", "data": {**action, "metadata": {}}} for action in reference(1)),
-    )
+    actions = [{"type": "step", "data": {**json.loads(action), "metadata": {}}} for action in reference(1)]
+    begun, *steps = talk(session(), {"type": "reset", "data": {"task_id": "s0-0001", "seed": 5}}, *actions)
     task = PhoneEnvironment().tasks()[1]
     seen = begun["data"]["observation"]
     assert begun["type"] == "observation" and begun["data"]["reward"] is None and not begun["data"]["done"]
@@ -76,13 +69,8 @@ def test_a_session_shows_screens_and_rewards_a_success() -> None:
 
 def test_the_seed_chooses_a_task_and_the_last_step_ends_it() -> None:
     limit = PhoneEnvironment().tasks()[1].max_steps
-    *steps, more, state = talk(
-        session(),
-        {"type": "reset", "data": {"seed": 4, "episode_id": "mine"}},
-        *[{"type": "step", "data": CLICK}] * limit,
-        {"type": "step", "data": CLICK},
-        {"type": "state"},
-    )
+    reset, step = {"type": "reset", "data": {"seed": 4, "episode_id": "mine"}}, {"type": "step", "data": CLICK}
+    *steps, more, state = talk(session(), reset, *[step] * (limit + 1), {"type": "state"})
     assert steps[0]["data"]["observation"]["task_id"] == "s0-0001"  # 4 modulo 3 tasks
     assert steps[-1]["data"]["done"] and steps[-1]["data"]["metadata"]["ended"] == "step limit"
     assert "the task has ended (step limit)" in more["data"]["message"] and more["data"]["code"] == "EXECUTION_ERROR"
@@ -110,13 +98,8 @@ def test_a_wrong_message_is_answered_by_a_sentence(message: Any, code: str, sent
 
 
 def test_a_wrong_action_changes_nothing() -> None:
-    _, far, unknown, right = talk(
-        session(),
-        {"type": "reset"},
-        {"type": "step", "data": {"type": "CLICK", "point": [500, 5000]}},
-        {"type": "step", "data": {"type": "CLIK"}},
-        {"type": "step", "data": CLICK},
-    )
+    tried = ({"type": "CLICK", "point": [500, 5000]}, {"type": "CLIK"}, CLICK)
+    _, far, unknown, right = talk(session(), {"type": "reset"}, *({"type": "step", "data": each} for each in tried))
     assert far["data"]["message"] == "step: point.1 expected 1000 or less (got 5000)"
     assert "(did you mean 'CLICK'?)" in unknown["data"]["message"]
     assert right["data"]["metadata"]["steps"] == 1
@@ -205,31 +188,12 @@ def test_our_client_and_server_show_what_the_environment_shows(number: int) -> N
         assert on(remote, play) == on(here, play)
 
 
-def test_the_client_conforms() -> None:
-    with served(PhoneEnvironment(episodes=3)) as server:
-        assert check_environment(OpenEnv(url=server.address)) == []
-
-
 def test_the_command_checks_an_environment_with_its_options(guieval: CommandLine) -> None:
-    with served(PhoneEnvironment(episodes=2)) as server:
+    with served(PhoneEnvironment(episodes=3)) as server:
         done = guieval("check", "openenv", "--set", f"url={server.address}")
         assert done.code == 0 and done.out.startswith("environment openenv: conforms"), done
     assert "needs the address of its server" in guieval.sentence("check", "openenv")
     assert "--set is for the options of one environment" in guieval.sentence("check", "openenv", "demo", "--set", "url=x")
-
-
-def through(server: InThread, agent: Path, **more: Any) -> dict[str, Any]:
-    """Settings of a run of the agent on a server's tasks."""
-    return settings(agent, bench="openenv", bench_options={"url": server.address}, **more)
-
-
-def test_a_run_has_the_same_outcomes_through_a_server(tmp_path: Path) -> None:
-    agent = write_agent(tmp_path)
-    guieval.run(**settings(agent), progress=False, out=tmp_path / "here")
-    with served(PhoneEnvironment(episodes=8)) as server:
-        guieval.run(**through(server, agent), progress=False, out=tmp_path / "there")
-    assert outcomes(tmp_path / "there") == outcomes(tmp_path / "here")
-    assert len(outcomes(tmp_path / "here")) == 8
 
 
 @pytest.mark.parametrize("hangs", [False, True])
@@ -238,8 +202,8 @@ def test_a_run_repeats_a_task_whose_server_broke(
 ) -> None:
     frail.deadlines = Deadlines(monkeypatch, OpenEnv) if hangs else None
     with served(frail(episodes=1)) as server:
-        running = through(server, write_agent(tmp_path), environment_timeout=SECONDS)
-        result = guieval.run(**running, progress=False, out=tmp_path / "run")
+        more = {"bench": "openenv", "bench_options": {"url": server.address}, "environment_timeout": SECONDS}
+        result = guieval.run(**settings(write_agent(tmp_path), **more), progress=False, out=tmp_path / "run")
         assert result.complete and outcomes(tmp_path / "run")["s0-0000"].ended == "success"
     assert (frail.opened, frail.closed) == (2, 2)
 
@@ -288,25 +252,18 @@ def answering(content: Any, **others: Callable[[web.Request], Coroutine[Any, Any
 
 
 def test_servers_of_other_kinds_are_reported() -> None:
-    with InThread(answering({"hello": 1})) as server, pytest.raises(UsageError, match="expected the schemas of an OpenEnv"):
-        OpenEnv(url=server.address).tasks()
-    with (
-        InThread(answering({"action": {"properties": {"message": {}}}})) as server,
-        pytest.raises(UsageError, match=r"with \['message'\]; expected actions with the field 'type'"),
+    wrong = "expected actions with the field 'type'"
+    for content, sentence in (
+        ({"hello": 1}, "expected the schemas of an OpenEnv"),
+        ({"action": {"properties": {"message": {}}}}, rf"with \['message'\]; {wrong}"),
+        # each of them an iterable or not, and none an object
+        *(({"action": {"properties": fields}}, wrong) for fields in (0.5, None, "type", ["type"])),
     ):
-        OpenEnv(url=server.address).tasks()
-    for fields in (0.5, None, "type", ["type"]):  # each of them an iterable or not, and none an object
-        with (
-            InThread(answering({"action": {"properties": fields}})) as server,
-            pytest.raises(UsageError, match="expected actions with the field 'type'"),
-        ):
+        with InThread(answering(content)) as server, pytest.raises(UsageError, match=sentence):
             OpenEnv(url=server.address).tasks()
     with pytest.raises(UsageError, match=r"does not answer at http://127.0.0.1:9: .*; start it, e.g. with `guieval serve"):
         OpenEnv(url="ws://127.0.0.1:9/ws").tasks()
-    with (
-        served(PhoneEnvironment(episodes=1)) as server,
-        pytest.raises(UsageError, match="split is 'test'; the server has 'all'"),
-    ):
+    with served(PhoneEnvironment(episodes=1)) as server, pytest.raises(UsageError, match="'test'; the server has 'all'"):
         OpenEnv(url=server.address, split="test").tasks()
 
 
@@ -388,7 +345,7 @@ def test_openenv_s_own_client_acts_on_our_server() -> None:
         begun, elsewhere = client.reset(index=1, seed=7), other.reset(index=2)
         assert begun.observation["goal"] == PhoneEnvironment().tasks()[1].goal and begun.reward is None
         assert elsewhere.observation["task_id"] == "s0-0002"
-        results = [client.step(action) for action in reference(1)]
+        results = [client.step(json.loads(action)) for action in reference(1)]
         assert [result.reward for result in results] == [0.0] * (len(results) - 1) + [1.0] and results[-1].done
         assert client.state()["score"]["success"] and other.state()["step_count"] == 0
         with pytest.raises(RuntimeError, match=r"point\.1 expected 1000 or less"):

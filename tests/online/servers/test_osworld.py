@@ -22,7 +22,7 @@ from guieval.online.conformance import check_environment
 from guieval.online.servers.osworld import OSWorld
 from guieval.online.servers.pyautogui_code import pyautogui_code
 from tests.online.deadlines import SECONDS, Deadlines
-from tests.online.devices import EVERY, failure, on
+from tests.online.devices import EVERY, failure, on, played
 from tests.online.test_runs import outcomes, settings, write_agent
 from tests.rows import every_row
 from tests.waiting import PATIENCE, until
@@ -183,13 +183,7 @@ def test_tasks_are_read_and_judged(examples: Path) -> None:
 def test_every_action_is_code_that_runs(examples: Path) -> None:
     environment = osworld(examples)
 
-    async def play(device: ABCDevice) -> None:
-        await device.reset(environment.tasks()[0], 0)
-        for action in EVERY:
-            if not isinstance(action, Stop):
-                await device.step([action])
-
-    on(environment, play)
+    played(environment, environment.tasks()[0], *([action] for action in EVERY if not isinstance(action, Stop)))
     desktop = stand_in().MADE[-1]
     texts = [action.text for action in EVERY if isinstance(action, Type)]
     assert desktop.typed == "".join(texts)
@@ -222,7 +216,7 @@ def test_actions_are_translated(action: Any, code: str | None) -> None:
         ast.parse(code)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("fault", "sentence"),
     [
         ("crash", "OSWorld failed: RuntimeError: Failed to execute command"),
@@ -240,11 +234,8 @@ def test_faults_are_environment_failures(examples: Path, fault: str, sentence: s
 def test_a_run_repeats_a_task_whose_machine_broke(
     tmp_path: Path, examples: Path, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    replies: dict[str, list[Any]] = {
-        "a1": [Type(text="hello"), Stop()],
-        "a2": [Wait(), Stop(status="impossible")],
-        "b1": [Stop()],
-    }
+    replies: dict[str, list[Any]] = {"a1": [Type(text="hello"), Stop()], "b1": [Stop()]}
+    replies["a2"] = [Wait(), Stop(status="impossible")]
     scripts = {name: [reply.model_dump_json() for reply in given] for name, given in replies.items()}
     agent = write_agent(tmp_path, scripts)
     osworld(examples)
@@ -254,11 +245,8 @@ def test_a_run_repeats_a_task_whose_machine_broke(
     running = settings(agent, bench="osworld", bench_options=options, environment_timeout=SECONDS)
     result = guieval.run(**running, progress=False, out=tmp_path / "run")
     found = outcomes(tmp_path / "run")
-    assert result.complete and {name: outcome.ended for name, outcome in found.items()} == {
-        "a1": "success",
-        "a2": "success",
-        "b1": "false completion",
-    }
+    ended = {"a1": "success", "a2": "success", "b1": "false completion"}
+    assert result.complete and {name: outcome.ended for name, outcome in found.items()} == ended
     stand_in().GO_ON.set()
     assert sorted(outcome.attempt for outcome in found.values()) == [0, 0, 1]
     assert len(stand_in().MADE) == 4 and not any(desktop.open for desktop in stand_in().MADE)
@@ -292,13 +280,14 @@ def test_an_unknown_task_is_a_failure(examples: Path) -> None:
     assert call == "reset" and "OSWorld has no task 'zz' in 'os'" in failed
 
 
-@pytest.mark.parametrize("value", [2, None, "1"])
-def test_a_score_that_is_none_is_a_failure(examples: Path, value: Any) -> None:
+def test_a_score_that_is_none_is_a_failure(examples: Path) -> None:
     file = examples / "examples" / "gimp" / "b1.json"
-    file.write_text(file.read_text().replace("0.5", json.dumps(value)))
-    environment = osworld(examples)
-    call, failed = failure(environment, environment.tasks()[2])
-    assert call == "score" and re.search(r"OSWorld's score is .*; expected a number in \[0, 1\]", failed)
+    config = file.read_text()
+    for value in (2, None, "1"):
+        file.write_text(config.replace("0.5", json.dumps(value)))
+        environment = osworld(examples)
+        call, failed = failure(environment, environment.tasks()[2])
+        assert call == "score" and re.search(r"OSWorld's score is .*; expected a number in \[0, 1\]", failed), value
 
 
 @every_row(
@@ -309,10 +298,7 @@ def test_a_score_that_is_none_is_a_failure(examples: Path, value: Any) -> None:
         (lambda folder: (folder / "test_all.json").write_text("[]"), "test_all.json' is not a JSON object"),
         (lambda folder: (folder / "test_all.json").write_text('{"os": 3}'), "does not list ids of tasks by domain"),
         (lambda folder: (folder / "examples" / "os" / "a1.json").unlink(), "a1.json': No such file"),
-        (
-            lambda folder: (folder / "examples" / "os" / "a1.json").write_text('{"instruction": "x"}'),
-            "a1.json' has no evaluator",
-        ),
+        (lambda folder: (folder / "examples" / "os" / "a1.json").write_text('{"instruction": "x"}'), "' has no evaluator"),
     ],
 )
 def test_wrong_files_are_sentences(examples: Path, tmp_path: Path, change: Any, sentence: str) -> None:

@@ -1,68 +1,45 @@
 from __future__ import annotations
 
-import hashlib
 import os
 import subprocess
 import sys
 from collections import Counter
+from typing import Literal
 
 import numpy as np
 import pytest
 
-from guieval.testing.icons.screens import (
-    COLOURS,
-    HEIGHT,
-    ICONS,
-    LEAST,
-    MOST,
-    SHAPES,
-    SPLITS,
-    STATUS_BAR,
-    WIDTH,
-    Icon,
-    draw_goal,
-    draw_screen,
-    generate_icon_episode,
-    goal_text,
-    split_of,
-)
+from guieval.testing.icons import screens
+from guieval.testing.icons.screens import COLOURS, HEIGHT, ICONS, SPLITS, WIDTH, Icon, draw_screen, generate_icon_episode
 from guieval.testing.phone.dice import Dice
+from tests.rows import every_row
 
-DIGEST = """
-import hashlib
+EPISODES = """
+from hashlib import sha256
 from guieval.testing.icons.screens import generate_icon_episode
-digest = hashlib.sha256()
-for number in range(3):
-    episode = generate_icon_episode(5, number, "test")
-    digest.update(repr(episode).encode())
-    for screen in episode.screens:
-        digest.update(screen.render().tobytes())
-print(digest.hexdigest())
+for episode in (generate_icon_episode(5, number, "test") for number in range(3)):
+    print(episode, [sha256(screen.render().tobytes()).hexdigest() for screen in episode.screens])
 """
 
 
-def test_there_is_an_icon_of_every_colour_and_shape() -> None:
-    assert len(set(ICONS)) == len(COLOURS) * len(SHAPES) == 40
+def test_there_is_an_icon_of_every_colour_and_shape_and_a_goal_names_some_in_order() -> None:
+    assert len(set(ICONS)) == len(COLOURS) * len(screens.SHAPES) == 40
+    assert screens.goal_text([Icon("red", "circle"), Icon("blue", "star")]) == "tap red circle, blue star"
 
 
-def test_a_goal_names_its_icons_in_order() -> None:
-    assert goal_text([Icon("red", "circle"), Icon("blue", "star")]) == "tap red circle, blue star"
-
-
-@pytest.mark.parametrize("split", SPLITS)
-def test_every_screen_shows_the_whole_goal_at_free_places(split: str) -> None:
+@every_row("split", SPLITS)
+def test_every_screen_shows_the_whole_goal_at_free_places(split: Literal["train", "test"]) -> None:
     for number in range(60):
-        episode = generate_icon_episode(1, number, "test" if split == "test" else "train")
-        assert 2 <= len(episode.goal) <= 4 and len(episode) == len(episode.screens)
-        assert len(set(episode.goal)) == len(episode.goal)
+        episode = generate_icon_episode(1, number, split)
+        assert 2 <= len(episode.goal) == len(set(episode.goal)) <= 4 and len(episode) == len(episode.screens)
         for screen in episode.screens:
-            assert LEAST <= len(screen.icons) <= MOST
+            assert screens.LEAST <= len(screen.icons) <= screens.MOST
             assert {*episode.goal} <= {placed.icon for placed in screen.icons}
             assert max(Counter(placed.icon for placed in screen.icons).values()) == 1
             shown = np.zeros((HEIGHT, WIDTH), dtype=int)
             for placed in screen.icons:
                 x1, y1, x2, y2 = placed.pixels
-                assert x1 >= 0 and y1 > STATUS_BAR and x2 <= WIDTH and y2 <= HEIGHT
+                assert x1 >= 0 and y1 > screens.STATUS_BAR and x2 <= WIDTH and y2 <= HEIGHT
                 shown[y1:y2, x1:x2] += 1
             assert shown.max() == 1, "two icons overlap"
 
@@ -79,9 +56,9 @@ def test_the_splits_share_no_goal_in_any_order() -> None:
     assert not goals["train"] & goals["test"]
     for split in SPLITS:
         goal = generate_icon_episode(0, 7, split).goal
-        assert split_of(goal) == split_of(goal[::-1]) == split
+        assert screens.split_of(goal) == screens.split_of(goal[::-1]) == split
     # by construction, so for every pair there is
-    pairs = Counter(split_of((one, other)) for one in ICONS for other in ICONS if one < other)
+    pairs = Counter(screens.split_of((one, other)) for one in ICONS for other in ICONS if one < other)
     assert pairs == {"train": 624, "test": 156}
 
 
@@ -99,28 +76,19 @@ def test_the_middle_of_an_icon_has_its_colour() -> None:
 
 def test_a_goal_that_cannot_be_drawn_is_none() -> None:
     only = ICONS[5]  # the single goal of this icon is for testing
-    assert split_of([only]) == "test"
-    assert draw_goal(Dice("goal"), "train", [only], 1) is None
-    assert draw_goal(Dice("goal"), "test", [only], 1) == (only,)
+    assert screens.split_of([only]) == "test"
+    assert screens.draw_goal(Dice("goal"), "train", [only], 1) is None
+    assert screens.draw_goal(Dice("goal"), "test", [only], 1) == (only,)
 
 
 def test_an_icon_that_is_not_shown_is_an_error() -> None:
     screen = draw_screen(Dice("missing"))
-    shown = {placed.icon for placed in screen.icons}
-    missing = next(icon for icon in ICONS if icon not in shown)
+    missing = next(icon for icon in ICONS if icon not in {placed.icon for placed in screen.icons})
     with pytest.raises(KeyError, match=missing.name):
         screen.find(missing)
 
 
 def test_episodes_do_not_depend_on_the_process() -> None:
-    digests = {
-        subprocess.run(
-            [sys.executable, "-c", DIGEST],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("0", "1")
-    }
-    assert len(digests) == 1 and len(digests.pop().strip()) == len(hashlib.sha256().hexdigest())
+    environments = [{**os.environ, "PYTHONHASHSEED": seed} for seed in "01"]
+    one, other = (subprocess.check_output([sys.executable, "-c", EPISODES], env=each) for each in environments)
+    assert one == other and one.count(b"IconEpisode(") == 3

@@ -5,22 +5,17 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guieval.actions import BUTTONS, DIRECTIONS, Action, Click, LongPress, Open, Point, Press, Scroll, Type, Wait
 from guieval.testing.phone import Element, Phone, encode, generate_episode
 from guieval.testing.phone.dice import Dice
+from tests.rows import every_row
 from tests.testing.phone.test_phone import phone_with
 
-SIZES = [(360, 800), (720, 1280), (1080, 2400)]
 APART = {"row", "field", "search", "button", "icon", "tile", "key", "tab", "choice", "action"}
 """Roles whose elements never lie over one another (a switch lies in its row, the floating button over the list)."""
-
-
-def overlap(one: Element, other: Element) -> int:
-    return one.box.clip(other.box).area
 
 
 def check_places(phone: Phone) -> None:
@@ -32,7 +27,7 @@ def check_places(phone: Phone) -> None:
         box = element.box
         assert 0 <= box.x1 < box.x2 <= width and 0 <= box.y1 < box.y2 <= height, element
     for one, other in combinations([element for element in screen.interactive if element.role in APART], 2):
-        assert overlap(one, other) == 0, (one.name, other.name)
+        assert one.box.clip(other.box).area == 0, (one.name, other.name)
 
 
 def check_seen(phone: Phone) -> None:
@@ -48,15 +43,14 @@ def check_seen(phone: Phone) -> None:
 
 def hidden(phone: Phone, element: Element) -> bool:
     cover = [other for other in phone.screen.elements if other.role in ("toast", "fab") and other is not element]
-    return any(overlap(element, other) for other in cover)
+    return any(element.box.clip(other.box).area for other in cover)
 
 
-@pytest.mark.parametrize("size", SIZES)
+@every_row("size", [(360, 800), (720, 1280), (1080, 2400)])
 def test_screens_of_an_episode_have_their_size_and_show_their_parts(size: tuple[int, int]) -> None:
     episode = generate_episode(0, 1, size)
     for step in episode.steps[:: 1 if size[0] == 360 else 4]:
-        assert step.phone.render().size == size
-        assert step.phone.render().mode == "RGB"
+        assert (step.phone.render().size, step.phone.render().mode) == (size, "RGB")
         check_places(step.phone)
         check_seen(step.phone)
 
@@ -107,12 +101,6 @@ def test_labels_are_drawn_where_their_elements_say() -> None:
     assert row.box.x1 <= x1 <= x2 < row.box.x2 and row.box.y1 <= y1 <= y2 < row.box.y2
 
 
-def test_the_same_phone_is_drawn_the_same() -> None:
-    one, other = generate_episode(5, 2), generate_episode(5, 2)
-    for here, there in zip(one.steps, other.steps, strict=True):
-        assert encode(here.phone.render()) == encode(there.phone.render())
-
-
-def test_other_seeds_look_unlike() -> None:
-    homes = {encode(Phone.furnished(seed, 0, (360, 800)).render()) for seed in range(6)}
-    assert len(homes) == 6
+def test_the_same_phone_is_drawn_the_same_and_other_seeds_look_unlike() -> None:
+    one, other = ([encode(Phone.furnished(seed, 0, (360, 800)).render()) for seed in range(6)] for _ in range(2))
+    assert one == other and len(set(one)) == 6
