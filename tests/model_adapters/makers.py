@@ -502,14 +502,7 @@ FAMILIES = (
                 ),
             ),
             ("gui_g2", _clicked, ("[500,1760,580,1840]", "[500, 1760, 580, 1840]")),
-            (
-                "ui_ins",
-                _clicked,
-                (
-                    _GROUNDING,
-                    f"<think>\nI see it.\n</think>\n{_GROUNDING}",
-                ),
-            ),
+            ("ui_ins", _clicked, (_GROUNDING, f"<think>\nI see it.\n</think>\n{_GROUNDING}")),
             (
                 "se_gui",
                 _found,
@@ -781,10 +774,7 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "another WAIT": "theirs leaves the time of a wait out",
         "SCROLL without its argument here": "theirs keeps a swipe's direction alone, so its places may be off the screen",
     },
-    "mimo_vl": {
-        "another CLICK": _CORNER,
-        f"thought unclosed: {THEIRS}": _IN_THOUGHT,
-    },
+    "mimo_vl": {"another CLICK": _CORNER, f"thought unclosed: {THEIRS}": _IN_THOUGHT},
     "cogagent": {"another TYPE": _RAW, f"quote dropped: {THEIRS}": _RAW},
     "infigui_g1": {f"thought unclosed: {THEIRS}": _IN_THOUGHT},
     "gui_g2": {f"box for a point: {THEIRS}": _FIRST},
@@ -809,10 +799,7 @@ DIFFERENCES: dict[str, dict[str, str]] = {
 
 
 NO_READER: dict[str, str] = {
-    **dict.fromkeys(
-        ("anthropic_computer", "gemini_computer", "openai_computer"),
-        "its actions are fields of the makers' API",
-    ),
+    **dict.fromkeys(("anthropic_computer", "gemini_computer", "openai_computer"), "its actions are fields of the makers' API"),
     **dict.fromkeys(("openai_tools", "ocr_baseline", "ocr_errant", "tiny_policy"), "prompt and format are this project's"),
 }
 """The adapters without a table, and why there is none."""

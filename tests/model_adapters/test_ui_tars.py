@@ -4,20 +4,7 @@ import re
 
 import pytest
 
-from guieval.actions import (
-    Click,
-    DoubleClick,
-    Hotkey,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    Type,
-    Unsupported,
-    Wait,
-)
+from guieval.actions import Click, DoubleClick, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
 from guieval.history import reference_entry
 from guieval.models import ImageRef, Message
 from tests.rows import every_row
