@@ -118,7 +118,6 @@ test_replies = reads(
     ("end of turn", f"Action: {TAP}<|user|>", Click(point=MIDDLE)),
     ("two actions", boxed(TAP) + "\n" + boxed('{"action_type": "wait"}'), Click(point=MIDDLE)),
     ("a list of actions", boxed(f'[{TAP}, {{"action_type": "wait"}}]'), Click(point=MIDDLE)),
-    ("a continued turn", f" {TAP}", Click(point=MIDDLE)),
     ("a continued turn in a box", f" <|begin_of_box|>{TAP}<|end_of_box|>", Click(point=MIDDLE)),
     ("single quotes", boxed("{'action_type': 'click', 'box_2d': [[480, 734, 520, 764]]}"), Click(point=MIDDLE)),
     ("doubled brackets", boxed("{" + TAP + "}"), Click(point=MIDDLE)),

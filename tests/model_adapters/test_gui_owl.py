@@ -178,7 +178,6 @@ test_thoughts_and_conclusions = thinks(
     (SWIPE.partition("</thinking>\n")[2], None, "Scrolled down"),  # a continued turn
     (f"<thinking>\na\n</thinking>\n{CLICKED}\n<conclusion>\nTapped<|im_end|>", "a", "Tapped"),
 )
-test_calls = writes(OWL, (CLICK, call('{"action": "click", "coordinate": [546, 1806]}')))
 test_without_thinking_there_is_no_conclusion = writes(
     SILENT, (Open(app="A"), call('{"action": "open", "text": "A"}')), conclusion="Opened"
 )

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from guieval.actions import Click, Hotkey, Open, Point, Press, Scroll, Stop, Type
+from guieval.actions import Click, Hotkey, Open, Point, Press, Scroll, Type
 from guieval.registry import load_model
 
 from .steps import GROUNDING, outside, own, step
@@ -49,7 +49,6 @@ test_replies = reads(
         Scroll(point=MIDDLE, direction="up", distance=333.887),
     ),
     ("button", call('{"action": "system_button", "button": "Back"}'), Press(button="BACK")),
-    ("failure", call('{"action": "terminate", "status": "failure"}'), Stop(status="impossible")),
     ("key", call('{"action": "key", "text": "volume_up"}'), outside("key", Hotkey(keys=("volume_up",)), text="volume_up")),
 )
 

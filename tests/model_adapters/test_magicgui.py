@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from guieval.actions import Click, Drag, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
+from guieval.actions import Click, Drag, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ImageRef
 
@@ -61,17 +61,7 @@ def test_grounding_asks_for_a_box(name: str, words: str) -> None:
 
 test_calls = writes(
     MODEL,
-    (Click(point=AT), "tap(500,750)"),
-    (LongPress(point=AT), "long_press(500,750)"),
-    (Scroll(point=AT, direction="up"), "scroll(500,750,up)"),
-    (Type(text="good (very), really"), "text(0,0,good (very), really)"),
-    (Open(app="Amazon"), "call_api(Amazon, open)"),
-    (Press(button="BACK"), "navigate_back()"),
     (Press(button="HOME"), "navigate_home()"),
-    (Press(button="ENTER"), "enter()"),
-    (Wait(), "wait()"),
-    (Stop(), "finish()"),
-    (Stop(status="impossible"), "no_answer()"),
 )
 
 test_tolerances = reads(
@@ -83,7 +73,6 @@ test_tolerances = reads(
     ("several calls", "tap(500,750)\nfinish()", Click(point=AT)),
     ("text before another call", "text(1,2,hello)\ntap(3,4)", Type(text="hello")),
     ("missing bracket after a word", "scroll(500,750,up", Scroll(point=AT, direction="up")),
-    ("special token", "navigate_back()<|im_end|>", Press(button="BACK")),
     ("no brackets", "action_completed", Stop()),
     ("case", "Finish()", Stop()),
     ("full-width", "scroll（500，750，up）", Scroll(point=AT, direction="up")),

@@ -72,7 +72,6 @@ def fenced(call: str) -> str:
 
 test_replies = reads(
     MIMO,
-    ("published form", fenced(TAP), Click(point=MIDDLE)),
     ("without a list", f"<think>\nHm.\n</think>\n```json\n{TAP}\n```", Click(point=MIDDLE)),
     ("without a fence", f"<think>\n</think>\n[{TAP}]", Click(point=MIDDLE)),
     ("without a thought", f"[{TAP}]", Click(point=MIDDLE)),
@@ -95,8 +94,6 @@ test_replies = reads(
     ("a missing bracket", f"```json\n[{TAP}\n```", Click(point=MIDDLE)),
     ("numbers as text", click('"546"', '"1806"'), Click(point=MIDDLE)),
     ("a point as text", fenced('{"action": "click", "start_point": "（546，1806）"}'), Click(point=MIDDLE)),
-    ("a box", fenced('{"action": "click", "start_point": [545, 1800, 547, 1812]}'), Click(point=MIDDLE)),
-    ("upper case", fenced(TAP.replace("click", "CLICK")), Click(point=MIDDLE)),
     (
         "drag is the finger's path",
         fenced('{"action": "drag", "start_point": [546, 1806], "end_point": [500, 600]}'),
@@ -104,7 +101,6 @@ test_replies = reads(
     ),
     ("input", fenced('{"action": "input", "text": "a ```json b"}'), Type(text="a ```json b")),
     ("input with a place", fenced('{"action": "input", "start_point": [1, 2], "text": 42}'), Type(text="42")),
-    ("back", fenced('{"action": "press", "keys": ["back"]}'), Press(button="BACK")),
     ("home", fenced('{"action": "press", "keys": ["HOME"]}'), Press(button="HOME")),
     ("a key without a list", fenced('{"action": "press", "keys": "enter"}'), Press(button="ENTER")),
     (
@@ -117,10 +113,7 @@ test_replies = reads(
         fenced('{"action": "press", "keys": ["volume_up"]}'),
         outside("press", Hotkey(keys=("volume_up",)), keys=["volume_up"]),
     ),
-    ("wait", fenced('{"action": "wait"}'), Wait()),
-    ("finished", fenced('{"action": "finished", "status": "success"}'), Stop()),
     ("finished in its own words", fenced('{"action": "finished", "status": "The alarm is set."}'), Stop()),
-    ("finished without a status", fenced('{"action": "finished"}'), Stop()),
     ("failed", fenced('{"action": "finished", "status": "Failed"}'), Stop(status="impossible")),
     # of the authors' runner, not of the prompt
     ("long press", fenced(TAP.replace("click", "longpress")), LongPress(point=MIDDLE)),
@@ -163,9 +156,6 @@ test_refusals = refuses(
 test_thoughts = thinks(MIMO, (fenced(TAP), "Hm."), (fenced(TAP).replace("Hm.\n", ""), None))
 
 
-test_rendered_replies = writes(
-    MIMO, (Click(point=MIDDLE), fenced(TAP)), (Open(app="Clock"), None), (LongPress(point=MIDDLE), None), thought="Hm."
-)
 test_rendered_replies_without_thinking = writes(
     adapter("mimo_vl", thinking=False), (Click(point=MIDDLE), f"```json\n[{TAP}]\n```")
 )

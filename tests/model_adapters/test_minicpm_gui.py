@@ -24,7 +24,6 @@ def read(text: str, setting: str = "high") -> Action:
 
 test_lines = reads(
     MODEL,
-    ("tap, <point> 250 1000</point>", Click(point=Point(250.0, 1000.0))),
     ("click,<box> 200 300 300 500</box>", Click(point=Point(250.0, 400.0))),
     (
         "swipe, from <point> 500 700</point>  to <point> 520 300</point>",
@@ -38,7 +37,6 @@ test_lines = reads(
     ("input, weather in new york", Type(text="weather in new york")),
     ("input, a, b", Type(text="a, b")),
     ("input, one\ntwo", Type(text="one\ntwo")),
-    ("enter", Press(button="ENTER")),
     ("go_back", Press(button="BACK")),
     ("answer, task complete", Stop()),
     ("task_impossible", Stop(status="impossible")),

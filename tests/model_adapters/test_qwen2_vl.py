@@ -13,13 +13,11 @@ MODEL = load_model("qwen2-vl-7b")
 test_the_middle_of_the_first_box_is_the_click = means(
     MODEL,
     Click(point=Point(250.0, 400.0)),
-    "<|object_ref_start|>the switch<|object_ref_end|><|box_start|>(200,300),(300,500)<|box_end|><|im_end|>",
     "<|box_start|>(200,300),(300,500)<|box_end|> in the image, not <|box_start|>(1,1),(2,2)<|box_end|>",
     "<|box_start|>(200,300,300,500)<|box_end|>",
     "<|box_start|>(250,400)<|box_end|>",
     "the switch(200,300),(300,500)",
     "It is at [200, 300, 300, 500].",
-    "<|box_start|>(200,300),(300,500)",
     task=GROUNDING,
 )
 

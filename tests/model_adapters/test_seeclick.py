@@ -53,19 +53,10 @@ def test_past_actions_without_a_number_are_written_in_words(action: Action, inst
 
 test_actions_both_ways = writes(
     MODEL,
-    (CLICK, '{"action_type": 4, "click_point": (0.50,0.75)}'),
-    (Click(point=Point(0, 1000)), '{"action_type": 4, "click_point": (0.00,1.00)}'),
-    (Type(text="it's"), '{"action_type": 3, "typed_text": "it\'s"}'),
-    (Type(text="无线 网"), '{"action_type": 3, "typed_text": "无线 网"}'),
-    (Scroll(point=Point(500, 500), direction="up"), '{"action_type": 0}'),
     (Scroll(point=Point(500, 500), direction="down"), '{"action_type": 1}'),
     (Scroll(point=Point(500, 500), direction="right"), '{"action_type": 8}'),
     (Scroll(point=Point(500, 500), direction="left"), '{"action_type": 9}'),
-    (Press(button="BACK"), '{"action_type": 5}'),
     (Press(button="HOME"), '{"action_type": 6}'),
-    (Press(button="ENTER"), '{"action_type": 7}'),
-    (Stop(), '{"action_type": 10}'),
-    (Stop(status="impossible"), '{"action_type": 11}'),
     *((action, None) for action in (Open(app="Maps"), Wait(), LongPress(point=Point(1, 1)), Press(button="RECENT"))),
 )
 
@@ -85,7 +76,6 @@ test_tolerances = means(
     ("list", '{"action_type": 4, "click_point": [0.5, 0.75]}'),
     ("list in a list", '{"action_type": 4, "click_point": [[0.5, 0.75]]}'),
     ("numbers as text", '{"action_type": "4", "click_point": "(0.5,0.75)"}'),
-    ("box", '{"action_type": 4, "click_point": (0.4,0.7,0.6,0.8)}'),
     ("fence", '```json\n{"action_type": 4, "click_point": (0.50,0.75)}\n```'),
     ("prose before", '[1] I tap it: {"action_type": 4, "click_point": (0.50,0.75)}'),
     ("prose after it", '{"action_type": 4, "click_point": (0.50,0.75)}. This [opens] it.'),
@@ -104,10 +94,8 @@ test_typed_texts = reads(
     ("nothing but quotes", '{"action_type": 3, "typed_text": ""hi""}', Type(text='"hi"')),
     ("quotes, two actions", '{"action_type": 3, "typed_text": "a "b" c"}. {"action_type": 7}', Type(text='a "b" c')),
     ("an action in it", '{"action_type": 3, "typed_text": "{\\"action_type\\": 5}"}', Type(text='{"action_type": 5}')),
-    ("nothing", '{"action_type": 3, "typed_text": ""}', Type(text="")),
     ("brackets", '{"action_type": 3, "typed_text": "{a}, (b)"}', Type(text="{a}, (b)")),
     ("full-width text is kept", '{"action_type": 3, "typed_text": "a，“b”（c）"}', Type(text="a，“b”（c）")),
-    ("as in Mind2Web", '{"action_type": 3, "click_point": (0.5,0.5), "value": "x"}', Type(text="x")),
     (
         "a choice from a list",
         '{"action_type": 2, "click_point": (0.50,0.75), "value": "Large"}',
@@ -138,10 +126,8 @@ test_refusals = refuses(
 test_grounding_replies = means(
     MODEL,
     CLICK,
-    ("as published", "(0.50,0.75)"),
     ("square brackets", "[0.50, 0.75]"),
     ("full-width punctuation", "（0.50，0.75）"),
-    ("box", "(0.40,0.70,0.60,0.80)"),
     ("in a sentence", "The button (1) is at (0.50,0.75).<|im_end|>"),
     ("several points, no corners", "(0.50,0.75)\n(0.10,0.20)"),
     ("box of Qwen-VL, thousandths", "<ref>Wi-Fi</ref><box>(400,700),(600,800)</box>"),

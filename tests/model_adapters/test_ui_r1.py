@@ -20,15 +20,10 @@ test_what_it_cannot_say = writes(
 )
 
 
-test_the_form_with_a_thought = writes(MODEL, (CLICK, f"<think> a </think> <answer>{WHOLE}</answer>"), thought="a")
-
 test_tolerances = means(
     MODEL,
     CLICK,
-    ("no thought", f"<answer>{WHOLE}</answer>"),
-    ("unclosed answer", f"<think>a</think>\n<answer>{WHOLE}"),
     ("unclosed thought", f"<think> a <answer>{WHOLE}</answer>"),
-    ("continued turn", f"{WHOLE}</answer>"),
     (
         "the next step as well",
         f"<think> a </think> <answer>{WHOLE}</answer>\n<think> b </think> <answer>[{{'action': 'scroll'}}]</answer>",
@@ -36,10 +31,8 @@ test_tolerances = means(
     ("rehearsed answer", f"<think> a <answer>[{{'action': 'scroll'}}]</answer> </think> <answer>{WHOLE}</answer>"),
     ("fence without tags", f"```python\n{WHOLE}\n```"),
     ("fence in the answer", f"<answer>```json\n{WHOLE}\n```</answer>"),
-    ("double quotes", '<answer>[{"action": "click", "coordinate": [546, 1806]}]</answer>'),
     ("no list", "<answer>{'action': 'click', 'coordinate': [546, 1806]}</answer>"),
     ("numbers as text", "<answer>[{'action': 'click', 'coordinate': ['546', '1806']}]</answer>"),
-    ("box", "<answer>[{'action': 'click', 'coordinate': [536, 1796, 556, 1816]}]</answer>"),
     ("missing brackets", "<answer>[{'action': 'click', 'coordinate': [546, 1806]</answer>"),
     ("the base model's word", "<answer>[{'action': 'left_click', 'coordinate': [546, 1806]}]</answer>"),
     ("several actions", f"<answer>{WHOLE[:-1]}, {{'action': 'navigate_back'}}]</answer>"),
@@ -56,7 +49,6 @@ def typed(known: ActionType, name: str, **arguments: Any) -> Unsupported:
 
 test_what_the_format_can_say = reads(
     MODEL,
-    ("{'action': 'navigate_back', 'coordinate': [0, 0]}", Press(button="BACK")),
     ("{'action': 'open_app', 'app_name': 'Maps'}", Open(app="Maps")),
     ("{'action': 'input_text', 'text': 'hello'}", Type(text="hello")),
     wrap=lambda action: f"<think> a </think> <answer>[{action}]</answer>",
