@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from guieval.actions import Click, Hotkey, Open, Point, Press, Scroll, Type
+from guieval.actions import Click, Hotkey, Point, Press, Scroll
 from guieval.registry import load_model
 
 from .steps import GROUNDING, outside, own, step
@@ -28,21 +28,7 @@ CLICK = call('{"action": "click", "coordinate": [546, 1204]}')
 test_replies = reads(
     INFIGUI,
     ("published form", "<think>The bar. <step>Tap the bar.</step></think>\n" + CLICK, Click(point=MIDDLE)),
-    ("no thought", CLICK, Click(point=MIDDLE)),
-    ("thought not closed", "<think>The bar.\n" + CLICK, Click(point=MIDDLE)),
-    ("call not closed", "<think>a</think>" + CLICK.removesuffix("\n</tool_call>"), Click(point=MIDDLE)),
-    (
-        "no tags, as the authors' fallback reads",
-        '<think>a</think>{"name": "mobile_use", "arguments": {"action": "open", "text": "Maps"}}',
-        Open(app="Maps"),
-    ),
-    (
-        "single quotes",
-        "<think>a</think><tool_call>{'name': 'mobile_use', 'arguments': {'action': 'type', 'text': 'a'}}",
-        Type(text="a"),
-    ),
     ("rehearsed", "<think>not " + call('{"action": "wait"}') + "</think>" + CLICK, Click(point=MIDDLE)),
-    ("two calls", CLICK + call('{"action": "wait"}'), Click(point=MIDDLE)),
     (
         "swipe",
         call('{"action": "swipe", "coordinate": [546, 1204], "coordinate2": [546, 400]}'),

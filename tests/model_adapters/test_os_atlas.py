@@ -67,13 +67,9 @@ test_tolerances = means(
     CLICK,
     ("labels as in the prompt, one line each", "Thoughts: tap it\nActions: CLICK <point>[[500, 750]]</point>"),
     ("bold labels and a code mark", "**Thoughts:** tap\n**Action:** `CLICK <point>[[500,750]]</point>`"),
-    ("full-width punctuation", "thoughts：tap\nactions：\nCLICK <point>［［500，750］］</point>"),
-    ("no labels, prose before", "I will tap it.\nCLICK <point>[[500,750]]</point>"),
-    ("fence", "actions:\n```\nCLICK <point>[[500,750]]</point>\n```"),
     ("numbered, several actions", "actions:\n1. CLICK <point>[[500,750]]</point>\n2. TYPE [a]"),
     ("several actions in a line", "actions:\nCLICK <point>[[500,750]]</point> TYPE [a]"),
     ("several points, no corners", "actions:\nCLICK <point>[[500,750]]</point> <point>[[1,2]]</point>"),
-    ("lower case", "actions:\nclick <point>[[500,750]]</point>"),
     ("prose after the label", "actions:\nClick the icon:\nCLICK <point>[[500,750]]</point>"),
     ("unclosed point", "actions:\nCLICK <point>[[500,750]]"),
     ("no tag, floats", "actions:\nCLICK [[500.0,750.0]]"),
@@ -81,8 +77,6 @@ test_tolerances = means(
     ("box", "actions:\nCLICK <point>[[490,740,510,760]]</point>"),
     ("two corners", "actions:\nCLICK <point>[[490,740][510,760]]</point>"),
     ("box tokens", "actions:\nCLICK <|box_start|>(490,740),(510,760)<|box_end|>"),
-    ("special token", "actions:\nCLICK <point>[[500,750]]</point><|im_end|>"),
-    ("trailing prose", "actions:\nCLICK <point>[[500,750]]</point>\nThis opens [it]."),
 )
 
 test_typed_text_is_unescaped = reads(
@@ -93,7 +87,6 @@ test_typed_text_is_unescaped = reads(
     ("in front of a call in the same line", "TYPE [a] PRESS_BACK", Type(text="a")),
     ("in front of the next step", "TYPE [a]\nthoughts:\nb [c]", Type(text="a")),
     ("in front of words with brackets", "TYPE [a [b]]\nThis types [it].", Type(text="a [b]")),
-    ("in front of a special token", "TYPE [a] b]<|im_end|>", Type(text="a] b")),
     ("several lines", "TYPE [多行\n文本]", Type(text="多行\n文本")),
     ("words of the format", "TYPE [actions: WAIT]", Type(text="actions: WAIT")),
     wrap=lambda text: f"actions:\n{text}",

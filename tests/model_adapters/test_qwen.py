@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from guieval.actions import Answer, Click, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
+from guieval.actions import Answer, Click, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type
 from guieval.history import reference_entry
 
 from .steps import GROUNDING, adapter, outside, own, step
@@ -45,25 +45,16 @@ test_qwen_replies = reads(
     ("published example", click(546, 1204), Click(point=MIDDLE)),
     ("empty line first", "\n\n" + click(546, 1204), Click(point=MIDDLE)),
     ("coordinate as text", call('{"action": "click", "coordinate": "(546, 1204)"}'), Click(point=MIDDLE)),
-    ("coordinate as a box", call('{"action": "click", "coordinate": [545, 1200, 547, 1208]}'), Click(point=MIDDLE)),
     ("desktop word", call('{"action": "left_click", "coordinate": [546, 1204]}'), Click(point=MIDDLE)),
     ("action as tool", '<tool_call>{"name": "left_click", "arguments": {"coordinate": [546, 1204]}}', Click(point=MIDDLE)),
     ("coordinate as arguments", '{"name": "click", "arguments": [546, 1204]}}', Click(point=MIDDLE)),
     ("arguments beside the name", '{"name": "click", "coordinate": [546, 1204]}', Click(point=MIDDLE)),
-    ("numbers as text", call('{"action": "CLICK", "coordinate": ["546", "1204"]}'), Click(point=MIDDLE)),
     ("full-width", call('{"action": "click", "coordinate": "（546，1204）"}'), Click(point=MIDDLE)),
     ("brackets before the call", "<tool_call>\nitem [3]: " + click(546, 1204)[12:], Click(point=MIDDLE)),
     ("fenced within the tags", "<tool_call>\n```json\n" + click(546, 1204)[12:], Click(point=MIDDLE)),
     ("after a label", 'Call: {"name": "mobile_use", "arguments": {"action": "open", "text": "A"}} Done.', Open(app="A")),
     ("arguments as text", call('"{\\"action\\": \\"open\\", \\"text\\": \\"X\\"}"'), Open(app="X")),
-    ("fenced", '```json\n[{"name": "mobile_use", "arguments": {"action": "wait", "time": "2"}}]\n```', Wait(duration=2000)),
-    (
-        "brackets missing at the end",
-        '<tool_call>{"name": "mobile_use", "arguments": {"action": "open", "text": "A"',
-        Open(app="A"),
-    ),
     ("the tag in a text", call('{"action": "open", "text": "</tool_call>"}'), Open(app="</tool_call>")),
-    ("one bracket missing before the tag", call('{"action": "open", "text": "A"'), Open(app="A")),
     (
         "long press",
         call('{"action": "long_press", "coordinate": [546, 1204], "time": 2.5}'),
@@ -91,8 +82,6 @@ test_qwen_replies = reads(
     ("success", call('{"action": "terminate", "status": "success"}'), Stop()),
     ("failure", call('{"action": "terminate", "status": "failure"}'), Stop(status="impossible")),
     ("no status", call('{"action": "terminate"}'), Stop()),
-    ("upper case", call('{"action": "terminate", "status": "Failure"}'), Stop(status="impossible")),
-    ("two calls", call('{"action": "open", "text": "A"}') + call('{"action": "open", "text": "B"}'), Open(app="A")),
     (
         "two calls in a list",
         "<tool_call>\n["
