@@ -98,8 +98,7 @@ def test_a_usual_request_to_qwen3_vl_thinking_opens_a_thought() -> None:
 @pytest.mark.parametrize(
     ("name", "thinking", "end"),
     [
-        ("glm-4.1v-9b-thinking", None, "<|assistant|>\n"),
-        ("glm-4.5v", True, "<|assistant|>\n"),
+        *(("glm-4.1v-9b-thinking", None, "<|assistant|>\n"), ("glm-4.5v", True, "<|assistant|>\n")),
         ("glm-4.5v", False, "/nothink<|assistant|>\n<think></think>\n"),
     ],
 )

@@ -76,17 +76,13 @@ test_a_place_alone_is_an_answer_to_a_grounding_query = means(PLUS, Click(point=P
 test_a_place_alone_is_no_step = refuses(PLUS, PLACE)
 test_gui_owls_garbage_is_no_action = refuses(
     OWL,
-    "",
-    "Action: Tap it.",
-    "<tool_call>\n</tool_call>",
+    *("", "Action: Tap it.", "<tool_call>\n</tool_call>"),
     written(action="fly"),
     (written(action="click", coordinate=[2530, 314]), "outside", "CLICK"),
 )
 test_gui_plus_garbage_is_no_action = refuses(
     PLUS,
-    "",
-    "Action: Tap the icon.",
-    "<tool_call>\n</tool_call>",
+    *("", "Action: Tap the icon.", "<tool_call>\n</tool_call>"),
     written(action="fly"),
     (written(action="click", coordinate=[2530, 314]), "outside", "CLICK"),
     '<tool_call>\n{"function": "left_click", "coordinate": 250, 400]}',
@@ -128,10 +124,8 @@ test_evocuas_calls = reads(
     ({"action": "click", "coordinate": [999, 0]}, Click(point=CORNER)),
     ({"action": "scroll", "pixels": 5}, Scroll(point=MIDDLE, direction="down", distance=500_000 / 2400)),
     ({"action": "scroll", "pixels": -5}, Scroll(point=MIDDLE, direction="up", distance=500_000 / 2400)),
-    ({"action": "type", "text": "a\n"}, Type(text="a\n")),
-    ({"action": "wait"}, Wait()),
-    ({"action": "terminate"}, Stop(status="finish")),
-    ({"action": "key", "keys": ["ctrl", "c"]}, Hotkey(keys=("ctrl", "c"))),
+    *(({"action": "type", "text": "a\n"}, Type(text="a\n")), ({"action": "wait"}, Wait())),
+    *(({"action": "terminate"}, Stop(status="finish")), ({"action": "key", "keys": ["ctrl", "c"]}, Hotkey(keys=("ctrl", "c")))),
     *[({"action": name}, Unsupported) for name in ("hscroll", "middle_click", "triple_click", "key_down", "key_up")],
     *[({"action": name, "coordinate": [1, 2]}, Unsupported) for name in ("right_click", "double_click", "mouse_move")],
     wrap=lambda arguments: written("computer_use", **arguments),
@@ -140,13 +134,10 @@ test_evocuas_calls = reads(
 )
 test_evocuas_garbage_is_no_action = refuses(
     EVO,
-    "",
-    "Action: Click it.",
-    "<tool_call>\n</tool_call>",
+    *("", "Action: Click it.", "<tool_call>\n</tool_call>"),
     written("computer_use", action="fly"),
     (written("computer_use", action="scroll"), "", "SCROLL"),
-    written("computer_use", action="scroll", pixels=0),
-    written("computer_use", action="key", keys=[]),
+    *(written("computer_use", action="scroll", pixels=0), written("computer_use", action="key", keys=[])),
     (written("computer_use", action="left_click", coordinate=[2530, 314]), "", "CLICK"),
 )
 
@@ -189,16 +180,13 @@ def called(*functions: str) -> str:
 test_ui_tars_2s_functions = reads(
     TARS,
     (("click", {"point": "1000 0"}), Click(point=CORNER)),
-    (("scroll", {"direction": "left"}), Scroll(point=MIDDLE, direction="right")),
-    (("wait", {}), Wait(duration=5000.0)),
-    (("finished", {"content": "Done."}), Stop(status="finish")),
-    (("navigate_back", {}), Press(button="BACK")),
+    *((("scroll", {"direction": "left"}), Scroll(point=MIDDLE, direction="right")), (("wait", {}), Wait(duration=5000.0))),
+    *((("finished", {"content": "Done."}), Stop(status="finish")), (("navigate_back", {}), Press(button="BACK"))),
     (("left_double", {"point": AT_CORNER}), DoubleClick(point=CORNER)),
     (("right_single", {"point": AT_CORNER}), RightClick(point=CORNER)),
     (("move_to", {"point": AT_CORNER}), Hover(point=CORNER)),
     (("drag", {"start_point": AT_CORNER, "end_point": AT_CORNER}), Drag(start=CORNER, end=CORNER)),
-    (("hotkey", {"key": "ctrl c"}), Hotkey(keys=("ctrl", "c"))),
-    (("mouse_down", {}), None),
+    *((("hotkey", {"key": "ctrl c"}), Hotkey(keys=("ctrl", "c"))), (("mouse_down", {}), None)),
     (("navigate", {"content": "example.org"}), None),
     wrap=lambda call: [called(function_text(*call, lines=lines)) for lines in (True, False)],
     thought="I see it.",
@@ -206,11 +194,8 @@ test_ui_tars_2s_functions = reads(
 )
 test_ui_tars_2s_garbage_is_no_action = refuses(
     TARS,
-    "",
-    "I will click on <point>5 5</point>.",
-    called(),
-    called(function_text("take_screenshot", {})),
-    called(function_text("fly", {})),
+    *("", "I will click on <point>5 5</point>."),
+    *(called(), called(function_text("take_screenshot", {})), called(function_text("fly", {}))),
     (called(function_text("click", {})), "", "CLICK"),
     (called(function_text("click", {"point": "<point>1001 0</point>"})), "", "CLICK"),
     called(function_text("scroll", {"direction": "away"})),

@@ -65,12 +65,9 @@ def test_the_turn_of_a_given_thought(name: str, turn: str, reply: str) -> None:
     [
         ("qwen2_5_vl", "grounding", None, "asks for no thought"),
         ("ui_tars", "low", None, "the step instruction is its thought"),
-        ("ui_tars", "grounding", None, "asks for no thought"),
-        ("ui_tars", "high", False, "asks for no thought"),
-        ("ui_tars_1_5", "grounding", None, "asks for no thought"),
-        ("ui_tars_1_5", "high", False, "thinking is turned off"),
-        ("aguvis", "high", False, "thinking is turned off"),
-        ("gui_owl", "high", False, "thinking is turned off"),
+        *(("ui_tars", "grounding", None, "asks for no thought"), ("ui_tars", "high", False, "asks for no thought")),
+        *(("ui_tars_1_5", "grounding", None, "asks for no thought"), ("ui_tars_1_5", "high", False, "thinking is turned off")),
+        *(("aguvis", "high", False, "thinking is turned off"), ("gui_owl", "high", False, "thinking is turned off")),
         ("ocr_baseline", "high", None, "cannot be given a thought"),
     ],
 )

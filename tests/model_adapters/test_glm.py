@@ -176,10 +176,8 @@ test_refusals = refuses(
     ("<think>I should tap it. " + TAP, "the thought is never closed"),
     (f"<think>Hm.\n{boxed(TAP)}", "the thought is never closed"),
     (f"<think>Hm.\n<answer>{boxed(TAP)}</answer>", "the thought is never closed"),
-    (f"<think>Hm.\n{boxed(TYPED_TAG)}", "no readable JSON"),
-    (f"<think>Hm.\n{boxed(TAP)}</think>", "no readable JSON"),
-    ("<think>Hm.</think>", "no readable JSON"),
-    ("Action: tap the bell", "no readable JSON"),
+    *((f"<think>Hm.\n{boxed(TYPED_TAG)}", "no readable JSON"), (f"<think>Hm.\n{boxed(TAP)}</think>", "no readable JSON")),
+    *(("<think>Hm.</think>", "no readable JSON"), ("Action: tap the bell", "no readable JSON")),
 )
 
 
@@ -212,25 +210,18 @@ test_grounding_answers = means(
     "The bell is at <|begin_of_box|>[[100,200,300,400]]<|end_of_box|>.",
     "Of the bells (1, 2) it is the one at [[100, 200, 300, 400]].",
     "<think>[[1,2,3,4]]?</think><answer><|begin_of_box|>[100, 200, 300, 400]<|end_of_box|></answer>",
-    "<|begin_of_box|>(100,200,300,400)<|end_of_box|>",
-    "<|begin_of_box|><100, 200, 300, 400><|end_of_box|>",
-    "<|begin_of_box|>[[100,200,300,400],[1,2,3,4]]<|end_of_box|>",
-    "<|begin_of_box|>100, 200, 300, 400<|end_of_box|>",
-    "<|begin_of_box|>［100，200，300，400］",
-    "The box is [[100, 200, 300, 400]].",
-    "[[200, 300]]",
+    *("<|begin_of_box|>(100,200,300,400)<|end_of_box|>", "<|begin_of_box|><100, 200, 300, 400><|end_of_box|>"),
+    *("<|begin_of_box|>[[100,200,300,400],[1,2,3,4]]<|end_of_box|>", "<|begin_of_box|>100, 200, 300, 400<|end_of_box|>"),
+    *("<|begin_of_box|>［100，200，300，400］", "The box is [[100, 200, 300, 400]].", "[[200, 300]]"),
     boxed('{"action_type": "click", "box_2d": [[100,200,300,400]]}'),
     task=GROUNDING,
 )
 
 test_a_part_of_a_box_is_none = refuses(
     NEW,
-    ("<|begin_of_box|>[[100,200,300,40", "no box"),
-    ("<|begin_of_box|>100, 200, 300, 40", "no box"),
-    ("<|begin_of_box|>[[900,0,1200,10]]<|end_of_box|>", "outside", "CLICK"),
-    ("<think>[[1,2,3,4]]", "never closed"),
+    *(("<|begin_of_box|>[[100,200,300,40", "no box"), ("<|begin_of_box|>100, 200, 300, 40", "no box")),
+    *(("<|begin_of_box|>[[900,0,1200,10]]<|end_of_box|>", "outside", "CLICK"), ("<think>[[1,2,3,4]]", "never closed")),
     ("<think>It is at <|begin_of_box|>[[1,2,3,4]]<|end_of_box|>", "never closed"),
-    ("<think>It is at <|begin_of_box|>[[1,2,3,4]]<|end_of_box|></think>", "no box"),
-    ("It is not there.", "no box"),
+    *(("<think>It is at <|begin_of_box|>[[1,2,3,4]]<|end_of_box|></think>", "no box"), ("It is not there.", "no box")),
     task=GROUNDING,
 )

@@ -182,8 +182,7 @@ test_refusals = refuses(
     (call('{"action": "open", "text": " "}'), "open names no app", "OPEN"),
     (call('{"action": "fly"}'), "'fly' is not an action"),
     ('<tool_call>\n{"name": "mobile_use", "arguments": {"action": "type", "text": "mPL', "no readable JSON"),
-    ("I would say {'action': 'wait'} here", "talks about a call"),
-    (call("[546, 1204]"), "names no action"),
+    *(("I would say {'action': 'wait'} here", "talks about a call"), (call("[546, 1204]"), "names no action")),
 )
 
 
@@ -199,14 +198,12 @@ test_grounding_answers = means(
     'Action: Tap it.\n<tool_call>\n{"action": "left_click", "coordinate": [546, 1204]}}\n</action>',
     'Action: Tap it.\n<tool_call>\n{"coordinate": [546, 1204]}\n\n# Action history\n1.',
     'computer_use\n{"action": "left_click", "coordinate": [546, 1204]}}\n',
-    '```json\n{"action": "left_click", "coordinate": [546, 1204]}}\n```',
-    "left_click [546, 1204]",
+    *('```json\n{"action": "left_click", "coordinate": [546, 1204]}}\n```', "left_click [546, 1204]"),
     task=GROUNDING,
 )
 test_no_grounding_answers = refuses(
     OWL,
-    '<tool_call>\n{"action": "left_click", {"coordinate": [748, 676]}}\n</tool_call>',
-    "left_click(546, 1204)",
+    *('<tool_call>\n{"action": "left_click", {"coordinate": [748, 676]}}\n</tool_call>', "left_click(546, 1204)"),
     "<tool_call>\n     <action>left_click</action>\n     <coordinate>546, 1204]</tool_call>",
     task=GROUNDING,
 )

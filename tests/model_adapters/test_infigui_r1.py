@@ -41,11 +41,9 @@ test_replies = reads(
 test_refuses = refuses(
     INFIGUI,
     (call('{"action": "click", "coordinate": [1093, 0]}'), r"\(1093, 0\) lies outside the 1092 x 2408 frame", "CLICK"),
-    (call('{"action": "tap_twice"}'), "'tap_twice' is not an action"),
-    ("<think>a</think>", "no readable JSON"),
+    *((call('{"action": "tap_twice"}'), "'tap_twice' is not an action"), ("<think>a</think>", "no readable JSON")),
     ("<think>The bar is at [546, 1204].</think>", "no readable JSON"),
-    ('```json\n[{"point_2d": [546, 1204]}]\n```', "names no action"),
-    ("[546, 1204]", "not a call"),
+    *(('```json\n[{"point_2d": [546, 1204]}]\n```', "names no action"), ("[546, 1204]", "not a call")),
 )
 
 
@@ -70,20 +68,14 @@ test_grounding_answers = means(
     '<think>The bar.</think>\n```json\n[\n    {"point_2d": [546, 1204], "label": "bar"}\n]\n```',
     '<think>The bar.</think>[{"point_2d": [546, 1204], "label": "bar"}]',
     '<think>```json\n[{"point_2d": [1, 2]}]``` no</think>[{"point_2d": [546, 1204]}]',
-    '<think>The bar.\n```json\n[{"point_2d": [546, 1204]}]\n```',
-    '[{"point_2d": [546, 1204]}, {"point_2d": [1, 2]}]',
-    '{"bbox_2d": [545, 1200, 547, 1208]}',
-    "<think>a</think>[546, 1204]",
+    *('<think>The bar.\n```json\n[{"point_2d": [546, 1204]}]\n```', '[{"point_2d": [546, 1204]}, {"point_2d": [1, 2]}]'),
+    *('{"bbox_2d": [545, 1200, 547, 1208]}', "<think>a</think>[546, 1204]"),
     "<think>a</think>" + CLICK,
     task=GROUNDING,
 )
 
 test_no_grounding_answers = refuses(
     INFIGUI,
-    '<think>[{"point_2d": [546, 1204]}]</think>',
-    '[{"point_2d": [546, 12',
-    "<think>[546, 1204]",
-    '[{"label": "bar"}]',
-    "",
+    *('<think>[{"point_2d": [546, 1204]}]</think>', '[{"point_2d": [546, 12', "<think>[546, 1204]", '[{"label": "bar"}]', ""),
     task=GROUNDING,
 )

@@ -123,8 +123,7 @@ test_replies = reads(
 
 test_refusals = refuses(
     MIMO,
-    (click(1093, 0), r"\(1093, 0\) lies outside the 1092 x 2408 frame", "CLICK"),
-    (click(-1, 0), "outside", "CLICK"),
+    *((click(1093, 0), r"\(1093, 0\) lies outside the 1092 x 2408 frame", "CLICK"), (click(-1, 0), "outside", "CLICK")),
     ('```json\n[{"action": "click", "start_point": [546, 180', "no readable JSON"),
     (fenced('{"action": "click"}'), "click lacks 'start_point'", "CLICK"),
     (fenced('{"action": "drag", "start_point": [5, 5]}'), "drag lacks 'end_point'", "SCROLL"),
@@ -132,17 +131,13 @@ test_refusals = refuses(
     (fenced('{"action": "scroll", "direction": "direction"}'), "'direction' is none of"),
     (fenced('{"action": "input", "text": ["a"]}'), "as 'text'"),
     (fenced('{"action": "open", "app": ""}'), "names no app", "OPEN"),
-    (fenced('{"action": "press", "keys": []}'), "as 'keys'"),
-    (fenced('{"action": "press"}'), "press lacks 'keys'"),
+    *((fenced('{"action": "press", "keys": []}'), "as 'keys'"), (fenced('{"action": "press"}'), "press lacks 'keys'")),
     (fenced('{"action": "{action_name}"}'), "action's name is none: '{action_name}'"),
-    (fenced('{"action": ""}'), "names no action"),
-    (fenced('{"action_name": "wait"}'), "is not an action"),
-    (fenced('{"bbox_2d": [1, 2, 3, 4]}'), "is not an action"),
-    ("```json\n[]\n```", "is not an action"),
+    *((fenced('{"action": ""}'), "names no action"), (fenced('{"action_name": "wait"}'), "is not an action")),
+    *((fenced('{"bbox_2d": [1, 2, 3, 4]}'), "is not an action"), ("```json\n[]\n```", "is not an action")),
     ('<think>\nI could do [{"action": "wait"}] but', "the thought is never closed"),
     (f"<think>\nHm.\n```json\n[{TAP}]\n```", "the thought is never closed"),
-    (f"<think>\nHm.\n```json\n[{TAP}]\n```\n</think>", "ends in its thought"),
-    ("I am done.", "holds no action"),
+    *((f"<think>\nHm.\n```json\n[{TAP}]\n```\n</think>", "ends in its thought"), ("I am done.", "holds no action")),
 )
 
 
@@ -157,9 +152,7 @@ test_grounding_answers = means(
     MIMO,
     Click(point=MIDDLE),
     '<think>\n</think>\n\n```json\n[\n\t{"bbox_2d": [545, 1800, 547, 1812], "label": "x"},\n\t{"bbox_2d": [1, 2]}\n]\n```',
-    '[{"bbox_2d": [545, 1800, 547, 1812], "label": "x"}]',
-    'It is here: {"point_2d": [546, 1806]}',
-    "[546, 1806]",
+    *('[{"bbox_2d": [545, 1800, 547, 1812], "label": "x"}]', 'It is here: {"point_2d": [546, 1806]}', "[546, 1806]"),
     "[[545, 1800, 547, 1812]]",
     fenced(TAP),
     task=GROUNDING,
@@ -167,10 +160,7 @@ test_grounding_answers = means(
 
 test_a_part_of_a_grounding_answer_is_none = refuses(
     MIMO,
-    '```json\n[{"bbox_2d": [545, 1800, 547, 18',
-    "```json\n[]\n```",
-    "[546, 18",
-    '[{"bbox_2d": [545, 1800, 547], "label": "x"}]',
-    "<think>It is at [546, 1806]",
+    *('```json\n[{"bbox_2d": [545, 1800, 547, 18', "```json\n[]\n```", "[546, 18"),
+    *('[{"bbox_2d": [545, 1800, 547], "label": "x"}]', "<think>It is at [546, 1806]"),
     task=GROUNDING,
 )

@@ -34,11 +34,8 @@ test_lines = reads(
     ("scroll, down -20 right 10", Scroll(point=MIDDLE, direction="down")),
     ("scroll, down 0 right 100", Scroll(point=MIDDLE, direction="left")),
     ("scroll, down 10 right -100", Scroll(point=MIDDLE, direction="right")),
-    ("input, weather in new york", Type(text="weather in new york")),
-    ("input, a, b", Type(text="a, b")),
-    ("input, one\ntwo", Type(text="one\ntwo")),
-    ("go_back", Press(button="BACK")),
-    ("answer, task complete", Stop()),
+    *(("input, weather in new york", Type(text="weather in new york")), ("input, a, b", Type(text="a, b"))),
+    *(("input, one\ntwo", Type(text="one\ntwo")), ("go_back", Press(button="BACK")), ("answer, task complete", Stop())),
     ("task_impossible", Stop(status="impossible")),
     wrap=lambda line: (f"actions:\n{line}", f"actions:  \n{line}", line),
 )
@@ -61,16 +58,10 @@ def test_verbs_outside_of_the_action_space() -> None:
 
 test_garbage_is_no_action = refuses(
     MODEL,
-    "",
-    "actions:",
-    "actions:\nfly, <point> 1 2</point>",
-    "actions:\ntap, the switch",
+    *("", "actions:", "actions:\nfly, <point> 1 2</point>", "actions:\ntap, the switch"),
     ("actions:\ntap, <point> 910 1907</point>", "", "CLICK"),
-    "actions:\nswipe, from <point> 1 2</point>",
-    "actions:\nscroll, down 0 right 0",
-    "actions:\nscroll, down",
-    "I will tap, <point> 1 2</point>",
-    "enter the name",
+    *("actions:\nswipe, from <point> 1 2</point>", "actions:\nscroll, down 0 right 0", "actions:\nscroll, down"),
+    *("I will tap, <point> 1 2</point>", "enter the name"),
 )
 
 

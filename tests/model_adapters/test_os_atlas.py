@@ -55,8 +55,7 @@ def test_the_action_history_of_gui_odyssey_is_calls() -> None:
 
 test_calls_both_ways = writes(
     MODEL,
-    (Press(button="HOME"), "PRESS_HOME"),
-    (Press(button="RECENT"), "PRESS_RECENT"),
+    *((Press(button="HOME"), "PRESS_HOME"), (Press(button="RECENT"), "PRESS_RECENT")),
     wrap=lambda call: f"thoughts:\nDo it.\nactions:\n{call}",
     thought="Do it.",
 )
@@ -71,18 +70,15 @@ test_tolerances = means(
     ("several actions in a line", "actions:\nCLICK <point>[[500,750]]</point> TYPE [a]"),
     ("several points, no corners", "actions:\nCLICK <point>[[500,750]]</point> <point>[[1,2]]</point>"),
     ("prose after the label", "actions:\nClick the icon:\nCLICK <point>[[500,750]]</point>"),
-    ("unclosed point", "actions:\nCLICK <point>[[500,750]]"),
-    ("no tag, floats", "actions:\nCLICK [[500.0,750.0]]"),
-    ("round brackets", "actions:\nCLICK (500, 750)"),
-    ("box", "actions:\nCLICK <point>[[490,740,510,760]]</point>"),
+    *(("unclosed point", "actions:\nCLICK <point>[[500,750]]"), ("no tag, floats", "actions:\nCLICK [[500.0,750.0]]")),
+    *(("round brackets", "actions:\nCLICK (500, 750)"), ("box", "actions:\nCLICK <point>[[490,740,510,760]]</point>")),
     ("two corners", "actions:\nCLICK <point>[[490,740][510,760]]</point>"),
     ("box tokens", "actions:\nCLICK <|box_start|>(490,740),(510,760)<|box_end|>"),
 )
 
 test_typed_text_is_unescaped = reads(
     MODEL,
-    ("to the last bracket", "TYPE [a] b]", Type(text="a] b")),
-    ("nothing", "TYPE []", Type(text="")),
+    *(("to the last bracket", "TYPE [a] b]", Type(text="a] b")), ("nothing", "TYPE []", Type(text=""))),
     ("in front of the next call", "TYPE [a]\nTYPE [b]", Type(text="a")),
     ("in front of a call in the same line", "TYPE [a] PRESS_BACK", Type(text="a")),
     ("in front of the next step", "TYPE [a]\nthoughts:\nb [c]", Type(text="a")),
@@ -97,8 +93,7 @@ POINT = "<point>[[1,2]]</point>"
 test_actions_of_the_desktop_prompt_are_unsupported = reads(
     MODEL,
     (f"actions:\nDOUBLECLICK {POINT}", outside("DOUBLECLICK", text=POINT)),
-    ("actions:\nHOTKEY [CTRL_A]", outside("HOTKEY", text="[CTRL_A]")),
-    ("actions:\nPRESS_TAB", outside("PRESS_TAB")),
+    *(("actions:\nHOTKEY [CTRL_A]", outside("HOTKEY", text="[CTRL_A]")), ("actions:\nPRESS_TAB", outside("PRESS_TAB"))),
 )
 test_a_base_checkpoint_answers_with_a_point = writes(
     adapter("os_atlas", prompt="base-point"), (CLICK, "<point>[[500,750]]</point>"), task=GROUNDING
@@ -109,24 +104,17 @@ test_a_base_checkpoint_answers_with_a_box = writes(
 
 test_refusals = refuses(
     MODEL,
-    ("thoughts:\ntap it", "no action"),
-    ("You should CLICK the icon.", "no action"),
-    ("click the icon", "no action"),
+    *(("thoughts:\ntap it", "no action"), ("You should CLICK the icon.", "no action"), ("click the icon", "no action")),
     ("actions:\nSWIPE [UP]", "'SWIPE', which is not an action"),
     ("SWIPE [UP]\nCLICK <point>[[500,750]]</point>", "'SWIPE', which is not an action"),
     ("actions:\nTAP <point>[[1,2]]</point>\nCLICK <point>[[500,750]]</point>", "'TAP', which is not an action"),
     ("actions:\ntap <point>[[1,2]]</point>\nCLICK <point>[[500,750]]</point>", "'tap', which is not an action"),
-    ("actions:\nSCROLL [UP/DOWN/LEFT/RIGHT]", "names no direction"),
-    ("actions:\nSCROLL [UP or DOWN]", "names no direction"),
-    ("actions:\nCLICK the icon", "gives no point"),
-    ("actions:\nCLICK <point>[[500]]</point>", "holds 1 numbers"),
+    *(("actions:\nSCROLL [UP/DOWN/LEFT/RIGHT]", "names no direction"), ("actions:\nSCROLL [UP or DOWN]", "names no direction")),
+    *(("actions:\nCLICK the icon", "gives no point"), ("actions:\nCLICK <point>[[500]]</point>", "holds 1 numbers")),
     ("actions:\nCLICK <point>[[500,7", "ends inside a point"),
-    ("actions:\nCLICK <point>[[500,1750]]</point>", "outside", "CLICK"),
-    ("actions:\nTYPE hello", "no text in brackets"),
-    ("actions:\nTYPE [hello", "ends inside the text"),
-    ("actions:\nOPEN_APP [ ]", "names no app", "OPEN"),
-    ("actions:\nSCROLL [FORWARD]", "names no direction"),
-    ("actions:\nWait for the page to load", "no action"),
+    *(("actions:\nCLICK <point>[[500,1750]]</point>", "outside", "CLICK"), ("actions:\nTYPE hello", "no text in brackets")),
+    *(("actions:\nTYPE [hello", "ends inside the text"), ("actions:\nOPEN_APP [ ]", "names no app", "OPEN")),
+    *(("actions:\nSCROLL [FORWARD]", "names no direction"), ("actions:\nWait for the page to load", "no action")),
     ("actions:\n[[500,750]]", "no action"),
 )
 

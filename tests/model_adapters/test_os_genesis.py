@@ -35,8 +35,7 @@ def test_points_are_pixels_of_the_screenshot_itself() -> None:
 
 test_calls_both_ways = writes(
     adapter("os_genesis"),
-    (Press(button="HOME"), '{"action_type":"navigate_home"}'),
-    (Press(button="RECENT"), None),
+    *((Press(button="HOME"), '{"action_type":"navigate_home"}'), (Press(button="RECENT"), None)),
     wrap=lambda call: f"action: {call}",
 )
 
@@ -50,15 +49,12 @@ CALL = '{"action_type":"click","x":540.0,"y":1800.0}'
 test_tolerances = means(
     adapter("os_genesis"),
     CLICK,
-    ("no blank", f"action:{CALL}"),
-    ("no label, as the scorer allows", f"Low-level thought: a\n{CALL}"),
+    *(("no blank", f"action:{CALL}"), ("no label, as the scorer allows", f"Low-level thought: a\n{CALL}")),
     ("capital letter", f"Low-level thought: a\nAction: {CALL}"),
     ("bold labels", f"**Low-level thought:** a\n**action:** {CALL}"),
-    ("full-width colon", f"Low-level thought: a\naction：{CALL}"),
-    ("list of one", f"action: [{CALL}]"),
+    *(("full-width colon", f"Low-level thought: a\naction：{CALL}"), ("list of one", f"action: [{CALL}]")),
     ("numbers as text", 'action: {"action_type":"click","x":"540","y":"1800"}'),
-    ("several actions", f'action: {CALL}\naction: {{"action_type":"wait"}}'),
-    ("continued turn", f" {CALL}"),
+    *(("several actions", f'action: {CALL}\naction: {{"action_type":"wait"}}'), ("continued turn", f" {CALL}")),
 )
 
 test_further_words = reads(
@@ -72,11 +68,8 @@ test_further_words = reads(
 
 test_refusals = refuses(
     adapter("os_genesis"),
-    ("Low-level thought: click the switch", "no action"),
-    ("action: click", "no action"),
-    ("action: {}", "is not an action"),
-    ('action: {"x": 1, "y": 2}', "is not an action"),
-    ('action: {"action_type":"click","x":540.0}', "lacks 'y'", "CLICK"),
+    *(("Low-level thought: click the switch", "no action"), ("action: click", "no action"), ("action: {}", "is not an action")),
+    *(('action: {"x": 1, "y": 2}', "is not an action"), ('action: {"action_type":"click","x":540.0}', "lacks 'y'", "CLICK")),
     ('action: {"action_type":"click","x":540.0,"y":18', "no readable JSON"),
     ('action: {"action_type":"click","x":1540.0,"y":1800.0}', "outside", "CLICK"),
     ('action: {"action_type":"scroll"}', "lacks 'direction'", "SCROLL"),

@@ -95,8 +95,7 @@ def test_mai_uis_past_keeps_all_replies_and_the_last_two_screenshots() -> None:
 test_autoglms_calls = reads(
     AUTOGLM,
     ('do(action="Type", text="say \\"hi\\"")', Type(text='say "hi"')),
-    ('do(action="Type_Name", text="李雷")', Type(text="李雷")),
-    ('finish(message="Done (all of it).")', Stop()),
+    *(('do(action="Type_Name", text="李雷")', Type(text="李雷")), ('finish(message="Done (all of it).")', Stop())),
     wrap=lambda call: (call, f"<think>why</think>\n<answer>{call}</answer>", f"<think>why</think><answer>\n{call}\n</answer>"),
 )
 
@@ -122,12 +121,9 @@ def test_autoglms_past_keeps_its_texts_and_loses_its_screenshots() -> None:
 
 test_step_guis_fields = reads(
     STEP_GUI,
-    ("action:CLICK\tpoint:500,500", Click(point=MIDDLE)),
-    ("action:CLICK\tpoint:500 500", Click(point=MIDDLE)),
-    ("action:TYPE\tvalue:hello: world\tpoint:1,2", Type(text="hello: world")),
-    ("action:COMPLETE\treturn:all done", Stop()),
-    ("action:ABORT\tvalue:no such app", Stop(status="impossible")),
-    ("action:WAIT\tvalue:2", Wait(duration=2000.0)),
+    *(("action:CLICK\tpoint:500,500", Click(point=MIDDLE)), ("action:CLICK\tpoint:500 500", Click(point=MIDDLE))),
+    *(("action:TYPE\tvalue:hello: world\tpoint:1,2", Type(text="hello: world")), ("action:COMPLETE\treturn:all done", Stop())),
+    *(("action:ABORT\tvalue:no such app", Stop(status="impossible")), ("action:WAIT\tvalue:2", Wait(duration=2000.0))),
     ("action:AWAKE\tvalue:Maps", Open(app="Maps")),
     ("action:SLIDE\tpoint1:500,500\tpoint2:100,500", Scroll(point=MIDDLE, direction="left", distance=400)),
     ("action:LONGPRESS\tpoint:0,0", LongPress(point=CORNER)),
@@ -141,11 +137,7 @@ test_step_guis_fields = reads(
 
 test_step_guis_garbage_is_no_action = refuses(
     STEP_GUI,
-    "",
-    "<THINK> hm </THINK>",
-    "explain:tap\tsummary:done",
-    "action:JUMP",
-    "action:CLICK\tpoint:here",
+    *("", "<THINK> hm </THINK>", "explain:tap\tsummary:done", "action:JUMP", "action:CLICK\tpoint:here"),
     ("action:CLICK", "lacks", "CLICK"),
 )
 

@@ -17,8 +17,7 @@ CALL = '<tool_call>{"name": "mobile_use", "arguments": {"action": "click", "coor
 test_qwen3_reads_lists_in_thousandths_and_calls_in_0_to_999 = reads(
     QWEN3,
     *((text, Click(point=Point(500, 750))) for text in PLACES),
-    ('{"point_2d": [1000, 1000]}', Click(point=Point(1000, 1000))),
-    (CALL, Click(point=Point(1000, 0))),
+    *(('{"point_2d": [1000, 1000]}', Click(point=Point(1000, 1000))), (CALL, Click(point=Point(1000, 0)))),
     task=GROUNDING,
 )
 test_qwen3_reads_lists_in_0_to_999_where_that_is_chosen = reads(
@@ -94,30 +93,23 @@ test_qwen_replies = reads(
 
 test_qwen_refuses = refuses(
     QWEN25,
-    (click(1093, 0), r"\(1093, 0\) lies outside the 1092 x 2408 frame", "CLICK"),
-    (click(-1, 0), "outside", "CLICK"),
+    *((click(1093, 0), r"\(1093, 0\) lies outside the 1092 x 2408 frame", "CLICK"), (click(-1, 0), "outside", "CLICK")),
     ('<tool_call>{"name": "mobile_use", "arguments": {"action": "click", "coordinate": [546, 12', "no readable JSON"),
     (call('{"action": "swipe", "coordinate": [5, 5], "coordinate2": [5, 5]}'), "no length", "SCROLL"),
     (call('{"action": "swipe", "coordinate": [5, 5]}'), "coordinate2", "SCROLL"),
-    (call('{"action": "fly"}'), "'fly' is not an action"),
-    (call('{"action": "click"}'), "lacks 'coordinate'", "CLICK"),
-    (call('{"action": "open"}'), "lacks 'text'", "OPEN"),
-    (call('{"action": "type", "text": true}'), "True as 'text'"),
+    *((call('{"action": "fly"}'), "'fly' is not an action"), (call('{"action": "click"}'), "lacks 'coordinate'", "CLICK")),
+    *((call('{"action": "open"}'), "lacks 'text'", "OPEN"), (call('{"action": "type", "text": true}'), "True as 'text'")),
     (call('{"action": "wait", "time": -1}'), "not a number of seconds"),
     (call('{"action": "terminate", "status": "maybe"}'), "maybe"),
-    (call('{"action": "system_button", "button": "Volume"}'), "Volume"),
-    (call("{}"), "names no action"),
-    (call('{"coordinate": [546, 1204]}'), "names no action"),
-    (call("[546, 1204]"), "names no action"),
+    *((call('{"action": "system_button", "button": "Volume"}'), "Volume"), (call("{}"), "names no action")),
+    *((call('{"coordinate": [546, 1204]}'), "names no action"), (call("[546, 1204]"), "names no action")),
     ('<tool_call>{"name": "mobile_use", "arguments": {"action": "terminate", ', "no readable JSON"),
     ('<tool_call>{"name": "mobile_use", "arguments": {"action": "click", "coordinate": [5, 6]}, "x": "a', "no readable"),
     (call('{"action": "type", "text": "5" tall"}'), "no readable JSON"),
     ('{"name": broken}\n' + click(1, 2)[12:-13], "no readable JSON"),
     ('So it would be {"action": "wait", "time": 2}, but', "talks about a call"),
-    (call("{'action': 'type', 'text': 0x" + "f" * 1_000 + "}"), "endless number"),
-    ("[546, 1204]", "not a call"),
-    ('[{"bbox_2d": [1, 2, 3, 4]}]', "no action"),
-    ("I am done.", "no readable JSON"),
+    *((call("{'action': 'type', 'text': 0x" + "f" * 1_000 + "}"), "endless number"), ("[546, 1204]", "not a call")),
+    *(('[{"bbox_2d": [1, 2, 3, 4]}]', "no action"), ("I am done.", "no readable JSON")),
 )
 
 test_qwen_grounding_answers = means(
@@ -125,17 +117,14 @@ test_qwen_grounding_answers = means(
     Click(point=MIDDLE),
     "545, 1200, 547, 1208]}}\n</tool_call>",
     call("[546, 1204]"),
-    "[546, 1204]",
-    '```json\n[{"bbox_2d": [545, 1200, 547, 1208], "label": "x"}]\n```',
-    '{"point_2d": [546, 1204]}',
+    *("[546, 1204]", '```json\n[{"bbox_2d": [545, 1200, 547, 1208], "label": "x"}]\n```', '{"point_2d": [546, 1204]}'),
     '<tool_call>\n{"name": "computer_use", "arguments": {"action": "left_click", "coordinate": [546, 1204]}}\n</tool_call>',
     task=GROUNDING,
 )
 
 test_a_part_of_a_grounding_answer_is_none = refuses(
     QWEN25,
-    "546, 120",
-    "546, 1204",
+    *("546, 120", "546, 1204"),
     '{"name": "computer_use", "arguments": {"action": "left_click_drag", "coordinate": [5, 6], "text": "ab',
     '<tool_call>{"name": "computer_use", "arguments": {"action": "mouse_move", "coordinate": [5, 6], "x": [1)}}',
     task=GROUNDING,

@@ -42,8 +42,7 @@ def test_an_own_past_action_is_written_as_a_reference_is() -> None:
         (Open(app="Maps"), "Open the map", "Step0: Open the map. "),
         (Open(app="Maps"), None, "Step0: Open the app 'Maps'. "),
         (LongPress(point=Point(500, 750)), None, "Step0: Long press at (0.5, 0.75). "),
-        (Press(button="RECENT"), None, "Step0: Press the recent button. "),
-        (Wait(), None, "Step0: Wait. "),
+        *((Press(button="RECENT"), None, "Step0: Press the recent button. "), (Wait(), None, "Step0: Wait. ")),
     ],
 )
 def test_past_actions_without_a_number_are_written_in_words(action: Action, instruction: str | None, result: str) -> None:
@@ -55,8 +54,7 @@ test_actions_both_ways = writes(
     MODEL,
     (Scroll(point=Point(500, 500), direction="down"), '{"action_type": 1}'),
     (Scroll(point=Point(500, 500), direction="right"), '{"action_type": 8}'),
-    (Scroll(point=Point(500, 500), direction="left"), '{"action_type": 9}'),
-    (Press(button="HOME"), '{"action_type": 6}'),
+    *((Scroll(point=Point(500, 500), direction="left"), '{"action_type": 9}'), (Press(button="HOME"), '{"action_type": 6}')),
     *((action, None) for action in (Open(app="Maps"), Wait(), LongPress(point=Point(1, 1)), Press(button="RECENT"))),
 )
 
@@ -97,19 +95,15 @@ test_typed_texts = reads(
 
 test_refusals = refuses(
     MODEL,
-    ("I tap it.", "no readable JSON"),
-    ("(0.50,0.75)", "no readable JSON"),
-    ('{"action_type": 4}', "no click_point", "CLICK"),
-    ('{"action_type": 4, "click_point": (0.50,0.7', "no readable JSON"),
+    *(("I tap it.", "no readable JSON"), ("(0.50,0.75)", "no readable JSON")),
+    *(('{"action_type": 4}', "no click_point", "CLICK"), ('{"action_type": 4, "click_point": (0.50,0.7', "no readable JSON")),
     ('{"action_type": 4, "cli{"action_type": 4, "click_point": (0.50,0.75)}', "no readable JSON"),
     ('{"action_type": 4, "click_point": (0.50)}', "not a point"),
     ('{"action_type": 4, "click_point": (500,750)}', "outside", "CLICK"),
-    ('{"action_type": 4, "click_point": (0.50,-0.75)}', "outside", "CLICK"),
-    ('{"action_type": 3}', "types no text"),
+    *(('{"action_type": 4, "click_point": (0.50,-0.75)}', "outside", "CLICK"), ('{"action_type": 3}', "types no text")),
     ('{"action_type": 3, "typed_text": 12.50}', "types no text"),
     ('{"action_type": 3, "typed_text": "hel', "no readable JSON"),
-    ('{"action_type": 3, "typed_text": "a "b" hel', "no readable JSON"),
-    ('{"action_type": 12}', "action_type 12 is not"),
+    *(('{"action_type": 3, "typed_text": "a "b" hel', "no readable JSON"), ('{"action_type": 12}', "action_type 12 is not")),
     ('{"action_type": true}', "action_type True is not"),
     ('{"action_type": "click", "click_point": (0.50,0.75)}', "action_type 'click' is not"),
     ('{"click_point": (0.50,0.75)}', "action_type None is not"),
@@ -118,8 +112,7 @@ test_refusals = refuses(
 test_grounding_replies = means(
     MODEL,
     CLICK,
-    ("square brackets", "[0.50, 0.75]"),
-    ("full-width punctuation", "（0.50，0.75）"),
+    *(("square brackets", "[0.50, 0.75]"), ("full-width punctuation", "（0.50，0.75）")),
     ("in a sentence", "The button (1) is at (0.50,0.75).<|im_end|>"),
     ("several points, no corners", "(0.50,0.75)\n(0.10,0.20)"),
     ("box of Qwen-VL, thousandths", "<ref>Wi-Fi</ref><box>(400,700),(600,800)</box>"),
@@ -129,12 +122,8 @@ test_grounding_replies = means(
 
 test_grounding_refusals = refuses(
     MODEL,
-    ("at the top", "no place"),
-    ("(0.50,0.7", "no place"),
-    ("(0.50)", "no place"),
-    ("(0.1,0.2,0.3)", "holds 3 numbers"),
-    ("(500,750)", "outside", "CLICK"),
-    ("<box>(400,700),(600,80", "ends inside a box"),
+    *(("at the top", "no place"), ("(0.50,0.7", "no place"), ("(0.50)", "no place"), ("(0.1,0.2,0.3)", "holds 3 numbers")),
+    *(("(500,750)", "outside", "CLICK"), ("<box>(400,700),(600,80", "ends inside a box")),
     task=GROUNDING,
 )
 

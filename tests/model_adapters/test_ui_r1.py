@@ -28,8 +28,7 @@ test_tolerances = means(
         f"<think> a </think> <answer>{WHOLE}</answer>\n<think> b </think> <answer>[{{'action': 'scroll'}}]</answer>",
     ),
     ("rehearsed answer", f"<think> a <answer>[{{'action': 'scroll'}}]</answer> </think> <answer>{WHOLE}</answer>"),
-    ("fence without tags", f"```python\n{WHOLE}\n```"),
-    ("fence in the answer", f"<answer>```json\n{WHOLE}\n```</answer>"),
+    *(("fence without tags", f"```python\n{WHOLE}\n```"), ("fence in the answer", f"<answer>```json\n{WHOLE}\n```</answer>")),
     ("no list", "<answer>{'action': 'click', 'coordinate': [546, 1806]}</answer>"),
     ("the base model's word", "<answer>[{'action': 'left_click', 'coordinate': [546, 1806]}]</answer>"),
     ("several actions", f"<answer>{WHOLE[:-1]}, {{'action': 'navigate_back'}}]</answer>"),
@@ -53,10 +52,8 @@ test_what_the_format_can_say = reads(
 
 test_refusals = refuses(
     MODEL,
-    ("<think> I would click [546, 1806] </think>", "no answer"),
-    ("<answer></answer>", "no readable JSON"),
-    ("<answer>[]</answer>", "not an action"),
-    ("<answer>[{}]</answer>", "is not an action"),
+    *(("<think> I would click [546, 1806] </think>", "no answer"), ("<answer></answer>", "no readable JSON")),
+    *(("<answer>[]</answer>", "not an action"), ("<answer>[{}]</answer>", "is not an action")),
     ("<answer>[{'action': 'click'}]</answer>", "lacks 'coordinate'", "CLICK"),
     ("<answer>[{'action': 'scroll', 'coordinate': [0, 0]}]</answer>", "no direction", "SCROLL"),
     ("<answer>[{'action': 'open_app'}]</answer>", "no app", "OPEN"),
@@ -72,10 +69,7 @@ test_refusals = refuses(
 test_a_place_alone_is_an_answer_to_a_grounding_query = means(
     MODEL,
     CLICK,
-    "[546, 1806]",
-    "[[546, 1806]]",
-    "[[536, 1796], [556, 1816]]",
-    "[{'coordinate': [546, 1806]}]",
+    *("[546, 1806]", "[[546, 1806]]", "[[536, 1796], [556, 1816]]", "[{'coordinate': [546, 1806]}]"),
     wrap=lambda answer: f"<answer>{answer}</answer>",
     task=GROUNDING,
 )

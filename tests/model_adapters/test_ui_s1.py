@@ -123,14 +123,12 @@ test_replies = reads(
 
 test_refusals = refuses(
     MODEL,
-    ("<think>\nI do not know.\n</think>", "no readable JSON"),
-    (sentence("click(546, 1204)"), "no readable JSON"),
+    *(("<think>\nI do not know.\n</think>", "no readable JSON"), (sentence("click(546, 1204)"), "no readable JSON")),
     (sentence('{"action": "click", "coordinate": "<value>"}'), "'<value>' is not a point"),
     (sentence('{"action": "click", "coordinate": [546, 2409]}'), r"\(546, 2409\) lies outside the 1092 x 2408 frame", "CLICK"),
     (sentence('{"action": "click", "coordinate": [546]}'), "1 numbers, not 2 or 4"),
     (sentence('{"action": "swipe", "direction": "down"}'), "lacks 'coordinate'", "SCROLL"),
-    (sentence('{"coordinate": [546, 1204]}'), "names no action"),
-    (sentence('{"action": "fly"}'), "'fly' is not an action"),
+    *((sentence('{"coordinate": [546, 1204]}'), "names no action"), (sentence('{"action": "fly"}'), "'fly' is not an action")),
     ('<think>\na\n</think>\n<action>\n{"action": "type", "text": "Scul', "no readable JSON"),
     ('I could do {"action": "wait"} here', "talks about a call"),
 )

@@ -59,10 +59,8 @@ def test_an_own_action_is_repeated_as_it_was_written() -> None:
     ("action", "result"),
     [
         (Stop(status="impossible"), "Finished(content='Report that the task is impossible.')"),
-        (Stop(), "Finished(content='')"),
-        (Press(button="RECENT"), "PressRecent()"),
-        (outside("CallUser", content="7"), "CallUser(content='7')"),
-        (outside("zoom", factor=2), "zoom(factor='2')"),
+        *((Stop(), "Finished(content='')"), (Press(button="RECENT"), "PressRecent()")),
+        *((outside("CallUser", content="7"), "CallUser(content='7')"), (outside("zoom", factor=2), "zoom(factor='2')")),
     ],
 )
 def test_every_past_action_is_written(action: Action, result: str) -> None:
@@ -81,9 +79,7 @@ test_a_click = writes(
     ("size", "resized"),
     [
         ((5120, 2880), (4760, 2688)),  # qwen-vl-utils' own limit comes first
-        ((6016, 3384), (4760, 2688)),
-        ((3840, 2160), (3836, 2156)),
-        ((1920, 1080), (2352, 1344)),
+        *(((6016, 3384), (4760, 2688)), ((3840, 2160), (3836, 2156)), ((1920, 1080), (2352, 1344))),
         ((1366, 768), (2380, 1316)),  # enlarged from 1372 x 756, not from the screenshot
         ((1170, 2532), (1232, 2604)),
     ],
@@ -169,8 +165,7 @@ test_replies = reads(
     ("launch", tagged("Launch(app='Visual Studio Code')"), Open(app="Visual Studio Code")),
     ("launch with an empty address", tagged("Launch(app='Maps', url='')"), Open(app="Maps")),
     ("address", tagged("Launch(app='', url='a.b')"), outside("Launch", app="", url="a.b")),
-    ("wait", tagged("Wait()"), Wait()),
-    ("recent", tagged("PressRecent()"), Press(button="RECENT")),
+    *(("wait", tagged("Wait()"), Wait()), ("recent", tagged("PressRecent()"), Press(button="RECENT"))),
     ("finished", tagged("Finished(content='')"), Stop()),
     ("finished with words", tagged("Finished(content='The size is 3 MB.')"), Stop()),
     ("finished without", tagged("Finished()"), Stop()),
@@ -181,27 +176,18 @@ test_replies = reads(
 test_refuses = refuses(
     NAVI_7B,
     (tagged("Click(box=(645, 0))"), r"\(645, 0\) lies outside the 644 x 1428 frame", "CLICK"),
-    (tagged("Click(box=(-1, 0))"), "outside", "CLICK"),
-    (tagged("Click(box=(322))"), "holds 1 numbers"),
-    (tagged("Click(box=(a, b))"), "is not a point"),
-    (tagged("Click()"), "Click lacks 'box'", "CLICK"),
-    (tagged("Click((322, 714))"), "cannot be read"),
-    (tagged("Click on the bar."), "holds no action"),
+    *((tagged("Click(box=(-1, 0))"), "outside", "CLICK"), (tagged("Click(box=(322))"), "holds 1 numbers")),
+    *((tagged("Click(box=(a, b))"), "is not a point"), (tagged("Click()"), "Click lacks 'box'", "CLICK")),
+    *((tagged("Click((322, 714))"), "cannot be read"), (tagged("Click on the bar."), "holds no action")),
     (tagged("DoubleTap(box=(1, 2))"), "'DoubleTap', which is not an action"),
     (tagged("Scroll(start=(1, 2), end=(1, 2))"), "no length", "SCROLL"),
     (tagged("Scroll(start=(1, 2), direction='up')"), "neither start and end", "SCROLL"),
-    (tagged("Scroll(direction='down/up/right/left')"), "none of up"),
-    (tagged("Scroll()"), "neither", "SCROLL"),
-    (tagged("Type()"), "Type lacks 'content'", "TYPE"),
-    (tagged("Launch(app='')"), "names no app", "OPEN"),
-    (tagged(""), "no <action>"),
-    ("<action>Type(content='abc", "ends inside a quoted value"),
-    ("<action>Click(box=(322, 71", "ends inside a value"),
-    ("<think>I could <action>Wait()</action></think>", "no <action>"),
-    ("<think>Click(box=(322, 714))", "no <action>"),
-    ("I would call Click(box=(322, 714)) here.", "no <action>"),
-    ("<action>Click on it.</action>\n<action>Wait()</action>", "holds no action"),
-    ("[322, 714, 322, 714]", "no <action>"),
+    *((tagged("Scroll(direction='down/up/right/left')"), "none of up"), (tagged("Scroll()"), "neither", "SCROLL")),
+    *((tagged("Type()"), "Type lacks 'content'", "TYPE"), (tagged("Launch(app='')"), "names no app", "OPEN")),
+    *((tagged(""), "no <action>"), ("<action>Type(content='abc", "ends inside a quoted value")),
+    *(("<action>Click(box=(322, 71", "ends inside a value"), ("<think>I could <action>Wait()</action></think>", "no <action>")),
+    *(("<think>Click(box=(322, 714))", "no <action>"), ("I would call Click(box=(322, 714)) here.", "no <action>")),
+    *(("<action>Click on it.</action>\n<action>Wait()</action>", "holds no action"), ("[322, 714, 322, 714]", "no <action>")),
     ("", "no <action>"),
 )
 
@@ -210,20 +196,15 @@ test_thought_and_conclusion = thinks(
     NAVI_7B,
     (tagged("Wait()"), "The bar.", "Tapped it."),
     ("<think>not <action>a</action> but\n</think><action>Wait()</action>", "not <action>a</action> but", None),
-    ("<action>Wait()</action>", None, None),
-    ("<action>Wait()</action>" + tagged("PressBack()"), None, None),
+    *(("<action>Wait()</action>", None, None), ("<action>Wait()</action>" + tagged("PressBack()"), None, None)),
 )
 
 
 test_grounding_answers = means(
     NAVI_7B,
     Click(point=MIDDLE),
-    "[322, 714]",
-    "(322, 714)",
-    "(320,710),(324,718)",
-    "The box is [320, 710, 324, 718].",
-    "```json\n[320, 710, 324, 718]\n```",
-    '```json\n[{"bbox_2d": [320, 710, 324, 718], "label": "bar"}]\n```',
+    *("[322, 714]", "(322, 714)", "(320,710),(324,718)", "The box is [320, 710, 324, 718]."),
+    *("```json\n[320, 710, 324, 718]\n```", '```json\n[{"bbox_2d": [320, 710, 324, 718], "label": "bar"}]\n```'),
     tagged("Click(box=(322, 714))"),
     "<think>Not [1,2,3,4].</think>\n[320,710,324,718]",
     task=GROUNDING,
@@ -231,15 +212,8 @@ test_grounding_answers = means(
 
 test_no_grounding_answers = refuses(
     NAVI_7B,
-    "[320,710,324,7",
-    "[320, 710, 324]",
+    *("[320,710,324,7", "[320, 710, 324]"),
     ("[-1,-1,-1,-1]", "outside", "CLICK"),
-    "[]",
-    "(322, 71",
-    "322 714",
-    "none",
-    "",
-    "<think>At [1,2,3,4]",
-    "<think>[1,2,3,4]</think>",
+    *("[]", "(322, 71", "322 714", "none", "", "<think>At [1,2,3,4]", "<think>[1,2,3,4]</think>"),
     task=GROUNDING,
 )
