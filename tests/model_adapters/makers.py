@@ -758,10 +758,7 @@ DIFFERENCES: dict[str, dict[str, str]] = {
     "qwen2_vl": {"another CLICK": "theirs takes the last box of several"},
     "evocua": {"TYPE without its argument here": _EMPTY},
     "ui_tars_2": {"another TYPE": "theirs takes a tag that is written twice for text"},
-    "opencua": {
-        "another TYPE": _RAW,
-        **_alone(_ANYWHERE, "quote dropped", "wide punctuation", "line feeds", "other case"),
-    },
+    "opencua": {"another TYPE": _RAW, **_alone(_ANYWHERE, "quote dropped", "wide punctuation", "line feeds", "other case")},
 }
 """Per family, every kind of difference but those of :data:`LENIENCIES`, and why it stays."""
 

@@ -34,10 +34,7 @@ def test_grounding_has_a_prompt_for_texts() -> None:
     assert str(system.parts[0]).endswith('\n    输出：文本的相对坐标的中心点,{"POINT":[...,...]}为格式\n    ')
 
 
-test_actions_as_the_readme_writes_them = writes(
-    MODEL,
-    (Scroll(point=AT, direction="down"), '{"POINT":[500,750],"to":"down"}'),
-)
+test_actions_as_the_readme_writes_them = writes(MODEL, (Scroll(point=AT, direction="down"), '{"POINT":[500,750],"to":"down"}'))
 
 test_tolerances = reads(
     MODEL,

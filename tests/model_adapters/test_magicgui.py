@@ -59,10 +59,7 @@ def test_grounding_asks_for_a_box(name: str, words: str) -> None:
     assert text.endswith("the {query}")
 
 
-test_calls = writes(
-    MODEL,
-    (Press(button="HOME"), "navigate_home()"),
-)
+test_calls = writes(MODEL, (Press(button="HOME"), "navigate_home()"))
 
 test_tolerances = reads(
     MODEL,

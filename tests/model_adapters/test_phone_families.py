@@ -6,17 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from guieval.actions import (
-    Action,
-    Click,
-    LongPress,
-    Open,
-    Point,
-    Scroll,
-    Stop,
-    Type,
-    Wait,
-)
+from guieval.actions import Action, Click, LongPress, Open, Point, Scroll, Stop, Type, Wait
 from guieval.frames import PER_999, PER_1000
 from guieval.history import reference_entry
 from guieval.models import ABCModel, Message
