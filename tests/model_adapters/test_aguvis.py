@@ -4,7 +4,7 @@ from guieval.actions import Answer, Hotkey, LongPress, Open, Point, Press, Scrol
 from guieval.models import Message
 from guieval.registry import load_model, model_config
 
-from .steps import CLICK, HIGH, LOW, adapter, outside
+from .steps import CLICK, HIGH, LOW, adapter, outside, scroll
 from .tables import means, reads, refuses, writes
 
 WHOLE = "pyautogui.click(x=0.5, y=0.75)"
@@ -43,7 +43,7 @@ def test_replies_of_the_three_modes() -> None:
 test_calls_both_ways = writes(
     adapter("aguvis", thinking=False),
     *((CLICK, "pyautogui.click(x=0.5, y=0.75)"), (LongPress(point=Point(500, 750)), "mobile.long_press(x=0.5, y=0.75)")),
-    (Scroll(point=Point(500, 500), direction="up", distance=300), "mobile.swipe(from_coord=[0.5, 0.5], to_coord=[0.5, 0.2])"),
+    (scroll("up", 300), "mobile.swipe(from_coord=[0.5, 0.5], to_coord=[0.5, 0.2])"),
     *((Type(text="it's"), "pyautogui.write(message='it\\'s')"), (Open(app="drupe"), "mobile.open_app(app_name='drupe')")),
     *((Press(button="ENTER"), "pyautogui.press(keys='enter')"), (Press(button="BACK"), "mobile.back()")),
     *((Press(button="HOME"), "mobile.home()"), (Wait(duration=3000), "mobile.wait(seconds=3)")),
@@ -72,8 +72,7 @@ test_further_calls = reads(
     ("mobile.swipe([0.581, 0.898], [0.601, 0.518])", Scroll(point=Point(581, 898), direction="up", distance=380)),
     *(("mobile.wait(3)", Wait(duration=3000)), ("mobile.wait()", Wait())),
     ("terminate(status='failure')", Stop(status="impossible")),
-    ("answer('42')", outside("answer", Answer(text="42"), text="42")),
-    ("pyautogui.scroll(-0.1)", Scroll(point=Point(500.0, 500.0), direction="up", distance=100.0)),
+    *(("answer('42')", outside("answer", Answer(text="42"), text="42")), ("pyautogui.scroll(-0.1)", scroll("up", 100.0))),
     ("browser.select_option(x=0.5, y=0.75, value='Large')", outside("SELECT", value="Large")),
     *(("pyautogui.doubleClick()", outside("doubleClick")), ("pyautogui.click(x=0.5, y=0.75, button='right')", Unsupported)),
     ("pyautogui.click(x=0.5, y=0.75, clicks=2)", Unsupported),

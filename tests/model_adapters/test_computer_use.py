@@ -10,7 +10,6 @@ import pytest
 from guieval.actions import (
     Action,
     Click,
-    Direction,
     DoubleClick,
     Drag,
     Hotkey,
@@ -20,7 +19,6 @@ from guieval.actions import (
     Point,
     Press,
     RightClick,
-    Scroll,
     Stop,
     Type,
     Unsupported,
@@ -34,6 +32,8 @@ from guieval.registry import load_model
 from guieval.steps import StepTaskModel
 from guieval.testing.conformance.adapters import example_step
 from tests.rows import every_row
+
+from .steps import scroll
 
 OPENAI, PREVIEW = "gpt-5.4-computer", "computer-use-preview"
 CLAUDE, OLDER, TOOLSET = "claude-opus-4-7-computer", "claude-haiku-4-5-computer", "claude-computer-toolset"
@@ -60,10 +60,6 @@ def device(action: Action) -> object:
 
 
 MIDDLE, CORNER = Point(500.0, 500.0), Point(0.0, 0.0)
-
-
-def scroll(direction: Direction, distance: float | None = None) -> Scroll:
-    return Scroll(point=MIDDLE, direction=direction, distance=distance)
 
 
 SUPPORTED: list[tuple[str, str, dict[str, Any], Action]] = [

@@ -36,7 +36,7 @@ from guieval.registry import adapter_class, load_model, model_config
 from guieval.testing.conformance import check_adapter
 from tests.rows import every_row
 
-from .steps import adapter, after, past, step, words
+from .steps import adapter, after, past, scroll, step, words
 from .tables import reads, refuses
 
 CORNER, RIGHT, MIDDLE = Point(0.0, 0.0), Point(1000.0, 0.0), Point(500.0, 500.0)
@@ -116,7 +116,7 @@ def test_faras_conversation_keeps_all_replies_and_the_last_two_screenshots() -> 
 
 def test_faras_space_has_no_scrolls_to_the_sides() -> None:
     space = FARA.action_space
-    assert Scroll(point=MIDDLE, direction="up") in space and Scroll(point=MIDDLE, direction="left") not in space
+    assert scroll("up") in space and scroll("left") not in space
 
 
 # --- OpenCUA ----------------------------------------------------------------------------------------------------------
@@ -134,9 +134,9 @@ test_opencuas_code = reads(
     ("import time\nimport pyautogui\npyautogui.write(message='it\\'s \"a\"\\n')", Type(text='it\'s "a"\n')),
     ('pyautogui.write("pyautogui.click(1, 2)")', Type(text="pyautogui.click(1, 2)")),
     *(("pyautogui.press(keys=['enter'])", Press(button="ENTER")), ("pyautogui.press('return')", Press(button="ENTER"))),
-    ("pyautogui.scroll(-5)", Scroll(point=MIDDLE, direction="up", distance=500_000 / 1120)),
+    ("pyautogui.scroll(-5)", scroll("up", 500_000 / 1120)),
     ("pyautogui.scroll(3, x=0, y=0)", Scroll(point=CORNER, direction="down", distance=300_000 / 1120)),
-    ("pyautogui.scroll(-1e12)", Scroll(point=MIDDLE, direction="up")),
+    ("pyautogui.scroll(-1e12)", scroll("up")),
     (
         "pyautogui.moveTo(x=0, y=0)\ntime.sleep(1)\npyautogui.hscroll(10)",
         Scroll(point=CORNER, direction="left", distance=1_000_000 / 1960),
@@ -244,8 +244,8 @@ test_qwens_calls_on_computers = reads(
         {"action": "scroll", "pixels": 5, "coordinate": [1000, 0]},
         Scroll(point=RIGHT, direction="down", distance=500_000 / 2400),
     ),
-    ({"action": "scroll", "pixels": -5}, Scroll(point=Point(500.0, 500.0), direction="up", distance=500_000 / 2400)),
-    ({"action": "hscroll", "pixels": 5}, Scroll(point=Point(500.0, 500.0), direction="left", distance=500_000 / 1080)),
+    ({"action": "scroll", "pixels": -5}, scroll("up", 500_000 / 2400)),
+    ({"action": "hscroll", "pixels": 5}, scroll("left", 500_000 / 1080)),
     ({"action": "terminate", "status": "failure"}, Stop(status="impossible")),
     ({"action": "answer", "text": "7"}, Answer(text="7")),
     wrap=lambda given: [f"I see it.\n</think>\n\n{text}" for text in both("computer", given)],
@@ -329,11 +329,11 @@ test_scalecuas_functions_of_phones = reads(
     *(("click(x=1.0, y=0.0)", Click(point=RIGHT)), ("click(x=0.5, y=0.5)", Click(point=MIDDLE))),
     ("click(x=1, y=1)", Click(point=Point(1000 / WIDTH, 1000 / HEIGHT))),
     (f"long_press(x={WIDTH}, y=0, duration=2)", LongPress(point=RIGHT, duration=2000.0)),
-    ("swipe(from_coord=[0.5, 0.5], to_coord=[0.5, 0.1])", Scroll(point=MIDDLE, direction="up", distance=400.0)),
+    ("swipe(from_coord=[0.5, 0.5], to_coord=[0.5, 0.1])", scroll("up", 400.0)),
     (f"swipe(from_coord=[{WIDTH}, 0], to_coord=[0, 0])", Scroll(point=RIGHT, direction="left", distance=1000.0)),
-    ("swipe(direction='down', amount=0.5)", Scroll(point=MIDDLE, direction="down")),
-    ("swipe(from_coord=[0.5, 0.5], direction='left')", Scroll(point=MIDDLE, direction="left")),
-    *(("swipe()", Scroll(point=MIDDLE, direction="up")), ("write(message='a \"b\"')", Type(text='a "b"'))),
+    ("swipe(direction='down', amount=0.5)", scroll("down")),
+    ("swipe(from_coord=[0.5, 0.5], direction='left')", scroll("left")),
+    *(("swipe()", scroll("up")), ("write(message='a \"b\"')", Type(text='a "b"'))),
     *(("write(message='it's')", Type(text="it's")), ("open_app(app_name='Clock')", Open(app="Clock"))),
     *(("navigate_back()", Press(button="BACK")), ("navigate_home()", Press(button="HOME")), ("wait()", Wait(duration=3000.0))),
     *(("wait(seconds=1)", Wait()), ("terminate(status='failure', info='none')", Stop(status="impossible"))),
@@ -346,8 +346,7 @@ test_scalecuas_functions_of_phones = reads(
 
 test_scalecuas_functions_of_computers = reads(
     SCALE,
-    ("scroll(clicks=-5)", Scroll(point=MIDDLE, direction="up", distance=500_000 / 2400)),
-    ("scroll(5)", Scroll(point=MIDDLE, direction="down", distance=500_000 / 2400)),
+    *(("scroll(clicks=-5)", scroll("up", 500_000 / 2400)), ("scroll(5)", scroll("down", 500_000 / 2400))),
     *(("press(keys='enter')", Press(button="ENTER")), ("press('enter')", Press(button="ENTER"))),
     wrap=written,
 )

@@ -19,7 +19,6 @@ from guieval.actions import (
     Point,
     Press,
     RightClick,
-    Scroll,
     Stop,
     Type,
     Unsupported,
@@ -32,7 +31,7 @@ from guieval.parsing import function_text
 from guieval.registry import load_model
 from tests.rows import every_row
 
-from .steps import GROUNDING, adapter, after, outside, step, words
+from .steps import GROUNDING, adapter, after, outside, scroll, step, words
 from .tables import means, reads, refuses
 
 OWL, THINKING = load_model("gui-owl-1.5-8b-instruct"), load_model("gui-owl-1.5-8b-thinking")
@@ -49,7 +48,7 @@ def written(tool: str = "mobile_use", **arguments: Any) -> str:
 test_gui_owls_calls = reads(
     OWL,
     ({"action": "key", "text": "enter"}, Press(button="ENTER")),
-    ({"action": "scroll", "pixels": -5}, Scroll(point=MIDDLE, direction="up", distance=500_000 / 2400)),
+    ({"action": "scroll", "pixels": -5}, scroll("up", 500_000 / 2400)),
     ({"action": "key", "text": "volume_up"}, Unsupported),
     wrap=lambda arguments: written(**arguments),
 )
@@ -122,8 +121,8 @@ def test_an_answer_ends_the_task_online_and_counts_as_an_answer_alone_offline(mo
 test_evocuas_calls = reads(
     EVO,
     ({"action": "click", "coordinate": [999, 0]}, Click(point=CORNER)),
-    ({"action": "scroll", "pixels": 5}, Scroll(point=MIDDLE, direction="down", distance=500_000 / 2400)),
-    ({"action": "scroll", "pixels": -5}, Scroll(point=MIDDLE, direction="up", distance=500_000 / 2400)),
+    ({"action": "scroll", "pixels": 5}, scroll("down", 500_000 / 2400)),
+    ({"action": "scroll", "pixels": -5}, scroll("up", 500_000 / 2400)),
     *(({"action": "type", "text": "a\n"}, Type(text="a\n")), ({"action": "wait"}, Wait())),
     *(({"action": "terminate"}, Stop(status="finish")), ({"action": "key", "keys": ["ctrl", "c"]}, Hotkey(keys=("ctrl", "c")))),
     *[({"action": name}, Unsupported) for name in ("hscroll", "middle_click", "triple_click", "key_down", "key_up")],
@@ -180,7 +179,7 @@ def called(*functions: str) -> str:
 test_ui_tars_2s_functions = reads(
     TARS,
     (("click", {"point": "1000 0"}), Click(point=CORNER)),
-    *((("scroll", {"direction": "left"}), Scroll(point=MIDDLE, direction="right")), (("wait", {}), Wait(duration=5000.0))),
+    *((("scroll", {"direction": "left"}), scroll("right")), (("wait", {}), Wait(duration=5000.0))),
     *((("finished", {"content": "Done."}), Stop(status="finish")), (("navigate_back", {}), Press(button="BACK"))),
     (("left_double", {"point": AT_CORNER}), DoubleClick(point=CORNER)),
     (("right_single", {"point": AT_CORNER}), RightClick(point=CORNER)),

@@ -10,7 +10,7 @@ from guieval.actions import Answer, Click, LongPress, Open, Point, Press, Scroll
 from guieval.history import reference_entry
 from guieval.models import ABCModel, ImageRef
 
-from .steps import GROUNDING, adapter, outside, own, past, step
+from .steps import GROUNDING, adapter, outside, own, past, scroll, step
 from .tables import means, reads, refuses, thinks
 
 OLD = adapter("glm_4_1v")
@@ -130,16 +130,8 @@ test_replies = reads(
     ("home", boxed('{"action_type": "navigate_home"}'), Press(button="HOME")),
     ("enter", boxed('{"action_type": "keyboard_enter"}'), Press(button="ENTER")),
     ("open", boxed('{"action_type": "open_app", "app_name": "Bob\'s"}'), Open(app="Bob's")),
-    (
-        "swipe is the finger's",
-        boxed('{"action_type": "swipe", "direction": "up"}'),
-        Scroll(point=Point(500.0, 500.0), direction="up"),
-    ),
-    (
-        "swipe with an empty box",
-        boxed('{"action_type": "swipe", "direction": "Left", "box_2d": [[]]}'),
-        Scroll(point=Point(500.0, 500.0), direction="left"),
-    ),
+    ("swipe is the finger's", boxed('{"action_type": "swipe", "direction": "up"}'), scroll("up")),
+    ("with an empty box", boxed('{"action_type": "swipe", "direction": "Left", "box_2d": [[]]}'), scroll("left")),
     (
         "swipe in a box: the word counts, not the corners",
         boxed('{"action_type": "swipe", "direction": "up", "box_2d": [[480,734,520,764]]}'),
@@ -147,11 +139,7 @@ test_replies = reads(
     ),
     ("complete", boxed('{"action_type": "status", "goal_status": "complete"}'), Stop()),
     ("infeasible", boxed('{"action_type": "status", "goal_status": "Infeasible"}'), Stop(status="impossible")),
-    (
-        "answer",
-        boxed('{"action_type": "answer", "text": "At 5 pm"}'),
-        outside("answer", Answer(text="At 5 pm"), text="At 5 pm"),
-    ),
+    (boxed('{"action_type": "answer", "text": "At 5 pm"}'), outside("answer", Answer(text="At 5 pm"), text="At 5 pm")),
 )
 
 test_refusals = refuses(
@@ -197,7 +185,7 @@ def test_rendered_replies() -> None:
     assert OLD.render(task, action, "Hm.", "Tap.") == f"<think>Hm.</think>\n<answer>{result}</answer>"
     assert NEW.render(task, action, "Hm.", "Tap.") == f"<think>Hm.</think>\n{result}"
     assert SILENT.render(task, action, "Hm.", "Tap.") == result
-    swipe = Scroll(point=Point(500.0, 500.0), direction="up")
+    swipe = scroll("up")
     assert NEW.render(task, swipe).endswith('Action: <|begin_of_box|>{"action_type": "swipe", "direction": "up"}<|end_of_box|>')
     placed = swipe.model_copy(update={"point": Point(500.0, 750.0)})
     assert '"direction": "up", "box_2d": [[500, 749, 500, 749]]}' in NEW.render(task, placed)

@@ -147,11 +147,7 @@ test_replies = reads(
     ),
     ("next step without conclusion", f"{CLICKED}\n<thinking>\nThen\n</thinking>\n{call('{}')}", Click(point=MIDDLE)),
     ("full-width", call('{"action": "click", "coordinate": "（546，1204）"}'), Click(point=MIDDLE)),
-    (
-        "time in seconds",
-        call('{"action": "long_press", "coordinate": [546, 1204], "time": 2}'),
-        LongPress(point=MIDDLE, duration=2000),
-    ),
+    (call('{"action": "long_press", "coordinate": [546, 1204], "time": 2}'), LongPress(point=MIDDLE, duration=2000)),
     ("wait", call('{"action": "wait", "time": 3}'), Wait(duration=3000)),
     ("failure", call('{"action": "terminate", "status": "failure"}'), Stop(status="impossible")),
     ("recent apps", call('{"action": "system_button", "button": "Menu"}'), Press(button="RECENT")),

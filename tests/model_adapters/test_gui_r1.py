@@ -8,7 +8,7 @@ from guieval.models import ABCModel, ImageRef
 from guieval.registry import load_model
 from tests.rows import every_row
 
-from .steps import GROUNDING, adapter, outside, step
+from .steps import GROUNDING, adapter, outside, scroll, step
 from .tables import means, reads, refuses, thinks, writes
 
 CONTROL = load_model("gui-r1-7b")
@@ -39,7 +39,7 @@ def test_guiodyssey_has_actions_of_its_own() -> None:
         (Click(point=Point(683.0, 321.0)), "CLICK <point>[[683,321]]</point>"),
         (LongPress(point=Point(1.0, 2.0)), "LONG_PRESS <point>[[1,2]]</point>"),
         (Type(text="I am happy"), "TYPE [I am happy]"),
-        *((Scroll(point=Point(500.0, 500.0), direction="down"), "SCROLL [DOWN]"), (Open(app="Maps"), "OPEN_APP [Maps]")),
+        *((scroll("down"), "SCROLL [DOWN]"), (Open(app="Maps"), "OPEN_APP [Maps]")),
         *((Press(button="RECENT"), "PRESS_RECENT"), (Wait(), "WAIT"), (Stop(), "COMPLETE")),
         *((Stop(status="impossible"), "IMPOSSIBLE"), (outside("zoom"), "ZOOM")),
     ],
@@ -77,24 +77,16 @@ test_replies = reads(
     ("no tags, on a line of its own", f"I tap it.\n{CLICK}", Click(point=MIDDLE)),
     ("two actions", f"<answer>{CLICK[:-1]}, {{'action': 'wait'}}]</answer>", Click(point=MIDDLE)),
     ("upper case", answer("CLICK", point="[546, 1204]"), Click(point=MIDDLE)),
-    (
-        "the prompt's enum",
-        f"<answer>{CLICK.replace(chr(39) + 'click' + chr(39), 'enum[' + chr(39) + 'click' + chr(39) + ']')}",
-        Click(point=MIDDLE),
-    ),
-    ("the prompt's enum for a direction", answer("scroll", "enum['down']"), Scroll(point=MIDDLE, direction="up")),
+    ("the prompt's enum", "<answer>" + CLICK.replace("'click'", "enum['click']"), Click(point=MIDDLE)),
+    ("the prompt's enum for a direction", answer("scroll", "enum['down']"), scroll("up")),
     ("apostrophe not escaped", answer("type", "'it's (a) 'test', yes'"), Type(text="it's (a) 'test', yes")),
     ("apostrophe escaped", answer("type", r"'it\'s'"), Type(text="it's")),
     ("the tag in a text", answer("type", "'</answer>'"), Type(text="</answer>")),
     ("enum in a text", answer("type", "'enum[\"a\"]'"), Type(text='enum["a"]')),
     ("number for a text", answer("type", "42"), Type(text="42")),
     ("scroll from a place", answer("scroll", "'Left'", "[546, 1806]"), Scroll(point=Point(500.0, 750.0), direction="right")),
-    (
-        "scroll without a place",
-        "<answer>{'action': 'scroll', 'input_text': 'up'}</answer>",
-        Scroll(point=MIDDLE, direction="down"),
-    ),
-    ("scroll with an empty place", answer("scroll", "'up'", "[]"), Scroll(point=MIDDLE, direction="down")),
+    ("scroll without a place", "<answer>{'action': 'scroll', 'input_text': 'up'}</answer>", scroll("down")),
+    ("scroll with an empty place", answer("scroll", "'up'", "[]"), scroll("down")),
     *(("home", answer("press_home"), Press(button="HOME")), ("recent", answer("press_recent"), Press(button="RECENT"))),
     ("enter, of the web prompt", answer("enter"), Press(button="ENTER")),
     (

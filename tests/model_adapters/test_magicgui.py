@@ -78,11 +78,7 @@ test_tolerances = reads(
     ("kill", "call_api(Amazon, kill)", outside("call_api", api_name="Amazon", operation="kill")),
     ("take over", "take_over(请您接管当前界面)", outside("take_over", message="请您接管当前界面")),
     ("screen shot", "long_screen_shot()", outside("long_screen_shot")),
-    (
-        "drag",
-        "drag(1,2,3,4)",
-        outside("drag", Drag(start=Point(1.0, 2.0), end=Point(3.0, 4.0)), x1=1.0, y1=2.0, x2=3.0, y2=4.0),
-    ),
+    ("drag(1,2,3,4)", outside("drag", Drag(start=Point(1.0, 2.0), end=Point(3.0, 4.0)), x1=1.0, y1=2.0, x2=3.0, y2=4.0)),
     ("drag off the screen", "drag(1,2,3,1004)", outside("drag", x1=1.0, y1=2.0, x2=3.0, y2=1004.0)),
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from guieval.actions import Action, Click, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.history import HistoryEntry, reference_entry
 
-from .steps import GROUNDING, adapter, outside, own, past, step
+from .steps import GROUNDING, adapter, outside, own, past, scroll, step
 from .tables import means, reads, refuses, thinks, writes
 
 MIMO = adapter("mimo_vl")
@@ -33,7 +33,7 @@ def test_a_past_scroll_without_a_place_is_dragged_as_the_authors_do() -> None:
     """From the centre to 0.2 or 0.8 of the axis."""
     ends = {"up": [540, 480], "down": [540, 1920], "left": [216, 1200], "right": [864, 1200]}
     for direction, end in ends.items():
-        entry = reference_entry(step(Scroll(point=Point(500.0, 500.0), direction=direction)))
+        entry = reference_entry(step(scroll(direction)))
         assert result(entry) == f'Step 0: {{"action_name": "drag", "start_point": [540, 1200], "end_point": {end}}}.'
 
 
@@ -74,11 +74,7 @@ test_replies = reads(
     MIMO,
     ("without a list", f"<think>\nHm.\n</think>\n```json\n{TAP}\n```", Click(point=MIDDLE)),
     ("without a fence", f"<think>\n</think>\n[{TAP}]", Click(point=MIDDLE)),
-    (
-        "tried out in the thought, answered without a fence",
-        f'<think>```json\n[{{"action": "wait"}}]```?</think>[{TAP}]',
-        Click(point=MIDDLE),
-    ),
+    ("tried out in the thought, no fence", f'<think>```json\n[{{"action": "wait"}}]```?</think>[{TAP}]', Click(point=MIDDLE)),
     ("an action in the thought", '<think>[{"action": "wait"}]?</think>' + TAP, Click(point=MIDDLE)),
     ("a fence in the thought", '<think>```json\n[{"action": "wait"}]\n```?</think>' + fenced(TAP), Click(point=MIDDLE)),
     ("fence not closed", f"```json\n[{TAP}]", Click(point=MIDDLE)),
@@ -96,28 +92,16 @@ test_replies = reads(
     ("input with a place", fenced('{"action": "input", "start_point": [1, 2], "text": 42}'), Type(text="42")),
     ("home", fenced('{"action": "press", "keys": ["HOME"]}'), Press(button="HOME")),
     ("a key without a list", fenced('{"action": "press", "keys": "enter"}'), Press(button="ENTER")),
-    (
-        "keys together",
-        fenced('{"action": "press", "keys": ["ctrl", "c"]}'),
-        outside("press", Hotkey(keys=("ctrl", "c")), keys=["ctrl", "c"]),
-    ),
-    (
-        "another key",
-        fenced('{"action": "press", "keys": ["volume_up"]}'),
-        outside("press", Hotkey(keys=("volume_up",)), keys=["volume_up"]),
-    ),
+    (fenced('{"action": "press", "keys": ["ctrl", "c"]}'), outside("press", Hotkey(keys=("ctrl", "c")), keys=["ctrl", "c"])),
+    (fenced('{"action": "press", "keys": ["volume_up"]}'), outside("press", Hotkey(keys=("volume_up",)), keys=["volume_up"])),
     ("finished in its own words", fenced('{"action": "finished", "status": "The alarm is set."}'), Stop()),
     ("failed", fenced('{"action": "finished", "status": "Failed"}'), Stop(status="impossible")),
     # of the authors' runner, not of the prompt
     ("long press", fenced(TAP.replace("click", "longpress")), LongPress(point=MIDDLE)),
     ("open", fenced('{"action": "open", "app": "Clock"}'), Open(app="Clock")),
     ("open by the record's key", fenced('{"action": "open", "app_name": "Clock"}'), Open(app="Clock")),
-    ("scroll", fenced('{"action": "scroll", "direction": "up"}'), Scroll(point=Point(500.0, 500.0), direction="up")),
-    (
-        "scroll at a place",
-        fenced('{"action": "scroll", "direction": "left", "start_point": [546, 1806]}'),
-        Scroll(point=MIDDLE, direction="left"),
-    ),
+    ("scroll", fenced('{"action": "scroll", "direction": "up"}'), scroll("up")),
+    (fenced('{"action": "scroll", "direction": "left", "start_point": [546, 1806]}'), Scroll(point=MIDDLE, direction="left")),
     ("app switch", fenced('{"action": "appswitch"}'), Press(button="RECENT")),
 )
 

@@ -11,7 +11,7 @@ from guieval.errors import ParseError
 from guieval.history import reference_entry
 from guieval.registry import load_model
 
-from .steps import step
+from .steps import scroll, step
 from .tables import reads, refuses
 
 MODEL = load_model("minicpm-gui")
@@ -30,10 +30,8 @@ test_lines = reads(
         Scroll(point=Point(500.0, 700.0), direction="up", distance=400),
     ),
     # where the view goes: the finger goes the other way
-    ("scroll, down 350 right 0", Scroll(point=MIDDLE, direction="up")),
-    ("scroll, down -20 right 10", Scroll(point=MIDDLE, direction="down")),
-    ("scroll, down 0 right 100", Scroll(point=MIDDLE, direction="left")),
-    ("scroll, down 10 right -100", Scroll(point=MIDDLE, direction="right")),
+    *(("scroll, down 350 right 0", scroll("up")), ("scroll, down -20 right 10", scroll("down"))),
+    *(("scroll, down 0 right 100", scroll("left")), ("scroll, down 10 right -100", scroll("right"))),
     *(("input, weather in new york", Type(text="weather in new york")), ("input, a, b", Type(text="a, b"))),
     *(("input, one\ntwo", Type(text="one\ntwo")), ("go_back", Press(button="BACK")), ("answer, task complete", Stop())),
     ("task_impossible", Stop(status="impossible")),

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Type
+from guieval.actions import Action, Click, LongPress, Open, Point, Press, Type
 from guieval.errors import UsageError
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ImageRef
 from tests.rows import every_row
 
 from .replies import rows
-from .steps import CLICK, GROUNDING, HIGH, adapter, outside, step
+from .steps import CLICK, GROUNDING, HIGH, adapter, outside, scroll, step
 from .tables import means, reads, refuses, writes
 
 MODEL = adapter("os_atlas")
@@ -47,7 +47,7 @@ def test_prompts_are_the_published_samples(shared_data: Path, file: str) -> None
 
 def test_the_action_history_of_gui_odyssey_is_calls() -> None:
     own = HistoryEntry(step(step_index=1), CLICK, "I see it.", None, "raw", "model")
-    swipe = Scroll(point=Point(500, 500), direction="up")
+    swipe = scroll("up")
     entries = (reference_entry(step(swipe, low_level_instruction="Scroll")), own)
     text = adapter("os_atlas", prompt="guiodyssey").prepare_input(HIGH, entries).text
     assert text.endswith("History: \nStep 1: SCROLL [UP]\nStep 2: CLICK <point>[[500,750]]</point>\n\n")

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from guieval.actions import Answer, Click, Point, Press, Scroll, Stop, Type
+from guieval.actions import Answer, Click, Point, Press, Stop, Type
 from guieval.history import HistoryEntry, reference_entry
 from guieval.registry import load_model
 
-from .steps import CLICK, GROUNDING, HIGH, adapter, outside, past, step
+from .steps import CLICK, GROUNDING, HIGH, adapter, outside, past, scroll, step
 from .tables import means, reads, refuses, writes
 
 SAMPLE = (
@@ -40,8 +40,7 @@ test_calls_both_ways = writes(
 )
 
 test_scroll_words_can_be_the_fingers = writes(
-    adapter("os_genesis", scroll_words="finger"),
-    (Scroll(point=Point(500, 500), direction="up"), 'action: {"action_type":"scroll","direction":"up"}'),
+    adapter("os_genesis", scroll_words="finger"), (scroll("up"), 'action: {"action_type":"scroll","direction":"up"}')
 )
 CALL = '{"action_type":"click","x":540.0,"y":1800.0}'
 

@@ -15,6 +15,7 @@ from guieval.steps import StepTaskModel
 from guieval.testing.conformance.adapters import example_step
 from tests.rows import every_row
 
+from .steps import scroll
 from .tables import reads, refuses
 
 MAI_UI, AUTOGLM, STEP_GUI = map(load_model, ("mai-ui-8b", "autoglm-phone-9b", "gelab-zero-4b-preview"))
@@ -50,7 +51,7 @@ def mai(thought: str = "t", **arguments: Any) -> str:
 
 test_mai_uis_calls = reads(
     MAI_UI,
-    ({"action": "swipe", "direction": "up"}, Scroll(point=MIDDLE, direction="up")),
+    ({"action": "swipe", "direction": "up"}, scroll("up")),
     ({"action": "swipe", "direction": "left", "coordinate": [0, 0]}, Scroll(point=CORNER, direction="left")),
     ({"action": "click", "coordinate": [0, 0, 999, 999]}, Click(point=MIDDLE)),
     wrap=lambda arguments: mai(**arguments),
@@ -114,8 +115,7 @@ test_step_guis_fields = reads(
     *(("action:CLICK\tpoint:500,500", Click(point=MIDDLE)), ("action:CLICK\tpoint:500 500", Click(point=MIDDLE))),
     *(("action:TYPE\tvalue:hello: world\tpoint:1,2", Type(text="hello: world")), ("action:COMPLETE\treturn:all done", Stop())),
     *(("action:ABORT\tvalue:no such app", Stop(status="impossible")), ("action:WAIT\tvalue:2", Wait(duration=2000.0))),
-    ("action:AWAKE\tvalue:Maps", Open(app="Maps")),
-    ("action:SLIDE\tpoint1:500,500\tpoint2:100,500", Scroll(point=MIDDLE, direction="left", distance=400)),
+    *(("action:AWAKE\tvalue:Maps", Open(app="Maps")), ("action:SLIDE\tpoint1:500,500\tpoint2:100,500", scroll("left", 400))),
     ("action:LONGPRESS\tpoint:0,0", LongPress(point=CORNER)),
     wrap=lambda fields: [
         f"<{opened}> I see it. </{closed}>\nexplain:tap it\t{fields}\tsummary:Opened the app."

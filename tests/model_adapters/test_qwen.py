@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from guieval.actions import Answer, Click, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type
+from guieval.actions import Answer, Click, Hotkey, LongPress, Open, Point, Press, Stop, Type
 from guieval.history import reference_entry
 
-from .steps import GROUNDING, adapter, outside, own, step
+from .steps import GROUNDING, adapter, outside, own, scroll, step
 from .tables import means, reads, refuses, thinks
 
 QWEN25 = adapter("qwen2_5_vl")
@@ -54,23 +54,15 @@ test_qwen_replies = reads(
     ("after a label", 'Call: {"name": "mobile_use", "arguments": {"action": "open", "text": "A"}} Done.', Open(app="A")),
     ("arguments as text", call('"{\\"action\\": \\"open\\", \\"text\\": \\"X\\"}"'), Open(app="X")),
     ("the tag in a text", call('{"action": "open", "text": "</tool_call>"}'), Open(app="</tool_call>")),
-    (
-        "long press",
-        call('{"action": "long_press", "coordinate": [546, 1204], "time": 2.5}'),
-        LongPress(point=MIDDLE, duration=2500),
-    ),
+    (call('{"action": "long_press", "coordinate": [546, 1204], "time": 2.5}'), LongPress(point=MIDDLE, duration=2500)),
     ("no time", call('{"action": "long_press", "coordinate": [546, 1204]}'), LongPress(point=MIDDLE)),
     ("null time", call('{"action": "long_press", "coordinate": [546, 1204], "time": null}'), LongPress(point=MIDDLE)),
     (
         "swipe is the finger's path",
         call('{"action": "swipe", "coordinate": [546, 1204], "coordinate2": [500, 600]}'),
-        Scroll(point=MIDDLE, direction="up", distance=250.831),
+        scroll("up", 250.831),
     ),
-    (
-        "the description's spelling",
-        call('{"action": "swipe", "coordinate": [546, 1204], "coordinates2": [900, 1204]}'),
-        Scroll(point=MIDDLE, direction="right", distance=324.176),
-    ),
+    ("typo", call('{"action": "swipe", "coordinate": [546, 1204], "coordinates2": [900, 1204]}'), scroll("right", 324.176)),
     ("number as text", call('{"action": "type", "text": 42}'), Type(text="42")),
     ("button", call('{"action": "system_button", "button": "enter"}'), Press(button="ENTER")),
     ("key that is a button", call('{"action": "key", "text": "BACK"}'), Press(button="BACK")),
@@ -138,11 +130,7 @@ test_thoughts_and_conclusions = thinks(
     ("Thought: I use a <tool_call>.\nAction: tap it\n" + click(5, 6), "I use a <tool_call>.", "tap it"),
     ("Thought: the [bar].\nAction: tap it\n```json\n" + click(5, 6)[12:-13] + "\n```", "the [bar].", "tap it"),
     # a thinking checkpoint's reply starts inside its reasoning
-    (
-        "The bar.\nI tap it.\n</think>\n\nThought: Short.\nAction: I tapped.\n" + click(447, 81),
-        "The bar.\nI tap it.",
-        "I tapped.",
-    ),
+    ("The bar.\nTap it.\n</think>\n\nThought: Short.\nAction: I tapped.\n" + click(447, 81), "The bar.\nTap it.", "I tapped."),
 )
 
 

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
+from guieval.actions import Action, Click, LongPress, Open, Point, Press, Stop, Type, Wait
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import Message
 from tests.rows import every_row
 
-from .steps import CLICK, GROUNDING, HIGH, adapter, outside, step
+from .steps import CLICK, GROUNDING, HIGH, adapter, outside, scroll, step
 from .tables import means, reads, refuses, writes
 
 SYSTEM = Message("system", ("You are a helpful assistant.",))
@@ -17,7 +17,7 @@ AGENT = (
 
 
 def test_the_past_is_the_last_four_actions_numbered_from_zero() -> None:
-    done = (Press(button="HOME"), CLICK, Scroll(point=Point(500, 500), direction="up"), Type(text="wifi"))
+    done = (Press(button="HOME"), CLICK, scroll("up"), Type(text="wifi"))
     entries = [reference_entry(step(action, low_level_instruction="Do it")) for action in done]
     result = (
         'Step0: {"action_type": 6}. Step1: {"action_type": 4, "click_point": (0.50,0.75)}. Step2: {"action_type": 0}. '
@@ -52,9 +52,8 @@ def test_past_actions_without_a_number_are_written_in_words(action: Action, inst
 
 test_actions_both_ways = writes(
     MODEL,
-    (Scroll(point=Point(500, 500), direction="down"), '{"action_type": 1}'),
-    (Scroll(point=Point(500, 500), direction="right"), '{"action_type": 8}'),
-    *((Scroll(point=Point(500, 500), direction="left"), '{"action_type": 9}'), (Press(button="HOME"), '{"action_type": 6}')),
+    *((scroll("down"), '{"action_type": 1}'), (scroll("right"), '{"action_type": 8}')),
+    *((scroll("left"), '{"action_type": 9}'), (Press(button="HOME"), '{"action_type": 6}')),
     *((action, None) for action in (Open(app="Maps"), Wait(), LongPress(point=Point(1, 1)), Press(button="RECENT"))),
 )
 
@@ -86,11 +85,7 @@ test_typed_texts = reads(
     ("an action in it", '{"action_type": 3, "typed_text": "{\\"action_type\\": 5}"}', Type(text='{"action_type": 5}')),
     ("brackets", '{"action_type": 3, "typed_text": "{a}, (b)"}', Type(text="{a}, (b)")),
     ("full-width text is kept", '{"action_type": 3, "typed_text": "a，“b”（c）"}', Type(text="a，“b”（c）")),
-    (
-        "a choice from a list",
-        '{"action_type": 2, "click_point": (0.50,0.75), "value": "Large"}',
-        outside("SELECT", value="Large"),
-    ),
+    ("a choice", '{"action_type": 2, "click_point": (0.50,0.75), "value": "Large"}', outside("SELECT", value="Large")),
 )
 
 test_refusals = refuses(

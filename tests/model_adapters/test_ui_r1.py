@@ -23,10 +23,7 @@ test_what_it_cannot_say = writes(
 test_tolerances = means(
     MODEL,
     CLICK,
-    (
-        "the next step as well",
-        f"<think> a </think> <answer>{WHOLE}</answer>\n<think> b </think> <answer>[{{'action': 'scroll'}}]</answer>",
-    ),
+    ("next step", f"<think> a </think> <answer>{WHOLE}</answer>\n<think> b </think> <answer>[{{'action': 'scroll'}}]</answer>"),
     ("rehearsed answer", f"<think> a <answer>[{{'action': 'scroll'}}]</answer> </think> <answer>{WHOLE}</answer>"),
     *(("fence without tags", f"```python\n{WHOLE}\n```"), ("fence in the answer", f"<answer>```json\n{WHOLE}\n```</answer>")),
     ("no list", "<answer>{'action': 'click', 'coordinate': [546, 1806]}</answer>"),

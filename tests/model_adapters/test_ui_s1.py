@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import json
 
-from guieval.actions import Action, Answer, Click, Hotkey, Open, Point, Press, Scroll, Type, Wait
+from guieval.actions import Action, Answer, Click, Hotkey, Open, Point, Press, Type, Wait
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ImageRef, Message
 from tests.rows import every_row
 
-from .steps import CLICK, GROUNDING, adapter, outside, own, step
+from .steps import CLICK, GROUNDING, adapter, outside, own, scroll, step
 from .tables import means, reads, refuses
 
 MODEL = adapter("ui_s1")
@@ -111,11 +111,7 @@ test_replies = reads(
     ("place as text", sentence('{"action": "click", "coordinate": "(546, 1204)"}'), Click(point=MIDDLE)),
     ("full-width", sentence('{"action": "click", "coordinate": "（546，1204）"}'), Click(point=MIDDLE)),
     ("call around it", sentence('{"name": "mobile_use", "arguments": {"action": "open", "text": "A"}}'), Open(app="A")),
-    (
-        "swipe is the finger's path",
-        sentence('{"action": "swipe", "coordinate": [546, 1204], "coordinate2": [546, 300]}'),
-        Scroll(point=MIDDLE, direction="up", distance=375.415),
-    ),
+    ("path", sentence('{"action": "swipe", "coordinate": [546, 1204], "coordinate2": [546, 300]}'), scroll("up", 375.415)),
     ("answer", sentence('{"action": "answer", "text": "7"}'), outside("answer", Answer(text="7"), text="7")),
     ("key", sentence('{"action": "key", "text": "camera"}'), outside("key", Hotkey(keys=("camera",)), text="camera")),
     ("recent apps", sentence('{"action": "system_button", "button": "Menu"}'), Press(button="RECENT")),

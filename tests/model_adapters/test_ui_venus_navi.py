@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from guieval.actions import Action, Answer, Click, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
+from guieval.actions import Action, Answer, Click, Hotkey, LongPress, Open, Point, Press, Stop, Type, Wait
 from guieval.frames import Size, smart_resize
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ABCModel, ImageRef, Message
 from guieval.registry import load_model
 from tests.rows import every_row
 
-from .steps import GROUNDING, adapter, outside, own, past, step
+from .steps import GROUNDING, adapter, outside, own, past, scroll, step
 from .tables import means, reads, refuses, thinks, writes
 
 NAVI_7B = load_model("ui-venus-navi-7b")
@@ -128,34 +128,18 @@ test_replies = reads(
     ("square brackets", tagged("Click(box=[322, 714])"), Click(point=MIDDLE)),
     ("cut off after the call", "<think>a</think>\n<action>\nClick(box=(322, 714))", Click(point=MIDDLE)),
     ("bracket missing at the end of a text", "<action>Type(content='a'</action>", Type(text="a")),
-    (
-        "rehearsed in the thought",
-        "<think>not <action>Wait()</action></think>" + tagged("PressBack()")[25:],
-        Press(button="BACK"),
-    ),
+    ("rehearsed", "<think>not <action>Wait()</action></think>" + tagged("PressBack()")[25:], Press(button="BACK")),
     ("continued turn", "<action>\nClick(box=(322, 714))\n</action>\n<conclusion>\nx\n</conclusion>", Click(point=MIDDLE)),
     ("continued within the tag", "Click(box=(322, 714))</action>", Click(point=MIDDLE)),
     ("no action tag, on a line of its own", "I tap the bar.\n\n- Click(box=(322, 714))", Click(point=MIDDLE)),
     ("two turns", tagged("PressHome()") + "\n" + tagged("Wait()"), Press(button="HOME")),
     ("no brackets", tagged("PressEnter"), Press(button="ENTER")),
     ("long press", tagged("LongPress(box=(322, 714))"), LongPress(point=MIDDLE)),
-    (
-        "recorded scroll's form",
-        tagged("Scroll(start=(322, 714), end=(322, 900), direction='down')"),
-        Scroll(point=MIDDLE, direction="down", distance=130.252),
-    ),
-    (
-        "the path decides",
-        tagged("Scroll(start=(322, 714), end=(322, 100), direction='down')"),
-        Scroll(point=MIDDLE, direction="up", distance=429.972),
-    ),
-    (
-        "scroll without a word",
-        tagged("Scroll(start=(322, 714), end=(600, 714))"),
-        Scroll(point=MIDDLE, direction="right", distance=431.677),
-    ),
-    ("scroll by word alone", tagged("Scroll(direction='Up')"), Scroll(point=MIDDLE, direction="up")),
-    ("drag", tagged("Drag(start=(322, 714), end=(10, 714))"), Scroll(point=MIDDLE, direction="left", distance=484.472)),
+    ("recorded scroll's form", tagged("Scroll(start=(322, 714), end=(322, 900), direction='down')"), scroll("down", 130.252)),
+    ("the path decides", tagged("Scroll(start=(322, 714), end=(322, 100), direction='down')"), scroll("up", 429.972)),
+    ("scroll without a word", tagged("Scroll(start=(322, 714), end=(600, 714))"), scroll("right", 431.677)),
+    ("scroll by word alone", tagged("Scroll(direction='Up')"), scroll("up")),
+    ("drag", tagged("Drag(start=(322, 714), end=(10, 714))"), scroll("left", 484.472)),
     ("type", tagged("Type(content='壁纸_3.jpg')"), Type(text="壁纸_3.jpg")),
     ("quotes not escaped", tagged("Type(content='it's (a) 'test', yes')"), Type(text="it's (a) 'test', yes")),
     ("line break in the text", tagged("Type(content='a\nb')"), Type(text="a\nb")),

@@ -139,11 +139,7 @@ def test_quoted_text_is_read_back(text: str, before: str) -> None:
     [
         ("unescaped quotes", "type(content='it's a \"test\", isn't it')", {"content": "it's a \"test\", isn't it"}),
         ("unescaped quote and another argument", "type(content='it's', app='x')", {"content": "it's", "app": "x"}),
-        (
-            "unescaped quotes before an escaped one",
-            r"type(content='a 'b', \') c', app='x')",
-            {"content": "a 'b', ') c", "app": "x"},
-        ),
+        ("quotes before an escaped one", r"type(content='a 'b', \') c', app='x')", {"content": "a 'b', ') c", "app": "x"}),
         ("brackets in text", "type(content='f(x), g(y)')", {"content": "f(x), g(y)"}),
         ("double quotes", 'type(content="hello")', {"content": "hello"}),
         ("logged quotes", r"type(content=\'hello\')", {"content": "hello"}),
