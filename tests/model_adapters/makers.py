@@ -82,10 +82,6 @@ def _do(result: Any) -> Native | Action:
     return _named({"action": "", **result}, "action", "_metadata")
 
 
-def _pair(result: Any) -> Native:
-    return result[0], result[1]
-
-
 def _named(result: dict[str, Any], name: str, *others: str) -> Native:
     """A record one of whose fields is the call's name; ``others``: those that are no arguments."""
     return result[name], {key: value for key, value in result.items() if key not in (name, *others)}
@@ -133,11 +129,6 @@ def _atlas(result: Any) -> Native | None:
     if name in ("TYPE", "OPEN_APP", "SCROLL") and rest[0].startswith("[") and rest[0].endswith("]"):
         return name, {"direction" if name == "SCROLL" else "text": rest[0][1:-1]}
     return None
-
-
-def _answered(result: Any) -> Native | None:
-    place = result["coordinate"]
-    return ("click", {"coordinate": place}) if place else None
 
 
 def _magic(result: Any) -> Native | None:
@@ -241,8 +232,10 @@ def _scalecua(result: Any) -> Native | None:
 
 
 def _clicked(result: Any) -> Native | None:
-    """A place alone."""
-    return ("click", {"coordinate": result}) if result else None
+    """A place alone or in fields; SE-GUI's reader gives the corner of the screen where there is none."""
+    place = [result[key] for key in "xy"] if isinstance(result, dict) and "x" in result else result
+    place = place["coordinate"] if isinstance(place, dict) else place
+    return ("click", {"coordinate": place}) if place and place != [0, 0] else None
 
 
 def _grounded(result: Any) -> Native | Action | None:
@@ -286,16 +279,6 @@ def _cogagent(result: Any) -> Native | None:
     name, fields = _named(result, "operation")
     unquoted = {key: value[1:-1] if isinstance(value, str) else value for key, value in fields.items()}
     return None if name == "NO_ACTION" else (name, unquoted)
-
-
-def _absolute(result: Any) -> Native:
-    """A place in two fields."""
-    return "click", {"coordinate": [result["x"], result["y"]]}
-
-
-def _found(result: Any) -> Native | None:
-    """A place, or the corner of the screen where there is none."""
-    return _clicked(result if result != [0, 0] else None)
 
 
 def _seed(result: Any) -> Native | None:
@@ -357,8 +340,7 @@ _TARS_FORMS = (
     "Thought: I see it.\nAction: drag(start_point='<point>500 700</point>', end_point='<point>500 300</point>')",
     "Thought: I see it.\nAction: type(content='it\\'s here')",
     "Reflection: It failed.\nAction_Summary: I tap it.\nAction: click(start_box='(500,750)')",
-    "Thought: I see it.\nAction: click(start_box='[500,750,500,750]')",
-    "Action: wait()",
+    *("Thought: I see it.\nAction: click(start_box='[500,750,500,750]')", "Action: wait()"),
 )
 
 
@@ -370,8 +352,7 @@ _QWEN35_FORMS = (
     _xml("mobile_use", action="click", coordinate="[500, 750]"),
     "I tap it.\n" + _xml("mobile_use", action="swipe", coordinate="[500, 700]", coordinate2="[500, 300]"),
     "I think.\n</think>\n\n" + _xml("mobile_use", action="type", text="hello\nworld"),
-    _xml("mobile_use", action="system_button", button="Back"),
-    _xml("mobile_use", action="terminate", status="success"),
+    *(_xml("mobile_use", action="system_button", button="Back"), _xml("mobile_use", action="terminate", status="success")),
     _xml("mobile_use", action="long_press", coordinate="[500, 750]", time="2"),
 )
 _GROUNDING = '<tool_call>\n{"name": "grounding", "arguments": {"action": "click", "coordinate": [540,1800]}}\n</tool_call>'
@@ -411,13 +392,13 @@ FAMILIES = (
     ),
     Family("gui_owl", _tool, "_qwen_tools.CALLS"),
     Family("gui_owl_1_5", _tool, "_qwen_tools.CALLS"),
-    Family("ui_venus_navi", _pair),
+    Family("ui_venus_navi", tuple),
     Family("ui_venus_1_5", _venus, "ui_venus_navi.CALLS", PER_1000),
     Family("glm_4_1v", _typed, "_glm.CALLS"),
     Family("glm_4_5v", _typed, "_glm.CALLS"),
     Family("os_atlas", _atlas, CAPITAL, scroll_words="content"),
     Family("mai_ui", _tool, "mai_ui.CALLS", RELATIVE),
-    Family("mai_ui", _answered, "mai_ui.CALLS", RELATIVE, {"grounding_scale": 999}, "grounding", part="grounding"),
+    Family("mai_ui", _clicked, "mai_ui.CALLS", RELATIVE, {"grounding_scale": 999}, "grounding", part="grounding"),
     Family(
         "magicgui",
         _magic,
@@ -475,28 +456,26 @@ FAMILIES = (
     ),
     Family("gui_plus", _tool, "_qwen_tools.CALLS"),
     *(
-        Family(name, translate, "_qwen_tools.CALLS", setting="grounding", forms=forms)
-        for name, translate, forms in (
-            ("holo1_5", _absolute, ('{"x": 540, "y": 1800}', '{"action":"click_absolute","x":540,"y":1800}\n')),
+        Family(name, _clicked, "_qwen_tools.CALLS", setting="grounding", forms=forms)
+        for name, forms in (
+            ("holo1_5", ('{"x": 540, "y": 1800}', '{"action":"click_absolute","x":540,"y":1800}\n')),
             (
                 "infigui_g1",
-                _clicked,
                 (
                     '[{"point_2d": [540, 1800]}, {"point_2d": [10, 20]}]',
                     '<think>\nI see it.\n</think>\n\n```json\n[\n\t{"point_2d": [540, 1800], "label": "Wi-Fi"}\n]\n```',
                 ),
             ),
-            ("gui_g2", _clicked, ("[500,1760,580,1840]", "[500, 1760, 580, 1840]")),
-            ("ui_ins", _clicked, (_GROUNDING, f"<think>\nI see it.\n</think>\n{_GROUNDING}")),
+            ("gui_g2", ("[500,1760,580,1840]", "[500, 1760, 580, 1840]")),
+            ("ui_ins", (_GROUNDING, f"<think>\nI see it.\n</think>\n{_GROUNDING}")),
             (
                 "se_gui",
-                _found,
                 (
                     '<tool_call>\n{"name":"computer_use","arguments":{"action":"left_click","coordinate":[540,1800]}}\n</tool_call>',
                 ),
             ),
-            ("uground", _clicked, ("(500,750)", "500, 750")),
-            ("qwen2_vl", _clicked, ("<|object_ref_start|>it<|object_ref_end|><|box_start|>(480,730),(520,770)<|box_end|>",)),
+            ("uground", ("(500,750)", "500, 750")),
+            ("qwen2_vl", ("<|object_ref_start|>it<|object_ref_end|><|box_start|>(480,730),(520,770)<|box_end|>",)),
         )
     ),
 )
@@ -505,17 +484,9 @@ FAMILIES = (
 # --- drawing responses ------------------------------------------------------------------------------------------------
 
 ACTIONS: tuple[Action, ...] = (
-    Click(point=Point(500.0, 750.0)),
-    LongPress(point=Point(500.0, 750.0)),
-    Scroll(point=Point(500.0, 500.0), direction="up"),
-    Type(text="hello world"),
-    Type(text='it\'s 5, "no"'),
-    Open(app="Google Maps"),
-    Press(button="BACK"),
-    Press(button="ENTER"),
-    Wait(),
-    Stop(),
-    Stop(status="impossible"),
+    *(Click(point=Point(500.0, 750.0)), LongPress(point=Point(500.0, 750.0))),
+    *(Scroll(point=Point(500.0, 500.0), direction="up"), Type(text="hello world"), Type(text='it\'s 5, "no"')),
+    *(Open(app="Google Maps"), Press(button="BACK"), Press(button="ENTER"), Wait(), Stop(), Stop(status="impossible")),
 )
 
 
@@ -761,7 +732,6 @@ DIFFERENCES: dict[str, dict[str, str]] = {
     "opencua": {"another TYPE": _RAW, **_alone(_ANYWHERE, "quote dropped", "wide punctuation", "line feeds", "other case")},
 }
 """Per family, every kind of difference but those of :data:`LENIENCIES`, and why it stays."""
-
 
 NO_READER: dict[str, str] = {
     **dict.fromkeys(("anthropic_computer", "gemini_computer", "openai_computer"), "its actions are fields of the makers' API"),

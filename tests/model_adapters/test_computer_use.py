@@ -61,7 +61,6 @@ def device(action: Action) -> object:
 
 MIDDLE, CORNER = Point(500.0, 500.0), Point(0.0, 0.0)
 
-
 SUPPORTED: list[tuple[str, str, dict[str, Any], Action]] = [
     (OPENAI, "click", {"button": "left", "x": 500, "y": 1000}, Click(point=MIDDLE)),
     (OPENAI, "click", {"button": "back", "x": 0, "y": 0}, Press(button="BACK")),

@@ -241,13 +241,11 @@ SEEDS = (
     '<tool_call>{"name": "mobile_use", "arguments": {"action": "long_press", "coordinate": "(1, 2)", "time": "2"}}',
     '<think>x</think>{"action": "terminate", "status": "failure"}',
     '{"name": "mobile_use", "arguments": "{\\"action\\": \\"wait\\", \\"time\\": 2}"}',
-    '```json\n[\n\t{"bbox_2d": [1, 2, 3, 4], "label": "x"}\n]\n```',
-    "123, 456]}}\n</tool_call>",
+    *('```json\n[\n\t{"bbox_2d": [1, 2, 3, 4], "label": "x"}\n]\n```', "123, 456]}}\n</tool_call>"),
     "Thought: x\nAction: click(start_box='<|box_start|>(177,549)<|box_end|>')",
     "Action：drag(start_box='(255,690)', end_box='(235,142)')",
     "Action: scroll(direction='down', point='<point>1 2</point>')\n\ntype(content='it's\\n')",
-    "<think_x>a</think_x>\nAction: hotkey(key='ctrl v')",
-    "(12, 34)",
+    *("<think_x>a</think_x>\nAction: hotkey(key='ctrl v')", "(12, 34)"),
 )
 MARKS = ("<tool_call>", "</think>", "<think>", "Action:", "click(", "start_box=", "\\u", "\\ud83d", "null", "true", "[[]]")
 NUMBERS = ("NaN", "1e999", "9" * 400, "0x" + "f" * 4000, "-", "٣")

@@ -125,7 +125,6 @@ OPENCUA = adapter("opencua")
 SIZE = (1960, 1120)  # both sides are multiples of 28, so the resize changes nothing
 SCREEN = step(screenshot_size=SIZE)
 
-
 test_opencuas_code = reads(
     OPENCUA,
     ("pyautogui.click(980, 560)", Click(point=MIDDLE)),
@@ -262,7 +261,6 @@ test_qwens_calls_on_phones = reads(
     thought="I see it.",
     conclusion="Do it.",
 )
-
 
 test_a_call_of_the_tool_for_computers_is_in_thousandths_under_the_prompt_for_phones_too = reads(
     QWEN_PHONE,

@@ -26,9 +26,6 @@ def prompt(model: ABCModel, **changes: Any) -> str:
     return text
 
 
-# --- requests -------------------------------------------------------------------------------------------------------
-
-
 def test_the_prompts_name_the_apps() -> None:
     apps = ["Clock", "Retro Music"]
     assert "\n-- supported app_names: Clock,Retro Music\n" in prompt(adapter("glm_4_1v", supported_apps=apps))
@@ -80,8 +77,6 @@ def test_its_own_past_is_written_without_its_thought_and_box_tokens() -> None:
         "'box_2d': [[38, 115, 961, 140]], 'override': True}\n\n"
     ) in text
 
-
-# --- replies --------------------------------------------------------------------------------------------------------
 
 MIDDLE = Point(500 * 1000 / 999, 749 * 1000 / 999)
 """The centre of the published format's box [[480,734,520,764]], unified (500.5, 749.7)."""
@@ -167,7 +162,6 @@ test_refusals = refuses(
     *((f"<think>Hm.\n{boxed(TYPED_TAG)}", "no readable JSON"), (f"<think>Hm.\n{boxed(TAP)}</think>", "no readable JSON")),
     *(("<think>Hm.</think>", "no readable JSON"), ("Action: tap the bell", "no readable JSON")),
 )
-
 
 test_thoughts_and_conclusions = thinks(
     NEW,

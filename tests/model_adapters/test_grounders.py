@@ -30,20 +30,12 @@ UI_INS = (
     '<tool_call>\n{"name": "grounding", "arguments": {"action": "click", "coordinate": [980, 560]}}\n</tool_call>'
 )
 REPLIES = [
-    ("se_gui", SE_GUI),
-    ("se_gui", "[980, 560]"),
-    ("gta1", "(980,560)"),
-    ("gta1", "The point is (980, 560)."),
-    ("gta1", "(980,560) or (1,1)"),
-    ("holo1_5", '{"action": "click_absolute", "x": 980, "y": 560}'),
-    ("holo1_5", '```json\n{"x": 980, "y": 560}\n```'),
-    ("ui_ins", UI_INS),
-    ("ui_ins", UI_INS.partition("</think>\n")[2]),
-    ("gui_g2", "[960,550,1000,570]"),
-    ("gui_g2", "[980, 560]"),
+    *(("se_gui", SE_GUI), ("se_gui", "[980, 560]"), ("gta1", "(980,560)"), ("gta1", "The point is (980, 560).")),
+    *(("gta1", "(980,560) or (1,1)"), ("holo1_5", '{"action": "click_absolute", "x": 980, "y": 560}')),
+    *(("holo1_5", '```json\n{"x": 980, "y": 560}\n```'), ("ui_ins", UI_INS), ("ui_ins", UI_INS.partition("</think>\n")[2])),
+    *(("gui_g2", "[960,550,1000,570]"), ("gui_g2", "[980, 560]")),
     ("infigui_g1", '<think>Top left? [0, 0]</think>\n[{"point_2d": [980, 560]}, {"point_2d": [1, 1]}]'),
-    ("infigui_g1", '[{"point_2d": [980, 560]}]'),
-    ("uground", "(500, 500)"),
+    *(("infigui_g1", '[{"point_2d": [980, 560]}]'), ("uground", "(500, 500)")),
 ]
 
 

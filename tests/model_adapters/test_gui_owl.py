@@ -23,9 +23,6 @@ MOUSE_DRAG = Drag(start=Point(1000 / 1092, 2000 / 2408), end=Point(3000 / 1092, 
 """Between the pixels (1, 2) and (3, 4) of the resized screenshot."""
 
 
-# --- prompts ---------------------------------------------------------------------------------------------------------
-
-
 def test_past_is_written_as_conclusions_without_newlines_and_double_quotes() -> None:
     text, _ = OWL.prepare_input(step(step_index=3), past(3)).messages[-1].parts
     assert text == (
@@ -34,8 +31,6 @@ def test_past_is_written_as_conclusions_without_newlines_and_double_quotes() -> 
         "Step 1: Open the settings; Step 2: I did step 1; Step 3: I did step 2; .\n\n" + ASKED
     )
 
-
-# --- the past as turns -----------------------------------------------------------------------------------------------
 
 SWIPE = (
     "<thinking>\nLower.\n\n</thinking>\n"
@@ -84,8 +79,6 @@ def test_a_thought_that_is_not_in_the_reply_is_put_back() -> None:
     messages = TURNS.prepare_input(step(step_index=1), (entry,)).messages
     assert messages[2].parts == (SWIPE,)
 
-
-# --- replies ---------------------------------------------------------------------------------------------------------
 
 MIDDLE = Point(500.0, 500.0)  # (546, 1204) of 1092 x 2408
 
@@ -159,7 +152,6 @@ test_replies = reads(
         outside("drag", MOUSE_DRAG, coordinate=[1, 2], coordinate2=[3, 4]),
     ),
 )
-
 
 test_thoughts_and_conclusions = thinks(
     OWL,

@@ -15,9 +15,6 @@ CONTROL = load_model("gui-r1-7b")
 ODYSSEY = adapter("gui_r1", prompt="guiodyssey")
 
 
-# --- prompts ---------------------------------------------------------------------------------------------------------
-
-
 def asked(model: ABCModel, history: tuple[HistoryEntry, ...] = (), **changes: Any) -> str:
     """The text of the one message, after the screenshot."""
     task = step(**changes)
@@ -50,11 +47,8 @@ def test_the_past_on_guiodyssey_is_in_os_atlas_notation(action: Action, result: 
     assert f"history being 'Step 1: {result}\nStep 2: CLICK <point>[[500,750]]</point>'.\n" in text
 
 
-# --- replies ---------------------------------------------------------------------------------------------------------
-
 MIDDLE = Point(500.0, 500.0)  # (546, 1204) of 1092 x 2408
 CLICK = "[{'action': 'click', 'point': [546, 1204], 'input_text': 'no input text'}]"
-
 
 test_a_click = writes(
     CONTROL,
@@ -112,7 +106,6 @@ test_refuses = refuses(
     *((f"<think>{CLICK}</think>", "no <answer>"), (f"<think>I could <answer>{CLICK}</answer></think>", "no <answer>")),
     *((f"I would say {CLICK} here.", "no <answer>"), ("I tap the bar.", "no <answer>")),
 )
-
 
 test_thoughts = thinks(
     CONTROL,

@@ -24,7 +24,6 @@ def call(arguments: str) -> str:
 
 CLICK = call('{"action": "click", "coordinate": [546, 1204]}')
 
-
 test_replies = reads(
     INFIGUI,
     ("published form", "<think>The bar. <step>Tap the bar.</step></think>\n" + CLICK, Click(point=MIDDLE)),
@@ -41,7 +40,6 @@ test_refuses = refuses(
     ("<think>The bar is at [546, 1204].</think>", "no readable JSON"),
     *(('```json\n[{"point_2d": [546, 1204]}]\n```', "names no action"), ("[546, 1204]", "not a call")),
 )
-
 
 test_thought_and_sub_goal = thinks(
     INFIGUI,

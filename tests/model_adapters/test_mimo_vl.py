@@ -11,9 +11,6 @@ from .tables import means, reads, refuses, thinks, writes
 MIMO = adapter("mimo_vl")
 
 
-# --- requests -------------------------------------------------------------------------------------------------------
-
-
 def result(*entries: HistoryEntry) -> str:
     text = MIMO.prepare_input(step(step_index=len(entries)), entries).text
     return text.split("## Previous Actions\n")[1].split("\n\nNow, output")[0]
@@ -55,8 +52,6 @@ def test_its_own_past_is_written_in_the_same_form() -> None:
     raw = '<think>\nHm.\n</think>\n\n```json\n[{"action": "click", "start_point": [546, 1806]}]\n```'
     assert result(own(MIMO, raw)) == 'Step 0: {"action_name": "click", "start_point": [540, 1800]}.'
 
-
-# --- replies --------------------------------------------------------------------------------------------------------
 
 MIDDLE = Point(500.0, 750.0)
 TAP = '{"action": "click", "start_point": [546, 1806]}'
@@ -124,9 +119,7 @@ test_refusals = refuses(
     *((f"<think>\nHm.\n```json\n[{TAP}]\n```\n</think>", "ends in its thought"), ("I am done.", "holds no action")),
 )
 
-
 test_thoughts = thinks(MIMO, (fenced(TAP), "Hm."), (fenced(TAP).replace("Hm.\n", ""), None))
-
 
 test_rendered_replies_without_thinking = writes(
     adapter("mimo_vl", thinking=False), (Click(point=MIDDLE), f"```json\n[{TAP}]\n```")

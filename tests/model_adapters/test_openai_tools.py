@@ -101,7 +101,6 @@ def test_coordinates_are_scaled_back(model: ABCModel, arguments: dict[str, float
 
 TAGGED = '<tool_call>\n{"name": "click", "arguments": {"x": 500, "y": 750}}\n</tool_call>'
 
-
 test_each_function_is_read = reads(
     MODEL,
     ({"name": "click", "arguments": {"x": 500, "y": 750}}, CLICK),
@@ -143,11 +142,9 @@ test_a_call_is_read_in_every_notation = means(
     ("reasoning", '<think>Or {"name": "wait"}?</think>\n{"name": "click", "arguments": {"x": 500, "y": 750}}'),
 )
 
-
 PLACES = ("(500, 750)", "[500,750]", "500, 750", "（500，750）", '{"x": 500, "y": 750}', "```json\n{'x': 500, 'y': 750}\n```")
 test_a_grounding_query_may_be_answered_by_the_place_alone = means(MODEL, CLICK, *PLACES, task=GROUNDING)
 test_a_step_may_not_be_answered_by_a_place_alone = refuses(MODEL, *PLACES)
-
 
 test_the_thought_is_the_argument_or_what_stands_before_the_call = thinks(
     MODEL,

@@ -60,7 +60,6 @@ test_calls_both_ways = writes(
     thought="Do it.",
 )
 
-
 test_tolerances = means(
     MODEL,
     CLICK,
@@ -87,7 +86,6 @@ test_typed_text_is_unescaped = reads(
     ("words of the format", "TYPE [actions: WAIT]", Type(text="actions: WAIT")),
     wrap=lambda text: f"actions:\n{text}",
 )
-
 
 POINT = "<point>[[1,2]]</point>"
 test_actions_of_the_desktop_prompt_are_unsupported = reads(
@@ -117,7 +115,6 @@ test_refusals = refuses(
     *(("actions:\nSCROLL [FORWARD]", "names no direction"), ("actions:\nWait for the page to load", "no action")),
     ("actions:\n[[500,750]]", "no action"),
 )
-
 
 PLACES = (
     "<|object_ref_start|>tab (2, 3)<|object_ref_end|><|box_start|>(480,730),(520,770)<|box_end|><|im_end|>",

@@ -44,7 +44,6 @@ test_scroll_words_can_be_the_fingers = writes(
 )
 CALL = '{"action_type":"click","x":540.0,"y":1800.0}'
 
-
 test_tolerances = means(
     adapter("os_genesis"),
     CLICK,

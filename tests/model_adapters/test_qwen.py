@@ -9,10 +9,8 @@ from .tables import means, reads, refuses, thinks
 QWEN25 = adapter("qwen2_5_vl")
 QWEN3 = adapter("qwen3_vl")
 
-
 PLACES = ('[{"point_2d": [500, 750], "label": "bar"}]', '{"bbox_2d": [400, 700, 600, 800]}')
 CALL = '<tool_call>{"name": "mobile_use", "arguments": {"action": "click", "coordinate": [999, 0]}}</tool_call>'
-
 
 test_qwen3_reads_lists_in_thousandths_and_calls_in_0_to_999 = reads(
     QWEN3,
@@ -37,7 +35,6 @@ def call(arguments: str) -> str:
 
 
 MIDDLE = Point(500.0, 500.0)  # (546, 1204) of 1092 x 2408
-
 
 test_qwen_replies = reads(
     QWEN25,
@@ -121,7 +118,6 @@ test_a_part_of_a_grounding_answer_is_none = refuses(
     '<tool_call>{"name": "computer_use", "arguments": {"action": "mouse_move", "coordinate": [5, 6], "x": [1)}}',
     task=GROUNDING,
 )
-
 
 test_thoughts_and_conclusions = thinks(
     QWEN3,

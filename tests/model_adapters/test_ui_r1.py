@@ -19,7 +19,6 @@ test_what_it_cannot_say = writes(
     ),
 )
 
-
 test_tolerances = means(
     MODEL,
     CLICK,

@@ -16,9 +16,6 @@ FORMAT = "Output Format: ```\n<think> ... </think>\n\n<action> ... </action>\n``
 NOTE = "If the query asks a question, please answer the question through the answer action before terminating the process.\n"
 
 
-# --- prompts ---------------------------------------------------------------------------------------------------------
-
-
 def test_examples_as_the_code_sends_them() -> None:
     paper = MODEL.prepare_input(step(), ()).messages[0].parts[0]
     code = adapter("ui_s1", examples="code").prepare_input(step(), ()).messages[0].parts[0]
@@ -88,8 +85,6 @@ def test_every_turn_states_its_own_step_instruction() -> None:
     assert turns[2].parts == (f"User Instruction: Tap {{instruction}}\n{FORMAT}", ImageRef(task))
 
 
-# --- replies ---------------------------------------------------------------------------------------------------------
-
 MIDDLE = Point(500.0, 500.0)  # (546, 1204) of 1092 x 2408
 
 
@@ -98,7 +93,6 @@ def sentence(action: str) -> str:
 
 
 CLICKED = sentence('{"action": "click", "coordinate": [546, 1204]}')
-
 
 test_replies = reads(
     MODEL,

@@ -98,7 +98,6 @@ test_replies = reads(
     ("Action: left_double(start_box='(1,2)')", outside("left_double", DoubleClick(point=Point(1.0, 2.0)), start_box="(1,2)")),
 )
 
-
 MEANT = Click(point=MIDDLE)
 test_grounding = means(
     V1, MEANT, "(500,500)", "<|box_start|>(500,500)<|box_end|>", "(500，500).", " click(start_box='(500,500)')", task=GROUNDING
@@ -133,7 +132,6 @@ test_refusals = refuses(
     *(("Action: type(content='cut of", "ends inside"), ("Thought: Empty action\nAction:", "no action")),
     *(('{"name": "wait", "arguments": ""}', "no action"), ("(500,500)", "no action")),
 )
-
 
 test_thoughts = thinks(
     V1,

@@ -21,9 +21,6 @@ NAVI_72B = load_model("ui-venus-navi-72b")
 GROUND_72B = load_model("ui-venus-ground-72b")
 
 
-# --- prompts ---------------------------------------------------------------------------------------------------------
-
-
 def asked(model: ABCModel, history: tuple[HistoryEntry, ...] = (), **changes: Any) -> str:
     """The user's text, whose layout is the published one: system message, then text, then screenshot."""
     task = step(**changes)
@@ -65,9 +62,6 @@ def test_an_own_action_is_repeated_as_it_was_written() -> None:
 )
 def test_every_past_action_is_written(action: Action, result: str) -> None:
     assert f"<action>{result}</action>" in asked(NAVI_7B, (reference_entry(step(action)),))
-
-
-# --- frame -----------------------------------------------------------------------------------------------------------
 
 
 test_a_click = writes(
@@ -112,8 +106,6 @@ def test_the_authors_grounding_example(shared_data: Path) -> None:
     assert isinstance(action, Click)
     assert (action.point.x * 1.92, action.point.y * 1.08) == pytest.approx(tuple(example["pred"]), abs=1e-9)
 
-
-# --- replies ---------------------------------------------------------------------------------------------------------
 
 MIDDLE = Point(500.0, 500.0)  # (322, 714) of 644 x 1428
 
@@ -175,14 +167,12 @@ test_refuses = refuses(
     ("", "no <action>"),
 )
 
-
 test_thought_and_conclusion = thinks(
     NAVI_7B,
     (tagged("Wait()"), "The bar.", "Tapped it."),
     ("<think>not <action>a</action> but\n</think><action>Wait()</action>", "not <action>a</action> but", None),
     *(("<action>Wait()</action>", None, None), ("<action>Wait()</action>" + tagged("PressBack()"), None, None)),
 )
-
 
 test_grounding_answers = means(
     NAVI_7B,
