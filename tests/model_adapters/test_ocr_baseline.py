@@ -68,9 +68,6 @@ def clicked(action: Action) -> Point:
     return action.point
 
 
-# --- wire format
-
-
 def test_every_action_of_the_space_reads_back(agent: ABCModel) -> None:
     task = step()
     for action in agent.action_space.examples:
@@ -122,9 +119,6 @@ def test_the_input_holds_one_prompt_and_the_current_screenshot(agent: ABCModel) 
     assert prompt["history"] == [{"sentence": "Open the Settings app", "action": {"type": "OPEN", "app": "Settings"}}]
 
 
-# --- grounding
-
-
 SCREEN = (
     line("Network & internet", 150),
     line("Bluetooth", 250),
@@ -162,9 +156,6 @@ def test_an_icon_without_text_is_sought_where_it_usually_is(agent: ABCModel) -> 
     assert back.x < 150 and back.y < 100
 
 
-# --- one step at a time (low)
-
-
 @every_row(
     ("instruction", "expected"),
     [
@@ -182,9 +173,6 @@ def test_an_icon_without_text_is_sought_where_it_usually_is(agent: ABCModel) -> 
 def test_one_steps_instruction_becomes_its_action(agent: ABCModel, instruction: str, expected: Action) -> None:
     task = step("irrelevant", "low", low_level_instruction=instruction)
     assert answer(agent, task, SCREEN) == expected
-
-
-# --- a goal over several steps (high)
 
 
 def test_an_app_that_is_named_is_opened_first_and_once(agent: ABCModel) -> None:
@@ -291,9 +279,6 @@ def test_any_prompt_and_screen_give_one_action_the_same_each_time(
     first = answer(agent, task, screen)
     assert first in agent.action_space
     assert answer(agent, task, screen) == first
-
-
-# --- real OCR
 
 
 def png(texts: Sequence[tuple[str, int]], size: tuple[int, int] = PHONE, colour: str = "white") -> Screenshot:

@@ -26,9 +26,6 @@ MODEL = adapter("openai_tools")
 CLAUDE = load_model("claude-sonnet-4-6")
 
 
-# What is asked, beside what the golden files hold
-
-
 def test_a_past_place_is_written_in_the_frame_of_the_model() -> None:
     """(500, 750) thousandths of a phone that is sent as 705 x 1568 pixels; x is 352.5, and rounding is half to even."""
     (entry,) = past(1)
@@ -48,9 +45,6 @@ def test_without_the_interface_the_functions_are_described() -> None:
     assert [json.loads(line)["name"] for line in described[:8]] == offered
     assert described[-1] == 'Write the call as one JSON object and nothing else: {"name": FUNCTION, "arguments": {...}}'
     assert model.render(step(), CLICK) == '{"name": "click", "arguments": {"x": 500, "y": 750}}'
-
-
-# Images that are shrunk, and coordinates in them
 
 
 @every_row(
@@ -96,8 +90,6 @@ def test_coordinates_are_scaled_back(model: ABCModel, arguments: dict[str, float
     assert isinstance(action, Click)
     assert action.point == pytest.approx(point)
 
-
-# What is read
 
 TAGGED = '<tool_call>\n{"name": "click", "arguments": {"x": 500, "y": 750}}\n</tool_call>'
 
@@ -203,9 +195,6 @@ def test_replies_to_other_prompts_are_never_taken_for_an_action(shared_data: Pat
         for text in texts:
             with pytest.raises(ParseError):
                 MODEL.parse_response(step(), text)
-
-
-# A whole run
 
 
 @pytest.mark.ci
