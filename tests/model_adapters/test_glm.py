@@ -105,6 +105,7 @@ test_replies = reads(
     ("full-width colon", f"Memory：None\nReason：x\nAction：{TAP}", Click(point=MIDDLE)),
     ("label within a line", f"<think>x</think>Reason: x. Action: {TAP}", Click(point=MIDDLE)),
     ("a list of actions", boxed(f'[{TAP}, {{"action_type": "wait"}}]'), Click(point=MIDDLE)),
+    ("a continued turn", f" {TAP}", Click(point=MIDDLE)),
     ("a continued turn in a box", f" <|begin_of_box|>{TAP}<|end_of_box|>", Click(point=MIDDLE)),
     ("doubled brackets", boxed("{" + TAP + "}"), Click(point=MIDDLE)),
     ("a box without its list", boxed('{"action_type": "click", "box_2d": [480,734,520,764]}'), Click(point=MIDDLE)),

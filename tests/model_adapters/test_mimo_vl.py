@@ -77,6 +77,7 @@ test_replies = reads(
     ("after words", f"The next action is [{TAP}].", Click(point=MIDDLE)),
     ("several actions", fenced(TAP + ', {"action": "wait"}'), Click(point=MIDDLE)),
     ("several lists", f'[{TAP}]\n[{{"action": "wait"}}]', Click(point=MIDDLE)),
+    ("single quotes", "[{'action': 'click', 'start_point': [546, 1806]}]", Click(point=MIDDLE)),
     ("a point as text", fenced('{"action": "click", "start_point": "（546，1806）"}'), Click(point=MIDDLE)),
     (
         "drag is the finger's path",

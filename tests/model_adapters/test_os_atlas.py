@@ -82,6 +82,7 @@ test_typed_text_is_unescaped = reads(
     ("in front of a call in the same line", "TYPE [a] PRESS_BACK", Type(text="a")),
     ("in front of the next step", "TYPE [a]\nthoughts:\nb [c]", Type(text="a")),
     ("in front of words with brackets", "TYPE [a [b]]\nThis types [it].", Type(text="a [b]")),
+    ("in front of a special token", "TYPE [a] b]<|im_end|>", Type(text="a] b")),
     ("several lines", "TYPE [多行\n文本]", Type(text="多行\n文本")),
     ("words of the format", "TYPE [actions: WAIT]", Type(text="actions: WAIT")),
     wrap=lambda text: f"actions:\n{text}",
