@@ -51,6 +51,8 @@ test_gui_owls_calls = reads(
     ({"action": "scroll", "pixels": -5}, scroll("up", 500_000 / 2400)),
     ({"action": "key", "text": "volume_up"}, Unsupported),
     wrap=lambda arguments: written(**arguments),
+    thought=None,
+    conclusion="Do it.",
 )
 test_gui_plus_calls = reads(
     PLUS,
@@ -58,6 +60,8 @@ test_gui_plus_calls = reads(
     ({"action": "open", "text": "携程"}, Open(app="携程")),
     *(({"action": name, "text": "log in"}, Unsupported) for name in ("interact", "scroll", "hscroll", "triple_click")),
     wrap=lambda arguments: written(**arguments),
+    thought=None,
+    conclusion="Do it.",
 )
 test_slips_seen_in_gui_plus_replies_are_tolerated = means(
     PLUS,

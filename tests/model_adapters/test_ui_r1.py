@@ -19,6 +19,8 @@ test_what_it_cannot_say = writes(
     ),
 )
 
+test_the_form_with_a_thought = writes(MODEL, (CLICK, f"<think> a </think> <answer>{WHOLE}</answer>"), thought="a")
+
 test_tolerances = means(
     MODEL,
     CLICK,

@@ -8,7 +8,7 @@ from guieval.models import ImageRef, Message
 from tests.rows import every_row
 
 from .steps import CLICK, GROUNDING, adapter, outside, own, scroll, step
-from .tables import means, reads, refuses
+from .tables import means, reads, refuses, writes
 
 MODEL = adapter("ui_s1")
 
@@ -126,3 +126,4 @@ test_refusals = refuses(
 test_a_place_alone_is_an_answer_to_a_grounding_query_only = means(
     MODEL, Click(point=MIDDLE), '{"coordinate": [546, 1204]}', wrap=sentence, task=GROUNDING
 )
+test_what_is_written = writes(MODEL, (CLICK, OWN), thought="The list.")
