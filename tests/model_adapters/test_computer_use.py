@@ -233,10 +233,5 @@ def test_each_model_is_offered_its_own_tool() -> None:
 
 
 def test_the_past_is_written_in_pixels_of_the_image_sent() -> None:
-    first = step(PHONE)
-    text = (
-        load_model(OLDER)
-        .prepare_input(step(PHONE), (reference_entry(first.model_copy(update={"low_level_instruction": None})),))
-        .text
-    )
-    assert "Click at (392, 784)." in text
+    first = step(PHONE).model_copy(update={"low_level_instruction": None})
+    assert "Click at (392, 784)." in load_model(OLDER).prepare_input(step(PHONE), (reference_entry(first),)).text

@@ -2,21 +2,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from guieval.actions import ActionType, Open, Point, Press, Scroll, Type, Unsupported
+from guieval.actions import ActionType, Open, Press, Type, Unsupported
 from guieval.registry import load_model
 
-from .steps import CLICK, GROUNDING, adapter
+from .steps import CLICK, GROUNDING, adapter, scroll
 from .tables import means, reads, refuses, writes
 
 MODEL = adapter("ui_r1")
 WHOLE = "[{'action': 'click', 'coordinate': [546, 1806]}]"
 test_the_direct_form_has_no_thought = writes(load_model("ui-r1-e-3b"), (CLICK, f"<answer>{WHOLE}</answer>"))
 test_what_it_cannot_say = writes(
-    MODEL,
-    *(
-        (action, None)
-        for action in (Type(text="a"), Open(app="a"), Scroll(point=Point(1, 1), direction="up"), Press(button="HOME"))
-    ),
+    MODEL, *((action, None) for action in (Type(text="a"), Open(app="a"), scroll("up"), Press(button="HOME")))
 )
 
 test_the_form_with_a_thought = writes(MODEL, (CLICK, f"<think> a </think> <answer>{WHOLE}</answer>"), thought="a")
