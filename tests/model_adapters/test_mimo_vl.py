@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from guieval.actions import Action, Click, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
+from guieval.actions import Action, Click, Direction, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.history import HistoryEntry, reference_entry
 
 from .steps import GROUNDING, adapter, outside, own, past, scroll, step
@@ -28,7 +28,7 @@ def test_the_past_is_written_in_records_of_another_key_and_frame() -> None:
 
 def test_a_past_scroll_without_a_place_is_dragged_as_the_authors_do() -> None:
     """From the centre to 0.2 or 0.8 of the axis."""
-    ends = {"up": [540, 480], "down": [540, 1920], "left": [216, 1200], "right": [864, 1200]}
+    ends: dict[Direction, list[int]] = {"up": [540, 480], "down": [540, 1920], "left": [216, 1200], "right": [864, 1200]}
     for direction, end in ends.items():
         entry = reference_entry(step(scroll(direction)))
         assert result(entry) == f'Step 0: {{"action_name": "drag", "start_point": [540, 1200], "end_point": {end}}}.'
