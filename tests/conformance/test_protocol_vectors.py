@@ -14,6 +14,7 @@ import pytest
 from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait, path_direction
 from guieval.evaluation import ActionEvaluator
 from guieval.steps import StepTaskModel
+from tests.model_adapters.steps import step
 
 from .conftest import Vectors
 
@@ -27,19 +28,8 @@ class Case(NamedTuple):
 
 
 def task(line: dict[str, Any], dataset: str, action: Action, boxes: list[list[float]], **extras: str) -> StepTaskModel:
-    return StepTaskModel(
-        benchmark="vectors",
-        dataset=dataset,
-        episode_id=line["id"],
-        step_index=0,
-        episode_length=1,
-        instruction="",
-        screenshot="none.png",
-        screenshot_size=tuple(line["screen"]),
-        action=action,
-        elements=boxes,
-        extras=extras,
-    )
+    fields: dict[str, Any] = {"dataset": dataset, "episode_id": line["id"], "screenshot_size": tuple(line["screen"])}
+    return step(action, elements=boxes, extras=extras, **fields)
 
 
 def click(point: Point) -> Click:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from random import Random
 
 Damage = Callable[[Random, str], str | None]
-"""The damaged text; ``None`` where there is nothing of the kind to damage."""
+"""The damaged text; the text itself or ``None`` where there is nothing of the kind to damage."""
 
 _THOUGHT_END = re.compile(r"</(?:think\w*|thought|grounding_think)>\s*", re.IGNORECASE)
 _THOUGHT_START = re.compile(r"<(?:think\w*|thought|grounding_think)>\s*", re.IGNORECASE)
@@ -25,23 +26,29 @@ _SYNONYMS = {
 _WIDE = {",": "，", ":": "：", "(": "（", ")": "）", "[": "［", "]": "］"}
 
 
-def _all(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
-    return list(pattern.finditer(text))
-
-
 def _without(dice: Random, text: str, pattern: re.Pattern[str]) -> str | None:
-    found = _all(pattern, text)
-    if not found:
-        return None
-    one = dice.choice(found)
-    return text[: one.start()] + text[one.end() :]
+    found = list(pattern.finditer(text))
+    one = dice.choice(found) if found else None
+    return one and text[: one.start()] + text[one.end() :]
 
 
 def _answer(text: str) -> int:
     """Where the answer begins: after the thought, if there is one."""
-    ends = _all(_THOUGHT_END, text)
-    labels = _all(re.compile(r"^(?:Action|actions|action|explain)\s?:", re.MULTILINE), text)
+    ends = list(_THOUGHT_END.finditer(text))
+    labels = list(re.finditer(r"^(?:Action|actions|action|explain)\s?:", text, re.MULTILINE))
     return ends[-1].end() if ends else labels[-1].start() if labels else 0
+
+
+def _in_answer(change: Damage) -> Damage:
+    """A damage of what follows the thought."""
+
+    @functools.wraps(change)
+    def damage(dice: Random, text: str) -> str | None:
+        start = _answer(text)
+        rest = change(dice, text[start:])
+        return None if rest is None else text[:start] + rest
+
+    return damage
 
 
 def _quote_dropped(dice: Random, text: str) -> str | None:
@@ -49,8 +56,7 @@ def _quote_dropped(dice: Random, text: str) -> str | None:
 
 
 def _other_quotes(dice: Random, text: str) -> str | None:
-    changed = text.translate(str.maketrans("\"'", "'\""))
-    return changed if changed != text else None
+    return text.translate(str.maketrans("\"'", "'\""))
 
 
 def _curly_quotes(dice: Random, text: str) -> str | None:
@@ -58,8 +64,7 @@ def _curly_quotes(dice: Random, text: str) -> str | None:
 
 
 def _thought_unclosed(dice: Random, text: str) -> str | None:
-    end = _THOUGHT_END.search(text)
-    return None if end is None else text[: end.start()] + text[end.end() :]
+    return _THOUGHT_END.sub("", text, count=1)
 
 
 def _thought_unopened(dice: Random, text: str) -> str | None:
@@ -68,84 +73,69 @@ def _thought_unopened(dice: Random, text: str) -> str | None:
 
 
 def _thought_missing(dice: Random, text: str) -> str | None:
-    start = _answer(text)
-    return text[start:] if start else None
+    return text[_answer(text) :]
 
 
 def _tag_unclosed(dice: Random, text: str) -> str | None:
     return _without(dice, text, _CLOSING) if _CLOSING.search(text, _answer(text)) else None
 
 
+@_in_answer
 def _tag_missing(dice: Random, text: str) -> str | None:
-    start = _answer(text)
-    rest = _without(dice, text[start:], _OPENING)
-    return None if rest is None else text[:start] + rest
+    return _without(dice, text, _OPENING)
 
 
+@_in_answer
 def _tags_missing(dice: Random, text: str) -> str | None:
-    start = _answer(text)
-    rest = _CLOSING.sub("", _OPENING.sub("", text[start:]))
-    return text[:start] + rest if rest != text[start:] else None
+    return _CLOSING.sub("", _OPENING.sub("", text))
 
 
+@_in_answer
 def _tag_doubled(dice: Random, text: str) -> str | None:
-    tags = _all(re.compile(rf"{_OPENING.pattern}|{_CLOSING.pattern}"), text[_answer(text) :])
-    if not tags:
-        return None
-    one, start = dice.choice(tags), _answer(text)
-    return text[: start + one.end()] + one[0] + text[start + one.end() :]
+    tags = list(re.finditer(rf"{_OPENING.pattern}|{_CLOSING.pattern}", text))
+    one = dice.choice(tags) if tags else None
+    return one and text[: one.end()] + one[0] + text[one.end() :]
 
 
+@_in_answer
 def _key_renamed(dice: Random, text: str) -> str | None:
-    start = _answer(text)
-    keys = [key for key in _all(_KEY, text[start:]) if (key[1] or key[2]) in _SYNONYMS]
+    keys = [key for key in _KEY.finditer(text) if (key[1] or key[2]) in _SYNONYMS]
     if not keys:
         return None
     key = dice.choice(keys)
-    at, word = start + key.start(1 if key[1] else 2), key[1] or key[2]
-    return text[:at] + _SYNONYMS[word] + text[at + len(word) :]
+    start, end = key.span(1 if key[1] else 2)
+    return text[:start] + _SYNONYMS[text[start:end]] + text[end:]
 
 
+@_in_answer
 def _wide_punctuation(dice: Random, text: str) -> str | None:
-    start = _answer(text)
-    marks = [mark for mark in _WIDE if mark in text[start:]]
-    if not marks:
-        return None
-    mark = dice.choice(marks)
-    return text[:start] + text[start:].replace(mark, _WIDE[mark])
+    marks = [mark for mark in _WIDE if mark in text]
+    mark = dice.choice(marks) if marks else None
+    return mark and text.replace(mark, _WIDE[mark])
 
 
-def _number(dice: Random, text: str, changed: Callable[[str], str]) -> str | None:
-    start = _answer(text)
-    places = _all(_PAIR, text[start:])
-    if not places:
-        return None
-    place = dice.choice(places)
-    side = dice.choice((2, 4))
-    at, end = start + place.start(side), start + place.end(side)
-    return text[:at] + changed(text[at:end]) + text[end:]
+def _number(changed: Callable[[str], str]) -> Damage:
+    """A damage of one number of a place."""
+
+    @_in_answer
+    def damage(dice: Random, text: str) -> str | None:
+        places = list(_PAIR.finditer(text))
+        if not places:
+            return None
+        start, end = dice.choice(places).span(dice.choice((2, 4)))
+        return text[:start] + changed(text[start:end]) + text[end:]
+
+    return damage
 
 
 def _numbers_as_text(dice: Random, text: str) -> str | None:
     quote = "'" if "'" in text and '"' not in text else '"'
-    return _number(dice, text, lambda number: f"{quote}{number}{quote}")
+    return _number(lambda number: f"{quote}{number}{quote}")(dice, text)
 
 
-def _decimals(dice: Random, text: str) -> str | None:
-    return _number(dice, text, lambda number: number if "." in number else f"{number}.5")
-
-
-def _off_the_screen(dice: Random, text: str) -> str | None:
-    return _number(dice, text, lambda number: "99999")
-
-
-def _negative(dice: Random, text: str) -> str | None:
-    return _number(dice, text, lambda number: f"-{number}")
-
-
-def _box_for_point(dice: Random, text: str) -> str | None:
-    start = _answer(text)
-    place = _PAIR.search(text, start)
+@_in_answer
+def _box_for_a_point(dice: Random, text: str) -> str | None:
+    place = _PAIR.search(text)
     if place is None:
         return None
     x, y = (float(place[side]) for side in (2, 4))
@@ -157,85 +147,70 @@ def _words_after(dice: Random, text: str) -> str | None:
     return text + dice.choice(("\n\nI will do this now.", " Done.", "\n\nNext, I check the result."))
 
 
+@_in_answer
 def _words_before(dice: Random, text: str) -> str | None:
-    start = _answer(text)
-    return text[:start] + dice.choice(("Sure! ", "Here is the next step:\n", "I will do this.\n\n")) + text[start:]
+    return dice.choice(("Sure! ", "Here is the next step:\n", "I will do this.\n\n")) + text
 
 
+@_in_answer
 def _fence(dice: Random, text: str) -> str | None:
-    start = _answer(text)
     kind = dice.choice(("", "json", "python"))
-    inner = _OPENING.match(text, start)
+    inner = _OPENING.match(text)
     if inner is not None and dice.random() < 0.5:  # inside the tags
         end = text.rfind("</")
         if end > inner.end():
             return f"{text[: inner.end()]}\n```{kind}\n{text[inner.end() : end].strip()}\n```\n{text[end:]}"
-    return f"{text[:start]}```{kind}\n{text[start:].strip()}\n```"
+    return f"```{kind}\n{text.strip()}\n```"
 
 
 def _second_call(dice: Random, text: str) -> str | None:
     return f"{text}\n{_NUMBER.sub('7', text[_answer(text) :])}"
 
 
+@_in_answer
 def _bracket_missing(dice: Random, text: str) -> str | None:
-    start = _answer(text)
-    ends = [start + end.start() for end in _all(re.compile(r"[)\]}]"), text[start:])]
+    ends = [end.start() for end in re.finditer(r"[)\]}]", text)]
     if not ends:
         return None
     at = dice.choice((ends[-1], dice.choice(ends)))
     return text[:at] + text[at + 1 :]
 
 
+@_in_answer
 def _bracket_surplus(dice: Random, text: str) -> str | None:
-    ends = _all(re.compile(r"[)\]}]"), text[_answer(text) :])
-    if not ends:
-        return None
-    at = _answer(text) + ends[-1].end()
-    return text[:at] + ends[-1][0] + text[at:]
+    return re.sub(r"([)\]}])(?!.*[)\]}])", r"\1\1", text, flags=re.DOTALL)
 
 
+@_in_answer
 def _cut_off(dice: Random, text: str) -> str | None:
-    start = _answer(text)
-    return text[: dice.randint(start + (len(text) - start) // 3, len(text) - 1)]
+    return text[: dice.randint(len(text) // 3, len(text) - 1)]
 
 
+@_in_answer
 def _blanks(dice: Random, text: str) -> str | None:
-    start = _answer(text)
-    tight = re.sub(r"([,:]) ", r"\1", text[start:])
-    wide = re.sub(r"([,:=]|(?<=\d),)(?! )", r"\1 ", text[start:])
-    return next((text[:start] + each for each in dice.sample((tight, wide), 2) if each != text[start:]), None)
+    tight, wide = re.sub(r"([,:]) ", r"\1", text), re.sub(r"([,:=]|(?<=\d),)(?! )", r"\1 ", text)
+    return next((each for each in dice.sample((tight, wide), 2) if each != text), None)
 
 
+@_in_answer
 def _line_feeds(dice: Random, text: str) -> str | None:
-    start = _answer(text)
-    joined = re.sub(r"\n", "", text[start:])
-    return text[:start] + joined if joined != text[start:] else None
+    return text.replace("\n", "")
 
 
+@_in_answer
 def _comma_at_the_end(dice: Random, text: str) -> str | None:
     at = max(text.rfind(mark) for mark in ")]}")
-    return None if at < _answer(text) or at < 0 else text[:at] + "," + text[at:]
+    return None if at < 0 else text[:at] + "," + text[at:]
 
 
+@_in_answer
 def _other_case(dice: Random, text: str) -> str | None:
-    start = _answer(text)
-    words = _all(
-        re.compile(r"(?<=\")(?:click|left_click|type|swipe|scroll|open)(?=\")|\b\w+(?=\()|\b[A-Z_]{4,}\b|(?<=<)action(?=>)"),
-        text[start:],
-    )
-    if not words:
-        return None
-    word = words[0]
-    return text[: start + word.start()] + word[0].swapcase() + text[start + word.end() :]
-
-
-def _end_mark(dice: Random, text: str) -> str | None:
-    return text + "<|im_end|>"
+    words = r"(?<=\")(?:click|left_click|type|swipe|scroll|open)(?=\")|\b\w+(?=\()|\b[A-Z_]{4,}\b|(?<=<)action(?=>)"
+    return re.sub(words, lambda word: word[0].swapcase(), text, count=1)
 
 
 def _bold_label(dice: Random, text: str) -> str | None:
-    changed = re.sub(r"^(Thought|Action|Memory|Reason|thoughts|actions)\s?:", r"**\1:**", text, flags=re.MULTILINE)
-    return changed if changed != text else None
+    return re.sub(r"^(Thought|Action|Memory|Reason|thoughts|actions)\s?:", r"**\1:**", text, flags=re.MULTILINE)
 
 
 _VALUE = r"""(?:"(?:[^"\\\\]|\\\\.)*"|'(?:[^'\\\\]|\\\\.)*'|\[[^\[\]]*\])"""
@@ -247,50 +222,35 @@ _ARGUMENT = re.compile(
 )
 
 
+@_in_answer
 def _argument_missing(dice: Random, text: str) -> str | None:
-    start = _answer(text)
-    found = _ARGUMENT.search(text, start)
+    found = _ARGUMENT.search(text)
     if found is None:
         return None
     before, after = text[: found.start()], text[found.end() :]
     return before + (re.sub(r"^,\s*", "", after) if before.endswith(("(", "{")) else after)
 
 
-def _as_published(dice: Random, text: str) -> str | None:
-    return text
-
-
 DAMAGES: dict[str, Damage] = {
-    "as published": _as_published,
-    "quote dropped": _quote_dropped,
-    "other quotes": _other_quotes,
-    "curly quotes": _curly_quotes,
-    "thought unclosed": _thought_unclosed,
-    "thought unopened": _thought_unopened,
-    "thought missing": _thought_missing,
-    "tag unclosed": _tag_unclosed,
-    "tag missing": _tag_missing,
-    "tags missing": _tags_missing,
-    "tag doubled": _tag_doubled,
-    "key renamed": _key_renamed,
-    "wide punctuation": _wide_punctuation,
-    "numbers as text": _numbers_as_text,
-    "decimals": _decimals,
-    "off the screen": _off_the_screen,
-    "negative": _negative,
-    "box for a point": _box_for_point,
-    "words after": _words_after,
-    "words before": _words_before,
-    "fence": _fence,
-    "second call": _second_call,
-    "bracket missing": _bracket_missing,
-    "bracket surplus": _bracket_surplus,
-    "cut off": _cut_off,
-    "blanks": _blanks,
-    "line feeds": _line_feeds,
-    "comma at the end": _comma_at_the_end,
-    "other case": _other_case,
-    "end mark": _end_mark,
+    "as published": lambda dice, text: text,
+    **{
+        damage.__name__[1:].replace("_", " "): damage
+        for damage in (
+            *(_quote_dropped, _other_quotes, _curly_quotes, _thought_unclosed, _thought_unopened, _thought_missing),
+            *(_tag_unclosed, _tag_missing, _tags_missing, _tag_doubled, _key_renamed, _wide_punctuation, _numbers_as_text),
+        )
+    },
+    "decimals": _number(lambda number: number if "." in number else f"{number}.5"),
+    "off the screen": _number(lambda number: "99999"),
+    "negative": _number(lambda number: f"-{number}"),
+    **{
+        damage.__name__[1:].replace("_", " "): damage
+        for damage in (
+            *(_box_for_a_point, _words_after, _words_before, _fence, _second_call, _bracket_missing, _bracket_surplus),
+            *(_cut_off, _blanks, _line_feeds, _comma_at_the_end, _other_case),
+        )
+    },
+    "end mark": lambda dice, text: text + "<|im_end|>",
     "bold label": _bold_label,
     "argument missing": _argument_missing,
 }

@@ -18,8 +18,8 @@ from random import Random
 from typing import Any, NamedTuple, TypeAlias
 
 from guieval.actions import (
+    OPPOSITE,
     Action,
-    Button,
     Click,
     LongPress,
     Open,
@@ -36,6 +36,7 @@ from guieval.actions import (
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, RELATIVE, Frame
 from guieval.models import ABCModel
+from guieval.parsing import function_text
 from guieval.parsing.call_tables import CallTable, ScrollWords
 from guieval.parsing.capital_calls import CALLS as CAPITAL
 from guieval.steps import Setting, StepTaskModel
@@ -59,7 +60,7 @@ def _tool(result: Any) -> Native | None:
     arguments = first.get("arguments", first)
     if not isinstance(arguments, dict) or not isinstance(arguments.get("action"), str):
         return None
-    return arguments["action"], {key: value for key, value in arguments.items() if key != "action"}
+    return _named(arguments, "action")
 
 
 def _tars(result: Any) -> Native | None:
@@ -78,11 +79,12 @@ def _cpm(result: Any) -> Action | None:
 def _do(result: Any) -> Native | Action:
     if result["_metadata"] == "finish":
         return Stop()
-    return result.get("action", ""), {key: value for key, value in result.items() if key not in ("_metadata", "action")}
+    return _named({"action": "", **result}, "action", "_metadata")
 
 
-def _pair(result: Any) -> Native:
-    return result[0], result[1]
+def _named(result: dict[str, Any], name: str, *others: str) -> Native:
+    """A record one of whose fields is the call's name; ``others``: those that are no arguments."""
+    return result[name], {key: value for key, value in result.items() if key not in (name, *others)}
 
 
 _VENUS = {"CLK": "Click", "INPUT": "Type", "SWIPE": "Drag", "BACK": "PressBack", "WAIT": "Wait", "SUCCESS": "Finished"}
@@ -113,9 +115,7 @@ def _venus(result: Any) -> Native | None:
 
 def _typed(result: Any) -> Native | None:
     """A record of AndroidWorld's kind."""
-    if not isinstance(result, dict) or "action_type" not in result:
-        return None
-    return result["action_type"], {key: value for key, value in result.items() if key != "action_type"}
+    return _named(result, "action_type") if isinstance(result, dict) and "action_type" in result else None
 
 
 def _atlas(result: Any) -> Native | None:
@@ -129,11 +129,6 @@ def _atlas(result: Any) -> Native | None:
     if name in ("TYPE", "OPEN_APP", "SCROLL") and rest[0].startswith("[") and rest[0].endswith("]"):
         return name, {"direction" if name == "SCROLL" else "text": rest[0][1:-1]}
     return None
-
-
-def _answered(result: Any) -> Native | None:
-    place = result["coordinate"]
-    return ("click", {"coordinate": place}) if place else None
 
 
 def _magic(result: Any) -> Native | None:
@@ -168,8 +163,7 @@ def _gui_r1(result: Any) -> Native | None:
 
 
 def _step_gui(result: Any) -> Native | None:
-    fields = {key: value for key, value in result.items() if key not in ("action", "cot")}
-    return (result["action"], fields) if result.get("action") else None
+    return _named(result, "action", "cot") if result.get("action") else None
 
 
 def _code(result: Any) -> Native | Action | None:
@@ -203,33 +197,20 @@ def _opencua(result: Any) -> Native | None:
     if not result:
         return None
     name, value = result[0]
-    match name:
-        case "write":
-            return name, {"message": value}
-        case "press" | "hotkey":
-            return name, {"keys": value}
-        case "scroll":
-            return name, {"clicks": value}
-        case "terminate":
-            return name, {"status": value}
-    return name, dict(zip("xy", value, strict=True))
+    only = {"write": "message", "press": "keys", "hotkey": "keys", "scroll": "clicks", "terminate": "status"}
+    return name, {only[name]: value} if name in only else dict(zip("xy", value, strict=True))
 
 
 def _aguvis(result: Any) -> Native | None:
-    native = _opencua(result)
-    return (
-        None if native is None else (native[0], {key: value if key in "xy" else str(value) for key, value in native[1].items()})
-    )
+    name, arguments = _opencua(result) or (None, {})
+    return None if name is None else (name, {key: value if key in "xy" else str(value) for key, value in arguments.items()})
 
 
 def _mimo(result: Any) -> Native:
     """Their record, in which a drag has become a scroll, and up and down are turned round."""
-    fields = {key: value for key, value in result.items() if key not in ("action_name", "think")}
-    if "end_point" in fields:
-        return "drag", fields
-    if fields.get("direction") in ("up", "down"):
-        fields["direction"] = "down" if fields["direction"] == "up" else "up"
-    return result["action_name"], fields
+    name, fields = _named(result, "action_name", "think")
+    turned = {"up": "down", "down": "up"}.get(fields.get("direction", ""))
+    return "drag" if "end_point" in fields else name, {**fields, **({"direction": turned} if turned else {})}
 
 
 def _scalecua(result: Any) -> Native | None:
@@ -237,23 +218,24 @@ def _scalecua(result: Any) -> Native | None:
     first = next(filter(None, result or ()), None)
     if first is None:
         return None
-    words = {"up": "down", "down": "up", "left": "right", "right": "left"}
-    fields = {key: value for key, value in first.items() if key != "action_type"}
-    match first["action_type"]:
+    name, fields = _named(first, "action_type")
+    match name:
         case "input_text":
             return "write", {"message": fields["text"]}
         case "scroll":
-            return "swipe", {"direction": words.get(fields["direction"], "")}
+            return "swipe", {"direction": OPPOSITE.get(fields["direction"], "")}
         case "status":
             return "terminate", {"status": {"complete": "success"}.get(fields["goal_status"], "failure")}
         case "answer":
             return "response", {"answer": fields["text"]}
-    return first["action_type"], fields
+    return name, fields
 
 
 def _clicked(result: Any) -> Native | None:
-    """A place alone."""
-    return ("click", {"coordinate": result}) if result else None
+    """A place alone or in fields; SE-GUI's reader gives the corner of the screen where there is none."""
+    place = [result[key] for key in "xy"] if isinstance(result, dict) and "x" in result else result
+    place = place["coordinate"] if isinstance(place, dict) else place
+    return ("click", {"coordinate": place}) if place and place != [0, 0] else None
 
 
 def _grounded(result: Any) -> Native | Action | None:
@@ -274,12 +256,8 @@ def _seeclick(result: Any) -> Native | Action | None:
             return None if direction is None else Scroll(point=Point(500, 500), direction=direction)
         case 3:
             return Type(text=result["typed_text"])
-        case 10 | 11:
-            return Stop(status="finish" if result["action_type"] == 10 else "impossible")
-        case 5 | 6 | 7:
-            buttons: dict[int, Button] = {5: "BACK", 6: "HOME", 7: "ENTER"}
-            return Press(button=buttons[result["action_type"]])
-    return None
+    ends: dict[int, Action] = {5: Press(button="BACK"), 6: Press(button="HOME"), 7: Press(button="ENTER")}
+    return (ends | {10: Stop(), 11: Stop(status="impossible")}).get(result["action_type"])
 
 
 def _guicourse(result: Any) -> Native:
@@ -293,23 +271,14 @@ def _guicourse(result: Any) -> Native:
             return "swipe", first["dual_point"]
         case "scroll":
             return "scroll", {key: float(value) for key, value in first["scroll"].items()}
-    return first["name"], {key: value for key, value in first.items() if key != "name"}
+    return _named(first, "name")
 
 
 def _cogagent(result: Any) -> Native | None:
     """Their fields, in which a text keeps its quotes, as their own code takes them off an app's name."""
-    fields = {key: value[1:-1] if isinstance(value, str) else value for key, value in result.items() if key != "operation"}
-    return None if result["operation"] == "NO_ACTION" else (result["operation"], fields)
-
-
-def _absolute(result: Any) -> Native:
-    """A place in two fields."""
-    return "click", {"coordinate": [result["x"], result["y"]]}
-
-
-def _found(result: Any) -> Native | None:
-    """A place, or the corner of the screen where there is none."""
-    return _clicked(result if result != [0, 0] else None)
+    name, fields = _named(result, "operation")
+    unquoted = {key: value[1:-1] if isinstance(value, str) else value for key, value in fields.items()}
+    return None if name == "NO_ACTION" else (name, unquoted)
 
 
 def _seed(result: Any) -> Native | None:
@@ -371,22 +340,19 @@ _TARS_FORMS = (
     "Thought: I see it.\nAction: drag(start_point='<point>500 700</point>', end_point='<point>500 300</point>')",
     "Thought: I see it.\nAction: type(content='it\\'s here')",
     "Reflection: It failed.\nAction_Summary: I tap it.\nAction: click(start_box='(500,750)')",
-    "Thought: I see it.\nAction: click(start_box='[500,750,500,750]')",
-    "Action: wait()",
+    *("Thought: I see it.\nAction: click(start_box='[500,750,500,750]')", "Action: wait()"),
 )
-_XML = "<tool_call>\n<function={}>\n{}\n</function>\n</tool_call>"
 
 
 def _xml(tool: str, **values: str) -> str:
-    return _XML.format(tool, "\n".join(f"<parameter={key}>\n{value}\n</parameter>" for key, value in values.items()))
+    return f"<tool_call>\n{function_text(tool, values)}\n</tool_call>"
 
 
 _QWEN35_FORMS = (
     _xml("mobile_use", action="click", coordinate="[500, 750]"),
     "I tap it.\n" + _xml("mobile_use", action="swipe", coordinate="[500, 700]", coordinate2="[500, 300]"),
     "I think.\n</think>\n\n" + _xml("mobile_use", action="type", text="hello\nworld"),
-    _xml("mobile_use", action="system_button", button="Back"),
-    _xml("mobile_use", action="terminate", status="success"),
+    *(_xml("mobile_use", action="system_button", button="Back"), _xml("mobile_use", action="terminate", status="success")),
     _xml("mobile_use", action="long_press", coordinate="[500, 750]", time="2"),
 )
 _GROUNDING = '<tool_call>\n{"name": "grounding", "arguments": {"action": "click", "coordinate": [540,1800]}}\n</tool_call>'
@@ -426,13 +392,13 @@ FAMILIES = (
     ),
     Family("gui_owl", _tool, "_qwen_tools.CALLS"),
     Family("gui_owl_1_5", _tool, "_qwen_tools.CALLS"),
-    Family("ui_venus_navi", _pair),
+    Family("ui_venus_navi", tuple),
     Family("ui_venus_1_5", _venus, "ui_venus_navi.CALLS", PER_1000),
     Family("glm_4_1v", _typed, "_glm.CALLS"),
     Family("glm_4_5v", _typed, "_glm.CALLS"),
     Family("os_atlas", _atlas, CAPITAL, scroll_words="content"),
     Family("mai_ui", _tool, "mai_ui.CALLS", RELATIVE),
-    Family("mai_ui", _answered, "mai_ui.CALLS", RELATIVE, {"grounding_scale": 999}, "grounding", part="grounding"),
+    Family("mai_ui", _clicked, "mai_ui.CALLS", RELATIVE, {"grounding_scale": 999}, "grounding", part="grounding"),
     Family(
         "magicgui",
         _magic,
@@ -490,35 +456,26 @@ FAMILIES = (
     ),
     Family("gui_plus", _tool, "_qwen_tools.CALLS"),
     *(
-        Family(name, translate, "_qwen_tools.CALLS", setting="grounding", forms=forms)
-        for name, translate, forms in (
-            ("holo1_5", _absolute, ('{"x": 540, "y": 1800}', '{"action":"click_absolute","x":540,"y":1800}\n')),
+        Family(name, _clicked, "_qwen_tools.CALLS", setting="grounding", forms=forms)
+        for name, forms in (
+            ("holo1_5", ('{"x": 540, "y": 1800}', '{"action":"click_absolute","x":540,"y":1800}\n')),
             (
                 "infigui_g1",
-                _clicked,
                 (
                     '[{"point_2d": [540, 1800]}, {"point_2d": [10, 20]}]',
                     '<think>\nI see it.\n</think>\n\n```json\n[\n\t{"point_2d": [540, 1800], "label": "Wi-Fi"}\n]\n```',
                 ),
             ),
-            ("gui_g2", _clicked, ("[500,1760,580,1840]", "[500, 1760, 580, 1840]")),
-            (
-                "ui_ins",
-                _clicked,
-                (
-                    _GROUNDING,
-                    f"<think>\nI see it.\n</think>\n{_GROUNDING}",
-                ),
-            ),
+            ("gui_g2", ("[500,1760,580,1840]", "[500, 1760, 580, 1840]")),
+            ("ui_ins", (_GROUNDING, f"<think>\nI see it.\n</think>\n{_GROUNDING}")),
             (
                 "se_gui",
-                _found,
                 (
                     '<tool_call>\n{"name":"computer_use","arguments":{"action":"left_click","coordinate":[540,1800]}}\n</tool_call>',
                 ),
             ),
-            ("uground", _clicked, ("(500,750)", "500, 750")),
-            ("qwen2_vl", _clicked, ("<|object_ref_start|>it<|object_ref_end|><|box_start|>(480,730),(520,770)<|box_end|>",)),
+            ("uground", ("(500,750)", "500, 750")),
+            ("qwen2_vl", ("<|object_ref_start|>it<|object_ref_end|><|box_start|>(480,730),(520,770)<|box_end|>",)),
         )
     ),
 )
@@ -527,17 +484,9 @@ FAMILIES = (
 # --- drawing responses ------------------------------------------------------------------------------------------------
 
 ACTIONS: tuple[Action, ...] = (
-    Click(point=Point(500.0, 750.0)),
-    LongPress(point=Point(500.0, 750.0)),
-    Scroll(point=Point(500.0, 500.0), direction="up"),
-    Type(text="hello world"),
-    Type(text='it\'s 5, "no"'),
-    Open(app="Google Maps"),
-    Press(button="BACK"),
-    Press(button="ENTER"),
-    Wait(),
-    Stop(),
-    Stop(status="impossible"),
+    *(Click(point=Point(500.0, 750.0)), LongPress(point=Point(500.0, 750.0))),
+    *(Scroll(point=Point(500.0, 500.0), direction="up"), Type(text="hello world"), Type(text='it\'s 5, "no"')),
+    *(Open(app="Google Maps"), Press(button="BACK"), Press(button="ENTER"), Wait(), Stop(), Stop(status="impossible")),
 )
 
 
@@ -703,18 +652,21 @@ _UNFINISHED = (
     "theirs reads an answer within a thought that is not closed; another script of theirs (inference/trans_infer_bench.py) "
     "takes such a response for unfinished, and so do we: what is tried out in a thought is no answer"
 )
+
+
+def _alone(reason: str, *damages: str) -> dict[str, str]:
+    """Damages with which a response is read there alone."""
+    return {f"{damage}: {THEIRS}": reason for damage in damages}
+
+
 DIFFERENCES: dict[str, dict[str, str]] = {
-    "ui_tars": {"another TYPE": _REST, f"bracket missing: {THEIRS}": _CUT},
-    "ui_tars_1_5": {"another TYPE": _REST, f"cut off: {THEIRS}": _CUT},
+    "ui_tars": {"another TYPE": _REST, **_alone(_CUT, "bracket missing")},
+    "ui_tars_1_5": {"another TYPE": _REST, **_alone(_CUT, "cut off")},
     "ui_tars_1_5-desktop": {
         "another TYPE": _RAW,
         "LONG_PRESS without its argument there": "theirs cuts a place at its comma where the second quote is missing",
     },
-    "autoglm_phone": {
-        "another TYPE": _LAST_TWO,
-        f"quote dropped: {THEIRS}": _LAST_TWO,
-        f"bracket surplus: {THEIRS}": _LAST_TWO,
-    },
+    "autoglm_phone": {"another TYPE": _LAST_TWO, **_alone(_LAST_TWO, "quote dropped", "bracket surplus")},
     "ui_venus_navi": {
         "another TYPE": _RAW,
         "another OPEN": "theirs knows single quotes only, and keeps double ones in the name",
@@ -723,96 +675,66 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "another TYPE": _RAW,
         "TYPE without its argument here": _EMPTY,
         "another OPEN": "theirs keeps the second quote where the first is missing",
-        f"curly quotes: {THEIRS}": "theirs takes curly quotes for text; here a text whose quotes differ is not read",
+        **_alone("theirs takes curly quotes for text; here a text whose quotes differ is not read", "curly quotes"),
     },
-    "glm_4_1v": {f"thought unclosed: {THEIRS}": _UNFINISHED},
-    "glm_4_5v": {f"thought unclosed: {THEIRS}": _UNFINISHED, f"tag unclosed: {THEIRS}": _UNFINISHED},
+    "glm_4_1v": _alone(_UNFINISHED, "thought unclosed"),
+    "glm_4_5v": _alone(_UNFINISHED, "thought unclosed", "tag unclosed"),
     "os_atlas": {"another CLICK": "theirs takes the first two runs of digits, and with decimals the second is the first's"},
     "magicgui": {
         "another TYPE": "theirs takes what stands between the response's last comma and its end without one character",
-        f"bracket missing: {THEIRS}": "theirs takes the last character for the bracket; here the text may be cut off",
-        f"argument missing: {THEIRS}": "theirs takes the place's second number for the text where there is none",
-        f"words before: {THEIRS}": "theirs looks for `text(` anywhere; here a call in the middle of a sentence is talked about",
+        **_alone("theirs takes the last character for the bracket; here the text may be cut off", "bracket missing"),
+        **_alone("theirs takes the place's second number for the text where there is none", "argument missing"),
+        **_alone("theirs looks for `text(` anywhere; here a call in the middle of a sentence is talked about", "words before"),
     },
-    "ui_r1": {
-        "CLICK without its argument there": _WHOLE,
-        f"quote dropped: {THEIRS}": _ANYWHERE,
-        f"wide punctuation: {THEIRS}": _ANYWHERE,
-    },
+    "ui_r1": {"CLICK without its argument there": _WHOLE, **_alone(_ANYWHERE, "quote dropped", "wide punctuation")},
     "gui_r1": {
-        "CLICK without its argument there": _WHOLE,
-        "LONG_PRESS without its argument there": _WHOLE,
+        **dict.fromkeys(("CLICK without its argument there", "LONG_PRESS without its argument there"), _WHOLE),
         "another TYPE": _RAW,
-        f"quote dropped: {THEIRS}": _ANYWHERE,
-        f"bracket missing: {THEIRS}": _ANYWHERE,
-        f"wide punctuation: {THEIRS}": _ANYWHERE,
+        **_alone(_ANYWHERE, "quote dropped", "bracket missing", "wide punctuation"),
     },
     "step_gui": {
-        "another TYPE": _LATER,
-        "another WAIT": _LATER,
+        **dict.fromkeys(("another TYPE", "another WAIT", "SCROLL without its argument there"), _LATER),
         "another SCROLL": _CORNER,
-        "SCROLL without its argument there": _LATER,
     },
     "minicpm_gui": {
-        "PRESS here, UNSUPPORTED there": _ANSWER,
-        "STOP here, UNSUPPORTED there": _ANSWER,
-        **{f"{damage}: {THEIRS}": _ANSWER for damage in ("bold label", "cut off", "end mark", "wide punctuation")},
-        "UNSUPPORTED here, STOP there": _LINE,
-        "another TYPE": _LINE,
+        **dict.fromkeys(("PRESS here, UNSUPPORTED there", "STOP here, UNSUPPORTED there"), _ANSWER),
+        **_alone(_ANSWER, "bold label", "cut off", "end mark", "wide punctuation"),
+        **dict.fromkeys(("UNSUPPORTED here, STOP there", "another TYPE"), _LINE),
         "another CLICK": "theirs takes what follows the last label",
-        f"words before: {THEIRS}": "theirs finds the label in the middle of a line",
+        **_alone("theirs finds the label in the middle of a line", "words before"),
     },
     "seeclick": {"CLICK without its argument there": _CORNER},
     "seeclick-grounding": {
         "CLICK without its argument there": "theirs takes all numbers of a response for one place",
-        f"bracket missing: {THEIRS}": _UNENDED,
+        **_alone(_UNENDED, "bracket missing"),
     },
     "gta1-grounding": {"CLICK without its argument there": "theirs takes two places for none"},
-    "ui_venus_1_5-grounding": {
-        f"box for a point: {THEIRS}": _FIRST,
-        f"bracket missing: {THEIRS}": _UNENDED,
-        f"cut off: {THEIRS}": _UNENDED,
-    },
-    "aguvis": {"another TYPE": _RAW, f"quote dropped: {THEIRS}": _ANYWHERE, f"bracket missing: {THEIRS}": _CUT},
+    "ui_venus_1_5-grounding": _alone(_FIRST, "box for a point") | _alone(_UNENDED, "bracket missing", "cut off"),
+    "aguvis": {"another TYPE": _RAW, **_alone(_ANYWHERE, "quote dropped"), **_alone(_CUT, "bracket missing")},
     "scalecua": {
         "another TYPE": _RAW,
-        "TYPE without its argument here": _EMPTY,
-        "OPEN without its argument there": _EMPTY,
+        **dict.fromkeys(("TYPE without its argument here", "OPEN without its argument there"), _EMPTY),
         "another WAIT": "theirs leaves the time of a wait out",
         "SCROLL without its argument here": "theirs keeps a swipe's direction alone, so its places may be off the screen",
     },
-    "mimo_vl": {
-        "another CLICK": _CORNER,
-        f"thought unclosed: {THEIRS}": _IN_THOUGHT,
-    },
-    "cogagent": {"another TYPE": _RAW, f"quote dropped: {THEIRS}": _RAW},
-    "infigui_g1": {f"thought unclosed: {THEIRS}": _IN_THOUGHT},
-    "gui_g2": {f"box for a point: {THEIRS}": _FIRST},
-    "ui_ins": dict.fromkeys((f"quote dropped: {THEIRS}", f"curly quotes: {THEIRS}"), _ANYWHERE),
+    "mimo_vl": {"another CLICK": _CORNER, **_alone(_IN_THOUGHT, "thought unclosed")},
+    "cogagent": {"another TYPE": _RAW, **_alone(_RAW, "quote dropped")},
+    "infigui_g1": _alone(_IN_THOUGHT, "thought unclosed"),
+    "gui_g2": _alone(_FIRST, "box for a point"),
+    "ui_ins": _alone(_ANYWHERE, "quote dropped", "curly quotes"),
     "se_gui": {
-        "another CLICK": _LAST,
-        "CLICK without its argument here": _LAST,
-        **dict.fromkeys((f"{damage}: {THEIRS}" for damage in ("quote dropped", "curly quotes", "wide punctuation")), _ANYWHERE),
+        **dict.fromkeys(("another CLICK", "CLICK without its argument here"), _LAST),
+        **_alone(_ANYWHERE, "quote dropped", "curly quotes", "wide punctuation"),
     },
     "qwen2_vl": {"another CLICK": "theirs takes the last box of several"},
     "evocua": {"TYPE without its argument here": _EMPTY},
     "ui_tars_2": {"another TYPE": "theirs takes a tag that is written twice for text"},
-    "opencua": {
-        "another TYPE": _RAW,
-        f"quote dropped: {THEIRS}": _ANYWHERE,
-        f"wide punctuation: {THEIRS}": _ANYWHERE,
-        f"line feeds: {THEIRS}": _ANYWHERE,
-        f"other case: {THEIRS}": _ANYWHERE,
-    },
+    "opencua": {"another TYPE": _RAW, **_alone(_ANYWHERE, "quote dropped", "wide punctuation", "line feeds", "other case")},
 }
 """Per family, every kind of difference but those of :data:`LENIENCIES`, and why it stays."""
 
-
 NO_READER: dict[str, str] = {
-    **dict.fromkeys(
-        ("anthropic_computer", "gemini_computer", "openai_computer"),
-        "its actions are fields of the makers' API",
-    ),
+    **dict.fromkeys(("anthropic_computer", "gemini_computer", "openai_computer"), "its actions are fields of the makers' API"),
     **dict.fromkeys(("openai_tools", "ocr_baseline", "ocr_errant", "tiny_policy"), "prompt and format are this project's"),
 }
 """The adapters without a table, and why there is none."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from guieval.actions import Action, Click, DeviceAction, Open, Point, Type, Unsupported
+from guieval.actions import Action, Click, DeviceAction, Direction, Open, Point, Scroll, Type, Unsupported
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ABCModel, Message, ModelConfig
 from guieval.registry import adapter_class
@@ -17,6 +17,11 @@ CLICK = Click(point=Point(500.0, 750.0))
 def outside(name: str, device: DeviceAction | None = None, **arguments: Any) -> Unsupported:
     """A call that the unified actions have no word for."""
     return Unsupported(name=name, arguments=arguments, device=device)
+
+
+def scroll(direction: Direction, distance: float | None = None) -> Scroll:
+    """From the middle of the screen."""
+    return Scroll(point=Point(500.0, 500.0), direction=direction, distance=distance)
 
 
 def step(action: Action = CLICK, **changes: Any) -> StepTaskModel:

@@ -4,7 +4,7 @@ from guieval.actions import Answer, Hotkey, LongPress, Open, Point, Press, Scrol
 from guieval.models import Message
 from guieval.registry import load_model, model_config
 
-from .steps import CLICK, HIGH, LOW, adapter, outside
+from .steps import CLICK, HIGH, LOW, adapter, outside, scroll
 from .tables import means, reads, refuses, writes
 
 WHOLE = "pyautogui.click(x=0.5, y=0.75)"
@@ -42,79 +42,55 @@ def test_replies_of_the_three_modes() -> None:
 
 test_calls_both_ways = writes(
     adapter("aguvis", thinking=False),
-    (CLICK, "pyautogui.click(x=0.5, y=0.75)"),
-    (LongPress(point=Point(500, 750)), "mobile.long_press(x=0.5, y=0.75)"),
-    (Scroll(point=Point(500, 500), direction="up", distance=300), "mobile.swipe(from_coord=[0.5, 0.5], to_coord=[0.5, 0.2])"),
-    (Type(text="it's"), "pyautogui.write(message='it\\'s')"),
-    (Open(app="drupe"), "mobile.open_app(app_name='drupe')"),
-    (Press(button="ENTER"), "pyautogui.press(keys='enter')"),
-    (Press(button="BACK"), "mobile.back()"),
-    (Press(button="HOME"), "mobile.home()"),
-    (Wait(duration=3000), "mobile.wait(seconds=3)"),
-    (Wait(duration=2500), "mobile.wait(seconds=2.5)"),
-    (Stop(), "mobile.terminate(status='success')"),
-    (Stop(status="impossible"), None),
-    (Press(button="RECENT"), None),
+    *((CLICK, "pyautogui.click(x=0.5, y=0.75)"), (LongPress(point=Point(500, 750)), "mobile.long_press(x=0.5, y=0.75)")),
+    (scroll("up", 300), "mobile.swipe(from_coord=[0.5, 0.5], to_coord=[0.5, 0.2])"),
+    *((Type(text="it's"), "pyautogui.write(message='it\\'s')"), (Open(app="drupe"), "mobile.open_app(app_name='drupe')")),
+    *((Press(button="ENTER"), "pyautogui.press(keys='enter')"), (Press(button="BACK"), "mobile.back()")),
+    *((Press(button="HOME"), "mobile.home()"), (Wait(duration=3000), "mobile.wait(seconds=3)")),
+    *((Wait(duration=2500), "mobile.wait(seconds=2.5)"), (Stop(), "mobile.terminate(status='success')")),
+    *((Stop(status="impossible"), None), (Press(button="RECENT"), None)),
 )
 
 test_tolerances = means(
     adapter("aguvis"),
     CLICK,
     ("stripped tokens", f"assistantall\nThought: a\nAction: b\nassistantos\n{WHOLE}"),
-    ("no recipient", f"Thought: a\nAction: b\n{WHOLE}"),
-    ("fence", f"```python\n{WHOLE}\n```"),
-    ("by position", "pyautogui.click(0.5, 0.75)"),
-    ("one by position", "pyautogui.click(x=0.5, 0.75)"),
-    ("numbers as text", "pyautogui.click(x='0.5', y='0.75')"),
-    ("no module", "click(x=0.5, y=0.75)"),
-    ("the call as the sentence", f"Action: {WHOLE}"),
-    ("several calls", f"{WHOLE}\npyautogui.write(message='a')"),
+    *(("no recipient", f"Thought: a\nAction: b\n{WHOLE}"), ("by position", "pyautogui.click(0.5, 0.75)")),
+    *(("one by position", "pyautogui.click(x=0.5, 0.75)"), ("numbers as text", "pyautogui.click(x='0.5', y='0.75')")),
+    *(("no module", "click(x=0.5, y=0.75)"), ("the call as the sentence", f"Action: {WHOLE}")),
     ("after the end of the turn", f"{WHOLE}<|diff_marker|>\nassistantos\npyautogui.click(x=0.1, y=0.1)"),
-    ("other code before", f"import time\ntime.sleep(1)\n{WHOLE}"),
-    ("comment", f"{WHOLE} # tap"),
+    *(("other code before", f"import time\ntime.sleep(1)\n{WHOLE}"), ("comment", f"{WHOLE} # tap")),
     ("call talked about in the words", f"I could call pyautogui.click(x=0.1, y=0.1).{TURN}{WHOLE}"),
 )
 
 test_further_calls = reads(
     adapter("aguvis"),
-    ("pyautogui.write('a b')", Type(text="a b")),
-    ('pyautogui.write(text="a, b)")', Type(text="a, b)")),
-    ("pyautogui.typewrite(content='a')", Type(text="a")),
-    ("pyautogui.press(['enter'])", Press(button="ENTER")),
+    *(("pyautogui.write('a b')", Type(text="a b")), ('pyautogui.write(text="a, b)")', Type(text="a, b)"))),
+    *(("pyautogui.typewrite(content='a')", Type(text="a")), ("pyautogui.press(['enter'])", Press(button="ENTER"))),
     ("pyautogui.press(key='Return')", Press(button="ENTER")),
     ("pyautogui.press('tab')", outside("press", Hotkey(keys=("tab",)), keys="tab")),
     ("mobile.swipe([0.581, 0.898], [0.601, 0.518])", Scroll(point=Point(581, 898), direction="up", distance=380)),
-    ("mobile.wait(3)", Wait(duration=3000)),
-    ("mobile.wait()", Wait()),
+    *(("mobile.wait(3)", Wait(duration=3000)), ("mobile.wait()", Wait())),
     ("terminate(status='failure')", Stop(status="impossible")),
-    ("answer('42')", outside("answer", Answer(text="42"), text="42")),
-    ("pyautogui.hotkey(keys=['ctrl', 'c'])", outside("hotkey", Hotkey(keys=("ctrl", "c")), keys="['ctrl', 'c']")),
-    ("pyautogui.scroll(-0.1)", Scroll(point=Point(500.0, 500.0), direction="up", distance=100.0)),
-    ("pyautogui.scroll(page=0.5)", Scroll(point=Point(500.0, 500.0), direction="down", distance=500.0)),
+    *(("answer('42')", outside("answer", Answer(text="42"), text="42")), ("pyautogui.scroll(-0.1)", scroll("up", 100.0))),
     ("browser.select_option(x=0.5, y=0.75, value='Large')", outside("SELECT", value="Large")),
-    ("pyautogui.doubleClick()", outside("doubleClick")),
-    ("pyautogui.click(x=0.5, y=0.75, button='right')", Unsupported),
+    *(("pyautogui.doubleClick()", outside("doubleClick")), ("pyautogui.click(x=0.5, y=0.75, button='right')", Unsupported)),
     ("pyautogui.click(x=0.5, y=0.75, clicks=2)", Unsupported),
     ("browser.select_option(x=0.1, y=0.2, value='a')", Unsupported),
 )
 
 test_refusals = refuses(
     adapter("aguvis"),
-    ("Thought: a\nAction: Tap it.", "no call"),
-    ("I would call pyautogui.click(x=0.5, y=0.75).", "no call"),
+    *(("Thought: a\nAction: Tap it.", "no call"), ("I would call pyautogui.click(x=0.5, y=0.75).", "no call")),
     (f"{WHOLE}\nassistantos\n", "no call"),
     ("pyautogui.locateOnScreen('a.png')", "'locateOnScreen', which is not an action"),
-    ("pyautogui.click()", "lacks 'x'", "CLICK"),
-    ("pyautogui.click(x=0.5)", "lacks 'y'", "CLICK"),
-    ("pyautogui.click(x=0.5, y=0.7", "ends inside a value"),
-    ("pyautogui.click(x=540, y=1800)", "outside", "CLICK"),
-    ("pyautogui.write()", "lacks 'message'", "TYPE"),
-    ("pyautogui.write(message='a", "ends inside a quoted value"),
+    *(("pyautogui.click()", "lacks 'x'", "CLICK"), ("pyautogui.click(x=0.5)", "lacks 'y'", "CLICK")),
+    *(("pyautogui.click(x=0.5, y=0.7", "ends inside a value"), ("pyautogui.click(x=540, y=1800)", "outside", "CLICK")),
+    *(("pyautogui.write()", "lacks 'message'", "TYPE"), ("pyautogui.write(message='a", "ends inside a quoted value")),
     ("mobile.open_app(app_name='')", "names no app", "OPEN"),
     ("mobile.swipe(from_coord=[0.5, 0.5], to_coord=[0.5, 0.5])", "no length", "SCROLL"),
     ("mobile.swipe(from_coord=[0.5, 0.5])", "lacks 'to_coord'", "SCROLL"),
-    ("mobile.wait(seconds='soon')", "not a number of seconds"),
-    ("mobile.terminate(status='maybe')", "none of success"),
+    *(("mobile.wait(seconds='soon')", "not a number of seconds"), ("mobile.terminate(status='maybe')", "none of success")),
 )
 
 

@@ -83,9 +83,6 @@ def texts(prepared: ModelInput) -> list[str]:
     return [part for message in prepared.messages for part in message.parts if isinstance(part, str)]
 
 
-# --- a usual request -------------------------------------------------------------------------------------------------
-
-
 def test_a_usual_request_to_qwen3_vl_thinking_opens_a_thought() -> None:
     name = "qwen3-vl-8b-thinking"
     prepared = load_model(name).prepare_input(example_episode().steps[0], ())
@@ -98,8 +95,7 @@ def test_a_usual_request_to_qwen3_vl_thinking_opens_a_thought() -> None:
 @pytest.mark.parametrize(
     ("name", "thinking", "end"),
     [
-        ("glm-4.1v-9b-thinking", None, "<|assistant|>\n"),
-        ("glm-4.5v", True, "<|assistant|>\n"),
+        *(("glm-4.1v-9b-thinking", None, "<|assistant|>\n"), ("glm-4.5v", True, "<|assistant|>\n")),
         ("glm-4.5v", False, "/nothink<|assistant|>\n<think></think>\n"),
     ],
 )
@@ -123,9 +119,6 @@ def test_a_usual_request_to_aguvis_names_the_recipient_after_the_role(thinking: 
     )
 
 
-# --- a given thought -------------------------------------------------------------------------------------------------
-
-
 @every_row("thought", ["I tap it.", "I tap <think>ing of </think>.", "I tap\n\n it.", "{{ I }} {% tap %}"])
 @every_row(
     ("name", "thinking", "before", "after"),
@@ -144,9 +137,6 @@ def test_a_given_thought_is_left_as_it_is(name: str, thinking: bool | None, befo
     whole = prompt(name, begun)
     assert whole.endswith(f"{asked}{before}{thought}{after}")
     assert whole.count(asked) == 1
-
-
-# --- every template --------------------------------------------------------------------------------------------------
 
 
 @every_row(

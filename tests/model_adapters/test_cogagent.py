@@ -31,10 +31,8 @@ def read(text: str, setting: str = "high") -> Action:
         (f"TYPE(box={BOX}, text='it\\'s', element_info='Search')", Type(text="it's")),
         (f"SCROLL_DOWN(box={BOX}, step_count=5, element_info='[None]')", Scroll(point=PLACE, direction="down")),
         (f"SCROLL_LEFT(box={BOX}, step_count=5)", Scroll(point=PLACE, direction="left")),
-        ("KEY_PRESS(key='Return')", Press(button="ENTER")),
-        ("LAUNCH(app='饿了么', url='None')", Open(app="饿了么")),
-        ("END()", Stop()),
-        ("END", Stop()),
+        *(("KEY_PRESS(key='Return')", Press(button="ENTER")), ("LAUNCH(app='饿了么', url='None')", Open(app="饿了么"))),
+        *(("END()", Stop()), ("END", Stop())),
     ],
 )
 def test_calls(call: str, action: Action) -> None:
@@ -60,10 +58,7 @@ def test_calls_outside_of_the_action_space() -> None:
 
 test_garbage_is_no_action = refuses(
     MODEL,
-    "",
-    "Action: 点击按钮。",
-    "Grounded Operation: ",
-    "Grounded Operation: FLY()",
+    *("", "Action: 点击按钮。", "Grounded Operation: ", "Grounded Operation: FLY()"),
     ("Grounded Operation: CLICK(element_info='here')", "", "CLICK"),
     ("Grounded Operation: CLICK(box=[[200,300,300,3000]])", "", "CLICK"),
     "Grounded Operation: CLICK(box=[[200,300",

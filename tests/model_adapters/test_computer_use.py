@@ -10,7 +10,6 @@ import pytest
 from guieval.actions import (
     Action,
     Click,
-    Direction,
     DoubleClick,
     Drag,
     Hotkey,
@@ -20,7 +19,6 @@ from guieval.actions import (
     Point,
     Press,
     RightClick,
-    Scroll,
     Stop,
     Type,
     Unsupported,
@@ -34,6 +32,8 @@ from guieval.registry import load_model
 from guieval.steps import StepTaskModel
 from guieval.testing.conformance.adapters import example_step
 from tests.rows import every_row
+
+from .steps import scroll
 
 OPENAI, PREVIEW = "gpt-5.4-computer", "computer-use-preview"
 CLAUDE, OLDER, TOOLSET = "claude-opus-4-7-computer", "claude-haiku-4-5-computer", "claude-computer-toolset"
@@ -60,11 +60,6 @@ def device(action: Action) -> object:
 
 
 MIDDLE, CORNER = Point(500.0, 500.0), Point(0.0, 0.0)
-
-
-def scroll(direction: Direction, distance: float | None = None) -> Scroll:
-    return Scroll(point=MIDDLE, direction=direction, distance=distance)
-
 
 SUPPORTED: list[tuple[str, str, dict[str, Any], Action]] = [
     (OPENAI, "click", {"button": "left", "x": 500, "y": 1000}, Click(point=MIDDLE)),
@@ -125,8 +120,7 @@ def test_a_call_means_its_action(model: str, name: str, arguments: dict[str, Any
         (LEGACY, "drag_and_drop", {"x": 500, "y": 500, "destination_x": 0, "destination_y": 0}, Drag(start=MIDDLE, end=CORNER)),
         (LEGACY, "navigate", {"url": "https://example.org"}, None),
         (TOOLSET, "triple_click", {"coordinate": [1000, 500]}, None),
-        (TOOLSET, "left_click", {"coordinate": [1000, 500], "text": "shift"}, None),
-        (TOOLSET, "left_click", {}, None),
+        *((TOOLSET, "left_click", {"coordinate": [1000, 500], "text": "shift"}, None), (TOOLSET, "left_click", {}, None)),
         (OPENAI, "click", {"button": "left", "x": 1000, "y": 500, "keys": ["SHIFT"]}, None),
     ],
 )
@@ -142,13 +136,9 @@ def test_what_the_unified_space_lacks_keeps_its_words_and_acts_on_devices(
     ("model", "call"),
     [
         (OPENAI, ("scroll", {"x": 1, "y": 1, "scroll_x": 0, "scroll_y": 0})),
-        (OPENAI, ("scroll", {"x": 1, "y": 1, "scroll_x": 0, "scroll_y": "far"})),
-        (OPENAI, ("drag", {"path": []})),
-        (OPENAI, ("drag", {"path": [1, 2]})),
-        (OPENAI, ("keypress", {"keys": []})),
-        (OPENAI, ("jump", {})),
-        (CLAUDE, ("computer", {})),
-        (TOOLSET, ("scroll", {"scroll_direction": "in"})),
+        *((OPENAI, ("scroll", {"x": 1, "y": 1, "scroll_x": 0, "scroll_y": "far"})), (OPENAI, ("drag", {"path": []}))),
+        *((OPENAI, ("drag", {"path": [1, 2]})), (OPENAI, ("keypress", {"keys": []})), (OPENAI, ("jump", {}))),
+        *((CLAUDE, ("computer", {})), (TOOLSET, ("scroll", {"scroll_direction": "in"}))),
     ],
 )
 def test_a_call_that_cannot_be_read_is_no_action(model: str, call: tuple[str, dict[str, Any]]) -> None:
@@ -243,10 +233,5 @@ def test_each_model_is_offered_its_own_tool() -> None:
 
 
 def test_the_past_is_written_in_pixels_of_the_image_sent() -> None:
-    first = step(PHONE)
-    text = (
-        load_model(OLDER)
-        .prepare_input(step(PHONE), (reference_entry(first.model_copy(update={"low_level_instruction": None})),))
-        .text
-    )
-    assert "Click at (392, 784)." in text
+    first = step(PHONE).model_copy(update={"low_level_instruction": None})
+    assert "Click at (392, 784)." in load_model(OLDER).prepare_input(step(PHONE), (reference_entry(first),)).text

@@ -81,8 +81,7 @@ def test_what_an_adapter_cannot_be_told_is_reported_by_name(name: str) -> None:
         ("os_atlas", {"prompt": "aitw"}, "prompt"),
         ("openai_tools", {"frame": "0-999"}, "cannot use '0-999' as option 'frame'"),
         ("qwen3_vl", {"list_scale": 998}, "cannot use 998 as option 'list_scale'"),
-        ("gui_owl", {"history": "images"}, "'images'.*'history'"),
-        ("ui_s1", {"examples": "none"}, "'examples'"),
+        *(("gui_owl", {"history": "images"}, "'images'.*'history'"), ("ui_s1", {"examples": "none"}, "'examples'")),
         ("ui_tars", {"prompt": "androidcontol"}, "'androidcontol' as option 'prompt'.*'androidcontrol'"),
         ("ui_tars", {"scroll_word": "finger"}, "did you mean 'scroll_words'"),
         ("evocua", {"scale": 100}, "cannot use 100 as option 'scale'"),
@@ -117,14 +116,12 @@ COG = "Grounded Operation: SCROLL_DOWN(box=[[500,500,500,500]], step_count=5)"
             for word in DIRECTIONS
         ),
         ("os_atlas", {}, ATLAS, "up", ATLAS),  # the labels of AndroidControl: the content comes from below
-        ("os_atlas", ODYSSEY, ATLAS, "down", ATLAS),
-        ("os_atlas", FINGER, ATLAS, "down", ATLAS),
+        *(("os_atlas", ODYSSEY, ATLAS, "down", ATLAS), ("os_atlas", FINGER, ATLAS, "down", ATLAS)),
         ("os_atlas", ODYSSEY | CONTENT, ATLAS, "up", ATLAS),
         ("gui_r1", {"prompt": "androidcontrol"}, R1, "up", "'input_text': 'down'}"),
         ("gui_r1", ODYSSEY, R1, "down", "'input_text': 'down'}"),
         ("gui_r1", {"prompt": "androidcontrol"} | FINGER, R1, "down", "'input_text': 'down'}"),
-        ("gui_r1", ODYSSEY | CONTENT, R1, "up", "'input_text': 'down'}"),
-        ("mimo_vl", CONTENT, MIMO, "up", ""),
+        *(("gui_r1", ODYSSEY | CONTENT, R1, "up", "'input_text': 'down'}"), ("mimo_vl", CONTENT, MIMO, "up", "")),
         (
             *("ui_venus_navi", CONTENT, "<action>Scroll(direction='down')</action>", "up"),
             "<action>\nScroll(start=(546, 1204), end=(546, 482), direction='down')\n</action>",
@@ -221,20 +218,10 @@ class Broken(ABCModel):
 @every_row(
     ("fault", "checks"),
     [
-        ("", set()),
-        ("no history", {"past", "input", "instruction"}),
-        ("filled twice", {"instruction"}),
-        ("unstable", {"input"}),
-        ("blind", {"input"}),
-        ("unmarked prefill", {"input"}),
-        ("credulous", {"garbage"}),
-        ("leaks", {"garbage"}),
-        ("shifted", {"round trip"}),
-        ("deaf", {"round trip", "reference scores"}),
-        ("obliging", {"refusal"}),
-        ("unread past", {"past"}),
-        ("past left out", set()),
-        ("past in words", set()),
+        *(("", set()), ("no history", {"past", "input", "instruction"}), ("filled twice", {"instruction"})),
+        *(("unstable", {"input"}), ("blind", {"input"}), ("unmarked prefill", {"input"}), ("credulous", {"garbage"})),
+        *(("leaks", {"garbage"}), ("shifted", {"round trip"}), ("deaf", {"round trip", "reference scores"})),
+        *(("obliging", {"refusal"}), ("unread past", {"past"}), ("past left out", set()), ("past in words", set())),
         ("unread past in the prompt", {"past"}),
     ],
 )
@@ -254,13 +241,11 @@ SEEDS = (
     '<tool_call>{"name": "mobile_use", "arguments": {"action": "long_press", "coordinate": "(1, 2)", "time": "2"}}',
     '<think>x</think>{"action": "terminate", "status": "failure"}',
     '{"name": "mobile_use", "arguments": "{\\"action\\": \\"wait\\", \\"time\\": 2}"}',
-    '```json\n[\n\t{"bbox_2d": [1, 2, 3, 4], "label": "x"}\n]\n```',
-    "123, 456]}}\n</tool_call>",
+    *('```json\n[\n\t{"bbox_2d": [1, 2, 3, 4], "label": "x"}\n]\n```', "123, 456]}}\n</tool_call>"),
     "Thought: x\nAction: click(start_box='<|box_start|>(177,549)<|box_end|>')",
     "Action：drag(start_box='(255,690)', end_box='(235,142)')",
     "Action: scroll(direction='down', point='<point>1 2</point>')\n\ntype(content='it's\\n')",
-    "<think_x>a</think_x>\nAction: hotkey(key='ctrl v')",
-    "(12, 34)",
+    *("<think_x>a</think_x>\nAction: hotkey(key='ctrl v')", "(12, 34)"),
 )
 MARKS = ("<tool_call>", "</think>", "<think>", "Action:", "click(", "start_box=", "\\u", "\\ud83d", "null", "true", "[[]]")
 NUMBERS = ("NaN", "1e999", "9" * 400, "0x" + "f" * 4000, "-", "٣")

@@ -36,7 +36,7 @@ from guieval.registry import adapter_class, load_model, model_config
 from guieval.testing.conformance import check_adapter
 from tests.rows import every_row
 
-from .steps import adapter, after, past, step, words
+from .steps import adapter, after, past, scroll, step, words
 from .tables import reads, refuses
 
 CORNER, RIGHT, MIDDLE = Point(0.0, 0.0), Point(1000.0, 0.0), Point(500.0, 500.0)
@@ -66,21 +66,12 @@ def reply(**arguments: Any) -> str:
 
 test_faras_calls = reads(
     FARA,
-    ({"action": "left_click", "coordinate": [714, 448]}, Click(point=MIDDLE)),
     ({"action": "type", "text": "zucchini", "press_enter": False}, Type(text="zucchini")),
-    ({"action": "key", "keys": ["Enter"]}, Press(button="ENTER")),
-    ({"action": "scroll", "pixels": -800}, Scroll(point=MIDDLE, direction="up")),
     ({"action": "scroll", "pixels": 300, "coordinate": [0, 0]}, Scroll(point=Point(0.0, 0.0), direction="down")),
-    ({"action": "history_back"}, Press(button="BACK")),
-    ({"action": "wait", "time": 2}, Wait(duration=2000.0)),
     ({"action": "wait"}, Wait(duration=3000.0)),
-    ({"action": "terminate", "status": "success"}, Stop()),
-    ({"action": "terminate", "status": "failure"}, Stop(status="impossible")),
     ({"action": "key", "keys": ["Control", "ArrowUp"]}, Hotkey(keys=("ctrl", "up"))),
     ({"action": "key", "keys": ["Escape"]}, Hotkey(keys=("esc",))),
-    ({"action": "mouse_move", "coordinate": [714, 448]}, Hover(point=MIDDLE)),
-    ({"action": "visit_url", "url": "https://example.org"}, None),
-    ({"action": "web_search", "query": "lasagna"}, None),
+    *(({"action": "visit_url", "url": "https://example.org"}, None), ({"action": "web_search", "query": "lasagna"}, None)),
     ({"action": "pause_and_memorize_fact", "fact": "It is blue."}, None),
     wrap=lambda arguments: reply(**arguments),
     task=FARAS_SCREEN,
@@ -99,13 +90,10 @@ def test_faras_typing_is_scored_and_all_that_it_does_is_carried_out() -> None:
 
 test_what_fara_cannot_mean_is_refused = refuses(
     FARA,
-    "",
-    "I would click.",
+    *("", "I would click."),
     reply(action="fly"),
-    (reply(action="left_click"), "", "CLICK"),
-    (reply(action="left_click", coordinate=[1429, 1]), "", "CLICK"),
-    reply(action="scroll", pixels=0),
-    reply(action="scroll", pixels="far"),
+    *((reply(action="left_click"), "", "CLICK"), (reply(action="left_click", coordinate=[1429, 1]), "", "CLICK")),
+    *(reply(action="scroll", pixels=0), reply(action="scroll", pixels="far")),
     (reply(action="scroll"), "", "SCROLL"),
     reply(action="type", text="a", coordinate=[5000, 1]),
     task=FARAS_SCREEN,
@@ -128,7 +116,7 @@ def test_faras_conversation_keeps_all_replies_and_the_last_two_screenshots() -> 
 
 def test_faras_space_has_no_scrolls_to_the_sides() -> None:
     space = FARA.action_space
-    assert Scroll(point=MIDDLE, direction="up") in space and Scroll(point=MIDDLE, direction="left") not in space
+    assert scroll("up") in space and scroll("left") not in space
 
 
 # --- OpenCUA ----------------------------------------------------------------------------------------------------------
@@ -137,27 +125,22 @@ OPENCUA = adapter("opencua")
 SIZE = (1960, 1120)  # both sides are multiples of 28, so the resize changes nothing
 SCREEN = step(screenshot_size=SIZE)
 
-
 test_opencuas_code = reads(
     OPENCUA,
-    ("pyautogui.click(x=980, y=560)", Click(point=MIDDLE)),
     ("pyautogui.click(980, 560)", Click(point=MIDDLE)),
     ("pyautogui.click(x=980, y=560, button='left', clicks=1)", Click(point=MIDDLE)),
     ("pyautogui.moveTo(x=980, y=560)\npyautogui.click()", Click(point=MIDDLE)),
     ("import time\nimport pyautogui\npyautogui.write(message='it\\'s \"a\"\\n')", Type(text='it\'s "a"\n')),
     ('pyautogui.write("pyautogui.click(1, 2)")', Type(text="pyautogui.click(1, 2)")),
-    ("pyautogui.press(keys=['enter'])", Press(button="ENTER")),
-    ("pyautogui.press('return')", Press(button="ENTER")),
-    ("pyautogui.scroll(-5)", Scroll(point=MIDDLE, direction="up", distance=500_000 / 1120)),
+    *(("pyautogui.press(keys=['enter'])", Press(button="ENTER")), ("pyautogui.press('return')", Press(button="ENTER"))),
+    ("pyautogui.scroll(-5)", scroll("up", 500_000 / 1120)),
     ("pyautogui.scroll(3, x=0, y=0)", Scroll(point=CORNER, direction="down", distance=300_000 / 1120)),
-    ("pyautogui.scroll(-1e12)", Scroll(point=MIDDLE, direction="up")),
+    ("pyautogui.scroll(-1e12)", scroll("up")),
     (
         "pyautogui.moveTo(x=0, y=0)\ntime.sleep(1)\npyautogui.hscroll(10)",
         Scroll(point=CORNER, direction="left", distance=1_000_000 / 1960),
     ),
-    ("computer.wait()", Wait()),
-    ("time.sleep(2)", Wait(duration=2000.0)),
-    ("computer.terminate(status='success')", Stop()),
+    *(("computer.wait()", Wait()), ("time.sleep(2)", Wait(duration=2000.0))),
     ("computer.terminate('failure')", Stop(status="impossible")),
     wrap=lambda code: (
         code,
@@ -171,15 +154,11 @@ test_opencuas_code_that_only_a_desktop_has = reads(
     OPENCUA,
     ("pyautogui.doubleClick(x=0, y=0)", DoubleClick(point=CORNER)),
     ("pyautogui.click(x=0, y=0, clicks=2)", DoubleClick(point=CORNER)),
-    ("pyautogui.rightClick(0, 0)", RightClick(point=CORNER)),
-    ("pyautogui.moveTo(x=980, y=560)", Hover(point=MIDDLE)),
+    *(("pyautogui.rightClick(0, 0)", RightClick(point=CORNER)), ("pyautogui.moveTo(x=980, y=560)", Hover(point=MIDDLE))),
     ("pyautogui.moveTo(x=0, y=0)\npyautogui.dragTo(x=980, y=560, button='left')", Drag(start=CORNER, end=MIDDLE)),
     ("pyautogui.dragTo(x=980, y=560, button='left')", Drag(start=None, end=MIDDLE)),
-    ("pyautogui.hotkey('ctrl', 'c')", Hotkey(keys=("ctrl", "c"))),
-    ("pyautogui.hotkey(['ctrl', 'c'])", Hotkey(keys=("ctrl", "c"))),
-    ("pyautogui.hotkey(keys=['ctrl', 'c'])", Hotkey(keys=("ctrl", "c"))),
-    ("pyautogui.press('backspace')", Hotkey(keys=("backspace",))),
-    ("pyautogui.press(keys=['backspace'], presses=3)", None),
+    *((f"pyautogui.hotkey({c})", Hotkey(keys=("ctrl", "c"))) for c in ("'ctrl', 'c'", "['ctrl', 'c']", "keys=['ctrl', 'c']")),
+    *(("pyautogui.press('backspace')", Hotkey(keys=("backspace",))), ("pyautogui.press(keys=['backspace'], presses=3)", None)),
     ("computer.triple_click(x=0, y=0)", None),
     wrap=lambda code: f"```python\n{code}\n```",
     task=SCREEN,
@@ -187,17 +166,11 @@ test_opencuas_code_that_only_a_desktop_has = reads(
 
 test_what_opencua_cannot_mean_is_refused = refuses(
     OPENCUA,
-    "",
-    "I would click the button.",
-    "```python\nprint('hello')\n```",
-    "```python\nfor i in range(3):\n    pyautogui.press('tab')\n```",
-    "```python\npyautogui.click(x=a, y=b)\n```",
+    *("", "I would click the button.", "```python\nprint('hello')\n```"),
+    *("```python\nfor i in range(3):\n    pyautogui.press('tab')\n```", "```python\npyautogui.click(x=a, y=b)\n```"),
     "```python\npyautogui.click(x=1, y=\n```",
     ("pyautogui.click(x=99999, y=1)", "", "CLICK"),
-    "pyautogui.scroll(0)",
-    "pyautogui.fly()",
-    "os.system('true')",
-    "import pyautogui",
+    *("pyautogui.scroll(0)", "pyautogui.fly()", "os.system('true')", "import pyautogui"),
     "pyautogui.click(" + "(" * 5000 + ")" * 5000 + ")",
     "pyautogui.write(message={1: 2})",
     task=SCREEN,
@@ -263,32 +236,21 @@ def both(name: str, arguments: dict[str, Any]) -> list[str]:
 
 test_qwens_calls_on_computers = reads(
     QWEN,
-    ({"action": "left_click", "coordinate": [1000, 0]}, Click(point=RIGHT)),
     ({"action": "left_click", "coordinate": [1000, 0], "text": ""}, Click(point=RIGHT)),
     (
         {"action": "scroll", "pixels": 5, "coordinate": [1000, 0]},
         Scroll(point=RIGHT, direction="down", distance=500_000 / 2400),
     ),
-    ({"action": "scroll", "pixels": -5}, Scroll(point=Point(500.0, 500.0), direction="up", distance=500_000 / 2400)),
-    ({"action": "hscroll", "pixels": 5}, Scroll(point=Point(500.0, 500.0), direction="left", distance=500_000 / 1080)),
-    ({"action": "type", "text": "007"}, Type(text="007")),
-    ({"action": "key", "keys": ["enter"]}, Press(button="ENTER")),
-    ({"action": "wait", "time": 2}, Wait(duration=2000.0)),
+    ({"action": "scroll", "pixels": -5}, scroll("up", 500_000 / 2400)),
+    ({"action": "hscroll", "pixels": 5}, scroll("left", 500_000 / 1080)),
     ({"action": "terminate", "status": "failure"}, Stop(status="impossible")),
-    ({"action": "left_click", "coordinate": [5, 5], "text": "ctrl"}, None),
-    ({"action": "key", "keys": ["ctrl", "c"]}, Hotkey(keys=("ctrl", "c"))),
-    ({"action": "left_click_drag", "coordinate": [1000, 0]}, Drag(end=RIGHT)),
     ({"action": "answer", "text": "7"}, Answer(text="7")),
-    ({"action": "triple_click", "coordinate": [5, 5]}, None),
     wrap=lambda given: [f"I see it.\n</think>\n\n{text}" for text in both("computer", given)],
     thought="I see it.",
 )
 
 test_qwens_calls_on_phones = reads(
     QWEN_PHONE,
-    ({"action": "click", "coordinate": [999, 0]}, Click(point=RIGHT)),
-    ({"action": "long_press", "coordinate": [999, 0], "time": 2}, LongPress(point=RIGHT, duration=2000.0)),
-    ({"action": "system_button", "button": "Back"}, Press(button="BACK")),
     (
         {"action": "swipe", "coordinate": [999, 0], "coordinate2": [0, 0]},
         Scroll(point=RIGHT, direction="left", distance=1000.0),
@@ -297,7 +259,6 @@ test_qwens_calls_on_phones = reads(
     thought="I see it.",
     conclusion="Do it.",
 )
-
 
 test_a_call_of_the_tool_for_computers_is_in_thousandths_under_the_prompt_for_phones_too = reads(
     QWEN_PHONE,
@@ -325,10 +286,7 @@ def test_a_call_that_is_rehearsed_in_the_thought_does_not_count() -> None:
 
 test_qwens_garbage_is_no_action = refuses(
     QWEN,
-    "",
-    "<tool_call>\n</tool_call>",
-    "<function=>",
-    "<tool_call><function=computer><parameter=action>left_click",
+    *("", "<tool_call>\n</tool_call>", "<function=>", "<tool_call><function=computer><parameter=action>left_click"),
     "<function=computer></function>",
     *((text, "outside", "CLICK") for text in both("computer", {"action": "left_click", "coordinate": [2000, 10]})),
     *both("computer", {"action": "scroll", "pixels": "far"}),
@@ -363,25 +321,18 @@ def written(*calls: str) -> str:
 
 test_scalecuas_functions_of_phones = reads(
     SCALE_PHONE,
-    (f"click(x={WIDTH}, y=0)", Click(point=RIGHT)),
-    (f"click({WIDTH}, 0)", Click(point=RIGHT)),
-    ("click(x=1.0, y=0.0)", Click(point=RIGHT)),
-    ("click(x=0.5, y=0.5)", Click(point=MIDDLE)),
+    *((f"click(x={WIDTH}, y=0)", Click(point=RIGHT)), (f"click({WIDTH}, 0)", Click(point=RIGHT))),
+    *(("click(x=1.0, y=0.0)", Click(point=RIGHT)), ("click(x=0.5, y=0.5)", Click(point=MIDDLE))),
     ("click(x=1, y=1)", Click(point=Point(1000 / WIDTH, 1000 / HEIGHT))),
     (f"long_press(x={WIDTH}, y=0, duration=2)", LongPress(point=RIGHT, duration=2000.0)),
-    ("swipe(from_coord=[0.5, 0.5], to_coord=[0.5, 0.1])", Scroll(point=MIDDLE, direction="up", distance=400.0)),
+    ("swipe(from_coord=[0.5, 0.5], to_coord=[0.5, 0.1])", scroll("up", 400.0)),
     (f"swipe(from_coord=[{WIDTH}, 0], to_coord=[0, 0])", Scroll(point=RIGHT, direction="left", distance=1000.0)),
-    ("swipe(direction='down', amount=0.5)", Scroll(point=MIDDLE, direction="down")),
-    ("swipe(from_coord=[0.5, 0.5], direction='left')", Scroll(point=MIDDLE, direction="left")),
-    ("swipe()", Scroll(point=MIDDLE, direction="up")),
-    ("write(message='a \"b\"')", Type(text='a "b"')),
-    ("write(message='it's')", Type(text="it's")),
-    ("open_app(app_name='Clock')", Open(app="Clock")),
-    ("navigate_back()", Press(button="BACK")),
-    ("navigate_home()", Press(button="HOME")),
-    ("wait()", Wait(duration=3000.0)),
-    ("wait(seconds=1)", Wait()),
-    ("terminate(status='failure', info='none')", Stop(status="impossible")),
+    ("swipe(direction='down', amount=0.5)", scroll("down")),
+    ("swipe(from_coord=[0.5, 0.5], direction='left')", scroll("left")),
+    *(("swipe()", scroll("up")), ("write(message='a \"b\"')", Type(text='a "b"'))),
+    *(("write(message='it's')", Type(text="it's")), ("open_app(app_name='Clock')", Open(app="Clock"))),
+    *(("navigate_back()", Press(button="BACK")), ("navigate_home()", Press(button="HOME")), ("wait()", Wait(duration=3000.0))),
+    *(("wait(seconds=1)", Wait()), ("terminate(status='failure', info='none')", Stop(status="impossible"))),
     ("terminate()", Stop(status="finish")),
     wrap=written,
     thought="I see it.",
@@ -391,21 +342,16 @@ test_scalecuas_functions_of_phones = reads(
 
 test_scalecuas_functions_of_computers = reads(
     SCALE,
-    ("scroll(clicks=-5)", Scroll(point=MIDDLE, direction="up", distance=500_000 / 2400)),
-    ("scroll(5)", Scroll(point=MIDDLE, direction="down", distance=500_000 / 2400)),
-    ("press(keys='enter')", Press(button="ENTER")),
-    ("press('enter')", Press(button="ENTER")),
+    *(("scroll(clicks=-5)", scroll("up", 500_000 / 2400)), ("scroll(5)", scroll("down", 500_000 / 2400))),
+    *(("press(keys='enter')", Press(button="ENTER")), ("press('enter')", Press(button="ENTER"))),
     wrap=written,
 )
 
 test_scalecuas_functions_beyond_the_unified_space = reads(
     SCALE,
     (f"doubleClick(x={WIDTH}, y=0)", DoubleClick(point=RIGHT)),
-    (f"click(x={WIDTH}, y=0, button='right')", RightClick(point=RIGHT)),
-    ("hotkey('ctrl', 'c')", Hotkey(keys=("ctrl", "c"))),
-    ("dragTo(x=1.0, y=0.0)", Drag(end=RIGHT)),
-    ("response(answer='7')", Answer(text="7")),
-    ("call_user()", None),
+    *((f"click(x={WIDTH}, y=0, button='right')", RightClick(point=RIGHT)), ("hotkey('ctrl', 'c')", Hotkey(keys=("ctrl", "c")))),
+    *(("dragTo(x=1.0, y=0.0)", Drag(end=RIGHT)), ("response(answer='7')", Answer(text="7")), ("call_user()", None)),
     ("keyDown(key='a')", None),
     wrap=written,
 )
@@ -418,15 +364,10 @@ def test_all_calls_of_a_reply_are_carried_out() -> None:
 
 test_scalecuas_garbage_is_no_action = refuses(
     (SCALE_PHONE, SCALE),
-    "",
-    "I click at (5, 5).",
-    "<action>\n</action>",
+    *("", "I click at (5, 5).", "<action>\n</action>"),
     written("fly()"),
-    (written("click()"), "", "CLICK"),
-    (written("click(x=9999, y=9999)"), "", "CLICK"),
-    written("click(x=5, y="),
-    written("__import__('os').system('true')"),
-    written("scroll(clicks=0)"),
+    *((written("click()"), "", "CLICK"), (written("click(x=9999, y=9999)"), "", "CLICK")),
+    *(written("click(x=5, y="), written("__import__('os').system('true')"), written("scroll(clicks=0)")),
 )
 
 

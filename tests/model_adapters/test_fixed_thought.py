@@ -8,52 +8,36 @@ import pytest
 
 from guieval.actions import Action, ActionSpace, Click, Point, action_from_json, action_to_json
 from guieval.errors import ParseError, UsageError
-from guieval.frames import PER_1000, Frame
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse
+from guieval.models import Message, ModelConfig, ModelInput, ParsedResponse
 from guieval.registry import load_model
 from guieval.steps import Setting, StepTaskModel
 from guieval.testing.conformance import check_adapter
 from tests.rows import every_row
 
 from .steps import adapter, past, step
+from .test_conformance import Broken
 
-THOUGHT = "\nWi-Fi is off.\nI tap the switch.\n\n"
+SAID = "Wi-Fi is off.\nI tap the switch."
 CONTINUED = {"continue_final_message": True, "add_generation_prompt": False}
+CALL = '<tool_call>\n{"name": "mobile_use", "arguments": {"action": "click", "coordinate": [%s]}}\n</tool_call>'
+QWEN3S = 'Action: "I tapped the switch."\n' + CALL % "499.5, 749.25"
 
 
 @every_row(
     ("name", "turn", "reply"),
     [
-        (
-            "qwen2.5-vl-7b",
-            "<thinking>\nWi-Fi is off.\nI tap the switch.\n</thinking>\n",
-            '<tool_call>\n{"name": "mobile_use", "arguments": {"action": "click", "coordinate": [546, 1806]}}\n</tool_call>',
-        ),
-        (
-            "qwen3-vl-8b-instruct",
-            "Thought: Wi-Fi is off.\nI tap the switch.\n",
-            'Action: "I tapped the switch."\n<tool_call>\n{"name": "mobile_use", "arguments": {"action": "click", '
-            '"coordinate": [499.5, 749.25]}}\n</tool_call>',
-        ),
-        (
-            "qwen3-vl-8b-thinking",
-            "<think>\nWi-Fi is off.\nI tap the switch.\n</think>\n\n",
-            'Thought: The switch is here.\nAction: "I tapped the switch."\n<tool_call>\n{"name": "mobile_use", "arguments": '
-            '{"action": "click", "coordinate": [499.5, 749.25]}}\n</tool_call>',
-        ),
-        (
-            "ui-tars-7b",
-            "Thought: Wi-Fi is off.\nI tap the switch.\nAction:",
-            " click(start_box='<|box_start|>(500,750)<|box_end|>')",
-        ),
-        ("ui-tars-1.5-7b", "Thought: Wi-Fi is off.\nI tap the switch.\nAction:", " click(start_box='(546,1806)')"),
+        ("qwen2.5-vl-7b", f"<thinking>\n{SAID}\n</thinking>\n", CALL % "546, 1806"),
+        ("qwen3-vl-8b-instruct", f"Thought: {SAID}\n", QWEN3S),
+        ("qwen3-vl-8b-thinking", f"<think>\n{SAID}\n</think>\n\n", f"Thought: The switch is here.\n{QWEN3S}"),
+        ("ui-tars-7b", f"Thought: {SAID}\nAction:", " click(start_box='<|box_start|>(500,750)<|box_end|>')"),
+        ("ui-tars-1.5-7b", f"Thought: {SAID}\nAction:", " click(start_box='(546,1806)')"),
     ],
 )
 def test_the_turn_of_a_given_thought(name: str, turn: str, reply: str) -> None:
     model = load_model(name)
     task = step(step_index=2)
-    begun = model.prepare_fixed_thought(task, past(2), THOUGHT)
+    begun = model.prepare_fixed_thought(task, past(2), f"\n{SAID}\n\n")
     assert begun.messages[:-1] == model.prepare_input(task, past(2)).messages
     assert begun.messages[-1] == Message("assistant", (turn,))
     assert begun.prefill and begun.extra == CONTINUED
@@ -65,12 +49,9 @@ def test_the_turn_of_a_given_thought(name: str, turn: str, reply: str) -> None:
     [
         ("qwen2_5_vl", "grounding", None, "asks for no thought"),
         ("ui_tars", "low", None, "the step instruction is its thought"),
-        ("ui_tars", "grounding", None, "asks for no thought"),
-        ("ui_tars", "high", False, "asks for no thought"),
-        ("ui_tars_1_5", "grounding", None, "asks for no thought"),
-        ("ui_tars_1_5", "high", False, "thinking is turned off"),
-        ("aguvis", "high", False, "thinking is turned off"),
-        ("gui_owl", "high", False, "thinking is turned off"),
+        *(("ui_tars", "grounding", None, "asks for no thought"), ("ui_tars", "high", False, "asks for no thought")),
+        *(("ui_tars_1_5", "grounding", None, "asks for no thought"), ("ui_tars_1_5", "high", False, "thinking is turned off")),
+        *(("aguvis", "high", False, "thinking is turned off"), ("gui_owl", "high", False, "thinking is turned off")),
         ("ocr_baseline", "high", None, "cannot be given a thought"),
     ],
 )
@@ -92,22 +73,11 @@ def test_an_empty_thought_is_none(name: str) -> None:
         adapter(name).prepare_fixed_thought(step(), (), " \n")
 
 
-# --- the suite -------------------------------------------------------------------------------------------------------
-
-
-class Given(ABCModel):
+class Given(Broken):
     """Gives a thought in the simplest form, with one fault at a time."""
 
     action_space = ActionSpace(types=frozenset({"CLICK"}))
     fixes_thought = True
-    fault = ""
-
-    def frame(self, task: StepTaskModel) -> Frame:
-        return PER_1000
-
-    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        result = (task.low_level_instruction if task.setting == "low" else task.instruction) or ""
-        return ModelInput((Message("user", (ImageRef(task), result)),))
 
     def prepare_fixed_thought(self, task: StepTaskModel, history: Sequence[HistoryEntry], thought: str) -> ModelInput:
         messages = self.prepare_input(task, history).messages

@@ -30,20 +30,12 @@ UI_INS = (
     '<tool_call>\n{"name": "grounding", "arguments": {"action": "click", "coordinate": [980, 560]}}\n</tool_call>'
 )
 REPLIES = [
-    ("se_gui", SE_GUI),
-    ("se_gui", "[980, 560]"),
-    ("gta1", "(980,560)"),
-    ("gta1", "The point is (980, 560)."),
-    ("gta1", "(980,560) or (1,1)"),
-    ("holo1_5", '{"action": "click_absolute", "x": 980, "y": 560}'),
-    ("holo1_5", '```json\n{"x": 980, "y": 560}\n```'),
-    ("ui_ins", UI_INS),
-    ("ui_ins", UI_INS.partition("</think>\n")[2]),
-    ("gui_g2", "[960,550,1000,570]"),
-    ("gui_g2", "[980, 560]"),
+    *(("se_gui", SE_GUI), ("se_gui", "[980, 560]"), ("gta1", "(980,560)"), ("gta1", "The point is (980, 560).")),
+    *(("gta1", "(980,560) or (1,1)"), ("holo1_5", '{"action": "click_absolute", "x": 980, "y": 560}')),
+    *(("holo1_5", '```json\n{"x": 980, "y": 560}\n```'), ("ui_ins", UI_INS), ("ui_ins", UI_INS.partition("</think>\n")[2])),
+    *(("gui_g2", "[960,550,1000,570]"), ("gui_g2", "[980, 560]")),
     ("infigui_g1", '<think>Top left? [0, 0]</think>\n[{"point_2d": [980, 560]}, {"point_2d": [1, 1]}]'),
-    ("infigui_g1", '[{"point_2d": [980, 560]}]'),
-    ("uground", "(500, 500)"),
+    *(("infigui_g1", '[{"point_2d": [980, 560]}]'), ("uground", "(500, 500)")),
 ]
 
 
@@ -57,10 +49,8 @@ def test_the_first_place_of_a_reply_is_a_click(name: str, text: str, setting: Se
     ("name", "text"),
     [
         *((name, text) for name in GROUNDERS for text in ("", "I cannot find it.", "[]", "(980)")),
-        ("holo1_5", '{"action": "scroll", "x": 1, "y": 1}'),
-        ("holo1_5", '{"action": "click_absolute", "x": 980}'),
-        ("holo1_5", '{"x": [1, 2], "y": 3}'),
-        ("ui_ins", "<think>\nThe button at [980, 560]."),
+        *(("holo1_5", '{"action": "scroll", "x": 1, "y": 1}'), ("holo1_5", '{"action": "click_absolute", "x": 980}')),
+        *(("holo1_5", '{"x": [1, 2], "y": 3}'), ("ui_ins", "<think>\nThe button at [980, 560].")),
         ("infigui_g1", "<think>Top left? [0, 0]"),
     ],
 )
@@ -88,10 +78,8 @@ def test_a_step_is_a_query_without_a_past(name: str) -> None:
 @every_row(
     ("name", "screen", "stated"),
     [
-        ("se_gui", (3840, 2160), "resolution is 3528x1988."),
-        ("gta1", (3840, 2160), "height 2156 and width 3836."),
-        ("infigui_g1", (3840, 2160), "resolution is 2800x1568."),
-        ("infigui_g1", (1080, 2400), "resolution is 1092x2408."),
+        *(("se_gui", (3840, 2160), "resolution is 3528x1988."), ("gta1", (3840, 2160), "height 2156 and width 3836.")),
+        *(("infigui_g1", (3840, 2160), "resolution is 2800x1568."), ("infigui_g1", (1080, 2400), "resolution is 1092x2408.")),
     ],
 )
 def test_the_prompt_states_the_size_that_the_model_sees(name: str, screen: tuple[int, int], stated: str) -> None:

@@ -23,9 +23,6 @@ MOUSE_DRAG = Drag(start=Point(1000 / 1092, 2000 / 2408), end=Point(3000 / 1092, 
 """Between the pixels (1, 2) and (3, 4) of the resized screenshot."""
 
 
-# --- prompts ---------------------------------------------------------------------------------------------------------
-
-
 def test_past_is_written_as_conclusions_without_newlines_and_double_quotes() -> None:
     text, _ = OWL.prepare_input(step(step_index=3), past(3)).messages[-1].parts
     assert text == (
@@ -34,8 +31,6 @@ def test_past_is_written_as_conclusions_without_newlines_and_double_quotes() -> 
         "Step 1: Open the settings; Step 2: I did step 1; Step 3: I did step 2; .\n\n" + ASKED
     )
 
-
-# --- the past as turns -----------------------------------------------------------------------------------------------
 
 SWIPE = (
     "<thinking>\nLower.\n\n</thinking>\n"
@@ -84,8 +79,6 @@ def test_a_thought_that_is_not_in_the_reply_is_put_back() -> None:
     messages = TURNS.prepare_input(step(step_index=1), (entry,)).messages
     assert messages[2].parts == (SWIPE,)
 
-
-# --- replies ---------------------------------------------------------------------------------------------------------
 
 MIDDLE = Point(500.0, 500.0)  # (546, 1204) of 1092 x 2408
 
@@ -138,28 +131,16 @@ test_replies = reads(
     ("GUIEvalKit's tool", call('{"action": "system_button", "button": "Enter"}', "mobile_for_gui_owl"), Press(button="ENTER")),
     ("think for thinking", f"<think>\nI tap.\n</think>\n{CLICKED}", Click(point=MIDDLE)),
     ("thinking never closed", f"<thinking>\nI tap.\n{CLICKED}", Click(point=MIDDLE)),
-    ("call never closed", "<thinking>\nI tap.\n</thinking>\n" + CLICKED[:-12], Click(point=MIDDLE)),
     ("conclusion never closed", f"{CLICKED}\n<conclusion>\nTapped", Click(point=MIDDLE)),
-    ("no tags", CLICKED[12:-13], Click(point=MIDDLE)),
-    ("markdown fence", "```json\n" + CLICKED[12:-13] + "\n```", Click(point=MIDDLE)),
-    ("prose after it", CLICKED + "\nThis should open [Wi-Fi].", Click(point=MIDDLE)),
-    ("single quotes", call("{'action': 'click', 'coordinate': [546, 1204]}"), Click(point=MIDDLE)),
-    ("special token", CLICKED + "<|im_end|>\n<|im_start|>user\n", Click(point=MIDDLE)),
     ("special token typed", call('{"action": "type", "text": "<|im_end|>"}'), Type(text="<|im_end|>")),
-    ("two calls", CLICKED + "\n" + call('{"action": "wait", "time": 2}'), Click(point=MIDDLE)),
     (
         "the next step played as well",
         f"{SWIPE}\n<thinking>\nThen\n</thinking>\n{CLICKED}",
         Scroll(point=Point(500, 750), direction="up", distance=500),
     ),
     ("next step without conclusion", f"{CLICKED}\n<thinking>\nThen\n</thinking>\n{call('{}')}", Click(point=MIDDLE)),
-    ("numbers as text", call('{"action": "click", "coordinate": ["546", "1204"]}'), Click(point=MIDDLE)),
     ("full-width", call('{"action": "click", "coordinate": "（546，1204）"}'), Click(point=MIDDLE)),
-    (
-        "time in seconds",
-        call('{"action": "long_press", "coordinate": [546, 1204], "time": 2}'),
-        LongPress(point=MIDDLE, duration=2000),
-    ),
+    (call('{"action": "long_press", "coordinate": [546, 1204], "time": 2}'), LongPress(point=MIDDLE, duration=2000)),
     ("wait", call('{"action": "wait", "time": 3}'), Wait(duration=3000)),
     ("failure", call('{"action": "terminate", "status": "failure"}'), Stop(status="impossible")),
     ("recent apps", call('{"action": "system_button", "button": "Menu"}'), Press(button="RECENT")),
@@ -172,13 +153,11 @@ test_replies = reads(
     ),
 )
 
-
 test_thoughts_and_conclusions = thinks(
     OWL,
     (SWIPE.partition("</thinking>\n")[2], None, "Scrolled down"),  # a continued turn
     (f"<thinking>\na\n</thinking>\n{CLICKED}\n<conclusion>\nTapped<|im_end|>", "a", "Tapped"),
 )
-test_calls = writes(OWL, (CLICK, call('{"action": "click", "coordinate": [546, 1806]}')))
 test_without_thinking_there_is_no_conclusion = writes(
     SILENT, (Open(app="A"), call('{"action": "open", "text": "A"}')), conclusion="Opened"
 )
@@ -191,8 +170,7 @@ test_refusals = refuses(
     (call('{"action": "open", "text": " "}'), "open names no app", "OPEN"),
     (call('{"action": "fly"}'), "'fly' is not an action"),
     ('<tool_call>\n{"name": "mobile_use", "arguments": {"action": "type", "text": "mPL', "no readable JSON"),
-    ("I would say {'action': 'wait'} here", "talks about a call"),
-    (call("[546, 1204]"), "names no action"),
+    *(("I would say {'action': 'wait'} here", "talks about a call"), (call("[546, 1204]"), "names no action")),
 )
 
 
@@ -208,14 +186,12 @@ test_grounding_answers = means(
     'Action: Tap it.\n<tool_call>\n{"action": "left_click", "coordinate": [546, 1204]}}\n</action>',
     'Action: Tap it.\n<tool_call>\n{"coordinate": [546, 1204]}\n\n# Action history\n1.',
     'computer_use\n{"action": "left_click", "coordinate": [546, 1204]}}\n',
-    '```json\n{"action": "left_click", "coordinate": [546, 1204]}}\n```',
-    "left_click [546, 1204]",
+    *('```json\n{"action": "left_click", "coordinate": [546, 1204]}}\n```', "left_click [546, 1204]"),
     task=GROUNDING,
 )
 test_no_grounding_answers = refuses(
     OWL,
-    '<tool_call>\n{"action": "left_click", {"coordinate": [748, 676]}}\n</tool_call>',
-    "left_click(546, 1204)",
+    *('<tool_call>\n{"action": "left_click", {"coordinate": [748, 676]}}\n</tool_call>', "left_click(546, 1204)"),
     "<tool_call>\n     <action>left_click</action>\n     <coordinate>546, 1204]</tool_call>",
     task=GROUNDING,
 )

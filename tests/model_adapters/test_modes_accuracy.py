@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -164,13 +164,20 @@ def played(variant: Variant, demo: ABCBenchmark, server: MockServer, mode: str, 
 
 @IN_PARTS
 def test_the_figures_are_the_true_ones(part: int, demo: ABCBenchmark, server: MockServer, tmp_path: Path) -> None:
+    def own(variant: Variant) -> MockServer:
+        return MockServer(policy(variant), model=variant.model, benchmark=demo)
+
+    each_of(part, server, own, lambda variant, server: compare_figures(variant, demo, server, tmp_path / variant.name))
+
+
+def each_of(
+    part: int, server: MockServer, own: Callable[[Variant], MockServer], compare: Callable[[Variant, MockServer], None]
+) -> None:
     @every_row("variant", variants()[part::PARTS], ids=lambda variant: variant.name)
     def check(variant: Variant) -> None:
-        if variant.model.config.engine != "gemini":  # its requests name the model in the path, which policies do not see
-            compare_figures(variant, demo, server, tmp_path / variant.name)
-            return
-        with MockServer(policy(variant), model=variant.model, benchmark=demo) as own:
-            compare_figures(variant, demo, own, tmp_path / variant.name)
+        gemini = variant.model.config.engine == "gemini"  # its requests name the model in the path, which policies do not see
+        with own(variant) if gemini else nullcontext(server) as used:
+            compare(variant, used)
 
     check()
 
@@ -263,15 +270,10 @@ def acted(variant: Variant, demo: ABCBenchmark) -> Answers:
 
 @IN_PARTS
 def test_online_metrics_are_the_true_ones(part: int, demo: ABCBenchmark, acting: MockServer, tmp_path: Path) -> None:
-    @every_row("variant", variants()[part::PARTS], ids=lambda variant: variant.name)
-    def check(variant: Variant) -> None:
-        if variant.model.config.engine != "gemini":
-            compare_online_metrics(variant, acting, tmp_path / variant.name)
-            return
-        with MockServer(MockSettings(), answers=acted(variant, demo)) as own:
-            compare_online_metrics(variant, own, tmp_path / variant.name)
+    def own(variant: Variant) -> MockServer:
+        return MockServer(MockSettings(), answers=acted(variant, demo))
 
-    check()
+    each_of(part, acting, own, lambda variant, server: compare_online_metrics(variant, server, tmp_path / variant.name))
 
 
 def compare_online_metrics(variant: Variant, server: MockServer, directory: Path) -> None:

@@ -26,9 +26,6 @@ MODEL = adapter("openai_tools")
 CLAUDE = load_model("claude-sonnet-4-6")
 
 
-# What is asked, beside what the golden files hold
-
-
 def test_a_past_place_is_written_in_the_frame_of_the_model() -> None:
     """(500, 750) thousandths of a phone that is sent as 705 x 1568 pixels; x is 352.5, and rounding is half to even."""
     (entry,) = past(1)
@@ -50,9 +47,6 @@ def test_without_the_interface_the_functions_are_described() -> None:
     assert model.render(step(), CLICK) == '{"name": "click", "arguments": {"x": 500, "y": 750}}'
 
 
-# Images that are shrunk, and coordinates in them
-
-
 @every_row(
     ("size", "sent"),
     [
@@ -61,8 +55,7 @@ def test_without_the_interface_the_functions_are_described() -> None:
         # the longest side would give 1568 x 882, 1.383 megapixels: sqrt(1,150,000 / 2,073,600) = 0.74471 binds
         ((1920, 1080), (1429, 804)),
         # 1072.38...: a square is bound by its pixels as well
-        ((4000, 4000), (1072, 1072)),
-        ((330, 210), (330, 210)),
+        *(((4000, 4000), (1072, 1072)), ((330, 210), (330, 210))),
     ],
 )
 def test_a_screenshot_is_shrunk_to_both_limits(size: tuple[int, int], sent: tuple[int, int]) -> None:
@@ -86,8 +79,7 @@ def test_a_shrunk_image_is_within_its_limits_and_not_shrunk_again(width: int, he
 @every_row(
     ("model", "arguments", "point"),
     [
-        (MODEL, {"x": 250, "y": 500}, (250, 500)),
-        (load_model("gpt-4o"), {"x": 0.25, "y": 0.5}, (250, 500)),
+        *((MODEL, {"x": 250, "y": 500}, (250, 500)), (load_model("gpt-4o"), {"x": 0.25, "y": 0.5}, (250, 500))),
         # 705 x 1568 pixels are sent: 141 / 705 = 0.2, 784 / 1568 = 0.5
         (CLAUDE, {"x": 141, "y": 784}, (200, 500)),
         (adapter("openai_tools", frame="pixels"), {"x": 270, "y": 1200}, (250, 500)),
@@ -99,10 +91,7 @@ def test_coordinates_are_scaled_back(model: ABCModel, arguments: dict[str, float
     assert action.point == pytest.approx(point)
 
 
-# What is read
-
 TAGGED = '<tool_call>\n{"name": "click", "arguments": {"x": 500, "y": 750}}\n</tool_call>'
-
 
 test_each_function_is_read = reads(
     MODEL,
@@ -114,8 +103,7 @@ test_each_function_is_read = reads(
     ({"name": "type_text", "arguments": {"text": 42}}, Type(text="42")),
     ({"name": "open_app", "arguments": {"name": "Settings"}}, Open(app="Settings")),
     ({"name": "press_button", "arguments": {"button": "recent"}}, Press(button="RECENT")),
-    ({"name": "wait", "arguments": {}}, Wait()),
-    ({"name": "wait", "arguments": {"seconds": "3"}}, Wait(duration=3000)),
+    *(({"name": "wait", "arguments": {}}, Wait()), ({"name": "wait", "arguments": {"seconds": "3"}}, Wait(duration=3000))),
     ({"name": "stop", "arguments": {"status": "done"}}, Stop()),
     ({"name": "stop", "arguments": {"status": "Impossible"}}, Stop(status="impossible")),
     wrap=lambda call: f"<tool_call>\n{json.dumps(call)}\n</tool_call>",
@@ -124,8 +112,7 @@ test_each_function_is_read = reads(
 test_a_call_is_read_in_every_notation = means(
     MODEL,
     CLICK,
-    ("as the engine writes it", TAGGED),
-    ("words before the call", f"I see a switch.\n{TAGGED}"),
+    *(("as the engine writes it", TAGGED), ("words before the call", f"I see a switch.\n{TAGGED}")),
     ("the first of two calls", f'{TAGGED}\n<tool_call>\n{{"name": "wait", "arguments": {{}}}}\n</tool_call>'),
     ("arguments as text", '<tool_call>\n{"name": "click", "arguments": "{\\"x\\": 500, \\"y\\": 750}"}\n</tool_call>'),
     ("numbers as text, unclosed tag", '<tool_call>{"name": "click", "arguments": {"x": "500", "y": "750"}}'),
@@ -147,11 +134,9 @@ test_a_call_is_read_in_every_notation = means(
     ("reasoning", '<think>Or {"name": "wait"}?</think>\n{"name": "click", "arguments": {"x": 500, "y": 750}}'),
 )
 
-
 PLACES = ("(500, 750)", "[500,750]", "500, 750", "（500，750）", '{"x": 500, "y": 750}', "```json\n{'x': 500, 'y': 750}\n```")
 test_a_grounding_query_may_be_answered_by_the_place_alone = means(MODEL, CLICK, *PLACES, task=GROUNDING)
 test_a_step_may_not_be_answered_by_a_place_alone = refuses(MODEL, *PLACES)
-
 
 test_the_thought_is_the_argument_or_what_stands_before_the_call = thinks(
     MODEL,
@@ -159,8 +144,7 @@ test_the_thought_is_the_argument_or_what_stands_before_the_call = thinks(
     ('Words.\n<tool_call>\n{"name": "wait", "arguments": {"thought": "It loads."}}\n</tool_call>', "It loads."),
     ('Words.\n<tool_call>\n{"name": "wait", "arguments": {}}\n</tool_call>', "Words."),
     ('<think>Hm.</think>Words.\n<tool_call>\n{"name": "wait", "arguments": {}}\n</tool_call>', "Hm."),
-    ("It loads.\nwait(seconds=1)", "It loads."),
-    ('{"name": "wait", "arguments": {"thought": ""}}', None),
+    *(("It loads.\nwait(seconds=1)", "It loads."), ('{"name": "wait", "arguments": {"thought": ""}}', None)),
 )
 
 
@@ -175,8 +159,7 @@ def test_a_typed_text_may_look_like_a_call() -> None:
 
 test_everything_else_is_an_error_that_gives_the_reason = refuses(
     MODEL,
-    ("", "the reply is empty"),
-    ("I'm sorry, I can't assist with that.", "makes no function call: \"I'm sorry"),
+    *(("", "the reply is empty"), ("I'm sorry, I can't assist with that.", "makes no function call: \"I'm sorry")),
     ('<tool_call>\n{"name": "click", "arguments": "{\\"x\\": 500, \\"y\\": 75"}\n</tool_call>', "no readable JSON"),
     ('<tool_call>\n{"name": "double_click", "arguments": {"x": 1, "y": 2}}\n</tool_call>', "'double_click' is not an action"),
     ('{"name": "click", "arguments": {"x": 500}}', "lacks 'y'", "CLICK"),
@@ -196,12 +179,10 @@ test_everything_else_is_an_error_that_gives_the_reason = refuses(
     ('{"name": "type_text", "arguments": {"text": ["a"]}}', "'a'\\] as 'text'"),
     ('{"name": "wait", "arguments": {"seconds": -1}}', "not a number of seconds"),
     ('{"name": "wait", "arguments": {"seconds": 1e999}}', "holds the number inf"),
-    ('{"name": 3, "arguments": {}}', "not a function call"),
-    ('{"action": "click", "x": 1, "y": 2}', "names no action"),
+    *(('{"name": 3, "arguments": {}}', "not a function call"), ('{"action": "click", "x": 1, "y": 2}', "names no action")),
     ('{"name": "multi_tool_use.parallel", "arguments": {}}', "not a function call"),
     ('I would use {"name": "click", "arguments": {"x": 1, "y": 2}} here.', "talks about a call"),
-    ("click(500, 750)", "cannot be read"),
-    ("tap(x=1, y=2)\nclick(x=3, y=4)", "'tap', which is not an action"),
+    *(("click(500, 750)", "cannot be read"), ("tap(x=1, y=2)\nclick(x=3, y=4)", "'tap', which is not an action")),
     ("I could click(x=1, y=2) or wait", "makes no function call"),
 )
 
@@ -214,9 +195,6 @@ def test_replies_to_other_prompts_are_never_taken_for_an_action(shared_data: Pat
         for text in texts:
             with pytest.raises(ParseError):
                 MODEL.parse_response(step(), text)
-
-
-# A whole run
 
 
 @pytest.mark.ci

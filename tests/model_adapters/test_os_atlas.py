@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
+from guieval.actions import Action, Click, LongPress, Open, Point, Press, Type
 from guieval.errors import UsageError
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ImageRef
 from tests.rows import every_row
 
 from .replies import rows
-from .steps import CLICK, GROUNDING, HIGH, adapter, outside, step
+from .steps import CLICK, GROUNDING, HIGH, adapter, outside, scroll, step
 from .tables import means, reads, refuses, writes
 
 MODEL = adapter("os_atlas")
@@ -47,7 +47,7 @@ def test_prompts_are_the_published_samples(shared_data: Path, file: str) -> None
 
 def test_the_action_history_of_gui_odyssey_is_calls() -> None:
     own = HistoryEntry(step(step_index=1), CLICK, "I see it.", None, "raw", "model")
-    swipe = Scroll(point=Point(500, 500), direction="up")
+    swipe = scroll("up")
     entries = (reference_entry(step(swipe, low_level_instruction="Scroll")), own)
     text = adapter("os_atlas", prompt="guiodyssey").prepare_input(HIGH, entries).text
     assert text.endswith("History: \nStep 1: SCROLL [UP]\nStep 2: CLICK <point>[[500,750]]</point>\n\n")
@@ -55,51 +55,29 @@ def test_the_action_history_of_gui_odyssey_is_calls() -> None:
 
 test_calls_both_ways = writes(
     MODEL,
-    (CLICK, "CLICK <point>[[500,750]]</point>"),
-    (LongPress(point=Point(108, 272)), "LONG_PRESS <point>[[108,272]]</point>"),
-    (Scroll(point=Point(500, 500), direction="up"), "SCROLL [DOWN]"),
-    (Type(text="Shanghai [old] mall"), "TYPE [Shanghai [old] mall]"),
-    (Open(app="PocketBook"), "OPEN_APP [PocketBook]"),
-    (Press(button="BACK"), "PRESS_BACK"),
-    (Press(button="HOME"), "PRESS_HOME"),
-    (Press(button="RECENT"), "PRESS_RECENT"),
-    (Press(button="ENTER"), "ENTER"),
-    (Wait(), "WAIT"),
-    (Stop(), "COMPLETE"),
-    (Stop(status="impossible"), "IMPOSSIBLE"),
+    *((Press(button="HOME"), "PRESS_HOME"), (Press(button="RECENT"), "PRESS_RECENT")),
     wrap=lambda call: f"thoughts:\nDo it.\nactions:\n{call}",
     thought="Do it.",
 )
-
 
 test_tolerances = means(
     MODEL,
     CLICK,
     ("labels as in the prompt, one line each", "Thoughts: tap it\nActions: CLICK <point>[[500, 750]]</point>"),
     ("bold labels and a code mark", "**Thoughts:** tap\n**Action:** `CLICK <point>[[500,750]]</point>`"),
-    ("full-width punctuation", "thoughts：tap\nactions：\nCLICK <point>［［500，750］］</point>"),
-    ("no labels", "CLICK <point>[[500,750]]</point>"),
-    ("no labels, prose before", "I will tap it.\nCLICK <point>[[500,750]]</point>"),
-    ("fence", "actions:\n```\nCLICK <point>[[500,750]]</point>\n```"),
     ("numbered, several actions", "actions:\n1. CLICK <point>[[500,750]]</point>\n2. TYPE [a]"),
     ("several actions in a line", "actions:\nCLICK <point>[[500,750]]</point> TYPE [a]"),
     ("several points, no corners", "actions:\nCLICK <point>[[500,750]]</point> <point>[[1,2]]</point>"),
-    ("lower case", "actions:\nclick <point>[[500,750]]</point>"),
     ("prose after the label", "actions:\nClick the icon:\nCLICK <point>[[500,750]]</point>"),
-    ("unclosed point", "actions:\nCLICK <point>[[500,750]]"),
-    ("no tag, floats", "actions:\nCLICK [[500.0,750.0]]"),
-    ("round brackets", "actions:\nCLICK (500, 750)"),
-    ("box", "actions:\nCLICK <point>[[490,740,510,760]]</point>"),
+    *(("unclosed point", "actions:\nCLICK <point>[[500,750]]"), ("no tag, floats", "actions:\nCLICK [[500.0,750.0]]")),
+    *(("round brackets", "actions:\nCLICK (500, 750)"), ("box", "actions:\nCLICK <point>[[490,740,510,760]]</point>")),
     ("two corners", "actions:\nCLICK <point>[[490,740][510,760]]</point>"),
     ("box tokens", "actions:\nCLICK <|box_start|>(490,740),(510,760)<|box_end|>"),
-    ("special token", "actions:\nCLICK <point>[[500,750]]</point><|im_end|>"),
-    ("trailing prose", "actions:\nCLICK <point>[[500,750]]</point>\nThis opens [it]."),
 )
 
 test_typed_text_is_unescaped = reads(
     MODEL,
-    ("to the last bracket", "TYPE [a] b]", Type(text="a] b")),
-    ("nothing", "TYPE []", Type(text="")),
+    *(("to the last bracket", "TYPE [a] b]", Type(text="a] b")), ("nothing", "TYPE []", Type(text=""))),
     ("in front of the next call", "TYPE [a]\nTYPE [b]", Type(text="a")),
     ("in front of a call in the same line", "TYPE [a] PRESS_BACK", Type(text="a")),
     ("in front of the next step", "TYPE [a]\nthoughts:\nb [c]", Type(text="a")),
@@ -110,13 +88,11 @@ test_typed_text_is_unescaped = reads(
     wrap=lambda text: f"actions:\n{text}",
 )
 
-
 POINT = "<point>[[1,2]]</point>"
 test_actions_of_the_desktop_prompt_are_unsupported = reads(
     MODEL,
     (f"actions:\nDOUBLECLICK {POINT}", outside("DOUBLECLICK", text=POINT)),
-    ("actions:\nHOTKEY [CTRL_A]", outside("HOTKEY", text="[CTRL_A]")),
-    ("actions:\nPRESS_TAB", outside("PRESS_TAB")),
+    *(("actions:\nHOTKEY [CTRL_A]", outside("HOTKEY", text="[CTRL_A]")), ("actions:\nPRESS_TAB", outside("PRESS_TAB"))),
 )
 test_a_base_checkpoint_answers_with_a_point = writes(
     adapter("os_atlas", prompt="base-point"), (CLICK, "<point>[[500,750]]</point>"), task=GROUNDING
@@ -127,27 +103,19 @@ test_a_base_checkpoint_answers_with_a_box = writes(
 
 test_refusals = refuses(
     MODEL,
-    ("thoughts:\ntap it", "no action"),
-    ("You should CLICK the icon.", "no action"),
-    ("click the icon", "no action"),
+    *(("thoughts:\ntap it", "no action"), ("You should CLICK the icon.", "no action"), ("click the icon", "no action")),
     ("actions:\nSWIPE [UP]", "'SWIPE', which is not an action"),
     ("SWIPE [UP]\nCLICK <point>[[500,750]]</point>", "'SWIPE', which is not an action"),
     ("actions:\nTAP <point>[[1,2]]</point>\nCLICK <point>[[500,750]]</point>", "'TAP', which is not an action"),
     ("actions:\ntap <point>[[1,2]]</point>\nCLICK <point>[[500,750]]</point>", "'tap', which is not an action"),
-    ("actions:\nSCROLL [UP/DOWN/LEFT/RIGHT]", "names no direction"),
-    ("actions:\nSCROLL [UP or DOWN]", "names no direction"),
-    ("actions:\nCLICK the icon", "gives no point"),
-    ("actions:\nCLICK <point>[[500]]</point>", "holds 1 numbers"),
+    *(("actions:\nSCROLL [UP/DOWN/LEFT/RIGHT]", "names no direction"), ("actions:\nSCROLL [UP or DOWN]", "names no direction")),
+    *(("actions:\nCLICK the icon", "gives no point"), ("actions:\nCLICK <point>[[500]]</point>", "holds 1 numbers")),
     ("actions:\nCLICK <point>[[500,7", "ends inside a point"),
-    ("actions:\nCLICK <point>[[500,1750]]</point>", "outside", "CLICK"),
-    ("actions:\nTYPE hello", "no text in brackets"),
-    ("actions:\nTYPE [hello", "ends inside the text"),
-    ("actions:\nOPEN_APP [ ]", "names no app", "OPEN"),
-    ("actions:\nSCROLL [FORWARD]", "names no direction"),
-    ("actions:\nWait for the page to load", "no action"),
+    *(("actions:\nCLICK <point>[[500,1750]]</point>", "outside", "CLICK"), ("actions:\nTYPE hello", "no text in brackets")),
+    *(("actions:\nTYPE [hello", "ends inside the text"), ("actions:\nOPEN_APP [ ]", "names no app", "OPEN")),
+    *(("actions:\nSCROLL [FORWARD]", "names no direction"), ("actions:\nWait for the page to load", "no action")),
     ("actions:\n[[500,750]]", "no action"),
 )
-
 
 PLACES = (
     "<|object_ref_start|>tab (2, 3)<|object_ref_end|><|box_start|>(480,730),(520,770)<|box_end|><|im_end|>",

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from guieval.actions import Answer, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
+from guieval.actions import Answer, Click, Point, Press, Stop, Type
 from guieval.history import HistoryEntry, reference_entry
 from guieval.registry import load_model
 
-from .steps import CLICK, GROUNDING, HIGH, adapter, outside, past, step
+from .steps import CLICK, GROUNDING, HIGH, adapter, outside, past, scroll, step
 from .tables import means, reads, refuses, writes
 
 SAMPLE = (
@@ -35,44 +35,24 @@ def test_points_are_pixels_of_the_screenshot_itself() -> None:
 
 test_calls_both_ways = writes(
     adapter("os_genesis"),
-    (LongPress(point=Point(500, 750)), '{"action_type":"long_press","x":540.0,"y":1800.0}'),
-    (Type(text='a "b"'), '{"action_type":"type","text":"a \\"b\\""}'),
-    (Scroll(point=Point(500, 500), direction="up"), '{"action_type":"scroll","direction":"down"}'),
-    (Open(app="Maps"), '{"action_type":"open_app","app_name":"Maps"}'),
-    (Press(button="BACK"), '{"action_type":"navigate_back"}'),
-    (Press(button="HOME"), '{"action_type":"navigate_home"}'),
-    (Press(button="ENTER"), '{"action_type":"keyboard_enter"}'),
-    (Wait(), '{"action_type":"wait"}'),
-    (Stop(), '{"action_type":"status","goal_status":"successful"}'),
-    (Stop(status="impossible"), '{"action_type":"status","goal_status":"infeasible"}'),
-    (Press(button="RECENT"), None),
+    *((Press(button="HOME"), '{"action_type":"navigate_home"}'), (Press(button="RECENT"), None)),
     wrap=lambda call: f"action: {call}",
 )
 
 test_scroll_words_can_be_the_fingers = writes(
-    adapter("os_genesis", scroll_words="finger"),
-    (Scroll(point=Point(500, 500), direction="up"), 'action: {"action_type":"scroll","direction":"up"}'),
+    adapter("os_genesis", scroll_words="finger"), (scroll("up"), 'action: {"action_type":"scroll","direction":"up"}')
 )
 CALL = '{"action_type":"click","x":540.0,"y":1800.0}'
-
 
 test_tolerances = means(
     adapter("os_genesis"),
     CLICK,
-    ("no blank", f"action:{CALL}"),
-    ("no label, as the scorer allows", f"Low-level thought: a\n{CALL}"),
+    *(("no blank", f"action:{CALL}"), ("no label, as the scorer allows", f"Low-level thought: a\n{CALL}")),
     ("capital letter", f"Low-level thought: a\nAction: {CALL}"),
     ("bold labels", f"**Low-level thought:** a\n**action:** {CALL}"),
-    ("full-width colon", f"Low-level thought: a\naction：{CALL}"),
-    ("fence", f"action: ```json\n{CALL}\n```"),
-    ("list of one", f"action: [{CALL}]"),
-    ("single quotes", "action: {'action_type': 'click', 'x': 540.0, 'y': 1800.0}"),
+    *(("full-width colon", f"Low-level thought: a\naction：{CALL}"), ("list of one", f"action: [{CALL}]")),
     ("numbers as text", 'action: {"action_type":"click","x":"540","y":"1800"}'),
-    ("unclosed object", 'action: {"action_type":"click","x":540.0,"y":1800.0 '),
-    ("several actions", f'action: {CALL}\naction: {{"action_type":"wait"}}'),
-    ("special token, kept by the authors' decoding", f"action: {CALL}<|im_end|>"),
-    ("trailing prose", f"action: {CALL}\nThen the list opens."),
-    ("continued turn", f" {CALL}"),
+    *(("several actions", f'action: {CALL}\naction: {{"action_type":"wait"}}'), ("continued turn", f" {CALL}")),
 )
 
 test_further_words = reads(
@@ -86,11 +66,8 @@ test_further_words = reads(
 
 test_refusals = refuses(
     adapter("os_genesis"),
-    ("Low-level thought: click the switch", "no action"),
-    ("action: click", "no action"),
-    ("action: {}", "is not an action"),
-    ('action: {"x": 1, "y": 2}', "is not an action"),
-    ('action: {"action_type":"click","x":540.0}', "lacks 'y'", "CLICK"),
+    *(("Low-level thought: click the switch", "no action"), ("action: click", "no action"), ("action: {}", "is not an action")),
+    *(('action: {"x": 1, "y": 2}', "is not an action"), ('action: {"action_type":"click","x":540.0}', "lacks 'y'", "CLICK")),
     ('action: {"action_type":"click","x":540.0,"y":18', "no readable JSON"),
     ('action: {"action_type":"click","x":1540.0,"y":1800.0}', "outside", "CLICK"),
     ('action: {"action_type":"scroll"}', "lacks 'direction'", "SCROLL"),

@@ -93,11 +93,8 @@ def plug_in(folder: Path, responses: str | None) -> ABCModel:
 @every_row(
     ("responses", "message"),
     [
-        (None, ""),
-        (GROUP % "500,250", ""),
-        (GROUP % "250,500", "means .* and is read as Click"),
-        (GROUP % "left", r"example.org words.md:1\) is not read: no tap"),
-        (GROUP.replace("rows", "lines") % "1,1", "rows"),
+        *((None, ""), (GROUP % "500,250", ""), (GROUP % "250,500", "means .* and is read as Click")),
+        *((GROUP % "left", r"example.org words.md:1\) is not read: no tap"), (GROUP.replace("rows", "lines") % "1,1", "rows")),
     ],
 )
 def test_a_plug_ins_own_rows_are_checked(

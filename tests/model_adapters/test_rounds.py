@@ -33,16 +33,11 @@ GUIR1 = ("<answer>[{'action': 'wait'}]</answer>", "<answer>[{'action': 'press_ba
 VENUS = ("<action>Wait()</action>", "<action>PressBack()</action>")
 POINTS = ('```json\n[{"point_2d": [546, 1806]}]\n```', '```json\n[{"point_2d": [1, 1]}]\n```')
 FAMILIES: list[tuple[str, Setting, tuple[str, str], Action]] = [
-    ("qwen2_5_vl", "high", QWEN, MIDDLE),
-    ("gui_owl", "high", QWEN, MIDDLE),
-    ("infigui_r1", "high", QWEN, MIDDLE),
+    *(("qwen2_5_vl", "high", QWEN, MIDDLE), ("gui_owl", "high", QWEN, MIDDLE), ("infigui_r1", "high", QWEN, MIDDLE)),
     ("infigui_r1", "grounding", POINTS, MIDDLE),
     ("ui_s1", "high", (f"<action>\n{CLICK}\n</action>", f"<action>\n{BACK}\n</action>"), MIDDLE),
-    ("glm_4_1v", "high", GLM, Wait()),
-    ("glm_4_5v", "high", GLM, Wait()),
-    ("mimo_vl", "high", MIMO, Wait()),
-    ("gui_r1", "high", GUIR1, Wait()),
-    ("ui_venus_navi", "high", VENUS, Wait()),
+    *(("glm_4_1v", "high", GLM, Wait()), ("glm_4_5v", "high", GLM, Wait()), ("mimo_vl", "high", MIMO, Wait())),
+    *(("gui_r1", "high", GUIR1, Wait()), ("ui_venus_navi", "high", VENUS, Wait())),
 ]
 
 

@@ -84,16 +84,10 @@ def sent(options: dict[str, int], size: Size) -> Size:
 @every_row(
     ("options", "size", "expected"),
     [
-        (STANDARD, (200, 200), (200, 200)),
-        (STANDARD, (1092, 1092), (1092, 1092)),
-        (STANDARD, (1920, 1080), (1456, 819)),
+        *((STANDARD, (200, 200), (200, 200)), (STANDARD, (1092, 1092), (1092, 1092)), (STANDARD, (1920, 1080), (1456, 819))),
         (STANDARD, (2000, 1500), (1270, 952)),  # by the page's program; its table has 1269
-        (STANDARD, (3840, 2160), (1456, 819)),
-        (STANDARD, (1075, 1520), (924, 1307)),
-        (HIGH, (1920, 1080), (1920, 1080)),
-        (HIGH, (2000, 1500), (2000, 1500)),
-        (HIGH, (3840, 2160), (2576, 1449)),
-        (HIGH, (1075, 1520), (1075, 1520)),
+        *((STANDARD, (3840, 2160), (1456, 819)), (STANDARD, (1075, 1520), (924, 1307)), (HIGH, (1920, 1080), (1920, 1080))),
+        *((HIGH, (2000, 1500), (2000, 1500)), (HIGH, (3840, 2160), (2576, 1449)), (HIGH, (1075, 1520), (1075, 1520))),
     ],
 )
 def test_anthropics_own_examples(options: dict[str, int], size: Size, expected: Size) -> None:

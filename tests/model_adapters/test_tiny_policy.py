@@ -64,12 +64,7 @@ def test_a_reply_is_a_thought_and_a_place() -> None:
 @every_row(
     "reply",
     [
-        "",
-        "blue star",
-        "click(512,37)",
-        "blue star click(512,037",
-        "click(512,037) blue star",
-        "click(0512,037)",
+        *("", "blue star", "click(512,37)", "blue star click(512,037", "click(512,037) blue star", "click(0512,037)"),
         "tap(512,037)",
     ],
 )
@@ -81,13 +76,9 @@ def test_any_other_form_is_no_action(reply: str) -> None:
 @every_row(
     ("action", "reply"),
     [
-        (LongPress(point=TAP.point), "hold(500,037)"),
-        (Scroll(point=TAP.point, direction="up"), "swipe(500,037,up)"),
-        (Type(text="7 (of 9)\nnow "), "type(7 (of 9)\nnow )"),
-        (Open(app="Notes"), "open(Notes)"),
-        (Press(button="BACK"), "press(BACK)"),
-        (Wait(), "wait()"),
-        (Stop(status="impossible"), "stop(impossible)"),
+        *((LongPress(point=TAP.point), "hold(500,037)"), (Scroll(point=TAP.point, direction="up"), "swipe(500,037,up)")),
+        *((Type(text="7 (of 9)\nnow "), "type(7 (of 9)\nnow )"), (Open(app="Notes"), "open(Notes)")),
+        *((Press(button="BACK"), "press(BACK)"), (Wait(), "wait()"), (Stop(status="impossible"), "stop(impossible)")),
     ],
 )
 def test_every_action_has_a_form(action: Action, reply: str) -> None:

@@ -2,45 +2,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from guieval.actions import ActionType, Open, Point, Press, Scroll, Type, Unsupported
+from guieval.actions import ActionType, Open, Press, Type, Unsupported
 from guieval.registry import load_model
 
-from .steps import CLICK, GROUNDING, adapter
+from .steps import CLICK, GROUNDING, adapter, scroll
 from .tables import means, reads, refuses, writes
 
 MODEL = adapter("ui_r1")
 WHOLE = "[{'action': 'click', 'coordinate': [546, 1806]}]"
 test_the_direct_form_has_no_thought = writes(load_model("ui-r1-e-3b"), (CLICK, f"<answer>{WHOLE}</answer>"))
 test_what_it_cannot_say = writes(
-    MODEL,
-    *(
-        (action, None)
-        for action in (Type(text="a"), Open(app="a"), Scroll(point=Point(1, 1), direction="up"), Press(button="HOME"))
-    ),
+    MODEL, *((action, None) for action in (Type(text="a"), Open(app="a"), scroll("up"), Press(button="HOME")))
 )
-
 
 test_the_form_with_a_thought = writes(MODEL, (CLICK, f"<think> a </think> <answer>{WHOLE}</answer>"), thought="a")
 
 test_tolerances = means(
     MODEL,
     CLICK,
-    ("no thought", f"<answer>{WHOLE}</answer>"),
-    ("unclosed answer", f"<think>a</think>\n<answer>{WHOLE}"),
-    ("unclosed thought", f"<think> a <answer>{WHOLE}</answer>"),
-    ("continued turn", f"{WHOLE}</answer>"),
-    (
-        "the next step as well",
-        f"<think> a </think> <answer>{WHOLE}</answer>\n<think> b </think> <answer>[{{'action': 'scroll'}}]</answer>",
-    ),
+    ("next step", f"<think> a </think> <answer>{WHOLE}</answer>\n<think> b </think> <answer>[{{'action': 'scroll'}}]</answer>"),
     ("rehearsed answer", f"<think> a <answer>[{{'action': 'scroll'}}]</answer> </think> <answer>{WHOLE}</answer>"),
-    ("fence without tags", f"```python\n{WHOLE}\n```"),
-    ("fence in the answer", f"<answer>```json\n{WHOLE}\n```</answer>"),
-    ("double quotes", '<answer>[{"action": "click", "coordinate": [546, 1806]}]</answer>'),
+    *(("fence without tags", f"```python\n{WHOLE}\n```"), ("fence in the answer", f"<answer>```json\n{WHOLE}\n```</answer>")),
     ("no list", "<answer>{'action': 'click', 'coordinate': [546, 1806]}</answer>"),
-    ("numbers as text", "<answer>[{'action': 'click', 'coordinate': ['546', '1806']}]</answer>"),
-    ("box", "<answer>[{'action': 'click', 'coordinate': [536, 1796, 556, 1816]}]</answer>"),
-    ("missing brackets", "<answer>[{'action': 'click', 'coordinate': [546, 1806]</answer>"),
     ("the base model's word", "<answer>[{'action': 'left_click', 'coordinate': [546, 1806]}]</answer>"),
     ("several actions", f"<answer>{WHOLE[:-1]}, {{'action': 'navigate_back'}}]</answer>"),
     ("special token and trailing prose", f"<answer>{WHOLE}</answer><|im_end|> That is it."),
@@ -56,7 +39,6 @@ def typed(known: ActionType, name: str, **arguments: Any) -> Unsupported:
 
 test_what_the_format_can_say = reads(
     MODEL,
-    ("{'action': 'navigate_back', 'coordinate': [0, 0]}", Press(button="BACK")),
     ("{'action': 'open_app', 'app_name': 'Maps'}", Open(app="Maps")),
     ("{'action': 'input_text', 'text': 'hello'}", Type(text="hello")),
     wrap=lambda action: f"<think> a </think> <answer>[{action}]</answer>",
@@ -64,10 +46,8 @@ test_what_the_format_can_say = reads(
 
 test_refusals = refuses(
     MODEL,
-    ("<think> I would click [546, 1806] </think>", "no answer"),
-    ("<answer></answer>", "no readable JSON"),
-    ("<answer>[]</answer>", "not an action"),
-    ("<answer>[{}]</answer>", "is not an action"),
+    *(("<think> I would click [546, 1806] </think>", "no answer"), ("<answer></answer>", "no readable JSON")),
+    *(("<answer>[]</answer>", "not an action"), ("<answer>[{}]</answer>", "is not an action")),
     ("<answer>[{'action': 'click'}]</answer>", "lacks 'coordinate'", "CLICK"),
     ("<answer>[{'action': 'scroll', 'coordinate': [0, 0]}]</answer>", "no direction", "SCROLL"),
     ("<answer>[{'action': 'open_app'}]</answer>", "no app", "OPEN"),
@@ -83,10 +63,7 @@ test_refusals = refuses(
 test_a_place_alone_is_an_answer_to_a_grounding_query = means(
     MODEL,
     CLICK,
-    "[546, 1806]",
-    "[[546, 1806]]",
-    "[[536, 1796], [556, 1816]]",
-    "[{'coordinate': [546, 1806]}]",
+    *("[546, 1806]", "[[546, 1806]]", "[[536, 1796], [556, 1816]]", "[{'coordinate': [546, 1806]}]"),
     wrap=lambda answer: f"<answer>{answer}</answer>",
     task=GROUNDING,
 )

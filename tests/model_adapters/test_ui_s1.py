@@ -2,21 +2,18 @@ from __future__ import annotations
 
 import json
 
-from guieval.actions import Action, Answer, Click, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
+from guieval.actions import Action, Answer, Click, Hotkey, Open, Point, Press, Type, Wait
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ImageRef, Message
 from tests.rows import every_row
 
-from .steps import CLICK, GROUNDING, adapter, outside, own, step
+from .steps import CLICK, GROUNDING, adapter, outside, own, scroll, step
 from .tables import means, reads, refuses, writes
 
 MODEL = adapter("ui_s1")
 
 FORMAT = "Output Format: ```\n<think> ... </think>\n\n<action> ... </action>\n```"
 NOTE = "If the query asks a question, please answer the question through the answer action before terminating the process.\n"
-
-
-# --- prompts ---------------------------------------------------------------------------------------------------------
 
 
 def test_examples_as_the_code_sends_them() -> None:
@@ -88,8 +85,6 @@ def test_every_turn_states_its_own_step_instruction() -> None:
     assert turns[2].parts == (f"User Instruction: Tap {{instruction}}\n{FORMAT}", ImageRef(task))
 
 
-# --- replies ---------------------------------------------------------------------------------------------------------
-
 MIDDLE = Point(500.0, 500.0)  # (546, 1204) of 1092 x 2408
 
 
@@ -99,44 +94,18 @@ def sentence(action: str) -> str:
 
 CLICKED = sentence('{"action": "click", "coordinate": [546, 1204]}')
 
-
 test_replies = reads(
     MODEL,
-    ("published form", CLICKED, Click(point=MIDDLE)),
-    ("action alone", CLICKED.partition("</think>\n")[2], Click(point=MIDDLE)),
-    ("thought never closed", CLICKED.replace("</think>\n", ""), Click(point=MIDDLE)),
-    ("thought opened by the template", CLICKED.removeprefix("<think>\n"), Click(point=MIDDLE)),
-    ("action never closed", CLICKED.removesuffix("\n</action>"), Click(point=MIDDLE)),
-    ("no action tags", '<think>\na\n</think>\n{"action": "open", "text": "Clock"}', Open(app="Clock")),
     ("other tags", '<think>\na\n</think>\n<answer>{"action": "open", "text": "Clock"}</answer>', Open(app="Clock")),
-    ("markdown fence", sentence('```json\n{"action": "open", "text": "Clock"}\n```'), Open(app="Clock")),
     ("fenced as a whole", f"```\n{CLICKED}\n```", Click(point=MIDDLE)),
-    ("prose after it", CLICKED + "\nThis opens [Wi-Fi].", Click(point=MIDDLE)),
-    ("single quotes", sentence("{'action': 'open', 'text': 'Clock'}"), Open(app="Clock")),
-    ("special token", CLICKED + "<|im_end|>", Click(point=MIDDLE)),
-    ("two actions", sentence('{"action": "open", "text": "A"}') + '\n<action>\n{"action": "wait"}\n</action>', Open(app="A")),
     ("the next step played as well", sentence('{"action": "open", "text": "A"}') + "\n" + CLICKED, Open(app="A")),
     ("an action rehearsed in the thought", f"<think>\nI say <action> then {{x}}.\n{CLICKED[8:]}", Click(point=MIDDLE)),
     ("the tag in a text", sentence('{"action": "type", "text": "</action>"}'), Type(text="</action>")),
-    ("a bracket missing", sentence('{"action": "open", "text": "Clock"'), Open(app="Clock")),
-    ("a bracket too many", sentence('{"action": "open", "text": "Clock"}}'), Open(app="Clock")),
     ("numbers as text", sentence('{"action": "click", "coordinate": ["546", "1204"]}'), Click(point=MIDDLE)),
     ("place as text", sentence('{"action": "click", "coordinate": "(546, 1204)"}'), Click(point=MIDDLE)),
     ("full-width", sentence('{"action": "click", "coordinate": "（546，1204）"}'), Click(point=MIDDLE)),
     ("call around it", sentence('{"name": "mobile_use", "arguments": {"action": "open", "text": "A"}}'), Open(app="A")),
-    (
-        "time in seconds",
-        sentence('{"action": "long_press", "coordinate": [546, 1204], "time": 2}'),
-        LongPress(point=MIDDLE, duration=2000),
-    ),
-    (
-        "swipe is the finger's path",
-        sentence('{"action": "swipe", "coordinate": [546, 1204], "coordinate2": [546, 300]}'),
-        Scroll(point=MIDDLE, direction="up", distance=375.415),
-    ),
-    ("enter", sentence('{"action": "system_button", "button": "Enter"}'), Press(button="ENTER")),
-    ("success", sentence('{"action": "terminate", "status": "success"}'), Stop()),
-    ("failure", sentence('{"action": "terminate", "status": "failure"}'), Stop(status="impossible")),
+    ("path", sentence('{"action": "swipe", "coordinate": [546, 1204], "coordinate2": [546, 300]}'), scroll("up", 375.415)),
     ("answer", sentence('{"action": "answer", "text": "7"}'), outside("answer", Answer(text="7"), text="7")),
     ("key", sentence('{"action": "key", "text": "camera"}'), outside("key", Hotkey(keys=("camera",)), text="camera")),
     ("recent apps", sentence('{"action": "system_button", "button": "Menu"}'), Press(button="RECENT")),
@@ -144,14 +113,12 @@ test_replies = reads(
 
 test_refusals = refuses(
     MODEL,
-    ("<think>\nI do not know.\n</think>", "no readable JSON"),
-    (sentence("click(546, 1204)"), "no readable JSON"),
+    *(("<think>\nI do not know.\n</think>", "no readable JSON"), (sentence("click(546, 1204)"), "no readable JSON")),
     (sentence('{"action": "click", "coordinate": "<value>"}'), "'<value>' is not a point"),
     (sentence('{"action": "click", "coordinate": [546, 2409]}'), r"\(546, 2409\) lies outside the 1092 x 2408 frame", "CLICK"),
     (sentence('{"action": "click", "coordinate": [546]}'), "1 numbers, not 2 or 4"),
     (sentence('{"action": "swipe", "direction": "down"}'), "lacks 'coordinate'", "SCROLL"),
-    (sentence('{"coordinate": [546, 1204]}'), "names no action"),
-    (sentence('{"action": "fly"}'), "'fly' is not an action"),
+    *((sentence('{"coordinate": [546, 1204]}'), "names no action"), (sentence('{"action": "fly"}'), "'fly' is not an action")),
     ('<think>\na\n</think>\n<action>\n{"action": "type", "text": "Scul', "no readable JSON"),
     ('I could do {"action": "wait"} here', "talks about a call"),
 )

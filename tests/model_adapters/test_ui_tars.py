@@ -4,25 +4,12 @@ import re
 
 import pytest
 
-from guieval.actions import (
-    Click,
-    DoubleClick,
-    Hotkey,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    Type,
-    Unsupported,
-    Wait,
-)
+from guieval.actions import Click, DoubleClick, Hotkey, LongPress, Open, Point, Press, Stop, Type, Unsupported, Wait
 from guieval.history import reference_entry
 from guieval.models import ImageRef, Message
 from tests.rows import every_row
 
-from .steps import GROUNDING, LOW, adapter, outside, own, past, step
+from .steps import GROUNDING, LOW, adapter, outside, own, past, scroll, step
 from .tables import means, reads, refuses, thinks, writes
 
 V1 = adapter("ui_tars")
@@ -67,10 +54,9 @@ def test_every_published_prompt_can_be_chosen(prompt: str) -> None:
     model = adapter("ui_tars", prompt=prompt)
     text = model.prepare_input(step(), ()).text
     assert "Turn on Wi-Fi" in text
-    scroll = Scroll(point=MIDDLE, direction="up")
-    written = model.render(step(), scroll)
+    written = model.render(step(), scroll("up"))
     # a path that is written has a length
-    assert model.parse_response(step(), written).action.model_copy(update={"distance": None}) == scroll
+    assert model.parse_response(step(), written).action.model_copy(update={"distance": None}) == scroll("up")
     # the words of the reply are those of the prompt's own action space
     keys = re.findall(r"(\w+)=", written)
     assert re.search(r"scroll\(" + r"='[^']*'(?: *, *)".join(map(re.escape, keys)) + "='", text)
@@ -86,15 +72,10 @@ test_replies = reads(
     ("tokens stripped by the server", "Thought: x\nAction: click(start_box='(500,500)')", Click(point=MIDDLE)),
     ("box", "Action: click(start_box='[480, 490, 520, 510]')", Click(point=MIDDLE)),
     ("point", "Action: click(point='<point>500 500</point>')", Click(point=MIDDLE)),
-    ("Chinese colon", "\n\nAction：click(start_box='<bbox>500 500 500 500</bbox>')", Click(point=MIDDLE)),
     ("no marker", 'click(start_box="(500,500)")', Click(point=MIDDLE)),
     ("marker within a line", "Thought: I tap. Action: click(start_box='(500,500)')", Click(point=MIDDLE)),
     ("escaped as in a log", "Action: click(start_box=\\'(500,500)\\')", Click(point=MIDDLE)),
     ("closing tag after", "Action: click(start_box='(500,500)')\n</Output>", Click(point=MIDDLE)),
-    ("fenced", "```\nAction: click(start_box='(500,500)')\n```", Click(point=MIDDLE)),
-    ("marker in bold type", "**Thought:** x\n**Action:** click(start_box='(500,500)')", Click(point=MIDDLE)),
-    ("upper case", "ACTION: CLICK(start_box='(500,500)')", Click(point=MIDDLE)),
-    ("full-width punctuation", "Action: click(start_box='（500，500）')", Click(point=MIDDLE)),
     ("no marker after the thought", "Thought: I tap.\nclick(start_box='(500,500)')", Click(point=MIDDLE)),
     ("two calls on a line", "Action: type(content='x'), click(start_box='(1,1)')", Type(text="x")),
     ("several parts on a line", "Action: type(content='x') Thought: y Action: wait()", Type(text="x")),
@@ -102,34 +83,20 @@ test_replies = reads(
     ("marker in the content of a continued turn", " type(content='Action: wait()')", Type(text="Action: wait()")),
     ("escaped characters", "Action: type(content='\\u4f60\\u597d')", Type(text="你好")),
     ("nothing but submitted", "Action: type(content='\\n')", Press(button="ENTER")),
-    ("several calls", "Action: click(start_box='(500,500)')\n\ntype(content='x')", Click(point=MIDDLE)),
     ("several markers", "Action: click(start_box='(1,1)')\n\nAction: type(content='x')", Type(text="x")),
     ("marker in the content", "Action: type(content='Action: wait()')", Type(text="Action: wait()")),
     ("quotes in the content", "Action: type(content='it's \"so\"')", Type(text='it\'s "so"')),
     ("submitted content", "Action: type(content='weather\\n')", Type(text="weather")),
     ("text for content", "Action: type(text='hello world', delay=100)", Type(text="hello world")),
     ("long press", "Action: long_press(start_box='(500,500)', time='')", LongPress(point=MIDDLE)),
-    (
-        "path",
-        "Action: scroll(start_box='(500,500)', end_box='(609,465)')",
-        Scroll(point=MIDDLE, direction="right", distance=109),
-    ),
-    ("drag", "Action: drag(start_box='(500,500)', end_box='(490,142)')", Scroll(point=MIDDLE, direction="up", distance=358)),
+    ("path", "Action: scroll(start_box='(500,500)', end_box='(609,465)')", scroll("right", 109)),
+    ("drag", "Action: drag(start_box='(500,500)', end_box='(490,142)')", scroll("up", 358)),
     ("open", "Action: open_app(app_name='Recorder')", Open(app="Recorder")),
-    ("back", "Action: press_back()", Press(button="BACK")),
-    ("home", "Action: press_home()", Press(button="HOME")),
-    ("recents", "Action: press_appselect()", Press(button="RECENT")),
-    ("wait", "Action: wait()", Wait()),
-    ("finished", "Action: finished(content='done')", Stop()),
-    ("give up", "Action: call_user()", Stop(status="impossible")),
+    *(("home", "Action: press_home()", Press(button="HOME")), ("recents", "Action: press_appselect()", Press(button="RECENT"))),
+    *(("finished", "Action: finished(content='done')", Stop()), ("give up", "Action: call_user()", Stop(status="impossible"))),
     ("hotkey", "Action: hotkey(key='ctrl v')", outside("hotkey", Hotkey(keys=("ctrl", "v")), key="ctrl v")),
-    (
-        "double click",
-        "Action: left_double(start_box='(1,2)')",
-        outside("left_double", DoubleClick(point=Point(1.0, 2.0)), start_box="(1,2)"),
-    ),
+    ("Action: left_double(start_box='(1,2)')", outside("left_double", DoubleClick(point=Point(1.0, 2.0)), start_box="(1,2)")),
 )
-
 
 MEANT = Click(point=MIDDLE)
 test_grounding = means(
@@ -152,38 +119,27 @@ test_a_mouse_drag_is_no_swipe = means(
 test_refusals = refuses(
     V1,
     ("Action: click(start_box='(1001,5)')", "outside the 1000 x 1000 frame", "CLICK"),
-    ("Action: click(start_box='=')", "not a point"),
-    ("Action: click(start_box='[]')", "not a point"),
+    *(("Action: click(start_box='=')", "not a point"), ("Action: click(start_box='[]')", "not a point")),
     ("Action: click()", "lacks 'start_box'", "CLICK"),
     ("Action: scroll(start_box='(5,5)', end_box='(5,5)')", "no length", "SCROLL"),
     ("Action: scroll(direction='sideways')", "sideways"),
-    ("Action: scroll(start_box='(5,5)')", "lacks 'direction'", "SCROLL"),
-    ("Action: open_app()", "lacks 'app_name'", "OPEN"),
-    ("Action: open_app(app_name='')", "names no app", "OPEN"),
-    ("Action: fly(to='Rome')", "'fly', which is not an action"),
+    *(("Action: scroll(start_box='(5,5)')", "lacks 'direction'", "SCROLL"), ("Action: open_app()", "lacks 'app_name'", "OPEN")),
+    *(("Action: open_app(app_name='')", "names no app", "OPEN"), ("Action: fly(to='Rome')", "'fly', which is not an action")),
     ("Action: tap(start_box='(1,2)')\n\nwait()", "'tap', which is not an action"),
     ("Thought: I could click(start_box='(5,5)') and", "no action"),
     ("Action: drag(start_box='(5,5)', direction='down')", "lacks its start or its end"),
-    ("Action: click(start_box='(5,5)', start_box='(6,6)')", "twice"),
-    ("Action: click(start_box=(500,50", "ends inside"),
-    ("Action: type(content='cut of", "ends inside"),
-    ("Thought: Empty action\nAction:", "no action"),
-    ('{"name": "wait", "arguments": ""}', "no action"),
-    ("(500,500)", "no action"),
+    *(("Action: click(start_box='(5,5)', start_box='(6,6)')", "twice"), ("Action: click(start_box=(500,50", "ends inside")),
+    *(("Action: type(content='cut of", "ends inside"), ("Thought: Empty action\nAction:", "no action")),
+    *(('{"name": "wait", "arguments": ""}', "no action"), ("(500,500)", "no action")),
 )
-
 
 test_thoughts = thinks(
     V1,
-    ("Thought: I tap\nthe switch.\nAction: wait()", "I tap\nthe switch."),
-    (" Reason: I tap.\nAction: wait()", "I tap."),
+    *(("Thought: I tap\nthe switch.\nAction: wait()", "I tap\nthe switch."), (" Reason: I tap.\nAction: wait()", "I tap.")),
     ("Reflection: wrong.\nAction_Summary: again\nAction: wait()", "wrong.\nAction_Summary: again"),
-    ("<think_x>I tap.</think_x>\n<computer_env>\nAction: wait()\n</computer_env>", "I tap."),
-    ("Action: wait()", None),
-    ("```\nAction: wait()\n```", None),
-    ("```\nThought: I tap.\nAction: wait()\n```", "I tap."),
-    ("**Thought:** I tap.\n**Action:** wait()", "I tap."),
-    ("<think>Action plan</think>\nwait()", "Action plan"),
+    *(("<think_x>I tap.</think_x>\n<computer_env>\nAction: wait()\n</computer_env>", "I tap."), ("Action: wait()", None)),
+    *(("```\nAction: wait()\n```", None), ("```\nThought: I tap.\nAction: wait()\n```", "I tap.")),
+    *(("**Thought:** I tap.\n**Action:** wait()", "I tap."), ("<think>Action plan</think>\nwait()", "Action plan")),
 )
 
 

@@ -6,8 +6,9 @@ import copy
 import json
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,11 +37,9 @@ from guieval.running.progress import Progress, RunOutcome
 from guieval.steps import Episode, Sample, StepTaskModel
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
-from tests.model_adapters.replies import rows, screenshot_sizes, size_of, target_of
+from tests.model_adapters.replies import Target, rows, screenshot_sizes, size_of, target_of
 from tests.model_adapters.steps import adapter, step
 from tests.scripted import ListBenchmark, ScriptedEngine, runner_of
-
-# --- real replies -----------------------------------------------------------------------------------------------------
 
 PAIR = r"\[([\d.]+), ?([\d.]+)\]"
 BOXED = r"\(([\d.]+),([\d.]+)\),\(([\d.]+),([\d.]+)\)"
@@ -56,8 +55,8 @@ DOCUMENTED: dict[str, tuple[Frame, str, bool]] = {
 that a wrong declaration can be detected."""
 
 
-def real_audit(shared_data: Path, sizes: dict[str, Size], file: str, declared: Frame) -> FrameAudit:
-    audit = FrameAudit(declared)
+def placed(shared_data: Path, file: str, sizes: dict[str, Size]) -> Iterator[tuple[str, Size, Target, tuple[float, float]]]:
+    """The replies that state a place and whose target is known: text, screen, target, and the place as it is written."""
     for row in rows(shared_data, file):
         size = size_of(row, sizes)
         target = target_of(row, size) if size is not None else None
@@ -65,7 +64,13 @@ def real_audit(shared_data: Path, sizes: dict[str, Size], file: str, declared: F
         if size is not None and target is not None and found is not None:
             numbers = [float(number) for number in found.groups()]
             x, y = numbers if len(numbers) == 2 else [(numbers[0] + numbers[2]) / 2, (numbers[1] + numbers[3]) / 2]
-            audit.add(x, y, size, (target,))
+            yield row.text, size, target, (x, y)
+
+
+def real_audit(shared_data: Path, sizes: dict[str, Size], file: str, declared: Frame, *, swapped: bool = False) -> FrameAudit:
+    audit = FrameAudit(declared)
+    for _, size, target, (x, y) in placed(shared_data, file, sizes):
+        audit.add(*((y, x) if swapped else (x, y)), size, (target,))
     return audit
 
 
@@ -105,21 +110,15 @@ def test_an_adapter_hands_out_the_numbers_it_read(shared_data: Path, reread: boo
     model, sizes = adapter("qwen2_5_vl"), screenshot_sizes(shared_data)
     audit = StepAudit(model)
     judge = ActionEvaluator("guievalkit")
-    for row in rows(shared_data, "qwen2_5_vl"):
-        size = size_of(row, sizes)
-        target = target_of(row, size) if size is not None else None
-        if size is not None and target is not None and re.search(PAIR, row.text):
-            centre = Click(point=Point((target.left + target.right) / 2, (target.top + target.bottom) / 2))
-            task = step(centre, screenshot_size=size, setting="grounding", targets=Boxes([target]))
-            audit.add(task, read_response(model, judge, task, row.text), reread=reread)
+    for text, size, target, _ in placed(shared_data, "qwen2_5_vl", sizes):
+        centre = Click(point=Point((target.left + target.right) / 2, (target.top + target.bottom) / 2))
+        task = step(centre, screenshot_size=size, setting="grounding", targets=Boxes([target]))
+        audit.add(task, read_response(model, judge, task, text), reread=reread)
     assert audit.audit is not None
     report = audit.audit.report()
     # of 113: two hit targets that fill more than a tenth of the screen, far from their centre
     assert (report.declared.name, report.declared.hits) == ("pixels-resized-28", 111)
     assert report.declared.outside == 4  # numbers off the screen are seen, though the adapter refuses them
-
-
-# --- the statistics ---------------------------------------------------------------------------------------------------
 
 
 def test_mcnemar_is_exact() -> None:
@@ -150,14 +149,7 @@ def test_few_steps_and_little_gain_say_nothing() -> None:
 
 def test_swapped_axes_are_reported(shared_data: Path) -> None:
     """Real replies, as a model would have written them that puts y first."""
-    audit = FrameAudit(PER_1000)
-    for row in rows(shared_data, "mai_ui"):
-        size = size_of(row, {})
-        target = target_of(row, size) if size is not None else None
-        found = re.search(PAIR, row.text)
-        if size is not None and target is not None and found is not None:
-            audit.add(float(found[2]), float(found[1]), size, (target,))
-    better = audit.report().better
+    better = real_audit(shared_data, {}, "mai_ui", PER_1000, swapped=True).report().better
     assert better is not None
     assert (better.name, better.hits) == ("0-1000, x and y swapped", 324)
 
@@ -170,11 +162,10 @@ def test_frames_are_named_with_their_limits() -> None:
     names = FrameAudit(ResizedPixels(28, 830_000, 937_664), [PIXELS, ResizedPixels()]).names
     assert len(set(names)) == len(names) == 16
     assert FrameAudit(PER_1000).names.count("0-1000") == 1
-
-
-def test_a_frame_after_another_resize_is_named_with_it() -> None:
-    name = title(ResizedPixels(28, 3_110_400, first=ResizedPixels()))
-    assert name == "pixels-resized-28 (at least 3,110,400 pixels) after pixels-resized-28"
+    after = title(ResizedPixels(28, 3_110_400, first=ResizedPixels()))
+    assert after == "pixels-resized-28 (at least 3,110,400 pixels) after pixels-resized-28"
+    names = FrameAudit(Normalised(1000.0, digits=2)).names
+    assert names[0] == "0-1000" and len(set(names)) == len(names), "however many decimals are written in it"
 
 
 def replied(model: ABCModel, size: Size, write: Callable[[Point], str]) -> FrameReport:
@@ -220,9 +211,6 @@ def test_a_screen_too_narrow_for_resizing_costs_only_those_readings() -> None:
     assert (fits["pixels-resized-28"].hits, fits["pixels-resized-28"].outside) == (0, 1)
 
 
-# --- targets ----------------------------------------------------------------------------------------------------------
-
-
 def test_the_target_is_the_smallest_box_around_the_reference() -> None:
     near = Click(point=Point(500.0, 500.0))
     boxes = Boxes([[450, 450, 550, 550], [490, 490, 510, 510], [0, 0, 1000, 1000], [700, 700, 705, 705]])
@@ -234,9 +222,6 @@ def test_the_target_is_the_smallest_box_around_the_reference() -> None:
     assert targets_of(step(near, alternatives=(other, Stop()), targets=boxes))[1] == (700.0, 700.0, 705.0, 705.0)
 
 
-# --- a run ------------------------------------------------------------------------------------------------------------
-
-
 def in_frame(name: str, frame: Frame) -> ABCModel:
     """A checkpoint that writes its points in another frame than its adapter believes."""
     model = copy.copy(load_model(name))
@@ -245,21 +230,16 @@ def in_frame(name: str, frame: Frame) -> ABCModel:
 
 
 def episode(name: str, actions: Sequence[Action]) -> Episode:
+    """With the clicks anywhere."""
     dice = random.Random(name)
-    changes: list[tuple[Action, Boxes, int]] = []
+    steps = []
     for index, action in enumerate(actions):
-        if isinstance(action, Click):
-            x, y = dice.uniform(30, 970), dice.uniform(30, 970)
-            action = Click(point=Point(x, y))
-            changes.append((action, Boxes([[x - 20, y - 20, x + 20, y + 20]]), index))
-        else:
-            changes.append((action, Boxes(), index))
-    return Episode(
-        steps=tuple(
-            step(action, targets=boxes, step_index=index, episode_id=name, episode_length=len(actions), benchmark="scripted")
-            for action, boxes, index in changes
-        )
-    )
+        x, y = dice.uniform(30, 970), dice.uniform(30, 970)
+        clicks = isinstance(action, Click)
+        boxes = Boxes([[x - 20, y - 20, x + 20, y + 20]] if clicks else [])
+        fields: dict[str, Any] = {"episode_id": name, "episode_length": len(actions), "benchmark": "scripted"}
+        steps.append(step(Click(point=Point(x, y)) if clicks else action, targets=boxes, step_index=index, **fields))
+    return Episode(steps=tuple(steps))
 
 
 CLICKS = [Click(point=Point(500.0, 500.0))] * 4
@@ -350,9 +330,6 @@ def test_a_folder_without_a_run_is_one_sentence(tmp_path: Path, guieval: Command
     assert "holds no run" in guieval.sentence("audit", tmp_path)
 
 
-# --- adapters of any make ---------------------------------------------------------------------------------------------
-
-
 class Broken:
     """What a foreign adapter may do wrong."""
 
@@ -398,8 +375,3 @@ def test_a_sample_without_reply_or_action_states_nothing() -> None:
     lost = Sample(outcome=ActionEvaluator("guievalkit").evaluate(step(), None))
     audit.add(step(), lost, reread=True)
     assert audit.audit is None
-
-
-def test_a_frame_is_tried_once_however_many_decimals_are_written_in_it() -> None:
-    names = FrameAudit(Normalised(1000.0, digits=2)).names
-    assert names[0] == "0-1000" and len(set(names)) == len(names)

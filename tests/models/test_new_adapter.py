@@ -88,13 +88,10 @@ def test_nothing_is_overwritten(there: str, tmp_path: Path, guieval: CommandLine
             "'My-Agent' is not a name for a Python module: use small letters, digits and underscores, e.g. 'my_agent'",
         ),
         ("3d", "'3d' is not a name for a Python module: use small letters, digits and underscores\n"),
-        ("../agent", "e.g. 'agent'"),
-        ("class", "is not a name for a Python module"),
-        ("_agent", "e.g. 'agent'"),
+        *(("../agent", "e.g. 'agent'"), ("class", "is not a name for a Python module"), ("_agent", "e.g. 'agent'")),
         ("test_agent", "is the name of a test; call the family 'agent'"),
         ("json", "a module called 'json' would hide another of that name; call it 'json_agent'"),
-        ("numpy", "call it 'numpy_agent'"),
-        ("qwen3_vl", "there is a model family 'qwen3_vl' already"),
+        *(("numpy", "call it 'numpy_agent'"), ("qwen3_vl", "there is a model family 'qwen3_vl' already")),
     ],
 )
 def test_a_name_that_cannot_be_is_one_sentence(name: str, message: str, tmp_path: Path, guieval: CommandLine) -> None:

@@ -26,17 +26,13 @@ TABLE = calls.CallTable(
 @every_row(
     ("name", "arguments", "device"),
     [
-        ("double", {"at": [1, 2]}, DoubleClick(point=Point(1, 2))),
-        ("right", {"at": [1, 2]}, RightClick(point=Point(1, 2))),
+        *(("double", {"at": [1, 2]}, DoubleClick(point=Point(1, 2))), ("right", {"at": [1, 2]}, RightClick(point=Point(1, 2)))),
         ("move", {"x": 1, "y": 2}, Hover(point=Point(1, 2))),
         ("drag", {"from": [1, 2], "to": [3, 4]}, Drag(start=Point(1, 2), end=Point(3, 4))),
-        ("drag_to", {"to": [3, 4]}, Drag(end=Point(3, 4))),
-        ("keys", {"keys": ["Ctrl", "C"]}, Hotkey(keys=("ctrl", "C"))),
+        *(("drag_to", {"to": [3, 4]}, Drag(end=Point(3, 4))), ("keys", {"keys": ["Ctrl", "C"]}, Hotkey(keys=("ctrl", "C")))),
         ("keys", {"keys": "ctrl+shift t"}, Hotkey(keys=("ctrl", "shift", "t"))),
-        ("keys", {"keys": "['ctrl', 'c']"}, Hotkey(keys=("ctrl", "c"))),
-        ("keys", {"keys": "+"}, Hotkey(keys=("+",))),
-        ("answer", {"text": 7}, Answer(text="7")),
-        ("zoom", {"factor": 2}, None),
+        *(("keys", {"keys": "['ctrl', 'c']"}, Hotkey(keys=("ctrl", "c"))), ("keys", {"keys": "+"}, Hotkey(keys=("+",)))),
+        *(("answer", {"text": 7}, Answer(text="7")), ("zoom", {"factor": 2}, None)),
     ],
 )
 def test_a_call_keeps_its_own_words_and_states_what_it_does(

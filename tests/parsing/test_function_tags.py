@@ -20,15 +20,13 @@ def read(text: str) -> list[tuple[str, dict[str, str]]]:
 @every_row(
     ("text", "calls"),
     [
-        (BLOCK, [("computer", {"action": "type", "text": "a\n\nb"})]),
-        ("<function=wait></function>", [("wait", {})]),
+        *((BLOCK, [("computer", {"action": "type", "text": "a\n\nb"})]), ("<function=wait></function>", [("wait", {})])),
         ("I wait. <function=wait>", [("wait", {})]),
         ("<function=type><parameter=content>a\n</parameter></function>", [("type", {"content": "a\n"})]),
         ("<function=type><parameter=content>\na\n\n</parameter></function>", [("type", {"content": "a\n"})]),
         ("<function=type><parameter=content>\na</parameter></function>", [("type", {"content": "a"})]),
         ("<function=a><parameter=x>1</parameter></function>\n<function=b></function>", [("a", {"x": "1"}), ("b", {})]),
-        ("<function=a> and <parameter=x>1</parameter>", [("a", {})]),
-        ("no call", []),
+        *(("<function=a> and <parameter=x>1</parameter>", [("a", {})]), ("no call", [])),
     ],
 )
 def test_calls(text: str, calls: list[tuple[str, dict[str, str]]]) -> None:

@@ -38,10 +38,8 @@ def test_whatever_json_writes_is_read_back_inside_prose(value: Any, before: str,
         ("single quotes", "{'a': 'it is', 'b': (1, 2)}", {"a": "it is", "b": [1, 2]}),
         ("an apostrophe in double quotes", '{"a": "it\'s"}', {"a": "it's"}),
         ("Python constants", '{"a": True, "b": None}', {"a": True, "b": None}),
-        ("trailing comma", '[\n{"a": 1},\n]', [{"a": 1}]),
-        ("raw newline in text", '{"a": "x\ny"}', {"a": "x\ny"}),
-        ("unknown escape", "{'a': 'C:\\d'}", {"a": "C:\\d"}),
-        ("brackets in text", '{"a": "}{]["}', {"a": "}{]["}),
+        *(("trailing comma", '[\n{"a": 1},\n]', [{"a": 1}]), ("raw newline in text", '{"a": "x\ny"}', {"a": "x\ny"})),
+        *(("unknown escape", "{'a': 'C:\\d'}", {"a": "C:\\d"}), ("brackets in text", '{"a": "}{]["}', {"a": "}{]["})),
         ("bracketed prose before", 'I press [the button]. {"a": 1}', {"a": 1}),
         ("half a surrogate pair", '{"a": "\\ud83d"}', {"a": "\ufffd"}),
         ("an inch mark in prose before", '[a 5" screen] {"a": 1}', {"a": 1}),
@@ -103,27 +101,12 @@ def test_whatever_python_writes_is_read(text: str, surplus: str) -> None:
 @every_row(
     "text",
     [
-        "",
-        "no JSON",
-        '{"a": "cut off in the mid',
-        '{"a": [1, 23',
-        '{"a": 1, ',
-        '{"a": {"b": 1}, "c":',
-        '{"a": [1, 2], "b": "cut off',
-        '{"a": [1, 2], "b": [3, 4)}',
-        '{"a": broken} {"b": 1}',
-        "[0x" + "f" * 15_000 + "]",
-        "{0x" + "f" * 15_000 + ": 1}",
-        '{"a": NaN}',
-        '{"a": 1e999}',
-        "{1: 2}",
-        "{'a': {1, 2}}",
-        "[" * 5000,
-        '{"a": ' * (MAX_DEPTH + 1) + "1" + "}" * (MAX_DEPTH + 1),
-        '{"a": "say "hello" now"} {"b": 1}',
-        '{"a": {{"b": 1}}}',
-        '[1, {"a", "b"}] {"c": 1}',
-        "{a: __import__('os')}",
+        *("", "no JSON", '{"a": "cut off in the mid', '{"a": [1, 23', '{"a": 1, ', '{"a": {"b": 1}, "c":'),
+        *('{"a": [1, 2], "b": "cut off', '{"a": [1, 2], "b": [3, 4)}', '{"a": broken} {"b": 1}'),
+        *("[0x" + "f" * 15_000 + "]", "{0x" + "f" * 15_000 + ": 1}"),
+        *('{"a": NaN}', '{"a": 1e999}', "{1: 2}", "{'a': {1, 2}}"),
+        *("[" * 5000, '{"a": ' * (MAX_DEPTH + 1) + "1" + "}" * (MAX_DEPTH + 1)),
+        *('{"a": "say "hello" now"} {"b": 1}', '{"a": {{"b": 1}}}', '[1, {"a", "b"}] {"c": 1}', "{a: __import__('os')}"),
         '{"outer": broken, "inner": {"a": 1}}',
     ],
 )
@@ -156,11 +139,7 @@ def test_quoted_text_is_read_back(text: str, before: str) -> None:
     [
         ("unescaped quotes", "type(content='it's a \"test\", isn't it')", {"content": "it's a \"test\", isn't it"}),
         ("unescaped quote and another argument", "type(content='it's', app='x')", {"content": "it's", "app": "x"}),
-        (
-            "unescaped quotes before an escaped one",
-            r"type(content='a 'b', \') c', app='x')",
-            {"content": "a 'b', ') c", "app": "x"},
-        ),
+        ("quotes before an escaped one", r"type(content='a 'b', \') c', app='x')", {"content": "a 'b', ') c", "app": "x"}),
         ("brackets in text", "type(content='f(x), g(y)')", {"content": "f(x), g(y)"}),
         ("double quotes", 'type(content="hello")', {"content": "hello"}),
         ("logged quotes", r"type(content=\'hello\')", {"content": "hello"}),
@@ -174,8 +153,7 @@ def test_quoted_text_is_read_back(text: str, before: str) -> None:
         ("another call after a blank", "type(content='a') press_back()", {"content": "a"}),
         ("another part after", "type(content='a') Thought: it's done", {"content": "a"}),
         ("a call in text", "type(content='f('x') g')", {"content": "f('x') g"}),
-        ("spaces", "type( content = 'a' , app = 'b' )", {"content": "a", "app": "b"}),
-        ("no arguments", "type()", {}),
+        *(("spaces", "type( content = 'a' , app = 'b' )", {"content": "a", "app": "b"}), ("no arguments", "type()", {})),
     ],
 )
 def test_call_tolerances(case: str, text: str, arguments: dict[str, str]) -> None:
@@ -185,15 +163,8 @@ def test_call_tolerances(case: str, text: str, arguments: dict[str, str]) -> Non
 @every_row(
     "text",
     [
-        "",
-        "type",
-        "other(a='b')",
-        "other(a='b')\ntype(content='second')",
-        "type(content='cut o",
-        "type(content=(50",
-        "type('positional')",
-        r"type(content=\'cut",
-        "type(content='a', content='b')",
+        *("", "type", "other(a='b')", "other(a='b')\ntype(content='second')", "type(content='cut o", "type(content=(50"),
+        *("type('positional')", r"type(content=\'cut", "type(content='a', content='b')"),
     ],
 )
 def test_unreadable_calls_are_parse_errors(text: str) -> None:
@@ -204,14 +175,8 @@ def test_unreadable_calls_are_parse_errors(text: str) -> None:
 @every_row(
     ("text", "found"),
     [
-        ("(1,2)", (1, 2)),
-        ("[1, 2]", (1, 2)),
-        ("<|box_start|>(1,2)<|box_end|>", (1, 2)),
-        ("<point>1 2</point>", (1, 2)),
-        ("<bbox>1 2 3 4</bbox>", (1, 2, 3, 4)),
-        ("(1,2),(3,4)", (1, 2, 3, 4)),
-        ("1.5 -2", (1.5, -2)),
-        ("（1，2）", (1, 2)),
+        *(("(1,2)", (1, 2)), ("[1, 2]", (1, 2)), ("<|box_start|>(1,2)<|box_end|>", (1, 2)), ("<point>1 2</point>", (1, 2))),
+        *(("<bbox>1 2 3 4</bbox>", (1, 2, 3, 4)), ("(1,2),(3,4)", (1, 2, 3, 4)), ("1.5 -2", (1.5, -2)), ("（1，2）", (1, 2))),
         ("(1,2)<|im_end|>", (1, 2)),
     ],
 )
@@ -228,12 +193,8 @@ def test_what_is_no_place_is_a_parse_error(text: str) -> None:
 @every_row(
     ("value", "found"),
     [
-        ([10, 20], (10, 20)),
-        ([[10, 20]], (10, 20)),
-        ([10, 20, 30, 40], (20, 30)),
-        ([[10, 20], [30, 40]], (20, 30)),
-        ("10 20", (10, 20)),
-        (["10", "20.5"], (10, 20.5)),
+        *(([10, 20], (10, 20)), ([[10, 20]], (10, 20)), ([10, 20, 30, 40], (20, 30)), ([[10, 20], [30, 40]], (20, 30))),
+        *(("10 20", (10, 20)), (["10", "20.5"], (10, 20.5))),
     ],
 )
 def test_place(value: object, found: tuple[float, float]) -> None:
@@ -254,13 +215,11 @@ def test_a_place_outside_the_screen_is_not_moved_inside() -> None:
 @every_row(
     ("text", "thought", "rest"),
     [
-        ("<think>a</think><tool_call>", "a", "<tool_call>"),
-        ("a\n</think>\n\n<tool_call>", "a", "\n\n<tool_call>"),
+        *(("<think>a</think><tool_call>", "a", "<tool_call>"), ("a\n</think>\n\n<tool_call>", "a", "\n\n<tool_call>")),
         ("<think>I could say <tool_call></think><tool_call>", "I could say <tool_call>", "<tool_call>"),
         ('<tool_call>{"text": "</think>"}', None, '<tool_call>{"text": "</think>"}'),
         ("<thinking>never closed <tool_call>", "never closed", "<tool_call>"),
-        ("<think>never closed, no answer", "never closed, no answer", ""),
-        ("<think_7f>a</think_7f> b", "a", " b"),
+        *(("<think>never closed, no answer", "never closed, no answer", ""), ("<think_7f>a</think_7f> b", "a", " b")),
         ("no tags", None, "no tags"),
     ],
 )
