@@ -59,13 +59,7 @@ BORDERS: dict[str, list[tuple[float, float, bool]]] = {
     # half open
     "se-gui": [(100, 200, True), (299.99, 399.99, True), (300, 300, False), (200, 400, False), (99.99, 300, False)],
     # the point is cut to whole pixels, so (300.99, 400.99) to (300, 400)
-    "clawgui-grounding": [
-        (100, 200, True),
-        (300.99, 400.99, True),
-        (301, 300, False),
-        (200, 401, False),
-        (99.99, 300, False),
-    ],
+    "clawgui-grounding": [(100, 200, True), (300.99, 400.99, True), (301, 300, False), (200, 401, False), (99.99, 300, False)],
     # without the border
     "gui-r1-grounding": [
         (100.01, 200.01, True),

@@ -29,13 +29,7 @@ from guieval.history import describe, reference_entry, select
 from guieval.models import ABCModel
 from guieval.online.attempt import Attempt
 from guieval.registry import load_benchmark, load_model
-from guieval.rewards import (
-    ResponseScorer,
-    action_reward,
-    coordinate_reward,
-    format_reward,
-    get_reward,
-)
+from guieval.rewards import ResponseScorer, action_reward, coordinate_reward, format_reward, get_reward
 from guieval.scoring.matrix import score_run
 from guieval.steps import Sample, StepTaskModel
 from tests.evaluation.verdicts import Step, judged
@@ -149,13 +143,7 @@ def test_perfect_responses_in_ui_r1s_format_win_every_step_of_its_file(shared_da
 
 @every_row(
     "reference",
-    [
-        Click(point=AT),
-        Scroll(point=AT, direction="down"),
-        Open(app="Maps"),
-        Type(text="hello"),
-        Press(button="BACK"),
-    ],
+    [Click(point=AT), Scroll(point=AT, direction="down"), Open(app="Maps"), Type(text="hello"), Press(button="BACK")],
 )
 def test_the_reward_pays_a_right_type_in_full_as_the_released_code_does(reference: Action) -> None:
     model = load_model("ui-r1-3b")
