@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guieval.actions import (
+    ACTION_TYPES,
     DIRECTIONS,
     Action,
     ActionSpace,
@@ -104,6 +105,18 @@ def test_every_protocol_states_of_random_steps_what_its_evaluator_states(
     with tempfile.TemporaryDirectory() as folder:
         run = write_run(Path(folder) / "run", [record(task, action) for task, action in answers], benchmark="test")
         columns = score_run(run, list_protocols())
+    assert check_against_the_evaluator(columns, answers) == len(answers) * len(list_protocols())
+
+
+def test_every_protocol_states_of_actions_of_known_type_what_its_evaluator_states(tmp_path: Path) -> None:
+    references: list[Action] = [*ActionSpace().examples, Unsupported(name="zoom")]
+    answers: list[tuple[StepTaskModel, Action]] = []
+    for number, reference in enumerate(references):
+        for known in ACTION_TYPES:
+            alternatives = (Wait(),) if number % 3 == 0 else ()
+            task = step(reference, episode=f"{number}-{known}", alternatives=alternatives)
+            answers.append((task, Unsupported(name="call", known=known, problem="it has no argument")))
+    columns = score_run(write_run(tmp_path, [record(task, action) for task, action in answers]), list_protocols())
     assert check_against_the_evaluator(columns, answers) == len(answers) * len(list_protocols())
 
 
