@@ -4,15 +4,8 @@ import sys
 from importlib.metadata import distributions
 
 HEAVY = {
-    "torch",
-    "vllm",
-    "transformers",
-    "opencv-python",
-    "opencv-python-headless",
-    "onnxruntime",
-    "matplotlib",
-    "pandas",
-    "ray",
+    *("torch", "vllm", "transformers", "opencv-python", "opencv-python-headless"),
+    *("onnxruntime", "matplotlib", "pandas", "ray"),
 }
 installed = {(distribution.metadata["Name"] or "").lower() for distribution in distributions()}
 if found := sorted(installed & HEAVY):

@@ -26,19 +26,8 @@ TIERS: dict[str, tuple[tuple[str, ...], ...]] = {
     "all": (
         ("check", "check-ci", "check-full", "kills", "fuzz"),
         (
-            "lint",
-            "types",
-            "types-all",
-            "coverage",
-            "wheel",
-            "test-vllm",
-            "test-train",
-            "test-verl",
-            "test-learning",
-            "test-formats",
-            "pyright",
-            "resolve",
-            "lowest",
+            *("lint", "types", "types-all", "coverage", "wheel", "test-vllm", "test-train", "test-verl"),
+            *("test-learning", "test-formats", "pyright", "resolve", "lowest"),
         ),
     ),
 }

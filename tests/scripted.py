@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from guieval.actions import Action, ActionSpace, Boxes, Click, Point, Scroll, Stop, Type, action_from_json
+from guieval.actions import Action, ActionSpace, Click, Point, Scroll, Stop, Type, action_from_json
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef
 from guieval.engines.concurrency import AdaptiveConcurrency
 from guieval.errors import ParseError
@@ -21,6 +21,7 @@ from guieval.running.progress import Progress, RunOutcome
 from guieval.running.resolve import Parts, resolve
 from guieval.running.runner import Runner
 from guieval.steps import Episode, StepTaskModel, Usage
+from tests.made_runs import step
 
 Policy = Callable[[Request], str]
 
@@ -117,26 +118,14 @@ class ListBenchmark(ABCBenchmark):
 
 def make_episode(name: str, actions: Sequence[Action]) -> Episode:
     """An episode of the scripted benchmark with these reference actions."""
-    return Episode(
-        steps=tuple(
-            StepTaskModel(
-                benchmark="scripted",
-                dataset="scripted",
-                episode_id=name,
-                step_index=index,
-                episode_length=len(actions),
-                instruction=f"task {name}",
-                low_level_instruction=f"do part {index}",
-                screenshot=f"{name}_{index}.png",
-                screenshot_size=(1080, 2400),
-                action=action,
-                targets=Boxes([[action.point.x - 10, action.point.y - 10, action.point.x + 10, action.point.y + 10]])
-                if isinstance(action, Click)
-                else Boxes(),
-            )
-            for index, action in enumerate(actions)
-        )
-    )
+    steps = []
+    for index, action in enumerate(actions):
+        x, y = action.point if isinstance(action, Click) else (0, 0)
+        about: dict[str, Any] = {"benchmark": "scripted", "dataset": "scripted", "instruction": f"task {name}"}
+        about |= {"low_level_instruction": f"do part {index}", "screenshot": f"{name}_{index}.png"}
+        about |= {"targets": [[x - 10, y - 10, x + 10, y + 10]] if isinstance(action, Click) else []}
+        steps.append(step(action, episode=name, index=index, length=len(actions), **about))
+    return Episode(steps=tuple(steps))
 
 
 CLICK = Click(point=Point(500.0, 500.0))

@@ -14,7 +14,8 @@ from guieval.actions import Action, Click, Point, Stop
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount, Release, ReleasedEpisode
 from guieval.data.episodes.prepare import prepare
 from guieval.errors import DataError
-from guieval.steps import Episode, EpisodeKey, StepTaskModel
+from guieval.steps import Episode, EpisodeKey
+from tests.made_runs import step
 
 SIZE = (8, 16)
 Content: TypeAlias = Mapping[str, Sequence[ReleasedEpisode | DataError]]
@@ -34,27 +35,13 @@ def png(shade: int, size: tuple[int, int] = SIZE) -> bytes:
 def episode(name: str, *, benchmark: str = "scripted", split: str = "test", **changes: Any) -> Episode:
     """Two clicks and a stop on the last screen once more."""
     actions: list[Action] = [Click(point=Point(125.0, 62.5)), Click(point=Point(500.0, 1000.0)), Stop()]
-    return Episode(
-        steps=tuple(
-            StepTaskModel(
-                **{
-                    "benchmark": benchmark,
-                    "dataset": "scripted",
-                    "split": split,
-                    "episode_id": name,
-                    "step_index": index,
-                    "episode_length": LENGTH,
-                    "instruction": f"do {name}",
-                    "screenshot": f"screenshots/{name}/{min(index, 1)}.png",
-                    "screenshot_size": SIZE,
-                    "action": action,
-                    "groups": {"app": name[0]},
-                    **changes,
-                }
-            )
-            for index, action in enumerate(actions)
-        )
-    )
+    about: dict[str, Any] = {"benchmark": benchmark, "dataset": "scripted", "split": split, "instruction": f"do {name}"}
+    about |= {"screenshot_size": SIZE, "groups": {"app": name[0]}}
+    steps = []
+    for index, action in enumerate(actions):
+        shown = {"screenshot": f"screenshots/{name}/{min(index, 1)}.png"}
+        steps.append(step(action, episode=name, index=index, length=LENGTH, **{**about, **shown, **changes}))
+    return Episode(steps=tuple(steps))
 
 
 def released(whole: Episode, image: Callable[[str], bytes] | None = None) -> ReleasedEpisode:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ from guieval.evaluation import Figure, get_protocol
 from guieval.evaluation.table import grounding
 from guieval.metrics.figures import compute
 from guieval.steps import StepTaskModel
-from tests.evaluation.verdicts import Step, click, matches, right
+from tests.evaluation.verdicts import click, matches, right, step
 from tests.metrics.made_columns import made_columns
 from tests.rows import every_row
 
@@ -24,67 +24,42 @@ INCLUSIVE = [name for name in NAMES if name not in ("vlmevalkit", "clawgui-groun
 REFUSING = ("sspro-official", "infigui-g1", "osworld-g", "lmms-osworld-g-corner-boxes", "mai-ui-grounding")
 
 
-@pytest.fixture
-def target(step: Step) -> Callable[..., StepTaskModel]:
+def target(box: list[float] = BOX[0], **more: Any) -> StepTaskModel:
     """A target on a screen of 1000 x 1000 pixels, so that a pixel is a thousandth; clicked in the middle of its box."""
-
-    def make(box: list[float] = BOX[0], **more: Any) -> StepTaskModel:
-        middle = click((box[0] + box[2]) / 2, (box[1] + box[3]) / 2)
-        return step(middle, targets=[box], **more).model_copy(update={"screenshot_size": (1000, 1000)})
-
-    return make
+    middle = click((box[0] + box[2]) / 2, (box[1] + box[3]) / 2)
+    return step(middle, targets=[box], screenshot_size=(1000, 1000), **more)
 
 
 MOST: list[tuple[float, float, bool]] = [
-    (100, 200, True),
-    (300, 400, True),
-    (100, 400, True),
-    (300, 200, True),
-    (99.99, 300, False),
-    (300.01, 300, False),
-    (200, 199.99, False),
-    (200, 400.01, False),
+    *((100, 200, True), (300, 400, True), (100, 400, True), (300, 200, True)),
+    *((99.99, 300, False), (300.01, 300, False), (200, 199.99, False), (200, 400.01, False)),
 ]
 BORDERS: dict[str, list[tuple[float, float, bool]]] = {
     **dict.fromkeys(INCLUSIVE, MOST),
     # a pixel off the far edges
     "vlmevalkit": [
-        (100, 200, True),
-        (299, 399, True),
-        (299.01, 300, False),
-        (200, 399.01, False),
-        (300, 300, False),
-        (99.99, 300, False),
+        *((100, 200, True), (299, 399, True)),
+        *((299.01, 300, False), (200, 399.01, False), (300, 300, False), (99.99, 300, False)),
     ],
     # half open
     "se-gui": [(100, 200, True), (299.99, 399.99, True), (300, 300, False), (200, 400, False), (99.99, 300, False)],
     # the point is cut to whole pixels, so (300.99, 400.99) to (300, 400)
-    "clawgui-grounding": [
-        (100, 200, True),
-        (300.99, 400.99, True),
-        (301, 300, False),
-        (200, 401, False),
-        (99.99, 300, False),
-    ],
+    "clawgui-grounding": [(100, 200, True), (300.99, 400.99, True), (301, 300, False), (200, 401, False), (99.99, 300, False)],
     # without the border
     "gui-r1-grounding": [
-        (100.01, 200.01, True),
-        (299.99, 399.99, True),
-        (100, 300, False),
-        (300, 300, False),
-        (200, 200, False),
-        (200, 400, False),
+        *((100.01, 200.01, True), (299.99, 399.99, True)),
+        *((100, 300, False), (300, 300, False), (200, 200, False), (200, 400, False)),
     ],
 }
 
 
 @every_row("protocol", NAMES)
-def test_the_border_of_a_box(target: Step, protocol: str) -> None:
+def test_the_border_of_a_box(protocol: str) -> None:
     for x, y, hit in BORDERS[protocol]:
         assert right(protocol, target(), click(x, y)) is hit, (x, y)
 
 
-def test_vlmevalkit_takes_pixels_of_the_screenshot(step: Step) -> None:
+def test_vlmevalkit_takes_pixels_of_the_screenshot() -> None:
     task = step(click(200, 300), targets=BOX)  # 1080 x 2400: the box ends at pixel 324 and 960
     assert right("vlmevalkit", task, click(323 * 1000 / 1080, 300))
     assert not right("vlmevalkit", task, click(323.01 * 1000 / 1080, 300))
@@ -92,12 +67,7 @@ def test_vlmevalkit_takes_pixels_of_the_screenshot(step: Step) -> None:
     assert not right("vlmevalkit", task, click(200, 959.01 * 1000 / 2400))
 
 
-@pytest.mark.parametrize("protocol", ["vlmevalkit-intended", "vlmevalkit-pro", "vlmevalkit-pro-intended"])
-def test_the_pixel_is_lost_with_widths_and_heights_only(target: Step, protocol: str) -> None:
-    assert right(protocol, target(), click(300, 400))
-
-
-def test_clawgui_cuts_points_out_of_boxes_that_begin_within_a_pixel(target: Step) -> None:
+def test_clawgui_cuts_points_out_of_boxes_that_begin_within_a_pixel() -> None:
     task = target([99.5, 200.0, 300.0, 400.0])
     assert not right("clawgui-grounding", task, click(99.7, 300))  # becomes 99
     assert right("clawgui-grounding", task, click(100, 300))
@@ -105,7 +75,7 @@ def test_clawgui_cuts_points_out_of_boxes_that_begin_within_a_pixel(target: Step
 
 
 @every_row("protocol", NAMES)
-def test_only_ui_r1_reads_the_place_of_any_action(target: Step, protocol: str) -> None:
+def test_only_ui_r1_reads_the_place_of_any_action(protocol: str) -> None:
     task, inside = target(), Point(200, 300)
     hit = protocol == "ui-r1-grounding"
     assert right(protocol, task, Scroll(point=inside, direction="up")) is hit
@@ -115,7 +85,7 @@ def test_only_ui_r1_reads_the_place_of_any_action(target: Step, protocol: str) -
 
 
 @every_row("protocol", REFUSING)
-def test_what_has_no_target_must_be_refused(step: Step, target: Step, protocol: str) -> None:
+def test_what_has_no_target_must_be_refused(protocol: str) -> None:
     nothing, impossible = step(Stop(status="impossible")), Stop(status="impossible")
     assert right(protocol, nothing, impossible)
     assert matches(protocol, nothing, Stop(status="finish")) == (True, False)
@@ -124,13 +94,12 @@ def test_what_has_no_target_must_be_refused(step: Step, target: Step, protocol: 
 
 
 @every_row("protocol", NAMES)
-def test_three_scorers_know_polygons(target: Step, protocol: str) -> None:
+def test_three_scorers_know_polygons(protocol: str) -> None:
     triangle = [[100.0, 200.0], [300.0, 200.0], [100.0, 400.0]]
     task = target(extras={"polygon": triangle})
     assert right(protocol, task, click(150, 250))
-    assert right(protocol, task, click(250, 350)) is (
-        protocol not in ("osworld-g", "infigui-g1", "lmms-osworld-g-corner-boxes")
-    )
+    by_polygon = protocol in ("osworld-g", "infigui-g1", "lmms-osworld-g-corner-boxes")
+    assert right(protocol, task, click(250, 350)) is not by_polygon
 
 
 @every_row(
@@ -149,23 +118,21 @@ def test_three_scorers_know_polygons(target: Step, protocol: str) -> None:
         (NOTCHED, 599, 598, True),
     ],
 )
-def test_osworld_g_judges_by_the_polygon_where_there_is_one(
-    step: Step, corners: list[list[float]], x: float, y: float, hit: bool
-) -> None:
+def test_osworld_g_judges_by_the_polygon_where_there_is_one(corners: list[list[float]], x: float, y: float, hit: bool) -> None:
     whole = [[0.0, 0.0, 1000.0, 1000.0]]
     assert right("osworld-g", step(click(200, 200), targets=whole, extras={"polygon": corners}), click(x, y)) is hit
     assert right("sspro-official", step(click(200, 200), targets=whole, extras={"polygon": corners}), click(x, y))
 
 
 @every_row("odd", [[], [[1, 1], [2, 2]], "polygon", [[1, 1], [2], [3, 3]], [["1", 1], [2, 2], [3, 3]]])
-def test_what_is_no_polygon_leaves_the_boxes(step: Step, odd: Any) -> None:
+def test_what_is_no_polygon_leaves_the_boxes(odd: Any) -> None:
     task = step(click(200, 300), targets=BOX, extras={"polygon": odd})
     assert right("osworld-g", task, click(100, 200))
     assert not right("osworld-g", task, click(99, 200))
 
 
 @every_row(("x", "y", "hit"), [(100, 200, True), (400, 400, True), (401, 400, False), (400, 401, False), (99, 300, False)])
-def test_mai_uis_box_of_a_polygon_ends_at_the_sum_of_its_first_corners(target: Step, x: int, y: int, hit: bool) -> None:
+def test_mai_uis_box_of_a_polygon_ends_at_the_sum_of_its_first_corners(x: int, y: int, hit: bool) -> None:
     """Of (100, 200), (300, 200), ... the box from (100, 200) to (100 + 300, 200 + 200)."""
     triangle = [[100.0, 200.0], [300.0, 200.0], [100.0, 400.0]]
     assert right("mai-ui-grounding", target(extras={"polygon": triangle}), click(x, y)) is hit
@@ -180,24 +147,12 @@ def test_a_reply_without_a_place_is_wrong_everywhere_and_a_lost_request_almost_e
 @every_row(
     ("protocol", "average", "keys"),
     [
-        ("seeclick-official", "cells", ("platform", "element")),
-        ("showui", "cells", ("platform", "element")),
-        ("uground-grounding", "cells", ("platform", "element")),
+        *((name, "cells", ("platform", "element")) for name in ("seeclick-official", "showui", "uground-grounding")),
         ("mmbench-gui-l2", "cells", ("level",)),
         ("ui-vision", "cells", ("subset",)),
-        ("sspro-official", "all", ()),
-        ("lmms-rec", "all", ()),
-        ("lmms-v2", "all", ()),
-        ("lmms-pro", "all", ()),
-        ("vlmevalkit", "all", ()),
-        ("evalscope", "all", ()),
-        ("clawgui-grounding", "all", ()),
-        ("gui-r1-grounding", "all", ()),
-        ("ui-r1-grounding", "all", ()),
-        ("gui-actor", "all", ()),
-        ("infigui-g1", "all", ()),
-        ("ui-agile-grounding", "all", ()),
-        ("osworld-g", "all", ()),
+        *((name, "all", ()) for name in ("sspro-official", "lmms-rec", "lmms-v2", "lmms-pro", "vlmevalkit", "evalscope")),
+        *((name, "all", ()) for name in ("clawgui-grounding", "gui-r1-grounding", "ui-r1-grounding", "gui-actor")),
+        *((name, "all", ()) for name in ("infigui-g1", "ui-agile-grounding", "osworld-g")),
     ],
 )
 def test_the_leading_figure_averages_as_the_source_does(protocol: str, average: str, keys: tuple[str, ...]) -> None:
@@ -208,27 +163,15 @@ def test_the_leading_figure_averages_as_the_source_does(protocol: str, average: 
 Cells = Mapping[tuple[str, str], tuple[int, int]]
 """Right ones and all, by the values of two keys."""
 
-V2_HITS = {
-    ("mobile", "text"): (285, 290),
-    ("mobile", "icon"): (192, 211),
-    ("desktop", "text"): (192, 194),
-    ("desktop", "icon"): (126, 140),
-    ("web", "text"): (228, 234),
-    ("web", "icon"): (187, 203),
-}
+
+def texts_and_icons(**hits: tuple[tuple[int, int], tuple[int, int]]) -> Cells:
+    return {(name, kind): each for name, both in hits.items() for kind, each in zip(("text", "icon"), both, strict=True)}
+
+
+V2_HITS = texts_and_icons(mobile=((285, 290), (192, 211)), desktop=((192, 194), (126, 140)), web=((228, 234), (187, 203)))
 PRO_HITS = {
-    ("Dev", "text"): (114, 154),
-    ("Dev", "icon"): (65, 145),
-    ("Creative", "text"): (160, 198),
-    ("Creative", "icon"): (52, 143),
-    ("CAD", "text"): (158, 197),
-    ("CAD", "icon"): (31, 64),
-    ("Scientific", "text"): (118, 144),
-    ("Scientific", "icon"): (46, 110),
-    ("Office", "text"): (143, 177),
-    ("Office", "icon"): (29, 53),
-    ("OS", "text"): (95, 107),
-    ("OS", "icon"): (35, 89),
+    **texts_and_icons(Dev=((114, 154), (65, 145)), Creative=((160, 198), (52, 143)), CAD=((158, 197), (31, 64))),
+    **texts_and_icons(Scientific=((118, 144), (46, 110)), Office=((143, 177), (29, 53)), OS=((95, 107), (35, 89))),
 }
 """The sizes are the data sets'; the hits are made up so that they average as the outputs of one released model do."""
 
@@ -251,15 +194,9 @@ def value(figure: Figure, keys: Sequence[str], cells: Cells) -> float:
 @every_row(
     ("protocol", "published"),
     [
-        ("seeclick-official", 94.63),
-        ("showui", 94.63),
-        ("uground-grounding", 94.63),
-        ("lmms-v2", 95.13),
-        ("vlmevalkit", 95.13),
-        ("clawgui-grounding", 95.13),
-        ("gui-actor", 95.13),
-        ("infigui-g1", 95.13),
-        ("ui-agile-grounding", 95.13),
+        *((name, 94.63) for name in ("seeclick-official", "showui", "uground-grounding")),
+        *((name, 95.13) for name in ("lmms-v2", "vlmevalkit", "clawgui-grounding")),
+        *((name, 95.13) for name in ("gui-actor", "infigui-g1", "ui-agile-grounding")),
     ],
 )
 def test_the_same_hits_on_screenspot_v2_average_to_95_13_or_94_63(protocol: str, published: float) -> None:

@@ -22,7 +22,7 @@ from guieval.evaluation.leniencies import (
 )
 from guieval.steps import StepTaskModel
 from tests.evaluation.strategies import LENIENCIES, anything, tasks
-from tests.evaluation.verdicts import Step
+from tests.evaluation.verdicts import step
 from tests.rows import every_row
 
 AT, NEAR, FAR = Point(500, 500), Point(600, 500), Point(900, 500)
@@ -30,7 +30,7 @@ PLAIN = StepRules(click=ClickRule("targets", fallback=0.14))
 UP, DOWN, LEFT = (Scroll.model_validate({"point": NEAR, "direction": word}) for word in ("up", "down", "left"))
 
 
-def judged(step: Step, leniency: Leniency, reference: Action, predicted: Action, rules: StepRules = PLAIN) -> Judgement:
+def judged(leniency: Leniency, reference: Action, predicted: Action, rules: StepRules = PLAIN) -> Judgement:
     return replace(rules, leniencies=(leniency,)).judge(step(reference), reference, predicted)
 
 
@@ -84,24 +84,22 @@ def judged(step: Step, leniency: Leniency, reference: Action, predicted: Action,
         (RecentIsHome(), Press(button="RECENT"), Press(button="BACK"), True, False),
     ],
 )
-def test_what_each_forgives(
-    step: Step, leniency: Leniency, reference: Action, predicted: Action, type_match: bool, exact: bool
-) -> None:
-    result = judged(step, leniency, reference, predicted, replace(PLAIN, stop="status"))
+def test_what_each_forgives(leniency: Leniency, reference: Action, predicted: Action, type_match: bool, exact: bool) -> None:
+    result = judged(leniency, reference, predicted, replace(PLAIN, stop="status"))
     assert (result.type_match, result.exact_match) == (type_match, exact)
 
 
-def test_a_hit_under_another_type_keeps_its_distance(step: Step) -> None:
-    result = judged(step, AnyPointedAction(), Click(point=AT), UP)
+def test_a_hit_under_another_type_keeps_its_distance() -> None:
+    result = judged(AnyPointedAction(), Click(point=AT), UP)
     assert result.distance == 100.0
     assert result.reason == "SCROLL in place of CLICK: 100 thousandths from the reference; 140 allowed"
 
 
-def test_app_names_written_otherwise_are_compared_by_their_own_rule(step: Step) -> None:
+def test_app_names_written_otherwise_are_compared_by_their_own_rule() -> None:
     rules = replace(PLAIN, open=OpenRule(text=TextRule("equal", form="as-given")))
-    assert judged(step, AnyWrittenAction(), Open(app="Clock"), Type(text="Clock"), rules).exact_match
-    assert not judged(step, AnyWrittenAction(), Open(app="Clock"), Type(text="clock"), rules).exact_match
-    assert judged(step, AnyWrittenAction(), Type(text="Clock"), Open(app="clock"), rules).exact_match
+    assert judged(AnyWrittenAction(), Open(app="Clock"), Type(text="Clock"), rules).exact_match
+    assert not judged(AnyWrittenAction(), Open(app="Clock"), Type(text="clock"), rules).exact_match
+    assert judged(AnyWrittenAction(), Type(text="Clock"), Open(app="clock"), rules).exact_match
 
 
 NODES = [[0.0, 0.0, 1000.0, 1000.0], [100.0, 100.0, 300.0, 300.0], [600.0, 600.0, 700.0, 700.0]]
@@ -123,7 +121,7 @@ NODE_TEXTS = ["Everything", "Clock, alarm", "Navigate BACK"]
         (Type(text="Clock"), Click(point=Point(200, 200)), False),
     ],
 )
-def test_the_text_of_the_element_clicked(step: Step, reference: Action, predicted: Action, exact: bool) -> None:
+def test_the_text_of_the_element_clicked(reference: Action, predicted: Action, exact: bool) -> None:
     rules = StepRules(click=ClickRule("targets"), leniencies=(NodeText(),))
     task = step(reference, NODES, extras={"box_texts": NODE_TEXTS})
     result = rules.judge(task, reference, predicted)
@@ -131,7 +129,7 @@ def test_the_text_of_the_element_clicked(step: Step, reference: Action, predicte
 
 
 @every_row("texts", [None, [], "Clock", ["x"], [None, None, None], ["Clock", "", "Clock"]])
-def test_an_element_without_text_names_nothing(step: Step, texts: object) -> None:
+def test_an_element_without_text_names_nothing(texts: object) -> None:
     rules = StepRules(click=ClickRule("targets"), leniencies=(NodeText(),))
     for app in ("Clock", ""):
         task = step(Open(app=app), NODES, extras={"box_texts": texts})
@@ -153,16 +151,14 @@ def test_an_element_without_text_names_nothing(step: Step, texts: object) -> Non
         ("low", "Scroll down to the end", "Tap", UP, True),
     ],
 )
-def test_a_scroll_as_the_prompt_describes_it(
-    step: Step, setting: str, goal: str, low: str | None, predicted: Scroll, exact: bool
-) -> None:
+def test_a_scroll_as_the_prompt_describes_it(setting: str, goal: str, low: str | None, predicted: Scroll, exact: bool) -> None:
     rules = replace(PLAIN, leniencies=(PromptDirection(),))
     update = {"setting": setting, "instruction": goal, "low_level_instruction": low}
     result = rules.judge(step(LEFT).model_copy(update=update), LEFT, predicted)
     assert (result.type_match, result.exact_match) == (True, exact)
 
 
-def test_leniencies_are_asked_in_order_and_hand_on(step: Step) -> None:
+def test_leniencies_are_asked_in_order_and_hand_on() -> None:
     rules = replace(PLAIN, leniencies=(ClickForType(), LongPressIsClick()))
     held = step(LongPress(point=AT))
     assert rules.judge(held, held.action, Type(text="x")).exact_match  # a long press is a click, for which typing counts

@@ -1,17 +1,23 @@
-"""Short words for the tests of protocols: actions by their numbers, and how a named protocol judges one."""
+"""Short words for the tests of protocols: steps, actions by their numbers, and how a named protocol judges one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 from guieval.actions import Action, Click, Point, Scroll
 from guieval.evaluation import ActionEvaluator
 from guieval.steps import StepOutcome, StepTaskModel
+from tests import made_runs
 
 MIDDLE = Point(500, 500)
-Step = Callable[..., StepTaskModel]
-"""What the fixture ``step`` makes steps with."""
+
+
+def step(
+    action: Action, elements: Sequence[Sequence[float]] = (), *, dataset: str = "androidcontrol", **more: Any
+) -> StepTaskModel:
+    """A step with the fields that a rule reads; the rest has defaults."""
+    return made_runs.step(action, dataset=dataset, elements=elements, **more)
 
 
 def click(x: float, y: float) -> Click:

@@ -160,12 +160,8 @@ def test_no_name_of_a_predictions_file_steers_a_terminal(
 
 
 def test_a_benchmark_file_does_not_steer_a_terminal(guieval: CommandLine, tmp_path: Path) -> None:
-    step = {
-        "instruction": EVIL,
-        "screenshot": f"{EVIL.replace('/', '')}.png",
-        "screenshot_size": [100, 100],
-        "groups": {EVIL: EVIL},
-    }
+    shot = f"{EVIL.replace('/', '')}.png"
+    step = {"instruction": EVIL, "screenshot": shot, "screenshot_size": [100, 100], "groups": {EVIL: EVIL}}
     good = {"episode_id": f"a{EVIL}", "split": f"s{EVIL}", "steps": [{**step, "action": {"type": "TYPE", "text": EVIL}}]}
     bad = {"episode_id": f"b{EVIL}", "steps": [{**step, "action": {"type": EVIL}}]}
     (tmp_path / "episodes.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in (good, bad)))
@@ -183,6 +179,5 @@ def test_a_benchmark_file_does_not_steer_a_terminal(guieval: CommandLine, tmp_pa
 def test_what_is_harmless_stays() -> None:
     text = "Ordinary text,\twith tabs\nand lines; 多行 ✓ é \U0001f600"
     assert harmless(text) is text or harmless(text) == text
-    assert (
-        harmless("a\u3000b\xa0c") == "a b c" and harmless("a\x1b[2Jb\r\x9b\u202e\x00") == "a\ufffd[2Jb\ufffd\ufffd\ufffd\ufffd"
-    )
+    assert harmless("a\u3000b\xa0c") == "a b c"
+    assert harmless("a\x1b[2Jb\r\x9b\u202e\x00") == "a\ufffd[2Jb\ufffd\ufffd\ufffd\ufffd"

@@ -28,6 +28,7 @@ class World:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.demo = folder / "demo"
+        self.shown = ("--bench", "demo", "--data", self.demo)
         settings = MockSettings(model=MODEL, policy="reference", accuracy=0.7, served_models=("another",))
         benchmark = load_benchmark("demo", self.demo, episodes=2)
         self.first = next(iter(benchmark.index())).key
@@ -37,7 +38,7 @@ class World:
     def make(self, guieval: CommandLine) -> None:
         if (self.folder / "mix").exists():
             return
-        start: list[str | Path] = ["--model", MODEL, "--bench", "demo", "--data", self.demo, "--quiet"]
+        start: list[str | Path] = ["--model", MODEL, *self.shown, "--quiet"]
         start += ["--set", "bench_options.episodes=2", "--base-url", self.server.base_url]
         run, judge = self.folder / "run", self.folder / "judge"
         overlay = self.folder / "overlay.jsonl"
@@ -67,10 +68,8 @@ class World:
                 ("plot", "samples", place, "--out", out / "plot.svg"),
             ]
         if what == "mix":
-            return [
-                ("mix", "--resume", place, *again[:3], "--set", "timeout=2", "--set", "max_attempts=1"),
-                ("runs", "list", out),
-            ]
+            mixed = ("mix", "--resume", place, *again[:3], "--set", "timeout=2", "--set", "max_attempts=1")
+            return [mixed, ("runs", "list", out)]
         return [
             ("score", place),
             ("score", place, "--protocol", "all"),
@@ -86,20 +85,7 @@ class World:
             ("consistency", run, "--judges", place),
             ("runs", "list", out),
             ("select", place, "--out", out / "set.json", "--top", "3", "--allow-fewer"),
-            (
-                "prompt",
-                "--mode",
-                "sop",
-                "--model",
-                MODEL,
-                "--bench",
-                "demo",
-                "--data",
-                self.demo,
-                "--run",
-                place,
-                *self.second_step,
-            ),
+            ("prompt", "--mode", "sop", "--model", MODEL, *self.shown, "--run", place, *self.second_step),
             ("run", "--resume", place, *again),
         ]
 
@@ -151,9 +137,7 @@ def check(done: Done) -> None:
     [
         ("run", ["consistency"]),
         ("sop", ["compare", "consistency", "consistency", "decisions"]),
-        ("judge", ["compare"]),
-        ("rollout", []),
-        ("mix", []),
+        *(("judge", ["compare"]), ("rollout", []), ("mix", [])),
     ],
 )
 def test_unchanged_folders_are_read(world: World, guieval: CommandLine, tmp_path: Path, what: str, unfit: list[str]) -> None:

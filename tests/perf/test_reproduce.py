@@ -54,12 +54,8 @@ def checked(command: str) -> None:
         if isinstance(given.get(option), str):
             assert given[option] in names(), f"{option} {given[option]!r}: {command}"
     if name == "train":
-        config = read_config(
-            settings_file(given["config"], "training", "training"),
-            given["override"] or (),
-            kind=given["kind"],
-            data=given["data"],
-        )
+        file = settings_file(given["config"], "training", "training")
+        config = read_config(file, given["override"] or (), kind=given["kind"], data=given["data"])
         assert config.open_adapter() and parse_config(config.model_dump(exclude_unset=True))
     elif name == "run" and given.get("bench"):
         merge(None, given.get("override") or (), {"model": given["model"], "bench": given["bench"], "engine": given["engine"]})
@@ -122,11 +118,7 @@ def test_a_wrong_command_is_found() -> None:
 
 def test_no_row_of_the_published_tables_is_missing() -> None:
     text = page()
-    names = [name for paper in ("ui-s1", "ui-r1", "guievalkit") for name in _tables(paper)]
-    for table in map(get_results, names):
+    papers = tuple(f"{paper}-table" for paper in ("ui-s1", "ui-r1", "guievalkit"))
+    for table in (get_results(name) for name in list_results() if name.startswith(papers)):
         assert all(f"| {row.title} |" in text for row in table.rows)
     assert text.count("| samples ") == 3 * 3 * 4 and text.count("| gamma ") == 2 * 3 * 3  # Tables 3 and 7 of UI-S1
-
-
-def _tables(paper: str) -> list[str]:
-    return [name for name in list_results() if name.startswith(f"{paper}-table")]

@@ -22,18 +22,21 @@ def _once() -> Iterator[None]:
         yield
 
 
-def test_the_page_is_what_the_command_finds(shared_data: Path) -> None:
+@pytest.fixture
+def data(shared_data: Path) -> Path:
     if not (shared_data / FILES).is_dir():
         pytest.skip(f"no public result files at {shared_data / FILES}")
-    found = page(shared_data)
+    return shared_data
+
+
+def test_the_page_is_what_the_command_finds(data: Path) -> None:
+    found = page(data)
     assert found == PAGE.read_text(encoding="utf-8")
     assert "not explained" not in found
 
 
-def test_scores_are_the_stated_ones_but_for_polygons(shared_data: Path) -> None:
-    if not (shared_data / FILES).is_dir():
-        pytest.skip(f"no public result files at {shared_data / FILES}")
-    first, _, polygons, corners = [reproduced.compare(each, shared_data) for each in SOURCES[:4]]
+def test_scores_are_the_stated_ones_but_for_polygons(data: Path) -> None:
+    first, _, polygons, corners = [reproduced.compare(each, data) for each in SOURCES[:4]]
     assert first.stated == first.found == Score(1210, 1272) and str(first.found) == "1,210 of 1,272 (95.13%)"
     assert (polygons.stated, polygons.found) == (Score(344, 564), Score(356, 564))
     assert sum(map(len, polygons.differing.values())) == 14
@@ -41,10 +44,8 @@ def test_scores_are_the_stated_ones_but_for_polygons(shared_data: Path) -> None:
     assert (corners.stated, corners.found, corners.differing) == (Score(344, 564), Score(344, 564), {})
 
 
-def test_ui_genies_four_figures_are_equal(shared_data: Path) -> None:
-    if not (shared_data / FILES).is_dir():
-        pytest.skip(f"no public result files at {shared_data / FILES}")
-    *_, stated, found, rows = reproduced.ui_genie(shared_data)
+def test_ui_genies_four_figures_are_equal(data: Path) -> None:
+    *_, stated, found, rows = reproduced.ui_genie(data)
     assert stated == "action_acc 74.66%, type_match_acc 83.90%, grounding_acc 83.49%, ep_acc 27.11%"
     assert found == f"{stated} under `ui-genie`" and rows.startswith("4 of 4 figures are equal in every digit")
 

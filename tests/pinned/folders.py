@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 Kind: TypeAlias = Literal["steps", "phone", "pages", "training"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -36,8 +36,10 @@ class Folder:
     """Whether the screenshots of an online run are kept; to read and resume it, none are needed."""
 
 
-def local(options: str, name: str) -> Folder:
-    return Folder(f"run {options} {LOCAL} --out runs/{name}", f"run --resume runs/{name} --adapter agents.py --quiet")
+def local(options: str, name: str, command: str = "run", asked: str = LOCAL, more: str = "", **of: Any) -> Folder:
+    """A run of the agents in ``agents.py``; ``more`` is what it needs to go on."""
+    resumed = f"{command} --resume runs/{name} --adapter agents.py{more} --quiet"
+    return Folder(f"{command} {options} {asked} --out runs/{name}", resumed, **of)
 
 
 FOLDERS: dict[str, Folder] = {
@@ -49,10 +51,10 @@ FOLDERS: dict[str, Folder] = {
         " --out runs/on-policy",
         "run --resume runs/on-policy --base-url {ui-tars} --quiet",
     ),
-    "off-policy": Folder(
-        f"run --model hasty --mode sop --patch off-policy --patch-model aux --patch-base-url {{thoughts}} {LOCAL}"
-        " --out runs/off-policy",
-        "run --resume runs/off-policy --adapter agents.py --patch-base-url {thoughts} --quiet",
+    "off-policy": local(
+        "--model hasty --mode sop --patch off-policy --patch-model aux --patch-base-url {thoughts}",
+        "off-policy",
+        more=" --patch-base-url {thoughts}",
     ),
     "samples": local(f"--model careful --samples 6 {DRAWN} --set compact=true", "samples"),
     "mixed": local(
@@ -63,20 +65,13 @@ FOLDERS: dict[str, Folder] = {
         f" {MIXED} --out runs/sweep",
         "mix --resume runs/sweep --set adapter=agents.py --quiet",
     ),
-    "rollout-careful": Folder(
-        f"rollout --model careful --rounds 2 --samples 8 --seeds 0,100 {DRAWN} {LOCAL} --out runs/rollout-careful",
-        "rollout --resume runs/rollout-careful --adapter agents.py --quiet",
-    ),
-    "rollout-hasty": Folder(
-        f"rollout --model hasty --rounds 2 --samples 8 --seeds 0,100 {DRAWN} {LOCAL} --out runs/rollout-hasty",
-        "rollout --resume runs/rollout-hasty --adapter agents.py --quiet",
-    ),
     **{
-        f"judge-{number}": local(
-            f"--model judge-{number} --fixed-thoughts runs/careful/offline --samples 4 {DRAWN} --set compact=true",
-            f"judge-{number}",
-        )
-        for number in (1, 2, 3)
+        name: local(f"--model {model} --rounds 2 --samples 8 --seeds 0,100 {DRAWN}", name, "rollout")
+        for name, model in (("rollout-careful", "careful"), ("rollout-hasty", "hasty"))
+    },
+    **{
+        name: local(f"--model {name} --fixed-thoughts runs/careful/offline --samples 4 {DRAWN} --set compact=true", name)
+        for name in ("judge-1", "judge-2", "judge-3")
     },
     **{
         f"served-{name}": Folder(
@@ -89,24 +84,10 @@ FOLDERS: dict[str, Folder] = {
         )
     },
     "campaign": Folder(*2 * ("campaign campaign.yaml --quiet --out runs/campaign",)),
-    "phone-careful": Folder(
-        f"run --model careful --mode online --samples 2 {PHONE} --out runs/phone-careful",
-        "run --resume runs/phone-careful --adapter agents.py --quiet",
-        "phone",
-    ),
-    "phone-hasty": Folder(
-        f"run --model hasty --mode online {PHONE} --out runs/phone-hasty",
-        "run --resume runs/phone-hasty --adapter agents.py --quiet",
-        "phone",
-        screens=False,
-    ),
+    "phone-careful": local("--model careful --mode online --samples 2", "phone-careful", asked=PHONE, kind="phone"),
+    "phone-hasty": local("--model hasty --mode online", "phone-hasty", asked=PHONE, kind="phone", screens=False),
     **{
-        f"pages-{model}": Folder(
-            f"run --model {model} --mode online {PAGES} --out runs/pages-{model}",
-            f"run --resume runs/pages-{model} --adapter agents.py --quiet",
-            "pages",
-            screens=False,
-        )
+        f"pages-{model}": local(f"--model {model} --mode online", f"pages-{model}", asked=PAGES, kind="pages", screens=False)
         for model in ("careful", "hasty")
     },
     **{

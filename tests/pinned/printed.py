@@ -72,11 +72,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
         "compare runs/hasty/sop runs/thought-free --anyway",
         "view runs/off-policy",
     ),
-    "mixed": (
-        "score runs/mixed",
-        "leaderboard runs/mixed runs/careful/offline",
-        "score runs/sweep/settings",
-    ),
+    "mixed": ("score runs/mixed", "leaderboard runs/mixed runs/careful/offline", "score runs/sweep/settings"),
     "samples": (
         "score runs/samples",
         "score runs/samples --json",

@@ -20,9 +20,8 @@ def test_the_code_of_the_page_runs(guieval: CommandLine, tmp_path: Path, monkeyp
     pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)
     agent = ["--adapter", str(REPOSITORY / "tests" / "scripted_agents.py"), "--set", "engine=local"]
-    assert (
-        guieval("run", "--model", "scripted-hash", *agent, "--bench", "demo", "--limit", "2", "--out", "runs/first").code == 0
-    )
+    done = guieval("run", "--model", "scripted-hash", *agent, "--bench", "demo", "--limit", "2", "--out", "runs/first")
+    assert done.code == 0
     names: dict[str, Any] = {}
     blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     for block in blocks:

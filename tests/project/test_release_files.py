@@ -48,9 +48,8 @@ def test_workflows_run_targets_that_the_makefile_has(file: Path) -> None:
 
 
 def test_the_workflow_tests_every_python_that_the_package_allows() -> None:
-    matrix = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text("utf-8"))["jobs"]["test"]["strategy"][
-        "matrix"
-    ]
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text("utf-8"))
+    matrix = workflow["jobs"]["test"]["strategy"]["matrix"]
     assert f">={matrix['python'][0]}" == PROJECT["requires-python"] and matrix["python"][-1] == "3.14"
     named = [re.fullmatch(r"Programming Language :: Python :: (3\.\d+)", each) for each in PROJECT["classifiers"]]
     assert [each[1] for each in named if each] == matrix["python"]

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guieval.actions import (
+    ACTION_TYPES,
     DIRECTIONS,
     Action,
     ActionSpace,
@@ -79,20 +80,15 @@ def check_against_the_evaluator(columns: RunColumns, answers: Iterable[tuple[Ste
         row = rows[task.key]
         for name, judged in columns.judged.items():
             message = evaluators[name].evaluate(task, action)
-            found = (
-                ENDS[judged.end[row]],
-                bool(judged.type_match[row]),
-                bool(judged.exact_match[row]),
-                None if math.isnan(judged.distance[row]) else float(judged.distance[row]),
-                None if math.isnan(judged.similarity[row]) else float(judged.similarity[row]),
+            distance, similarity = (
+                None if math.isnan(each[row]) else each[row] for each in (judged.distance, judged.similarity)
             )
-            assert found == (
+            assert (ENDS[judged.end[row]], distance, similarity) == (
                 message.verdict,
-                message.type_match,
-                message.exact_match,
                 message.distance,
                 message.text_similarity,
             ), name
+            assert (judged.type_match[row], judged.exact_match[row]) == (message.type_match, message.exact_match), name
             compared += 1
     return compared
 
@@ -109,6 +105,18 @@ def test_every_protocol_states_of_random_steps_what_its_evaluator_states(
     with tempfile.TemporaryDirectory() as folder:
         run = write_run(Path(folder) / "run", [record(task, action) for task, action in answers], benchmark="test")
         columns = score_run(run, list_protocols())
+    assert check_against_the_evaluator(columns, answers) == len(answers) * len(list_protocols())
+
+
+def test_every_protocol_states_of_actions_of_known_type_what_its_evaluator_states(tmp_path: Path) -> None:
+    references: list[Action] = [*ActionSpace().examples, Unsupported(name="zoom")]
+    answers: list[tuple[StepTaskModel, Action]] = []
+    for number, reference in enumerate(references):
+        for known in ACTION_TYPES:
+            alternatives = (Wait(),) if number % 3 == 0 else ()
+            task = step(reference, episode=f"{number}-{known}", alternatives=alternatives)
+            answers.append((task, Unsupported(name="call", known=known, problem="it has no argument")))
+    columns = score_run(write_run(tmp_path, [record(task, action) for task, action in answers]), list_protocols())
     assert check_against_the_evaluator(columns, answers) == len(answers) * len(list_protocols())
 
 
@@ -220,8 +228,7 @@ def test_each_protocol_ends_an_episode_at_its_own_first_mismatch(tmp_path: Path)
 
 def test_a_failed_request_hides_the_steps_after_it_but_ends_no_episode(tmp_path: Path) -> None:
     records = [record(target("a", 0, 3)), record(target("a", 2, 3), TARGET)]
-    columns = score_run(write_run(tmp_path / "run", records, mode="sop"))
-    assert ends_of(columns) == ["infrastructure_failure", "not_run", "right"]
+    assert ends_of(score_run(write_run(tmp_path, records, mode="sop"))) == ["infrastructure_failure", "not_run", "right"]
 
 
 def test_covered_is_what_lies_in_both_action_spaces(tmp_path: Path) -> None:
@@ -346,12 +353,8 @@ def demo_predictions(folder: Path, leave_out: int = 0) -> tuple[Path, list[tuple
     ]
     file = folder / "predictions.jsonl"
     lines = [
-        {
-            "subset": task.subset,
-            "episode_id": task.episode_id,
-            "step_index": task.step_index,
-            "action": None if action is None else action.model_dump(mode="json"),
-        }
+        task.model_dump(include={"subset", "episode_id", "step_index"})
+        | {"action": None if action is None else action.model_dump(mode="json")}
         for task, action in answers[: len(answers) - leave_out]
     ]
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))

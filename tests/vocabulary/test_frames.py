@@ -15,14 +15,8 @@ from guieval.frames import PER_999, PER_1000, PIXELS, RELATIVE, Frame, Normalise
 from tests.rows import every_row
 
 FRAMES: tuple[Frame, ...] = (
-    RELATIVE,
-    PER_999,
-    PER_1000,
-    PIXELS,
-    ResizedPixels(),
-    ResizedPixels(32, 4 * 32 * 32, 16384 * 32 * 32),
-    ResizedPixels(28, 830_000, 937_664),
-    Normalised(1.0, digits=2),
+    *(RELATIVE, PER_999, PER_1000, PIXELS, Normalised(1.0, digits=2)),
+    *(ResizedPixels(), ResizedPixels(32, 4 * 32 * 32, 16384 * 32 * 32), ResizedPixels(28, 830_000, 937_664)),
 )
 coordinates = st.floats(0.0, 1000.0)
 points = st.builds(Point, coordinates, coordinates)
@@ -65,9 +59,6 @@ def test_one_target_in_every_frame(frame: Frame, native: tuple[float, float]) ->
 @every_row(("side", "multiple"), [(70, 56), (98, 112), (126, 112), (154, 168), (69, 56), (71, 84)])
 def test_ties_go_to_the_even_multiple(side: int, multiple: int) -> None:
     assert smart_resize((280, side), min_pixels=1) == (280, multiple)
-
-
-def test_halves_are_rounded_to_even() -> None:
     assert PER_1000.quantise(Point(0.5, 1.5), SCREEN) == (0, 2)
     assert PER_1000.quantise(Point(2.5, 999.5), SCREEN) == (2, 1000)
 
@@ -76,10 +67,7 @@ def test_halves_are_rounded_to_even() -> None:
 def test_resized_sides_are_multiples_within_the_limits(size: Size, factor: int, low: int, high: int) -> None:
     area = factor * factor
     width, height = smart_resize(size, factor, low * area, high * area)
-    assert width % factor == 0
-    assert height % factor == 0
-    assert width >= factor
-    assert height >= factor
+    assert width % factor == height % factor == 0 and min(width, height) >= factor
     # The limits are far apart, as processors set them: rounding up to meet the lower one may not pass the upper one. A side
     # is at least one factor long, whatever the upper limit says.
     assert width * height >= low * area
@@ -112,13 +100,9 @@ def test_encoding_and_decoding_are_inverse(frame: Frame, point: Point, size: Siz
 def test_writing_and_reading_a_point_errs_by_half_a_unit_at_most(frame: Frame, point: Point, size: Size) -> None:
     unit = 10.0**-frame.digits if isinstance(frame, Normalised) and frame.digits else 1.0
     x, y = frame.quantise(point, size)
-    if unit == 1.0:
-        assert isinstance(x, int)
-        assert isinstance(y, int)
-    native = frame.encode(frame.decode(x, y, size), size)
-    exact = frame.encode(point, size)
-    assert abs(native[0] - exact[0]) <= unit / 2 * (1 + 1e-6)
-    assert abs(native[1] - exact[1]) <= unit / 2 * (1 + 1e-6)
+    assert unit != 1.0 or (isinstance(x, int) and isinstance(y, int))
+    for native, exact in zip(frame.encode(frame.decode(x, y, size), size), frame.encode(point, size), strict=True):
+        assert abs(native - exact) <= unit / 2 * (1 + 1e-6)
 
 
 @given(frames, sizes)

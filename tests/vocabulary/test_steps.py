@@ -27,22 +27,14 @@ from guieval.steps import (
     Usage,
     validated,
 )
+from tests import made_runs
 from tests.rows import every_row
 
 
-def task(index: int = 0, length: int = 3, **changes: Any) -> StepTaskModel:
-    fields: dict[str, Any] = {
-        "benchmark": "bench",
-        "dataset": "data",
-        "episode_id": "e1",
-        "step_index": index,
-        "episode_length": length,
-        "instruction": "Buy milk",
-        "screenshot": f"images/{index}.png",
-        "screenshot_size": (1080, 2400),
-        "action": Click(point=Point(500, 750)),
-    }
-    return StepTaskModel(**{**fields, **changes})
+def task(index: int = 0, length: int = 3, episode_id: str = "e1", **changes: Any) -> StepTaskModel:
+    about = {"benchmark": "bench", "dataset": "data", "screenshot": f"images/{index}.png"}
+    action = changes.pop("action", Click(point=Point(500, 750)))
+    return made_runs.step(action, episode=episode_id, index=index, length=length, **{**about, **changes})
 
 
 texts = st.text(max_size=20)
@@ -125,16 +117,13 @@ def test_an_error_names_file_line_and_field(change: dict[str, Any], field: str) 
     assert str(caught.value).startswith(f"some/steps.jsonl, line 17{f', field {field}' if field else ''}: ")
 
 
-def test_keys_name_steps_and_episodes() -> None:
+def test_keys_name_steps_and_episodes_which_hold_their_steps_in_order() -> None:
     step = task(1, subset="sub")
     assert step.key == StepKey("bench", "sub", "e1", 1)
     assert str(step.key) == "bench/sub/e1#1"
     assert str(step.episode_key) == "bench/sub/e1"
     assert str(task(2).key) == "bench/e1#2"
     assert str(EpisodeKey("bench", "", "e1")) == "bench/e1"
-
-
-def test_an_episode_holds_its_steps_in_order() -> None:
     episode = Episode(steps=tuple(task(index) for index in range(3)))
     assert len(episode) == 3
     assert episode.key == task().episode_key
@@ -166,12 +155,9 @@ def test_only_an_infrastructure_failure_leaves_a_record_unfinished() -> None:
         assert record.sample.outcome.verdict == "right"
 
 
-def test_a_record_has_at_least_one_sample() -> None:
+def test_a_record_has_at_least_one_sample_and_fields_are_left_out_on_request() -> None:
     with pytest.raises(ValidationError, match="samples"):
         StepRecord(task=task(), samples=())
-
-
-def test_fields_are_left_out_of_a_record_on_request() -> None:
     record = StepRecord(task=task(), samples=(Sample(outcome=StepOutcome(verdict="right")),), models=("a",))
     assert "models" in record.model_dump() and "models" not in record.model_dump(exclude={"models"})
     assert "screen" not in record.model_dump(exclude={"screen"})

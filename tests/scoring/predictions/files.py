@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from guieval.actions import Action
+from guieval.actions import Action, Click, Point
 from guieval.scoring.predictions import read_predictions
 from guieval.steps import StepTaskModel
+from tests import made_runs
 
 
 def write_lines(file: Path, rows: Iterable[dict[str, Any]]) -> Path:
@@ -124,6 +125,19 @@ def mobilepilot_row(pred: Any, **changes: Any) -> dict[str, Any]:
         "config": "raw",
         "correct": True,
     } | changes
+
+
+BOX = [100.0, 100.0, 300.0, 200.0]
+"""Of the rows here, in thousandths of their image of 1000 x 2000 pixels."""
+TARGET = Click(point=Point(200.0, 150.0))
+
+
+def grounding_step(name: str, box: list[float] = BOX, action: Action = TARGET, **changes: Any) -> StepTaskModel:
+    """A step of ScreenSpot-Pro that those rows answer."""
+    about = {"benchmark": "screenspot-pro", "dataset": "screenspot-pro", "setting": "grounding", "instruction": "bold"}
+    shown = {"screenshot": "images/word_macos/shot.png", "screenshot_size": (1000, 2000)}
+    targets = [] if action.type == "STOP" else [box]
+    return made_runs.step(action, episode=name, **{**about, **shown, "targets": targets, **changes})
 
 
 def answered_steps(file: Path, steps: Iterable[StepTaskModel] = ()) -> list[tuple[StepTaskModel, Action | None]]:

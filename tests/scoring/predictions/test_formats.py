@@ -13,7 +13,6 @@ from guieval.errors import DataError, UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.scoring.predictions import Predicted, read_predictions
 from guieval.steps import StepTaskModel
-from tests import made_runs
 from tests.rows import every_row
 
 from .files import (
@@ -22,6 +21,9 @@ from .files import (
     agentcpm_row,
     answered_steps,
     atlas_row,
+    grounding_step,
+    guicourse_row,
+    judged_row,
     kairos_row,
     kit_row,
     labelled,
@@ -168,13 +170,6 @@ def test_without_the_conversation_there_is_an_answer_but_no_step(tmp_path: Path)
     assert (answer.benchmark, answer.task) == ("androidcontrol", None)
 
 
-def test_test_data_without_answers_is_reported(tmp_path: Path) -> None:
-    row = atlas_row("")
-    del row["pred"]
-    with pytest.raises(DataError, match="field pred: is missing"):
-        read_predictions(write_lines(tmp_path / "ac.jsonl", [row]))
-
-
 def test_kairos_steps_are_the_images(tmp_path: Path) -> None:
     call = "CLICK <point>[[384,362]]</point>"
     rows = [kairos_row(0, call, call), kairos_row(3, "hm", "LONG_PRESS <point>[[1,2]]</point>"), kairos_row(0, call, call)]
@@ -187,11 +182,6 @@ def test_kairos_steps_are_the_images(tmp_path: Path) -> None:
     assert read.rows[1].action is None
     assert the_task(read.rows[1]).action == LongPress(point=Point(1.0, 2.0))
     assert the_task(read.rows[0]).groups == {"app": "cloud_music", "critic_score": "5"}
-
-
-def test_a_damaged_label_of_kairos_is_no_unparseable_answer(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="field teacher_action"):
-        read_one(tmp_path, kairos_row(0, "WAIT", "hm"))
 
 
 # --- ScreenSpot-Pro ---------------------------------------------------------------------------------------------------
@@ -215,15 +205,11 @@ def test_screenspot_pro_rows_with_their_images_size_are_steps(tmp_path: Path) ->
     assert verdicts == ["right", "wrong", "unparseable"]
 
 
-def step_of(name: str, box: list[float]) -> StepTaskModel:
-    benchmark = {"benchmark": "screenspot-pro", "dataset": "screenspot-pro", "setting": "grounding"}
-    shown = {"instruction": "bold", "screenshot": "images/word_macos/shot.png", "screenshot_size": (1000, 2000)}
-    more: dict[str, Any] = {**benchmark, **shown, "targets": Boxes([box]), "extras": {"instruction_cn": "加粗"}}
-    return made_runs.step(Click(point=Point(1.0, 1.0)), episode=name, **more)
+BOXES = {"word_macos_4": [0.0, 0.0, 9.0, 9.0], "word_macos_5": [100.0, 100.0, 300.0, 200.0]}
 
 
 def test_screenspot_pros_own_rows_are_found_among_the_benchmarks_steps(tmp_path: Path) -> None:
-    steps = [step_of("word_macos_4", [0, 0, 9, 9]), step_of("word_macos_5", [100, 100, 300, 200])]
+    steps = [grounding_step(name, box, extras={"instruction_cn": "加粗"}) for name, box in BOXES.items()]
     answer = read_predictions(details(tmp_path, sspro_row([500, 500])), steps=steps).rows[0]
     assert (answer.episode_id, answer.action) == ("word_macos_5", Click(point=Point(500.0, 250.0)))
     chinese = details(tmp_path, sspro_row([500, 500], prompt_to_evaluate="加粗"))
@@ -242,7 +228,7 @@ def test_screenspot_pros_own_rows_are_found_among_the_benchmarks_steps(tmp_path:
 )
 def test_a_row_of_no_step_is_damaged(tmp_path: Path, change: dict[str, Any], field: str) -> None:
     with pytest.raises(DataError, match=f"row details.0, field {field}"):
-        read_predictions(details(tmp_path, sspro_row([1, 2]) | change), steps=[step_of("a", [100, 100, 300, 200])])
+        read_predictions(details(tmp_path, sspro_row([1, 2]) | change), steps=[grounding_step("a")])
 
 
 def test_pixels_of_an_unknown_size_need_the_benchmark(tmp_path: Path) -> None:
@@ -282,15 +268,29 @@ def test_our_own_lines_are_read_and_written_back(tmp_path: Path) -> None:
     assert read_predictions(again) == read
 
 
+OWN = {"episode_id": "1", "step_index": 0, "action": None}
+TAP = guicourse_row("actions:\ntap, <point> 500 970</point>")
+BARE = {name: value for name, value in atlas_row("").items() if name != "pred"}
+
+
 @every_row(
     ("row", "field"),
     [
-        ({"episode_id": "1", "step_index": 0, "action": None, "response": ""}, "action"),
-        ({"episode_id": "1", "step_index": -1, "action": None}, "step_index"),
-        ({"episode_id": "1", "step_index": 0, "action": {"type": "CLICK", "point": [1, 1001]}}, "action"),
-        ({"episode_id": "1", "step_index": 0, "action": None, "not": 1}, "not"),
+        (OWN | {"response": ""}, "action"),
+        (OWN | {"step_index": -1}, "step_index"),
+        (OWN | {"action": {"type": "CLICK", "point": [1, 1001]}}, "action"),
+        (OWN | {"not": 1}, "not"),
+        (kairos_row(0, "WAIT", "hm"), "teacher_action"),  # a damaged label is no unparseable answer
+        (BARE, "pred: is missing"),  # test data without answers
+        (TAP | {"position_format": "absolute"}, "position_format: expected related_version1, got 'absolute'"),
+        (TAP | {"uid": "uid_"}, "uid: is empty"),
+        (TAP | {"uid": 3}, "uid: expected a string"),
+        (TAP | {"pred": None}, "pred: expected a string"),
+        (judged_row(status="passed"), "status: expected success, .* or missing, got 'passed'"),
+        (judged_row(sites="gitlab"), "sites: expected a list"),
+        (judged_row(task_id=1.5), "task_id: expected an id"),
     ],
 )
-def test_a_damaged_line_of_our_own_is_reported(tmp_path: Path, row: dict[str, Any], field: str) -> None:
-    with pytest.raises(DataError, match=f"line 1, field {field}"):
-        read_predictions(write_lines(tmp_path / "own.jsonl", [row]))
+def test_a_damaged_row_is_reported(tmp_path: Path, row: dict[str, Any], field: str) -> None:
+    with pytest.raises(DataError, match=rf"one\.jsonl, line 1, field {field}"):
+        read_one(tmp_path, row)

@@ -8,37 +8,14 @@ from typing import Any
 
 import pytest
 
-from guieval.actions import Action, Boxes, Click, Point, Stop
+from guieval.actions import Click, Point, Stop
 from guieval.errors import DataError, UsageError
 from guieval.scoring.predictions import read_predictions
-from guieval.steps import StepTaskModel
 from tests.rows import every_row
 
-from .files import mai_ui_row, mobilepilot_row, se_gui_row, sspro_row, write_lines
+from .files import TARGET, grounding_step, mai_ui_row, mobilepilot_row, se_gui_row, sspro_row, write_lines
 
-BOX = [100.0, 100.0, 300.0, 200.0]
-"""Of the rows in ``files``, in thousandths of their image of 1000 x 2000 pixels."""
-TARGET = Click(point=Point(200.0, 150.0))
-
-
-def step(name: str, box: list[float] | None = None, action: Action = TARGET, **changes: Any) -> StepTaskModel:
-    values: dict[str, Any] = {
-        "benchmark": "screenspot-pro",
-        "dataset": "screenspot-pro",
-        "episode_id": name,
-        "step_index": 0,
-        "episode_length": 1,
-        "setting": "grounding",
-        "instruction": "bold",
-        "screenshot": "images/word_macos/shot.png",
-        "screenshot_size": (1000, 2000),
-        "action": action,
-        "targets": Boxes([] if action.type == "STOP" else [box or BOX]),
-    }
-    return StepTaskModel(**(values | changes))
-
-
-TWINS = [step("word_macos_4"), step("word_macos_5")]
+TWINS = [grounding_step("word_macos_4"), grounding_step("word_macos_5")]
 
 
 def test_rows_that_share_all_but_their_id_are_distinguished_by_it(tmp_path: Path) -> None:
@@ -79,11 +56,11 @@ def test_more_rows_than_steps_are_answers_given_twice(tmp_path: Path) -> None:
 )
 def test_folders_and_suffixes_of_images_do_not_decide(tmp_path: Path, row: str, screenshot: str) -> None:
     file = write_lines(tmp_path / "f.jsonl", [sspro_row([1, 2], img_path=row)])
-    assert read_predictions(file, steps=[step("a", screenshot=screenshot)]).rows[0].episode_id == "a"
+    assert read_predictions(file, steps=[grounding_step("a", screenshot=screenshot)]).rows[0].episode_id == "a"
 
 
 def test_folders_tell_images_of_one_name_apart(tmp_path: Path) -> None:
-    steps = [step("a", screenshot="images/excel_macos/shot.png"), step("b")]
+    steps = [grounding_step("a", screenshot="images/excel_macos/shot.png"), grounding_step("b")]
     assert read_predictions(write_lines(tmp_path / "f.jsonl", [sspro_row([1, 2])]), steps=steps).rows[0].episode_id == "b"
 
 
@@ -96,7 +73,7 @@ def test_another_box_is_reported_and_the_benchmarks_own_decides(tmp_path: Path) 
 
 
 def test_among_steps_with_other_boxes_the_rows_box_decides_and_must_be_one_of_theirs(tmp_path: Path) -> None:
-    steps = [step("a", [0.0, 0.0, 9.0, 9.0]), step("b")]
+    steps = [grounding_step("a", [0.0, 0.0, 9.0, 9.0]), grounding_step("b")]
     assert read_predictions(write_lines(tmp_path / "f.jsonl", [sspro_row([1, 2])]), steps=steps).rows[0].episode_id == "b"
     file = write_lines(tmp_path / "g.jsonl", [sspro_row([1, 2], bbox=[1, 2, 3, 4])])
     with pytest.raises(DataError, match=r"field bbox: \[1, 2, 3, 4\] is not the box of any step"):
@@ -106,9 +83,9 @@ def test_among_steps_with_other_boxes_the_rows_box_decides_and_must_be_one_of_th
 def test_polygons_and_targets_that_are_not_there_are_read(tmp_path: Path) -> None:
     corners = [[100.0, 100.0], [300.0, 100.0], [200.0, 200.0]]
     steps = [
-        step("polygon", extras={"polygon": corners}),
-        step("nothing", action=Stop(status="impossible"), instruction="fly"),
-        step("other", extras={"polygon": corners}, instruction="jump"),
+        grounding_step("polygon", extras={"polygon": corners}),
+        grounding_step("nothing", action=Stop(status="impossible"), instruction="fly"),
+        grounding_step("other", extras={"polygon": corners}, instruction="jump"),
     ]
     rows = [
         sspro_row([200, 300], bbox=[100, 200, 400, 400, 200, 400]),  # as MAI-UI converts it: the first corner is in the second
@@ -126,7 +103,7 @@ def test_polygons_and_targets_that_are_not_there_are_read(tmp_path: Path) -> Non
 def test_an_instruction_of_another_edition_is_reported(tmp_path: Path) -> None:
     file = write_lines(tmp_path / "f.jsonl", [sspro_row([1, 2], id="a", prompt_to_evaluate="make it bold")])
     with pytest.raises(DataError, match="'make it bold' is not the instruction of screenspot-pro's step 'a': 'bold'"):
-        read_predictions(file, steps=[step("a")])
+        read_predictions(file, steps=[grounding_step("a")])
 
 
 @pytest.mark.parametrize("row", [mai_ui_row([200, 300]), se_gui_row([0.2, 0.15]), mobilepilot_row([200, 300])])
@@ -134,7 +111,7 @@ def test_other_evaluations_rows_answer_the_same_step(tmp_path: Path, row: dict[s
     form = "f.json" if "question" in row else "f.jsonl"
     file = tmp_path / form
     file.write_text(json.dumps({"accuracy": 100.0, "results": [row]}, indent=2) if form == "f.json" else json.dumps(row))
-    (answer,) = read_predictions(file, steps=[step("word_macos_5")]).rows
+    (answer,) = read_predictions(file, steps=[grounding_step("word_macos_5")]).rows
     assert (answer.episode_id, answer.action, answer.differs) == ("word_macos_5", TARGET, "")
     with pytest.raises(UsageError, match="add --data, the benchmark's data folder, and --bench"):
         read_predictions(file)
@@ -142,5 +119,5 @@ def test_other_evaluations_rows_answer_the_same_step(tmp_path: Path, row: dict[s
 
 def test_a_point_is_read_in_the_size_that_its_row_states(tmp_path: Path) -> None:
     file = write_lines(tmp_path / "f.jsonl", [mai_ui_row([100, 150], img_size=[500, 1000], bbox=[50, 100, 150, 200])])
-    (answer,) = read_predictions(file, steps=[step("a")]).rows
+    (answer,) = read_predictions(file, steps=[grounding_step("a")]).rows
     assert (answer.action, answer.differs) == (TARGET, "")

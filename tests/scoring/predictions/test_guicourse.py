@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from guieval.errors import DataError, UsageError
+from guieval.errors import UsageError
 from guieval.scoring.matrix import answered_file
 from guieval.scoring.predictions import read_predictions
 from guieval.scoring.score import evaluate_answers
@@ -72,17 +71,3 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
         answered_file(file)
     with pytest.raises(UsageError, match="holds raw replies; add --model"):
         answered_file(file, "episodes", tmp_path)
-
-
-@every_row(
-    ("changes", "problem"),
-    [
-        ({"position_format": "absolute"}, "field position_format: expected related_version1, got 'absolute'"),
-        ({"uid": "uid_"}, "field uid: is empty"),
-        ({"uid": 3}, "field uid: expected a string"),
-        ({"pred": None}, "field pred: expected a string"),
-    ],
-)
-def test_a_damaged_row_is_reported(changes: dict[str, Any], problem: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=problem):
-        read_predictions(write_lines(tmp_path / "f.jsonl", [guicourse_row(TAP) | changes]))

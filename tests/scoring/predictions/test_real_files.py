@@ -70,22 +70,22 @@ def agreement(rows: list[tuple[dict[str, Any], str]], file: Path, steps: Any = (
     return counts
 
 
-def test_screenspot_pro_verdicts_of_published_files_are_ours(shared_data: Path, tmp_path: Path) -> None:
+@every_row(
+    ("sized", "left_out", "expected"),
+    [
+        # ScreenSpot-v2's images
+        (False, "Han1018", {("wrong", "wrong"): 388, ("correct", "right"): 90, ("wrong_format", "unparseable"): 50}),
+        # OSWorld-G is judged by polygons, which these rows do not hold
+        (True, "OS_G", {("correct", "right"): 268, ("incorrect", "wrong"): 52}),
+    ],
+)
+def test_verdicts_of_published_files_are_ours(
+    shared_data: Path, tmp_path: Path, sized: bool, left_out: str, expected: dict[tuple[str, str], int]
+) -> None:
     benchmark = load_benchmark("screenspot-pro", shared_data / "screenspot_pro_format_annotations")
-    steps = [step for ref in benchmark.index() for step in benchmark.load(ref).steps]
-    counts: Counter[tuple[str, str]] = Counter()
-    for name, rows in collected(shared_data, sized=False).items():
-        if not name.startswith("Han1018"):  # that one is of ScreenSpot-v2's images
-            counts += agreement(rows, tmp_path / "results.json", steps)
-    assert counts == {("wrong", "wrong"): 388, ("correct", "right"): 90, ("wrong_format", "unparseable"): 50}
-
-
-def test_verdicts_of_rows_that_state_their_size_are_ours(shared_data: Path, tmp_path: Path) -> None:
-    counts: Counter[tuple[str, str]] = Counter()
-    for name, rows in collected(shared_data, sized=True).items():
-        if "OS_G" not in name:  # OSWorld-G is judged by polygons, which these rows do not hold
-            counts += agreement(rows, tmp_path / "results.json")
-    assert counts == {("correct", "right"): 268, ("incorrect", "wrong"): 52}
+    steps = () if sized else [step for ref in benchmark.index() for step in benchmark.load(ref).steps]
+    files = [rows for name, rows in collected(shared_data, sized=sized).items() if left_out not in name]
+    assert sum((agreement(rows, tmp_path / "results.json", steps) for rows in files), Counter()) == expected
 
 
 def test_every_kairos_row_is_an_answer_and_the_critic_agrees_with_the_label(shared_data: Path) -> None:
