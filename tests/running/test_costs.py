@@ -140,10 +140,7 @@ def test_the_first_name_that_has_a_price_counts() -> None:
     [
         ("models: [a]", "must hold a list of prices"),
         ("- {models: [a], currency: EUR, input: 1, source: s, as_of: d}", "price 1, field output: is missing"),
-        (
-            "- {models: [a], currency: EUR, input: 1, output: -2, source: s, as_of: d}",
-            "output: expected 0 or more",
-        ),
+        ("- {models: [a], currency: EUR, input: 1, output: -2, source: s, as_of: d}", "output: expected 0 or more"),
         ("- {models: [a], currency: EUR, input: x, output: 2, source: s, as_of: d}", "field input: .*number.*'x'"),
         ("- 5", "price 1, field \\(whole entry\\)"),
         ("- {", "is not YAML"),

@@ -210,9 +210,7 @@ def test_a_server_without_token_counts_is_reported() -> None:
     assert view_of(progress).tokens == "not reported"
 
 
-def test_elsewhere_than_on_a_terminal_there_are_few_lines_and_warnings_come_at_once(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_elsewhere_than_on_a_terminal_there_are_few_lines_and_warnings_come_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     progress = Progress(3)
     with Dashboard("t", quiet=False) as board:
         for _ in range(3):

@@ -239,11 +239,7 @@ def test_a_name_that_is_no_text_is_sent(data: Path, make_request: MakeRequest) -
 
 @pytest.mark.parametrize("refusal", [(500, NO_PATH), (400, ELSEWHERE), (500, NOT_THERE)])
 def test_a_server_that_reads_no_files_is_sent_bytes_and_it_is_reported_once(
-    refusal: tuple[int, str],
-    data: Path,
-    shots: list[Screenshot],
-    make_request: MakeRequest,
-    caplog: pytest.LogCaptureFixture,
+    refusal: tuple[int, str], data: Path, shots: list[Screenshot], make_request: MakeRequest, caplog: pytest.LogCaptureFixture
 ) -> None:
     vision = Vision()
     vision.no_file = refusal

@@ -110,13 +110,7 @@ def test_sampling_and_extra_are_top_level_fields(make_request: MakeRequest) -> N
     )
     body = json.loads(chat_body(request, "m"))
     del body["messages"]
-    assert body == {
-        "model": "m",
-        "temperature": 0,
-        "top_k": 20,
-        "chat_template_kwargs": {"a": 1, "b": 2},
-        "stop": ["</s>"],
-    }
+    assert body == {"model": "m", "temperature": 0, "top_k": 20, "chat_template_kwargs": {"a": 1, "b": 2}, "stop": ["</s>"]}
 
 
 def test_a_prefilled_turn_is_continued(make_request: MakeRequest) -> None:
@@ -811,11 +805,7 @@ def serving(*models: Sequence[str]) -> Iterator[OpenAIEngine]:
 
 @every_row(
     ("models", "candidates", "found"),
-    [
-        ([("only",)], ["other"], "only"),
-        ([("a", "b", "c")], ["x", "c", "b"], "c"),
-        ([("a", "both"), ("both", "b")], [], "both"),
-    ],
+    [([("only",)], ["other"], "only"), ([("a", "b", "c")], ["x", "c", "b"], "c"), ([("a", "both"), ("both", "b")], [], "both")],
 )
 def test_the_only_model_or_the_first_candidate_that_all_serve_is_taken(
     models: list[tuple[str, ...]], candidates: list[str], found: str

@@ -35,11 +35,7 @@ def test_messages_are_texts_or_lists_of_parts(make_request: MakeRequest) -> None
 def test_a_begun_turn_is_continued_and_no_new_one_opened(make_request: MakeRequest, prefill: str | None) -> None:
     options = chat_options(make_request("a", prefill=prefill, extra={"chat_template_kwargs": {"enable_thinking": False}}))
     begun = prefill is not None
-    assert options.template == {
-        "add_generation_prompt": not begun,
-        "continue_final_message": begun,
-        "enable_thinking": False,
-    }
+    assert options.template == {"add_generation_prompt": not begun, "continue_final_message": begun, "enable_thinking": False}
 
 
 def test_sampling_parameters_are_distinguished(make_request: MakeRequest) -> None:

@@ -44,8 +44,7 @@ def nodes() -> Iterator[Any]:
     guard()  # of the cluster's processes
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     cluster = Cluster(
-        initialize_head=True,
-        head_node_args={"num_cpus": 1, "include_dashboard": False, "_system_config": QUICK_TO_NOTICE},
+        initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False, "_system_config": QUICK_TO_NOTICE}
     )
     for _ in range(2):
         cluster.add_node(num_cpus=1)

@@ -86,11 +86,7 @@ def test_each_sample_is_a_request_of_its_own(tmp_path: Path) -> None:
     [
         ({}, {"temperature": 0.0}, [{"temperature": 0.0}]),
         ({"sampling": {"temperature": 0.7}}, {}, [{"temperature": 0.7}]),
-        (
-            {"samples": 2, "seed": 5},
-            {"temperature": 1.0},
-            [{"temperature": 1.0, "seed": 5}, {"temperature": 1.0, "seed": 6}],
-        ),
+        ({"samples": 2, "seed": 5}, {"temperature": 1.0}, [{"temperature": 1.0, "seed": 5}, {"temperature": 1.0, "seed": 6}]),
         ({"samples": 2, "sampling": {"seed": 40}}, {}, [{"seed": 40}, {"seed": 41}]),
         (
             {"samples": 3, "resampling": {"temperature": 0.7}},
