@@ -21,8 +21,7 @@ from guieval.running.engine_choice import native_api
 from guieval.steps import Usage
 from guieval.testing.mock_server import MockServer
 from tests.engines import asking
-from tests.engines.asking import Sleeps, asked
-from tests.engines.conftest import MakeRequest
+from tests.engines.asking import Sleeps, asked, make_request
 from tests.rows import every_row
 from tests.waiting import past_hangs
 
@@ -79,7 +78,7 @@ def bills() -> list[Bill]:
 
 
 @pytest.fixture
-def ask(kind: str, make_request: MakeRequest, sleeps: Sleeps, bills: list[Bill]) -> Callable[..., Response]:
+def ask(kind: str, sleeps: Sleeps, bills: list[Bill]) -> Callable[..., Response]:
     """Ask one question of a server; the waits between tries are not waited for."""
 
     def ask(

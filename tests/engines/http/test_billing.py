@@ -12,8 +12,7 @@ from guieval.engines.usage_reports import usage_in
 from guieval.errors import EngineError, Halted
 from guieval.models import Bill
 from guieval.steps import Usage
-from tests.engines.asking import engine_for, listening
-from tests.engines.conftest import MakeRequest
+from tests.engines.asking import engine_for, listening, make_request
 from tests.rows import every_row
 
 PAID = Usage(prompt_tokens=700, completion_tokens=30)
@@ -40,7 +39,7 @@ UNUSED = [
 ]
 
 
-async def _ask(make_request: MakeRequest, answers: list[bytes], bill: Bill, **changes: Any) -> tuple[Any, int]:
+async def _ask(answers: list[bytes], bill: Bill, **changes: Any) -> tuple[Any, int]:
     received = 0
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -67,27 +66,27 @@ async def _ask(make_request: MakeRequest, answers: list[bytes], bill: Bill, **ch
 
 
 @every_row("what, unused", UNUSED)
-def test_an_answer_that_cannot_be_used_is_on_the_bill(make_request: MakeRequest, what: str, unused: bytes) -> None:
+def test_an_answer_that_cannot_be_used_is_on_the_bill(what: str, unused: bytes) -> None:
     counted: list[Usage] = []
     bill = Bill(counted.append)
-    reply, _ = asyncio.run(_ask(make_request, [unused, http("200 OK", body())], bill))
+    reply, _ = asyncio.run(_ask([unused, http("200 OK", body())], bill))
     assert reply.text == "the answer" and reply.usage == PAID, what
     assert bill.others == counted == [PAID], "apart from the tokens of the answer that counted"
 
 
 @every_row("what, unused", UNUSED)
-def test_a_request_is_paid_only_as_often_as_it_may_be_tried(make_request: MakeRequest, what: str, unused: bytes) -> None:
+def test_a_request_is_paid_only_as_often_as_it_may_be_tried(what: str, unused: bytes) -> None:
     bill = Bill()
-    error, received = asyncio.run(_ask(make_request, [unused], bill, max_attempts=3))
+    error, received = asyncio.run(_ask([unused], bill, max_attempts=3))
     assert isinstance(error, EngineError) and (received, bill.others) == (3, [PAID] * 3), what
 
 
-def test_a_step_that_was_paid_for_is_not_asked_again_when_the_budget_is_used_up(make_request: MakeRequest) -> None:
+def test_a_step_that_was_paid_for_is_not_asked_again_when_the_budget_is_used_up() -> None:
     bill = Bill(halted=lambda: "the budget is used up")
-    error, received = asyncio.run(_ask(make_request, [UNUSED[0][1]], bill))
+    error, received = asyncio.run(_ask([UNUSED[0][1]], bill))
     assert isinstance(error, Halted) and received == 1 and "the budget is used up" in str(error)
     unpaid = http("503 Busy", b'{"error": {"message": "overloaded"}}')
-    reply, received = asyncio.run(_ask(make_request, [unpaid, http("200 OK", body())], Bill(halted=bill.halted)))
+    reply, received = asyncio.run(_ask([unpaid, http("200 OK", body())], Bill(halted=bill.halted)))
     assert reply.text == "the answer" and received == 2, "one that cost nothing is tried again all the same"
 
 

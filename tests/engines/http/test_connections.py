@@ -12,8 +12,7 @@ import pytest
 
 from guieval.engines.http.connections import Connections
 from guieval.models import Response
-from tests.engines.asking import engine_for, listening
-from tests.engines.conftest import MakeRequest
+from tests.engines.asking import engine_for, listening, make_request
 
 REQUESTS = 8
 
@@ -30,7 +29,6 @@ def answer_to(name: str, *, padding: int = 0, chunked: bool = False, named: bool
 
 
 async def asked(
-    make_request: MakeRequest,
     respond: Callable[[str, asyncio.StreamWriter], object],
     tls: ssl.SSLContext | None = None,
     late: Callable[[str], bytes] = lambda name: b"",
@@ -101,7 +99,7 @@ def server_context(certificate: Path) -> ssl.SSLContext:
 @pytest.mark.parametrize("padding", [0, 40_000, EXACT, 300_000])
 @pytest.mark.parametrize("keep", [None, 5, 30])
 def test_bytes_after_an_answer_are_not_the_next_one(
-    make_request: MakeRequest, request: pytest.FixtureRequest, padding: int, tls: bool, keep: int | None
+    request: pytest.FixtureRequest, padding: int, tls: bool, keep: int | None
 ) -> None:
     """Sent with the answer, whole or in part; of sizes that stay in different buffers."""
 
@@ -110,20 +108,20 @@ def test_bytes_after_an_answer_are_not_the_next_one(
         writer.write(whole + whole[:keep])
 
     context = server_context(request.getfixturevalue("certificate")) if tls else None
-    pairs, connections = asyncio.run(asked(make_request, respond, context))
+    pairs, connections = asyncio.run(asked(respond, context))
     assert [reply.text for _, reply in pairs] == [name for name, _ in pairs]
     assert connections == REQUESTS and all(reply.attempts == 1 for _, reply in pairs)
 
 
-def test_bytes_that_come_while_a_connection_is_idle_are_not_the_next_answer(make_request: MakeRequest) -> None:
+def test_bytes_that_come_while_a_connection_is_idle_are_not_the_next_answer() -> None:
     def respond(name: str, writer: asyncio.StreamWriter) -> None:
         writer.write(answer_to(name))
 
-    pairs, connections = asyncio.run(asked(make_request, respond, late=answer_to))
+    pairs, connections = asyncio.run(asked(respond, late=answer_to))
     assert [reply.text for _, reply in pairs] == [name for name, _ in pairs] and connections == REQUESTS
 
 
-def test_an_answer_that_names_another_request_is_not_taken(make_request: MakeRequest) -> None:
+def test_an_answer_that_names_another_request_is_not_taken() -> None:
     """The second answer comes when the next request has been sent; vLLM's answers name their request."""
     late: dict[asyncio.StreamWriter, bytes] = {}
 
@@ -131,7 +129,7 @@ def test_an_answer_that_names_another_request_is_not_taken(make_request: MakeReq
         writer.write(late.pop(writer, b"") + answer_to(name, named=True))
         late[writer] = answer_to(name, named=True)
 
-    pairs, _ = asyncio.run(asked(make_request, respond))
+    pairs, _ = asyncio.run(asked(respond))
     assert [reply.text for _, reply in pairs] == [name for name, _ in pairs]
     assert all(reply.attempts == 2 for _, reply in pairs[1:])
 
@@ -140,11 +138,11 @@ def test_an_answer_that_names_another_request_is_not_taken(make_request: MakeReq
 @pytest.mark.parametrize("padding", [0, EXACT, 300_000])
 @pytest.mark.parametrize("chunked", [False, True])
 def test_a_connection_without_anything_left_is_used_again(
-    make_request: MakeRequest, request: pytest.FixtureRequest, padding: int, chunked: bool, tls: bool
+    request: pytest.FixtureRequest, padding: int, chunked: bool, tls: bool
 ) -> None:
     def respond(name: str, writer: asyncio.StreamWriter) -> None:
         writer.write(answer_to(name, padding=padding, chunked=chunked, named=True))
 
     context = server_context(request.getfixturevalue("certificate")) if tls else None
-    pairs, connections = asyncio.run(asked(make_request, respond, context))
+    pairs, connections = asyncio.run(asked(respond, context))
     assert [reply.text for _, reply in pairs] == [name for name, _ in pairs] and connections == 1

@@ -13,8 +13,7 @@ from guieval.errors import EngineError
 from guieval.models import Response
 from guieval.models.response import Call
 from guieval.steps import Usage
-from tests.engines.asking import ask_all, engine_for, mock
-from tests.engines.conftest import MakeRequest
+from tests.engines.asking import ask_all, engine_for, make_request, mock
 from tests.engines.http.raw_answers import ask_raw, response
 from tests.rows import every_row
 
@@ -119,7 +118,7 @@ def test_a_stream_is_the_response_that_it_adds_up_to(what: str, body: bytes, exp
         (stream("data: " + "[" * 100_000), "not JSON"),
     ],
 )
-def test_a_stream_that_was_broken_off_is_tried_again(body: bytes, why: str, make_request: MakeRequest) -> None:
+def test_a_stream_that_was_broken_off_is_tried_again(body: bytes, why: str) -> None:
     with pytest.raises(TryAgain, match=why):
         response_in(body)
     again = [response(body), response(WHOLE[0][1])]
@@ -127,13 +126,13 @@ def test_a_stream_that_was_broken_off_is_tried_again(body: bytes, why: str, make
     assert (reply.text, reply.attempts) == ("the answer", 2), "and a stream is read that nobody requested"
 
 
-def test_what_a_stream_that_was_broken_off_has_cost_is_on_the_bill(make_request: MakeRequest) -> None:
+def test_what_a_stream_that_was_broken_off_has_cost_is_on_the_bill() -> None:
     request = make_request()
     ask_raw([response(stream(delta(content="the "), COUNTED, done=False)), response(WHOLE[0][1])], request)
     assert request.bill.others == [KNOWN]
 
 
-def test_a_stream_is_requested_with_its_usage(make_request: MakeRequest) -> None:
+def test_a_stream_is_requested_with_its_usage() -> None:
     with mock() as server:
         ask_all(engine_for(server.base_url, stream=True), make_request())
         (request,) = server.requests
@@ -143,7 +142,7 @@ def test_a_stream_is_requested_with_its_usage(make_request: MakeRequest) -> None
     assert b"stream" not in ChatBody(make_request(), "m").written([])
 
 
-def test_a_server_that_only_streams_is_named_with_the_setting(make_request: MakeRequest) -> None:
+def test_a_server_that_only_streams_is_named_with_the_setting() -> None:
     message = "This model only supports stream mode, please enable the stream parameter to access the model."
     body = response(json.dumps({"error": {"message": message}}).encode(), status="400 Bad Request")
     with pytest.raises(EngineError, match="--set stream=true"):

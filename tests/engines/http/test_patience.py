@@ -17,8 +17,7 @@ from guieval.engines.http.patience import Patience
 from guieval.engines.http.routing import Router, Server
 from guieval.errors import EngineError, FatalEngineError, ServersAway
 from guieval.models import Response
-from tests.engines.asking import Small, engine_for
-from tests.engines.conftest import MakeRequest, MakeTask
+from tests.engines.asking import Small, engine_for, make_request, make_task
 from tests.outage import reserved_port
 from tests.rows import every_row
 from tests.waiting import PATIENCE, auntil
@@ -41,7 +40,7 @@ async def waits(engine: OpenAIEngine) -> str:
     return await auntil(engine.waiting, "a wait") or ""
 
 
-def test_all_requests_wait_for_one_probe_at_a_time(make_request: MakeRequest) -> None:
+def test_all_requests_wait_for_one_probe_at_a_time() -> None:
     pauses: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -70,9 +69,7 @@ def test_all_requests_wait_for_one_probe_at_a_time(make_request: MakeRequest) ->
         run(lambda: main(Small(well, port)))
 
 
-def test_a_name_that_is_not_resolved_for_a_while_is_waited_for(
-    make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_name_that_is_not_resolved_for_a_while_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     resolve = socket.getaddrinfo
     broken = False
 
@@ -99,7 +96,7 @@ def test_a_name_that_is_not_resolved_for_a_while_is_waited_for(
 
 
 @every_row("head", ["500 Internal Server Error", "502 Bad Gateway", "503 Busy", None])
-def test_a_server_that_is_there_is_asked_no_more_often_than_allowed(head: str | None, make_request: MakeRequest) -> None:
+def test_a_server_that_is_there_is_asked_no_more_often_than_allowed(head: str | None) -> None:
     """It fails every request, and answers every probe: each try counts."""
 
     async def main() -> None:
@@ -117,7 +114,7 @@ def test_a_server_that_is_there_is_asked_no_more_often_than_allowed(head: str | 
     run(main)
 
 
-def test_a_request_that_takes_the_server_down_each_time_is_given_up(make_request: MakeRequest) -> None:
+def test_a_request_that_takes_the_server_down_each_time_is_given_up() -> None:
     """The server drops it, is away for the next probe, and back for the one after that."""
     deadly = False
 
@@ -188,7 +185,7 @@ def test_an_answer_between_two_outages_restarts_the_patience_and_a_probe_does_no
     assert [record.message for record in caplog.records if "back" in record.message] == ["http://a/v1 is back after 3 s"] * 3
 
 
-def test_discovery_waits_for_a_server_that_an_earlier_run_of_the_command_asked(make_request: MakeRequest) -> None:
+def test_discovery_waits_for_a_server_that_an_earlier_run_of_the_command_asked() -> None:
     async def main(server: Small) -> None:
         async with server.serving():
             await engine_at(server.url).generate(make_request("x"))
@@ -203,7 +200,7 @@ def test_discovery_waits_for_a_server_that_an_earlier_run_of_the_command_asked(m
         run(lambda: main(Small(well, port)))
 
 
-def test_a_url_that_never_answered_is_not_waited_for(make_request: MakeRequest) -> None:
+def test_a_url_that_never_answered_is_not_waited_for() -> None:
     async def main() -> None:
         with pytest.raises(EngineError, match="could not be reached"):
             await engine_at(url, model=None, max_attempts=2).discover()
@@ -215,7 +212,7 @@ def test_a_url_that_never_answered_is_not_waited_for(make_request: MakeRequest) 
         run(main)
 
 
-def test_one_of_several_servers_that_is_away_at_the_start_is_done_without(make_request: MakeRequest) -> None:
+def test_one_of_several_servers_that_is_away_at_the_start_is_done_without() -> None:
     async def main(away: str) -> None:
         async with Small(well).serving() as server:
             engine = engine_at(away, server.url, model=None, max_attempts=1)
@@ -228,7 +225,7 @@ def test_one_of_several_servers_that_is_away_at_the_start_is_done_without(make_r
 
 
 def test_servers_that_do_not_list_their_models_hold_up_none_that_does(
-    make_request: MakeRequest, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Nothing answers at the first, the second takes connections and says nothing, and the third loads its model."""
     monkeypatch.setattr("guieval.engines.http.chat_completions._CHECK_TIMEOUT", 1.0)
@@ -256,7 +253,7 @@ def test_servers_that_do_not_list_their_models_hold_up_none_that_does(
     run(main)
 
 
-def test_an_outage_is_no_sign_of_too_much_at_once(make_request: MakeRequest) -> None:
+def test_an_outage_is_no_sign_of_too_much_at_once() -> None:
     """A gateway's 503 during an outage does not lower an adaptive concurrency; the same of a server that is there does."""
 
     async def main(server: Small) -> None:
@@ -288,7 +285,7 @@ def test_an_outage_is_no_sign_of_too_much_at_once(make_request: MakeRequest) -> 
         run(lambda: main(Small(well, port)))
 
 
-def test_closing_the_engine_ends_a_wait(make_request: MakeRequest) -> None:
+def test_closing_the_engine_ends_a_wait() -> None:
     async def main() -> None:
         before = asyncio.all_tasks()
         with reserved_port() as port:

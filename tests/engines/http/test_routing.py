@@ -21,8 +21,7 @@ from guieval.errors import EngineError, FatalEngineError
 from guieval.models import Request, Response
 from guieval.steps import Usage
 from guieval.testing.mock_server import MockServer, MockSettings
-from tests.engines.asking import Sleeps, Small, ask, engine_for, mock
-from tests.engines.conftest import MakeRequest, MakeTask
+from tests.engines.asking import Sleeps, Small, ask, engine_for, make_request, make_task, mock
 from tests.outage import reserved_port
 
 T = TypeVar("T")
@@ -292,7 +291,7 @@ async def walk(
 
 
 @pytest.fixture
-def episodes(make_request: MakeRequest, make_task: MakeTask) -> dict[str, list[Request]]:
+def episodes() -> dict[str, list[Request]]:
     draw = random.Random(4)
     return {
         f"e{number}": [make_request("x", task=make_task(f"e{number}", step)) for step in range(draw.randint(3, 15))]
@@ -379,7 +378,7 @@ def test_all_steps_of_an_episode_at_once_stay_together(
     check_shares(asked, episodes)
 
 
-def test_what_one_server_asks_for_does_not_hold_up_what_another_can_do(make_request: MakeRequest, make_task: MakeTask) -> None:
+def test_what_one_server_asks_for_does_not_hold_up_what_another_can_do() -> None:
     sleeps = Sleeps()
     with mocks({"error_rate": 1.0, "error_status": 429, "retry_after": "40"}, {}) as (busy, free):
         engine = engine_over([busy, free], backoff=0.5, sleep=sleeps)
@@ -391,7 +390,7 @@ def test_what_one_server_asks_for_does_not_hold_up_what_another_can_do(make_requ
     assert len(sleeps.seconds) == 1 and sleeps.seconds[0] <= 0.5
 
 
-def test_a_request_whose_server_is_gone_heeds_what_the_other_asked_for(make_request: MakeRequest) -> None:
+def test_a_request_whose_server_is_gone_heeds_what_the_other_asked_for() -> None:
     sleeps = Sleeps()
     with mocks({"first_faults": ("429",), "retry_after": "30"}) as (busy,), reserved_port() as port:
         urls = (busy.base_url, f"http://127.0.0.1:{port}/v1")
@@ -401,7 +400,7 @@ def test_a_request_whose_server_is_gone_heeds_what_the_other_asked_for(make_requ
     assert first <= 0.1 and 20.0 < second <= 30.1
 
 
-def test_when_every_server_asks_to_be_left_alone_the_first_to_be_ready_is_waited_for(make_request: MakeRequest) -> None:
+def test_when_every_server_asks_to_be_left_alone_the_first_to_be_ready_is_waited_for() -> None:
     sleeps = Sleeps()
     busy = [{"error_rate": 1.0, "error_status": 503, "retry_after": after} for after in ("50", "20")]
     with mocks(*busy) as servers, pytest.raises(EngineError, match="after 3 tries"):
@@ -447,9 +446,7 @@ def test_a_server_killed_and_restarted_costs_nothing(episodes: dict[str, list[Re
             second.stop()
 
 
-def test_a_server_that_hangs_is_left_alone(
-    make_request: MakeRequest, make_task: MakeTask, asked: defaultdict[str, Counter[str]]
-) -> None:
+def test_a_server_that_hangs_is_left_alone(asked: defaultdict[str, Counter[str]]) -> None:
     requests = {f"e{number}": [make_request("x", task=make_task(f"e{number}"))] for number in range(60)}
     urls = ("http://hangs/v1", "http://one/v1")
     engine = engine_for(*urls, backoff=30.0, max_backoff=60.0, sleep=lambda seconds: asyncio.sleep(0))
@@ -458,9 +455,7 @@ def test_a_server_that_hangs_is_left_alone(
 
 
 @pytest.mark.parametrize("broken", ["404", "503"])
-def test_a_server_without_a_health_page_is_known_by_its_models(
-    broken: str, make_request: MakeRequest, make_task: MakeTask
-) -> None:
+def test_a_server_without_a_health_page_is_known_by_its_models(broken: str) -> None:
     """What the check makes of /health."""
     dropped = "/v1/chat/completions"
     # where it is well by its models it is tried once more, and then rests; where /health fails it rests at once
@@ -516,7 +511,7 @@ def test_a_server_that_refuses_everything_is_put_aside_and_named(
 
 
 @pytest.mark.parametrize("status", [401, 404, 302])
-def test_servers_that_all_refuse_everything_are_a_fatal_error(status: int, make_request: MakeRequest) -> None:
+def test_servers_that_all_refuse_everything_are_a_fatal_error(status: int) -> None:
     with mocks(*({"error_rate": 1.0, "error_status": status},) * 2) as servers:
         engine = engine_over(servers)
         with pytest.raises(FatalEngineError, match=f"status {status}"):
@@ -524,9 +519,7 @@ def test_servers_that_all_refuse_everything_are_a_fatal_error(status: int, make_
         assert [server.stats()["requests"] for server in servers] == [1, 1]
 
 
-def test_a_request_that_every_server_refuses_is_refused_and_no_server_is_put_aside(
-    make_request: MakeRequest, make_task: MakeTask
-) -> None:
+def test_a_request_that_every_server_refuses_is_refused_and_no_server_is_put_aside() -> None:
     short, long = (make_request(text, task=make_task(text[0])) for text in ("short", "long" * 3000))
     with mocks(*({"longest_body": 5000},) * 3) as servers:
 
@@ -566,7 +559,7 @@ def test_a_server_that_does_not_tell_its_models_is_put_aside_and_the_model_is_kn
         assert asyncio.run(main()) == "one"
 
 
-def test_what_is_refused_while_the_others_are_put_aside_ends_the_request_alone(make_request: MakeRequest) -> None:
+def test_what_is_refused_while_the_others_are_put_aside_ends_the_request_alone() -> None:
     """The first refuses the request, the second everything: the request is refused, and the first server goes on."""
     with mocks({"first_faults": ("400",)}, {"error_rate": 1.0, "error_status": 401}) as servers:
 

@@ -14,8 +14,7 @@ from guieval.engines.http.chat_body import chat_body
 from guieval.errors import UsageError
 from guieval.models import Request, Response
 from guieval.models.response import calls_in
-from tests.engines.asking import ask, engine_for, mock
-from tests.engines.conftest import MakeRequest
+from tests.engines.asking import ask, engine_for, make_request, mock
 from tests.engines.http.raw_answers import ask_raw, completion
 from tests.rows import every_row
 
@@ -100,31 +99,31 @@ def test_what_is_no_call_stays_words(text: str) -> None:
         ({"content": None, "refusal": None, "tool_calls": None}, ""),
     ],
 )
-def test_the_engine_reads_calls_and_refusals(message: dict[str, Any], text: str, make_request: MakeRequest) -> None:
+def test_the_engine_reads_calls_and_refusals(message: dict[str, Any], text: str) -> None:
     assert ask_raw([completion(message)], make_request()).written == text
 
 
-def asked(make_request: MakeRequest, **changes: Any) -> dict[str, Any]:
+def asked(**changes: Any) -> dict[str, Any]:
     request: Request = make_request("look", images=[Screenshot(b"abc", "png", (1, 1))], **changes)
     body: dict[str, Any] = json.loads(chat_body(request, "m"))
     return body
 
 
-def test_functions_are_request_fields_and_detail_goes_with_the_image(make_request: MakeRequest) -> None:
-    body = asked(make_request, extra={"tools": tuple(TOOLS), "tool_choice": "required", "image_detail": "high"})
+def test_functions_are_request_fields_and_detail_goes_with_the_image() -> None:
+    body = asked(extra={"tools": tuple(TOOLS), "tool_choice": "required", "image_detail": "high"})
     assert (body["tools"], body["tool_choice"]) == (TOOLS, "required")
     assert "image_detail" not in body
     assert body["messages"][1]["content"][1]["image_url"] == {"url": "data:image/png;base64,YWJj", "detail": "high"}
-    assert asked(make_request)["messages"][1]["content"][1]["image_url"] == {"url": "data:image/png;base64,YWJj"}
+    assert asked()["messages"][1]["content"][1]["image_url"] == {"url": "data:image/png;base64,YWJj"}
 
 
-def test_an_unknown_detail_is_refused(make_request: MakeRequest) -> None:
+def test_an_unknown_detail_is_refused() -> None:
     with pytest.raises(UsageError, match="image_detail is 'fine', not one of low, high, auto"):
-        asked(make_request, sampling={"image_detail": "fine"})
+        asked(sampling={"image_detail": "fine"})
 
 
 @pytest.mark.parametrize("offered", [True, False])
-def test_the_mock_server_calls_functions_where_they_are_offered(offered: bool, make_request: MakeRequest) -> None:
+def test_the_mock_server_calls_functions_where_they_are_offered(offered: bool) -> None:
     """To the engine both look the same; a message that talks about the field is not an offer."""
     reply = f"I click.\n{CLICK}"
     request = make_request('"tools": [{', extra={"tools": TOOLS} if offered else {})
@@ -133,7 +132,7 @@ def test_the_mock_server_calls_functions_where_they_are_offered(offered: bool, m
     assert (sentence.written, sentence.finish_reason) == (reply, "tool_calls" if offered else "stop")
 
 
-def test_the_mock_server_sends_what_is_no_call_as_words(make_request: MakeRequest) -> None:
+def test_the_mock_server_sends_what_is_no_call_as_words() -> None:
     with mock(reply="<tool_call> {") as server:
         sentence = ask(engine_for(server.base_url), make_request(extra={"tools": TOOLS}))
     assert (sentence.written, sentence.finish_reason) == ("<tool_call> {", "stop")

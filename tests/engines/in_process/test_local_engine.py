@@ -15,8 +15,7 @@ from guieval.frames import PER_1000, Frame
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ModelConfig, ModelInput, ParsedResponse, Request
 from guieval.steps import StepTaskModel
-from tests.engines.asking import ask, ask_all
-from tests.engines.conftest import MakeRequest
+from tests.engines.asking import ask, ask_all, make_request
 from tests.rows import every_row
 
 
@@ -46,7 +45,7 @@ class Agent(ABCModel):
         return answer
 
 
-def test_the_agent_answers_with_the_request_it_got(make_request: MakeRequest) -> None:
+def test_the_agent_answers_with_the_request_it_got() -> None:
     reply = ask(LocalEngine(Agent(lambda request: f"saw {request.input.text}")), make_request("hello"))
     assert reply.text == "saw You are an agent.\nhello"
 
@@ -56,7 +55,7 @@ class OddError(Exception):
 
 
 @every_row("error", [OddError("lost"), KeyError("x"), StopIteration(3), MemoryError("m")])
-def test_what_the_agent_raises_is_named(error: Exception, make_request: MakeRequest) -> None:
+def test_what_the_agent_raises_is_named(error: Exception) -> None:
     def respond(request: Request) -> str:
         raise error
 
@@ -66,17 +65,17 @@ def test_what_the_agent_raises_is_named(error: Exception, make_request: MakeRequ
     assert not isinstance(caught.value, FatalEngineError)
 
 
-def test_an_agent_without_respond_stops_the_run(make_request: MakeRequest) -> None:
+def test_an_agent_without_respond_stops_the_run() -> None:
     with pytest.raises(FatalEngineError, match="cannot answer by itself"):
         ask(LocalEngine(Agent(None)), make_request())
 
 
-def test_an_answer_that_is_no_text_is_an_error(make_request: MakeRequest) -> None:
+def test_an_answer_that_is_no_text_is_an_error() -> None:
     with pytest.raises(EngineError, match="answered with NoneType"):
         ask(LocalEngine(Agent(lambda request: None)), make_request())
 
 
-def test_agents_block_each_other_only_beyond_the_pool(make_request: MakeRequest) -> None:
+def test_agents_block_each_other_only_beyond_the_pool() -> None:
     """Two workers meet at a barrier, which only works when both run at once and the loop is free to start the second."""
     barrier = threading.Barrier(2, timeout=30)
     running: list[int] = []
