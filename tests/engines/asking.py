@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import Any, ParamSpec
 
 from guieval.actions import Click, Point
 from guieval.data.screenshots import Screenshot
@@ -17,8 +18,10 @@ from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
 from guieval.models import Engine, ImageRef, Message, ModelInput, Part, Request, Response
 from guieval.steps import StepTaskModel
 from guieval.testing.mock_server import MockServer, MockSettings
+from tests.waiting import PATIENCE
 
 ANSWER = '{"choices": [{"message": {"content": "the answer"}}], "data": [{"id": "m"}]}'
+Given = ParamSpec("Given")
 Handle = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
@@ -48,6 +51,16 @@ def make_request(
         messages.append(Message("assistant", (prefill,)))
     made = ModelInput(tuple(messages), prefill=prefill is not None, extra=extra or {})
     return Request(made, tuple(images), sampling or {}, request_id(task.key, sample) if name is None else name, task)
+
+
+def in_a_loop(case: Callable[Given, Coroutine[Any, Any, None]]) -> Callable[Given, None]:
+    """A test that is a coroutine, run to its end in an event loop of its own."""
+
+    @functools.wraps(case)
+    def test(*arguments: Given.args, **fixtures: Given.kwargs) -> None:
+        asyncio.run(asyncio.wait_for(case(*arguments, **fixtures), PATIENCE))
+
+    return test
 
 
 class Sleeps:

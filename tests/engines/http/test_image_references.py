@@ -22,14 +22,14 @@ import pytest
 from PIL import Image
 
 from guieval.data.screenshots import Screenshot, read_screenshot
-from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+from guieval.engines.http.chat_completions import OpenAIEngine
 from guieval.engines.vllm.command import VLLMSettings
 from guieval.engines.vllm.launched import LaunchedEngine
 from guieval.engines.vllm.server import VLLMServer
 from guieval.errors import EngineError, ScreenshotError, UsageError
 from guieval.models import ImageForm, ImageRef, Response
 from guieval.registry import load_benchmark, model_config
-from guieval.running.config import RunConfig
+from guieval.running.config import RunConfig, parse
 from guieval.running.runner.image_cache import ImageLoader
 from tests.engines.asking import engine_for, make_request
 from tests.rows import every_row
@@ -186,7 +186,7 @@ class Asking:
 Steps = Sequence[Screenshot] | Callable[[Asking], Awaitable[None]]
 
 
-def run(vision: Vision, *steps: Steps, **settings: Any) -> None:
+def run(vision: Vision, *steps: Steps, **settings: Any) -> Vision:
     """Ask for the screenshots of each step one after the other, or do in a step what a test does."""
 
     async def main() -> None:
@@ -200,11 +200,11 @@ def run(vision: Vision, *steps: Steps, **settings: Any) -> None:
 
     with serving(vision) as url:
         asyncio.run(main())
+    return vision
 
 
 def test_an_original_is_named_and_not_sent(data: Path, shots: list[Screenshot]) -> None:
-    vision = Vision(folder=data)
-    run(vision, [shots[0], replace(shots[1], path=None)], local_images=data)
+    vision = run(Vision(folder=data), [shots[0], replace(shots[1], path=None)], local_images=data)
     assert vision.forms == [["file", "data"]]
     assert vision.asked[0][0]["image_url"]["url"] == f"file://{data.resolve()}/a%20b%2520%C3%BC/shot%20%230%3F.png"
 
@@ -216,9 +216,8 @@ def test_a_file_outside_of_the_folder_is_sent(tmp_path: Path, data: Path) -> Non
     Image.new("RGB", (3, 4)).save(data / "inside" / "real.png")
     (data / "out.png").symlink_to(tmp_path / "outside.png")
     (data / "in.png").symlink_to(data / "inside" / "real.png")
-    vision = Vision(folder=data)
     found = [read_screenshot(tmp_path, f"data/{name}.png", (3, 4)) for name in ("out", "in")]
-    run(vision, found, local_images=data)
+    vision = run(Vision(folder=data), found, local_images=data)
     assert vision.forms == [["data", "file"]]
     assert vision.asked[0][1]["image_url"]["url"].endswith("/inside/real.png")
 
@@ -230,9 +229,7 @@ def test_a_name_that_is_no_text_is_sent(data: Path) -> None:
         (data / "plain.png").rename(data / name)
     except OSError:
         pytest.skip("this disk takes no such names")
-    vision = Vision(folder=data)
-    run(vision, [read_screenshot(data, name, (3, 4))], local_images=data)
-    assert vision.forms == [["data"]]
+    assert run(Vision(folder=data), [read_screenshot(data, name, (3, 4))], local_images=data).forms == [["data"]]
 
 
 @pytest.mark.parametrize("refusal", [(500, NO_PATH), (400, ELSEWHERE), (500, NOT_THERE)])
@@ -241,7 +238,6 @@ def test_a_server_that_reads_no_files_is_sent_bytes_and_it_is_reported_once(
 ) -> None:
     vision = Vision()
     vision.no_file = refusal
-
     with caplog.at_level(logging.WARNING):
         run(vision, *([shot] for shot in shots[:5]), local_images=data)
     assert vision.forms == [["file"], *[["data"]] * 5]
@@ -249,16 +245,18 @@ def test_a_server_that_reads_no_files_is_sent_bytes_and_it_is_reported_once(
     assert "does not read local files" in record.getMessage() and refusal[1][:20] in record.getMessage()
 
 
-def test_an_image_is_sent_once(shots: list[Screenshot]) -> None:
-    vision = Vision()
-    run(vision, shots[:1], shots[:2], [*shots[:3], shots[1]], image_uuids=True)
+def test_an_image_is_sent_once_where_that_is_asked_for(data: Path, shots: list[Screenshot]) -> None:
+    one, two = shots[:1], shots[:2]
+    assert run(Vision(), one, one).forms == [["data"]] * 2
+    both = run(Vision(folder=data), one, two, local_images=data, image_uuids=True)
+    assert both.forms == [["file+id"], ["held", "file+id"]]
+    vision = run(Vision(), one, two, [*shots[:3], shots[1]], image_uuids=True)
     assert vision.forms == [["data+id"], ["held", "data+id"], ["held", "held", "data+id", "held"]]
     assert vision.asked[0][0]["uuid"] == sha256(shots[0].data).hexdigest()
 
 
 def test_equal_pictures_have_one_id_and_unlike_ones_two(data: Path, shots: list[Screenshot]) -> None:
-    vision = Vision()
-    run(vision, shots[:2], [replace(shots[0], path=data / "another.png")], image_uuids=True)
+    vision = run(Vision(), shots[:2], [replace(shots[0], path=data / "another.png")], image_uuids=True)
     assert vision.forms == [["data+id", "data+id"], ["held"]]
     assert len({part["uuid"] for part in vision.asked[0]}) == 2
 
@@ -277,12 +275,6 @@ def test_nothing_is_believed_to_be_held_before_it_was_answered(shots: list[Scree
     assert vision.forms == [["data+id"]] * 3
 
 
-def test_files_and_ids_together(data: Path, shots: list[Screenshot]) -> None:
-    vision = Vision(folder=data)
-    run(vision, shots[:1], shots[:2], local_images=data, image_uuids=True)
-    assert vision.forms == [["file+id"], ["held", "file+id"]]
-
-
 def test_what_a_server_has_forgotten_is_sent_again(shots: list[Screenshot]) -> None:
     vision = Vision()
 
@@ -296,8 +288,8 @@ def test_what_a_server_has_forgotten_is_sent_again(shots: list[Screenshot]) -> N
 @pytest.mark.parametrize("beside", [lambda number: (number - 1) % 49, lambda number: 49], ids=["the last one", "always one"])
 def test_it_is_found_out_how_many_a_server_keeps(shots: list[Screenshot], beside: Callable[[int], int]) -> None:
     """Twenty are kept of 49 that take turns; each request shows another one beside, which is always there."""
-    vision = Vision(room=20)
-    run(vision, *([shots[beside(number)], shots[number % 49]] for number in range(300)), image_uuids=True)
+    pairs = ([shots[beside(number)], shots[number % 49]] for number in range(300))
+    vision = run(Vision(room=20), *pairs, image_uuids=True)
     misses = len(vision.asked) - 300
     assert misses < 15
     assert sum(form == ["held", "data+id"] for form in vision.forms) > 270
@@ -306,14 +298,12 @@ def test_it_is_found_out_how_many_a_server_keeps(shots: list[Screenshot], beside
 
 def test_requests_that_miss_together_tell_once_how_much_is_kept(shots: list[Screenshot]) -> None:
     """Those on their way when the first is found to be gone say nothing that was not known by then."""
-    vision = Vision(room=40)
 
     async def together(ask: Asking) -> None:
         await asyncio.gather(*map(ask, shots[:10]))
 
     each = [[shot] for shot in shots]
-    run(vision, *each, together, *each[35:], image_uuids=True)
-    assert vision.forms[-15:] == [["held"]] * 15
+    assert run(Vision(room=40), *each, together, *each[35:], image_uuids=True).forms[-15:] == [["held"]] * 15
 
 
 def test_after_a_lost_connection_nothing_is_believed_to_be_held(shots: list[Screenshot]) -> None:
@@ -334,9 +324,8 @@ def test_after_a_lost_connection_nothing_is_believed_to_be_held(shots: list[Scre
 
 
 def test_a_server_that_keeps_nothing_is_no_longer_asked_to(shots: list[Screenshot], caplog: pytest.LogCaptureFixture) -> None:
-    vision = Vision(room=0)
     with caplog.at_level(logging.WARNING):
-        run(vision, *[shots[:1]] * 30, image_uuids=True)
+        vision = run(Vision(room=0), *[shots[:1]] * 30, image_uuids=True)
     assert len(vision.asked) - 30 == 9
     assert vision.forms[-1] == ["data"]
     assert len(caplog.records) == 1 and "does not keep images" in caplog.text
@@ -345,9 +334,8 @@ def test_a_server_that_keeps_nothing_is_no_longer_asked_to(shots: list[Screensho
 def test_a_server_that_knows_no_ids_is_sent_none_after_a_while(
     shots: list[Screenshot], caplog: pytest.LogCaptureFixture
 ) -> None:
-    vision = Vision(strict=True)
     with caplog.at_level(logging.WARNING):
-        run(vision, *[shots[:1]] * 20, image_uuids=True)
+        vision = run(Vision(strict=True), *[shots[:1]] * 20, image_uuids=True)
     assert vision.forms == [*[["data+id"], ["data"]] * 8, *[["data"]] * 12]
     assert len(caplog.records) == 1 and "extra fields are not permitted" in caplog.text
 
@@ -378,12 +366,6 @@ def test_after_an_error_of_the_servers_the_next_try_is_in_bytes(shots: list[Scre
 
     run(vision, steps, image_uuids=True, max_attempts=2)
     assert vision.forms == [["data+id"] * 2, ["data"] * 2]
-
-
-def test_other_servers_get_bytes_and_no_further_field(shots: list[Screenshot]) -> None:
-    vision = Vision()
-    run(vision, shots[:1], shots[:1])
-    assert vision.forms == [["data"]] * 2
 
 
 def test_a_busy_server_is_offered_references_again(shots: list[Screenshot]) -> None:
@@ -421,21 +403,6 @@ def test_only_what_is_sent_is_encoded(
     assert [shot.path for shot in loaded] == [shots[0].path, None]
 
 
-def settings_of(tmp_path: Path, **changes: Any) -> tuple[Path, OpenAISettings]:
-    """The data folder, and the settings of a run's engine."""
-    small = {"bench_options": {"episodes": 1}}
-    fields = {"model": "ui-tars-7b", "bench": "demo", "data": str(tmp_path / "demo"), **small, **changes}
-    config = RunConfig.model_validate(fields)
-    server = None
-    if config.engine == "vllm":
-        settings = VLLMSettings.of({}, media=tmp_path / "demo")
-        server = VLLMServer(model_config("ui-tars-7b", None), settings, tmp_path / "vllm.log")
-    engine = opened_run(config, tmp_path / "run", server).run.engine
-    assert isinstance(engine, OpenAIEngine | LaunchedEngine)
-    assert engine.images == ("base64" if engine.settings.local_images is None else "file")
-    return tmp_path / "demo", engine.settings
-
-
 URL = ("http://127.0.0.1:1/v1",)
 
 
@@ -454,16 +421,19 @@ URL = ("http://127.0.0.1:1/v1",)
 def test_a_server_of_ours_is_sent_references_and_another_when_asked_for(
     tmp_path: Path, changes: dict[str, Any], files: bool, ids: bool
 ) -> None:
-    load_benchmark("demo", tmp_path / "demo", episodes=1)
-    folder, settings = settings_of(tmp_path, **changes)
-    assert settings.local_images == (folder if files else None)
-    assert settings.image_uuids is ids
+    data = tmp_path / "demo"
+    load_benchmark("demo", data, episodes=1)
+    fields = {"model": "ui-tars-7b", "bench": "demo", "data": str(data), "bench_options": {"episodes": 1}, **changes}
+    config = RunConfig.model_validate(fields)
+    checkpoint, media = model_config("ui-tars-7b", None), VLLMSettings.of({}, media=data)
+    server = VLLMServer(checkpoint, media, tmp_path / "vllm.log") if config.engine == "vllm" else None
+    engine = opened_run(config, tmp_path / "run", server).run.engine
+    assert isinstance(engine, OpenAIEngine | LaunchedEngine) and engine.images == ("file" if files else "base64")
+    assert (engine.settings.local_images, engine.settings.image_uuids) == (data if files else None, ids)
 
 
 def test_references_are_no_part_of_what_a_run_is() -> None:
     plain = RunConfig(model="m", bench="demo")
     assert plain.model_copy(update={"local_images": True, "image_uuids": True}).identity() == plain.identity()
     with pytest.raises(UsageError, match="local_images"):
-        from guieval.running.config import parse
-
         parse({"model": "m", "bench": "demo", "local_images": "somewhere"})
