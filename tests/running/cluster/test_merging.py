@@ -20,6 +20,7 @@ from guieval.steps import Episode, EpisodeKey, Sample, StepOutcome, StepRecord
 from tests.metrics.made_columns import without_seconds
 from tests.running.cluster.conftest import open_scripted
 from tests.running.records import final
+from tests.running.scripted_runs import failing, lines_of
 from tests.scripted import ACTIONS, CLICK, ScriptedEngine, make_episode, reply_with, run_scripted
 
 EPISODES = [make_episode("a", ACTIONS), make_episode("b", ACTIONS[:2]), make_episode("c", [CLICK])]
@@ -33,10 +34,6 @@ def mostly_right(request: Request) -> str:
 
 def engine() -> ScriptedEngine:
     return ScriptedEngine(mostly_right)
-
-
-def lines_of(directory: Path) -> list[bytes]:
-    return (directory / STEPS).read_bytes().splitlines(keepends=True)
 
 
 def begun(directory: Path, mode: str, episodes: Sequence[Episode] = EPISODES) -> None:
@@ -146,19 +143,17 @@ def test_samples_of_a_step_that_lacks_others_are_known_under_the_same_past_only(
 
 @pytest.mark.parametrize("mode", ["offline", "soeval"])
 def test_a_failure_is_merged_once_and_forgotten_when_the_step_is_answered(tmp_path: Path, mode: str) -> None:
-    def fails(request: Request) -> str:
-        raise EngineError("nobody is there")
-
-    run_scripted(tmp_path / "failing", EPISODES[:1], ScriptedEngine(fails), mode=mode)
+    nobody = ScriptedEngine(failing(EngineError("nobody is there"), lambda request: True))
+    run_scripted(tmp_path / "failing", EPISODES[:1], nobody, mode=mode)
     run_scripted(tmp_path / "fine", EPISODES[:1], engine(), mode=mode)
     begun(tmp_path / "run", mode)
-    failing, fine = lines_of(tmp_path / "failing"), lines_of(tmp_path / "fine")
-    added, progress, _ = merge(tmp_path / "run", mode, failing)
-    assert len(added) == len(failing) == progress.failures == progress.by_stage["generate"].count == progress.done
-    again, progress, _ = merge(tmp_path / "run", mode, failing)
+    failed, fine = lines_of(tmp_path / "failing"), lines_of(tmp_path / "fine")
+    added, progress, _ = merge(tmp_path / "run", mode, failed)
+    assert len(added) == len(failed) == progress.failures == progress.by_stage["generate"].count == progress.done
+    again, progress, _ = merge(tmp_path / "run", mode, failed)
     assert (again, progress.failures, progress.done) == ([], 0, 0)
     begun(tmp_path / "both", mode)
-    _, progress, _ = merge(tmp_path / "both", mode, failing, fine)
+    _, progress, _ = merge(tmp_path / "both", mode, failed, fine)
     assert (progress.failures, progress.by_stage, progress.done) == (0, {}, 4)
     assert progress.verdicts["infrastructure_failure"] == 0
 
