@@ -26,10 +26,10 @@ from guieval.engines.http.chat_completions import OpenAIEngine
 from guieval.engines.vllm.command import VLLMSettings
 from guieval.engines.vllm.launched import LaunchedEngine
 from guieval.engines.vllm.server import VLLMServer
-from guieval.errors import EngineError, ScreenshotError, UsageError
+from guieval.errors import EngineError, ScreenshotError
 from guieval.models import ImageForm, ImageRef, Response
 from guieval.registry import load_benchmark, model_config
-from guieval.running.config import RunConfig, parse
+from guieval.running.config import RunConfig
 from guieval.running.runner.image_cache import ImageLoader
 from tests.engines.asking import engine_for, make_request
 from tests.rows import every_row
@@ -331,9 +331,7 @@ def test_a_server_that_keeps_nothing_is_no_longer_asked_to(shots: list[Screensho
     assert len(caplog.records) == 1 and "does not keep images" in caplog.text
 
 
-def test_a_server_that_knows_no_ids_is_sent_none_after_a_while(
-    shots: list[Screenshot], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_server_that_knows_no_ids_is_soon_sent_none(shots: list[Screenshot], caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         vision = run(Vision(strict=True), *[shots[:1]] * 20, image_uuids=True)
     assert vision.forms == [*[["data+id"], ["data"]] * 8, *[["data"]] * 12]
@@ -383,7 +381,7 @@ def test_a_busy_server_is_offered_references_again(shots: list[Screenshot]) -> N
 @pytest.mark.parametrize(
     ("form", "original", "resized"), [("bytes", False, False), ("base64", True, True), ("file", False, True)]
 )
-def test_only_what_is_sent_is_encoded(
+def test_only_what_is_sent_is_coded(
     data: Path, shots: list[Screenshot], form: ImageForm, original: bool, resized: bool
 ) -> None:
     task = make_request("look").task.model_copy(update={"screenshot": "a b%20ü/shot #0?.png", "screenshot_size": (30, 40)})
@@ -418,9 +416,7 @@ URL = ("http://127.0.0.1:1/v1",)
         ({"engine": "vllm", "image_uuids": False}, True, False),
     ],
 )
-def test_a_server_of_ours_is_sent_references_and_another_when_asked_for(
-    tmp_path: Path, changes: dict[str, Any], files: bool, ids: bool
-) -> None:
+def test_a_server_of_ours_is_sent_references(tmp_path: Path, changes: dict[str, Any], files: bool, ids: bool) -> None:
     data = tmp_path / "demo"
     load_benchmark("demo", data, episodes=1)
     fields = {"model": "ui-tars-7b", "bench": "demo", "data": str(data), "bench_options": {"episodes": 1}, **changes}
@@ -430,10 +426,3 @@ def test_a_server_of_ours_is_sent_references_and_another_when_asked_for(
     engine = opened_run(config, tmp_path / "run", server).run.engine
     assert isinstance(engine, OpenAIEngine | LaunchedEngine) and engine.images == ("file" if files else "base64")
     assert (engine.settings.local_images, engine.settings.image_uuids) == (data if files else None, ids)
-
-
-def test_references_are_no_part_of_what_a_run_is() -> None:
-    plain = RunConfig(model="m", bench="demo")
-    assert plain.model_copy(update={"local_images": True, "image_uuids": True}).identity() == plain.identity()
-    with pytest.raises(UsageError, match="local_images"):
-        parse({"model": "m", "bench": "demo", "local_images": "somewhere"})
