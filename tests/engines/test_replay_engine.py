@@ -69,22 +69,17 @@ def test_a_reply_that_crashed_a_parser_can_be_read_again(tmp_path: Path) -> None
     assert [reply.text for reply in replies] == ["odd", "good"]
 
 
-def test_missing_and_lost_steps_are_named(tmp_path: Path) -> None:
+def test_what_the_journal_does_not_hold_is_named(tmp_path: Path) -> None:
     lost = make_task("lost", 2)
-    file = journal(tmp_path, StepRecord(task=lost, samples=(LOST,)))
-    with pytest.raises(EngineError, match=r"bench/sub/lost#2 was never answered"):
-        ask_all(ReplayEngine(file), make_request(task=lost))
-    with pytest.raises(EngineError, match=r"bench/sub/other#0 is not in"):
-        ask_all(ReplayEngine(file), make_request(task=make_task("other")))
-
-
-def test_a_missing_sample_and_another_setting_are_named(tmp_path: Path) -> None:
-    task = make_task()
-    file = journal(tmp_path, StepRecord(task=task, samples=(answered("a"),)))
-    with pytest.raises(EngineError, match="has 1 samples in the journal, so sample 1 is not in it"):
-        ask_all(ReplayEngine(file), make_request(task=task, sample=1))
-    with pytest.raises(EngineError, match="recorded in the setting 'high', but 'low'"):
-        ask_all(ReplayEngine(file), make_request(task=make_task(setting="low")))
+    file = journal(tmp_path, StepRecord(task=lost, samples=(LOST,)), StepRecord(task=make_task(), samples=(answered("a"),)))
+    for request, message in (
+        (make_request(task=lost), r"bench/sub/lost#2 was never answered"),
+        (make_request(task=make_task("other")), r"bench/sub/other#0 is not in"),
+        (make_request(sample=1), "has 1 samples in the journal, so sample 1 is not in it"),
+        (make_request(task=make_task(setting="low")), "recorded in the setting 'high', but 'low'"),
+    ):
+        with pytest.raises(EngineError, match=message):
+            ask_all(ReplayEngine(file), request)
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -100,14 +95,11 @@ def test_a_tail_torn_anywhere_is_ignored(data: st.DataObject, tmp_path: Path) ->
     assert ask_all(engine, make_request(task=kept))[0].text == "kept"
 
 
-def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path) -> None:
+def test_a_damaged_line_in_the_middle_or_a_missing_journal_is_named(tmp_path: Path) -> None:
     record = StepRecord(task=make_task(), samples=(answered("a"),)).model_dump_json()
     file = tmp_path / "steps.jsonl"
     file.write_text(f'{record}\n{{"task": 3}}\n{record}\n')
     with pytest.raises(DataError, match=r"steps\.jsonl, line 2, field task"):
         ReplayEngine(file)
-
-
-def test_a_missing_journal_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"nothing\.jsonl' cannot be opened: No such file"):
         ReplayEngine(tmp_path / "nothing.jsonl")
