@@ -118,6 +118,18 @@ async def listening(handle: Handle, port: int = 0, tls: ssl.SSLContext | None = 
         await server.wait_closed()
 
 
+class Clock:
+    """A clock that only pauses move."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
 class Small:
     """A server of a few lines. ``answer`` gives the status line and headers for a path, or ``None`` to drop the connection."""
 

@@ -8,6 +8,7 @@ import gzip
 import hashlib
 import json
 import logging
+import math
 import random
 import re
 import threading
@@ -79,7 +80,7 @@ def test_the_body_is_json_that_states_what_was_meant(contents: list[list[str | b
     template = make_request()
     reference = ImageRef(template.task)
     messages = tuple(
-        Message("user", tuple(part if isinstance(part, str) else reference for part in parts)) for parts in contents
+        Message("user", tuple(each if isinstance(each, str) else reference for each in parts)) for parts in contents
     )
     images = tuple(Screenshot(part, "png", (1, 1)) for parts in contents for part in parts if isinstance(part, bytes))
     request = Request(ModelInput(messages), images, {"temperature": 0.5}, "id", template.task)
@@ -168,12 +169,11 @@ def test_passing_refusals_are_tried_again(status: int) -> None:
         ("empty-choices", 3, False, "no choices"),
         *((status, 1, False, f"status {status}.: the mock server fails") for status in ("400", "413", "422")),
         *[("401", 1, True, "OPENAI_API_KEY is not set"), ("403", 1, True, "OPENAI_API_KEY")],
-        *[("404", 1, True, "no model 'm'"), ("302", 1, True, "redirects")],
+        *[("404", 1, True, "no model 'm'"), ("405", 1, True, "no model 'm'")],
+        *[("302", 1, True, r"redirects elsewhere .status 302"), ("402", 1, True, "demands payment .status 402")],
     ],
 )
-def test_a_lasting_fault_states_what_it_is_and_is_repeated_where_that_may_help(
-    kind: str, tries: int, fatal: bool, words: str
-) -> None:
+def test_a_lasting_fault_states_what_it_is(kind: str, tries: int, fatal: bool, words: str) -> None:
     with mock(first_faults=(kind,) * 9) as server:
         with pytest.raises(EngineError, match=words) as caught:
             ask(engine_for(server.base_url, max_attempts=3), make_request())
@@ -199,18 +199,10 @@ def test_waits_double_up_to_their_limit() -> None:
     ("header", "least", "most"),
     [
         ("7", 7.0, 8.0),
-        ("0", 0.0, 1.0),
-        ("9999", 60.0, 61.0),
-        ("Fri, 31 Dec 2100 23:59:59 GMT", 60.0, 61.0),
-        ("Sat, 01 Jan 2000 00:00:00 GMT", 0.0, 1.0),
-        ("soon", 0.0, 3.0),
-        ("nan", 0.0, 3.0),
-        ("-5", 0.0, 1.0),
-        ("9" * 500, 0.0, 3.0),
-        ("Mon, 01 Jan 0001 00:00:00 +2359", 0.0, 1.0),
-        ("Fri, 31 Dec 9999 23:59:59 -2359", 60.0, 61.0),
+        *((now, 0.0, 1.0) for now in ("0", "-5", "Sat, 01 Jan 2000 00:00:00 GMT", "Mon, 01 Jan 0001 00:00:00 +2359")),
+        *((late, 60.0, 61.0) for late in ("9999", "Fri, 31 Dec 2100 23:59:59 GMT", "Fri, 31 Dec 9999 23:59:59 -2359")),
+        *((none, 0.0, 3.0) for none in ("soon", "nan", "9" * 500, "Fri, 31 Dec 99999 23:59:59 GMT")),
         ("Mon, 01 Jan 2000 00:00:00 +99999999999999999", 0.0, 3.0),
-        ("Fri, 31 Dec 99999 23:59:59 GMT", 0.0, 3.0),
     ],
 )
 @every_row("status", ["429", "503"])
@@ -268,9 +260,7 @@ GOOD = completion({"content": "good"})
     "bad",
     [
         *map(response, [b"", b"[]", b"null", b'"text"', b"\xff\xfe\x00", b"[" * 200_000, b"x" * (8 * 1024 * 1024 + 1)]),
-        *map(
-            response, [b'{"choices": 3}', b'{"choices": [null]}', b'{"choices": [{}]}', b'{"error": {"message": "overloaded"}}']
-        ),
+        *map(response, [b'{"choices": 3}', b'{"choices": [null]}', b'{"choices": [{}]}', b'{"error": {"message": "busy"}}']),
         *[completion(None), completion({"content": 3}), response(GOOD, length=5000)],
         *[b"", b"HTTP/1.1 200 OK\r\nContent-Le", b"not http at all\r\n\r\n"],
         b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\nabcd",
@@ -361,12 +351,21 @@ def test_odd_usage_does_no_harm(usage: Any) -> None:
     assert reply.usage in (None, Usage())
 
 
+def logprobs(*values: Any) -> dict[str, Any]:
+    return {"content": [{"token": "a", "logprob": value} for value in values]}
+
+
 @every_row(
     ("logprobs", "mean"),
     [
-        ({"content": [{"token": "a", "logprob": -0.25}, {"logprob": -1.0}, {"token": "c", "logprob": 0}]}, -1.25 / 3),
-        *[(None, None), ([], None), ({"content": None}, None), ({"content": []}, None)],
-        *(({"content": [{"logprob": -1.0}, odd]}, None) for odd in (None, {"token": "b"}, {"logprob": float("-inf")})),
+        (logprobs(-0.25, -1.0, 0), -1.25 / 3),
+        (logprobs(math.log(0.5), math.log(0.125)), math.log(0.25)),  # the geometric mean's logarithm: sqrt(1/2 * 1/8) = 1/4
+        (logprobs(0), 0.0),
+        # a mean of some of them would not be any reply's, and the sum of two may be beyond a float
+        *((logprobs(-1.0, odd), None) for odd in (None, -math.inf, math.nan, 10**400)),
+        *[(logprobs(1e308, 1e308), None), (logprobs(2.0), None), (logprobs(), None)],
+        *[(None, None), ([], None), ({"content": None}, None)],
+        *(({"content": [{"logprob": -1.0}, odd]}, None) for odd in (None, {"token": "b"})),
     ],
 )
 def test_the_mean_log_probability_is_kept(logprobs: Any, mean: float | None) -> None:
@@ -458,9 +457,7 @@ ODD_KEY = 'sk-"proj"/42+~very:secret=='
         lambda key: quote(key, safe="")[::-1] if "%" not in quote(key, safe="") else key[::-1],
     ],
 )
-def test_the_key_is_hidden_however_it_is_written(
-    encode: Callable[[str], str], key: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_key_is_hidden_in_every_form(encode: Callable[[str], str], key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", key)
     text = ask_raw([completion({"content": f"the key\n{encode(key)}|and more"})], make_request()).text
     assert text.removeprefix("the key").strip() == "[API key]|and more"
@@ -565,14 +562,6 @@ def test_the_settings_that_lower_the_load_are_named(fault: str, reports: list[st
     with mock(first_faults=(fault,)) as server:
         ask_past_hangs(engine_for(server.base_url, pace=pace), make_request(), server)
     assert pace.reports == reports
-
-
-def test_a_server_that_is_down_costs_no_try_and_loses_nothing() -> None:
-    with mock() as server, reserved_port() as port:
-        engine = engine_for(f"http://127.0.0.1:{port}/v1", server.base_url, backoff=20.0)
-        replies = ask_all(engine, *(make_request(name=f"r{i}") for i in range(8)))
-        assert [(reply.text, reply.attempts) for reply in replies] == [("the answer", 1)] * 8
-        assert server.stats()["served"] == 8
 
 
 @every_row(
@@ -723,7 +712,7 @@ def serving(*models: Sequence[str]) -> Iterator[OpenAIEngine]:
     ("models", "candidates", "found"),
     [([("only",)], ["other"], "only"), ([("a", "b", "c")], ["x", "c", "b"], "c"), ([("a", "both"), ("both", "b")], [], "both")],
 )
-def test_the_only_model_or_the_first_candidate_that_all_serve_is_taken(
+def test_the_only_model_or_the_first_candidate_is_taken(
     models: list[tuple[str, ...]], candidates: list[str], found: str
 ) -> None:
     with serving(*models) as engine:
@@ -745,21 +734,14 @@ def test_what_is_served_is_listed_when_nothing_fits(models: list[tuple[str, ...]
     assert len(str(error.value)) < 1000
 
 
-def test_a_given_model_is_not_looked_up() -> None:
+def test_a_model_is_given_or_looked_up_before_a_request_in_whichever_event_loop() -> None:
     with reserved_port() as port:
         assert discover(engine_for(f"http://127.0.0.1:{port}/v1", model="mine")) == "mine"
-
-
-def test_no_request_goes_out_without_a_model_name() -> None:
-    with mock() as server:
-        with pytest.raises(FatalEngineError, match="the model name is unknown"):
-            ask(engine_for(server.base_url, model=None), make_request())
-        assert server.stats()["requests"] == 0
-
-
-def test_discovery_and_requests_may_use_different_event_loops() -> None:
     with mock() as server:
         engine = engine_for(server.base_url, model=None)
+        with pytest.raises(FatalEngineError, match="the model name is unknown"):
+            ask(engine, make_request())
+        assert server.stats()["requests"] == 0
         asyncio.run(engine.discover())
         assert ask(engine, make_request()).text == "the answer"
 

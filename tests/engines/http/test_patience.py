@@ -17,7 +17,7 @@ from guieval.engines.http.patience import Patience
 from guieval.engines.http.routing import Router, Server
 from guieval.errors import EngineError, FatalEngineError, ServersAway
 from guieval.models import Response
-from tests.engines.asking import Small, engine_for, in_a_loop, make_request, make_task
+from tests.engines.asking import Clock, Small, engine_for, in_a_loop, make_request, make_task
 from tests.outage import reserved_port
 from tests.rows import every_row
 from tests.waiting import PATIENCE, auntil
@@ -131,22 +131,8 @@ async def test_a_request_that_takes_the_server_down_each_time_is_given_up() -> N
         await engine.close()
 
 
-class Clock:
-    """A clock that only pauses move."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    async def sleep(self, seconds: float) -> None:
-        self.now += seconds
-
-
 @in_a_loop
-async def test_an_answer_between_two_outages_restarts_the_patience_and_a_probe_does_not(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_an_answer_between_outages_restarts_the_patience_and_a_probe_does_not(caplog: pytest.LogCaptureFixture) -> None:
     clock, back = Clock(), 0.0
     server = Server(Connections("http://a/v1", trust_env=False, verify_tls=True))
 
