@@ -31,14 +31,19 @@ def stream(*chunks: Any, done: bool = True, end: str = "\n") -> bytes:
 
 
 def piece(index: int | None, arguments: str = "", **more: Any) -> dict[str, Any]:
-    place = {} if index is None else {"index": index}
-    function = {"arguments": arguments, **({"name": more["name"]} if "name" in more else {})}
-    return {**place, **({"id": more["id"]} if "id" in more else {}), "function": function}
+    function = {"arguments": arguments, **{key: more[key] for key in ("name",) if key in more}}
+    return {
+        "function": function,
+        **{key: more[key] for key in ("id",) if key in more},
+        **({} if index is None else {"index": index}),
+    }
 
 
 COUNTED = {"choices": [], "usage": USAGE}
 CALLS = (Call("click", {"x": 1}, "a"), Call("type", {"text": "é"}, "b"))
+CALLED = Response("", None, None, "tool_calls", model="m", calls=CALLS)
 SAID = Response("the answer", None, KNOWN, "stop", model="m")
+END = delta("stop", content="the answer")
 WHOLE = [
     (
         "texts",
@@ -46,24 +51,16 @@ WHOLE = [
         SAID,
     ),
     ("CR LF", stream(delta(content="the "), delta("stop", content="answer"), COUNTED, end="\r\n"), SAID),
-    ("comments", stream(": ping", delta("stop", content="the answer"), "event: x\nid: 1", COUNTED), SAID),
-    ("no [DONE]", stream(delta("stop", content="the answer"), COUNTED, done=False), SAID),
+    ("comments", stream(": ping", END, "event: x\nid: 1", COUNTED), SAID),
+    ("no [DONE]", stream(END, COUNTED, done=False), SAID),
+    ("a BOM, no space", b"\xef\xbb\xbf" + stream(END, COUNTED).replace(b"data: ", b"data:"), SAID),
     (
-        "a BOM, no space",
-        b"\xef\xbb\xbf" + stream(delta("stop", content="the answer"), COUNTED).replace(b"data: ", b"data:"),
-        SAID,
-    ),
-    (
-        "a whole message",
+        "a message",
         stream({"model": "m", "choices": [{"message": {"content": "the answer"}, "finish_reason": "stop"}]}, COUNTED),
         SAID,
     ),
     ("parts", stream(delta("stop", content=[{"type": "text", "text": "the "}, "answer"]), COUNTED), SAID),
-    (
-        "other choices",
-        stream(delta("stop", content="the answer"), {"choices": [{"index": 1, "delta": {"content": "no"}}]}, COUNTED),
-        SAID,
-    ),
+    ("other choices", stream(END, {"choices": [{"index": 1, "delta": {"content": "no"}}]}, COUNTED), SAID),
     (
         "reasoning",
         stream(delta(reasoning_content="I "), delta(reasoning_content="think"), delta("stop", content="x")),
@@ -73,20 +70,18 @@ WHOLE = [
         "calls by index",
         stream(
             delta(tool_calls=[piece(0, name="click", id="a"), piece(1, name="type", id="b")]),
-            delta(tool_calls=[piece(1, '{"text": ')]),
-            delta(tool_calls=[piece(0, '{"x": 1}')]),
+            *(delta(tool_calls=[each]) for each in (piece(1, '{"text": '), piece(0, '{"x": 1}'))),
             delta("tool_calls", tool_calls=[piece(1, '"é"}')]),
         ),
-        Response("", None, None, "tool_calls", model="m", calls=CALLS),
+        CALLED,
     ),
     (
         "calls by id",
         stream(
-            delta(tool_calls=[piece(None, '{"x"', name="click", id="a")]),
-            delta(tool_calls=[piece(None, ": 1}")]),
+            *(delta(tool_calls=[each]) for each in (piece(None, '{"x"', name="click", id="a"), piece(None, ": 1}"))),
             delta("tool_calls", tool_calls=[piece(None, '{"text": "é"}', name="type", id="b")]),
         ),
-        Response("", None, None, "tool_calls", model="m", calls=CALLS),
+        CALLED,
     ),
     (
         "the older function call",

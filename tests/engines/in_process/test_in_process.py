@@ -108,9 +108,8 @@ def test_arguments_of_checkpoint_and_user_meet(tmp_path: Path) -> None:
         context_length=32768,
         options={"min_pixels": 3136, "max_pixels": 602112, "prompt": "auto"},
     )
-    made = Checkpoint(
-        model, arguments={"limit_mm_per_prompt": {"video": 0}, "tensor-parallel-size": None}, chat_templates=tmp_path
-    )
+    arguments = {"limit_mm_per_prompt": {"video": 0}, "tensor-parallel-size": None}
+    made = Checkpoint(model, arguments=arguments, chat_templates=tmp_path)
     assert made.path == "maker/tiny" and made.chat_template == "{{ messages }}"
     assert made.arguments == {
         "limit_mm_per_prompt": {"image": 1, "video": 0},
