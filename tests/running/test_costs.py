@@ -220,9 +220,7 @@ def test_a_run_without_a_price_states_its_tokens(guieval: CommandLine, server: M
     assert cost_in(out)["amount"] is None and cost_in(out)["prompt_tokens"] == steps * 3000
 
 
-def test_a_budget_stops_and_a_larger_one_goes_on(
-    guieval: CommandLine, server: MockServer, prices: Path, tmp_path: Path
-) -> None:
+def test_a_run_goes_on_with_a_larger_budget(guieval: CommandLine, server: MockServer, prices: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     modes = ("--mode", "offline", "--mode", "sop")
     budget = ("--prices", prices, "--budget", f"{EACH * 8:.5f}")

@@ -74,9 +74,7 @@ def test_a_size_of_an_unturned_file_is_found_before_anything_is_asked(data: Path
     assert "EXIF orientation 6" in str(found) and "360x800, the size of the unturned file" in str(found)
 
 
-def test_without_screenshots_nothing_is_asked(
-    tmp_path: Path, data: Path, server: MockServer, words: Words, guieval: CommandLine
-) -> None:
+def test_no_screenshots_no_request(tmp_path: Path, data: Path, server: MockServer, words: Words, guieval: CommandLine) -> None:
     total = sum(len(shots(data, number)) for number in range(5))
     gone, cut = shots(data, 1), shots(data, 3)[0]
     for path in gone:

@@ -381,9 +381,7 @@ def test_a_busy_server_is_offered_references_again(shots: list[Screenshot]) -> N
 @pytest.mark.parametrize(
     ("form", "original", "resized"), [("bytes", False, False), ("base64", True, True), ("file", False, True)]
 )
-def test_only_what_is_sent_is_coded(
-    data: Path, shots: list[Screenshot], form: ImageForm, original: bool, resized: bool
-) -> None:
+def test_what_is_sent_is_encoded(data: Path, shots: list[Screenshot], form: ImageForm, original: bool, resized: bool) -> None:
     task = make_request("look").task.model_copy(update={"screenshot": "a b%20ü/shot #0?.png", "screenshot_size": (30, 40)})
     damaged = shots[1].path
     assert damaged is not None

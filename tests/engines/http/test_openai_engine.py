@@ -712,9 +712,7 @@ def serving(*models: Sequence[str]) -> Iterator[OpenAIEngine]:
     ("models", "candidates", "found"),
     [([("only",)], ["other"], "only"), ([("a", "b", "c")], ["x", "c", "b"], "c"), ([("a", "both"), ("both", "b")], [], "both")],
 )
-def test_the_only_model_or_the_first_candidate_is_taken(
-    models: list[tuple[str, ...]], candidates: list[str], found: str
-) -> None:
+def test_the_only_or_the_first_fitting_model_is_taken(models: list[tuple[str, ...]], candidates: list[str], found: str) -> None:
     with serving(*models) as engine:
         assert discover(engine, *candidates) == engine.model == found
 

@@ -224,9 +224,7 @@ def test_a_worker_that_is_stopped_before_its_first_record_leaves_no_shard(
     assert not (opened.directory / SHARDS).exists()
 
 
-def test_stop_waits_until_the_shard_is_there_or_will_not_be(
-    opened: Runner, worker: Worker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stop_waits_until_a_shard_is_there_or_will_not(opened: Runner, worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise the driver removes the shards while a slow disk is still writing the manifest of one."""
     begin = Runner.begin
     stopping = threading.Thread(target=worker.stop)

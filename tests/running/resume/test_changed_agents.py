@@ -114,7 +114,7 @@ def test_whatever_reaches_the_model_is_in_it(option: dict[str, object]) -> None:
     assert digest(example_requests(build_model(config))) != digest(example_requests(build_model(changed)))
 
 
-def test_a_hosted_run_names_both_rules_and_its_own_key(
+def test_a_hosted_run_names_its_rules_and_own_key(
     tmp_path: Path, guieval: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
