@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from guieval.data.benchmark import ABCBenchmark
+from guieval.errors import FatalEngineError
 from guieval.journal import STEPS
 from guieval.models import ABCModel, Engine, ModelConfig, Request
 from guieval.running.config import RunConfig
 from guieval.running.runner import Runner
 from guieval.steps import Episode
-from tests.scripted import ListBenchmark, Policy, ScriptedModel, reply_with, runner_of
+from tests.scripted import ListBenchmark, Policy, ScriptedEngine, ScriptedModel, reply_with, runner_of
 
 
 def right(request: Request) -> str:
@@ -28,6 +30,12 @@ def failing(error: Exception, when: Callable[[Request], bool], policy: Policy = 
         return policy(request)
 
     return answer
+
+
+def dying(answers: int) -> ScriptedEngine:
+    """It answers so many requests and then none."""
+    count = itertools.count()
+    return ScriptedEngine(failing(FatalEngineError("it died"), lambda request: next(count) >= answers))
 
 
 def lines_of(directory: Path) -> list[bytes]:

@@ -53,15 +53,11 @@ def test_steps_that_do_not_count_are_written_as_in_the_reference(tmp_path: Path,
     """Even in modes whose history is the model's own: it was not asked there, so there is no answer of its own."""
     engine = ScriptedEngine(right)
     run_scripted(tmp_path / "run", EPISODE_LIST, engine, mode="soeval", episodes=chosen)
-    result = {
-        (each.task.episode_id, each.task.step_index): [past["origin"] for past in past_of(each)] for each in engine.requests
-    }
+    result = {each.task.key[2:]: [past["origin"] for past in past_of(each)] for each in engine.requests}
     assert result["a", 1] == ["reference"]
     assert result["a", 3] == ["reference", "model", "reference"]
     assert result["b", 3] == ["model", "model", "model"]
-    stored = {
-        (record.task.episode_id, record.task.step_index): list(record.history) for record in RunFolder(tmp_path / "run").records
-    }
+    stored = {record.task.key[2:]: list(record.history) for record in RunFolder(tmp_path / "run").records}
     assert stored == result
 
 
@@ -112,9 +108,8 @@ def test_the_plan_is_stored_and_figures_name_their_steps(tmp_path: Path, chosen:
         ["scripted", "", "a", 2, [1, 3], None, None, [types[1], types[3]]],
         ["scripted", "", "b", 4, None, None, None, types],
     ]
-    assert {key: list(steps) for key, steps in RunFolder(tmp_path / "run").plan.items()} == {
-        key: list(steps) for key, steps in outcome.plan.items()
-    }
+    read = {key: list(steps) for key, steps in RunFolder(tmp_path / "run").plan.items()}
+    assert read == {key: list(steps) for key, steps in outcome.plan.items()}
     manifest = RunFolder(tmp_path / "run").manifest.to_json()
     assert manifest["selection"]["text"] == "all 2 episodes, as listed in chosen.txt"
     assert manifest["benchmark"]["steps"] == 6

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from guieval.errors import FatalEngineError, UsageError
 from guieval.models import Request
 from guieval.running.runner import Runner
 from tests.rows import every_row
-from tests.running.scripted_runs import failing, right, scripted_runner
+from tests.running.scripted_runs import dying, right, scripted_runner
 from tests.scripted import ACTIONS, ScriptedEngine, make_episode, reply_with, run_scripted
 
 EPISODES = [make_episode(str(number), ACTIONS[: 1 + number % 4]) for number in range(8)]
@@ -31,12 +30,6 @@ def made(directory: Path, mode: str, engine: ScriptedEngine | None = None) -> tu
 
     engine = engine or ScriptedEngine(right)
     return scripted_runner(directory, EPISODES, engine, concurrency=2, settings={"mode": mode}, prepare=before), ready
-
-
-def dying(answers: int) -> ScriptedEngine:
-    """Answers so many requests and then none."""
-    count = itertools.count()
-    return ScriptedEngine(failing(FatalEngineError("it died"), lambda request: next(count) >= answers))
 
 
 @every_row("mode", ["offline", "soeval", "sop"])

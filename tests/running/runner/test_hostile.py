@@ -25,7 +25,7 @@ from guieval.running.runner import Runner
 from guieval.scoring.score import evaluate_run
 from guieval.steps import Episode
 from tests.rows import every_row
-from tests.running.scripted_runs import failing, lines_of, right, scripted_runner
+from tests.running.scripted_runs import dying, failing, lines_of, right, scripted_runner
 from tests.scripted import (
     ACTIONS,
     ListBenchmark,
@@ -231,9 +231,8 @@ def test_a_damaged_line_is_asked_again_with_all_that_built_on_it(tmp_path: Path,
     assert asked == ([hole] if mode == "offline" else list(range(hole, len(before))))
     summary = outcome.summary()
     assert summary.complete and summary.verdicts.wrong == 1
-    assert evaluate_run(tmp_path / "run").warnings == (
-        f"line {hole + 1} of {tmp_path / 'run' / STEPS} holds no record and was passed over",
-    )
+    warning = f"line {hole + 1} of {tmp_path / 'run' / STEPS} holds no record and was passed over"
+    assert evaluate_run(tmp_path / "run").warnings == (warning,)
 
 
 def test_an_interrupted_redoing_goes_on_where_it_was_cut(tmp_path: Path) -> None:
@@ -354,11 +353,9 @@ def test_only_an_engine_that_may_come_back_is_given_up(tmp_path: Path, patience:
 
 
 def test_a_fatal_error_prints_how_to_resume_only_when_there_is_something_to_keep(tmp_path: Path) -> None:
-    for steps_before, hint in (([True], False), ([False] * 5 + [True], True)):
-        dead = iter(steps_before)
-        engine = ScriptedEngine(failing(FatalEngineError("wrong key"), lambda request, dead=dead: next(dead)))
-        with pytest.raises(FatalEngineError, match=r"^wrong key") as raised:
-            a_run(tmp_path / str(hint), engine=engine, concurrency=1).execute(resume=False)
+    for answers, hint in ((0, False), (5, True)):
+        with pytest.raises(FatalEngineError, match=r"^it died") as raised:
+            a_run(tmp_path / str(answers), engine=dying(answers), concurrency=1).execute(resume=False)
         assert ("guieval run --resume" in str(raised.value)) is hint
 
 
@@ -388,9 +385,8 @@ def test_a_crashed_parser_is_mended_by_reading_the_replies_again(tmp_path: Path)
     outcome = a_run(tmp_path / "run", model=model).execute(resume=False)
     assert outcome.summary().verdicts.infrastructure_failure == 4
     for reparse in (False, True):
-        assert (
-            evaluate_run(tmp_path / "run", reparse=reparse, adapter=str(adapter)).summary.verdicts.infrastructure_failure == 4
-        )
+        verdicts = evaluate_run(tmp_path / "run", reparse=reparse, adapter=str(adapter)).summary.verdicts
+        assert verdicts.infrastructure_failure == 4
     adapter.write_text(BROKEN.replace('raise KeyError("bug")', "pass  # mended"))
     assert not evaluate_run(tmp_path / "run").summary.complete
     summary = evaluate_run(tmp_path / "run", reparse=True, adapter=str(adapter)).summary
