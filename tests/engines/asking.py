@@ -1,21 +1,66 @@
-"""Asking an engine, and what stands at the other end: a mock server with a fixed answer, or a server of a few lines."""
+"""Requests, asking an engine, and what stands at the other end: a mock server with a fixed answer, or one of a few lines."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import Any, ParamSpec
 
+from guieval.actions import Click, Point
+from guieval.data.screenshots import Screenshot
+from guieval.engines import request_id
 from guieval.engines.concurrency import AdaptiveConcurrency
 from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
-from guieval.models import Engine, Request, Response
+from guieval.models import Engine, ImageRef, Message, ModelInput, Part, Request, Response
+from guieval.steps import StepTaskModel
 from guieval.testing.mock_server import MockServer, MockSettings
+from tests.waiting import PATIENCE
 
 ANSWER = '{"choices": [{"message": {"content": "the answer"}}], "data": [{"id": "m"}]}'
+Given = ParamSpec("Given")
 Handle = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+def make_task(episode: str = "e0", step: int = 0, **changes: Any) -> StepTaskModel:
+    fields: dict[str, Any] = {
+        **{"benchmark": "bench", "dataset": "data", "subset": "sub", "episode_id": episode, "step_index": step},
+        **{"episode_length": max(10, step + 1), "instruction": "open the settings", "action": Click(point=Point(100.0, 200.0))},
+        **{"screenshot": "shot.png", "screenshot_size": (1080, 2400)},
+    }
+    return StepTaskModel.model_validate({**fields, **changes})
+
+
+def make_request(
+    *texts: str,
+    images: Sequence[Screenshot] = (),
+    sample: int = 0,
+    name: str | None = None,
+    sampling: dict[str, Any] | None = None,
+    extra: dict[str, Any] | None = None,
+    prefill: str | None = None,
+    task: StepTaskModel | None = None,
+) -> Request:
+    task = task or make_task()
+    parts: tuple[Part, ...] = (*texts, *(ImageRef(task) for _ in images))
+    messages = [Message("system", ("You are an agent.",)), Message("user", parts)]
+    if prefill is not None:
+        messages.append(Message("assistant", (prefill,)))
+    made = ModelInput(tuple(messages), prefill=prefill is not None, extra=extra or {})
+    return Request(made, tuple(images), sampling or {}, request_id(task.key, sample) if name is None else name, task)
+
+
+def in_a_loop(case: Callable[Given, Coroutine[Any, Any, None]]) -> Callable[Given, None]:
+    """A test that is a coroutine, run to its end in an event loop of its own."""
+
+    @functools.wraps(case)
+    def test(*arguments: Given.args, **fixtures: Given.kwargs) -> None:
+        asyncio.run(asyncio.wait_for(case(*arguments, **fixtures), PATIENCE))
+
+    return test
 
 
 class Sleeps:
@@ -71,6 +116,18 @@ async def listening(handle: Handle, port: int = 0, tls: ssl.SSLContext | None = 
     finally:
         server.close()
         await server.wait_closed()
+
+
+class Clock:
+    """A clock that only pauses move."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
 
 
 class Small:

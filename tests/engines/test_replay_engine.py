@@ -12,8 +12,7 @@ from guieval.engines.replay import ReplayEngine
 from guieval.errors import DataError, EngineError, UsageError
 from guieval.models import Response
 from guieval.steps import Sample, StepError, StepOutcome, StepRecord, Usage
-from tests.engines.asking import ask_all
-from tests.engines.conftest import MakeRequest, MakeTask
+from tests.engines.asking import ask_all, make_request, make_task
 
 
 def answered(text: str) -> Sample:
@@ -36,9 +35,7 @@ def journal(path: Path, *records: StepRecord, tail: str = "") -> Path:
     return file
 
 
-def test_every_field_comes_back_and_samples_are_distinguished(
-    tmp_path: Path, make_task: MakeTask, make_request: MakeRequest
-) -> None:
+def test_every_field_comes_back_and_samples_are_distinguished(tmp_path: Path) -> None:
     first, second = make_task("ep|1", 0), make_task("ep|1", 1)
     file = journal(
         tmp_path,
@@ -53,15 +50,13 @@ def test_every_field_comes_back_and_samples_are_distinguished(
     assert replies[0] == Response("eins", "why eins", Usage(prompt_tokens=7, completion_tokens=2), "stop", 3)
 
 
-def test_the_last_finished_line_of_a_step_counts(tmp_path: Path, make_task: MakeTask, make_request: MakeRequest) -> None:
+def test_the_last_finished_line_of_a_step_counts(tmp_path: Path) -> None:
     task = make_task()
     lines = [StepRecord(task=task, samples=samples) for samples in ((answered("old"),), (answered("new"),), (LOST,))]
     assert ask_all(ReplayEngine(journal(tmp_path, *lines)), make_request(task=task))[0].text == "new"
 
 
-def test_a_reply_that_crashed_a_parser_can_be_read_again(
-    tmp_path: Path, make_task: MakeTask, make_request: MakeRequest
-) -> None:
+def test_a_reply_that_crashed_a_parser_can_be_read_again(tmp_path: Path) -> None:
     task, other = make_task("crashed"), make_task("asked again")
     outcome = StepOutcome(verdict="infrastructure_failure")
     crashed = Sample(raw_response="odd", error=StepError(stage="parse", message="KeyError: 'x'"), outcome=outcome)
@@ -74,29 +69,22 @@ def test_a_reply_that_crashed_a_parser_can_be_read_again(
     assert [reply.text for reply in replies] == ["odd", "good"]
 
 
-def test_missing_and_lost_steps_are_named(tmp_path: Path, make_task: MakeTask, make_request: MakeRequest) -> None:
+def test_what_the_journal_does_not_hold_is_named(tmp_path: Path) -> None:
     lost = make_task("lost", 2)
-    file = journal(tmp_path, StepRecord(task=lost, samples=(LOST,)))
-    with pytest.raises(EngineError, match=r"bench/sub/lost#2 was never answered"):
-        ask_all(ReplayEngine(file), make_request(task=lost))
-    with pytest.raises(EngineError, match=r"bench/sub/other#0 is not in"):
-        ask_all(ReplayEngine(file), make_request(task=make_task("other")))
-
-
-def test_a_missing_sample_and_another_setting_are_named(tmp_path: Path, make_task: MakeTask, make_request: MakeRequest) -> None:
-    task = make_task()
-    file = journal(tmp_path, StepRecord(task=task, samples=(answered("a"),)))
-    with pytest.raises(EngineError, match="has 1 samples in the journal, so sample 1 is not in it"):
-        ask_all(ReplayEngine(file), make_request(task=task, sample=1))
-    with pytest.raises(EngineError, match="recorded in the setting 'high', but 'low'"):
-        ask_all(ReplayEngine(file), make_request(task=make_task(setting="low")))
+    file = journal(tmp_path, StepRecord(task=lost, samples=(LOST,)), StepRecord(task=make_task(), samples=(answered("a"),)))
+    for request, message in (
+        (make_request(task=lost), r"bench/sub/lost#2 was never answered"),
+        (make_request(task=make_task("other")), r"bench/sub/other#0 is not in"),
+        (make_request(sample=1), "has 1 samples in the journal, so sample 1 is not in it"),
+        (make_request(task=make_task(setting="low")), "recorded in the setting 'high', but 'low'"),
+    ):
+        with pytest.raises(EngineError, match=message):
+            ask_all(ReplayEngine(file), request)
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_a_tail_torn_anywhere_is_ignored(
-    data: st.DataObject, tmp_path: Path, make_task: MakeTask, make_request: MakeRequest
-) -> None:
+def test_a_tail_torn_anywhere_is_ignored(data: st.DataObject, tmp_path: Path) -> None:
     kept, torn = make_task("kept"), make_task("torn ü")
     whole = StepRecord(task=torn, samples=(answered("late ✓"),)).model_dump_json().encode()
     cut = data.draw(st.integers(1, len(whole) - 1))
@@ -107,14 +95,11 @@ def test_a_tail_torn_anywhere_is_ignored(
     assert ask_all(engine, make_request(task=kept))[0].text == "kept"
 
 
-def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path, make_task: MakeTask) -> None:
+def test_a_damaged_line_in_the_middle_or_a_missing_journal_is_named(tmp_path: Path) -> None:
     record = StepRecord(task=make_task(), samples=(answered("a"),)).model_dump_json()
     file = tmp_path / "steps.jsonl"
     file.write_text(f'{record}\n{{"task": 3}}\n{record}\n')
     with pytest.raises(DataError, match=r"steps\.jsonl, line 2, field task"):
         ReplayEngine(file)
-
-
-def test_a_missing_journal_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"nothing\.jsonl' cannot be opened: No such file"):
         ReplayEngine(tmp_path / "nothing.jsonl")

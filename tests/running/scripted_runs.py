@@ -1,17 +1,46 @@
-"""The real runner over a scripted benchmark, model and engine."""
+"""The real runner over a scripted benchmark, model and engine, and what such engines answer."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from guieval.data.benchmark import ABCBenchmark
-from guieval.models import ABCModel, Engine, ModelConfig
+from guieval.errors import FatalEngineError
+from guieval.journal import STEPS
+from guieval.models import ABCModel, Engine, ModelConfig, Request
 from guieval.running.config import RunConfig
 from guieval.running.runner import Runner
 from guieval.steps import Episode
-from tests.scripted import ListBenchmark, ScriptedModel, runner_of
+from tests.scripted import ListBenchmark, Policy, ScriptedEngine, ScriptedModel, reply_with, runner_of
+
+
+def right(request: Request) -> str:
+    return reply_with(request.task.action, f"thought {request.task.key}")
+
+
+def failing(error: Exception, when: Callable[[Request], bool], policy: Policy = right) -> Policy:
+    """A policy that raises this error in place of some answers."""
+
+    def answer(request: Request) -> str:
+        if when(request):
+            raise error
+        return policy(request)
+
+    return answer
+
+
+def dying(answers: int) -> ScriptedEngine:
+    """It answers so many requests and then none."""
+    count = itertools.count()
+    return ScriptedEngine(failing(FatalEngineError("it died"), lambda request: next(count) >= answers))
+
+
+def lines_of(directory: Path) -> list[bytes]:
+    """The lines of a run's journal."""
+    return (directory / STEPS).read_bytes().splitlines(keepends=True)
 
 
 def scripted_runner(

@@ -99,9 +99,8 @@ def test_mistakes_and_dead_servers_are_raised(tmp_path: Path, data: Path, server
         guieval.run(resume=tmp_path, out=tmp_path)
     nobody = "http://127.0.0.1:9/v1"
     with pytest.raises(FatalEngineError):
-        guieval.run(
-            model=MODEL, bench="demo", data=data, base_urls=nobody, out=tmp_path / "run", limit=1, patience=0, max_attempts=1
-        )
+        more: dict[str, Any] = {"limit": 1, "patience": 0, "max_attempts": 1, "out": tmp_path / "run"}
+        guieval.run(model=MODEL, bench="demo", data=data, base_urls=nobody, **more)
 
 
 def test_warnings_are_logged(

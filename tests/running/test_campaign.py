@@ -135,9 +135,7 @@ def test_a_dry_run_knows_the_tokens_where_there_are_data(engine: str, tmp_path: 
         ("split: all", "[offlin]", "unknown mode 'offlin'"),
     ],
 )
-def test_a_dry_run_names_mistakes_without_the_data(
-    setting: str, modes: str, words: str, tmp_path: Path, guieval: CommandLine
-) -> None:
+def test_a_dry_run_names_mistakes_first(setting: str, modes: str, words: str, tmp_path: Path, guieval: CommandLine) -> None:
     bench = f"{{bench: androidcontrol, data: {tmp_path / 'none'}, {setting}}}"
     file = campaign_file(tmp_path, f"models: [ui-tars-7b]\nbenchmarks: [{bench}]\nmodes: {modes}")
     assert words in guieval.sentence("campaign", file, "--dry-run")

@@ -12,10 +12,11 @@ from guieval.actions import Open, Press, Stop, Type, Wait
 from guieval.data.selection import Choice
 from guieval.errors import EngineError, UsageError
 from guieval.journal import EPISODES, METRICS, STEPS, RunFolder
-from guieval.models import Request, Response
+from guieval.models import Request
 from guieval.scoring.score import evaluate_run, store_summary
 from guieval.steps import Episode
 from tests.cli.test_cli_selection import write_set
+from tests.running.scripted_runs import failing, lines_of, right
 from tests.scripted import ACTIONS, CLICK, ScriptedEngine, make_episode, past_of, reply_with, run_scripted
 
 EPISODE_LIST = [make_episode("a", ACTIONS), make_episode("b", ACTIONS), make_episode("c", ACTIONS[:2])]
@@ -29,10 +30,6 @@ def chosen(tmp_path: Path) -> str:
     file = tmp_path / "chosen.txt"
     file.write_text("\n".join(CHOSEN))
     return str(file)
-
-
-def right(request: Request) -> str:
-    return reply_with(request.task.action, f"thought {request.task.key}")
 
 
 def asked(engine: ScriptedEngine) -> Counter[tuple[str, int]]:
@@ -56,15 +53,11 @@ def test_steps_that_do_not_count_are_written_as_in_the_reference(tmp_path: Path,
     """Even in modes whose history is the model's own: it was not asked there, so there is no answer of its own."""
     engine = ScriptedEngine(right)
     run_scripted(tmp_path / "run", EPISODE_LIST, engine, mode="soeval", episodes=chosen)
-    result = {
-        (each.task.episode_id, each.task.step_index): [past["origin"] for past in past_of(each)] for each in engine.requests
-    }
+    result = {each.task.key[2:]: [past["origin"] for past in past_of(each)] for each in engine.requests}
     assert result["a", 1] == ["reference"]
     assert result["a", 3] == ["reference", "model", "reference"]
     assert result["b", 3] == ["model", "model", "model"]
-    stored = {
-        (record.task.episode_id, record.task.step_index): list(record.history) for record in RunFolder(tmp_path / "run").records
-    }
+    stored = {record.task.key[2:]: list(record.history) for record in RunFolder(tmp_path / "run").records}
     assert stored == result
 
 
@@ -79,15 +72,15 @@ def test_sop_stops_at_the_first_mismatch_among_the_steps_that_count(tmp_path: Pa
 
 @pytest.mark.parametrize("mode", ["offline", "soeval", "sop"])
 def test_resuming_runs_what_is_left_with_the_same_history(tmp_path: Path, chosen: str, mode: str) -> None:
-    class Broken(ScriptedEngine):
-        async def generate(self, request: Request) -> Response:
-            if request.task.key[2:] == ("a", 3):
-                raise EngineError("down")
-            return await super().generate(request)
-
     clean = ScriptedEngine(right)
     run_scripted(tmp_path / "clean", EPISODE_LIST, clean, mode=mode, episodes=chosen)
-    run_scripted(tmp_path / "run", EPISODE_LIST, Broken(right), mode=mode, episodes=chosen)
+    run_scripted(
+        tmp_path / "run",
+        EPISODE_LIST,
+        ScriptedEngine(failing(EngineError("down"), lambda request: request.task.key[2:] == ("a", 3))),
+        mode=mode,
+        episodes=chosen,
+    )
     engine = ScriptedEngine(right)
     outcome = run_scripted(tmp_path / "run", EPISODE_LIST, engine, mode=mode, episodes=chosen, resume=True)
     assert asked(engine) == Counter({("a", 3): 1})
@@ -107,7 +100,7 @@ def test_another_choice_is_another_run_but_a_moved_list_is_not(tmp_path: Path, c
         run_scripted(tmp_path / "run", EPISODE_LIST, ScriptedEngine(right), resume=True)
 
 
-def test_the_plan_is_stored_and_old_plans_are_read(tmp_path: Path, chosen: str) -> None:
+def test_the_plan_is_stored_and_figures_name_their_steps(tmp_path: Path, chosen: str) -> None:
     outcome = run_scripted(tmp_path / "run", EPISODE_LIST, ScriptedEngine(right), episodes=chosen)
     stored = json.loads((tmp_path / "run" / EPISODES).read_text())
     types = [action.type for action in ACTIONS]
@@ -115,12 +108,15 @@ def test_the_plan_is_stored_and_old_plans_are_read(tmp_path: Path, chosen: str) 
         ["scripted", "", "a", 2, [1, 3], None, None, [types[1], types[3]]],
         ["scripted", "", "b", 4, None, None, None, types],
     ]
-    assert {key: list(steps) for key, steps in RunFolder(tmp_path / "run").plan.items()} == {
-        key: list(steps) for key, steps in outcome.plan.items()
-    }
+    read = {key: list(steps) for key, steps in RunFolder(tmp_path / "run").plan.items()}
+    assert read == {key: list(steps) for key, steps in outcome.plan.items()}
     manifest = RunFolder(tmp_path / "run").manifest.to_json()
     assert manifest["selection"]["text"] == "all 2 episodes, as listed in chosen.txt"
     assert manifest["benchmark"]["steps"] == 6
+    store_summary(tmp_path / "run", outcome.summary())
+    selection = json.loads((tmp_path / "run" / METRICS).read_text())["selection"]
+    text = "all 2 episodes, as listed in chosen.txt"
+    assert selection == {"title": "chosen.txt", "text": text, "sample_set_sha256": None}
 
 
 def test_a_run_from_before_selections_is_resumed_and_scored(tmp_path: Path) -> None:
@@ -152,29 +148,14 @@ def test_a_run_is_scored_over_a_part_of_it(tmp_path: Path, chosen: str) -> None:
     assert part.steps_title == "chosen.txt of split test"
 
 
-def test_a_part_of_a_run_over_chosen_steps_states_which_they_were(tmp_path: Path, chosen: str) -> None:
-    """Its episodes are not whole, so a split of it is not all of that split's steps."""
-    run_scripted(tmp_path / "run", EPISODE_LIST, ScriptedEngine(right), episodes=chosen)
-    part = evaluate_run(tmp_path / "run", choice=Choice(split="test"))
-    assert part.summary.verdicts.planned == 6
-    assert part.steps == "all 2 episodes of split test, of a run over all 2 episodes, as listed in chosen.txt"
-    assert part.steps_title == "split test of chosen.txt"
-
-
 @pytest.mark.parametrize("mode", ["offline", "sop"])
 def test_an_unfinished_run_over_a_set_is_scored_over_that_set(tmp_path: Path, mode: str) -> None:
     """An episode without records is as long as the data state, though its last steps do not count."""
 
-    class Down(ScriptedEngine):
-        async def generate(self, request: Request) -> Response:
-            if request.task.episode_id == "b":
-                raise EngineError("down")
-            return await super().generate(request)
-
     file = write_set(tmp_path, {"a": 4, "b": 4}, without={"b": [2, 3]}, datasets=["scripted"])
-    run = tmp_path / "run"
-    run_scripted(run, EPISODE_LIST, Down(right), mode=mode, sample_set=str(file))
-    kept = [line for line in (run / STEPS).read_bytes().splitlines(keepends=True) if b'"episode_id":"b"' not in line]
+    run, down = tmp_path / "run", ScriptedEngine(failing(EngineError("down"), lambda request: request.task.episode_id == "b"))
+    run_scripted(run, EPISODE_LIST, down, mode=mode, sample_set=str(file))
+    kept = [line for line in lines_of(run) if b'"episode_id":"b"' not in line]
     (run / STEPS).write_bytes(b"".join(kept))  # as a kill before episode b leaves it
     assert json.loads((run / EPISODES).read_text())[1] == ["scripted", "", "b", 2, None, None, 4, ["CLICK", "TYPE"]]
     scored = evaluate_run(run, choice=Choice(sample_set=str(file)))
@@ -186,9 +167,7 @@ FIGURES_EPISODES = [make_episode(name, (Open(app="Clock"), CLICK, Type(text="tea
 
 
 @pytest.mark.parametrize(("mode", "exact", "not_reached"), [("offline", (5, 8), 0), ("soeval", (5, 8), 0), ("sop", (3, 6), 2)])
-def test_figures_over_chosen_steps_are_as_computed_by_hand(
-    tmp_path: Path, mode: str, exact: tuple[int, int], not_reached: int
-) -> None:
+def test_figures_over_chosen_steps_are_as_by_hand(tmp_path: Path, mode: str, exact: tuple[int, int], not_reached: int) -> None:
     """a: right, wrong, right; b: right, right, wrong; c: wrong, right. The last two of SOP's a and c are not reached."""
     listed = tmp_path / "listed.txt"
     listed.write_text("a#0\na#2\na#4\nb#0\nb#1\nb#4\nc#0\nc#2\n")
@@ -228,9 +207,13 @@ def test_a_run_that_wrote_no_splits_down_is_scored_by_those_of_its_records(tmp_p
     assert (test.episodes, validation.episodes) == (3, 1)
 
 
-def test_a_part_that_was_not_run_is_named(tmp_path: Path, chosen: str) -> None:
+def test_a_part_of_chosen_steps_states_which_they_were_and_names_those_that_were_not_run(tmp_path: Path, chosen: str) -> None:
+    """Its episodes are not whole, so a split of it is not all of that split's steps."""
     run = tmp_path / "run"
     run_scripted(run, EPISODE_LIST, ScriptedEngine(right), episodes=chosen)
+    part = evaluate_run(run, choice=Choice(split="test"))
+    assert part.summary.verdicts.planned == 6 and part.steps_title == "split test of chosen.txt"
+    assert part.steps == "all 2 episodes of split test, of a run over all 2 episodes, as listed in chosen.txt"
     more = tmp_path / "more.txt"
     more.write_text("a\nb\n")
     with pytest.raises(
@@ -240,14 +223,3 @@ def test_a_part_that_was_not_run_is_named(tmp_path: Path, chosen: str) -> None:
         evaluate_run(run, choice=Choice(episodes=more))
     with pytest.raises(UsageError, match="has no split 'train'"):
         evaluate_run(run, choice=Choice(split="train"))
-
-
-def test_figures_name_their_steps(tmp_path: Path, chosen: str) -> None:
-    outcome = run_scripted(tmp_path / "run", EPISODE_LIST, ScriptedEngine(right), episodes=chosen)
-    store_summary(tmp_path / "run", outcome.summary())
-    stored = json.loads((tmp_path / "run" / METRICS).read_text())
-    assert stored["selection"] == {
-        "title": "chosen.txt",
-        "text": "all 2 episodes, as listed in chosen.txt",
-        "sample_set_sha256": None,
-    }

@@ -34,8 +34,7 @@ def test_an_override_of_the_model_is_an_option_of_its_adapter() -> None:
 @every_row(
     ("text", "message"),
     [
-        ("", "must hold `name: value` lines"),
-        ("- model: m", "must hold `name: value` lines"),
+        *((text, "must hold `name: value` lines") for text in ("", "- model: m")),
         ("1: a", "unknown setting 1"),
         ("null: a", "unknown setting None"),
         ("modl: m", "did you mean 'model'"),
@@ -61,14 +60,13 @@ def test_an_override_needs_a_whole_key(override: str) -> None:
 @every_row(
     ("values", "message"),
     [
-        ({"model": ""}, "'model' is ''"),
-        ({"protocol": ""}, "'protocol' is ''"),
-        ({"data": ""}, "'data' is ''"),
+        *(({name: ""}, f"'{name}' is ''") for name in ("model", "protocol", "data")),
         ({"timeout": float("inf")}, "finite"),
         ({"timeout": float("nan")}, "'timeout'"),
         ({"limit": 0}, "'limit' is 0"),
         ({"concurrency": 5000}, "expected a number from 1 to 4096, or auto"),
         ({"sampling": [1]}, "expected an object"),
+        ({"local_images": "somewhere"}, "local_images"),
         ({"sampling": {"temperature": float("nan")}}, "finite numbers"),
         ({"sampling": {"stop": {"a"}}}, "may hold only text"),
         ({"sampling": {"logit_bias": {1: 2}}}, "may hold only text"),
@@ -85,10 +83,6 @@ def test_an_impossible_value_is_reported_with_its_field(values: dict[str, Any], 
 def test_settings_that_only_sound_like_secrets_are_taken() -> None:
     sampling = {"prompt_cache_key": "a", "max_tokens": 5, "stop_token_ids": [1], "extra": {"eos_token": "x"}}
     assert parse({**NAMES, "sampling": sampling}).sampling == sampling
-
-
-def test_one_endpoint_may_stand_without_its_list() -> None:
-    assert merge(None, ["base_urls=http://h:1/v1"], NAMES).base_urls == ("http://h:1/v1",)
 
 
 def test_a_key_given_in_place_of_its_variable_is_not_repeated() -> None:
@@ -116,25 +110,29 @@ def test_what_a_manifest_holds_gives_the_same_configuration_back(extra: dict[str
     assert parse(config.model_dump(mode="json")) == config
 
 
-def test_one_subset_may_be_written_without_a_list() -> None:
-    values = {"model": "m", "bench": "b"}
-    assert parse({**values, "subset": "general"}).subset == ("general",)
-    assert parse({**values, "subset": ["general", "install"]}).subset == ("general", "install")
+def test_one_value_may_stand_without_its_list() -> None:
+    assert merge(None, ["base_urls=http://h:1/v1"], NAMES).base_urls == ("http://h:1/v1",)
+    assert parse({**NAMES, "subset": "general"}).subset == ("general",)
+    assert parse({**NAMES, "subset": ["general", "install"]}).subset == ("general", "install")
     with pytest.raises(UsageError, match=r"'subset\.0' is ''"):
-        parse({**values, "subset": ""})
+        parse({**NAMES, "subset": ""})
 
 
-def test_where_lists_and_overlays_lie_is_no_part_of_what_is_measured() -> None:
-    values = {"model": "m", "bench": "b", "sample_set": "ac-test-8444", "split": "test"}
-    one, other = parse({**values, "episodes": "a.txt", "overlay": "b.jsonl"}), parse(values)
-    assert one.identity() == other.identity()
-    assert other.identity() != parse({**values, "sample_set": "ac-osatlas-7708"}).identity()
-    assert other.identity() != parse({**values, "skip_damaged": True}).identity()
+VLLM: dict[str, Any] = {"engine": "vllm", "vllm": {"max-model-len": 10}}
 
 
-def test_how_a_launched_server_is_run_is_no_part_of_what_is_measured_but_what_it_answers_is() -> None:
-    values = {"model": "m", "bench": "b", "engine": "vllm"}
-    one = parse({**values, "vllm": {"tensor-parallel-size": 4, "gpu_memory_utilization": 0.8, "max_model_len": 10}})
-    assert one.identity() == parse({**values, "vllm": {"max-model-len": 10}, "reuse_server": True}).identity()
-    assert one.identity() == parse({**values, "engine": "openai", "vllm": {"max-model-len": 10}}).identity()
-    assert one.identity() != parse({**values, "vllm": {"max-model-len": 20}}).identity()
+@every_row(
+    ("values", "others", "same"),
+    [
+        ({"episodes": "a.txt", "overlay": "b.jsonl"}, {}, True),  # where lists and overlays are
+        ({"sample_set": "ac-osatlas-7708"}, {"sample_set": "ac-test-8444"}, False),
+        ({"skip_damaged": True}, {}, False),
+        ({"local_images": True, "image_uuids": True}, {}, True),
+        ({**VLLM, "vllm": {"tensor-parallel-size": 4, "gpu_memory_utilization": 0.8, "max_model_len": 10}}, VLLM, True),
+        ({**VLLM, "reuse_server": True}, VLLM, True),
+        ({**VLLM, "engine": "openai"}, VLLM, True),
+        ({**VLLM, "vllm": {"max-model-len": 20}}, VLLM, False),  # what it answers
+    ],
+)
+def test_what_is_measured_is_the_identity(values: dict[str, Any], others: dict[str, Any], same: bool) -> None:
+    assert (parse({**NAMES, **values}).identity() == parse({**NAMES, **others}).identity()) is same

@@ -83,9 +83,7 @@ def test_a_bill_does_not_guess() -> None:
     assert (result["amount"], describe(result)) == (None, "1,500 tokens in, 20 out")
 
 
-@every_row(
-    ("value", "text"), [(0.0, "0.00"), (0.000123, "0.000123"), (0.0123, "0.0123"), (2.345, "2.35"), (1234.5, "1,234.50")]
-)
+@every_row(("value", "text"), [(0.0, "0.00"), (0.000123, "0.000123"), (0.01, "0.0100"), (2.345, "2.35"), (1234.5, "1,234.50")])
 def test_an_amount_shows_what_there_is(value: float, text: str) -> None:
     assert amount(value, "USD") == f"{text} USD"
 
@@ -117,13 +115,10 @@ def test_every_shipped_price_has_a_source_and_a_date_and_no_name_has_two() -> No
             assert find_price(shipped, [pattern.replace("*", "26-01-01")]) is price
 
 
-def test_models_that_one_serves_oneself_have_no_price() -> None:
+def test_every_hosted_model_with_a_computer_tool_has_a_price_and_what_one_serves_oneself_has_none() -> None:
     for name, config in model_configs().items():
         if config.adapter != "openai_tools" and config.engine not in HOSTED:
             assert find_price(read_prices(), [config.hf_id or name, name]) is None
-
-
-def test_every_hosted_model_with_a_computer_tool_has_a_price() -> None:
     hosted = [config for config in model_configs().values() if config.engine in HOSTED]
     unpriced = [each.name for each in hosted if find_price(read_prices(), [each.served_as or each.name]) is None]
     assert len(hosted) > 30 and unpriced == ["claude-computer-toolset"], "it is for a model that its user names"
@@ -140,10 +135,7 @@ def test_the_first_name_that_has_a_price_counts() -> None:
     [
         ("models: [a]", "must hold a list of prices"),
         ("- {models: [a], currency: EUR, input: 1, source: s, as_of: d}", "price 1, field output: is missing"),
-        (
-            "- {models: [a], currency: EUR, input: 1, output: -2, source: s, as_of: d}",
-            "output: expected 0 or more",
-        ),
+        ("- {models: [a], currency: EUR, input: 1, output: -2, source: s, as_of: d}", "output: expected 0 or more"),
         ("- {models: [a], currency: EUR, input: x, output: 2, source: s, as_of: d}", "field input: .*number.*'x'"),
         ("- 5", "price 1, field \\(whole entry\\)"),
         ("- {", "is not YAML"),
@@ -228,9 +220,7 @@ def test_a_run_without_a_price_states_its_tokens(guieval: CommandLine, server: M
     assert cost_in(out)["amount"] is None and cost_in(out)["prompt_tokens"] == steps * 3000
 
 
-def test_a_budget_stops_a_run_in_order_and_a_larger_one_goes_on(
-    guieval: CommandLine, server: MockServer, prices: Path, tmp_path: Path
-) -> None:
+def test_a_run_goes_on_with_a_larger_budget(guieval: CommandLine, server: MockServer, prices: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     modes = ("--mode", "offline", "--mode", "sop")
     budget = ("--prices", prices, "--budget", f"{EACH * 8:.5f}")
@@ -243,17 +233,13 @@ def test_a_budget_stops_a_run_in_order_and_a_larger_one_goes_on(
     assert cost_in(out / "offline")["amount"] == pytest.approx(len(records) * EACH)
 
     same = guieval("run", "--resume", out, "--quiet")
-    assert same.code == 1 and len(list(RunFolder(out / "offline").records)) == len(records), (
-        "the budget is that of the whole run"
-    )
+    assert same.code == 1 and len(list(RunFolder(out / "offline").records)) == len(records), "it is that of the whole run"
     rest = guieval("run", "--resume", out, "--quiet", "--budget", "100")
     assert rest.code == 0 and "stopped:" not in rest.out
     assert cost_in(out / "offline")["answers"] == len(list(RunFolder(out / "offline").records)) > len(records)
 
 
-def test_a_budget_without_a_price_is_refused_before_anything_is_asked(
-    guieval: CommandLine, server: MockServer, tmp_path: Path
-) -> None:
+def test_a_budget_without_a_price_is_refused_at_once(guieval: CommandLine, server: MockServer, tmp_path: Path) -> None:
     out = tmp_path / "run"
     done = guieval(*command(server, tmp_path / "demo", out, *FEW, "--budget", "5"))
     assert done.code == 2 and not out.exists()

@@ -17,6 +17,7 @@ from guieval.running.resolve import resolve
 from guieval.telemetry.costs import Price
 from tests.command_line import CommandLine
 
+PRICE = Price(models=("m",), currency="EUR", input=2.0, output=10.0, source="here", as_of="2026-11")
 NOWHERE = "http://127.0.0.1:9/v1"
 
 
@@ -34,10 +35,8 @@ def tokens(prepared: ModelInput) -> float:
 def test_requests_are_steps_times_samples_and_a_bound_where_a_mode_stops_early(tmp_path: Path) -> None:
     steps = sum(len(episode) for episode in load_benchmark("demo", tmp_path, episodes=2))
     assert (of(tmp_path).requests, of(tmp_path).at_most) == (steps, False)
-    assert (of(tmp_path, mode="sop", samples=3, sampling={"temperature": 1.0}).requests, of(tmp_path, mode="sop").at_most) == (
-        3 * steps,
-        True,
-    )
+    bounded = of(tmp_path, mode="sop", samples=3, sampling={"temperature": 1.0})
+    assert (bounded.requests, bounded.at_most) == (3 * steps, True)
 
 
 def test_tokens_are_the_mean_of_the_prompts(tmp_path: Path) -> None:
@@ -53,17 +52,16 @@ def test_tokens_are_the_mean_of_the_prompts(tmp_path: Path) -> None:
 
 
 def test_the_sentences_name_what_is_not_known() -> None:
-    price = Price(models=("m",), currency="EUR", input=2.0, output=10.0, source="here", as_of="2026-11")
-    lines = dict(Forecast("sop", 1234, True, 1500.4, 100, price).lines())
+    lines = dict(Forecast("sop", 1234, True, 1500.4, 100, PRICE).lines())
     assert lines["requests"] == "at most 1,234 in mode sop"
     estimated = "estimated at one token per 4 characters or per 28 x 28 pixels"
     assert lines["tokens"] == f"about 1,900,000 in, 1,500 a request ({estimated})"
-    added = dict(Forecast("sop", 1234, True, 1500.4, 100, price, 400).lines())["tokens"]
+    added = dict(Forecast("sop", 1234, True, 1500.4, 100, PRICE, 400).lines())["tokens"]
     assert added.endswith(f"({estimated}, plus 400 for the service's own tool)"), "they are part of the sum"
     assert lines["replies"] == "at most 123,400 tokens, 100 each"
     assert lines["cost"] == "about 3.70 EUR for the prompts, at most 1.23 EUR for the replies (prices as of 2026-11)"
     assert "not known" in dict(Forecast("offline", 5, False, 10.0, None, None).lines())["cost"]
-    assert dict(Forecast("online", 5, True, None, 7, price).lines()) == {
+    assert dict(Forecast("online", 5, True, None, 7, PRICE).lines()) == {
         "requests": "at most 5 in mode online",
         "tokens": "not known, since they depend on the screens",
         "at worst": "1 request a step",
@@ -71,15 +69,14 @@ def test_the_sentences_name_what_is_not_known() -> None:
 
 
 def test_the_worst_case_is_every_attempt_with_every_look(tmp_path: Path) -> None:
-    price = Price(models=("m",), currency="EUR", input=2.0, output=10.0, source="here", as_of="2026-11")
-    one = Forecast("offline", 20, False, 1000.0, 100, price, steps=10, attempts=5, looks=3, screen_tokens=400.0, thoughts=1)
+    one = Forecast("offline", 20, False, 1000.0, 100, PRICE, steps=10, attempts=5, looks=3, screen_tokens=400.0, thoughts=1)
     assert one.worst_requests == 5 * (2 * 4 + 1)
     prompts = 5 * (2 * (1000 + 1500 + 2000 + 2500) + 1000)  # each look's call and screenshot are sent with the next request
     assert one.worst_cost() == pytest.approx((prompts * 2.0 + 45 * 100 * 10.0) / 1e6)
     assert dict(one.lines())["at worst"] == (
         "45 requests a step (2 samples x 5 attempts x 4 responses, and 5 for its patch), 0.2000 EUR each, 1.90 EUR in all"
     )
-    unlimited = Forecast("offline", 20, False, 1000.0, None, price, steps=20, attempts=5)
+    unlimited = Forecast("offline", 20, False, 1000.0, None, PRICE, steps=20, attempts=5)
     assert "5 requests a step" in dict(unlimited.lines())["at worst"] and "no limit" in dict(unlimited.lines())["at worst"]
     assert (of(tmp_path).attempts, of(tmp_path, max_attempts=2).worst_requests) == (5, 2)
     computer = of(tmp_path, model="claude-opus-4-7-computer")

@@ -72,9 +72,7 @@ def test_soeval_shows_the_models_action_not_the_label_where_both_are_right(tmp_p
 
 
 def test_an_answer_without_action_leaves_the_reference(tmp_path: Path) -> None:
-    engine = ScriptedEngine(
-        lambda request: "no action here" if request.task.step_index == 0 else reply_with(request.task.action)
-    )
+    engine = ScriptedEngine(lambda request: reply_with(request.task.action) if request.task.step_index else "no action")
     outcome = run_scripted(tmp_path / "run", [make_episode("a", ACTIONS)], engine, mode="soeval")
     assert past_of(by_step(engine)["a", 1]) == [seen(ACTIONS[0], 0, own=False)]
     assert outcome.summary().verdicts.unparseable == 1
@@ -101,9 +99,7 @@ def chance(seed: int, request: Request) -> float:
 
 
 @pytest.mark.parametrize("probability", [0.6, 0.9])
-def test_sop_of_a_random_policy_meets_its_closed_form_on_real_episodes(
-    shared_data: Path, tmp_path: Path, probability: float
-) -> None:
+def test_sop_of_a_random_policy_meets_its_closed_form(shared_data: Path, tmp_path: Path, probability: float) -> None:
     """E[PG] = mean over episodes of (1/t) sum_{k=1..t} p^k, E[TSR] = mean of p^t, over the 1,543 AndroidControl episodes."""
     benchmark = load_benchmark("androidcontrol", shared_data / "ui_s1")
     episodes = list(benchmark)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from guieval.benchmarks._examples.episodes import write_episodes
 from PIL import Image
 
-from guieval.data.preflight import inspect
+from guieval.data.preflight import Inspection, inspect
 from guieval.journal import RunFolder
 from guieval.registry import load_benchmark
 from guieval.testing.mock_server import MockServer, MockSettings
@@ -19,16 +21,24 @@ from tests.command_line import CommandLine
 from tests.pictures import orientation
 
 MODEL = "qwen3-vl-8b-instruct"
+Words = tuple[str | Path, ...]
+
+
+@contextmanager
+def changed(folder: Path) -> Iterator[list[dict[str, Any]]]:
+    """The episodes of a folder, to be changed."""
+    lines = [json.loads(line) for line in (folder / "episodes.jsonl").read_text().splitlines()]
+    yield lines
+    (folder / "episodes.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     folder = tmp_path / "data"
     write_episodes(folder, episodes=5, size=(360, 800))
-    lines = [json.loads(line) for line in (folder / "episodes.jsonl").read_text().splitlines()]
-    for step in (step for line in lines for step in line["steps"]):
-        step["screenshot_size"] = [360, 800]  # else the loader itself reads the files
-    (folder / "episodes.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with changed(folder) as lines:
+        for step in (step for line in lines for step in line["steps"]):
+            step["screenshot_size"] = [360, 800]  # else the loader itself reads the files
     return folder
 
 
@@ -38,14 +48,20 @@ def server() -> Iterator[MockServer]:
         yield running
 
 
+@pytest.fixture
+def words(data: Path, server: MockServer) -> Words:
+    return ("run", "--model", MODEL, "--bench", "episodes", "--data", data, "--base-url", server.base_url)
+
+
+def inspected(data: Path, **more: float) -> Inspection:
+    benchmark = load_benchmark("episodes", data)
+    refs = benchmark.index()
+    return inspect(benchmark, refs, {ref.key: range(ref.length) for ref in refs}, **more)
+
+
 def shots(data: Path, episode: int) -> list[Path]:
     """The screenshots of an episode's steps."""
     return [data / step.screenshot for step in list(load_benchmark("episodes", data))[episode].steps]
-
-
-def command(data: Path, server: MockServer, *more: str | Path) -> list[str | Path]:
-    where: list[str | Path] = ["--data", data, "--base-url", server.base_url]
-    return ["run", "--model", MODEL, "--bench", "episodes", *where, *more]
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
@@ -53,80 +69,71 @@ def test_a_size_of_an_unturned_file_is_found_before_anything_is_asked(data: Path
     """The header's size is the record's, and only the metadata says that the picture is another."""
     turned = shots(data, 2)[0]
     Image.effect_noise((360, 800), 90).convert("RGB").save(turned, kind, exif=orientation(6))
-    benchmark = load_benchmark("episodes", data)
-    refs = benchmark.index()
-    found = inspect(benchmark, refs, {ref.key: range(ref.length) for ref in refs})
-    assert (found.damaged, found.missing, list(found.reasons)) == (1, 0, [refs[2].key])
+    found, third = inspected(data), load_benchmark("episodes", data).index()[2].key
+    assert (found.damaged, found.missing, list(found.reasons)) == (1, 0, [third])
     assert "EXIF orientation 6" in str(found) and "360x800, the size of the unturned file" in str(found)
 
 
-def test_a_run_without_its_screenshots_asks_nothing(
-    tmp_path: Path, data: Path, server: MockServer, guieval: CommandLine
-) -> None:
+def test_no_screenshots_no_request(tmp_path: Path, data: Path, server: MockServer, words: Words, guieval: CommandLine) -> None:
     total = sum(len(shots(data, number)) for number in range(5))
     gone, cut = shots(data, 1), shots(data, 3)[0]
     for path in gone:
         path.unlink()
     cut.write_bytes(cut.read_bytes()[:-200])
-    message = guieval.sentence(*command(data, server, "--out", tmp_path / "run"))
+    message = guieval.sentence(*words, "--out", tmp_path / "run")
     assert f"{len(gone) + 1} of {total} chosen steps have no usable screenshot" in message
     assert f"(missing: {len(gone)}, damaged: 1)" in message and str(gone[0]) in message and str(cut) in message
     assert "truncated" in message and "leave out the 2 episodes with --skip-damaged" in message
     assert server.stats()["requests"] == 0 and not (tmp_path / "run").exists()
 
 
-def test_a_screenshot_of_several_steps_is_named_once(
-    tmp_path: Path, data: Path, server: MockServer, guieval: CommandLine
-) -> None:
-    lines = [json.loads(line) for line in (data / "episodes.jsonl").read_text().splitlines()]
-    for line in lines[1:3]:
-        line["steps"][0]["screenshot"] = lines[0]["steps"][0]["screenshot"]
-    (data / "episodes.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+def test_a_shared_screenshot_is_named_once(tmp_path: Path, data: Path, words: Words, guieval: CommandLine) -> None:
+    with changed(data) as lines:
+        for line in lines[1:3]:
+            line["steps"][0]["screenshot"] = lines[0]["steps"][0]["screenshot"]
     gone = shots(data, 0)[0]
     gone.unlink()
-    message = guieval.sentence(*command(data, server, "--out", tmp_path / "run"))
+    message = guieval.sentence(*words, "--out", tmp_path / "run")
     assert "missing: 3" in message and message.count(str(gone)) == 1
 
 
-def test_several_modes_leave_no_directory_either(tmp_path: Path, data: Path, server: MockServer, guieval: CommandLine) -> None:
+def test_several_modes_leave_no_directory_either(tmp_path: Path, data: Path, words: Words, guieval: CommandLine) -> None:
     shots(data, 0)[0].unlink()
-    guieval.sentence(*command(data, server, "--mode", "offline", "--mode", "sop", "--out", tmp_path / "runs"))
+    guieval.sentence(*words, "--mode", "offline", "--mode", "sop", "--out", tmp_path / "runs")
     assert not list(tmp_path.glob("runs/*"))
 
 
-def test_skip_damaged_leaves_their_episodes_out(tmp_path: Path, data: Path, server: MockServer, guieval: CommandLine) -> None:
+def test_skip_damaged_leaves_their_episodes_out(tmp_path: Path, data: Path, words: Words, guieval: CommandLine) -> None:
     shots(data, 1)[0].unlink()
     shots(data, 3)[0].write_bytes(b"")
-    done = guieval(*command(data, server, "--skip-damaged", "--out", tmp_path / "run"))
+    done = guieval(*words, "--skip-damaged", "--out", tmp_path / "run")
     assert done.code == 0 and "2 damaged left out" in done.out, done
     kept = {record.task.episode_id for record in RunFolder(tmp_path / "run").records}
     assert len(kept) == 3 and RunFolder(tmp_path / "run").manifest.to_json()["selection"]["damaged"]["episodes"] == 2
     assert guieval("run", "--resume", tmp_path / "run").code == 0
 
 
-def test_a_limit_is_filled_with_episodes_that_can_be_shown(
-    tmp_path: Path, data: Path, server: MockServer, guieval: CommandLine
-) -> None:
+def test_a_limit_is_filled_with_whole_episodes(tmp_path: Path, data: Path, words: Words, guieval: CommandLine) -> None:
     for number in (0, 1, 2):
         shots(data, number)[-1].unlink()
-    done = guieval(*command(data, server, "--skip-damaged", "--limit", "2", "--out", tmp_path / "run"))
+    done = guieval(*words, "--skip-damaged", "--limit", "2", "--out", tmp_path / "run")
     assert done.code == 0 and len({record.task.episode_id for record in RunFolder(tmp_path / "run").records}) == 2
 
 
-def test_only_the_chosen_steps_count(tmp_path: Path, data: Path, server: MockServer, guieval: CommandLine) -> None:
+def test_only_the_chosen_steps_count(tmp_path: Path, data: Path, words: Words, guieval: CommandLine) -> None:
     first, second = (episode.steps[0].episode_id for episode in list(load_benchmark("episodes", data))[:2])
     shots(data, 1)[0].unlink()
     chosen = tmp_path / "chosen.txt"
     chosen.write_text(f"{first}\n")
-    done = guieval(*command(data, server, "--episodes", chosen, "--out", tmp_path / "run"))
+    done = guieval(*words, "--episodes", chosen, "--out", tmp_path / "run")
     assert done.code == 0, done
     chosen.write_text(f"{first}\n{second}\n")
-    guieval.sentence(*command(data, server, "--episodes", chosen, "--out", tmp_path / "other"))
+    guieval.sentence(*words, "--episodes", chosen, "--out", tmp_path / "other")
 
 
-def test_a_resume_warns_and_goes_on(tmp_path: Path, data: Path, server: MockServer, guieval: CommandLine) -> None:
+def test_a_resume_warns_and_goes_on(tmp_path: Path, data: Path, words: Words, guieval: CommandLine) -> None:
     run = tmp_path / "run"
-    assert guieval(*command(data, server, "--out", run)).code == 0
+    assert guieval(*words, "--out", run).code == 0
     journal = run / "steps.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(b"".join(lines[:2]))
@@ -141,14 +148,11 @@ def test_a_resume_warns_and_goes_on(tmp_path: Path, data: Path, server: MockServ
     assert "have no usable screenshot" in message and "--skip-damaged" not in message
 
 
-def test_a_replay_needs_no_screenshots(tmp_path: Path, data: Path, server: MockServer, guieval: CommandLine) -> None:
-    assert guieval(*command(data, server, "--out", tmp_path / "run")).code == 0
+def test_a_replay_needs_no_screenshots(tmp_path: Path, data: Path, words: Words, guieval: CommandLine) -> None:
+    assert guieval(*words, "--out", tmp_path / "run").code == 0
     for path in data.rglob("*.png"):
         path.unlink()
-    again = guieval(
-        *("run", "--model", MODEL, "--bench", "episodes", "--data", data, "--replay", tmp_path / "run"),
-        *("--out", tmp_path / "replayed"),
-    )
+    again = guieval(*words[:-2], "--replay", tmp_path / "run", "--out", tmp_path / "replayed")
     assert again.code == 0, again
 
 
@@ -161,31 +165,22 @@ def test_what_the_ends_of_a_file_tell(data: Path, form: str, damage: str) -> Non
     Image.effect_noise(size, 50).convert("RGB").save(stream, form)
     whole = stream.getvalue()
     path.write_bytes({"cut": whole[: len(whole) // 2], "empty": b"", "text": b"404: Not Found"}.get(damage, whole))
-    benchmark = load_benchmark("episodes", data)
-    refs = benchmark.index()
-    found = inspect(benchmark, refs, {ref.key: range(ref.length) for ref in refs})
+    found = inspected(data)
     # the size of a JPEG or WebP image is not among its first bytes: that is reported when the image is read
     seen = damage != "none" and (damage != "another size" or form == "PNG")
     assert found.unusable == seen and found.missing == 0 and len(found.reasons) == seen
 
 
 def test_it_ends_early_only_while_nothing_is_wrong(data: Path) -> None:
-    benchmark = load_benchmark("episodes", data)
-    refs = benchmark.index()
-    plan = {ref.key: range(ref.length) for ref in refs}
-    assert inspect(benchmark, refs, plan, seconds=-1.0).steps == 0
+    assert inspected(data, seconds=-1.0).steps == 0
     for path in data.rglob("*.png"):
         path.unlink()
-    found = inspect(benchmark, refs, plan, seconds=30.0)
-    assert found.steps == found.missing == sum(ref.length for ref in refs)
+    found = inspected(data, seconds=30.0)
+    assert found.steps == found.missing == sum(ref.length for ref in load_benchmark("episodes", data).index())
 
 
 def test_a_path_out_of_the_folder_is_damage(data: Path) -> None:
-    lines = [json.loads(line) for line in (data / "episodes.jsonl").read_text().splitlines()]
-    outside = data.parent / "outside.png"
-    outside.write_bytes((data / lines[0]["steps"][0]["screenshot"]).read_bytes())
-    lines[0]["steps"][0]["screenshot"] = "../outside.png"
-    (data / "episodes.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    benchmark = load_benchmark("episodes", data)
-    refs = benchmark.index()
-    assert inspect(benchmark, refs, {ref.key: range(ref.length) for ref in refs}).unusable > 0
+    (data.parent / "outside.png").write_bytes(shots(data, 0)[0].read_bytes())
+    with changed(data) as lines:
+        lines[0]["steps"][0]["screenshot"] = "../outside.png"
+    assert inspected(data).unusable > 0

@@ -7,7 +7,7 @@ import io
 import re
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -45,46 +45,37 @@ def record(verdict: Verdict, tokens: tuple[int, int] | None = None) -> StepRecor
     return StepRecord(task=TASK, samples=(sample,))
 
 
+def rated(began: float, samples: Iterable[tuple[float, int]]) -> Rate:
+    rate = Rate(began)
+    for moment, count in samples:
+        rate.sample(moment, count)
+    return rate
+
+
 def test_the_recent_rate_is_over_the_last_minute_and_the_mean_over_all() -> None:
-    rate = Rate(100.0)
-    for second in range(121):  # one a second for a minute, then three a second
-        rate.sample(100.0 + second, second if second <= 60 else 60 + 3 * (second - 60))
-    assert rate.recent == pytest.approx(3.0)
-    assert rate.mean == pytest.approx((60 + 180) / 120)
+    # one a second for a minute, then three a second
+    rate = rated(100.0, ((100.0 + second, second if second <= 60 else 60 + 3 * (second - 60)) for second in range(121)))
+    assert rate.recent == pytest.approx(3.0) and rate.mean == pytest.approx((60 + 180) / 120)
     assert rate.seconds_left(90, slots=4) == pytest.approx(30.0)
+    assert (rated(5.0, [(5.0, 3)]).recent, rated(5.0, [(5.0, 3)]).mean) == (None, None), "without time there is no rate"
+    assert rated(0.0, [(10.0, 100), (50.0, 100)]).quiet == 40.0
 
 
-def test_a_rate_without_time_is_not_known() -> None:
-    rate = Rate(5.0)
-    rate.sample(5.0, 3)
-    assert (rate.recent, rate.mean) == (None, None)
+SILENT = [(10.0, 100), (50.0, 100), (70.0, 100)]
 
 
-@every_row(("count", "slots", "known"), [(9, 1, False), (10, 1, True), (127, 64, False), (128, 64, True)])
-def test_there_is_no_guess_of_the_time_left_before_every_slot_was_answered_twice(count: int, slots: int, known: bool) -> None:
-    rate = Rate(0.0)
-    rate.sample(10.0, count)
-    assert (rate.seconds_left(100, slots) is not None) is known
-
-
-def test_there_is_no_guess_while_nothing_is_answered_and_none_is_needed_at_the_end() -> None:
-    rate = Rate(0.0)
-    rate.sample(10.0, 100)
-    rate.sample(50.0, 100)
-    assert rate.quiet == 40.0
-    assert rate.seconds_left(100, slots=1) == pytest.approx(50.0)
-    rate.sample(70.0, 100)
-    assert rate.seconds_left(100, slots=1) is None
-    assert rate.seconds_left(0, slots=1) == 0.0
-
-
-def test_a_few_recent_answers_are_no_rate() -> None:
-    rate = Rate(0.0)
-    rate.sample(100.0, 100)
-    rate.sample(160.0, 100)
-    rate.sample(161.0, 102)
-    rate.sample(165.0, 105)
-    assert rate.seconds_left(105, slots=1) == pytest.approx(165.0), "the mean is 105 in 165 s"
+@every_row(
+    ("samples", "left", "slots", "seconds"),
+    [
+        *[([(10.0, 9)], 100, 1, None), ([(10.0, 10)], 100, 1, 100.0)],  # no guess before every slot was answered twice
+        *[([(10.0, 127)], 100, 64, None), ([(10.0, 128)], 100, 64, 100 / 12.8)],
+        *[(SILENT[:2], 100, 1, 50.0), (SILENT, 100, 1, None), (SILENT, 0, 1, 0.0)],
+        ([(100.0, 100), (160.0, 100), (161.0, 102), (165.0, 105)], 105, 1, 165.0),  # a few recent answers are no rate
+    ],
+)
+def test_the_time_left(samples: list[tuple[float, int]], left: int, slots: int, seconds: float | None) -> None:
+    found = rated(0.0, samples).seconds_left(left, slots)
+    assert found == (None if seconds is None else pytest.approx(seconds))
 
 
 @every_row(
@@ -93,9 +84,6 @@ def test_a_few_recent_answers_are_no_rate() -> None:
 )
 def test_a_time_is_shown_no_more_exactly_than_it_is_known(seconds: float, sentence: str) -> None:
     assert spoken(seconds) == sentence
-
-
-def test_a_clock_counts_hours() -> None:
     assert (clock(65.9), clock(3725)) == ("1:05", "1:02:05")
 
 
@@ -166,19 +154,15 @@ def test_many_servers_do_not_push_the_rest_off_the_screen() -> None:
     assert any("and 22 more" in line for line in lines)
 
 
-def test_a_mode_that_may_end_early_states_an_upper_bound() -> None:
+def test_the_time_left_is_a_bound_where_a_mode_may_end_early_and_silence_is_reported() -> None:
     rights: tuple[Verdict, ...] = ("right",) * 12
     assert view_of(progress_of(*rights)).time_left == "about 7 s left"
     assert view_of(progress_of(*rights, shrinks=True)).time_left == "at most 7 s left"
     assert view_of(progress_of(*rights, total=12)).time_left == "done"
     assert view_of(progress_of(*rights, halted="enough")).time_left == "ending"
-
-
-def test_a_server_that_is_silent_is_reported() -> None:
     watch = Watch("t")
-    progress = progress_of("right")
-    watch.look(progress, 0.0)
-    assert watch.look(progress, 45.0).time_left == "no answer for 45 s"
+    watch.look(progress_of("right"), 0.0)
+    assert watch.look(progress_of("right"), 45.0).time_left == "no answer for 45 s"
 
 
 def test_answers_of_earlier_sessions_are_in_the_counts_but_not_in_the_rate() -> None:
@@ -210,9 +194,7 @@ def test_a_server_without_token_counts_is_reported() -> None:
     assert view_of(progress).tokens == "not reported"
 
 
-def test_elsewhere_than_on_a_terminal_there_are_few_lines_and_warnings_come_at_once(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_elsewhere_than_on_a_terminal_there_are_few_lines_and_warnings_come_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     progress = Progress(3)
     with Dashboard("t", quiet=False) as board:
         for _ in range(3):
@@ -225,9 +207,7 @@ def test_elsewhere_than_on_a_terminal_there_are_few_lines_and_warnings_come_at_o
     assert re.fullmatch(r"progress: t: 100 %, 3/3 steps; .*; done\n", capsys.readouterr().err)
 
 
-def test_plain_lines_come_even_while_nothing_is_answered(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_plain_lines_come_while_all_is_silent(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(module, "PLAIN_SECONDS", 0.01)
     with Dashboard("t", quiet=False) as board:
         board.update(Progress(3))

@@ -22,8 +22,9 @@ def settings(name: str) -> RunConfig:
     return merge(run_file(Path(name)), [], {})
 
 
-def test_there_is_one_of_each_kind() -> None:
+def test_there_is_one_of_each_kind_and_decisions_is_one_of_a_rollout_too() -> None:
     assert {"demo", "androidcontrol-soeval", "ui-s1-sop", "decisions", "screenspot-grounding"} <= set(SHIPPED)
+    assert [each.config.samples for each in plan_rounds(settings("decisions"), 2)] == [64, 64]
 
 
 @every_row("name", SHIPPED)
@@ -39,10 +40,6 @@ def test_every_name_exists_and_fits_the_others(name: str) -> None:
     assert config.data is None and not config.base_urls, "where data and servers are is the user's to say"
     text = (config_folder() / "runs" / f"{name}.yaml").read_text(encoding="utf-8")
     assert f"guieval run --config {name}" in text, "its comment names it as it is given"
-
-
-def test_the_decisions_preset_is_one_of_a_rollout_too() -> None:
-    assert [each.config.samples for each in plan_rounds(settings("decisions"), 2)] == [64, 64]
 
 
 def test_flags_and_settings_go_over_a_preset_and_a_path_serves_as_well(guieval: CommandLine, tmp_path: Path) -> None:

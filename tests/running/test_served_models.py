@@ -53,20 +53,12 @@ def test_another_model_is_announced_and_marks_every_table(tmp_path: Path, guieva
     (entry,) = RunFolder(run).manifest.to_json()["served"]
     assert entry["asked"] == OTHER and not entry["named"] and entry["servers"][0]["models"] == [OTHER]
     assert json.loads((run / METRICS).read_text())["served"] == [entry]
-    commands: list[list[str | Path]] = [
-        ["score"],
-        ["score", "--protocol", "all"],
-        ["compare", run],
-        ["leaderboard"],
-        ["report"],
-    ]
-    for words in commands:
-        name, *further = words
+    for name, *further in (("score",), ("score", "--protocol", "all"), ("compare", run), ("leaderboard",), ("report",)):
         shown = guieval(name, run, *further)
         message = unwrapped(shown.out + shown.err)
-        assert f"--served-model {OTHER}" in message, (words, shown)
-        if name != "report" and "all" not in words:
-            assert MARK in message, (words, shown)
+        assert f"--served-model {OTHER}" in message, (name, further, shown)
+        if name != "report" and "all" not in further:
+            assert MARK in message, (name, further, shown)
     index = (run / "report" / "data" / "index.js").read_text()
     assert MARK in index and f"{OTHER} at {url}" in index
     assert MARK in (run / "report" / "index.html").read_text()
@@ -133,9 +125,8 @@ def test_what_makes_two_names_one_checkpoint(tmp_path: Path) -> None:
     assert not same_checkpoint("Qwen/Qwen2.5-VL-7B-Instruct", "Qwen/Qwen2.5-VL-7B-Instruct-AWQ")
     assert not same_checkpoint("", "/")
     made = RunFolder(write_run(tmp_path / "made", [record(step(Wait()), Wait())])).manifest
-    manifest = made.model_copy(
-        update={"model": RecordedModel(name="m", hf_id="Org/Model"), "config": RecordedConfig(model="m")}
-    )
+    model, config = RecordedModel(name="m", hf_id="Org/Model"), RecordedConfig(model="m")
+    manifest = made.model_copy(update={"model": model, "config": config})
     alias = served_entry("default", False, {"http://a": [ServedModel("default", "/weights/model")]})
     assert unconfirmed_models(manifest.model_copy(update={"served": add_served([], alias)})) == []
     unknown = served_entry("default", False, {"http://a": [ServedModel("default", None)]})

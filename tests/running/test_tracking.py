@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,14 @@ from guieval.redaction import Redaction
 from guieval.telemetry import tracking
 from guieval.telemetry.tracking import Tracking, check_tracking, final_metrics, flat
 from guieval.testing.mock_server import MockServer, MockSettings
-from tests.command_line import CommandLine
+from tests.command_line import CommandLine, Done
 from tests.rows import every_row
 
 MODEL = "ui-tars-7b"
 KEY = "sk-very-secret-0123456789"
 SHORT = "sk-secret-04"
-SMALL = ("--set", "bench_options.episodes=4", "--set", "bench_options.seed=4", "--concurrency", "2", "--quiet")
+Run = Callable[..., Done]
+SMALL = ("--set", "bench_options.episodes=4", "--set", "bench_options.seed=4", "--concurrency", "2")
 STAND_IN = """
 import json, os
 from pathlib import Path
@@ -36,20 +37,16 @@ def _write(kind, **values):
     with (Path(os.environ["STAND_IN"]) / "received.jsonl").open("a") as stream:
         stream.write(json.dumps({"kind": kind, **values}) + "\\n")
 
-class Settings:
-    def __init__(self, **values):
-        pass
+class Settings(dict):
+    pass
 
 class _Run:
     def __init__(self):
         self.summary = self
-
     def log(self, figures, step):
         _write("log", figures=figures, step=step)
-
     def update(self, figures):
         _write("summary", figures=figures)
-
     def finish(self, exit_code):
         _write("finish", code=exit_code)
 
@@ -74,10 +71,14 @@ def server() -> Iterator[str]:
 
 
 @pytest.fixture
-def arguments(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str | Path, ...]:
+def run(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guieval: CommandLine) -> Run:
     monkeypatch.setenv("MY_KEY", KEY)
-    where = ("--base-url", server, "--api-key-env", "MY_KEY", "--out", tmp_path / "run")
-    return ("run", "--model", MODEL, "--bench", "demo", *where, *SMALL)
+
+    def run(*more: str, url: str = server, quiet: bool = True) -> Done:
+        where = ("--base-url", url, "--api-key-env", "MY_KEY", "--out", tmp_path / "run")
+        return guieval("run", "--model", MODEL, "--bench", "demo", *where, *SMALL, *["--quiet"] * quiet, *more)
+
+    return run
 
 
 @pytest.fixture
@@ -104,10 +105,8 @@ def figures_of(run: Path) -> Mapping[str, Any]:
     return summary
 
 
-def test_a_tracker_hears_what_the_run_is_where_it_stands_and_how_it_ended(
-    guieval: CommandLine, arguments: tuple[str | Path, ...], stand_in: Path, tmp_path: Path
-) -> None:
-    done = guieval(*arguments, "--track", "wandb", "--set", "tracking.project=mine")
+def test_a_tracker_hears_what_the_run_is_where_it_stands_and_how_it_ended(run: Run, stand_in: Path, tmp_path: Path) -> None:
+    done = run("--track", "wandb", "--set", "tracking.project=mine")
     assert done.code == 0 and "warning" not in done.out
     first, *logs, summary, last = result(stand_in)
     assert (first["kind"], first["project"], first["name"]) == ("init", "mine", f"{MODEL}-demo-offline")
@@ -122,25 +121,12 @@ def test_a_tracker_hears_what_the_run_is_where_it_stands_and_how_it_ended(
     assert last == {"kind": "finish", "code": 0}
 
 
-def test_a_tracker_hears_no_secret(
-    guieval: CommandLine,
-    arguments: tuple[str | Path, ...],
-    server: str,
-    stand_in: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    hidden = (
-        "--set",
-        f"sampling.extra.note={SHORT}",
-        "--set",
-        "sampling.extra.prompt_key=password-7",
-        "--set",
-        "sampling.top_k=5",
-    )
+def test_a_tracker_hears_no_secret(run: Run, stand_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = (f"extra.note={SHORT}", "extra.prompt_key=password-7", "top_k=5")
+    hidden = (word for each in settings for word in ("--set", f"sampling.{each}"))
     monkeypatch.setenv("MY_KEY", SHORT)  # a longer one would be refused as a setting
     with MockServer(MockSettings(model=MODEL, api_key=SHORT)) as open_to_it:
-        done = guieval(*(open_to_it.base_url if each == server else each for each in arguments), "--track", "wandb", *hidden)
+        done = run("--track", "wandb", *hidden, url=open_to_it.base_url)
     assert done.code == 0
     text = (stand_in / "received.jsonl").read_text()
     assert SHORT not in text and "password-7" not in text and "MY_KEY" not in text
@@ -149,35 +135,26 @@ def test_a_tracker_hears_no_secret(
 
 @pytest.mark.parametrize(("trouble", "message"), [("fails", "OSError: no network here"), ("leaves", "SystemExit: 3")])
 def test_a_tracker_that_fails_is_warned_of_once_and_the_run_goes_on(
-    guieval: CommandLine,
-    arguments: tuple[str | Path, ...],
-    stand_in: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    trouble: str,
-    message: str,
+    run: Run, stand_in: Path, monkeypatch: pytest.MonkeyPatch, trouble: str, message: str
 ) -> None:
     monkeypatch.setenv("STAND_IN_TROUBLE", trouble)
-    done = guieval(*arguments[:-1], "--track", "wandb")  # not quiet
+    done = run("--track", "wandb", quiet=False)
     assert done.code == 0 and "Traceback" not in done.err
     sentence = f"tracking with wandb failed, the run goes on without it: {message}"
     assert done.out.count(sentence) == 1 and f"warning:  offline: {sentence}" in done.out
 
 
-def test_a_tracker_that_hangs_is_not_waited_for(
-    guieval: CommandLine, arguments: tuple[str | Path, ...], stand_in: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tracker_that_hangs_is_not_waited_for(run: Run, stand_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STAND_IN_TROUBLE", "hangs")
     monkeypatch.setattr(tracking, "PATIENCE", 0.05)
-    done = guieval(*arguments, "--track", "wandb")
+    done = run("--track", "wandb")
     assert done.code == 0
     assert "warning:  offline: tracking with wandb did not end in time; its data may be incomplete" in done.out
 
 
-def test_a_run_that_stops_with_an_error_ends_its_trackers_as_failed(
-    guieval: CommandLine, arguments: tuple[str | Path, ...], stand_in: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_stops_with_an_error_ends_as_failed(run: Run, stand_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", "wrong")
-    assert guieval(*arguments, "--track", "wandb").code != 0
+    assert run("--track", "wandb").code != 0
     assert result(stand_in)[-1] == {"kind": "finish", "code": 1}
 
 
@@ -198,9 +175,7 @@ class Slow:
         Slow.logged.append(-1)
 
 
-def test_live_figures_come_every_few_seconds_and_a_slow_tracker_gets_the_latest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_live_figures_come_rarely_and_a_slow_tracker_gets_the_latest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tracking, "_CLIENTS", {"slow": Slow})
     now = [0.0]
     asked: list[int] = []
@@ -260,40 +235,34 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         check_tracking(["mlflow"], {})
 
 
-def test_mlflow_really_holds_the_run(
-    guieval: CommandLine, arguments: tuple[str | Path, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_mlflow_really_holds_the_run(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mlflow = pytest.importorskip("mlflow")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     store = (tmp_path / "store").as_uri()
-    done = guieval(*arguments, "--track", "mlflow", "--set", f"tracking.uri={store}", "--set", "tracking.project=mine")
+    done = run("--track", "mlflow", "--set", f"tracking.uri={store}", "--set", "tracking.project=mine")
     assert done.code == 0 and "warning" not in done.out, done.out
     client = mlflow.MlflowClient(tracking_uri=store)
-    (run,) = client.search_runs([client.get_experiment_by_name("mine").experiment_id])
-    assert run.info.status == "FINISHED" and run.data.params["config.model"] == MODEL
-    assert run.data.metrics["final/exact_match"] == figures_of(tmp_path / "run")["metrics"]["exact match"]["value"]
-    assert run.data.tags["report"] == str(tmp_path / "run" / METRICS)
+    (kept,) = client.search_runs([client.get_experiment_by_name("mine").experiment_id])
+    assert kept.info.status == "FINISHED" and kept.data.params["config.model"] == MODEL
+    assert kept.data.metrics["final/exact_match"] == figures_of(tmp_path / "run")["metrics"]["exact match"]["value"]
+    assert kept.data.tags["report"] == str(tmp_path / "run" / METRICS)
     assert not any(KEY.encode() in file.read_bytes() for file in (tmp_path / "store").rglob("*") if file.is_file())
 
 
-def test_wandb_really_writes_the_run_down_offline(
-    guieval: CommandLine, arguments: tuple[str | Path, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wandb_really_writes_the_run_down_offline(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("wandb")
     monkeypatch.setenv("WANDB_MODE", "offline")
-    done = guieval(*arguments, "--track", "wandb")
+    done = run("--track", "wandb")
     assert done.code == 0 and "warning" not in done.out, done.out
     (log,) = (tmp_path / "run" / "wandb").glob("offline-run-*/*.wandb")
     data = log.read_bytes()
     assert b"steps_done" in data and str(tmp_path / "run" / METRICS).encode() in data and KEY.encode() not in data
 
 
-def test_trackio_really_holds_the_run(
-    guieval: CommandLine, arguments: tuple[str | Path, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_trackio_really_holds_the_run(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACKIO_DIR", str(tmp_path / "trackio"))
     pytest.importorskip("trackio")
-    done = guieval(*arguments, "--track", "trackio", "--set", "tracking.project=mine")
+    done = run("--track", "trackio", "--set", "tracking.project=mine")
     assert done.code == 0 and "warning" not in done.out, done.out
     data = b"".join(file.read_bytes() for file in (tmp_path / "trackio").rglob("*") if file.is_file())
     assert b"steps_done" in data and b"final/exact_match" in data and KEY.encode() not in data

@@ -21,13 +21,12 @@ from guieval.running.engine_choice import native_api
 from guieval.steps import Usage
 from guieval.testing.mock_server import MockServer
 from tests.engines import asking
-from tests.engines.asking import Sleeps, asked
-from tests.engines.conftest import MakeRequest
+from tests.engines.asking import Sleeps, make_request
 from tests.rows import every_row
-from tests.waiting import PATIENCE, past_hangs
+from tests.waiting import PATIENCE
 
+Ask = Callable[..., Response]
 KINDS = ("openai-responses", "anthropic", "gemini")
-KEY = "sk-very-secret-0123456789"
 TOOLS: dict[str, dict[str, Any]] = {
     "openai-responses": {"tools": [{"type": "computer"}]},
     "anthropic": {"tools": [{"type": "computer_toolset_20260801"}]},
@@ -79,16 +78,11 @@ def bills() -> list[Bill]:
 
 
 @pytest.fixture
-def ask(kind: str, make_request: MakeRequest, sleeps: Sleeps, bills: list[Bill]) -> Callable[..., Response]:
+def ask(kind: str, sleeps: Sleeps, bills: list[Bill]) -> Ask:
     """Ask one question of a server; the waits between tries are not waited for."""
 
     def ask(
-        url: str,
-        *,
-        extra: dict[str, Any] | None = None,
-        sampling: dict[str, Any] | None = None,
-        hung: Callable[[], int] = lambda: 0,
-        **changes: Any,
+        url: str, *, extra: dict[str, Any] | None = None, sampling: dict[str, Any] | None = None, **changes: Any
     ) -> Response:
         api = native_api(kind)
         fields: dict[str, Any] = {"base_urls": (url,), "model": "m", "timeout": PATIENCE, "api_key_env": api.key_env}
@@ -97,12 +91,12 @@ def ask(kind: str, make_request: MakeRequest, sleeps: Sleeps, bills: list[Bill])
             "Click on the button.", images=[screenshot()], extra={**TOOLS[kind], **(extra or {})}, sampling=sampling
         )
         bills.append(request.bill)
-        return past_hangs(asked(engine, request), hung, PATIENCE)[0]
+        return asking.ask(engine, request)
 
     return ask
 
 
-def test_an_answer_is_read_with_its_calls_words_and_tokens(kind: str, ask: Callable[..., Response]) -> None:
+def test_an_answer_is_read_with_its_calls_words_and_tokens(kind: str, ask: Ask) -> None:
     with mock(kind) as server:
         reply = ask(server.base_url)
         (request,) = server.requests
@@ -114,9 +108,7 @@ def test_an_answer_is_read_with_its_calls_words_and_tokens(kind: str, ask: Calla
     assert "You are an agent." in body and "Click on the button." in body and screenshot().base64.decode()[:60] in body
 
 
-def test_the_mock_server_answers_in_the_sdks_own_types(
-    kind: str, ask: Callable[..., Response], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_mock_server_answers_in_the_sdks_own_types(kind: str) -> None:
     """The SDKs build their objects without a check, so the bodies are validated here, with nothing unknown or missing."""
     from anthropic.types import Message as AnthropicMessage
     from google.genai.types import GenerateContentResponse
@@ -132,14 +124,12 @@ def test_the_mock_server_answers_in_the_sdks_own_types(
     assert "click" in checked.model_dump_json() and "end_task" in checked.model_dump_json()
 
 
-def test_a_turn_without_a_call_is_marked(kind: str, ask: Callable[..., Response]) -> None:
+def test_a_turn_without_a_call_is_marked(kind: str, ask: Ask) -> None:
     with mock(kind, reply="All done.") as server:
         assert ask(server.base_url).text == f"All done.\n{END_TURN}"
 
 
-def test_a_model_that_looks_is_shown_the_screen_and_asked_again(
-    kind: str, ask: Callable[..., Response], bills: list[Bill]
-) -> None:
+def test_a_model_that_looks_is_shown_the_screen_and_asked_again(kind: str, ask: Ask, bills: list[Bill]) -> None:
     with mock(kind, looks=2) as server:
         reply = ask(server.base_url, extra={"looks": 3})
         requests = server.requests
@@ -149,25 +139,25 @@ def test_a_model_that_looks_is_shown_the_screen_and_asked_again(
     assert reply.attempts == 1
 
 
-def test_a_model_may_look_only_so_often(kind: str, ask: Callable[..., Response]) -> None:
+def test_a_model_may_look_only_so_often(kind: str, ask: Ask) -> None:
     with mock(kind, looks=9) as server:
         reply = ask(server.base_url, extra={"looks": 2})
         assert len(server.requests) == 3
     assert reply.text.count(f'"name": "{LOOK[kind]}"') == 3 and "left_click" not in reply.text
 
 
-def test_several_calls_keep_their_order(kind: str, ask: Callable[..., Response]) -> None:
+def test_several_calls_keep_their_order(kind: str, ask: Ask) -> None:
     text = called(CLICK[kind], ("type", {"text": "a"}), ("end_task", {"status": "done"}))
     with mock(kind, reply=text) as server:
         assert ask(server.base_url).text == text
 
 
-@pytest.mark.parametrize("fault", ["429", "503", "500", "cut-json", "html", "reset", "empty-choices", "flood", "gzip-bomb"])
-def test_a_failure_is_tried_again(kind: str, ask: Callable[..., Response], sleeps: Sleeps, fault: str) -> None:
+@pytest.mark.parametrize("fault", ["503", "500"])
+def test_a_failure_is_tried_again(kind: str, ask: Ask, sleeps: Sleeps, fault: str) -> None:
     with mock(kind, first_faults=(fault,), retry_after="7") as server:
         reply = ask(server.base_url)
     assert reply.attempts == 2 and reply.text == called(CLICK[kind])
-    assert (sleeps.seconds[0] > 6) == (fault in ("429", "503")), "Retry-After is honoured"
+    assert (sleeps.seconds[0] > 6) == (fault == "503"), "Retry-After is honoured"
 
 
 WHOLE = Usage(prompt_tokens=3000, completion_tokens=60)
@@ -183,9 +173,7 @@ CUT = {"openai-responses": "max_output_tokens", "anthropic": "max_tokens", "gemi
         ("absurd-numbers", None, Usage()),  # half an answer's tokens would understate its cost
     ],
 )
-def test_an_odd_answer_is_an_answer(
-    kind: str, ask: Callable[..., Response], fault: str, text: str | None, usage: Usage
-) -> None:
+def test_an_odd_answer_is_an_answer(kind: str, ask: Ask, fault: str, text: str | None, usage: Usage) -> None:
     with mock(kind, first_faults=(fault,)) as server:
         reply = ask(server.base_url)
         assert server.requests[0].headers["accept-encoding"] == "identity"
@@ -200,37 +188,27 @@ def test_an_odd_answer_is_an_answer(
         ({"error_rate": 1.0}, {"max_attempts": 2}, False, "no usable answer after 2 tries"),
         ({"longest_body": 10}, {}, False, "refuses this request"),
         ({"error_rate": 1.0, "error_status": 302}, {}, True, "redirects elsewhere"),
-        ({"check_model": True, "served_models": ("n",)}, {}, True, "no model 'm'"),
         ({}, {"sampling": {"min_p": 0.1}}, True, "no request parameter 'min_p'"),
     ],
 )
 def test_a_failure_is_one_sentence_and_ends_its_step_or_the_run(
-    kind: str, ask: Callable[..., Response], broken: dict[str, Any], changes: dict[str, Any], fatal: bool, sentence: str
+    kind: str, ask: Ask, broken: dict[str, Any], changes: dict[str, Any], fatal: bool, sentence: str
 ) -> None:
     with mock(kind, **broken) as server, pytest.raises(EngineError, match=sentence) as caught:
         ask(server.base_url, **changes)
     assert isinstance(caught.value, FatalEngineError) == fatal
 
 
-def test_a_look_of_an_attempt_that_failed_is_paid_as_well(kind: str, ask: Callable[..., Response], bills: list[Bill]) -> None:
+def test_a_look_of_an_attempt_that_failed_is_paid_as_well(kind: str, ask: Ask, bills: list[Bill]) -> None:
     with mock(kind, looks=1, first_faults=("", "529")) as server:
         reply = ask(server.base_url, extra={"looks": 3})
     assert reply.attempts == 2 and reply.usage == WHOLE
     assert bills[-1].others == [WHOLE, WHOLE], "of the attempt that failed, and of the one that did not"
 
 
-def test_a_refused_tool_ends_the_run_in_one_sentence(kind: str, ask: Callable[..., Response]) -> None:
-    offered = {"openai-responses": "computer", "anthropic": "computer_toolset_20260801", "gemini": "computerUse"}[kind]
-    with mock(kind, refused_tools=(offered,)) as server, pytest.raises(FatalEngineError) as caught:
-        ask(server.base_url)
-    message = str(caught.value)
-    assert "does not offer model 'm' this computer tool (status 400)" in message and "\n" not in message
-    assert offered in message and "--set options.tool=NAME" in message
-
-
 @pytest.mark.parametrize("kind", ["anthropic"], indirect=True)
 @pytest.mark.parametrize("tool", ["computer_toolset_20260801", "computer_20251124"])
-def test_the_answer_to_a_look_names_the_toolset(tool: str, kind: str, ask: Callable[..., Response]) -> None:
+def test_the_answer_to_a_look_names_the_toolset(tool: str, kind: str, ask: Ask) -> None:
     """The service, and the mock server with it, refuses an answer to a toolset's member that does not."""
     offered: dict[str, Any] = {"type": tool}
     if tool == "computer_20251124":
@@ -244,7 +222,7 @@ def test_the_answer_to_a_look_names_the_toolset(tool: str, kind: str, ask: Calla
 
 
 @pytest.mark.parametrize("kind", ["openai-responses"], indirect=True)
-def test_the_detail_of_images_holds_for_answers_to_looks_too(kind: str, ask: Callable[..., Response]) -> None:
+def test_the_detail_of_images_holds_for_answers_to_looks_too(kind: str, ask: Ask) -> None:
     with mock(kind, looks=1) as server:
         ask(server.base_url, extra={"looks": 1, "image_detail": "original"})
         _, second = (json.loads(request.body) for request in server.requests)
@@ -260,44 +238,20 @@ def test_a_refusal_in_words_ends_the_task() -> None:
     assert _turn(refused).written == f"<refusal>I cannot do this.</refusal>\n{END_TURN}"
 
 
-def test_a_server_that_hangs_times_out_and_is_tried_again(kind: str, ask: Callable[..., Response]) -> None:
-    with mock(kind, first_faults=("hang",)) as server:
-        assert ask(server.base_url, hung=lambda: server.stats()["hung"]).attempts == 2
-
-
-def test_a_wrong_key_ends_the_run_and_is_not_repeated(
-    kind: str, ask: Callable[..., Response], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    variable = native_api(kind).key_env
-    monkeypatch.setenv(variable, KEY)
-    with mock(kind, api_key="another", echo_key=True) as server, pytest.raises(FatalEngineError, match=variable) as caught:
-        ask(server.base_url)
-    assert "status 401" in str(caught.value) and KEY not in str(caught.value) and "[API key]" in str(caught.value)
-
-
-def test_the_right_key_is_sent(kind: str, ask: Callable[..., Response], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(native_api(kind).key_env, KEY)
-    with mock(kind, api_key=KEY) as server:
-        assert ask(server.base_url).text == called(CLICK[kind])
-
-
-def test_nobody_at_the_address_is_one_sentence(kind: str, ask: Callable[..., Response]) -> None:
+def test_nobody_at_the_address_is_one_sentence(kind: str, ask: Ask) -> None:
     with pytest.raises(FatalEngineError, match="could not be reached"):
         ask("http://127.0.0.1:9/v1", max_attempts=2)
 
 
-def test_the_makers_own_address_needs_a_key(kind: str) -> None:
+def test_the_makers_own_address_needs_a_key_and_two_are_refused(kind: str) -> None:
     api = native_api(kind)
     with pytest.raises(UsageError, match=f"needs a key: set the environment variable {api.key_env}"):
         HostedEngine(api, OpenAISettings(base_urls=(api.own_url,), model="m", api_key_env=api.key_env))
-
-
-def test_two_addresses_are_refused(kind: str) -> None:
     with pytest.raises(UsageError, match="2 base URLs"):
-        HostedEngine(native_api(kind), OpenAISettings(base_urls=("http://a/v1", "http://b/v1"), model="m"))
+        HostedEngine(api, OpenAISettings(base_urls=("http://a/v1", "http://b/v1"), model="m"))
 
 
-def test_request_parameters_have_the_apis_names(kind: str, ask: Callable[..., Response]) -> None:
+def test_request_parameters_have_the_apis_names(kind: str, ask: Ask) -> None:
     with mock(kind) as server:
         ask(server.base_url, sampling={"max_tokens": 77, "top_p": 0.5})
         body = json.loads(server.requests[0].body)
@@ -327,7 +281,7 @@ def test_safety_checks_are_acknowledged_and_written_down() -> None:
     assert "<safety_check>malicious_instructions: The page asks for a password.</safety_check>" in turn.written
     conversation = Conversation({}, [], [screenshot()], 1)
     connections = Connections("https://127.0.0.1:9", trust_env=False, verify_tls=True)
-    OpenAIResponses(Connection(None, KEY, 1.0, connections)).answer_looks(conversation, turn)
+    OpenAIResponses(Connection(None, "sk-key", 1.0, connections)).answer_looks(conversation, turn)
     assert conversation.turns[-1]["acknowledged_safety_checks"] == [check]
 
 
@@ -358,7 +312,7 @@ def test_geminis_refusals_name_the_time_to_wait(refusal: Any, header: dict[str, 
 
 @pytest.mark.parametrize("kind", ["anthropic"], indirect=True)
 @pytest.mark.parametrize("cached", [True, False])
-def test_anthropics_breakpoint_is_set_where_it_is_asked_for(cached: bool, kind: str, ask: Callable[..., Response]) -> None:
+def test_anthropics_breakpoint_is_set_where_it_is_asked_for(cached: bool, kind: str, ask: Ask) -> None:
     with mock(kind) as server:
         ask(server.base_url, extra={"prompt_cache": cached})
         assert (b"cache_control" in server.requests[0].body) == cached

@@ -19,12 +19,13 @@ def ask_raw(payloads: list[bytes], request: Request, **changes: Any) -> Response
         async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             nonlocal served
             head = await reader.readuntil(b"\r\n\r\n")
-            length = next(
-                int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length")
-            )
-            await reader.readexactly(length)
-            writer.write(payloads[min(served, len(payloads) - 1)])
-            served += 1
+            lengths = [line.split(b":")[1] for line in head.split(b"\r\n") if line.lower().startswith(b"content-length")]
+            if not lengths:  # a probe: the server is there
+                writer.write(response(b"{}"))
+            else:
+                await reader.readexactly(int(lengths[0]))
+                writer.write(payloads[min(served, len(payloads) - 1)])
+                served += 1
             writer.close()
 
         async with listening(handle) as port:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,8 +12,8 @@ from guieval.engines.usage_reports import usage_in
 from guieval.errors import EngineError, Halted
 from guieval.models import Bill
 from guieval.steps import Usage
-from tests.engines.asking import engine_for, listening
-from tests.engines.conftest import MakeRequest
+from tests.engines.asking import make_request
+from tests.engines.http.raw_answers import ask_raw, response
 from tests.rows import every_row
 
 PAID = Usage(prompt_tokens=700, completion_tokens=30)
@@ -25,70 +25,43 @@ def body(finish: str = "stop", **changes: Any) -> bytes:
     return json.dumps({"choices": [choice], "usage": REPORT, **changes}).encode()
 
 
-def http(status: str, data: bytes, *, missing: int = 0) -> bytes:
-    return f"HTTP/1.1 {status}\r\ncontent-length: {len(data) + missing}\r\nconnection: close\r\n\r\n".encode() + data
-
-
+GOOD = response(body())
 UNUSED = [
-    ("no choices", http("200 OK", body(choices=[]))),
-    ("no message", http("200 OK", body(choices=[{"index": 0}]))),
-    ("a content that is a number", http("200 OK", body(choices=[{"message": {"content": 5}}]))),
-    ("broken off by the server", http("200 OK", body("abort"))),
-    ("cut off after the usage", http("200 OK", body()[:-1])),
-    ("less than was announced", http("200 OK", body(), missing=9)),
-    ("an error with a usage", http("500 Oops", json.dumps({"error": {"message": "crashed"}, "usage": REPORT}).encode())),
+    ("no choices", response(body(choices=[]))),
+    ("no message", response(body(choices=[{"index": 0}]))),
+    ("a content that is a number", response(body(choices=[{"message": {"content": 5}}]))),
+    ("broken off by the server", response(body("abort"))),
+    ("cut off after the usage", response(body()[:-1])),
+    ("less than was announced", response(body(), length=len(body()) + 9)),
+    ("an error with a usage", response(json.dumps({"error": {"message": "crashed"}, "usage": REPORT}).encode(), "500 Oops")),
 ]
 
 
-async def _ask(make_request: MakeRequest, answers: list[bytes], bill: Bill, **changes: Any) -> tuple[Any, int]:
-    received = 0
-
-    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal received
-        head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        if not head.startswith("POST"):  # a probe: the server is there
-            writer.write(http("200 OK", b"{}"))
-        else:
-            writer.write(answers[min(received, len(answers) - 1)])
-            received += 1
-        await writer.drain()
-        writer.close()
-
-    async with listening(handle) as port:
-        engine = engine_for(f"http://127.0.0.1:{port}/v1", **changes)
-        request = make_request("Click.")
-        object.__setattr__(request, "bill", bill)
-        try:
-            return await engine.generate(request), received
-        except EngineError as error:
-            return error, received
-        finally:
-            await engine.close()
-
-
 @every_row("what, unused", UNUSED)
-def test_an_answer_that_cannot_be_used_is_on_the_bill(make_request: MakeRequest, what: str, unused: bytes) -> None:
+def test_an_answer_that_cannot_be_used_is_on_the_bill(what: str, unused: bytes) -> None:
     counted: list[Usage] = []
-    bill = Bill(counted.append)
-    reply, _ = asyncio.run(_ask(make_request, [unused, http("200 OK", body())], bill))
+    request = replace(make_request("Click."), bill=Bill(counted.append))
+    reply = ask_raw([unused, GOOD], request)
     assert reply.text == "the answer" and reply.usage == PAID, what
-    assert bill.others == counted == [PAID], "apart from the tokens of the answer that counted"
+    assert request.bill.others == counted == [PAID], "apart from the tokens of the answer that counted"
 
 
 @every_row("what, unused", UNUSED)
-def test_a_request_is_paid_only_as_often_as_it_may_be_tried(make_request: MakeRequest, what: str, unused: bytes) -> None:
-    bill = Bill()
-    error, received = asyncio.run(_ask(make_request, [unused], bill, max_attempts=3))
-    assert isinstance(error, EngineError) and (received, bill.others) == (3, [PAID] * 3), what
+def test_a_request_is_paid_only_as_often_as_it_may_be_tried(what: str, unused: bytes) -> None:
+    request = make_request("Click.")
+    with pytest.raises(EngineError) as caught:
+        ask_raw([unused], request, max_attempts=3)
+    assert (caught.value.attempts, request.bill.others) == (3, [PAID] * 3), what
 
 
-def test_a_step_that_was_paid_for_is_not_asked_again_when_the_budget_is_used_up(make_request: MakeRequest) -> None:
-    bill = Bill(halted=lambda: "the budget is used up")
-    error, received = asyncio.run(_ask(make_request, [UNUSED[0][1]], bill))
-    assert isinstance(error, Halted) and received == 1 and "the budget is used up" in str(error)
-    unpaid = http("503 Busy", b'{"error": {"message": "overloaded"}}')
-    reply, received = asyncio.run(_ask(make_request, [unpaid, http("200 OK", body())], Bill(halted=bill.halted)))
-    assert reply.text == "the answer" and received == 2, "one that cost nothing is tried again all the same"
+def test_a_step_that_was_paid_for_is_not_asked_again_when_the_budget_is_used_up() -> None:
+    request = replace(make_request("Click."), bill=Bill(halted=lambda: "the budget is used up"))
+    with pytest.raises(Halted, match="the budget is used up"):
+        ask_raw([UNUSED[0][1]], request)
+    assert request.bill.others == [PAID]
+    unpaid = response(b'{"error": {"message": "overloaded"}}', "503 Busy")
+    reply = ask_raw([unpaid, GOOD], replace(request, bill=Bill(halted=request.bill.halted)))
+    assert reply.text == "the answer" and reply.attempts == 2, "one that cost nothing is tried again all the same"
 
 
 @pytest.mark.parametrize(

@@ -52,13 +52,7 @@ calls = st.lists(
     max_size=2,
 )
 messages = st.fixed_dictionaries(
-    {},
-    optional={
-        "content": odd,
-        "reasoning_content": odd,
-        "refusal": odd,
-        "tool_calls": st.one_of(odd, calls),
-    },
+    {}, optional={"content": odd, "reasoning_content": odd, "refusal": odd, "tool_calls": st.one_of(odd, calls)}
 )
 logprobs = st.fixed_dictionaries({"content": st.lists(st.fixed_dictionaries({"logprob": odd_numbers}), max_size=4)})
 choices = st.fixed_dictionaries({"message": messages}, optional={"finish_reason": odd, "logprobs": st.one_of(odd, logprobs)})

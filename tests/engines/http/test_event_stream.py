@@ -13,8 +13,7 @@ from guieval.errors import EngineError
 from guieval.models import Response
 from guieval.models.response import Call
 from guieval.steps import Usage
-from tests.engines.asking import ask_all, engine_for, mock
-from tests.engines.conftest import MakeRequest
+from tests.engines.asking import ask_all, engine_for, make_request, mock
 from tests.engines.http.raw_answers import ask_raw, response
 from tests.rows import every_row
 
@@ -32,14 +31,19 @@ def stream(*chunks: Any, done: bool = True, end: str = "\n") -> bytes:
 
 
 def piece(index: int | None, arguments: str = "", **more: Any) -> dict[str, Any]:
-    place = {} if index is None else {"index": index}
-    function = {"arguments": arguments, **({"name": more["name"]} if "name" in more else {})}
-    return {**place, **({"id": more["id"]} if "id" in more else {}), "function": function}
+    function = {"arguments": arguments, **{key: more[key] for key in ("name",) if key in more}}
+    return {
+        "function": function,
+        **{key: more[key] for key in ("id",) if key in more},
+        **({} if index is None else {"index": index}),
+    }
 
 
 COUNTED = {"choices": [], "usage": USAGE}
 CALLS = (Call("click", {"x": 1}, "a"), Call("type", {"text": "é"}, "b"))
+CALLED = Response("", None, None, "tool_calls", model="m", calls=CALLS)
 SAID = Response("the answer", None, KNOWN, "stop", model="m")
+END = delta("stop", content="the answer")
 WHOLE = [
     (
         "texts",
@@ -47,24 +51,16 @@ WHOLE = [
         SAID,
     ),
     ("CR LF", stream(delta(content="the "), delta("stop", content="answer"), COUNTED, end="\r\n"), SAID),
-    ("comments", stream(": ping", delta("stop", content="the answer"), "event: x\nid: 1", COUNTED), SAID),
-    ("no [DONE]", stream(delta("stop", content="the answer"), COUNTED, done=False), SAID),
+    ("comments", stream(": ping", END, "event: x\nid: 1", COUNTED), SAID),
+    ("no [DONE]", stream(END, COUNTED, done=False), SAID),
+    ("a BOM, no space", b"\xef\xbb\xbf" + stream(END, COUNTED).replace(b"data: ", b"data:"), SAID),
     (
-        "a BOM, no space",
-        b"\xef\xbb\xbf" + stream(delta("stop", content="the answer"), COUNTED).replace(b"data: ", b"data:"),
-        SAID,
-    ),
-    (
-        "a whole message",
+        "a message",
         stream({"model": "m", "choices": [{"message": {"content": "the answer"}, "finish_reason": "stop"}]}, COUNTED),
         SAID,
     ),
     ("parts", stream(delta("stop", content=[{"type": "text", "text": "the "}, "answer"]), COUNTED), SAID),
-    (
-        "other choices",
-        stream(delta("stop", content="the answer"), {"choices": [{"index": 1, "delta": {"content": "no"}}]}, COUNTED),
-        SAID,
-    ),
+    ("other choices", stream(END, {"choices": [{"index": 1, "delta": {"content": "no"}}]}, COUNTED), SAID),
     (
         "reasoning",
         stream(delta(reasoning_content="I "), delta(reasoning_content="think"), delta("stop", content="x")),
@@ -74,20 +70,18 @@ WHOLE = [
         "calls by index",
         stream(
             delta(tool_calls=[piece(0, name="click", id="a"), piece(1, name="type", id="b")]),
-            delta(tool_calls=[piece(1, '{"text": ')]),
-            delta(tool_calls=[piece(0, '{"x": 1}')]),
+            *(delta(tool_calls=[each]) for each in (piece(1, '{"text": '), piece(0, '{"x": 1}'))),
             delta("tool_calls", tool_calls=[piece(1, '"é"}')]),
         ),
-        Response("", None, None, "tool_calls", model="m", calls=CALLS),
+        CALLED,
     ),
     (
         "calls by id",
         stream(
-            delta(tool_calls=[piece(None, '{"x"', name="click", id="a")]),
-            delta(tool_calls=[piece(None, ": 1}")]),
+            *(delta(tool_calls=[each]) for each in (piece(None, '{"x"', name="click", id="a"), piece(None, ": 1}"))),
             delta("tool_calls", tool_calls=[piece(None, '{"text": "é"}', name="type", id="b")]),
         ),
-        Response("", None, None, "tool_calls", model="m", calls=CALLS),
+        CALLED,
     ),
     (
         "the older function call",
@@ -119,7 +113,7 @@ def test_a_stream_is_the_response_that_it_adds_up_to(what: str, body: bytes, exp
         (stream("data: " + "[" * 100_000), "not JSON"),
     ],
 )
-def test_a_stream_that_was_broken_off_is_tried_again(body: bytes, why: str, make_request: MakeRequest) -> None:
+def test_a_stream_that_was_broken_off_is_tried_again(body: bytes, why: str) -> None:
     with pytest.raises(TryAgain, match=why):
         response_in(body)
     again = [response(body), response(WHOLE[0][1])]
@@ -127,13 +121,13 @@ def test_a_stream_that_was_broken_off_is_tried_again(body: bytes, why: str, make
     assert (reply.text, reply.attempts) == ("the answer", 2), "and a stream is read that nobody requested"
 
 
-def test_what_a_stream_that_was_broken_off_has_cost_is_on_the_bill(make_request: MakeRequest) -> None:
+def test_what_a_stream_that_was_broken_off_has_cost_is_on_the_bill() -> None:
     request = make_request()
     ask_raw([response(stream(delta(content="the "), COUNTED, done=False)), response(WHOLE[0][1])], request)
     assert request.bill.others == [KNOWN]
 
 
-def test_a_stream_is_requested_with_its_usage(make_request: MakeRequest) -> None:
+def test_a_stream_is_requested_with_its_usage() -> None:
     with mock() as server:
         ask_all(engine_for(server.base_url, stream=True), make_request())
         (request,) = server.requests
@@ -143,7 +137,7 @@ def test_a_stream_is_requested_with_its_usage(make_request: MakeRequest) -> None
     assert b"stream" not in ChatBody(make_request(), "m").written([])
 
 
-def test_a_server_that_only_streams_is_named_with_the_setting(make_request: MakeRequest) -> None:
+def test_a_server_that_only_streams_is_named_with_the_setting() -> None:
     message = "This model only supports stream mode, please enable the stream parameter to access the model."
     body = response(json.dumps({"error": {"message": message}}).encode(), status="400 Bad Request")
     with pytest.raises(EngineError, match="--set stream=true"):

@@ -22,17 +22,16 @@ import pytest
 from PIL import Image
 
 from guieval.data.screenshots import Screenshot, read_screenshot
-from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+from guieval.engines.http.chat_completions import OpenAIEngine
 from guieval.engines.vllm.command import VLLMSettings
 from guieval.engines.vllm.launched import LaunchedEngine
 from guieval.engines.vllm.server import VLLMServer
-from guieval.errors import EngineError, ScreenshotError, UsageError
+from guieval.errors import EngineError, ScreenshotError
 from guieval.models import ImageForm, ImageRef, Response
 from guieval.registry import load_benchmark, model_config
 from guieval.running.config import RunConfig
 from guieval.running.runner.image_cache import ImageLoader
-from tests.engines.asking import engine_for
-from tests.engines.conftest import MakeRequest
+from tests.engines.asking import engine_for, make_request
 from tests.rows import every_row
 from tests.scripted import opened_run
 from tests.waiting import PATIENCE
@@ -170,14 +169,13 @@ def digests(shots: Sequence[Screenshot]) -> str:
 class Asking:
     """Asks an engine for screenshots' digests, and makes sure that they are theirs, that no try failed, and none was needed."""
 
-    def __init__(self, engine: OpenAIEngine, make_request: MakeRequest) -> None:
+    def __init__(self, engine: OpenAIEngine) -> None:
         self.engine = engine
-        self.make_request = make_request
         self.count = 0
 
     async def __call__(self, *shots: Screenshot) -> Response:
         self.count += 1
-        reply = await self.engine.generate(self.make_request("look", images=shots, name=f"r{self.count}"))
+        reply = await self.engine.generate(make_request("look", images=shots, name=f"r{self.count}"))
         assert reply.text == digests(shots)
         assert reply.attempts == 1
         (stats,) = self.engine.stats()
@@ -188,12 +186,12 @@ class Asking:
 Steps = Sequence[Screenshot] | Callable[[Asking], Awaitable[None]]
 
 
-def run(vision: Vision, make_request: MakeRequest, *steps: Steps, **settings: Any) -> None:
+def run(vision: Vision, *steps: Steps, **settings: Any) -> Vision:
     """Ask for the screenshots of each step one after the other, or do in a step what a test does."""
 
     async def main() -> None:
         engine = engine_for(url, **{"max_attempts": 1, **settings})
-        asking = Asking(engine, make_request)
+        asking = Asking(engine)
         try:
             for step in steps:
                 await (step(asking) if callable(step) else asking(*step))
@@ -202,74 +200,68 @@ def run(vision: Vision, make_request: MakeRequest, *steps: Steps, **settings: An
 
     with serving(vision) as url:
         asyncio.run(main())
+    return vision
 
 
-def test_an_original_is_named_and_not_sent(data: Path, shots: list[Screenshot], make_request: MakeRequest) -> None:
-    vision = Vision(folder=data)
-    run(vision, make_request, [shots[0], replace(shots[1], path=None)], local_images=data)
+def test_an_original_is_named_and_not_sent(data: Path, shots: list[Screenshot]) -> None:
+    vision = run(Vision(folder=data), [shots[0], replace(shots[1], path=None)], local_images=data)
     assert vision.forms == [["file", "data"]]
     assert vision.asked[0][0]["image_url"]["url"] == f"file://{data.resolve()}/a%20b%2520%C3%BC/shot%20%230%3F.png"
 
 
-def test_a_file_outside_of_the_folder_is_sent(tmp_path: Path, data: Path, make_request: MakeRequest) -> None:
+def test_a_file_outside_of_the_folder_is_sent(tmp_path: Path, data: Path) -> None:
     """Also when a link within leads there: what counts is where the file is."""
     Image.new("RGB", (3, 4)).save(tmp_path / "outside.png")
     (data / "inside").mkdir()
     Image.new("RGB", (3, 4)).save(data / "inside" / "real.png")
     (data / "out.png").symlink_to(tmp_path / "outside.png")
     (data / "in.png").symlink_to(data / "inside" / "real.png")
-    vision = Vision(folder=data)
     found = [read_screenshot(tmp_path, f"data/{name}.png", (3, 4)) for name in ("out", "in")]
-    run(vision, make_request, found, local_images=data)
+    vision = run(Vision(folder=data), found, local_images=data)
     assert vision.forms == [["data", "file"]]
     assert vision.asked[0][1]["image_url"]["url"].endswith("/inside/real.png")
 
 
-def test_a_name_that_is_no_text_is_sent(data: Path, make_request: MakeRequest) -> None:
+def test_a_name_that_is_no_text_is_sent(data: Path) -> None:
     name = b"shot-\xff.png".decode("utf-8", "surrogateescape")
     Image.new("RGB", (3, 4)).save(data / "plain.png")
     try:
         (data / "plain.png").rename(data / name)
     except OSError:
         pytest.skip("this disk takes no such names")
-    vision = Vision(folder=data)
-    run(vision, make_request, [read_screenshot(data, name, (3, 4))], local_images=data)
-    assert vision.forms == [["data"]]
+    assert run(Vision(folder=data), [read_screenshot(data, name, (3, 4))], local_images=data).forms == [["data"]]
 
 
 @pytest.mark.parametrize("refusal", [(500, NO_PATH), (400, ELSEWHERE), (500, NOT_THERE)])
 def test_a_server_that_reads_no_files_is_sent_bytes_and_it_is_reported_once(
-    refusal: tuple[int, str],
-    data: Path,
-    shots: list[Screenshot],
-    make_request: MakeRequest,
-    caplog: pytest.LogCaptureFixture,
+    refusal: tuple[int, str], data: Path, shots: list[Screenshot], caplog: pytest.LogCaptureFixture
 ) -> None:
     vision = Vision()
     vision.no_file = refusal
-
     with caplog.at_level(logging.WARNING):
-        run(vision, make_request, *([shot] for shot in shots[:5]), local_images=data)
+        run(vision, *([shot] for shot in shots[:5]), local_images=data)
     assert vision.forms == [["file"], *[["data"]] * 5]
     (record,) = caplog.records
     assert "does not read local files" in record.getMessage() and refusal[1][:20] in record.getMessage()
 
 
-def test_an_image_is_sent_once(shots: list[Screenshot], make_request: MakeRequest) -> None:
-    vision = Vision()
-    run(vision, make_request, shots[:1], shots[:2], [*shots[:3], shots[1]], image_uuids=True)
+def test_an_image_is_sent_once_where_that_is_asked_for(data: Path, shots: list[Screenshot]) -> None:
+    one, two = shots[:1], shots[:2]
+    assert run(Vision(), one, one).forms == [["data"]] * 2
+    both = run(Vision(folder=data), one, two, local_images=data, image_uuids=True)
+    assert both.forms == [["file+id"], ["held", "file+id"]]
+    vision = run(Vision(), one, two, [*shots[:3], shots[1]], image_uuids=True)
     assert vision.forms == [["data+id"], ["held", "data+id"], ["held", "held", "data+id", "held"]]
     assert vision.asked[0][0]["uuid"] == sha256(shots[0].data).hexdigest()
 
 
-def test_equal_pictures_have_one_id_and_unlike_ones_two(data: Path, shots: list[Screenshot], make_request: MakeRequest) -> None:
-    vision = Vision()
-    run(vision, make_request, shots[:2], [replace(shots[0], path=data / "another.png")], image_uuids=True)
+def test_equal_pictures_have_one_id_and_unlike_ones_two(data: Path, shots: list[Screenshot]) -> None:
+    vision = run(Vision(), shots[:2], [replace(shots[0], path=data / "another.png")], image_uuids=True)
     assert vision.forms == [["data+id", "data+id"], ["held"]]
     assert len({part["uuid"] for part in vision.asked[0]}) == 2
 
 
-def test_nothing_is_believed_to_be_held_before_it_was_answered(shots: list[Screenshot], make_request: MakeRequest) -> None:
+def test_nothing_is_believed_to_be_held_before_it_was_answered(shots: list[Screenshot]) -> None:
     vision = Vision()
 
     async def steps(ask: Asking) -> None:
@@ -279,52 +271,42 @@ def test_nothing_is_believed_to_be_held_before_it_was_answered(shots: list[Scree
                 await asyncio.to_thread(vision.sent.acquire, timeout=PATIENCE)
         await asyncio.gather(*asked)
 
-    run(vision, make_request, steps, image_uuids=True)
+    run(vision, steps, image_uuids=True)
     assert vision.forms == [["data+id"]] * 3
 
 
-def test_files_and_ids_together(data: Path, shots: list[Screenshot], make_request: MakeRequest) -> None:
-    vision = Vision(folder=data)
-    run(vision, make_request, shots[:1], shots[:2], local_images=data, image_uuids=True)
-    assert vision.forms == [["file+id"], ["held", "file+id"]]
-
-
-def test_what_a_server_has_forgotten_is_sent_again(shots: list[Screenshot], make_request: MakeRequest) -> None:
+def test_what_a_server_has_forgotten_is_sent_again(shots: list[Screenshot]) -> None:
     vision = Vision()
 
     async def restarted(ask: Asking) -> None:
         vision.kept.clear()
 
-    run(vision, make_request, shots[:3], restarted, shots[:3], shots[:3], image_uuids=True)
+    run(vision, shots[:3], restarted, shots[:3], shots[:3], image_uuids=True)
     assert vision.forms == [["data+id"] * 3, ["held"] * 3, ["data+id"] * 3, ["held"] * 3]
 
 
 @pytest.mark.parametrize("beside", [lambda number: (number - 1) % 49, lambda number: 49], ids=["the last one", "always one"])
-def test_it_is_found_out_how_many_a_server_keeps(
-    shots: list[Screenshot], make_request: MakeRequest, beside: Callable[[int], int]
-) -> None:
+def test_it_is_found_out_how_many_a_server_keeps(shots: list[Screenshot], beside: Callable[[int], int]) -> None:
     """Twenty are kept of 49 that take turns; each request shows another one beside, which is always there."""
-    vision = Vision(room=20)
-    run(vision, make_request, *([shots[beside(number)], shots[number % 49]] for number in range(300)), image_uuids=True)
+    pairs = ([shots[beside(number)], shots[number % 49]] for number in range(300))
+    vision = run(Vision(room=20), *pairs, image_uuids=True)
     misses = len(vision.asked) - 300
     assert misses < 15
     assert sum(form == ["held", "data+id"] for form in vision.forms) > 270
     assert sum(form[0] != "held" for form in vision.forms) == 1 + misses
 
 
-def test_requests_that_miss_together_tell_once_how_much_is_kept(shots: list[Screenshot], make_request: MakeRequest) -> None:
+def test_requests_that_miss_together_tell_once_how_much_is_kept(shots: list[Screenshot]) -> None:
     """Those on their way when the first is found to be gone say nothing that was not known by then."""
-    vision = Vision(room=40)
 
     async def together(ask: Asking) -> None:
         await asyncio.gather(*map(ask, shots[:10]))
 
     each = [[shot] for shot in shots]
-    run(vision, make_request, *each, together, *each[35:], image_uuids=True)
-    assert vision.forms[-15:] == [["held"]] * 15
+    assert run(Vision(room=40), *each, together, *each[35:], image_uuids=True).forms[-15:] == [["held"]] * 15
 
 
-def test_after_a_lost_connection_nothing_is_believed_to_be_held(shots: list[Screenshot], make_request: MakeRequest) -> None:
+def test_after_a_lost_connection_nothing_is_believed_to_be_held(shots: list[Screenshot]) -> None:
     """The process that answers next may be a new one; how much it keeps is known from the one before."""
     vision = Vision()
 
@@ -337,32 +319,26 @@ def test_after_a_lost_connection_nothing_is_believed_to_be_held(shots: list[Scre
             for shot in shots:
                 assert (await ask.engine.generate(make_request("look", images=[shot], name="r"))).text == digests([shot])
 
-    run(vision, make_request, *([shot] for shot in shots), lost, image_uuids=True)
+    run(vision, *([shot] for shot in shots), lost, image_uuids=True)
     assert vision.forms[50:] == [["held"], *[["data+id"]] * 50, *[["held"]] * 50]
 
 
-def test_a_server_that_keeps_nothing_is_no_longer_asked_to(
-    shots: list[Screenshot], make_request: MakeRequest, caplog: pytest.LogCaptureFixture
-) -> None:
-    vision = Vision(room=0)
+def test_a_server_that_keeps_nothing_is_no_longer_asked_to(shots: list[Screenshot], caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        run(vision, make_request, *[shots[:1]] * 30, image_uuids=True)
+        vision = run(Vision(room=0), *[shots[:1]] * 30, image_uuids=True)
     assert len(vision.asked) - 30 == 9
     assert vision.forms[-1] == ["data"]
     assert len(caplog.records) == 1 and "does not keep images" in caplog.text
 
 
-def test_a_server_that_knows_no_ids_is_sent_none_after_a_while(
-    shots: list[Screenshot], make_request: MakeRequest, caplog: pytest.LogCaptureFixture
-) -> None:
-    vision = Vision(strict=True)
+def test_a_server_that_knows_no_ids_is_soon_sent_none(shots: list[Screenshot], caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        run(vision, make_request, *[shots[:1]] * 20, image_uuids=True)
+        vision = run(Vision(strict=True), *[shots[:1]] * 20, image_uuids=True)
     assert vision.forms == [*[["data+id"], ["data"]] * 8, *[["data"]] * 12]
     assert len(caplog.records) == 1 and "extra fields are not permitted" in caplog.text
 
 
-def test_a_request_that_is_refused_for_itself_is_refused(shots: list[Screenshot], make_request: MakeRequest) -> None:
+def test_a_request_that_is_refused_for_itself_is_refused(shots: list[Screenshot]) -> None:
     vision = Vision()
     request = make_request("look", images=shots[:1], name="r")
 
@@ -374,11 +350,11 @@ def test_a_request_that_is_refused_for_itself_is_refused(shots: list[Screenshot]
         vision.longest = 10_000_000
         assert (await ask.engine.generate(request)).text == digests(shots[:1])
 
-    run(vision, make_request, steps, image_uuids=True)
+    run(vision, steps, image_uuids=True)
     assert vision.forms == [["data+id"], ["data"], ["data+id"]]
 
 
-def test_after_an_error_of_the_servers_the_next_try_is_in_bytes(shots: list[Screenshot], make_request: MakeRequest) -> None:
+def test_after_an_error_of_the_servers_the_next_try_is_in_bytes(shots: list[Screenshot]) -> None:
     vision = Vision()
     vision.broken = True
 
@@ -386,17 +362,11 @@ def test_after_an_error_of_the_servers_the_next_try_is_in_bytes(shots: list[Scre
         reply = await ask.engine.generate(make_request("look", images=shots[:2], name="r"))
         assert (reply.text, reply.attempts) == (digests(shots[:2]), 2)
 
-    run(vision, make_request, steps, image_uuids=True, max_attempts=2)
+    run(vision, steps, image_uuids=True, max_attempts=2)
     assert vision.forms == [["data+id"] * 2, ["data"] * 2]
 
 
-def test_other_servers_get_bytes_and_no_further_field(shots: list[Screenshot], make_request: MakeRequest) -> None:
-    vision = Vision()
-    run(vision, make_request, shots[:1], shots[:1])
-    assert vision.forms == [["data"]] * 2
-
-
-def test_a_busy_server_is_offered_references_again(shots: list[Screenshot], make_request: MakeRequest) -> None:
+def test_a_busy_server_is_offered_references_again(shots: list[Screenshot]) -> None:
     vision = Vision()
 
     async def busy(ask: Asking) -> None:
@@ -404,16 +374,14 @@ def test_a_busy_server_is_offered_references_again(shots: list[Screenshot], make
         request = make_request("look", images=shots[:1], name="r")
         assert (await ask.engine.generate(request)).attempts == 2
 
-    run(vision, make_request, shots[:1], busy, image_uuids=True, max_attempts=2)
+    run(vision, shots[:1], busy, image_uuids=True, max_attempts=2)
     assert vision.forms == [["data+id"], ["held"], ["held"]]
 
 
 @pytest.mark.parametrize(
     ("form", "original", "resized"), [("bytes", False, False), ("base64", True, True), ("file", False, True)]
 )
-def test_only_what_is_sent_is_encoded(
-    data: Path, shots: list[Screenshot], make_request: MakeRequest, form: ImageForm, original: bool, resized: bool
-) -> None:
+def test_what_is_sent_is_encoded(data: Path, shots: list[Screenshot], form: ImageForm, original: bool, resized: bool) -> None:
     task = make_request("look").task.model_copy(update={"screenshot": "a b%20ü/shot #0?.png", "screenshot_size": (30, 40)})
     damaged = shots[1].path
     assert damaged is not None
@@ -431,21 +399,6 @@ def test_only_what_is_sent_is_encoded(
     assert [shot.path for shot in loaded] == [shots[0].path, None]
 
 
-def settings_of(tmp_path: Path, **changes: Any) -> tuple[Path, OpenAISettings]:
-    """The data folder, and the settings of a run's engine."""
-    small = {"bench_options": {"episodes": 1}}
-    fields = {"model": "ui-tars-7b", "bench": "demo", "data": str(tmp_path / "demo"), **small, **changes}
-    config = RunConfig.model_validate(fields)
-    server = None
-    if config.engine == "vllm":
-        settings = VLLMSettings.of({}, media=tmp_path / "demo")
-        server = VLLMServer(model_config("ui-tars-7b", None), settings, tmp_path / "vllm.log")
-    engine = opened_run(config, tmp_path / "run", server).run.engine
-    assert isinstance(engine, OpenAIEngine | LaunchedEngine)
-    assert engine.images == ("base64" if engine.settings.local_images is None else "file")
-    return tmp_path / "demo", engine.settings
-
-
 URL = ("http://127.0.0.1:1/v1",)
 
 
@@ -461,19 +414,13 @@ URL = ("http://127.0.0.1:1/v1",)
         ({"engine": "vllm", "image_uuids": False}, True, False),
     ],
 )
-def test_a_server_of_ours_is_sent_references_and_another_when_asked_for(
-    tmp_path: Path, changes: dict[str, Any], files: bool, ids: bool
-) -> None:
-    load_benchmark("demo", tmp_path / "demo", episodes=1)
-    folder, settings = settings_of(tmp_path, **changes)
-    assert settings.local_images == (folder if files else None)
-    assert settings.image_uuids is ids
-
-
-def test_references_are_no_part_of_what_a_run_is() -> None:
-    plain = RunConfig(model="m", bench="demo")
-    assert plain.model_copy(update={"local_images": True, "image_uuids": True}).identity() == plain.identity()
-    with pytest.raises(UsageError, match="local_images"):
-        from guieval.running.config import parse
-
-        parse({"model": "m", "bench": "demo", "local_images": "somewhere"})
+def test_a_server_of_ours_is_sent_references(tmp_path: Path, changes: dict[str, Any], files: bool, ids: bool) -> None:
+    data = tmp_path / "demo"
+    load_benchmark("demo", data, episodes=1)
+    fields = {"model": "ui-tars-7b", "bench": "demo", "data": str(data), "bench_options": {"episodes": 1}, **changes}
+    config = RunConfig.model_validate(fields)
+    checkpoint, media = model_config("ui-tars-7b", None), VLLMSettings.of({}, media=data)
+    server = VLLMServer(checkpoint, media, tmp_path / "vllm.log") if config.engine == "vllm" else None
+    engine = opened_run(config, tmp_path / "run", server).run.engine
+    assert isinstance(engine, OpenAIEngine | LaunchedEngine) and engine.images == ("file" if files else "base64")
+    assert (engine.settings.local_images, engine.settings.image_uuids) == (data if files else None, ids)

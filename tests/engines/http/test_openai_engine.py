@@ -8,6 +8,7 @@ import gzip
 import hashlib
 import json
 import logging
+import math
 import random
 import re
 import threading
@@ -20,7 +21,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from guieval.data.screenshots import Screenshot, read_screenshot
@@ -34,8 +35,7 @@ from guieval.models import ImageRef, Message, ModelInput, Request, Response
 from guieval.redaction import Redaction
 from guieval.steps import Usage
 from guieval.testing.mock_server import MockServer
-from tests.engines.asking import Sleeps, ask, ask_all, asked, engine_for, listening, mock
-from tests.engines.conftest import MakeRequest, MakeTask
+from tests.engines.asking import Sleeps, ask, ask_all, asked, engine_for, listening, make_request, mock
 from tests.engines.http.raw_answers import ask_raw, completion, response
 from tests.outage import reserved_port
 from tests.rows import every_row
@@ -52,7 +52,7 @@ def ask_past_hangs(engine: OpenAIEngine, request: Request, server: MockServer) -
 # What is sent
 
 
-def test_a_screenshot_arrives_byte_for_byte(tmp_path: Path, make_request: MakeRequest) -> None:
+def test_a_screenshot_arrives_byte_for_byte(tmp_path: Path) -> None:
     from PIL import Image
 
     pixels = random.Random(3).randbytes(300 * 200 * 3)
@@ -74,16 +74,13 @@ nasty = st.text(st.characters()) | st.sampled_from(['"', "\\", '"}}]', "data:ima
 message_parts = st.lists(nasty | st.binary(max_size=40), max_size=5)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(contents=st.lists(message_parts, min_size=1, max_size=4), model=nasty)
-def test_the_body_is_json_that_states_what_was_meant(
-    contents: list[list[str | bytes]], model: str, make_request: MakeRequest
-) -> None:
+def test_the_body_is_json_that_states_what_was_meant(contents: list[list[str | bytes]], model: str) -> None:
     """A message is a list of texts (str) and images (bytes); json.loads is the judge of what was written."""
     template = make_request()
     reference = ImageRef(template.task)
     messages = tuple(
-        Message("user", tuple(part if isinstance(part, str) else reference for part in parts)) for parts in contents
+        Message("user", tuple(each if isinstance(each, str) else reference for each in parts)) for parts in contents
     )
     images = tuple(Screenshot(part, "png", (1, 1)) for parts in contents for part in parts if isinstance(part, bytes))
     request = Request(ModelInput(messages), images, {"temperature": 0.5}, "id", template.task)
@@ -103,23 +100,17 @@ def test_the_body_is_json_that_states_what_was_meant(
                 assert sent == {"type": "image_url", "image_url": {"url": url}}
 
 
-def test_sampling_and_extra_are_top_level_fields(make_request: MakeRequest) -> None:
+def test_sampling_and_extra_are_top_level_fields() -> None:
     request = make_request(
         sampling={"temperature": 0, "extra_body": {"top_k": 20}, "chat_template_kwargs": {"a": 1, "b": 1}},
         extra={"chat_template_kwargs": {"b": 2}, "stop": ["</s>"]},
     )
     body = json.loads(chat_body(request, "m"))
     del body["messages"]
-    assert body == {
-        "model": "m",
-        "temperature": 0,
-        "top_k": 20,
-        "chat_template_kwargs": {"a": 1, "b": 2},
-        "stop": ["</s>"],
-    }
+    assert body == {"model": "m", "temperature": 0, "top_k": 20, "chat_template_kwargs": {"a": 1, "b": 2}, "stop": ["</s>"]}
 
 
-def test_a_prefilled_turn_is_continued(make_request: MakeRequest) -> None:
+def test_a_prefilled_turn_is_continued() -> None:
     body = json.loads(chat_body(make_request("hi", prefill="Thought: "), "m"))
     assert body["messages"][-1] == {"role": "assistant", "content": "Thought: "}
     assert (body["continue_final_message"], body["add_generation_prompt"]) == (True, False)
@@ -127,9 +118,7 @@ def test_a_prefilled_turn_is_continued(make_request: MakeRequest) -> None:
 
 
 @every_row("sampling", [{"stream": True}, {"n": 4}, {"messages": []}, {"temperature": float("nan")}, {"a": {1}}])
-def test_parameters_that_cannot_be_sent_stop_the_run_before_a_request(
-    sampling: dict[str, Any], make_request: MakeRequest
-) -> None:
+def test_parameters_that_cannot_be_sent_stop_the_run_before_a_request(sampling: dict[str, Any]) -> None:
     with mock() as server:
         with pytest.raises(FatalEngineError, match="cannot be"):
             ask(engine_for(server.base_url), make_request(sampling=sampling))
@@ -137,7 +126,7 @@ def test_parameters_that_cannot_be_sent_stop_the_run_before_a_request(
 
 
 @pytest.mark.parametrize(("shown", "given_"), [(1, 0), (0, 1), (1, 2)])
-def test_images_must_be_those_the_messages_show(shown: int, given_: int, make_request: MakeRequest) -> None:
+def test_images_must_be_those_the_messages_show(shown: int, given_: int) -> None:
     shot = Screenshot(b"x", "png", (1, 1))
     request = make_request("hi", images=[shot] * shown)
     request = Request(request.input, (shot,) * given_, {}, "id", request.task)
@@ -145,7 +134,7 @@ def test_images_must_be_those_the_messages_show(shown: int, given_: int, make_re
         chat_body(request, "m")
 
 
-def test_the_request_id_is_sent_header_safe_and_new_for_every_try(make_request: MakeRequest) -> None:
+def test_the_request_id_is_sent_header_safe_and_new_for_every_try() -> None:
     with mock(first_faults=("500",)) as server:
         ask(engine_for(server.base_url), make_request(name="步骤\r\nX-Evil: 1"))
         names = [seen.headers["x-request-id"] for seen in server.requests]
@@ -154,7 +143,7 @@ def test_the_request_id_is_sent_header_safe_and_new_for_every_try(make_request: 
     assert {name.partition("~")[0] for name in names} == {"%E6%AD%A5%E9%AA%A4%0D%0AX-Evil:%201"}
 
 
-def test_the_whole_reply_is_read(make_request: MakeRequest) -> None:
+def test_the_whole_reply_is_read() -> None:
     with mock() as server:
         reply = ask(engine_for(server.base_url), make_request())
     assert reply == Response("the answer", None, Usage(prompt_tokens=3000, completion_tokens=60), "stop", 1, model="mock")
@@ -164,7 +153,7 @@ def test_the_whole_reply_is_read(make_request: MakeRequest) -> None:
 
 
 @every_row("status", [408, 409, 429, 500, 502, 503, 504, 529])
-def test_passing_refusals_are_tried_again(status: int, make_request: MakeRequest) -> None:
+def test_passing_refusals_are_tried_again(status: int) -> None:
     sleeps = Sleeps()
     with mock(first_faults=(str(status), str(status))) as server:
         reply = ask(engine_for(server.base_url, sleep=sleeps), make_request())
@@ -174,41 +163,27 @@ def test_passing_refusals_are_tried_again(status: int, make_request: MakeRequest
 
 
 @every_row(
-    ("kind", "words"), [("500", "status 500"), ("cut-json", "not JSON"), ("html", "markup"), ("empty-choices", "no choices")]
+    ("kind", "tries", "fatal", "words"),
+    [
+        *[("500", 3, False, "status 500"), ("cut-json", 3, False, "not JSON"), ("html", 3, False, "markup")],
+        ("empty-choices", 3, False, "no choices"),
+        *((status, 1, False, f"status {status}.: the mock server fails") for status in ("400", "413", "422")),
+        *[("401", 1, True, "OPENAI_API_KEY is not set"), ("403", 1, True, "OPENAI_API_KEY")],
+        *[("404", 1, True, "no model 'm'"), ("405", 1, True, "no model 'm'")],
+        *[("302", 1, True, r"redirects elsewhere .status 302"), ("402", 1, True, "demands payment .status 402")],
+    ],
 )
-def test_a_lasting_fault_is_an_error_that_states_what_it_is(kind: str, words: str, make_request: MakeRequest) -> None:
+def test_a_lasting_fault_states_what_it_is(kind: str, tries: int, fatal: bool, words: str) -> None:
     with mock(first_faults=(kind,) * 9) as server:
         with pytest.raises(EngineError, match=words) as caught:
             ask(engine_for(server.base_url, max_attempts=3), make_request())
-        assert server.stats()["requests"] == 3
-    assert caught.value.attempts == 3
-    assert not isinstance(caught.value, FatalEngineError)
+        assert server.stats()["requests"] == caught.value.attempts == tries
+    assert isinstance(caught.value, FatalEngineError) is fatal
 
 
-@pytest.mark.parametrize("status", [400, 413, 422])
-def test_a_refused_request_is_not_repeated(status: int, make_request: MakeRequest) -> None:
-    with mock(first_faults=(str(status),) * 9) as server:
-        with pytest.raises(EngineError, match=f"status {status}.: the mock server fails") as caught:
-            ask(engine_for(server.base_url), make_request())
-        assert server.stats()["requests"] == 1
-    assert caught.value.attempts == 1
-    assert not isinstance(caught.value, FatalEngineError)
-
-
-@every_row(
-    ("status", "words"),
-    [(401, "OPENAI_API_KEY is not set"), (403, "OPENAI_API_KEY"), (404, "no model 'm'"), (302, "redirects")],
-)
-def test_what_can_never_work_is_fatal(status: int, words: str, make_request: MakeRequest) -> None:
-    with mock(first_faults=(str(status),) * 9) as server:
-        with pytest.raises(FatalEngineError, match=words):
-            ask(engine_for(server.base_url), make_request())
-        assert server.stats()["requests"] == 1
-
-
-def test_waits_double_up_to_their_limit(make_request: MakeRequest) -> None:
+def test_waits_double_up_to_their_limit() -> None:
     limits = [1.0, 2.0, 4.0, 5.0, 5.0]
-    waits: list[list[float]] = []
+    waits = []
     with mock(first_faults=("500",) * 9) as server:
         for episode in range(20):
             sleeps = Sleeps()
@@ -224,22 +199,14 @@ def test_waits_double_up_to_their_limit(make_request: MakeRequest) -> None:
     ("header", "least", "most"),
     [
         ("7", 7.0, 8.0),
-        ("0", 0.0, 1.0),
-        ("9999", 60.0, 61.0),
-        ("Fri, 31 Dec 2100 23:59:59 GMT", 60.0, 61.0),
-        ("Sat, 01 Jan 2000 00:00:00 GMT", 0.0, 1.0),
-        ("soon", 0.0, 3.0),
-        ("nan", 0.0, 3.0),
-        ("-5", 0.0, 1.0),
-        ("9" * 500, 0.0, 3.0),
-        ("Mon, 01 Jan 0001 00:00:00 +2359", 0.0, 1.0),
-        ("Fri, 31 Dec 9999 23:59:59 -2359", 60.0, 61.0),
+        *((now, 0.0, 1.0) for now in ("0", "-5", "Sat, 01 Jan 2000 00:00:00 GMT", "Mon, 01 Jan 0001 00:00:00 +2359")),
+        *((late, 60.0, 61.0) for late in ("9999", "Fri, 31 Dec 2100 23:59:59 GMT", "Fri, 31 Dec 9999 23:59:59 -2359")),
+        *((none, 0.0, 3.0) for none in ("soon", "nan", "9" * 500, "Fri, 31 Dec 99999 23:59:59 GMT")),
         ("Mon, 01 Jan 2000 00:00:00 +99999999999999999", 0.0, 3.0),
-        ("Fri, 31 Dec 99999 23:59:59 GMT", 0.0, 3.0),
     ],
 )
 @every_row("status", ["429", "503"])
-def test_retry_after_is_honoured(status: str, header: str, least: float, most: float, make_request: MakeRequest) -> None:
+def test_retry_after_is_honoured(status: str, header: str, least: float, most: float) -> None:
     sleeps = Sleeps()
     with mock(first_faults=(status,), retry_after=header) as server:
         ask(engine_for(server.base_url, sleep=sleeps, backoff=3.0), make_request())
@@ -252,7 +219,7 @@ def test_a_wait_in_milliseconds_comes_first() -> None:
     assert asked_wait({}) is None
 
 
-def test_a_hang_ends_at_the_time_limit_and_leaves_no_process(make_request: MakeRequest) -> None:
+def test_a_hang_ends_at_the_time_limit_and_leaves_no_process() -> None:
     async def main(server: MockServer) -> EngineError:
         engine = engine_for(server.base_url, timeout=20.0, max_attempts=2)
         with pytest.raises(EngineError, match=r"did not answer within 20 s") as caught:
@@ -267,7 +234,7 @@ def test_a_hang_ends_at_the_time_limit_and_leaves_no_process(make_request: MakeR
         assert server.stats()["hung"] == 2
 
 
-def test_a_cancelled_request_is_dropped_at_the_server(make_request: MakeRequest) -> None:
+def test_a_cancelled_request_is_dropped_at_the_server() -> None:
     async def main(server: MockServer) -> None:
         engine = engine_for(server.base_url)
         task = asyncio.create_task(engine.generate(make_request()))
@@ -292,28 +259,15 @@ GOOD = completion({"content": "good"})
 @every_row(
     "bad",
     [
-        response(b""),
-        response(b"[]"),
-        response(b"null"),
-        response(b'"text"'),
-        response(b"\xff\xfe\x00"),
-        response(b"[" * 200_000),
-        response(b'{"choices": 3}'),
-        response(b'{"choices": [null]}'),
-        response(b'{"choices": [{}]}'),
-        response(b'{"error": {"message": "overloaded"}}'),
-        completion(None),
-        completion({"content": 3}),
-        response(GOOD, length=5000),
-        b"",
-        b"HTTP/1.1 200 OK\r\nContent-Le",
-        b"not http at all\r\n\r\n",
-        response(b"x" * (8 * 1024 * 1024 + 1)),
+        *map(response, [b"", b"[]", b"null", b'"text"', b"\xff\xfe\x00", b"[" * 200_000, b"x" * (8 * 1024 * 1024 + 1)]),
+        *map(response, [b'{"choices": 3}', b'{"choices": [null]}', b'{"choices": [{}]}', b'{"error": {"message": "busy"}}']),
+        *[completion(None), completion({"content": 3}), response(GOOD, length=5000)],
+        *[b"", b"HTTP/1.1 200 OK\r\nContent-Le", b"not http at all\r\n\r\n"],
         b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\nabcd",
     ],
     ids=lambda bad: repr(bad[:60])[2:40],
 )
-def test_every_damaged_answer_is_tried_again(bad: bytes, make_request: MakeRequest) -> None:
+def test_every_damaged_answer_is_tried_again(bad: bytes) -> None:
     reply = ask_raw([bad, GOOD], make_request())
     assert (reply.text, reply.attempts) == ("good", 2)
     with pytest.raises(EngineError) as caught:
@@ -331,7 +285,7 @@ WORDS = json.dumps({"choices": [{"message": {"content": "good"}}]}).encode()
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "GZIP", "deflate"])
-def test_an_answer_compressed_unasked_is_read(encoding: str, make_request: MakeRequest) -> None:
+def test_an_answer_compressed_unasked_is_read(encoding: str) -> None:
     reply = ask_raw([packed(WORDS, encoding.lower()).replace(b": gzip", f": {encoding}".encode())], make_request())
     assert (reply.text, reply.attempts) == ("good", 1)
 
@@ -346,18 +300,19 @@ def test_an_answer_compressed_unasked_is_read(encoding: str, make_request: MakeR
     ],
     ids=["twice", "brotli", "cut", "bomb"],
 )
-def test_what_is_not_unpacked_is_tried_again(bad: bytes, sentence: str, make_request: MakeRequest) -> None:
+def test_what_is_not_unpacked_is_tried_again(bad: bytes, sentence: str) -> None:
     assert ask_raw([bad, GOOD], make_request()).attempts == 2
     with pytest.raises(EngineError, match=sentence):
         ask_raw([bad], make_request(), max_attempts=1)
-
-
-def test_a_refusal_that_cannot_be_unpacked_is_still_a_refusal(make_request: MakeRequest) -> None:
     with pytest.raises(FatalEngineError, match="status 401"):
-        ask_raw([packed(WORDS, "br").replace(b"200 OK", b"401 No")], make_request())
+        ask_raw([bad.replace(b"200 OK", b"401 No")], make_request())
 
 
-def test_a_date_to_wait_for_is_read_by_the_servers_clock(make_request: MakeRequest) -> None:
+CALL = {"type": "function", "function": {"name": "click", "arguments": '{"x": 1}'}}
+CALLED = '<tool_call>\n{"name": "click", "arguments": {"x": 1}}\n</tool_call>'
+
+
+def test_a_date_to_wait_for_is_read_by_the_servers_clock() -> None:
     """Whatever our clock shows: the server's is ten years behind it, and asks for seven seconds."""
     dates = b"Date: Fri, 01 Jan 2016 23:59:58 GMT\r\nRetry-After: Sat, 02 Jan 2016 00:00:05 GMT\r\n"
     busy = response(b"", "429 Busy").replace(b"\r\n", b"\r\n" + dates, 1)
@@ -375,41 +330,45 @@ def test_a_date_to_wait_for_is_read_by_the_servers_clock(make_request: MakeReque
         ({"content": None}, "", None),
         ({"role": "assistant"}, "", None),
         ({"content": "a", "reasoning": {"odd": 1}}, "a", None),
+        ({"content": None, "tool_calls": [CALL]}, CALLED, None),
+        ({"content": "I click.", "tool_calls": [CALL]}, f"I click.\n{CALLED}", None),
+        ({"content": None, "refusal": "I cannot help with that."}, "I cannot help with that.", None),
+        ({"content": "yes", "refusal": "no"}, "yes", None),
+        ({"content": None, "refusal": None, "tool_calls": None}, "", None),
         ({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}, 3]}, "ab", None),
         ({"content": "cut \ud83d"}, "cut \ufffd", None),
         ({"content": "whole \ud83d\ude00"}, "whole 😀", None),
     ],
 )
-def test_unusual_messages_are_read(
-    message: dict[str, Any], text: str, reasoning: str | None, make_request: MakeRequest
-) -> None:
+def test_unusual_messages_are_read(message: dict[str, Any], text: str, reasoning: str | None) -> None:
     reply = ask_raw([completion(message)], make_request())
-    assert (reply.text, reply.reasoning, reply.attempts) == (text, reasoning, 1)
+    assert (reply.written, reply.reasoning, reply.attempts) == (text, reasoning, 1)
 
 
 @every_row("usage", [None, 3, [], {"prompt_tokens": "many", "completion_tokens": True}])
-def test_odd_usage_does_no_harm(usage: Any, make_request: MakeRequest) -> None:
+def test_odd_usage_does_no_harm(usage: Any) -> None:
     reply = ask_raw([completion({"content": "a"}, usage=usage)], make_request())
     assert reply.usage in (None, Usage())
+
+
+def logprobs(*values: Any) -> dict[str, Any]:
+    return {"content": [{"token": "a", "logprob": value} for value in values]}
 
 
 @every_row(
     ("logprobs", "mean"),
     [
-        (
-            {"content": [{"token": "a", "logprob": -0.25}, {"token": "b", "logprob": -1.0}, {"token": "c", "logprob": 0}]},
-            -1.25 / 3,
-        ),
-        (None, None),
-        ([], None),
-        ({"content": None}, None),
-        ({"content": []}, None),
-        ({"content": [{"logprob": -1.0}, {"token": "b"}]}, None),
-        ({"content": [{"logprob": -1.0}, None]}, None),
-        ({"content": [{"logprob": float("-inf")}]}, None),
+        (logprobs(-0.25, -1.0, 0), -1.25 / 3),
+        (logprobs(math.log(0.5), math.log(0.125)), math.log(0.25)),  # the geometric mean's logarithm: sqrt(1/2 * 1/8) = 1/4
+        (logprobs(0), 0.0),
+        # a mean of some of them would not be any reply's, and the sum of two may be beyond a float
+        *((logprobs(-1.0, odd), None) for odd in (None, -math.inf, math.nan, 10**400)),
+        *[(logprobs(1e308, 1e308), None), (logprobs(2.0), None), (logprobs(), None)],
+        *[(None, None), ([], None), ({"content": None}, None)],
+        *(({"content": [{"logprob": -1.0}, odd]}, None) for odd in (None, {"token": "b"})),
     ],
 )
-def test_the_mean_log_probability_is_kept(logprobs: Any, mean: float | None, make_request: MakeRequest) -> None:
+def test_the_mean_log_probability_is_kept(logprobs: Any, mean: float | None) -> None:
     body = {"choices": [{"message": {"content": "a"}, "finish_reason": "stop", "logprobs": logprobs}]}
     reply = ask_raw([response(json.dumps(body).encode())], make_request())
     assert reply.logprob == (mean if mean is None else pytest.approx(mean))
@@ -418,15 +377,14 @@ def test_the_mean_log_probability_is_kept(logprobs: Any, mean: float | None, mak
 @every_row(
     ("body", "sentence"),
     [
-        (b'{"error": {"message": "too long"}}', "too long"),
-        (b'{"error": "too long"}', "too long"),
+        *((body, "too long") for body in (b'{"error": {"message": "too long"}}', b'{"error": "too long"}')),
         (b'{"message": "too\\n long", "code": 400}', "too long"),
         (b'{"detail": [{"loc": ["body"]}]}', "body"),
         (b"plain words", "plain words"),
         (b'{"error": {"message": "' + b"long " * 100 + b'"}}', "long long"),
     ],
 )
-def test_a_refusal_repeats_what_the_server_stated(body: bytes, sentence: str, make_request: MakeRequest) -> None:
+def test_a_refusal_repeats_what_the_server_stated(body: bytes, sentence: str) -> None:
     with pytest.raises(EngineError, match=sentence) as caught:
         ask_raw([response(body, "400 Bad Request")], make_request())
     assert len(str(caught.value)) < 300
@@ -436,9 +394,7 @@ def test_a_refusal_repeats_what_the_server_stated(body: bytes, sentence: str, ma
 
 
 @pytest.mark.parametrize("fault", ["400", "401", "404", "429", "500"])
-def test_the_key_is_sent_but_never_shown(
-    fault: str, make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_key_is_sent_but_never_shown(fault: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY + "\n")
     with mock(first_faults=(fault,) * 9, echo_key=True) as server, caplog.at_level(logging.DEBUG):
         engine = engine_for(server.base_url)
@@ -453,30 +409,13 @@ def test_the_key_is_sent_but_never_shown(
     assert KEY not in caplog.text
 
 
-def test_no_part_of_the_key_stays_where_a_message_is_cut(make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_part_of_the_key_stays_where_a_message_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     for padding in range(150, 201, 5):
         body = b"x" * padding + KEY.encode()
         with pytest.raises(EngineError) as caught:
             ask_raw([response(body, "400 Bad Request")], make_request())
         assert "sk-" not in str(caught.value)
-
-
-def test_a_reply_that_repeats_the_key_is_redacted(make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    reply = ask_raw([completion({"content": f"your key is {KEY}", "reasoning": KEY})], make_request())
-    assert (reply.text, reply.reasoning) == ("your key is [API key]", "[API key]")
-
-
-@every_row("before", ["", "u", "me", "Bearer ", "user:"])
-def test_a_key_inside_of_base64_is_redacted(before: str, make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What stays of it are the characters that also hold bits of what stands around the key: fewer than eight bits of it."""
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    encoded = base64.b64encode(f"{before}{KEY} and more".encode()).decode()
-    text = ask_raw([completion({"content": encoded})], make_request()).text
-    head, mark, tail = text.partition("[API key]")
-    assert mark and encoded.startswith(head) and encoded.endswith(tail)
-    assert len(head) <= -(-len(before) * 8 // 6) and len(encoded) - len(tail) >= (len(before) + len(KEY)) * 8 // 6
 
 
 def escaped(text: str) -> str:
@@ -487,6 +426,20 @@ def broken(text: str, by: str = "\n") -> str:
     return by.join(text[start : start + 9] for start in range(0, len(text), 9))
 
 
+@every_row("before", ["", "u", "me", "Bearer ", "user:"])
+def test_a_key_inside_of_base64_is_redacted(before: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stays of it are the characters that also hold bits of what stands around the key: fewer than eight bits of it."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    encoded = base64.b64encode(f"{before}{KEY} and more".encode()).decode()
+    changed = [broken(encoded), encoded[::-1], quote(encoded, safe="")]
+    for each in changed:
+        text = ask_raw([completion({"content": each})], make_request()).text
+        assert "[API key]" in text and len(text.replace("[API key]", "")) <= len(each) - len(KEY) * 8 // 6 + 1
+    head, mark, tail = ask_raw([completion({"content": encoded})], make_request()).text.partition("[API key]")
+    assert mark and encoded.startswith(head) and encoded.endswith(tail)
+    assert len(head) <= -(-len(before) * 8 // 6) and len(encoded) - len(tail) >= (len(before) + len(KEY)) * 8 // 6
+
+
 ODD_KEY = 'sk-"proj"/42+~very:secret=='
 
 
@@ -494,43 +447,20 @@ ODD_KEY = 'sk-"proj"/42+~very:secret=='
 @every_row(
     "encode",
     [
-        lambda key: key,
-        lambda key: key[::-1],
-        broken,
-        lambda key: broken(key, "\r\n   "),
-        lambda key: broken(key, "\\n"),
-        lambda key: key.replace("/", "\\/"),
-        lambda key: json.dumps(key)[1:-1],
-        lambda key: json.dumps(json.dumps(key))[3:-3],
-        escaped,
-        lambda key: escaped(key).upper().replace("U", "u"),
-        lambda key: json.dumps(escaped(key))[1:-1],
-        lambda key: quote(key, safe=""),
-        lambda key: quote(quote(key, safe=""), safe=""),
+        *[lambda key: key, lambda key: key[::-1], broken, escaped, lambda key: escaped(key).upper().replace("U", "u")],
+        *[lambda key: broken(key, "\r\n   "), lambda key: broken(key, "\\n"), lambda key: key.replace("/", "\\/")],
+        *[lambda key: json.dumps(key)[1:-1], lambda key: json.dumps(json.dumps(key))[3:-3]],
+        *[lambda key: json.dumps(escaped(key))[1:-1], lambda key: "".join(f"%{ord(each):02x}" for each in key)],
+        *[lambda key: quote(key, safe=""), lambda key: quote(quote(key, safe=""), safe="")],
         lambda key: quote(quote(quote(key, safe=""), safe=""), safe=""),
-        lambda key: "".join(f"%{ord(each):02x}" for each in key),
-        lambda key: key.encode().hex(),
-        lambda key: broken(key.encode().hex().upper()),
+        *[lambda key: key.encode().hex(), lambda key: broken(key.encode().hex().upper())],
         lambda key: quote(key, safe="")[::-1] if "%" not in quote(key, safe="") else key[::-1],
     ],
 )
-def test_the_key_is_hidden_however_it_is_written(
-    encode: Callable[[str], str], key: str, make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_key_is_hidden_in_every_form(encode: Callable[[str], str], key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", key)
     text = ask_raw([completion({"content": f"the key\n{encode(key)}|and more"})], make_request()).text
     assert text.removeprefix("the key").strip() == "[API key]|and more"
-
-
-@every_row("change", [broken, lambda text: text[::-1], lambda text: quote(text, safe="")])
-@every_row("before", ["", "u", "me"])
-def test_base64_of_the_key_is_hidden_also_where_it_is_changed(
-    before: str, change: Callable[[str], str], make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    encoded = change(base64.b64encode(f"{before}{KEY} and more".encode()).decode())
-    text = ask_raw([completion({"content": encoded})], make_request()).text
-    assert "[API key]" in text and len(text.replace("[API key]", "")) <= len(encoded) - len(KEY) * 8 // 6 + 1
 
 
 @given(st.text(max_size=60))
@@ -561,23 +491,25 @@ def test_the_time_to_hide_the_key_is_no_way_to_hold_a_run_up(unit: str) -> None:
 
 
 @every_row("key", ["EMPTY", "x", "anything", "the cart", "token-abc123", "k" * 20, "sk-no-key-required", "cart"])
-def test_a_placeholder_key_leaves_responses_alone(key: str, make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_placeholder_key_leaves_responses_alone(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", key)
     text = f"the cart of x is EMPTY, search anything but {key}"
     reply = ask_raw([completion({"content": text, "reasoning_content": text}, model=key)], make_request())
     assert (reply.text, reply.reasoning, reply.model, reply.key_removed) == (text, text, key, False)
 
 
-def test_a_response_that_held_the_key_is_marked(make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_response_that_held_the_key_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     call = {"function": {"name": "type", "arguments": {"text": KEY}}}
-    for message in ({"content": KEY}, {"content": "x", "reasoning_content": KEY}, {"content": None, "tool_calls": [call]}):
+    for message in ({"content": "x", "reasoning_content": KEY}, {"content": None, "tool_calls": [call]}):
         reply = ask_raw([completion(message)], make_request())
         assert reply.key_removed and KEY not in f"{reply.written}{reply.reasoning}"
+    reply = ask_raw([completion({"content": f"your key is {KEY}", "reasoning": KEY})], make_request())
+    assert (reply.text, reply.reasoning, reply.key_removed) == ("your key is [API key]", "[API key]", True)
     assert not ask_raw([completion({"content": KEY[:-1]})], make_request()).key_removed
 
 
-def test_the_key_comes_from_the_variable_named(make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_comes_from_the_variable_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", KEY)
     with mock() as server:
         ask(engine_for(server.base_url), make_request())
@@ -597,17 +529,10 @@ def test_a_key_that_cannot_stand_in_a_header_is_refused_unseen(monkeypatch: pyte
 # Where it is sent
 
 
-def test_concurrency_is_bounded(make_request: MakeRequest) -> None:
+def test_concurrency_is_bounded() -> None:
     with mock(latency=0.1, sigma=0) as server:
         ask_all(engine_for(server.base_url, max_concurrency=3), *(make_request(name=f"r{i}") for i in range(12)))
         assert server.stats()["max_in_flight"] == 3
-
-
-def test_several_servers_share_the_load(make_request: MakeRequest, make_task: MakeTask) -> None:
-    requests = [make_request(task=make_task(f"e{number}")) for number in range(20)]
-    with mock(latency=0.05, sigma=0) as one, mock(latency=0.05, sigma=0) as two:
-        ask_all(engine_for(one.base_url, two.base_url), *requests)
-        assert (one.stats()["served"], two.stats()["served"]) == (10, 10)
 
 
 class Pace(AdaptiveConcurrency):
@@ -628,35 +553,15 @@ class Pace(AdaptiveConcurrency):
 @every_row(
     ("fault", "reports"),
     [
-        ("", ["answered"]),
-        ("429", ["overloaded", "answered"]),
-        ("503", ["overloaded", "answered"]),
-        ("hang", ["overloaded", "answered"]),
-        ("500", ["answered"]),
-        ("html", ["answered"]),
+        *((fault, ["answered"]) for fault in ("", "500", "html")),
+        *((fault, ["overloaded", "answered"]) for fault in ("429", "503", "hang")),
     ],
 )
-def test_the_settings_that_lower_the_load_are_named(fault: str, reports: list[str], make_request: MakeRequest) -> None:
+def test_the_settings_that_lower_the_load_are_named(fault: str, reports: list[str]) -> None:
     pace = Pace()
     with mock(first_faults=(fault,)) as server:
         ask_past_hangs(engine_for(server.base_url, pace=pace), make_request(), server)
     assert pace.reports == reports
-
-
-def test_a_server_that_is_down_costs_no_try_and_loses_nothing(make_request: MakeRequest) -> None:
-    with mock() as server, reserved_port() as port:
-        engine = engine_for(f"http://127.0.0.1:{port}/v1", server.base_url, backoff=20.0)
-        replies = ask_all(engine, *(make_request(name=f"r{i}") for i in range(8)))
-        assert [(reply.text, reply.attempts) for reply in replies] == [("the answer", 1)] * 8
-        assert server.stats()["served"] == 8
-
-
-def test_an_unreachable_server_is_an_error_that_names_it(make_request: MakeRequest) -> None:
-    with reserved_port() as port:
-        url = f"http://127.0.0.1:{port}/v1"
-        with pytest.raises(EngineError, match=f"{url}/chat/completions could not be reached") as caught:
-            ask(engine_for(url, max_attempts=2), make_request())
-    assert caught.value.attempts == 2
 
 
 @every_row(
@@ -679,9 +584,7 @@ def test_a_base_url_that_cannot_work_is_refused(url: str) -> None:
         (b"", EngineError, "could not be reached (it ended the TLS handshake; if the server speaks http"),
     ],
 )
-def test_https_to_a_server_that_speaks_http_is_a_sentence(
-    answer: bytes, error: type[EngineError], sentence: str, make_request: MakeRequest
-) -> None:
+def test_https_to_a_server_that_speaks_http_is_a_sentence(answer: bytes, error: type[EngineError], sentence: str) -> None:
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1)
         writer.write(answer)
@@ -734,11 +637,7 @@ def proxied() -> Iterator[tuple[str, list[bytes]]]:
     ],
 )
 def test_a_proxy_is_used_where_the_settings_say_so(
-    settings: dict[str, Any],
-    environment: dict[str, str],
-    through: bool,
-    make_request: MakeRequest,
-    monkeypatch: pytest.MonkeyPatch,
+    settings: dict[str, Any], environment: dict[str, str], through: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
@@ -756,10 +655,10 @@ def test_a_proxy_is_used_where_the_settings_say_so(
 @every_row(
     ("proxy", "sentence"),
     [
-        ("", "does not hold the URL of a proxy"),
-        ("ftp://pw-host:1", "does not hold the URL of a proxy"),
-        ("http://pw-host:99999", "does not hold the URL of a proxy"),
-        ("http://pw-host:x", "does not hold the URL of a proxy"),
+        *(
+            (url, "does not hold the URL of a proxy")
+            for url in ("", "ftp://pw-host:1", "http://pw-host:99999", "http://pw-host:x")
+        ),
         ("http://user:pw@host:1", "must not hold a user or a password"),
     ],
 )
@@ -777,13 +676,13 @@ def test_a_proxy_that_cannot_be_used_is_a_sentence(proxy: str, sentence: str, mo
     assert "pw" not in str(caught.value)
 
 
-def test_certificates_that_cannot_be_read_are_a_sentence(make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_certificates_that_cannot_be_read_are_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/ca.pem")
     with pytest.raises(FatalEngineError, match=r"'/nowhere/ca\.pem' \(SSL_CERT_FILE\), cannot be read: No such file"):
         ask(engine_for("https://127.0.0.1:9/v1"), make_request())
 
 
-def test_a_base_url_may_end_in_a_slash_or_the_whole_path(make_request: MakeRequest) -> None:
+def test_a_base_url_may_end_in_a_slash_or_the_whole_path() -> None:
     with mock() as server:
         for url in (server.base_url + "/", server.base_url + "/chat/completions"):
             assert ask(engine_for(url), make_request()).text == "the answer"
@@ -811,15 +710,9 @@ def serving(*models: Sequence[str]) -> Iterator[OpenAIEngine]:
 
 @every_row(
     ("models", "candidates", "found"),
-    [
-        ([("only",)], ["other"], "only"),
-        ([("a", "b", "c")], ["x", "c", "b"], "c"),
-        ([("a", "both"), ("both", "b")], [], "both"),
-    ],
+    [([("only",)], ["other"], "only"), ([("a", "b", "c")], ["x", "c", "b"], "c"), ([("a", "both"), ("both", "b")], [], "both")],
 )
-def test_the_only_model_or_the_first_candidate_that_all_serve_is_taken(
-    models: list[tuple[str, ...]], candidates: list[str], found: str
-) -> None:
+def test_the_only_or_the_first_fitting_model_is_taken(models: list[tuple[str, ...]], candidates: list[str], found: str) -> None:
     with serving(*models) as engine:
         assert discover(engine, *candidates) == engine.model == found
 
@@ -839,26 +732,19 @@ def test_what_is_served_is_listed_when_nothing_fits(models: list[tuple[str, ...]
     assert len(str(error.value)) < 1000
 
 
-def test_a_given_model_is_not_looked_up() -> None:
+def test_a_model_is_given_or_looked_up_before_a_request_in_whichever_event_loop() -> None:
     with reserved_port() as port:
         assert discover(engine_for(f"http://127.0.0.1:{port}/v1", model="mine")) == "mine"
-
-
-def test_no_request_goes_out_without_a_model_name(make_request: MakeRequest) -> None:
-    with mock() as server:
-        with pytest.raises(FatalEngineError, match="the model name is unknown"):
-            ask(engine_for(server.base_url, model=None), make_request())
-        assert server.stats()["requests"] == 0
-
-
-def test_discovery_and_requests_may_use_different_event_loops(make_request: MakeRequest) -> None:
     with mock() as server:
         engine = engine_for(server.base_url, model=None)
+        with pytest.raises(FatalEngineError, match="the model name is unknown"):
+            ask(engine, make_request())
+        assert server.stats()["requests"] == 0
         asyncio.run(engine.discover())
         assert ask(engine, make_request()).text == "the answer"
 
 
-def test_the_mock_recognises_the_step(make_request: MakeRequest) -> None:
+def test_the_mock_recognises_the_step() -> None:
     """The id that the engine sends is one the server can look the step up by."""
     request = make_request()
     assert request.request_id == request_id(request.task.key, 0)

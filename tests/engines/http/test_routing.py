@@ -21,22 +21,13 @@ from guieval.errors import EngineError, FatalEngineError
 from guieval.models import Request, Response
 from guieval.steps import Usage
 from guieval.testing.mock_server import MockServer, MockSettings
-from tests.engines.asking import Sleeps, Small, ask, engine_for, mock
-from tests.engines.conftest import MakeRequest, MakeTask
+from tests.engines.asking import Clock, Sleeps, Small, ask, engine_for, in_a_loop, make_request, make_task, mock
 from tests.outage import reserved_port
 
 T = TypeVar("T")
 
 
 # The router alone: no network, a clock that only the test moves
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Routed:
@@ -108,78 +99,72 @@ def test_the_homes_of_many_episodes_do_not_fill_the_memory() -> None:
     assert len(routed.router._homes) == HOMES  # nothing else shows it
 
 
-def test_a_server_that_is_gone_is_checked_then_tried_then_used() -> None:
-    async def main() -> None:
-        routed = Routed("ab")
-        first = routed.send()
-        routed.fail(first, gone=True)
-        routed.well[first.url] = False
-        assert routed.send() is not first
+@in_a_loop
+async def test_a_server_that_is_gone_is_checked_then_tried_then_used() -> None:
+    routed = Routed("ab")
+    first = routed.send()
+    routed.fail(first, gone=True)
+    routed.well[first.url] = False
+    assert routed.send() is not first
+    await settle()
+    assert routed.checks == [first.url], "a lost connection may mean nothing: the first check is at once"
+    for wait in (1.0, 2.0, 4.0, 8.0, 8.0):  # then ever later
+        assert {routed.send() is first for _ in range(4)} == {False}
         await settle()
-        assert routed.checks == [first.url], "a lost connection may mean nothing: the first check is at once"
-        for wait in (1.0, 2.0, 4.0, 8.0, 8.0):  # then ever later
-            assert {routed.send() is first for _ in range(4)} == {False}
-            await settle()
-            before = len(routed.checks)
-            routed.clock.now += wait - 0.01
-            routed.send()
-            await settle()
-            assert len(routed.checks) == before
-            routed.clock.now += 0.02
-            routed.send()
-            await settle()
-            assert len(routed.checks) == before + 1
-        routed.well[first.url] = True
-        routed.clock.now += 8.0
-        assert routed.send() is not first
-        await settle()
-        trial = routed.send()
-        assert trial is first, "well again, and idle"
-        assert {routed.send() is first for _ in range(4)} == {False}, "but it gets one request at a time"
-        routed.answer(trial)
-        assert [routed.send() is first for _ in range(4)] == [True] * 4
-        await routed.router.close()
-
-    asyncio.run(main())
-
-
-def test_a_trial_that_fails_is_the_end_of_it() -> None:
-    async def main() -> None:
-        routed = Routed("ab")
-        first = routed.send()
-        routed.fail(first, gone=True)
+        before = len(routed.checks)
+        routed.clock.now += wait - 0.01
         routed.send()
         await settle()
-        trial = routed.send()
-        assert trial is first
-        routed.fail(trial)
-        assert {routed.send() is first for _ in range(5)} == {False}
-        await routed.router.close()
+        assert len(routed.checks) == before
+        routed.clock.now += 0.02
+        routed.send()
+        await settle()
+        assert len(routed.checks) == before + 1
+    routed.well[first.url] = True
+    routed.clock.now += 8.0
+    assert routed.send() is not first
+    await settle()
+    trial = routed.send()
+    assert trial is first, "well again, and idle"
+    assert {routed.send() is first for _ in range(4)} == {False}, "but it gets one request at a time"
+    routed.answer(trial)
+    assert [routed.send() is first for _ in range(4)] == [True] * 4
+    await routed.router.close()
 
-    asyncio.run(main())
+
+@in_a_loop
+async def test_a_trial_that_fails_is_the_end_of_it() -> None:
+    routed = Routed("ab")
+    first = routed.send()
+    routed.fail(first, gone=True)
+    routed.send()
+    await settle()
+    trial = routed.send()
+    assert trial is first
+    routed.fail(trial)
+    assert {routed.send() is first for _ in range(5)} == {False}
+    await routed.router.close()
 
 
-def test_three_failures_in_a_row_are_too_many_but_being_busy_is_no_failure() -> None:
-    async def main() -> None:
-        routed = Routed("ab")
-        a, b = routed.router.servers
-        for _ in range(10):
-            routed.router.sent(a)
-            routed.fail(a, busy=True)
-        for _ in range(2):
-            routed.router.sent(a)
-            routed.fail(a)
+@in_a_loop
+async def test_three_failures_in_a_row_are_too_many_but_being_busy_is_no_failure() -> None:
+    routed = Routed("ab")
+    a, b = routed.router.servers
+    for _ in range(10):
+        routed.router.sent(a)
+        routed.fail(a, busy=True)
+    for _ in range(2):
+        routed.router.sent(a)
+        routed.fail(a)
+    assert a.takes_work
+    routed.router.sent(a)
+    routed.answer(a)
+    for _ in range(3):
         assert a.takes_work
         routed.router.sent(a)
-        routed.answer(a)
-        for _ in range(3):
-            assert a.takes_work
-            routed.router.sent(a)
-            routed.fail(a)
-        assert not a.takes_work and routed.router.another_is_up(a) and not routed.router.another_is_up(b)
-        await routed.router.close()
-
-    asyncio.run(main())
+        routed.fail(a)
+    assert not a.takes_work and routed.router.another_is_up(a) and not routed.router.another_is_up(b)
+    await routed.router.close()
 
 
 def test_a_retry_goes_elsewhere_if_it_can() -> None:
@@ -208,28 +193,26 @@ def test_a_server_that_asks_to_be_left_alone_is_while_another_can_do_the_work() 
     assert routed.send("h") is home
 
 
-def test_when_all_are_gone_they_are_asked_in_turn() -> None:
-    async def main() -> None:
-        routed = Routed()
-        routed.well = dict.fromkeys("abc", False)
-        for server in routed.router.servers:
-            routed.router.sent(server)
-            routed.fail(server, gone=True)
-        last = routed.send("e")
-        tried = [last.url]
-        for _ in range(6):
-            routed.fail(last, gone=True)
-            await settle()
-            last = routed.send("e", avoid=last)
-            tried.append(last.url)
-        assert all(one != other for one, other in pairwise(tried))
+@in_a_loop
+async def test_when_all_are_gone_they_are_asked_in_turn() -> None:
+    routed = Routed()
+    routed.well = dict.fromkeys("abc", False)
+    for server in routed.router.servers:
+        routed.router.sent(server)
+        routed.fail(server, gone=True)
+    last = routed.send("e")
+    tried = [last.url]
+    for _ in range(6):
         routed.fail(last, gone=True)
-        routed.router.sent(last)
-        routed.answer(last)
-        assert routed.send("e") is last, "a server that answers is up"
-        await routed.router.close()
-
-    asyncio.run(main())
+        await settle()
+        last = routed.send("e", avoid=last)
+        tried.append(last.url)
+    assert all(one != other for one, other in pairwise(tried))
+    routed.fail(last, gone=True)
+    routed.router.sent(last)
+    routed.answer(last)
+    assert routed.send("e") is last, "a server that answers is up"
+    await routed.router.close()
 
 
 def test_the_figures_are_those_of_a_hand_count() -> None:
@@ -292,7 +275,7 @@ async def walk(
 
 
 @pytest.fixture
-def episodes(make_request: MakeRequest, make_task: MakeTask) -> dict[str, list[Request]]:
+def episodes() -> dict[str, list[Request]]:
     draw = random.Random(4)
     return {
         f"e{number}": [make_request("x", task=make_task(f"e{number}", step)) for step in range(draw.randint(3, 15))]
@@ -344,54 +327,33 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> defaultdict[str, Counter[str]]:
     return seen
 
 
-def check_shares(asked: Mapping[str, Counter[str]], episodes: Mapping[str, Sequence[Request]]) -> None:
+THREE = OpenAISettings(base_urls=("http://one/v1", "http://two/v1", "http://three/v1"), model="m")
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_an_episode_stays_together(
+    at_once: bool, episodes: dict[str, list[Request]], asked: defaultdict[str, Counter[str]]
+) -> None:
     """All are asked, most of them where most of their episode went, and yet all servers are kept busy."""
+    steps = {request.request_id: [request] for each in episodes.values() for request in each}
+    at_idle_times(walk(OpenAIEngine(THREE), steps if at_once else episodes, at_once=48 if at_once else 24))
     assert {name: counts.total() for name, counts in asked.items()} == {name: len(each) for name, each in episodes.items()}
     served = sum(asked.values(), Counter())
     assert sum(max(counts.values()) for counts in asked.values()) > 0.95 * served.total()
     assert len(served) == 3 and max(served.values()) < 1.5 * min(served.values())
 
 
-THREE = OpenAISettings(base_urls=("http://one/v1", "http://two/v1", "http://three/v1"), model="m")
-
-
-def test_an_episode_is_answered_by_one_server(
-    episodes: dict[str, list[Request]], asked: defaultdict[str, Counter[str]]
-) -> None:
-    at_idle_times(walk(OpenAIEngine(THREE), episodes, at_once=24))
-    check_shares(asked, episodes)
-
-
-def test_all_steps_of_an_episode_at_once_stay_together(
-    episodes: dict[str, list[Request]], asked: defaultdict[str, Counter[str]]
-) -> None:
-    async def main(engine: OpenAIEngine) -> None:
-        slots = asyncio.Semaphore(48)
-
-        async def one(request: Request) -> None:
-            async with slots:
-                await engine.generate(request)
-
-        await asyncio.gather(*(one(request) for steps in episodes.values() for request in steps))
-        await engine.close()
-
-    at_idle_times(main(OpenAIEngine(THREE)))
-    check_shares(asked, episodes)
-
-
-def test_what_one_server_asks_for_does_not_hold_up_what_another_can_do(make_request: MakeRequest, make_task: MakeTask) -> None:
+def test_what_one_server_asks_for_does_not_hold_up_what_another_can_do() -> None:
     sleeps = Sleeps()
     with mocks({"error_rate": 1.0, "error_status": 429, "retry_after": "40"}, {}) as (busy, free):
         engine = engine_over([busy, free], backoff=0.5, sleep=sleeps)
-        requests = {
-            f"e{number}": [make_request("x", task=make_task(f"e{number}", step)) for step in range(3)] for number in range(9)
-        }
+        requests = {name: [make_request("x", task=make_task(name, step)) for step in range(3)] for name in "abcdefghi"}
         assert len(asyncio.run(walk(engine, requests, at_once=1))) == 27
         assert busy.stats()["requests"] == 1 and free.stats()["served"] == 27
     assert len(sleeps.seconds) == 1 and sleeps.seconds[0] <= 0.5
 
 
-def test_a_request_whose_server_is_gone_heeds_what_the_other_asked_for(make_request: MakeRequest) -> None:
+def test_a_request_whose_server_is_gone_heeds_what_the_other_asked_for() -> None:
     sleeps = Sleeps()
     with mocks({"first_faults": ("429",), "retry_after": "30"}) as (busy,), reserved_port() as port:
         urls = (busy.base_url, f"http://127.0.0.1:{port}/v1")
@@ -401,7 +363,7 @@ def test_a_request_whose_server_is_gone_heeds_what_the_other_asked_for(make_requ
     assert first <= 0.1 and 20.0 < second <= 30.1
 
 
-def test_when_every_server_asks_to_be_left_alone_the_first_to_be_ready_is_waited_for(make_request: MakeRequest) -> None:
+def test_when_every_server_asks_to_be_left_alone_the_first_to_be_ready_is_waited_for() -> None:
     sleeps = Sleeps()
     busy = [{"error_rate": 1.0, "error_status": 503, "retry_after": after} for after in ("50", "20")]
     with mocks(*busy) as servers, pytest.raises(EngineError, match="after 3 tries"):
@@ -447,9 +409,7 @@ def test_a_server_killed_and_restarted_costs_nothing(episodes: dict[str, list[Re
             second.stop()
 
 
-def test_a_server_that_hangs_is_left_alone(
-    make_request: MakeRequest, make_task: MakeTask, asked: defaultdict[str, Counter[str]]
-) -> None:
+def test_a_server_that_hangs_is_left_alone(asked: defaultdict[str, Counter[str]]) -> None:
     requests = {f"e{number}": [make_request("x", task=make_task(f"e{number}"))] for number in range(60)}
     urls = ("http://hangs/v1", "http://one/v1")
     engine = engine_for(*urls, backoff=30.0, max_backoff=60.0, sleep=lambda seconds: asyncio.sleep(0))
@@ -458,65 +418,29 @@ def test_a_server_that_hangs_is_left_alone(
 
 
 @pytest.mark.parametrize("broken", ["404", "503"])
-def test_a_server_without_a_health_page_is_known_by_its_models(
-    broken: str, make_request: MakeRequest, make_task: MakeTask
-) -> None:
+@in_a_loop
+async def test_a_server_without_a_health_page_is_known_by_its_models(broken: str) -> None:
     """What the check makes of /health."""
     dropped = "/v1/chat/completions"
     # where it is well by its models it is tried once more, and then rests; where /health fails it rests at once
     asked_for = [dropped, *(["/health", "/v1/models", dropped] if broken == "404" else ["/health"])]
 
     ill = Small(lambda path: None if path == dropped else f"{broken} X" if path == "/health" else "200 X")
-
-    async def main() -> None:
-        with mocks({}) as (other,):
-            async with ill.serving():
-                engine = engine_for(ill.url, other.base_url, sleep=asyncio.sleep, backoff=60.0, max_backoff=60.0)
-                after = 0
-                for number in range(100_000):
-                    assert (await engine.generate(make_request("x", task=make_task(f"e{number}")))).attempts == 1
-                    after += len(ill.paths) >= len(asked_for)
-                    if after == 6:
-                        break
-                await engine.close()
-
-    asyncio.run(main())
+    with mocks({}) as (other,):
+        async with ill.serving():
+            engine = engine_for(ill.url, other.base_url, sleep=asyncio.sleep, backoff=60.0, max_backoff=60.0)
+            after = 0
+            for number in range(100_000):
+                assert (await engine.generate(make_request("x", task=make_task(f"e{number}")))).attempts == 1
+                after += len(ill.paths) >= len(asked_for)
+                if after == 6:
+                    break
+            await engine.close()
     assert ill.paths == asked_for
 
 
-BAD = [
-    ({"error_rate": 1.0, "error_status": 302}, "redirects elsewhere (status 302)"),
-    ({"api_key": "another"}, "refuses access (status 401)"),
-    ({"error_rate": 1.0, "error_status": 402}, "demands payment (status 402)"),
-    ({"check_model": True}, "has no model 'm'"),
-    ({"error_rate": 1.0, "error_status": 405}, "has no model 'm'"),
-    ({"error_rate": 1.0, "error_status": 400}, "refuses this request (status 400)"),
-    ({"error_rate": 1.0, "error_status": 422}, "refuses this request (status 422)"),
-]
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize(("settings", "sentence"), BAD, ids=[sentence for _, sentence in BAD])
-def test_a_server_that_refuses_everything_is_put_aside_and_named(
-    settings: dict[str, Any], sentence: str, episodes: dict[str, list[Request]], caplog: pytest.LogCaptureFixture
-) -> None:
-    with mocks(settings, {"latency": 0.005}, {"latency": 0.005}) as (bad, *_):
-        engine, url = engine_over([bad, *_]), bad.base_url
-        replies = asyncio.run(walk(engine, episodes, at_once=8))
-        assert len(replies) == sum(map(len, episodes.values()))
-        assert {(reply.text, reply.attempts) for reply in replies} == {("the answer", 1)}
-        assert bad.stats()["requests"] <= 16, "what was in flight before the third refusal was seen, and no more"
-        aside, *others = engine.stats()
-        assert aside.aside is not None and sentence in aside.aside and "put aside, because" in describe_endpoint(aside)
-        assert aside.answered == 0 and not any(other.aside for other in others)
-    (warning,) = caplog.messages
-    assert (
-        warning.startswith(url) and sentence in warning and warning.endswith("this server is put aside, and the others go on")
-    )
-
-
 @pytest.mark.parametrize("status", [401, 404, 302])
-def test_servers_that_all_refuse_everything_are_a_fatal_error(status: int, make_request: MakeRequest) -> None:
+def test_servers_that_all_refuse_everything_are_a_fatal_error(status: int) -> None:
     with mocks(*({"error_rate": 1.0, "error_status": status},) * 2) as servers:
         engine = engine_over(servers)
         with pytest.raises(FatalEngineError, match=f"status {status}"):
@@ -524,23 +448,18 @@ def test_servers_that_all_refuse_everything_are_a_fatal_error(status: int, make_
         assert [server.stats()["requests"] for server in servers] == [1, 1]
 
 
-def test_a_request_that_every_server_refuses_is_refused_and_no_server_is_put_aside(
-    make_request: MakeRequest, make_task: MakeTask
-) -> None:
+@in_a_loop
+async def test_a_request_that_every_server_refuses_is_refused_and_no_server_is_put_aside() -> None:
     short, long = (make_request(text, task=make_task(text[0])) for text in ("short", "long" * 3000))
     with mocks(*({"longest_body": 5000},) * 3) as servers:
-
-        async def main() -> None:
-            engine = engine_over(servers)
-            for _ in range(5):
-                with pytest.raises(EngineError, match="status 400") as caught:
-                    await engine.generate(long)
-                assert not isinstance(caught.value, FatalEngineError) and caught.value.attempts == 1
-                assert (await engine.generate(short)).text == "the answer"
-            assert not any(stats.aside for stats in engine.stats())
-            await engine.close()
-
-        asyncio.run(main())
+        engine = engine_over(servers)
+        for _ in range(5):
+            with pytest.raises(EngineError, match="status 400") as caught:
+                await engine.generate(long)
+            assert not isinstance(caught.value, FatalEngineError) and caught.value.attempts == 1
+            assert (await engine.generate(short)).text == "the answer"
+        assert not any(stats.aside for stats in engine.stats())
+        await engine.close()
         assert sum(server.stats()["requests"] for server in servers) == 5 * 3 + 5
 
 
@@ -552,30 +471,23 @@ def test_a_server_that_refuses_now_and_then_keeps_its_work(episodes: dict[str, l
         assert picky.stats()["failed"] > 5 and picky.stats()["served"] > 100
 
 
-def test_a_server_that_does_not_tell_its_models_is_put_aside_and_the_model_is_known_from_the_others() -> None:
+@in_a_loop
+async def test_a_server_that_does_not_tell_its_models_is_put_aside_and_the_model_is_known_from_the_others() -> None:
     with mocks({"api_key": "another"}, {"served_models": ("one",)}) as servers:
-
-        async def main() -> str:
-            engine = engine_over(servers, model=None)
-            try:
-                return await engine.discover()
-            finally:
-                assert [stats.aside is not None for stats in engine.stats()] == [True, False]
-                await engine.close()
-
-        assert asyncio.run(main()) == "one"
+        engine = engine_over(servers, model=None)
+        assert await engine.discover() == "one"
+        refused, well = engine.stats()
+        assert well.aside is None and "put aside, because" in describe_endpoint(refused)
+        await engine.close()
 
 
-def test_what_is_refused_while_the_others_are_put_aside_ends_the_request_alone(make_request: MakeRequest) -> None:
+@in_a_loop
+async def test_what_is_refused_while_the_others_are_put_aside_ends_the_request_alone() -> None:
     """The first refuses the request, the second everything: the request is refused, and the first server goes on."""
     with mocks({"first_faults": ("400",)}, {"error_rate": 1.0, "error_status": 401}) as servers:
-
-        async def main() -> None:
-            engine = engine_over(servers)
-            with pytest.raises(EngineError, match="status 400") as caught:
-                await engine.generate(make_request("x"))
-            assert not isinstance(caught.value, FatalEngineError)
-            assert (await engine.generate(make_request("x"))).text == "the answer"
-            await engine.close()
-
-        asyncio.run(main())
+        engine = engine_over(servers)
+        with pytest.raises(EngineError, match="status 400") as caught:
+            await engine.generate(make_request("x"))
+        assert not isinstance(caught.value, FatalEngineError)
+        assert (await engine.generate(make_request("x"))).text == "the answer"
+        await engine.close()

@@ -14,13 +14,14 @@ from guieval.engines.http.chat_body import chat_body
 from guieval.errors import UsageError
 from guieval.models import Request, Response
 from guieval.models.response import calls_in
-from tests.engines.asking import ask, engine_for, mock
-from tests.engines.conftest import MakeRequest
-from tests.engines.http.raw_answers import ask_raw, completion
+from tests.engines.asking import ask, engine_for, make_request, mock
 from tests.rows import every_row
 
 TOOLS = [{"type": "function", "function": {"name": "click", "parameters": {"type": "object", "properties": {}}}}]
 CLICK = '<tool_call>\n{"name": "click", "arguments": {"x": 1}}\n</tool_call>'
+
+
+X = '"x": 1'
 
 
 def call(name: Any, arguments: Any) -> dict[str, Any]:
@@ -32,21 +33,13 @@ def call(name: Any, arguments: Any) -> dict[str, Any]:
     [
         ("", [call("click", '{"x": 1}')], CLICK),
         ("I click.", [call("click", '{"x": 1}')], f"I click.\n{CLICK}"),
-        (
-            "",
-            [call("click", '{"x":\n1}'), call("wait", "{}")],
-            f"{CLICK}\n{CLICK.replace('click', 'wait').replace(chr(34) + 'x' + chr(34) + ': 1', '')}",
-        ),
+        ("", [call("click", '{"x":\n1}'), call("wait", "{}")], f"{CLICK}\n{CLICK.replace('click', 'wait').replace(X, '')}"),
         ("", [call("click", {"x": 1})], CLICK),
-        ("", [call("click", "")], '<tool_call>\n{"name": "click", "arguments": {}}\n</tool_call>'),
-        ("", [call("click", None)], '<tool_call>\n{"name": "click", "arguments": {}}\n</tool_call>'),
+        *(("", [call("click", empty)], CLICK.replace(X, "")) for empty in ("", None)),
         ("", [call("click", '{"x": 12')], '<tool_call>\n{"name": "click", "arguments": "{\\"x\\": 12"}\n</tool_call>'),
         ("", [call("click", "[1]")], '<tool_call>\n{"name": "click", "arguments": "[1]"}\n</tool_call>'),
         ("", [call("喂", '{"t": "é"}')], '<tool_call>\n{"name": "喂", "arguments": {"t": "é"}}\n</tool_call>'),
-        ("words", [], "words"),
-        ("words", None, "words"),
-        ("words", "no list", "words"),
-        ("words", [3, {"function": 4}, call(5, "{}"), {"type": "custom"}], "words"),
+        *(("words", odd, "words") for odd in ([], None, "no list", [3, {"function": 4}, call(5, "{}"), {"type": "custom"}])),
     ],
 )
 def test_calls_become_text(content: str, calls: object, text: str) -> None:
@@ -76,64 +69,43 @@ def test_the_way_there_and_back(calls: list[tuple[str, dict[str, Any]]]) -> None
 @every_row(
     "text",
     [
-        "words",
-        "<tool_call>",
-        "<tool_call>\nwords\n</tool_call>",
-        "<tool_call>\n[1]\n</tool_call>",
-        "<tool_call>\n{}\n</tool_call>",
-        '<tool_call>\n{"name": 5, "arguments": {}}\n</tool_call>',
-        f"{CLICK}\nThat is it.",
-        "<tool_call>\n" * 20_000,
+        *["words", "<tool_call>", f"{CLICK}\nThat is it.", "<tool_call>\n" * 20_000],
+        *(f"<tool_call>\n{odd}\n</tool_call>" for odd in ("words", "[1]", "{}", '{"name": 5, "arguments": {}}')),
     ],
 )
 def test_what_is_no_call_stays_words(text: str) -> None:
     assert calls_in(text) == (text, ())
 
 
-@every_row(
-    ("message", "text"),
-    [
-        ({"content": None, "tool_calls": [call("click", '{"x": 1}')]}, CLICK),
-        ({"content": "I click.", "tool_calls": [call("click", '{"x": 1}')]}, f"I click.\n{CLICK}"),
-        ({"content": None, "refusal": "I cannot help with that."}, "I cannot help with that."),
-        ({"content": "yes", "refusal": "no"}, "yes"),
-        ({"content": None, "refusal": None, "tool_calls": None}, ""),
-    ],
-)
-def test_the_engine_reads_calls_and_refusals(message: dict[str, Any], text: str, make_request: MakeRequest) -> None:
-    assert ask_raw([completion(message)], make_request()).written == text
-
-
-def asked(make_request: MakeRequest, **changes: Any) -> dict[str, Any]:
+def asked(**changes: Any) -> dict[str, Any]:
     request: Request = make_request("look", images=[Screenshot(b"abc", "png", (1, 1))], **changes)
     body: dict[str, Any] = json.loads(chat_body(request, "m"))
     return body
 
 
-def test_functions_are_request_fields_and_detail_goes_with_the_image(make_request: MakeRequest) -> None:
-    body = asked(make_request, extra={"tools": tuple(TOOLS), "tool_choice": "required", "image_detail": "high"})
+def test_functions_are_request_fields_and_detail_goes_with_the_image() -> None:
+    body = asked(extra={"tools": tuple(TOOLS), "tool_choice": "required", "image_detail": "high"})
     assert (body["tools"], body["tool_choice"]) == (TOOLS, "required")
     assert "image_detail" not in body
     assert body["messages"][1]["content"][1]["image_url"] == {"url": "data:image/png;base64,YWJj", "detail": "high"}
-    assert asked(make_request)["messages"][1]["content"][1]["image_url"] == {"url": "data:image/png;base64,YWJj"}
+    assert asked()["messages"][1]["content"][1]["image_url"] == {"url": "data:image/png;base64,YWJj"}
 
 
-def test_an_unknown_detail_is_refused(make_request: MakeRequest) -> None:
+def test_an_unknown_detail_is_refused() -> None:
     with pytest.raises(UsageError, match="image_detail is 'fine', not one of low, high, auto"):
-        asked(make_request, sampling={"image_detail": "fine"})
+        asked(sampling={"image_detail": "fine"})
 
 
-@pytest.mark.parametrize("offered", [True, False])
-def test_the_mock_server_calls_functions_where_they_are_offered(offered: bool, make_request: MakeRequest) -> None:
+@every_row(
+    ("reply", "offered", "reason"),
+    [
+        *[(f"I click.\n{CLICK}", True, "tool_calls"), (f"I click.\n{CLICK}", False, "stop")],
+        ("<tool_call> {", True, "stop"),  # no call
+    ],
+)
+def test_the_mock_server_calls_functions_where_they_are_offered(reply: str, offered: bool, reason: str) -> None:
     """To the engine both look the same; a message that talks about the field is not an offer."""
-    reply = f"I click.\n{CLICK}"
     request = make_request('"tools": [{', extra={"tools": TOOLS} if offered else {})
     with mock(reply=reply) as server:
         sentence = ask(engine_for(server.base_url), request)
-    assert (sentence.written, sentence.finish_reason) == (reply, "tool_calls" if offered else "stop")
-
-
-def test_the_mock_server_sends_what_is_no_call_as_words(make_request: MakeRequest) -> None:
-    with mock(reply="<tool_call> {") as server:
-        sentence = ask(engine_for(server.base_url), make_request(extra={"tools": TOOLS}))
-    assert (sentence.written, sentence.finish_reason) == ("<tool_call> {", "stop")
+    assert (sentence.written, sentence.finish_reason) == (reply, reason)

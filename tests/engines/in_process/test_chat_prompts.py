@@ -12,7 +12,7 @@ from guieval.data.screenshots import Screenshot
 from guieval.engines.in_process.chat_prompts import chat_messages, chat_options, pictures, prompt_text
 from guieval.engines.in_process.transformers import refuse_second_resize
 from guieval.errors import UsageError
-from tests.engines.conftest import MakeRequest
+from tests.engines.asking import make_request
 from tests.rows import every_row
 
 
@@ -22,7 +22,7 @@ def shot(colour: str, size: tuple[int, int] = (4, 6), mode: str = "RGBA") -> Scr
     return Screenshot(buffer.getvalue(), "png", size)
 
 
-def test_messages_are_texts_or_lists_of_parts(make_request: MakeRequest) -> None:
+def test_messages_are_texts_or_lists_of_parts() -> None:
     request = make_request("a", "b", images=[shot("red"), shot("blue")])
     assert chat_messages(request) == [
         {"role": "system", "content": "You are an agent."},
@@ -32,17 +32,13 @@ def test_messages_are_texts_or_lists_of_parts(make_request: MakeRequest) -> None
 
 
 @pytest.mark.parametrize("prefill", [None, "Thought: I"])
-def test_a_begun_turn_is_continued_and_no_new_one_opened(make_request: MakeRequest, prefill: str | None) -> None:
+def test_a_begun_turn_is_continued_and_no_new_one_opened(prefill: str | None) -> None:
     options = chat_options(make_request("a", prefill=prefill, extra={"chat_template_kwargs": {"enable_thinking": False}}))
     begun = prefill is not None
-    assert options.template == {
-        "add_generation_prompt": not begun,
-        "continue_final_message": begun,
-        "enable_thinking": False,
-    }
+    assert options.template == {"add_generation_prompt": not begun, "continue_final_message": begun, "enable_thinking": False}
 
 
-def test_sampling_parameters_are_distinguished(make_request: MakeRequest) -> None:
+def test_sampling_parameters_are_distinguished() -> None:
     request = make_request(
         "a",
         sampling={"temperature": 0.5, "top_k": 3, "stop": None, "max_completion_tokens": 9},
@@ -69,12 +65,12 @@ class Refusing:
         raise TemplateError("no system role")
 
 
-def test_what_a_template_refuses_is_reported(make_request: MakeRequest) -> None:
+def test_what_a_template_refuses_is_reported() -> None:
     with pytest.raises(ValueError, match="the chat template refuses the messages: no system role"):
         prompt_text(Refusing(), "", make_request("a"), {})
 
 
-def test_pictures_are_decoded_in_order(make_request: MakeRequest) -> None:
+def test_pictures_are_decoded_in_order() -> None:
     found = pictures(make_request("a", images=[shot("red"), shot("blue", (8, 2))]))
     assert [(image.mode, image.size, image.getpixel((0, 0))) for image in found] == [
         ("RGB", (4, 6), (255, 0, 0)),

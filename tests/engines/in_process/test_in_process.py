@@ -11,7 +11,7 @@ import pytest
 from guieval.engines.in_process.checkpoint import Checkpoint, HeldModel, InProcessEngine, require
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.models import ModelConfig, Request, Response
-from tests.engines.conftest import MakeRequest
+from tests.engines.asking import make_request
 
 
 def config(**changes: Any) -> ModelConfig:
@@ -60,7 +60,7 @@ def ask(engine: InProcessEngine, *requests: Request) -> list[str]:
     return asyncio.run(main())
 
 
-def test_engines_of_one_checkpoint_share_one_model(parrot: type[Parrot], make_request: MakeRequest) -> None:
+def test_engines_of_one_checkpoint_share_one_model(parrot: type[Parrot]) -> None:
     """Each mode of a run has an engine and an event loop of its own; the last to close frees the model."""
     engines = [InProcessEngine(parrot.join(Checkpoint(config()))) for _ in range(3)]
     other = InProcessEngine(parrot.join(Checkpoint(config(), arguments={"dtype": "float32"})))
@@ -92,9 +92,7 @@ def test_a_model_that_cannot_be_loaded_ends_the_run(parrot: type[Parrot]) -> Non
         ("odd", EngineError, "KeyError: 'odd'"),
     ],
 )
-def test_failures_of_an_answer(
-    parrot: type[Parrot], make_request: MakeRequest, text: str, kind: type[Exception], message: str
-) -> None:
+def test_failures_of_an_answer(parrot: type[Parrot], text: str, kind: type[Exception], message: str) -> None:
     engine = InProcessEngine(parrot.join(Checkpoint(config())))
     with pytest.raises(EngineError, match=message) as caught:
         ask(engine, make_request(text))
@@ -110,9 +108,8 @@ def test_arguments_of_checkpoint_and_user_meet(tmp_path: Path) -> None:
         context_length=32768,
         options={"min_pixels": 3136, "max_pixels": 602112, "prompt": "auto"},
     )
-    made = Checkpoint(
-        model, arguments={"limit_mm_per_prompt": {"video": 0}, "tensor-parallel-size": None}, chat_templates=tmp_path
-    )
+    arguments = {"limit_mm_per_prompt": {"video": 0}, "tensor-parallel-size": None}
+    made = Checkpoint(model, arguments=arguments, chat_templates=tmp_path)
     assert made.path == "maker/tiny" and made.chat_template == "{{ messages }}"
     assert made.arguments == {
         "limit_mm_per_prompt": {"image": 1, "video": 0},

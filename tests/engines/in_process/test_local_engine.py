@@ -3,41 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from guieval.actions import ActionSpace, Wait
 from guieval.engines.in_process.agent import LocalEngine
 from guieval.errors import EngineError, FatalEngineError, UsageError
-from guieval.frames import PER_1000, Frame
-from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ModelConfig, ModelInput, ParsedResponse, Request
-from guieval.steps import StepTaskModel
-from tests.engines.asking import ask, ask_all
-from tests.engines.conftest import MakeRequest
+from guieval.models import ModelConfig, Request
+from tests.engines.asking import ask, ask_all, make_request
 from tests.rows import every_row
+from tests.scripted import ScriptedModel
 
 
-class Agent(ABCModel):
-    action_space = ActionSpace()
-
+class Agent(ScriptedModel):
     def __init__(self, respond: Callable[[Request], Any] | None) -> None:
         super().__init__(ModelConfig(name="agent", adapter="agent", engine="local"))
         self._respond = respond
-
-    def frame(self, task: StepTaskModel) -> Frame:
-        return PER_1000
-
-    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        return ModelInput(())
-
-    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        return ParsedResponse(Wait())
-
-    def render(self, task: StepTaskModel, action: Any, thought: str | None = None, conclusion: str | None = None) -> str:
-        return ""
 
     def respond(self, request: Request) -> str:
         if self._respond is None:
@@ -46,7 +28,7 @@ class Agent(ABCModel):
         return answer
 
 
-def test_the_agent_answers_with_the_request_it_got(make_request: MakeRequest) -> None:
+def test_the_agent_answers_with_the_request_it_got() -> None:
     reply = ask(LocalEngine(Agent(lambda request: f"saw {request.input.text}")), make_request("hello"))
     assert reply.text == "saw You are an agent.\nhello"
 
@@ -56,7 +38,7 @@ class OddError(Exception):
 
 
 @every_row("error", [OddError("lost"), KeyError("x"), StopIteration(3), MemoryError("m")])
-def test_what_the_agent_raises_is_named(error: Exception, make_request: MakeRequest) -> None:
+def test_what_the_agent_raises_is_named(error: Exception) -> None:
     def respond(request: Request) -> str:
         raise error
 
@@ -66,17 +48,16 @@ def test_what_the_agent_raises_is_named(error: Exception, make_request: MakeRequ
     assert not isinstance(caught.value, FatalEngineError)
 
 
-def test_an_agent_without_respond_stops_the_run(make_request: MakeRequest) -> None:
+def test_what_cannot_answer_is_reported() -> None:
     with pytest.raises(FatalEngineError, match="cannot answer by itself"):
         ask(LocalEngine(Agent(None)), make_request())
-
-
-def test_an_answer_that_is_no_text_is_an_error(make_request: MakeRequest) -> None:
     with pytest.raises(EngineError, match="answered with NoneType"):
         ask(LocalEngine(Agent(lambda request: None)), make_request())
+    with pytest.raises(UsageError, match="not 0"):
+        LocalEngine(Agent(None), workers=0)
 
 
-def test_agents_block_each_other_only_beyond_the_pool(make_request: MakeRequest) -> None:
+def test_agents_block_each_other_only_beyond_the_pool() -> None:
     """Two workers meet at a barrier, which only works when both run at once and the loop is free to start the second."""
     barrier = threading.Barrier(2, timeout=30)
     running: list[int] = []
@@ -96,8 +77,3 @@ def test_agents_block_each_other_only_beyond_the_pool(make_request: MakeRequest)
     replies = ask_all(LocalEngine(Agent(respond), workers=2), *(make_request() for _ in range(6)))
     assert [reply.text for reply in replies] == ["met"] * 6
     assert most == 2
-
-
-def test_no_workers_is_a_usage_error() -> None:
-    with pytest.raises(UsageError, match="not 0"):
-        LocalEngine(Agent(None), workers=0)

@@ -28,11 +28,6 @@ def words(name: str, **values: Any) -> list[str]:
     return server_command(model_config(name), settings, 8123)
 
 
-def own(**values: Any) -> list[str]:
-    """What the user's arguments make of the bare checkpoint's, after the words that are always there."""
-    return server_command(BARE, VLLMSettings.of(values), 1)[11:]
-
-
 @every_row(
     ("name", "expected"),
     [
@@ -88,33 +83,28 @@ def test_every_checkpoint_with_weights_has_a_command() -> None:
             assert words(name)[:5] == [*START, "--model", model_config(name).hf_id]
 
 
+NOTHING = {"limit-mm-per-prompt": None, "trust-remote-code": None}
+
+
 @every_row(
     ("values", "expected"),
     [
         ({}, ["--limit-mm-per-prompt", '{"image": 5}', "--trust-remote-code"]),
-        (
-            {"limit_mm_per_prompt": {"video": 0}},  # underscores are hyphens, a group is merged into a group
-            ["--limit-mm-per-prompt", '{"image": 5, "video": 0}', "--trust-remote-code"],
-        ),
-        ({"limit-mm-per-prompt": None, "trust-remote-code": None}, []),
-        ({"limit-mm-per-prompt": None, "trust-remote-code": False}, ["--no-trust-remote-code"]),
-        (
-            {"limit-mm-per-prompt": None, "trust-remote-code": None, "dtype": "half", "data-parallel-size": 2, "seed": 0.5},
-            ["--dtype", "half", "--data-parallel-size", "2", "--seed", "0.5"],
-        ),
-        (
-            {"limit-mm-per-prompt": None, "trust-remote-code": None, "lora-modules": ["a=b", "c=d"]},
-            ["--lora-modules", "a=b", "c=d"],
-        ),
-        ({"limit-mm-per-prompt": None, "trust-remote-code": None, "override": "-1x"}, ["--override=-1x"]),
-        (
-            {"limit-mm-per-prompt": None, "trust-remote-code": None, "revision": date(2025, 1, 31), "more": {"no": None}},
-            ["--revision", "2025-01-31", "--more", '{"no": null}'],
-        ),
+        # underscores are hyphens, a group is merged into a group
+        ({"limit_mm_per_prompt": {"video": 0}}, ["--limit-mm-per-prompt", '{"image": 5, "video": 0}', "--trust-remote-code"]),
+        (NOTHING, []),
+        ({**NOTHING, "trust-remote-code": False}, ["--no-trust-remote-code"]),
+        ({**NOTHING, "dtype": "half", "seed": 0.5}, ["--dtype", "half", "--seed", "0.5"]),
+        ({**NOTHING, "data-parallel-size": 2}, ["--data-parallel-size", "2"]),
+        ({**NOTHING, "lora-modules": ["a=b", "c=d"]}, ["--lora-modules", "a=b", "c=d"]),
+        ({**NOTHING, "override": "-1x"}, ["--override=-1x"]),
+        ({**NOTHING, "revision": date(2025, 1, 31)}, ["--revision", "2025-01-31"]),
+        ({**NOTHING, "more": {"no": None}}, ["--more", '{"no": null}']),
     ],
 )
 def test_the_users_arguments_stand_over_the_checkpoints(values: dict[str, Any], expected: list[str]) -> None:
-    assert own(**values) == expected
+    """After the words that are always there."""
+    assert server_command(BARE, VLLMSettings.of(values), 1)[11:] == expected
 
 
 def test_another_context_length_replaces_the_checkpoints_and_null_leaves_it_to_vllm() -> None:
@@ -134,9 +124,7 @@ def test_another_program_other_weights_and_another_name() -> None:
     assert served_name(model, settings) == "mine"
 
 
-def test_the_command_where_vllm_is_known_by_its_name_and_the_module_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_where_vllm_is_known_and_the_module_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     settings = VLLMSettings(python=sys.executable)
     with pytest.raises(UsageError, match=r"vLLM is not installed for .*pip install 'guieval\[vllm\]'"):
@@ -191,20 +179,19 @@ def test_what_cannot_be_given_is_one_sentence(values: dict[str, Any], sentence: 
         server_command(BARE, VLLMSettings.of(values), 1)
 
 
-@pytest.mark.parametrize("name", ["api-key", "api_key", "hf-token"])
-def test_a_secret_is_refused_and_not_repeated(name: str) -> None:
-    with pytest.raises(UsageError, match="it is a secret") as raised:
-        VLLMSettings.of({name: "sk-0123456789"})
-    assert "0123" not in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "sentence"), [("api_key", "it is a secret"), ("port", "cannot be set"), ("host", "cannot be set")]
+@every_row(
+    ("name", "sentence"),
+    [
+        *((name, "it is a secret") for name in ("api-key", "api_key", "hf-token")),
+        *((name, "cannot be set") for name in ("port", "host")),
+    ],
 )
-def test_a_checkpoints_file_may_not_say_either_what_the_user_may_not(name: str, sentence: str) -> None:
-    with pytest.raises(UsageError, match=sentence) as raised:
-        server_command(BARE.model_copy(update={"vllm": {name: "sk-0123456789"}}), VLLMSettings(), 1)
-    assert "0123" not in str(raised.value)
+def test_what_neither_the_user_nor_a_checkpoints_file_may_say_is_not_repeated(name: str, sentence: str) -> None:
+    values = {name: "sk-0123456789"}
+    for model, given in ((BARE, values), (BARE.model_copy(update={"vllm": values}), {})):
+        with pytest.raises(UsageError, match=sentence) as raised:
+            server_command(model, VLLMSettings.of(given), 1)
+        assert "0123" not in str(raised.value)
 
 
 def test_a_folder_of_weights_is_given_by_its_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

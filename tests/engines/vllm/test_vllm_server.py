@@ -26,6 +26,9 @@ from guieval.engines.vllm.server import ServerFailure, VLLMServer
 from guieval.errors import UsageError
 from guieval.journal import METRICS, STEPS, RunFolder
 from guieval.models import ModelConfig
+from guieval.running.display import Display
+from guieval.running.execute import Servers
+from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
 from tests.outage import reserved_port
@@ -35,6 +38,7 @@ from tests.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="vLLM is started on Linux only")
 
+Words = Callable[..., list[str]]
 FAKE = f"{sys.executable} {REPOSITORY / 'tests' / 'engines' / 'vllm' / 'fake_vllm.py'}"
 MODEL = ModelConfig(name="tiny", adapter="qwen2_5_vl", hf_id="org/tiny")
 
@@ -122,9 +126,7 @@ with VLLMServer(MODEL, settings(), Path(sys.argv[1])):
     [
         ("pass", 0, True),
         ("raise ValueError", 1, True),
-        ("os.kill(os.getpid(), signal.SIGINT)", -signal.SIGINT, True),
-        ("os.kill(os.getpid(), signal.SIGTERM)", -signal.SIGTERM, False),
-        ("os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL, False),
+        ("os.kill(os.getpid(), signal.SIGTERM)", -signal.SIGTERM, False),  # a program that does not handle it
         ("os._exit(3)", 3, False),
     ],
 )
@@ -138,27 +140,12 @@ def test_however_its_owner_ends_no_process_stays(tmp_path: Path, fake: Fake, end
     nothing_left(fake)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_an_owner_that_is_stopped_while_it_waits_leaves_nothing(tmp_path: Path, fake: Fake, number: int) -> None:
-    fake.order(never=True)
-    words = [sys.executable, "-c", PARENT.format(ending="pass"), str(tmp_path / "vllm.log")]
-    with started(words, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as owner:
-        until(lambda: fake.starts, "a start of the server")
-        owner.send_signal(number)
-        out, err = owner.communicate(timeout=PATIENCE)
-    assert out == ""
-    if number != signal.SIGKILL:
-        assert "KeyboardInterrupt" in err and fake.left == []
-    nothing_left(fake)
-
-
 def test_one_that_ends_at_start_shows_its_last_lines(tmp_path: Path, fake: Fake) -> None:
     fake.order(crash=7)
     log = tmp_path / "vllm.log"
     log.write_text("a line of an earlier start\n")
-    with pytest.raises(
-        ServerFailure, match=r"ended with exit code 7 while it was starting; its log is '.*vllm\.log'"
-    ) as raised:
+    message = r"ended with exit code 7 while it was starting; its log is '.*vllm\.log'"
+    with pytest.raises(ServerFailure, match=message) as raised:
         VLLMServer(MODEL, settings(), log).start()
     assert raised.value.lines == ("loading weights: 100%", "ready or not", "CUDA error: out of memory")
     assert fake.left == [] and len(fake.starts) == 1
@@ -216,8 +203,6 @@ def test_a_port_that_was_taken_meanwhile_is_left_to_its_new_owner(tmp_path: Path
 
 
 def test_another_models_server_on_the_port_is_not_taken_for_ours(tmp_path: Path, fake: Fake) -> None:
-    from guieval.testing.mock_server import MockServer, MockSettings
-
     with MockServer(MockSettings(served_models=("other",), policy="fixed")) as other, reserved_port() as free:
         ports = iter([int(other.base_url.split(":")[2].split("/")[0]), free])
         with VLLMServer(MODEL, settings(), tmp_path / "vllm.log", ports=lambda: next(ports)) as server:
@@ -244,9 +229,6 @@ def test_one_that_is_killed_later_is_reported_at_once(tmp_path: Path, fake: Fake
 
 
 def test_a_server_that_died_between_two_runs_is_restarted(tmp_path: Path, fake: Fake) -> None:
-    from guieval.running.display import Display
-    from guieval.running.execute import Servers
-
     server = VLLMServer(MODEL, settings(), tmp_path / "vllm.log")
     with Servers(Display()) as launching:
         launching.use(server)
@@ -335,7 +317,7 @@ NAME = "qwen2.5-vl-7b"
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Words:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
     def words(*more: str, out: str = "run") -> list[str]:
@@ -355,9 +337,7 @@ def steps(folder: Path) -> int:
     return sum(record.finished for record in RunFolder(folder).records) if (folder / STEPS).exists() else 0
 
 
-def test_one_server_serves_all_modes_of_a_run(
-    tmp_path: Path, fake: Fake, run: Callable[..., list[str]], guieval: CommandLine
-) -> None:
+def test_one_server_serves_all_modes_of_a_run(tmp_path: Path, fake: Fake, run: Words, guieval: CommandLine) -> None:
     fake.order(answers={"model": NAME, "policy": "random"})
     done = guieval(*run("--mode", "offline", "--mode", "soeval"))
     assert done.code == 0, done
@@ -370,7 +350,7 @@ def test_one_server_serves_all_modes_of_a_run(
 
 @pytest.mark.parametrize("attempts", ["1", "5"])
 def test_a_server_that_dies_midway_ends_the_run_which_then_goes_on(
-    tmp_path: Path, fake: Fake, run: Callable[..., list[str]], attempts: str, guieval: CommandLine
+    tmp_path: Path, fake: Fake, run: Words, attempts: str, guieval: CommandLine
 ) -> None:
     fake.order(answers={"model": NAME, "policy": "random", "hang_rate": 1.0, "faults_after": 4})
     folder = tmp_path / "run"
@@ -404,9 +384,7 @@ def test_a_server_that_dies_midway_ends_the_run_which_then_goes_on(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_stopping_the_program_takes_the_server_along(
-    tmp_path: Path, fake: Fake, run: Callable[..., list[str]], number: int
-) -> None:
+def test_stopping_the_program_takes_the_server_along(tmp_path: Path, fake: Fake, run: Words, number: int) -> None:
     fake.order(answers={"model": NAME, "policy": "random", "hang_rate": 1.0, "faults_after": 4})
     with program(run("--concurrency", "2")) as process:
         until(lambda: steps(tmp_path / "run") >= 1, "a step", running=process)
@@ -420,9 +398,7 @@ def test_stopping_the_program_takes_the_server_along(
     nothing_left(fake)
 
 
-def test_a_server_that_does_not_start_is_reported_with_its_last_lines(
-    tmp_path: Path, fake: Fake, run: Callable[..., list[str]], guieval: CommandLine
-) -> None:
+def test_a_server_that_does_not_start_is_reported(tmp_path: Path, fake: Fake, run: Words, guieval: CommandLine) -> None:
     fake.order(crash=7)
     done = guieval(*run())
     assert done.code == 1
@@ -430,22 +406,20 @@ def test_a_server_that_does_not_start_is_reported_with_its_last_lines(
     assert done.out == f"resume:   guieval run --resume {tmp_path / 'run'} --set {shlex.quote(f'vllm.command={FAKE}')}\n"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_stopping_the_program_while_the_server_starts(
-    tmp_path: Path, fake: Fake, run: Callable[..., list[str]], number: int
-) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_stopping_the_program_while_the_server_starts(tmp_path: Path, fake: Fake, run: Words, number: int) -> None:
     fake.order(never=True)
     with program(run()) as process:
         until(lambda: fake.starts, "a start of the server", running=process)
         process.send_signal(number)
         out, err = process.communicate(timeout=PATIENCE)
+    if number == signal.SIGKILL:
+        return nothing_left(fake)
     assert (process.returncode, fake.left) == (130, []) and "Traceback" not in err, err
     assert out == f"resume:   guieval run --resume {tmp_path / 'run'} --set {shlex.quote(f'vllm.command={FAKE}')}\n"
 
 
-def test_a_server_left_running_is_reported_and_used_again(
-    fake: Fake, run: Callable[..., list[str]], guieval: CommandLine
-) -> None:
+def test_a_server_left_running_is_reported_and_used_again(fake: Fake, run: Words, guieval: CommandLine) -> None:
     fake.order(answers={"model": NAME, "policy": "random"})
     for out in ("one", "two"):
         done = guieval(*run("--reuse-server", out=out))
@@ -468,7 +442,7 @@ def test_a_server_left_running_is_reported_and_used_again(
     ],
 )
 def test_a_mistake_is_one_sentence_before_anything_is_made(
-    tmp_path: Path, run: Callable[..., list[str]], guieval: CommandLine, more: tuple[str, ...], message: str
+    tmp_path: Path, run: Words, guieval: CommandLine, more: tuple[str, ...], message: str
 ) -> None:
     assert message in guieval.sentence(*run(*more))
     assert not (tmp_path / "run").exists()

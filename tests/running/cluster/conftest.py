@@ -1,20 +1,15 @@
-"""What the tests of cluster runs share: scripted runs, and a benchmark whose screens are drawn."""
+"""What the tests of cluster runs share: a benchmark whose screens are drawn, and a worker."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from guieval.registry import load_benchmark
 from guieval.running.cluster import Worker
-from guieval.running.progress import Progress
-from guieval.running.runner import Runner
-from guieval.steps import Episode
-from tests.running.scripted_runs import scripted_runner
-from tests.scripted import ScriptedEngine
 
 MODEL = "qwen2.5-vl-7b"
 OPTIONS = {"episodes": 24, "seed": 5}
@@ -35,13 +30,3 @@ def worker() -> Iterator[Worker]:
     here = os.getcwd()
     yield Worker("0000")
     os.chdir(here)
-
-
-def open_scripted(
-    directory: Path,
-    episodes: Sequence[Episode],
-    engine: ScriptedEngine,
-    mode: str = "offline",
-    on_progress: Callable[[Progress], None] = lambda progress: None,
-) -> Runner:
-    return scripted_runner(directory, episodes, engine, settings={"mode": mode}, on_progress=on_progress)

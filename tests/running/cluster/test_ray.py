@@ -53,8 +53,7 @@ def nodes() -> Iterator[Any]:
     guard()  # of the cluster's processes
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     cluster = Cluster(
-        initialize_head=True,
-        head_node_args={"num_cpus": 1, "include_dashboard": False, "_system_config": QUICK_TO_NOTICE},
+        initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False, "_system_config": QUICK_TO_NOTICE}
     )
     for _ in range(2):
         cluster.add_node(num_cpus=1)
@@ -221,9 +220,7 @@ def test_workers_that_cannot_be_of_use_are_reported_in_a_sentence_each(
     assert f"guieval run --resume {tmp_path / 'none'}" in done.stderr and "127.0.0.1:9" in done.stderr
 
 
-def test_a_budget_ends_the_run_of_every_worker_and_no_answer_is_lost(
-    nodes: Any, data: Path, server: MockServer, alone: Path, tmp_path: Path
-) -> None:
+def test_a_budget_ends_every_worker(nodes: Any, data: Path, server: MockServer, alone: Path, tmp_path: Path) -> None:
     """An answer of the mock server is 3,000 tokens in and 60 out, here 0.001 in and 0.0001 out each: 3.006 in all."""
     prices = tmp_path / "prices.yaml"
     prices.write_text(
@@ -253,9 +250,7 @@ def test_a_budget_ends_the_run_of_every_worker_and_no_answer_is_lost(
 @pytest.mark.parametrize(
     ("address", "message"), [("127.0.0.1:9", "no server answers at 127.0.0.1:9"), ("here", "expected auto, local or HOST:PORT")]
 )
-def test_a_cluster_that_is_not_there_is_reported_at_once(
-    data: Path, server: MockServer, tmp_path: Path, address: str, message: str
-) -> None:
+def test_a_missing_cluster_is_reported(data: Path, server: MockServer, tmp_path: Path, address: str, message: str) -> None:
     words = command(data, server, tmp_path / "run", "--cluster", "ray", "--cluster-address", address)
     done = ended(words, 2)
     assert message in done.stderr and done.stderr.count("\n") == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from guieval.running.config import RunConfig
 from guieval.running.resolve import resolve
 from guieval.running.resume.identity import manifest_of
 from guieval.running.runner import Runner
+from guieval.steps import StepRecord
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.outage import held, outage
 from tests.running.cluster.conftest import MODEL, OPTIONS
@@ -38,9 +39,8 @@ def server(data: Path) -> Iterator[MockServer]:
 
 @pytest.fixture
 def opened(tmp_path: Path, data: Path, server: MockServer) -> Runner:
-    config = RunConfig(
-        model=MODEL, bench="demo", mode="soeval", data=str(data), bench_options=OPTIONS, base_urls=(server.base_url,)
-    )
+    demo: dict[str, Any] = {"bench": "demo", "data": str(data), "bench_options": OPTIONS}
+    config = RunConfig(model=MODEL, mode="soeval", base_urls=(server.base_url,), **demo)
     run = opened_run(config, tmp_path / "run")
     run.begin()
     return run
@@ -96,54 +96,61 @@ def test_a_worker_that_cannot_write_into_the_run_directory_keeps_its_shard_elsew
     assert worker.read(0, 0.0).data.count(b"\n") == dealt_first(opened.run.selection)[0].length
 
 
-def test_it_goes_on_where_another_one_ended(opened: Runner, worker: Worker, server: MockServer, tmp_path: Path) -> None:
-    """The known answers are in its shard and were not asked again; the figures are those of one who did it all."""
-    whole = opened_run(opened.run.config, tmp_path / "whole")
-    whole.execute(resume=False)
-    refs = dealt_first(opened.run.selection)
-    of_longest = [record for record in RunFolder(tmp_path / "whole").records if record.task.episode_key == refs[0].key]
-    with Journal(opened.directory) as journal:
-        for record in of_longest[:3]:
+def added_by(
+    worker: Worker, run: Runner, position: int, known: Sequence[StepRecord], *, alone: bool = False
+) -> list[StepRecord]:
+    """What the worker adds to these records of the episode in a position, and unless ``alone`` to those of all others."""
+    refs = dealt_first(run.run.selection)
+    with Journal(run.directory) as journal:
+        for record in known:
             journal.append(record)
+    with Journal(run.directory) as journal:
+        merger, key = Merger(run.run, journal), refs[position].key
+        assert merger.begun(key) and merger.known_lines(key).count(b"\n") == len(known)
+        worker.give([] if alone else [place for place in range(len(refs)) if place != position], number=0, last=True)
+        assert worker.work(job_of(run), [position], merger.known_lines(key)).how == "done"
+        return merger.add(worker.read(0, 0.0).data, Shard())
+
+
+PATCHED = {"mode": "sop", "patch_budget": "unlimited"}
+
+
+@pytest.mark.parametrize("changes", [{}, {**PATCHED, "patch": "thought-free"}, {**PATCHED, "patch": "on-policy"}])
+def test_it_goes_on(opened: Runner, worker: Worker, server: MockServer, tmp_path: Path, changes: dict[str, Any]) -> None:
+    """The known answers are in its shard, with the patches and their thoughts, and were not asked again; the figures are those
+    of one who did it all."""
+    config = opened.run.config.model_copy(update=changes)
+    whole, run = (opened_run(config, tmp_path / name) for name in ("whole", "other"))
+    whole.execute(resume=False)
+    run.begin()
+    records = list(RunFolder(whole.directory).records)
+    tasks = [each.task for each in records if each.patch or not changes]
+    cut = max((each for each in tasks if each.step_index + 1 < each.episode_length), key=lambda task: task.step_index)
+    key = cut.episode_key
+    known = [each for each in records if each.task.episode_key == key and each.task.step_index <= cut.step_index]
+    (position,) = (place for place, ref in enumerate(dealt_first(run.run.selection)) if ref.key == key)
     asked = server.stats()["served"]
-    with Journal(opened.directory) as journal:
-        merger = Merger(opened.run, journal)
-        assert merger.begun(refs[0].key)
-        worker.give(range(1, len(refs)), number=0, last=True)
-        ended = worker.work(job_of(opened), [0], merger.known_lines(refs[0].key))
-        assert ended.how == "done"
-        added = merger.add(worker.read(0, 0.0).data, Shard())
-    assert server.stats()["served"] - asked == len(added) == len(list(RunFolder(tmp_path / "whole").records)) - 3
-    assert final(opened.directory) == final(tmp_path / "whole")
+    added = added_by(worker, run, position, known)
+    assert len(added) == len(records) - len(known)
+    assert server.stats()["served"] - asked == len(added) or changes, "a thought is asked for, too"
+    assert final(run.directory) == final(whole.directory)
 
 
 @pytest.mark.parametrize("mode", ["offline", "soeval"])
-def test_it_asks_only_the_sample_that_a_step_lacks(
-    opened: Runner, worker: Worker, server: MockServer, tmp_path: Path, mode: str
-) -> None:
+def test_it_asks_only_the_missing_sample(opened: Runner, worker: Worker, server: MockServer, tmp_path: Path, mode: str) -> None:
     config = opened.run.config.model_copy(update={"mode": mode, "samples": 3})
     run, whole = (opened_run(config, tmp_path / name) for name in ("samples", "whole"))
     run.begin()
     whole.execute(resume=False)
     key = dealt_first(run.run.selection)[0].key
-    first = next(
-        each for each in RunFolder(whole.directory).records if each.task.episode_key == key and each.task.step_index == 0
-    )
+    (first,) = (each for each in RunFolder(whole.directory).records if each.task.key == (*key, 0))
     partial = first.model_copy(update={"samples": (first.samples[0], failed_sample("generate", "gone"), first.samples[2])})
-    with Journal(run.directory) as journal:
-        journal.append(partial)
     asked = server.stats()["served"]
-    with Journal(run.directory) as journal:
-        merger = Merger(run.run, journal)
-        assert merger.begun(key)
-        worker.give([], number=0, last=True)
-        assert worker.work(job_of(run), [0], merger.known_lines(key)).how == "done"
-        added = merger.add(worker.read(0, 0.0).data, Shard())
+    added = added_by(worker, run, 0, [partial], alone=True)
     assert server.stats()["served"] - asked == 3 * len(added) - 2 and added
     (step,) = (record for record in added if record.task.step_index == 0)
-    assert (
-        step.finished and step.earlier == (0, 2) and [step.samples[0], step.samples[2]] == [first.samples[0], first.samples[2]]
-    )
+    assert step.finished and step.earlier == (0, 2)
+    assert [step.samples[0], step.samples[2]] == [first.samples[0], first.samples[2]]
 
 
 def test_it_stops_at_once_with_everything_in_its_shard(opened: Runner, worker: Worker, data: Path) -> None:
@@ -179,34 +186,44 @@ def test_a_worker_that_waits_for_episodes_need_not_wait_when_it_is_to_finish(ope
     assert ended and not worker.read(0, 0.0).data
 
 
-def test_a_worker_that_has_asked_nothing_yet_stops_when_it_is_to_finish(
-    opened: Runner, worker: Worker, server: MockServer
-) -> None:
+def test_a_worker_that_asked_nothing_yet_stops_when_it_is_to_finish(opened: Runner, worker: Worker, server: MockServer) -> None:
     asked = server.stats()["requests"]
     assert worker.finish() is None
     assert worker.work(job_of(opened), [0], b"") == Ended("stopped")
     assert server.stats()["requests"] == asked
 
 
-def test_a_worker_that_is_stopped_while_it_sets_the_run_up_writes_nothing(
-    opened: Runner, worker: Worker, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("moment", ["resolve", "begin", "execute"])
+def test_a_worker_that_is_stopped_before_its_first_record_leaves_no_shard(
+    opened: Runner, worker: Worker, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
-    """On a busy machine that takes longer than the driver waits, which removes the shards without a record and goes on."""
+    """Also where its machine is slower than the driver's patience, which removes the shards without a record and goes on."""
+    begin, execute = Runner.begin, Runner.execute
 
     def slow_resolve(*given: Any) -> Any:
         worker.stop()
         discard_shard(opened.directory / SHARDS / "now-0000")
         return resolve(*given)
 
-    monkeypatch.setattr("guieval.running.cluster.worker.resolve", slow_resolve)
-    assert worker.work(job_of(opened), [0], b"") == Ended("stopped")
-    assert worker.work(job_of(opened), [0], b"") == Ended("stopped"), "and writes nothing where it was stopped before it began"
+    def late_begin(runner: Runner) -> None:  # the driver removes what is there of the shard, and the rest is made after
+        discard_shard(runner.directory)
+        begin(runner)
+        worker._stopped_turn = 1  # `stop` itself waits for this method
+
+    def late_execute(runner: Runner, *, resume: bool) -> Any:
+        worker.stop()
+        return execute(runner, resume=resume)
+
+    if moment == "resolve":
+        monkeypatch.setattr("guieval.running.cluster.worker.resolve", slow_resolve)
+    else:
+        monkeypatch.setattr(Runner, moment, late_begin if moment == "begin" else late_execute)
+    for _ in range(2):  # nothing is written where it was stopped before it began either
+        assert worker.work(job_of(opened), [0], b"") == Ended("stopped")
     assert not (opened.directory / SHARDS).exists()
 
 
-def test_stop_returns_only_when_the_shard_exists_or_will_not_be_made(
-    opened: Runner, worker: Worker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stop_waits_until_a_shard_is_there_or_will_not(opened: Runner, worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise the driver removes the shards while a slow disk is still writing the manifest of one."""
     begin = Runner.begin
     stopping = threading.Thread(target=worker.stop)
@@ -222,37 +239,6 @@ def test_stop_returns_only_when_the_shard_exists_or_will_not_be_made(
     stopping.join(PATIENCE)
     assert ended == Ended("stopped") and not stopping.is_alive()
     discard_shard(opened.directory / SHARDS / "now-0000")
-    assert not (opened.directory / SHARDS).exists()
-
-
-def test_a_shard_that_the_driver_did_not_wait_for_is_removed_here(
-    opened: Runner, worker: Worker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A disk slower than the driver's patience: it removes what is there of the shard, and the rest is made after."""
-    begin = Runner.begin
-
-    def late_begin(runner: Runner) -> None:
-        discard_shard(runner.directory)
-        begin(runner)
-        worker._stopped_turn = 1  # `stop` itself waits for this method
-
-    monkeypatch.setattr(Runner, "begin", late_begin)
-    assert worker.work(job_of(opened), [0], b"") == Ended("stopped")
-    assert not (opened.directory / SHARDS).exists()
-
-
-def test_a_shard_without_records_is_removed_where_the_driver_did_not_wait_until_the_run_had_stopped(
-    opened: Runner, worker: Worker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The worker had just begun to run: neither the driver nor anybody after it would have removed the shard."""
-    execute = Runner.execute
-
-    def late_execute(runner: Runner, *, resume: bool) -> Any:
-        worker.stop()
-        return execute(runner, resume=resume)
-
-    monkeypatch.setattr(Runner, "execute", late_execute)
-    assert worker.work(job_of(opened), [0], b"") == Ended("stopped")
     assert not (opened.directory / SHARDS).exists()
 
 

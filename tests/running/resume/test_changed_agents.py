@@ -21,10 +21,12 @@ from guieval.steps import StepTaskModel
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.checkpoints import of_each_kind
 from tests.command_line import CommandLine
+from tests.rows import every_row
 from tests.running.scripted_runs import scripted_runner
 from tests.scripted import ACTIONS, ScriptedEngine, ScriptedModel, make_episode, reply_with
 
 EPISODES = [make_episode("1", ACTIONS[:3])]
+KEY = "sk-ant-0123456789abcdef"
 CLAUDE = "claude-opus-5-5-computer"
 
 
@@ -66,40 +68,35 @@ def scripted(kind: type[ABCModel], directory: Path, config: ModelConfig | None =
     return scripted_runner(directory, EPISODES, ScriptedEngine(lambda request: reply_with(request.task.action)), model=model)
 
 
-def test_a_reworded_prompt_is_noticed_on_resume(tmp_path: Path) -> None:
-    scripted(ScriptedModel, tmp_path).execute(resume=False)
-    scripted(ScriptedModel, tmp_path).execute(resume=True)
-    with pytest.raises(UsageError, match=r"differs in prompts fingerprint \(was '[0-9a-f]{16}', now '[0-9a-f]{16}'\)"):
-        scripted(Reworded, tmp_path).execute(resume=True)
+@every_row(
+    ("kind", "other", "message"),
+    [
+        (ScriptedModel, Reworded, r"differs in prompts fingerprint \(was '[0-9a-f]{16}', now '[0-9a-f]{16}'\)"),
+        (Refusing, ScriptedModel, "prompts fingerprint"),  # what an adapter refuses is part of what it does
+        (Looking, LookingLonger, r"it differs in the option 'looks' \(was 3, now 5\)"),
+        (Looking, ScoringTheLast, r"the rule 'several actions' \(was 'the first is scored', now 'the last is scored'\)"),
+    ],
+)
+def test_a_change_is_named_on_resume(kind: type[ABCModel], other: type[ABCModel], message: str, tmp_path: Path) -> None:
+    scripted(kind, tmp_path).execute(resume=False)
+    scripted(kind, tmp_path).execute(resume=True)
+    with pytest.raises(UsageError, match=message):
+        scripted(other, tmp_path).execute(resume=True)
 
 
-def test_a_run_from_before_the_fingerprint_goes_on(tmp_path: Path) -> None:
-    scripted(ScriptedModel, tmp_path).execute(resume=False)
+@every_row(("kind", "other", "names"), [(ScriptedModel, Reworded, ["prompts"]), (Looking, LookingLonger, ["options", "rules"])])
+def test_a_run_from_before_these_goes_on(kind: type[ABCModel], other: type[ABCModel], names: list[str], tmp_path: Path) -> None:
+    scripted(kind, tmp_path).execute(resume=False)
     manifest = json.loads((tmp_path / MANIFEST).read_text())
-    del manifest["prompts"]
-    (tmp_path / MANIFEST).write_text(json.dumps(manifest))
-    scripted(Reworded, tmp_path).execute(resume=True)
+    (tmp_path / MANIFEST).write_text(json.dumps({name: value for name, value in manifest.items() if name not in names}))
+    scripted(other, tmp_path).execute(resume=True)
 
 
 def test_documentation_in_a_checkpoints_file_may_change(tmp_path: Path) -> None:
     scripted(ScriptedModel, tmp_path).execute(resume=False)
-    result = ModelConfig(
-        name="scripted",
-        adapter="scripted",
-        frame="0-1000",
-        context_length=32768,
-        vllm={"limit-mm-per-prompt": {"image": 5}},
-        licence="MIT",
-        notes="x",
-    )
-    scripted(ScriptedModel, tmp_path, result).execute(resume=True)
-
-
-def test_a_setting_that_an_adapter_refuses_is_part_of_what_it_does(tmp_path: Path) -> None:
-    scripted(Refusing, tmp_path).execute(resume=False)
-    scripted(Refusing, tmp_path).execute(resume=True)
-    with pytest.raises(UsageError, match="prompts fingerprint"):
-        scripted(ScriptedModel, tmp_path).execute(resume=True)
+    facts: dict[str, Any] = {"frame": "0-1000", "context_length": 32768, "licence": "MIT", "notes": "x"}
+    changed = ModelConfig(name="scripted", adapter="scripted", vllm={"limit-mm-per-prompt": {"image": 5}}, **facts)
+    scripted(ScriptedModel, tmp_path, changed).execute(resume=True)
 
 
 @pytest.mark.parametrize("names", [of_each_kind, pytest.param(list_models, marks=pytest.mark.full)])
@@ -117,33 +114,13 @@ def test_whatever_reaches_the_model_is_in_it(option: dict[str, object]) -> None:
     assert digest(example_requests(build_model(config))) != digest(example_requests(build_model(changed)))
 
 
-def test_a_changed_default_or_rule_is_named_on_resume(tmp_path: Path) -> None:
-    scripted(Looking, tmp_path).execute(resume=False)
-    scripted(Looking, tmp_path).execute(resume=True)
-    with pytest.raises(UsageError, match=r"it differs in the option 'looks' \(was 3, now 5\)"):
-        scripted(LookingLonger, tmp_path).execute(resume=True)
-    rule = r"it differs in the rule 'several actions' \(was 'the first is scored', now 'the last is scored'\)"
-    with pytest.raises(UsageError, match=rule):
-        scripted(ScoringTheLast, tmp_path).execute(resume=True)
-
-
-def test_a_run_from_before_they_were_recorded_goes_on(tmp_path: Path) -> None:
-    scripted(Looking, tmp_path).execute(resume=False)
-    manifest = json.loads((tmp_path / MANIFEST).read_text())
-    del manifest["options"], manifest["rules"]
-    (tmp_path / MANIFEST).write_text(json.dumps(manifest))
-    scripted(LookingLonger, tmp_path).execute(resume=True)
-
-
-def test_the_manifest_of_a_hosted_run_names_both_rules_and_its_own_key(
+def test_a_hosted_run_names_its_rules_and_own_key(
     tmp_path: Path, guieval: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-0123456789abcdef")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     words: list[str | Path] = ["--model", CLAUDE, "--bench", "demo", "--data", tmp_path / "demo", "--limit", "1", "--out"]
     words.append(tmp_path / "run")
-    settings = MockSettings(
-        policy="fixed", reply="Done.", api_key="sk-ant-0123456789abcdef", served_models=("claude-opus-5-5",)
-    )
+    settings = MockSettings(policy="fixed", reply="Done.", api_key=KEY, served_models=("claude-opus-5-5",))
     with MockServer(settings) as server:
         guieval("run", *words, "--base-url", server.base_url, "--quiet")
         manifest = json.loads((tmp_path / "run" / MANIFEST).read_text())
@@ -158,5 +135,5 @@ def test_the_manifest_of_a_hosted_run_names_both_rules_and_its_own_key(
         assert "options.looks (was None, now 5)" in refused and "the option 'looks'" not in refused, "each change once"
         guieval(*resumed, "--quiet")
         other: list[str | Path] = [*words[:-1], tmp_path / "other", "--base-url", server.base_url]
-        held = guieval.sentence("run", *other, "--set", "sampling.user=sk-ant-0123456789abcdef")
+        held = guieval.sentence("run", *other, "--set", f"sampling.user={KEY}")
     assert "holds the key that the environment variable ANTHROPIC_API_KEY holds" in held

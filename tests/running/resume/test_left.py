@@ -7,18 +7,14 @@ from pathlib import Path
 import pytest
 
 from guieval.errors import FatalEngineError, UsageError
-from guieval.models import Request, Response
+from guieval.models import Request
 from guieval.running.runner import Runner
 from tests.rows import every_row
-from tests.running.scripted_runs import scripted_runner
+from tests.running.scripted_runs import dying, right, scripted_runner
 from tests.scripted import ACTIONS, ScriptedEngine, make_episode, reply_with, run_scripted
 
 EPISODES = [make_episode(str(number), ACTIONS[: 1 + number % 4]) for number in range(8)]
 STEPS = sum(map(len, EPISODES))
-
-
-def right(request: Request) -> str:
-    return reply_with(request.task.action)
 
 
 def wrong(request: Request) -> str:
@@ -36,19 +32,6 @@ def made(directory: Path, mode: str, engine: ScriptedEngine | None = None) -> tu
     return scripted_runner(directory, EPISODES, engine, concurrency=2, settings={"mode": mode}, prepare=before), ready
 
 
-class Dying(ScriptedEngine):
-    """Answers so many requests and then none."""
-
-    def __init__(self, answers: int) -> None:
-        super().__init__(right)
-        self._answers = answers
-
-    async def generate(self, request: Request) -> Response:
-        if len(self.requests) >= self._answers:
-            raise FatalEngineError("it died")
-        return await super().generate(request)
-
-
 @every_row("mode", ["offline", "soeval", "sop"])
 @every_row("answer", [right, wrong], ids=["right", "wrong"])
 def test_a_finished_run_needs_nobody_ready(tmp_path: Path, mode: str, answer: object) -> None:
@@ -63,7 +46,7 @@ def test_a_finished_run_needs_nobody_ready(tmp_path: Path, mode: str, answer: ob
 
 @pytest.mark.parametrize("mode", ["offline", "soeval", "sop"])
 def test_what_an_error_interrupted_is_reported_and_left(tmp_path: Path, mode: str) -> None:
-    run, _ = made(tmp_path / "run", mode, Dying(STEPS - 1))
+    run, _ = made(tmp_path / "run", mode, dying(STEPS - 1))
     with pytest.raises(FatalEngineError, match="it died; every answer before is kept"):
         run.execute(resume=False)
     result = run.broken_off
@@ -78,7 +61,7 @@ def test_what_an_error_interrupted_is_reported_and_left(tmp_path: Path, mode: st
 
 
 def test_a_run_that_came_to_nothing_was_not_broken_off(tmp_path: Path) -> None:
-    run, _ = made(tmp_path / "run", "offline", Dying(0))
+    run, _ = made(tmp_path / "run", "offline", dying(0))
     with pytest.raises(FatalEngineError, match=r"^it died$"):
         run.execute(resume=False)
     assert run.broken_off is None

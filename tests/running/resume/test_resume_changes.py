@@ -119,15 +119,9 @@ def test_a_change_is_refused_with_what_differs_or_marked(
     assert len(list(RunFolder(run).records)) == 2 and "changes" not in RunFolder(run).manifest.to_json()
     done = resume(guieval, run, *more, "--accept-changes")
     assert done.code == 0 and f"{MODEL} (mixed)" in done.out, done
-    for command in (
-        ("score", run),
-        ("leaderboard", run),
-        ("compare", run, run),
-        ("runs", tmp_path),
-        ("score", run, "--protocol", "all"),
-    ):
-        shown = guieval(*command)
-        assert "mixed" in " ".join((shown.out + shown.err).split()), command
+    for name, *words in (("score",), ("leaderboard",), ("compare", run), ("score", "--protocol", "all"), ("runs",)):
+        shown = guieval(name, tmp_path if name == "runs" else run, *words)
+        assert "mixed" in " ".join((shown.out + shown.err).split()), (name, words)
     assert resume(guieval, run, *more).code == 0, "accepted once"
     (entry,) = RunFolder(run).manifest.to_json()["changes"]
     assert entry["what"]

@@ -56,36 +56,18 @@ def rewrite(run: Path, *keys: str, value: Any) -> None:
     (run / "manifest.json").write_text(json.dumps(manifest))
 
 
-@pytest.fixture
-def hostile(tmp_path: Path) -> Path:
-    file = tmp_path / "hostile.py"
-    file.write_text(f"open({str(tmp_path / 'executed')!r}, 'w').close()\n")
-    return file
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("score",),
-        ("score", "--reparse"),
-        ("report", "--no-images"),
-        ("audit",),
-        ("leaderboard",),
-        ("compare",),
-        ("decisions",),
-        ("consistency",),
-        ("plot", "horizon", "--out", "horizon.svg"),
-        ("run", "--resume"),
-    ],
+COMMANDS = (
+    *(("score",), ("score", "--reparse"), ("report", "--no-images"), ("audit",), ("leaderboard",), ("compare",)),
+    *(("decisions",), ("consistency",), ("plot", "horizon", "--out", "horizon.svg"), ("run", "--resume")),
 )
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_no_command_runs_the_adapter_that_a_folder_names(
-    tmp_path: Path,
-    guieval: CommandLine,
-    finished: Path,
-    hostile: Path,
-    command: tuple[str, ...],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, guieval: CommandLine, finished: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    hostile = tmp_path / "hostile.py"
+    hostile.write_text(f"open({str(tmp_path / 'executed')!r}, 'w').close()\n")
     monkeypatch.chdir(tmp_path)
     rewrite(finished, "model", "adapter", value=str(hostile))
     rewrite(finished, "config", "adapter", value=str(hostile))
@@ -94,9 +76,8 @@ def test_no_command_runs_the_adapter_that_a_folder_names(
     assert not (tmp_path / "executed").exists()
     assert "Traceback" not in done.err
     if command in (("score", "--reparse"), ("audit",), ("run", "--resume")):
-        assert done.code == 2
+        assert done.code == 2 and f"--adapter {hostile}" in done.err
         assert "guieval runs no code that only a run folder names" in done.err
-        assert f"--adapter {hostile}" in done.err
 
 
 def test_a_named_adapter_is_used_and_compared(tmp_path: Path, guieval: CommandLine, mock: MockServer) -> None:
@@ -125,9 +106,7 @@ def test_a_named_adapter_is_used_and_compared(tmp_path: Path, guieval: CommandLi
 
 
 @pytest.mark.parametrize("name", ["command", "python"])
-def test_no_program_that_a_folder_names_is_started(
-    tmp_path: Path, guieval: CommandLine, finished: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_program_that_a_folder_names_is_started(tmp_path: Path, guieval: CommandLine, finished: Path, name: str) -> None:
     program = tmp_path / "program"
     program.write_text(f"#!/bin/sh\ntouch {tmp_path / 'executed'}\n")
     program.chmod(0o755)
@@ -161,9 +140,7 @@ def test_a_key_goes_to_no_server_that_only_a_folder_names(
 
 
 @pytest.mark.usefixtures("elsewhere")
-def test_what_its_user_began_or_confirms_is_resumed(
-    guieval: CommandLine, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_its_user_may_confirm_it(guieval: CommandLine, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (finished / "steps.jsonl").write_text("")
     assert guieval("run", "--resume", finished, "--quiet").code == 0, "begun on this machine"
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "third-machine"))
@@ -172,6 +149,9 @@ def test_what_its_user_began_or_confirms_is_resumed(
     assert guieval("run", "--resume", finished, "--quiet", "--trust-run").code == 0
     (finished / "steps.jsonl").write_text("")
     assert guieval("run", "--resume", finished, "--quiet").code == 0, "confirmed once"
+
+
+OPENENV = {"mode": "online", "bench": "openenv"}
 
 
 @pytest.mark.usefixtures("elsewhere")
@@ -190,10 +170,7 @@ def test_what_its_user_began_or_confirms_is_resumed(
         ({"track": ["mlflow"], "tracking": {"uri": "http://evil"}}, None),
         ({"engine": "vllm", "vllm": {"max-model-len": 5}}, {"vllm": {"max_model_len": 5}}),
         ({"engine": "transformers", "model_path": "weights"}, {"model_path": "weights"}),
-        (
-            {"mode": "online", "bench": "openenv", "bench_options": {"url": "ws://h:1", "seeds": 2}},
-            {"bench_options": {"url": "ws://h:1"}},
-        ),
+        ({**OPENENV, "bench_options": {"url": "ws://h:1", "seeds": 2}}, {"bench_options": {"url": "ws://h:1"}}),
         ({"mode": "online", "bench": "miniwob", "allow_network": True}, {"allow_network": True}),
         ({"mode": "online", "bench": "osworld", "bench_options": {"path_to_vm": "vm", "max_steps": 3}}, None),
     ],

@@ -44,9 +44,8 @@ def test_responses_that_could_not_be_used_are_billed_and_kept(tmp_path: Path) ->
     assert samples["a"].paid == Usage(prompt_tokens=300, completion_tokens=30)
     assert outcome.tokens == Tokens(answers=8, reported=8, prompt=800, completion=80, others=6)
     resumed = scripted_runner(tmp_path, EPISODES, Wasteful()).execute(resume=True)
-    assert resumed.tokens == Tokens(answers=11, reported=11, prompt=1100, completion=110, others=8), (
-        "the journal's, and b's again"
-    )
+    whole = Tokens(answers=11, reported=11, prompt=1100, completion=110, others=8)
+    assert resumed.tokens == whole, "the journal's, and b's again"
 
 
 def test_a_fatal_error_leaves_what_was_paid_on_record(tmp_path: Path) -> None:
@@ -67,10 +66,9 @@ def test_a_budget_that_is_used_up_ends_the_step_that_was_paid_for(tmp_path: Path
             return await super().generate(request)
 
     engine = Careful()
-    runner = scripted_runner(
-        tmp_path, EPISODES, engine, halt=lambda progress: "the budget is used up" if progress.tokens.answers else None
-    )
-    assert runner.execute(resume=False).halted == "the budget is used up"
+    used_up = "the budget is used up"
+    runner = scripted_runner(tmp_path, EPISODES, engine, halt=lambda progress: used_up if progress.tokens.answers else None)
+    assert runner.execute(resume=False).halted == used_up
     records = list(RunFolder(tmp_path).records)
     assert records and all("the budget is used up" in record.sample.outcome.reason for record in records)
     assert not engine.requests

@@ -17,7 +17,7 @@ from guieval.actions import Press
 from guieval.data.benchmark import EpisodeRef
 from guieval.errors import DataError, EngineError, FatalEngineError, JournalError, UsageError
 from guieval.journal import EPISODES, MANIFEST, STEPS, RunFolder
-from guieval.models import Engine, ImageRef, ModelConfig, ModelInput, Request, Response
+from guieval.models import Engine, ImageRef, ModelConfig, ModelInput, Request
 from guieval.registry import load_model
 from guieval.running.engine_choice import GIVE_UP_AFTER
 from guieval.running.progress import Progress, RunOutcome
@@ -25,7 +25,7 @@ from guieval.running.runner import Runner
 from guieval.scoring.score import evaluate_run
 from guieval.steps import Episode
 from tests.rows import every_row
-from tests.running.scripted_runs import scripted_runner
+from tests.running.scripted_runs import dying, failing, lines_of, right, scripted_runner
 from tests.scripted import (
     ACTIONS,
     ListBenchmark,
@@ -40,10 +40,6 @@ from tests.waiting import PATIENCE, auntil
 
 EPISODES_ = [make_episode(str(number), ACTIONS[: 1 + number % 4]) for number in range(8)]
 STEPS_ = sum(map(len, EPISODES_))
-
-
-def right(request: Request) -> str:
-    return reply_with(request.task.action, f"thought {request.task.key}")
 
 
 def a_run(
@@ -109,9 +105,7 @@ class Bad(ScriptedModel):
         ("parse_response", None, "parse"),
     ],
 )
-def test_an_adapter_that_fails_anywhere_costs_its_steps_not_the_run(
-    tmp_path: Path, mode: str, method: str, result: Any, stage: str
-) -> None:
+def test_an_adapter_that_fails_costs_its_steps_only(tmp_path: Path, mode: str, method: str, result: Any, stage: str) -> None:
     outcome = a_run(tmp_path / "run", model=Bad(method, result), mode=mode).execute(resume=False)
     failed = [record for record in RunFolder(tmp_path / "run").records if not record.finished]
     assert {record.task.episode_id for record in failed} == {"3"}
@@ -187,9 +181,7 @@ class Loader(ListBenchmark):
         (make_episode("other", ACTIONS[:3]), "what it loads is scripted/other of 3"),
     ],
 )
-def test_an_episode_that_cannot_be_loaded_ends_the_run_and_keeps_the_rest(
-    tmp_path: Path, result: Exception | Episode, message: str
-) -> None:
+def test_an_episode_that_cannot_be_loaded_ends_the_run(tmp_path: Path, result: Exception | Episode, message: str) -> None:
     run = a_run(tmp_path / "run", benchmark=Loader(result), concurrency=1)
     with pytest.raises(DataError, match=message) as raised:
         run.execute(resume=False)
@@ -220,10 +212,6 @@ def test_episode_ids_may_be_any_text(tmp_path: Path, name: str, mode: str) -> No
     assert evaluate_run(tmp_path / "run").summary.exact_match.count == 8
 
 
-def lines_of(directory: Path) -> list[bytes]:
-    return (directory / STEPS).read_bytes().splitlines(keepends=True)
-
-
 def wrong_at_two(request: Request) -> str:
     """Right but at step 2."""
     return reply_with(Press(button="HOME")) if request.task.step_index == 2 else right(request)
@@ -243,9 +231,8 @@ def test_a_damaged_line_is_asked_again_with_all_that_built_on_it(tmp_path: Path,
     assert asked == ([hole] if mode == "offline" else list(range(hole, len(before))))
     summary = outcome.summary()
     assert summary.complete and summary.verdicts.wrong == 1
-    assert evaluate_run(tmp_path / "run").warnings == (
-        f"line {hole + 1} of {tmp_path / 'run' / STEPS} holds no record and was passed over",
-    )
+    warning = f"line {hole + 1} of {tmp_path / 'run' / STEPS} holds no record and was passed over"
+    assert evaluate_run(tmp_path / "run").warnings == (warning,)
 
 
 def test_an_interrupted_redoing_goes_on_where_it_was_cut(tmp_path: Path) -> None:
@@ -292,9 +279,7 @@ def test_a_resume_rewrites_a_lost_list_of_episodes(tmp_path: Path) -> None:
     assert RunFolder(tmp_path / "run").plan == plan
 
 
-def test_a_run_that_another_process_began_in_between_is_not_overwritten(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_another_process_began_meanwhile_is_not_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two processes find no run in a folder; the slower one gets the lock when the quicker one is done."""
     manifests = iter([False, True])
     monkeypatch.setattr("guieval.running.resume.changes.is_run", lambda directory: next(manifests))
@@ -324,20 +309,13 @@ def test_a_signal_before_the_first_step_stops_at_once(tmp_path: Path) -> None:
     assert outcome.interrupted and list(RunFolder(tmp_path / "run").records) == []
 
 
-class Hasty(ScriptedEngine):
-    """Answers without ever giving way, as a replay does."""
-
-    async def generate(self, request: Request) -> Response:
-        self.requests.append(request)
-        return Response(right(request))
-
-
-@pytest.mark.parametrize("engine", [ScriptedEngine(right, lambda request: 100), Hasty(right)], ids=["waits", "never waits"])
-def test_a_signal_between_steps_keeps_every_answer(tmp_path: Path, engine: ScriptedEngine) -> None:
+@pytest.mark.parametrize("turns", [100, 0])  # without any it never gives way, as a replay does
+def test_a_signal_between_steps_keeps_every_answer(tmp_path: Path, turns: int) -> None:
     def see(progress: Progress) -> None:
         if progress.done == 5:
             os.kill(os.getpid(), signal.SIGTERM)
 
+    engine = ScriptedEngine(right, lambda request: turns)
     outcome = a_run(tmp_path / "run", engine=engine, on_progress=see).execute(resume=False)
     assert outcome.interrupted and 5 <= len(list(RunFolder(tmp_path / "run").records)) < STEPS_
     resumed = a_run(tmp_path / "run").execute(resume=True)
@@ -360,38 +338,24 @@ def test_a_signal_after_the_last_answer_is_kept_for_what_follows(tmp_path: Path)
     assert outcome.interrupted and outcome.summary().complete and not unheard
 
 
-class Dead(ScriptedEngine):
-    async def generate(self, request: Request) -> Response:
-        raise EngineError("nobody there")
-
-
 @pytest.mark.parametrize("patience", [GIVE_UP_AFTER, None])
 def test_only_an_engine_that_may_come_back_is_given_up(tmp_path: Path, patience: int | None) -> None:
     episodes = [make_episode(str(number), ACTIONS) for number in range(60)]
-    run = a_run(tmp_path / "run", engine=Dead(right), benchmark=ListBenchmark(episodes), give_up_after=patience)
+    run = a_run(
+        tmp_path / "run",
+        engine=ScriptedEngine(failing(EngineError("nobody there"), lambda request: True)),
+        benchmark=ListBenchmark(episodes),
+        give_up_after=patience,
+    )
     outcome = run.execute(resume=False)
     assert outcome.gave_up is (patience is not None)
     assert outcome.failures["generate"].count == (240 if patience is None else GIVE_UP_AFTER)
 
 
-class FullAfter(ScriptedEngine):
-    """Breaks the journal, as a full disk does, after some answers."""
-
-    def __init__(self, error: Exception, after: int) -> None:
-        super().__init__(right)
-        self._error, self._after = error, after
-
-    async def generate(self, request: Request) -> Response:
-        if len(self.requests) >= self._after:
-            raise self._error
-        return await super().generate(request)
-
-
 def test_a_fatal_error_prints_how_to_resume_only_when_there_is_something_to_keep(tmp_path: Path) -> None:
-    for after, hint in ((0, False), (5, True)):
-        engine = FullAfter(FatalEngineError("wrong key"), after)
-        with pytest.raises(FatalEngineError, match=r"^wrong key") as raised:
-            a_run(tmp_path / str(after), engine=engine, concurrency=1).execute(resume=False)
+    for answers, hint in ((0, False), (5, True)):
+        with pytest.raises(FatalEngineError, match=r"^it died") as raised:
+            a_run(tmp_path / str(answers), engine=dying(answers), concurrency=1).execute(resume=False)
         assert ("guieval run --resume" in str(raised.value)) is hint
 
 
@@ -421,9 +385,8 @@ def test_a_crashed_parser_is_mended_by_reading_the_replies_again(tmp_path: Path)
     outcome = a_run(tmp_path / "run", model=model).execute(resume=False)
     assert outcome.summary().verdicts.infrastructure_failure == 4
     for reparse in (False, True):
-        assert (
-            evaluate_run(tmp_path / "run", reparse=reparse, adapter=str(adapter)).summary.verdicts.infrastructure_failure == 4
-        )
+        verdicts = evaluate_run(tmp_path / "run", reparse=reparse, adapter=str(adapter)).summary.verdicts
+        assert verdicts.infrastructure_failure == 4
     adapter.write_text(BROKEN.replace('raise KeyError("bug")', "pass  # mended"))
     assert not evaluate_run(tmp_path / "run").summary.complete
     summary = evaluate_run(tmp_path / "run", reparse=True, adapter=str(adapter)).summary

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from guieval.errors import EngineError, UsageError
 from guieval.journal import METRICS, STEPS, Journal, RunFolder
 from guieval.journal.run_files import Manifest
 from guieval.metrics.columns import NOT_REACHED, NOT_RUN
-from guieval.models import Request, Response
+from guieval.models import Request
 from guieval.reports.comparison import compare_runs
 from guieval.running.cluster import Merger
 from guieval.running.cluster.merging import Shard
@@ -109,9 +108,7 @@ def test_thoughts_are_asked_once_for_each_patch_that_a_later_step_sees(tmp_path:
 
 
 @every_row(("budget", "reached", "not_reached"), [(0, 5, 5), (1, 8, 2), (2, 9, 1), ("unlimited", 10, 0), (3, 10, 0)])
-def test_figures_count_what_was_reached_and_a_patch_is_no_success(
-    tmp_path: Path, budget: int | str, reached: int, not_reached: int
-) -> None:
+def test_figures_count_what_was_reached(tmp_path: Path, budget: int | str, reached: int, not_reached: int) -> None:
     """Progress stays exact prefix by length, (1/4 + 0/4 + 2/2) / 3, and success all exact, 1/3, whatever is patched."""
     engine = ScriptedEngine(policy())
     outcome = opened(tmp_path / "run", engine, patch="thought-free", patch_budget=budget).execute(resume=False)
@@ -164,33 +161,16 @@ def test_a_thought_that_cannot_be_had_is_asked_for_again(tmp_path: Path) -> None
         return policy()(request)
 
     directory = tmp_path / "run"
-    opened(directory, ScriptedEngine(silent), patch="on-policy", patch_budget=2).execute(resume=False)
+    usage = Usage(prompt_tokens=100, completion_tokens=10)
+    first, second, third = (ScriptedEngine(each, usage=lambda request: usage) for each in (silent, policy(), policy()))
+    opened(directory, first, patch="on-policy", patch_budget=2).execute(resume=False)
     failed = {record.task.key[2:]: record.sample for record in RunFolder(directory).records if not record.finished}
-    assert set(failed) == {("a", 1), ("b", 0)}
+    assert set(failed) == {("a", 1), ("b", 0)} and all(sample.usage == usage for sample in failed.values()), "it was paid for"
     error = failed["a", 1].error
     assert error is not None and (error.stage, error.message) == ("generate", "the thought of its patch: no thoughts today")
-    ran(directory, resume=True, patch="on-policy", patch_budget=2)
-    ran(tmp_path / "clean", patch="on-policy", patch_budget=2)
+    ran(directory, second, resume=True, patch="on-policy", patch_budget=2)
+    ran(tmp_path / "clean", third, patch="on-policy", patch_budget=2)
     assert final(directory) == final(tmp_path / "clean")
-
-
-class BilledEngine(ScriptedEngine):
-    """Says what every answer cost."""
-
-    async def generate(self, request: Request) -> Response:
-        return replace(await super().generate(request), usage=Usage(prompt_tokens=100, completion_tokens=10))
-
-
-def test_an_answer_whose_patch_failed_was_paid_for(tmp_path: Path) -> None:
-    def silent(request: Request) -> str:
-        if asks_thought(request):
-            raise EngineError("no thoughts today")
-        return policy()(request)
-
-    opened(tmp_path, BilledEngine(silent), patch="on-policy", patch_budget=2).execute(resume=False)
-    failed = [record.sample for record in RunFolder(tmp_path).records if not record.finished]
-    assert len(failed) == 2
-    assert all(sample.usage == Usage(prompt_tokens=100, completion_tokens=10) for sample in failed)
 
 
 def test_a_broken_parser_loses_a_thought_and_not_the_run(tmp_path: Path) -> None:

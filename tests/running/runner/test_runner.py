@@ -11,9 +11,10 @@ import pytest
 from guieval.actions import Press
 from guieval.errors import EngineError, UsageError
 from guieval.journal import METRICS, RunFolder
-from guieval.models import Request, Response
+from guieval.models import Request
 from guieval.scoring.score import evaluate_run, store_summary
 from tests.running.records import final
+from tests.running.scripted_runs import failing
 from tests.scripted import ACTIONS, ScriptedEngine, make_episode, past_of, reply_with, run_scripted
 
 EPISODES = [make_episode(str(number), ACTIONS[: 1 + number % 4]) for number in range(12)]
@@ -26,28 +27,8 @@ def answer(request: Request) -> str:
     return reply_with(Press(button="HOME") if wrong else request.task.action, f"thought {request.task.key}")
 
 
-class Flaky(ScriptedEngine):
-    """Fails the first ``times`` requests of each chosen step."""
-
-    def __init__(self, failing: set[tuple[str, int]], error: Exception) -> None:
-        super().__init__(answer)
-        self._failing = failing
-        self._error = error
-
-    async def generate(self, request: Request) -> Response:
-        if (request.task.episode_id, request.task.step_index) in self._failing:
-            raise self._error
-        return await super().generate(request)
-
-
-@pytest.mark.parametrize("mode", ["offline", "soeval"])
-def test_every_step_is_recorded_once(tmp_path: Path, mode: str) -> None:
-    outcome = run_scripted(tmp_path / "run", EPISODES, ScriptedEngine(answer), mode=mode)
-    keys = Counter(str(record.task.key) for record in RunFolder(tmp_path / "run").records)
-    assert len(keys) == STEPS and set(keys.values()) == {1}
-    summary = outcome.summary()
-    assert summary.complete and summary.verdicts.planned == STEPS
-    assert len(outcome.ledger) == STEPS
+def flaky(error: Exception, *steps: tuple[str, int]) -> ScriptedEngine:
+    return ScriptedEngine(failing(error, lambda request: request.task.key[2:] in steps, answer))
 
 
 def test_a_slow_step_holds_up_nothing_but_its_own_episode(tmp_path: Path) -> None:
@@ -74,7 +55,7 @@ def test_two_runs_send_the_same_prompts(tmp_path: Path) -> None:
 
 
 def test_a_failed_request_stays_in_every_denominator_and_suspends_its_episode(tmp_path: Path) -> None:
-    engine = Flaky({("3", 1), ("7", 3)}, EngineError("no answer after 5 tries", attempts=5))
+    engine = flaky(EngineError("no answer after 5 tries", attempts=5), ("3", 1), ("7", 3))
     outcome = run_scripted(tmp_path / "run", EPISODES, engine, mode="soeval")
     summary = outcome.summary()
     assert summary.exact_match.n == STEPS and not summary.complete
@@ -87,7 +68,7 @@ def test_a_failed_request_stays_in_every_denominator_and_suspends_its_episode(tm
 @pytest.mark.parametrize("mode", ["offline", "soeval", "sop"])
 def test_resuming_after_failures_ends_like_a_clean_run(tmp_path: Path, mode: str) -> None:
     run_scripted(tmp_path / "clean", EPISODES, ScriptedEngine(answer), mode=mode)
-    run_scripted(tmp_path / "run", EPISODES, Flaky({("3", 1), ("7", 3), ("5", 0)}, EngineError("down")), mode=mode)
+    run_scripted(tmp_path / "run", EPISODES, flaky(EngineError("down"), ("3", 1), ("7", 3), ("5", 0)), mode=mode)
     engine = ScriptedEngine(answer)
     outcome = run_scripted(tmp_path / "run", EPISODES, engine, mode=mode, resume=True)
     assert final(tmp_path / "run") == final(tmp_path / "clean")
@@ -101,6 +82,8 @@ def test_an_unlike_resume_is_refused_naming_the_fields(tmp_path: Path) -> None:
     run_scripted(tmp_path / "run", EPISODES, ScriptedEngine(answer))
     with pytest.raises(UsageError, match=r"differs in .*mode \(was 'offline', now 'sop'\)"):
         run_scripted(tmp_path / "run", EPISODES, ScriptedEngine(answer), mode="sop", resume=True)
+    with pytest.raises(UsageError, match=r"samples \(was 1, now 2\)"):
+        run_scripted(tmp_path / "run", EPISODES, ScriptedEngine(answer), samples=2, sampling={"temperature": 1.0}, resume=True)
     with pytest.raises(UsageError, match=r"benchmark fingerprint"):
         run_scripted(tmp_path / "run", EPISODES[:3], ScriptedEngine(answer), resume=True)
     with pytest.raises(UsageError, match=r"protocol"):

@@ -33,6 +33,9 @@ STEPS = 3 * len(ACTIONS)
 WARM: dict[str, Any] = {"samples": 3, "sampling": {"temperature": 0.7}}
 
 
+COLD, HOT = {"temperature": 0, "top_p": 0.9}, {"temperature": 0.7, "top_p": 0.9}
+
+
 def number_of(request: Request) -> int:
     return parse_request_id(request.request_id)[1]
 
@@ -86,21 +89,9 @@ def test_each_sample_is_a_request_of_its_own(tmp_path: Path) -> None:
     [
         ({}, {"temperature": 0.0}, [{"temperature": 0.0}]),
         ({"sampling": {"temperature": 0.7}}, {}, [{"temperature": 0.7}]),
-        (
-            {"samples": 2, "seed": 5},
-            {"temperature": 1.0},
-            [{"temperature": 1.0, "seed": 5}, {"temperature": 1.0, "seed": 6}],
-        ),
+        ({"samples": 2, "seed": 5}, {"temperature": 1.0}, [{"temperature": 1.0, "seed": 5}, {"temperature": 1.0, "seed": 6}]),
         ({"samples": 2, "sampling": {"seed": 40}}, {}, [{"seed": 40}, {"seed": 41}]),
-        (
-            {"samples": 3, "resampling": {"temperature": 0.7}},
-            {"temperature": 0, "top_p": 0.9},
-            [
-                {"temperature": 0, "top_p": 0.9},
-                {"temperature": 0.7, "top_p": 0.9, "seed": 1},
-                {"temperature": 0.7, "top_p": 0.9, "seed": 2},
-            ],
-        ),
+        ({"samples": 3, "resampling": {"temperature": 0.7}}, COLD, [COLD, {**HOT, "seed": 1}, {**HOT, "seed": 2}]),
         ({"samples": 2, "engine": "replay"}, {"temperature": 0}, [{"temperature": 0}, {"temperature": 0}]),
     ],
 )
@@ -173,12 +164,6 @@ def test_samples_under_another_past_are_not_kept(tmp_path: Path) -> None:
     assert Counter(request.task.step_index for request in engine.requests) == dict.fromkeys(range(len(ACTIONS)), 3)
 
 
-def test_the_number_of_samples_is_part_of_what_a_run_is(tmp_path: Path) -> None:
-    run_scripted(tmp_path / "run", EPISODES, ScriptedEngine(first_is_right), **WARM)
-    with pytest.raises(UsageError, match=r"samples \(was 3, now 2\)"):
-        run_scripted(tmp_path / "run", EPISODES, ScriptedEngine(first_is_right), resume=True, **{**WARM, "samples": 2})
-
-
 def test_a_fatal_error_of_one_sample_ends_the_run(tmp_path: Path) -> None:
     def policy(request: Request) -> str:
         if number_of(request) == 2:
@@ -239,9 +224,7 @@ def test_auto_is_for_servers(tmp_path: Path) -> None:
     ours = cast(VLLMServer, SimpleNamespace(settings=SimpleNamespace(media=tmp_path), pause=asyncio.sleep))
     for given, found in ((None, AdaptiveConcurrency), (32, int)):
         config = RunConfig.model_validate({**options, "engine": "vllm", "concurrency": given})
-        assert isinstance(opened_run(config, tmp_path / "run", ours).run.answering.concurrency, found), (
-            "a server of ours is kept full"
-        )
+        assert isinstance(opened_run(config, tmp_path / "run", ours).run.answering.concurrency, found), "ours is kept full"
     elsewhere = RunConfig.model_validate({**options, "base_urls": ("http://127.0.0.1:9/v1",), "concurrency": None})
     assert opened_run(elsewhere, tmp_path / "run").run.answering.concurrency == 64
     with pytest.raises(UsageError, match="--concurrency auto is for servers; engine 'transformers' needs a number"):
