@@ -89,11 +89,7 @@ ANDROIDCONTROL = ("run", "--model", MODEL, "--bench", "androidcontrol")
     ],
 )
 def test_a_mistake_is_one_sentence(
-    guieval: CommandLine,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    arguments: tuple[str, ...],
-    message: str,
+    guieval: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     sentence = guieval.sentence(*(argument.replace("{tmp}", str(tmp_path)) for argument in arguments))

@@ -35,11 +35,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.mark.parametrize(
     ("arguments", "names", "says"),
     [
-        (
-            ("actions",),
-            ("first", "sop"),
-            "exact match by action type under guievalkit, 95 % intervals over episodes; in a",
-        ),
+        (("actions",), ("first", "sop"), "exact match by action type under guievalkit, 95 % intervals over episodes; in a"),
         (("horizon", "--by", "length"), ("first",), "exact match by episode length under guievalkit"),
         (("matrix", "--protocol", "all"), ("first",), f"exact match by action type under {EVERY} protocols"),
         (("matrix", "--metric", "progress", "--protocol", "all"), ("first", "sop"), f"progress under {EVERY} protocols"),

@@ -166,10 +166,7 @@ def test_export_writes_what_the_episodes_benchmark_reads(release: Path, tmp_path
     assert first.startswith(f"{out}: 2 episodes, ")
     assert command == f"next: guieval run --model NAME --bench episodes --data {release} --set bench_options.file={out}"
     done = guieval("export", "episodes", "--data", release, "--out", out)
-    assert (done.code, done.err) == (
-        2,
-        f"guieval: the file {str(out)!r} exists already; give another --out, or delete it\n",
-    )
+    assert (done.code, done.err) == (2, f"guieval: the file {str(out)!r} exists already; give another --out, or delete it\n")
 
 
 def test_an_exported_file_is_run_on_the_screenshots_it_was_exported_from(

@@ -102,11 +102,7 @@ def test_lines_come_while_the_work_goes_on(monkeypatch: pytest.MonkeyPatch, caps
             now = done / 10
             update(done, 300)
     states = re.findall(r"^progress: writing: (.*) steps, (.*) elapsed$", capsys.readouterr().err, re.M)
-    assert states == [
-        ("33 %, 100 of 300", "0:10"),
-        ("66 %, 200 of 300", "0:20"),
-        ("100 %, 300 of 300", "0:30"),
-    ]
+    assert states == [("33 %, 100 of 300", "0:10"), ("66 %, 200 of 300", "0:20"), ("100 %, 300 of 300", "0:30")]
 
 
 def test_work_that_fails_does_not_report_its_end(capsys: pytest.CaptureFixture[str]) -> None:

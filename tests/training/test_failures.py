@@ -45,10 +45,7 @@ class SafetensorError(Exception):
         (RuntimeError("[enforce fail at alloc_cpu.cpp:127] . DefaultCPUAllocator: can't allocate memory: you"), "too little"),
         (RuntimeError("CUDA error: out of memory"), "too little memory (CUDA error: out of memory)"),
         (OSError(errno.ENOMEM, "Cannot allocate memory"), "too little memory"),
-        (
-            OSError(errno.ENOSPC, "No space left on device"),
-            "0 MB are free ([Errno 28] No space left on device): make room",
-        ),
+        (OSError(errno.ENOSPC, "No space left on device"), "0 MB are free ([Errno 28] No space left on device): make room"),
         (OSError(errno.EDQUOT, "Disk quota exceeded"), "the disk of 'OUT' is full"),
         (RuntimeError("[enforce fail at inline_container.cc:672] . PytorchStreamWriter failed writing file data/7"), "full"),
         (RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 15180544 vs 15180432"), "'OUT' is full"),

@@ -159,10 +159,7 @@ def test_an_episode_that_is_not_there_is_named(rows: Path, tmp_path: Path) -> No
             r"unknown setting 'guieval\.modell_options' \(did you mean 'model_options'",
         ),
         ({"model": "tiny-policy", "mini_batches": 0}, r"'guieval\.mini_batches' is 0"),
-        (
-            {"model": "tiny-policy", "rollout": {"patch": "off-policy"}},
-            r"patch off-policy needs either 'rollout\.thoughts'",
-        ),
+        ({"model": "tiny-policy", "rollout": {"patch": "off-policy"}}, r"patch off-policy needs either 'rollout\.thoughts'"),
         ({"model": "tiny-policy", "advantages": {"gama": 1}}, r"'guieval\.advantages\.gama' \(did you mean 'gamma'"),
     ],
 )

@@ -110,12 +110,7 @@ def unequal_in_a_reply(original: Callable[..., Any]) -> Callable[..., Any]:
     ("kind", "method", "change", "sentence"),
     [
         (AgentLoopBase, "ct_merge_assistant_token", masked, "ct_merge_assistant_token no longer appends a reply to its prompt"),
-        (
-            AgentLoopBase,
-            "_get_mm_processor_kwargs",
-            empty,
-            "_get_mm_processor_kwargs no longer returns data.",
-        ),
+        (AgentLoopBase, "_get_mm_processor_kwargs", empty, "_get_mm_processor_kwargs no longer returns data."),
         (AgentLoopBase, "_assert_mm_supported", nothing, "_assert_mm_supported no longer refuses images"),
         (ReplayBuffer, "_sync_metadata_from_transfer_queue", unsorted, "ReplayBuffer no longer keeps groups in finished_keys"),
         (ReplayBuffer, "_terminal_eviction_reasons", nothing_dropped, "ReplayBuffer.sample no longer replaces the groups"),

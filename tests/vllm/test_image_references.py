@@ -98,11 +98,7 @@ def test_files_and_ids_together(server: VLLMServer, screens: Path, asked: list[R
 
 
 def test_a_file_that_the_server_may_not_read_is_sent(
-    server: VLLMServer,
-    tmp_path: Path,
-    asked: list[Request],
-    in_bytes: list[Response],
-    caplog: pytest.LogCaptureFixture,
+    server: VLLMServer, tmp_path: Path, asked: list[Request], in_bytes: list[Response], caplog: pytest.LogCaptureFixture
 ) -> None:
     moved = []
     for number, request in enumerate(asked):
