@@ -44,6 +44,7 @@ def replies(scorer: ResponseScorer) -> list[str]:
 
 
 EXPECTED = [1.0, 0.5, 0.1, 0.0]
+USER = "<|im_start|>user\n<|vision_start|><|image_pad|><|vision_end|>Tap it<|im_end|>\n<|im_start|>assistant\n"
 
 
 def messages(text: str) -> list[dict[str, Any]]:
@@ -55,15 +56,9 @@ def test_trl_by_keywords_with_strings_or_messages(scorer: ResponseScorer, replie
     assert reward.__name__ == "ui_s1" and trl.reward_function(scorer, name="grip").__name__ == "grip"
     assert not inspect.iscoroutinefunction(reward)
     logged: dict[str, float] = {}
-    rest: dict[str, Any] = {
-        "prompts": [[]] * 4,
-        "completion_ids": [[1]] * 4,
-        "task": [ROW] * 4,
-        "instruction": ["x"] * 4,
-        "trainer_state": None,
-    }
+    rest: dict[str, Any] = {"prompts": [[]] * 4, "completion_ids": [[1]] * 4, "task": [ROW] * 4, "trainer_state": None}
     for completions in (replies, [messages(text) for text in replies]):
-        assert reward(completions=completions, **rest) == pytest.approx(EXPECTED)
+        assert reward(completions=completions, **rest, instruction=["x"] * 4) == pytest.approx(EXPECTED)
         given = reward(completions=completions, **rest, log_metric=logged.__setitem__, log_extra=print)
         assert given == pytest.approx(EXPECTED)
     assert logged == {"ui_s1/format": 0.75, "ui_s1/type": 0.5, "ui_s1/exact": 0.25, "ui_s1/exact_match": 0.25}
@@ -80,26 +75,35 @@ def test_trl_leaves_out_what_could_not_be_judged(scorer: ResponseScorer, monkeyp
 
 def test_trl_states_what_its_data_lacks(scorer: ResponseScorer) -> None:
     reward = trl.reward_function(scorer)
-    with pytest.raises(UsageError, match=r"no column 'task'.*its columns are: solution"):
-        reward(completions=["x"], solution=["y"])
-    with pytest.raises(UsageError, match="one step for each of the 2"):
-        reward(completions=["x", "y"], task=[ROW])
-    with pytest.raises(UsageError, match=r"StepTaskModel.model_dump_json\(\), got 'click'"):
-        reward(completions=["x"], task=["click"])
-    for number in (3, iter([ROW])):
-        with pytest.raises(UsageError, match="one step for each of the 1"):
-            reward(completions=["x"], task=number)
-    with pytest.raises(UsageError, match="field benchmark"):
-        reward(completions=["x"], task=[{"dataset": "d"}])
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"solution": ["y"]}, r"no column 'task'.*its columns are: solution"),
+        ({"completions": ["x", "y"], "task": [ROW]}, "one step for each of the 2"),
+        ({"task": 3}, "one step for each of the 1"),
+        ({"task": iter([ROW])}, "one step for each of the 1"),
+        ({"task": ["click"]}, r"StepTaskModel.model_dump_json\(\), got 'click'"),
+        ({"task": [{"dataset": "d"}]}, "field benchmark"),
+    ]
+    for columns, message in wrong:
+        with pytest.raises(UsageError, match=message):
+            reward(**{"completions": ["x"], **columns})
 
 
-def test_verl_by_keywords(replies: list[str]) -> None:
+def test_verl_easyr1_and_nemo_rl_by_their_own_arguments(replies: list[str], scorer: ResponseScorer) -> None:
     for text, expected in zip(replies, EXPECTED, strict=True):
         given = verl.compute_score(data_source="guieval", solution_str=text, ground_truth=ROW, extra_info={"index": 0}, **NAMES)
         assert given["score"] == pytest.approx(expected)
         assert all(isinstance(value, float) for value in given.values())
     carried = verl.compute_score("guieval", replies[0], None, {"task": ROW}, **NAMES, weights={"exact_weight": 0.0})
     assert carried == {"score": 0.5, "format": 1.0, "type": 1.0, "exact": 1.0, "exact_match": 1.0}
+    inputs = [{"response": text, "response_length": 9, "ground_truth": ROW} for text in replies]
+    batch = easyr1.compute_scores(inputs, **NAMES)
+    assert [each["overall"] for each in batch] == pytest.approx(EXPECTED)
+    assert easyr1.compute_score(inputs[1], **NAMES) == batch[1]
+    assert easyr1.REWARD_TYPE == "sequential"
+    reward = nemo_rl.reward_function(scorer)
+    pairs = [reward(ground_truth=ROW, response=text, images=None) for text in replies]
+    assert [value for value, _ in pairs] == pytest.approx(EXPECTED)
+    assert [right for _, right in pairs] == [True, False, False, False]
 
 
 @every_row(
@@ -118,16 +122,17 @@ def test_wrong_weights_of_a_configuration_are_reported(weights: dict[str, Any], 
         easyr1.compute_score({"ground_truth": ROW, "response": "x"}, weights=weights)
 
 
-def test_a_row_without_its_step_is_reported(scorer: ResponseScorer) -> None:
-    result = "a row has no 'task'"
-    with pytest.raises(UsageError, match=result):
-        verl.compute_score("guieval", "x", None, {})
-    with pytest.raises(UsageError, match=result):
-        easyr1.compute_score({"response": "x"})
-    with pytest.raises(UsageError, match=result):
-        verifiers.rubric_function(scorer)("x")
-    with pytest.raises(UsageError, match=result):
-        nemo_rl.reward_function(scorer)(None, "x")
+def test_a_row_is_read_from_text_object_and_record_and_is_reported_without_its_step(scorer: ResponseScorer) -> None:
+    for call in (
+        lambda: verl.compute_score("guieval", "x", None, {}),
+        lambda: easyr1.compute_score({"response": "x"}),
+        lambda: verifiers.rubric_function(scorer)("x"),
+        lambda: nemo_rl.reward_function(scorer)(None, "x"),
+        lambda: rllm.reward_function(scorer)({"question": "?"}, "x"),
+    ):
+        with pytest.raises(UsageError, match="has no 'task'"):
+            call()
+    assert task_of(ROW) == task_of(json.loads(ROW)) == task_of(TASK) == TASK
 
 
 def test_a_reply_without_text_earns_nothing(scorer: ResponseScorer) -> None:
@@ -166,9 +171,8 @@ def test_openrlhf_with_queries_that_hold_the_prompt(scorer: ResponseScorer, repl
     assert halved(replies, [""] * 4, [ROW] * 4)["scores"] == [1.0, 0.5, 0.0, 0.0]  # of the 2 that there are
     with pytest.raises(UsageError, match="expected equally many"):
         reward(replies, [""], [ROW])
-
-
-USER = "<|im_start|>user\n<|vision_start|><|image_pad|><|vision_end|>Tap it<|im_end|>\n<|im_start|>assistant\n"
+    with pytest.raises(UsageError, match="does not hold its prompt, which ends with"):
+        openrlhf.reply_in("click(1)", USER)
 
 
 @every_row(
@@ -184,19 +188,6 @@ def test_openrlhfs_reply_follows_its_prompt(query: str, reply: str) -> None:
     assert openrlhf.reply_in(query, USER) == reply
     padding = "Read this first. " * 20
     assert openrlhf.reply_in((padding + query)[40:], padding + USER) == reply  # a prompt that was cut at its beginning
-
-
-def test_openrlhf_without_the_prompt_is_refused() -> None:
-    with pytest.raises(UsageError, match="does not hold its prompt, which ends with"):
-        openrlhf.reply_in("click(1)", USER)
-
-
-def test_easyr1_one_by_one_and_in_a_batch(replies: list[str]) -> None:
-    inputs = [{"response": text, "response_length": 9, "ground_truth": ROW} for text in replies]
-    batch = easyr1.compute_scores(inputs, **NAMES)
-    assert [each["overall"] for each in batch] == pytest.approx(EXPECTED)
-    assert easyr1.compute_score(inputs[1], **NAMES) == batch[1]
-    assert easyr1.REWARD_TYPE == "sequential"
 
 
 def test_verifiers_v0_asks_for_arguments_by_name(scorer: ResponseScorer, replies: list[str]) -> None:
@@ -229,19 +220,6 @@ def test_rllm_makes_its_own_output(scorer: ResponseScorer, replies: list[str]) -
     wrapped = reward({"ground_truth": ROW}, SimpleNamespace(action=replies[1]))
     assert (wrapped.reward, wrapped.is_correct) == (0.5, False)
     assert rllm.reward_function(scorer, output=dict)({"task": ROW}, replies[0])["reward"] == 1.0
-    with pytest.raises(UsageError, match="no 'task'"):
-        reward({"question": "?"}, replies[0])
-
-
-def test_nemo_rl_by_ground_truth_and_response(scorer: ResponseScorer, replies: list[str]) -> None:
-    reward = nemo_rl.reward_function(scorer)
-    given = [reward(ground_truth=ROW, response=text, images=None) for text in replies]
-    assert [value for value, _ in given] == pytest.approx(EXPECTED)
-    assert [right for _, right in given] == [True, False, False, False]
-
-
-def test_a_step_is_read_from_text_object_and_record() -> None:
-    assert task_of(ROW) == task_of(json.loads(ROW)) == task_of(TASK) == TASK
 
 
 def test_nothing_of_a_framework_is_imported() -> None:

@@ -1,9 +1,10 @@
-"""Advantages against cases worked out by hand, and properties that any normalisation in groups has."""
+"""Returns, advantages and the groups that are kept: by hand, by equation 9 as it stands, and by what always has to hold."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import count, pairwise
 from typing import Any
 
 import pytest
@@ -11,7 +12,17 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from guieval.errors import UsageError
-from guieval.rewards.advantages import AdvantageSettings, Trajectory, advantages, keep_group, spread
+from guieval.rewards.advantages import (
+    SEGMENTS,
+    AdvantageSettings,
+    Segment,
+    Trajectory,
+    advantages,
+    keep_group,
+    spread,
+    step_returns,
+)
+from guieval.rewards.dynamic_sampling import collect
 from tests.conftest import REPOSITORY
 from tests.rows import every_row
 
@@ -72,7 +83,7 @@ def test_the_return_at_the_last_step_is_that_steps_reward() -> None:
     assert found == [pytest.approx([0.3] * 3), pytest.approx([0.3] * 3), pytest.approx([-0.6])]
 
 
-@pytest.mark.parametrize("settings", [PAPER, RELEASED])
+@every_row("settings", [PAPER, RELEASED])
 def test_groups_of_one_and_of_equals_are_nought(settings: AdvantageSettings) -> None:
     assert advantages([GROUP[1]], replace(settings, episode_level="trajectory")) == [[0.0, 0.0, 0.0]]
     same = [made((0.1, 0.7, 0.2), (True, False, True))] * 3
@@ -80,22 +91,16 @@ def test_groups_of_one_and_of_equals_are_nought(settings: AdvantageSettings) -> 
     # 0.1 + 0.2 and 0.3 are equal but for rounding, which is not to become an advantage of 1
     close = [made((0.1 + 0.2,), (True,)), made((0.3,), (True,))]
     assert advantages(close, settings) == [[0.0], [0.0]]
+    # 0.1 + 0.2 - 0.3 is not 0 in floating point, and is no better than 0.
+    alone = replace(settings, omega=0.0, episode_level="trajectory")
+    assert advantages([made((0.1, 0.2, -0.3), (True,) * 3), made((0.0,) * 3, (True,) * 3)], alone) == [[0.0] * 3] * 2
 
 
-def test_rewards_and_penalties_that_cancel_out_are_nought() -> None:
-    """0.1 + 0.2 - 0.3 is not 0 in floating point, and is no better than 0."""
-    settings = AdvantageSettings(omega=0.0)
-    assert advantages([made((0.1, 0.2, -0.3), (True,) * 3), made((0.0,) * 3, (True,) * 3)], settings) == [[0.0] * 3] * 2
-
-
-def test_a_step_that_one_rollout_reaches_alone_has_no_step_level() -> None:
+def test_the_step_level_compares_places_in_the_episode_that_several_rollouts_reach() -> None:
     group = [made((1.0, 1.0), (True, True)), made((0.0,), (False,))]
     with_it, without = (advantages(group, replace(PAPER, omega=omega)) for omega in (1.0, 0.0))
     assert with_it[0][1] == without[0][1] and with_it[0][0] != without[0][0]
-
-
-def test_steps_are_compared_by_their_place_in_the_episode() -> None:
-    """Rollouts over chosen steps 1 and 3 of an episode meet those of other rollouts at 1 and 3, not at 0 and 1."""
+    # Rollouts over chosen steps 1 and 3 of an episode meet those of other rollouts at 1 and 3, not at 0 and 1.
     group = [Trajectory("u", (1, 3), (1.0, 1.0), (True, True)), Trajectory("u", (3,), (0.0,), (False,))]
     found = advantages(group, replace(PAPER, normalise="mean", gamma=0.0))
     assert found == [[1.0, 1.5], [-1.5]]
@@ -184,22 +189,16 @@ def test_omega_weighs_the_step_level(group: list[Trajectory], settings: Advantag
     assert close(at[omega], expected)
 
 
-def test_the_papers_spread_is_of_all_combined_advantages() -> None:
+def test_the_papers_spread_is_of_all_combined_advantages_the_released_of_first_returns() -> None:
     group = [made((1.0,), (True,)), made((0.0,), (False,))]
     assert spread(group, replace(PAPER, ddof=0)) == pytest.approx(2.0)  # advantages 2 and -2
     assert keep_group(group, 0.3, PAPER) and not keep_group(group, 2.0, replace(PAPER, ddof=0, normalise="mean"))
     assert not keep_group([GROUP[0]], 0.3, PAPER) and not keep_group([GROUP[0]] * 4, 0.3, PAPER)
-
-
-def test_the_released_spread_is_of_the_first_returns() -> None:
-    """First returns of the group: 1.75, 1 and 0.1, as a population: mean 0.95, sum of squares 1.365."""
+    # First returns of the group: 1.75, 1 and 0.1, as a population: mean 0.95, sum of squares 1.365.
     assert spread(GROUP, RELEASED) == pytest.approx(math.sqrt(1.365 / 3))
     assert keep_group(GROUP, 0.3, RELEASED) and not keep_group(GROUP, 0.7, RELEASED)
     assert keep_group([GROUP[0]], 0.3, RELEASED) and not keep_group([GROUP[0]] * 2, 0.3, RELEASED)
-
-
-def test_a_group_is_above_eta_and_not_at_it() -> None:
-    group = [made((1.0,), (True,)), made((0.0,), (False,))]
+    # above eta, and not at it
     assert not keep_group(group, 0.5, RELEASED) and keep_group(group, 0.4999, RELEASED)
 
 
@@ -267,3 +266,91 @@ def test_each_eta_of_table_7_keeps_other_groups_by_the_first_returns_alone() -> 
         kept[of] = [[keep_group(group, eta, settings) for group in groups] for eta in (0.1, 0.3, 0.5)]
     assert kept["first-returns"] == [[True, True, True], [False, True, True], [False, False, False]]
     assert kept["advantages"] == [[True, True, True]] * 3  # normalised advantages spread alike, whatever the rewards
+
+
+REWARDS = (1.0, 1.0, 0.5, 1.0, 0.25)
+MATCHED = (True, True, False, True, False)
+ROLLOUTS = st.lists(st.tuples(st.floats(-2, 2), st.booleans()), min_size=1, max_size=8)
+
+
+def test_returns_by_hand() -> None:
+    # natural segments: step 0: r0 + r1/2 + r2/4, the mismatch of step 2 being its segment's last; step 2 has only itself;
+    # step 3: r3 + r4/2
+    assert step_returns(REWARDS, MATCHED, gamma=0.5) == [1.625, 1.25, 0.5, 1.125, 0.25]
+    # a whole trajectory looks across mismatches; from the end: 0.25; 1 + 0.125; 0.5 + 0.5625; 1 + 0.53125; 1 + 0.765625
+    assert step_returns(REWARDS, MATCHED, gamma=0.5, segment="trajectory") == [1.765625, 1.53125, 1.0625, 1.125, 0.25]
+    # as released, steps 1 and 3 get nothing of the mismatches after them, which have their own reward all the same
+    assert step_returns(REWARDS, MATCHED, gamma=0.5, segment="released") == [1.5, 1.0, 0.5, 1.0, 0.25]
+    for segment in SEGMENTS:  # all matched, and without a future
+        assert step_returns((1.0, 1.0, 1.0), (True,) * 3, gamma=0.5, segment=segment) == [1.75, 1.5, 1.0]
+        assert step_returns(REWARDS, MATCHED, gamma=0.0, segment=segment) == list(REWARDS)
+
+
+def t_end(t: int, matched: list[bool]) -> int:
+    """Equation 9 word for word, from 0; the maximum over no k is taken to be t - 1, so that a mismatch ends its own segment."""
+    last = len(matched) - 1
+    run = [k for k in range(t, last + 1) if all(matched[t : k + 1])]
+    return min(max(run, default=t - 1) + 1, last)
+
+
+@given(ROLLOUTS, st.floats(0, 1))
+def test_the_recursion_is_equation_9(steps: list[tuple[float, bool]], gamma: float) -> None:
+    rewards, matched = [reward for reward, _ in steps], [match for _, match in steps]
+    direct = [sum(gamma ** (k - t) * rewards[k] for k in range(t, t_end(t, matched) + 1)) for t in range(len(steps))]
+    assert step_returns(rewards, matched, gamma=gamma) == pytest.approx(direct, abs=1e-12)
+    whole = [sum(gamma ** (k - t) * rewards[k] for k in range(t, len(steps))) for t in range(len(steps))]
+    assert step_returns(rewards, matched, gamma=gamma, segment="trajectory") == pytest.approx(whole, abs=1e-12)
+
+
+@given(ROLLOUTS, st.lists(st.floats(-2, 2), min_size=8, max_size=8), st.sampled_from(["natural", "released"]))
+def test_a_mismatch_cuts_the_rollout(steps: list[tuple[float, bool]], others: list[float], segment: Segment) -> None:
+    """Whatever happens after a patched step, what lies before it and it itself are not changed."""
+    cut = next((place for place, (_, match) in enumerate(steps) if not match), len(steps) - 1)
+    changed = [*steps[: cut + 1], *((other, match) for other, (_, match) in zip(others, steps[cut + 1 :], strict=False))]
+    one, other = (step_returns(*zip(*each, strict=True), gamma=0.5, segment=segment) for each in (steps, changed))
+    assert one[: cut + 1] == other[: cut + 1]
+
+
+@given(ROLLOUTS)
+def test_the_segments_differ_only_by_what_a_mismatch_passes_back(steps: list[tuple[float, bool]]) -> None:
+    rewards, matched = zip(*steps, strict=True)
+    natural, released = (step_returns(rewards, matched, gamma=0.5, segment=each) for each in ("natural", "released"))
+    starts_over = [not match for match in matched]
+    for place, (now, ahead) in enumerate(pairwise(range(len(steps)))):
+        if matched[now] and starts_over[ahead]:
+            assert natural[place] - released[place] == pytest.approx(0.5 * rewards[ahead], abs=1e-12)
+
+
+def test_impossible_returns_and_caps_are_reported() -> None:
+    with pytest.raises(UsageError, match=r"gamma is 1\.5: expected a number from 0 to 1"):
+        step_returns((1.0,), (True,), gamma=1.5)
+    with pytest.raises(UsageError, match=r"unknown segment 'natrual' .did you mean 'natural'"):
+        step_returns((1.0,), (True,), gamma=0.5, segment="natrual")  # type: ignore[arg-type]
+    with pytest.raises(ValueError):
+        step_returns((1.0, 0.0), (True,), gamma=0.5)
+    assert step_returns((), (), gamma=0.5) == []
+    for groups, message in ((3, "most_draws is 2"), (0, "groups is 0")):
+        with pytest.raises(ValueError, match=message):
+            collect(lambda: 1, lambda _: True, groups=groups, most_draws=2)
+
+
+def test_groups_are_drawn_until_enough_pass_the_cap_is_reached_or_the_data_ends() -> None:
+    numbers = count()
+    found = collect(lambda: next(numbers), lambda number: number % 3 == 0, groups=3, most_draws=100)
+    assert (found.kept, found.drawn, found.complete) == ((0, 3, 6), 7, True)
+    assert found.kept_share == 3 / 7 and next(numbers) == 7
+    found = collect(lambda: 1, lambda _: False, groups=2, most_draws=5)
+    assert (found.kept, found.drawn, found.complete) == ((), 5, False)
+    groups = iter([1, 2])
+    found = collect(lambda: next(groups, None), lambda _: True, groups=3, most_draws=9)
+    assert (found.kept, found.drawn, found.complete) == ((1, 2), 2, False)
+    assert collect(lambda: None, lambda _: True, groups=1, most_draws=1).kept_share is None
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=30), st.integers(1, 5), st.integers(0, 20))
+def test_what_is_kept_is_the_first_that_pass(passes: list[bool], groups: int, more: int) -> None:
+    order = iter(enumerate(passes))
+    found = collect(lambda: next(order, None), lambda each: each[1], groups=groups, most_draws=groups + more)
+    seen = list(enumerate(passes))[: groups + more]
+    assert list(found.kept) == [each for each in seen if each[1]][:groups]
+    assert found.drawn <= groups + more and found.complete == (len(found.kept) == groups)

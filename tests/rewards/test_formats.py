@@ -21,16 +21,13 @@ WRONG = StepOutcome(verdict="wrong")
 EMPTY = Sample(outcome=WRONG)
 
 
-def test_a_reply_that_parses_holds_an_action_of_any_kind() -> None:
+def test_a_reply_that_parses_holds_an_action_of_any_kind_and_a_thought_says_something() -> None:
     assert Parses().holds("wait()", Sample(action=Wait(), outcome=WRONG))
     assert Parses().holds("drag()", Sample(action=Unsupported(name="drag"), outcome=WRONG))
     assert not Parses().holds("hm", EMPTY)
-
-
-@pytest.mark.parametrize(("thought", "holds"), [("I wait", True), (" \n", False), (None, False)])
-def test_a_thought_must_say_something(thought: str | None, holds: bool) -> None:
-    assert HasThought().holds("", Sample(action=Wait(), thought=thought, outcome=WRONG)) == holds
-    assert not HasThought().holds("", Sample(thought=thought, outcome=WRONG))
+    for thought, holds in (("I wait", True), (" \n", False), (None, False)):
+        assert HasThought().holds("", Sample(action=Wait(), thought=thought, outcome=WRONG)) == holds
+        assert not HasThought().holds("", Sample(thought=thought, outcome=WRONG))
 
 
 WAIT = '<action>\n{"action": "wait", "time": 2}\n</action>'

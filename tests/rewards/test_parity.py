@@ -14,13 +14,8 @@ from tests.rows import every_row
 
 from .pairs import UNJUDGED, Answered, kairos, os_atlas, recorded, run_of, written
 
-EXACT_PART = {
-    "ui-r1": "coordinate",
-    "hypertrack": "params",
-    "ui-s1": "exact",
-    "ui-s1-lenient": "exact",
-    "ui-s1-released": "exact",
-}
+UI_S1 = ("ui-s1", "ui-s1-lenient", "ui-s1-released")
+EXACT_PART = {"ui-r1": "coordinate", "hypertrack": "params", **dict.fromkeys(UI_S1, "exact")}
 """The part that is the exact match itself; the others grade it."""
 
 

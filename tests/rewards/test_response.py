@@ -26,6 +26,9 @@ def test_a_scorer_by_names_reads_judges_and_weighs() -> None:
     assert scored.reward.total == pytest.approx(0.9)
     assert scorer.score(TASK, "I do not know").reward.total == 0.0
     assert scorer.score(TASK, "I do not know").sample.outcome.verdict == "unparseable"
+    for model, reward, nearest in (("ui-s1-7bb", "ui-s1", "ui-s1-7b"), ("ui-s1-7b", "ui-s", "ui-s1")):
+        with pytest.raises(UsageError, match=f"did you mean '{nearest}'"):
+            open_scorer(model, reward)
 
 
 def test_the_form_may_be_another_than_the_rewards_own() -> None:
@@ -34,12 +37,6 @@ def test_the_form_may_be_another_than_the_rewards_own() -> None:
     assert ResponseScorer(model, reward).score(TASK, text).reward.parts["format"] == 1.0
     assert ResponseScorer(model, reward, HasThought()).score(TASK, text).reward.parts["format"] == 0.0
     assert ResponseScorer(model, reward, Tags("action")).score(TASK, text).reward.parts["format"] == 1.0
-
-
-@pytest.mark.parametrize(("model", "reward", "nearest"), [("ui-s1-7bb", "ui-s1", "ui-s1-7b"), ("ui-s1-7b", "ui-s", "ui-s1")])
-def test_unknown_names_are_reported(model: str, reward: str, nearest: str) -> None:
-    with pytest.raises(UsageError, match=f"did you mean '{nearest}'"):
-        open_scorer(model, reward)
 
 
 def test_an_adapters_own_failure_is_not_measured_and_earns_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

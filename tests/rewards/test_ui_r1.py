@@ -37,6 +37,9 @@ def test_only_the_first_answer_counts() -> None:
     assert action_reward(message("[{'action': 'scroll'}]") + click(150, 250), CLICK) == 0.0
     assert coordinate_reward(click(150, 250) + click(9, 9), CLICK) == 1.0
     assert action_reward("[{'action': 'click', 'coordinate': [150, 250]}]", CLICK) == 0.0
+    # other actions need no place
+    assert coordinate_reward(message("[{'action': 'navigate_back'}]"), BACK) == 1.0
+    assert coordinate_reward(message("[{'action': 'scroll'}]"), BACK) == 0.0
 
 
 @every_row(
@@ -52,22 +55,13 @@ def test_scaled_points_are_cut_to_whole_pixels(x: int, reward: float) -> None:
     assert coordinate_reward(click(x, 300), CLICK, (1.504, 1.0)) == reward
 
 
-def test_other_actions_need_no_place() -> None:
-    assert coordinate_reward(message("[{'action': 'navigate_back'}]"), BACK) == 1.0
-    assert coordinate_reward(message("[{'action': 'scroll'}]"), BACK) == 0.0
-
-
-def test_a_missing_place_is_the_corner() -> None:
+def test_a_missing_place_is_the_corner_and_a_number_without_end_a_miss() -> None:
     bare = message("[{'action': 'click'}]")
     assert coordinate_reward(bare, CLICK) == 0.0
     assert coordinate_reward(bare, "<answer>[{'action': 'click' ,'coordinate': [0, 0, 50, 50] }]</answer>") == 1.0
     assert coordinate_reward(bare, "<answer>[{'action': 'click'}]</answer>") == 1.0
-    assert (
-        coordinate_reward(message("[{'action': 'click', 'coordinate': [150.5, 250]}]"), CLICK) == 0.0
-    )  # no integers, no point
-
-
-def test_a_number_without_end_is_a_miss() -> None:
+    broken = message("[{'action': 'click', 'coordinate': [150.5, 250]}]")
+    assert coordinate_reward(broken, CLICK) == 0.0  # no integers, no point
     assert coordinate_reward(message(f"[{{'action': 'click', 'coordinate': [{'9' * 5000}, 1]}}]"), CLICK) == 0.0
     assert coordinate_reward(message(f"[{{'action': 'click', 'coordinate': [{'9' * 400}, 1]}}]"), CLICK, (1.5, 1.5)) == 0.0
 
