@@ -18,29 +18,18 @@ def hits(printed: str) -> dict[str, int]:
 def answered(folder: Path, scale: int) -> Path:
     """Sixty taps on small targets, written as ``scale`` parts of the screen."""
     places = [(x, y) for x in range(500, 1000, 50) for y in range(500, 980, 80)]
+    shown = {"screenshot": "0.png", "screenshot_size": [1000, 2000]}
     steps = [
-        {
-            "screenshot": "0.png",
-            "screenshot_size": [1000, 2000],
-            "action": {"type": "CLICK", "point": [x, 2 * y]},
-            "targets": [[x - 0.3, 2 * y - 0.6, x + 0.3, 2 * y + 0.6]],
-        }
+        {**shown, "action": {"type": "CLICK", "point": [x, 2 * y]}, "targets": [[x - 0.3, 2 * y - 0.6, x + 0.3, 2 * y + 0.6]]}
         for x, y in places
     ]
     write_lines(folder / "episodes.jsonl", [{"episode_id": "1", "instruction": "tap", "frame": "pixels", "steps": steps}])
-    rows = [
-        guicourse_row(
-            f"actions:\ntap, <point> {x * scale / 1000:.2f} {y * scale / 1000:.2f}</point>", f"uid_episode_1_step_{n}"
-        )
-        for n, (x, y) in enumerate(places)
-    ]
-    return write_lines(folder / "replies.jsonl", rows)
+    taps = [f"actions:\ntap, <point> {x * scale / 1000:.2f} {y * scale / 1000:.2f}</point>" for x, y in places]
+    return write_lines(folder / "replies.jsonl", [guicourse_row(tap, f"uid_episode_1_step_{n}") for n, tap in enumerate(taps)])
 
 
 @pytest.mark.parametrize(("scale", "best", "other"), [(1000, "0-1000", "0-999"), (999, "0-999", "0-1000")])
-def test_the_replies_of_a_file_show_their_frame(
-    scale: int, best: str, other: str, tmp_path: Path, guieval: CommandLine
-) -> None:
+def test_replies_of_a_file_show_their_frame(scale: int, best: str, other: str, tmp_path: Path, guieval: CommandLine) -> None:
     command = ("audit", answered(tmp_path, scale), "--bench", "episodes", "--data", tmp_path, "--model", "minicpm-gui")
     done = guieval(*command, "--json")
     assert done.code == (0 if best == "0-1000" else 1)

@@ -37,9 +37,8 @@ def test_all_protocols_are_one_table_with_the_runs_own_first(guieval: CommandLin
     run = a_run(tmp_path, TARGET, NEAR_MISS, None)
     done = guieval("score", run, "--protocol", "all")
     assert done.code == 0
-    assert done.err == (
-        "note: no protocol is written for the data set 'made-up', so all means every protocol of step navigation\n"
-    )
+    note = "no protocol is written for the data set 'made-up', so all means every protocol of step navigation"
+    assert done.err == f"note: {note}\n"
     matrix, glance = done.out.split("At a glance")
     assert all(f"\n{name} " in glance for name in ("seeclick-official", *protocols_for("made-up")))
     names = ["seeclick-official", *protocols_for("made-up")]
@@ -67,7 +66,7 @@ def test_a_protocol_that_is_not_written_for_the_data_states_it_beside_its_figure
     assert "seeclick-official is written for screenspot, screenspot-v2, not for made-up" in board
 
 
-def test_several_names_are_one_table_too_and_one_name_is_the_report_of_a_run(guieval: CommandLine, tmp_path: Path) -> None:
+def test_several_names_are_one_table_and_one_is_the_report_of_a_run(guieval: CommandLine, tmp_path: Path) -> None:
     run = a_run(tmp_path, TARGET, NEAR_MISS)
     several = guieval("score", run, *TWO)
     assert several.code == 0 and "every protocol's own metrics" in several.out and "\nMetrics (with" not in several.out
@@ -76,10 +75,6 @@ def test_several_names_are_one_table_too_and_one_name_is_the_report_of_a_run(gui
     values = json.loads(guieval("score", run, "--protocol", "guievalkit", "--json").out)
     assert [each["name"] for each in values["protocols"]] == ["guievalkit"]
     assert values["summary"]["metrics"]["exact match"]["n"] == 2
-
-
-def test_disagreements_go_into_a_file_and_the_whole_matrix_to_standard_output(guieval: CommandLine, tmp_path: Path) -> None:
-    run = a_run(tmp_path, TARGET, NEAR_MISS)
     rows = tmp_path / "rows.jsonl"
     done = guieval("score", run, *TWO, "--disagreements", rows, "--json")
     assert f"disagreements: 1 step in {rows}\n" in done.err
@@ -92,29 +87,24 @@ def test_disagreements_go_into_a_file_and_the_whole_matrix_to_standard_output(gu
 
 
 @pytest.mark.parametrize("protocols", [(), TWO])
-def test_a_run_that_is_not_finished_prints_how_to_resume_and_fails(
-    guieval: CommandLine, tmp_path: Path, protocols: tuple[str, ...]
-) -> None:
+def test_an_unfinished_run_fails_with_how_to_resume(guieval: CommandLine, tmp_path: Path, protocols: tuple[str, ...]) -> None:
     run = a_run(tmp_path, TARGET, missing=1)
     done = guieval("score", run, *protocols)
     assert done.code == 1 and done.out.endswith(f"resume:   guieval run --resume {run}\n")
     assert "1 of 2 steps" in done.out and "missing" in " ".join(done.out.split())
 
 
-def test_a_finished_run_that_stopped_early_is_no_failure_under_a_looser_protocol(guieval: CommandLine, tmp_path: Path) -> None:
+def test_early_stops_under_a_looser_protocol_and_measured_parts_are_no_failures(guieval: CommandLine, tmp_path: Path) -> None:
     run = a_run(tmp_path, TARGET, NEAR_MISS, missing=2, mode="sop")
     assert guieval("score", run).code == 0
     for protocols in (("--protocol", "guievalkit"), TWO):
         done = guieval("score", run, *protocols)
         assert done.code == 0 and "the steps that were not asked come after a mismatch under seeclick-official" in done.out
         assert "resume:" not in done.out
-
-
-def test_a_part_that_is_measured_is_no_failure(guieval: CommandLine, tmp_path: Path) -> None:
-    run = a_run(tmp_path, TARGET, missing=1)
+    run = a_run(tmp_path / "parted", TARGET, missing=1)
     (tmp_path / "part.txt").write_text("a#0\n")
-    for protocols in ((), TWO):
-        done = guieval("score", run, *protocols, "--episodes", tmp_path / "part.txt")
+    for more in ((), TWO):
+        done = guieval("score", run, *more, "--episodes", tmp_path / "part.txt")
         assert done.code == 0 and "as listed in part.txt, of a run over" in done.out
 
 
@@ -141,9 +131,8 @@ def test_protocols_are_reported_whole_listed_by_data_set_and_written_as_a_page(g
         assert part in result
     listed = guieval("protocols", "--dataset", "screenspot-v2").out
     assert "seeclick-official" in listed and "ui-s1-sop" not in listed and "guievalkit" in listed
-    assert (
-        guieval("protocols", "--dataset", "androidcontrol-low").out == guieval("protocols", "--dataset", "androidcontrol").out
-    )
+    high, low = (guieval("protocols", "--dataset", f"androidcontrol{level}").out for level in ("", "-low"))
+    assert high == low
     page = (REPOSITORY / "docs" / "protocols.md").read_text(encoding="utf-8")
     assert page.startswith(guieval("protocols", "--markdown").out.removesuffix("\n"))
     assert "did you mean 'androidcontrol'?" in guieval.sentence("protocols", "--dataset", "android-control")
@@ -175,9 +164,8 @@ def test_files_that_hold_their_steps_are_scored_by_themselves(
     result = tmp_path / "received.jsonl"
     asked = ("score", file, "--protocol", "all")
     matrix = guieval(*asked, "--disagreements", result)
-    assert [json.loads(line)["benchmark"] for line in result.read_text().splitlines()] == [benchmark] * (
-        format != "screenspot-pro"
-    )
+    named = [json.loads(line)["benchmark"] for line in result.read_text().splitlines()]
+    assert named == [benchmark] * (format != "screenspot-pro")
     assert matrix.code == 0 and "every protocol's own metrics" in matrix.out
     values = json.loads(guieval(*asked, "--json").out)
     assert values["benchmark"] == benchmark and len(values["protocols"]) > 3
@@ -238,9 +226,7 @@ def test_our_own_file_may_be_packed(guieval: CommandLine, tmp_path: Path) -> Non
     assert "cannot be unpacked as gzip" in damaged
 
 
-def test_rows_with_another_box_are_refused_and_anyway_scored_by_the_benchmarks_and_named(
-    guieval: CommandLine, tmp_path: Path
-) -> None:
+def test_rows_with_another_box_are_refused_and_anyway_scored_by_the_benchmarks(guieval: CommandLine, tmp_path: Path) -> None:
     data, (task, *_) = screenspot_pro(tmp_path)
     assert isinstance(task.action, Click)
     x, y = (part * side / 1000 for part, side in zip(task.action.point, task.screenshot_size, strict=True))
@@ -250,10 +236,8 @@ def test_rows_with_another_box_are_refused_and_anyway_scored_by_the_benchmarks_a
         told = guieval.sentence(*command, "--data", data)
         assert f"1 of 1 rows state another target than the benchmark: {task.episode_id} (bbox [0, 0, 1, 1])" in told
     done = guieval("score", file, "--data", data, "--anyway")
-    assert (
-        f"1 rows state another box than the benchmark, whose own label decides: {task.episode_id} (bbox [0, 0, 1, 1])"
-        in done.err
-    )
+    named = f"{task.episode_id} (bbox [0, 0, 1, 1])"
+    assert f"1 rows state another box than the benchmark, whose own label decides: {named}" in done.err
     assert "right 1" in " ".join(done.out.split())
     result = guieval("import", "auto", file, "--data", data, "--anyway", "--out", tmp_path / "out.jsonl").out
     assert f"whose own label decides: 1\n    {task.episode_id}: bbox [0, 0, 1, 1]\n" in result
@@ -343,9 +327,5 @@ def test_several_answers_a_step_have_figures_of_their_own(guieval: CommandLine, 
     assert any(each.startswith("exact match 50.00%") for each in message)
     assert "pass@3" in guieval("score", run, *TWO).out
     samples = json.loads(guieval("score", run, *TWO, "--json").out)["protocols"][0]["samples"]
-    assert [(name, each["value"]) for name, each in samples.items()] == [
-        ("pass@3", 1.0),
-        ("pass^3", 0.5),
-        ("mean@3", pytest.approx(5 / 6)),
-        ("vote@3", 1.0),
-    ]
+    assert list(samples) == ["pass@3", "pass^3", "mean@3", "vote@3"]
+    assert [each["value"] for each in samples.values()] == pytest.approx([1.0, 0.5, 5 / 6, 1.0])

@@ -87,16 +87,9 @@ def test_the_clients_of_servers_are_known() -> None:
     assert "the rollout server does not answer" in str(explanation(caught.value, Path("OUT")))
 
 
-def test_a_lost_process_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    monkeypatch.setenv("RANK", "1")
-    text = "[pair.cc:553] Connection closed by peer [127.0.0.1]:15236"
-    with pytest.raises(TrainingFailed) as caught, explained(tmp_path):
-        raise RuntimeError(text)
-    assert str(caught.value) == f"process 1 has lost another process of this training ({text})"
-
-
-def test_the_message_states_what_can_be_resumed(tmp_path: Path) -> None:
+def test_a_message_states_what_can_be_resumed_and_which_process_was_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def hint(error: Exception) -> str:
         with pytest.raises((TrainingFailed, UsageError)) as caught, explained(tmp_path):
             raise error
@@ -109,6 +102,12 @@ def test_the_message_states_what_can_be_resumed(tmp_path: Path) -> None:
         mark(folder)
     assert hint(MemoryError()).endswith("; checkpoint-10 is complete, and --resume continues from it")
     assert hint(UsageError("wrong")) == "wrong"
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "1")
+    text = "[pair.cc:553] Connection closed by peer [127.0.0.1]:15236"
+    with pytest.raises(TrainingFailed) as caught, explained(tmp_path):
+        raise RuntimeError(text)
+    assert str(caught.value) == f"process 1 has lost another process of this training ({text})"
 
 
 def test_too_little_memory_in_the_middle(configured: Configured) -> None:
@@ -160,10 +159,8 @@ def test_a_server_of_thoughts_that_ends_and_is_started_elsewhere(configured: Con
 
     first._server.RequestHandlerClass.do_POST = mortal  # type: ignore[attr-defined]
     first._server.handle_error = lambda *arguments: None  # type: ignore[method-assign]
-    with (
-        pytest.raises(TrainingFailed, match=r"checkpoint-[1-5] is complete, and --resume continues from it"),
-        explained(Path(config.out)),
-    ):
+    resumable = r"checkpoint-[1-5] is complete, and --resume continues from it"
+    with pytest.raises(TrainingFailed, match=resumable), explained(Path(config.out)):
         train(config)
     first.stop()
     second = Server("It is the next icon.")
@@ -212,15 +209,11 @@ LAUNCHERS = {
 """As users start several processes; accelerate's own option for CPUs starts one."""
 
 
-@pytest.mark.parametrize(
-    ("launcher", "fault"),
-    [
-        ("torchrun", "memory:2:0"),
-        ("torchrun", "refuse-exit:2:0"),
-        ("accelerate", "refuse-exit:2:0"),
-        ("accelerate", "memory:2:1"),
-    ],
-)
+FAULTS = [("torchrun", "memory:2:0"), ("torchrun", "refuse-exit:2:0")]
+FAULTS += [("accelerate", "memory:2:1"), ("accelerate", "refuse-exit:2:0")]
+
+
+@pytest.mark.parametrize(("launcher", "fault"), FAULTS)
 def test_an_error_of_one_process_ends_the_others(launcher: str, fault: str, configured: Configured) -> None:
     """Soon, though the others would wait for half an hour, and though a thread keeps the failed one from ending."""
     pytest.importorskip("trl")

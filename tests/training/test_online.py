@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("trl")
-
 from guieval.errors import UsageError
 from guieval.online.icons import IconsEnvironment
-from guieval.training.building import Parts
+from guieval.training.building import Parts, _at_once
 from guieval.training.session import train
 from tests.command_line import CommandLine
 
@@ -90,8 +88,6 @@ def test_screenshots_of_used_rows_are_removed(configured: Configured) -> None:
 def test_too_few_environments_for_the_processes(configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(IconsEnvironment, "most_devices", 1)
     config = configured("online")
-    from guieval.training.building import _at_once
-
     assert _at_once(Parts(config), config, 1) == 1  # type: ignore[arg-type]  # it is of kind online
     with pytest.raises(UsageError, match=r"Demo \(icons\) opens at most 1 at a time, and there are 2 processes: start 1"):
         _at_once(Parts(config), config, 2)  # type: ignore[arg-type]

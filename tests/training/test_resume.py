@@ -37,7 +37,7 @@ def result(config: TrainingConfig) -> tuple[Any, ...]:
     return (out / "final" / "model.safetensors").read_bytes(), log, lines(out / "evaluations.jsonl")
 
 
-def test_incomplete_checkpoints_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_incomplete_checkpoints(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match=r"holds no complete checkpoint of a training$"):
         last_checkpoint(tmp_path)
     written(tmp_path, 100, complete=False)
@@ -45,23 +45,15 @@ def test_incomplete_checkpoints_are_left_out(tmp_path: Path, capsys: pytest.Capt
         last_checkpoint(tmp_path)
     written(tmp_path, 9, 50)
     assert last_checkpoint(tmp_path) == (50, tmp_path / "checkpoints" / "checkpoint-50")
-    assert capsys.readouterr().err == (
-        "note: checkpoint-100 was not written to its end, so the training resumes from checkpoint-50\n"
-    )
+    noted = "note: checkpoint-100 was not written to its end, so the training resumes from checkpoint-50\n"
+    assert capsys.readouterr().err == noted
+    with monkeypatch.context() as other:  # it comes from one process
+        other.setenv("RANK", "1")
+        assert last_checkpoint(tmp_path)[0] == 50 and capsys.readouterr().err == ""
     discard_after(tmp_path, 50)
     assert list(checkpoints(tmp_path)) == [9, 50] and not checkpoints(tmp_path, complete=False)
     written(tmp_path, 20, complete=False)  # before the one that is resumed from: no reason to speak
     last_checkpoint(tmp_path)
-    assert capsys.readouterr().err == ""
-
-
-def test_a_note_comes_from_one_process(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    written(tmp_path, 50)
-    written(tmp_path, 100, complete=False)
-    monkeypatch.setenv("RANK", "1")
-    assert last_checkpoint(tmp_path)[0] == 50
     assert capsys.readouterr().err == ""
 
 
@@ -94,12 +86,9 @@ def test_a_killed_training_comes_to_the_same(kind: str, processes: int, configur
             **({"reward_watch": {"every": 3}} if kind in ("grpo", "semi-online") else {}),
         )
         if name == "killed":
-            done = launched(config, faults="kill:3:0", processes=processes)
-            assert done.returncode
+            assert launched(config, faults="kill:3:0", processes=processes).returncode
             assert [line["step"] for line in lines(Path(config.out) / "log.jsonl") if "loss" in line] == [1, 2, 3]
-            done = launched(config, "--resume", processes=processes)
-        else:
-            done = launched(config, processes=processes)
+        done = launched(config, *(["--resume"] if name == "killed" else []), processes=processes)
         assert done.returncode == 0, done.stderr[:6000]
         outcomes.append(result(config))
     whole, resumed = outcomes

@@ -44,9 +44,8 @@ def test_reward_stands_beside_the_evaluations_exact_match() -> None:
     assert found["watch/reward"] == pytest.approx(1.0)  # an empty text is contained in any
     assert found["watch/exact_match"] == 0.5
     assert (found["watch/empty-text"], found["watch/malformed"], found["watch/several-answers"]) == (0.5, 0.0, 0.0)
-    assert found["watch/blind_policy"] == pytest.approx(
-        0.55
-    )  # typing nothing: right on the text, 0.1 for its form on the click
+    # typing nothing: right on the text, 0.1 for its form on the click
+    assert found["watch/blind_policy"] == pytest.approx(0.55)
     assert not warned
     assert made.sums()["watch/reward"] == Sum(0, 0)  # each reply is counted once
 
