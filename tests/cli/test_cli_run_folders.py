@@ -1,4 +1,4 @@
-"""Folders of several runs, as ``guieval run --mode offline --mode sop`` makes one, and online runs, in every command on runs."""
+"""Folders of runs, as ``guieval run --mode offline --mode sop`` makes one, and online runs, in every command on runs."""
 
 from __future__ import annotations
 

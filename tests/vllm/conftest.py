@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -48,9 +50,6 @@ def _settings_of_vllm() -> None:
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the tiny random Qwen2.5-VL."""
-    import subprocess
-    import sys
-
     folder = tmp_path_factory.mktemp("tiny")
     script = Path(__file__).with_name("tiny_model.py")
     # in a process of its own: vLLM forks, which a process that has computed with torch should not do
@@ -107,10 +106,8 @@ def make_request(benchmark: ABCBenchmark, model: ABCModel) -> MakeRequest:
         loaded = episodes(benchmark)[episode]
         task, past = loaded.steps[step], reference_history(loaded.steps[:step])
         prepared = model.prepare_input(task, past) if thought is None else model.prepare_fixed_thought(task, past, thought)
-        images = [
-            read_screenshot(benchmark.root, image.task.screenshot, image.task.screenshot_size, image.resize)
-            for image in prepared.images
-        ]
+        shown = [(image.task, image.resize) for image in prepared.images]
+        images = [read_screenshot(benchmark.root, of.screenshot, of.screenshot_size, resize) for of, resize in shown]
         if reverse_images:
             images.reverse()
         return Request(change(prepared), tuple(images), sampling, request_id(task.key, sample), task)
