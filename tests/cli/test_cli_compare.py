@@ -43,15 +43,12 @@ def test_mistakes_of_compare_are_one_sentence(tmp_path: Path, guieval: CommandLi
     assert guieval("compare", run).code == 2
 
 
-def test_a_published_table_is_correlated(guieval: CommandLine) -> None:
+def test_published_tables_and_csv_files_are_correlated(guieval: CommandLine, tmp_path: Path) -> None:
     done = guieval("correlate", "--table", "guievalkit-table-20", "--x", "offline-exact", "--y", "androidworld")
     assert done.code == 0
     assert "source: GUIEvalKit, Table 20" in done.out and "note: The printed R² are those of straight lines" in done.out
     for message in ("GUI-Owl-32B", "0.6571", "0.4821", "only 6 points", "exact, of all orders of 6"):
         assert message in done.out
-
-
-def test_a_csv_file_is_correlated_and_its_gaps_are_passed_over(tmp_path: Path, guieval: CommandLine) -> None:
     file = tmp_path / "points.csv"
     file.write_text("model,static,live\na,1,10\nb,2,20\nc,,15\nd,3,31\ne,4,-\n", encoding="utf-8")
     done = guieval("correlate", file, "--x", "static", "--y", "live")

@@ -193,9 +193,7 @@ def test_a_mode_that_fails_costs_no_finished_one(demo: Path, server: MockServer,
     assert "already holds a run" in guieval(*words).err
 
 
-def test_moved_data_is_named_and_a_lost_manifest_never(
-    demo: Path, server: MockServer, tmp_path: Path, guieval: CommandLine
-) -> None:
+def test_moved_data_and_a_lost_manifest(demo: Path, server: MockServer, tmp_path: Path, guieval: CommandLine) -> None:
     run, moved = tmp_path / "run", tmp_path / "moved"
     assert guieval(*command(server, demo, run, "--quiet")).code == 0
     lines = (run / STEPS).read_bytes().splitlines(keepends=True)

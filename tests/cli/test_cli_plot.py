@@ -80,9 +80,7 @@ def test_pareto_against_cost_names_what_it_leaves_out(runs: dict[str, Path], tmp
     assert "nothing to draw" in found and "its model has no price; --prices names a file of prices" in found
 
 
-def test_equal_runs_bear_the_names_of_folders_tables_their_own(
-    runs: dict[str, Path], tmp_path: Path, guieval: CommandLine
-) -> None:
+def test_names_of_equal_runs_and_tables(runs: dict[str, Path], tmp_path: Path, guieval: CommandLine) -> None:
     file = tmp_path / "figure.svg"
     done = guieval("plot", "actions", runs["first"], runs["second"], "--out", file)
     assert done.code == 0, done

@@ -77,7 +77,7 @@ def test_every_run_is_listed_newest_first_with_its_state_and_scores_own_figures(
             assert found[name][figure.replace(" ", "_")] == scored["summary"]["metrics"][figure]
 
 
-def test_a_run_that_is_being_written_is_running_and_one_that_was_killed_is_not(guieval: CommandLine, runs: Path) -> None:
+def test_a_run_is_running_while_it_is_written_and_not_when_it_was_killed(guieval: CommandLine, runs: Path) -> None:
     with Journal(runs / "several" / "sop"):
         assert listed(guieval, runs)["several/sop"]["state"] == "running"
     (runs / "several" / "sop" / LOCK).write_text("process 1 on a machine that is off\n")
@@ -109,9 +109,7 @@ def test_the_folder_of_runs(guieval: CommandLine, runs: Path, tmp_path: Path, mo
     assert "name the folder of your runs" in guieval.sentence("runs")
 
 
-def test_removing_asks_first_and_leaves_foreign_files(
-    guieval: CommandLine, runs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_removing_asks_and_leaves_foreign_files(guieval: CommandLine, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for message, gone in (("n", False), ("y", True)):
         monkeypatch.setattr("sys.stdin", StringIO(f"{message}\n"))
         assert guieval("runs", "remove", "old", "--in", runs).code == (0 if gone else 130)
@@ -142,19 +140,16 @@ def test_renaming(guieval: CommandLine, runs: Path) -> None:
         assert "expected a name without folders" in guieval.sentence("runs", "rename", "older", name, "--in", runs)
 
 
-@pytest.mark.parametrize("command", [("remove", "several", "--yes"), ("rename", "several", "new")])
-def test_a_run_that_is_being_written_is_left_alone(guieval: CommandLine, runs: Path, command: tuple[str, ...]) -> None:
+def test_runs_being_written_and_parts_of_rollouts_and_sweeps_are_left_alone(guieval: CommandLine, runs: Path) -> None:
     with Journal(runs / "several" / "sop"):
-        assert "is being written" in guieval.sentence("runs", *command, "--in", runs)
+        for command in (("remove", "several", "--yes"), ("rename", "several", "new")):
+            assert "is being written" in guieval.sentence("runs", *command, "--in", runs)
     assert (runs / "several" / "sop" / EPISODES).exists()
-
-
-@pytest.mark.parametrize("marker", [ROLLOUT, SWEEP])
-def test_a_part_of_a_rollout_or_a_sweep_is_not_removed_alone(guieval: CommandLine, tmp_path: Path, marker: str) -> None:
-    whole = made(tmp_path / "runs" / "whole" / "part").parent
-    (whole / marker).write_text("{}")
-    assert "is a part of" in guieval.sentence("runs", "remove", "whole/part", "--in", tmp_path / "runs", "--yes")
-    assert guieval("runs", "remove", "whole", "--in", tmp_path / "runs", "--yes").code == 0 and not whole.exists()
+    for marker in (ROLLOUT, SWEEP):
+        whole = made(runs / "whole" / "part").parent
+        (whole / marker).write_text("{}")
+        assert "is a part of" in guieval.sentence("runs", "remove", "whole/part", "--in", runs, "--yes")
+        assert guieval("runs", "remove", "whole", "--in", runs, "--yes").code == 0 and not whole.exists()
 
 
 def test_an_age_is_shown_in_its_largest_unit() -> None:

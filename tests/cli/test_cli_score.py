@@ -204,7 +204,6 @@ def test_figures_over_a_part_of_the_steps_say_in_their_cell_how_many_are_missing
     matrix = guieval("score", tmp_path / "rows.jsonl", "--skip-damaged", "--protocol", "all")
     assert re.search(r"\naction_acc +50\.00% of 2 \(1 missing\) ", matrix.out)
     assert "action_acc 50.00% (1 missing)" in matrix.out
-
     data, steps = screenspot_pro(tmp_path)
     lines = [{"episode_id": task.episode_id, "step_index": 0, "action": task.action.model_dump(mode="json")} for task in steps]
     part = write_lines(tmp_path / "part.jsonl", lines[:-2])

@@ -50,9 +50,7 @@ def write_set(folder: Path, ids: dict[str, int], **changes: Any) -> Path:
     return file
 
 
-def test_a_run_over_a_set_names_it_everywhere(
-    guieval: CommandLine, replayed: Words, lengths: dict[str, int], tmp_path: Path
-) -> None:
+def test_a_run_names_its_set_everywhere(guieval: CommandLine, replayed: Words, lengths: dict[str, int], tmp_path: Path) -> None:
     name, other = list(lengths)[1:3]
     file = write_set(tmp_path, {name: lengths[name], other: lengths[other]}, without={name: [1]})
     steps = lengths[name] + lengths[other] - 1
@@ -87,9 +85,7 @@ def test_a_run_is_scored_over_a_set(guieval: CommandLine, recorded: Path, length
     assert "has no subsets; leave out --subset x" in guieval.sentence("score", recorded, "--subset", "x")
 
 
-def test_lists_of_episodes_and_mistakes_in_them(
-    guieval: CommandLine, replayed: Words, lengths: dict[str, int], tmp_path: Path
-) -> None:
+def test_lists_of_episodes_and_mistakes(guieval: CommandLine, replayed: Words, lengths: dict[str, int], tmp_path: Path) -> None:
     name = next(iter(lengths))
     listed = tmp_path / "mine.txt"
     listed.write_text(f"{name}#0\n")

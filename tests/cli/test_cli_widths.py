@@ -116,7 +116,7 @@ def test_json_stands_alone_on_standard_output(name: str, made: dict[str, Path], 
     assert values and isinstance(values, dict | list)
 
 
-def test_runs_rollouts_and_sweeps(
+def test_sweeps(
     made: dict[str, Path], served: Served, guieval: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     sweep = ("mix", "--artifacts", made["run"], "--pair", "0:1", "--pair", "1:0", "--means", "2")

@@ -38,7 +38,7 @@ def test_only_what_is_done_has_100_percent() -> None:
     assert [part_done(*each) for each in done] == ["0 %", "0 %", "99 %", "100 %", "100 %"]
 
 
-@pytest.mark.parametrize("columns", [100, 80, 40, 24])
+@every_row("columns", [100, 80, 40, 24])
 def test_on_a_terminal_a_bar_with_the_percentage_fits_the_width(columns: int, run: Path, tmp_path: Path) -> None:
     code, written = on_terminal("report", run, "--out", tmp_path / "out", "--no-images", columns=columns)
     assert code == 0 and bool(COLOUR.search(written)) == (columns > 24)
@@ -77,10 +77,8 @@ def test_piped_output_is_plain_lines_with_a_percentage(run: Path, release: Path,
     assert re.fullmatch(r"progress: preparing episodes: 100 %, 2 of 2 episodes, \d:\d\d elapsed\n", prepared)
     tasks = piped("report", online_run(tmp_path / "online"), "--no-images")
     assert re.fullmatch(r"progress: writing the report: 100 %, 8 of 8 tasks, \d:\d\d elapsed\n", tasks)
-
-
-def test_a_terminal_that_cannot_move_its_cursor_gets_plain_lines(run: Path, tmp_path: Path) -> None:
-    code, written = on_terminal("report", run, "--no-images", "--out", tmp_path / "out", TERM="dumb")
+    # a terminal that cannot move its cursor gets plain lines
+    code, written = on_terminal("report", run, "--no-images", "--out", tmp_path / "dumb", TERM="dumb")
     assert code == 0 and "\x1b" not in written and "100 %, 48 of 48 steps" in written
 
 

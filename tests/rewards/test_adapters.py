@@ -1,8 +1,4 @@
-"""Every framework's adapter against the signature that the framework documents: same reply, same reward, in its own clothes.
-
-The calls are written as the frameworks make them; where one can be installed, it is tried with the framework itself in
-``tests/training``.
-"""
+"""Every framework's adapter as the framework documents its calls: same reply, same reward (``tests/training`` tries some)."""
 
 from __future__ import annotations
 
@@ -64,16 +60,7 @@ def test_trl_by_keywords_with_strings_or_messages(scorer: ResponseScorer, replie
     assert logged == {"ui_s1/format": 0.75, "ui_s1/type": 0.5, "ui_s1/exact": 0.25, "ui_s1/exact_match": 0.25}
 
 
-def test_trl_leaves_out_what_could_not_be_judged(scorer: ResponseScorer, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*arguments: Any) -> Any:
-        raise KeyError("a bug")
-
-    monkeypatch.setattr(scorer.model, "parse_response", broken)
-    assert trl.reward_function(scorer)(completions=["x"], task=[ROW]) == [None]
-    assert nemo_rl.reward_function(scorer)(ROW, "x") == (0.0, None)
-
-
-def test_trl_states_what_its_data_lacks(scorer: ResponseScorer) -> None:
+def test_trl_states_what_data_lacks_and_leaves_out_unjudged(scorer: ResponseScorer, monkeypatch: pytest.MonkeyPatch) -> None:
     reward = trl.reward_function(scorer)
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"solution": ["y"]}, r"no column 'task'.*its columns are: solution"),
@@ -86,6 +73,13 @@ def test_trl_states_what_its_data_lacks(scorer: ResponseScorer) -> None:
     for columns, message in wrong:
         with pytest.raises(UsageError, match=message):
             reward(**{"completions": ["x"], **columns})
+
+    def broken(*arguments: Any) -> Any:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(scorer.model, "parse_response", broken)
+    assert trl.reward_function(scorer)(completions=["x"], task=[ROW]) == [None]
+    assert nemo_rl.reward_function(scorer)(ROW, "x") == (0.0, None)
 
 
 def test_verl_easyr1_and_nemo_rl_by_their_own_arguments(replies: list[str], scorer: ResponseScorer) -> None:
@@ -145,13 +139,19 @@ def test_a_reply_without_text_earns_nothing(scorer: ResponseScorer) -> None:
     assert asyncio.run(given) == {"ui-s1": 0.0}
 
 
-def test_ms_swift_as_a_class_called_with_columns(replies: list[str]) -> None:
+def test_ms_swift_is_a_class_and_rllm_makes_its_own_output(replies: list[str], scorer: ResponseScorer) -> None:
     class Own(ms_swift.GuievalReward):
         model, reward, protocol = MODEL, "ui-s1", "guievalkit"
 
     orm = Own(args=SimpleNamespace(output_dir="x"))
     assert orm(replies, task=[ROW] * 4, trainer_state=None) == pytest.approx(EXPECTED)
     assert type(orm).__name__ == "Own"  # what ms-swift logs it under
+    reward = rllm.reward_function(scorer)
+    given = reward({"task": ROW, "data_source": "gui"}, replies[0])
+    assert (given.reward, given.is_correct, given.metadata["type"]) == (1.0, True, 1.0)
+    wrapped = reward({"ground_truth": ROW}, SimpleNamespace(action=replies[1]))
+    assert (wrapped.reward, wrapped.is_correct) == (0.5, False)
+    assert rllm.reward_function(scorer, output=dict)({"task": ROW}, replies[0])["reward"] == 1.0
 
 
 def test_openrlhf_with_queries_that_hold_the_prompt(scorer: ResponseScorer, replies: list[str]) -> None:
@@ -211,15 +211,6 @@ def test_verifiers_v1_is_a_method_of_a_task(scorer: ResponseScorer, replies: lis
     Task.data = SimpleNamespace()
     with pytest.raises(UsageError, match="no field 'task'"):
         asyncio.run(Task().guieval(trace=trace))
-
-
-def test_rllm_makes_its_own_output(scorer: ResponseScorer, replies: list[str]) -> None:
-    reward = rllm.reward_function(scorer)
-    given = reward({"task": ROW, "data_source": "gui"}, replies[0])
-    assert (given.reward, given.is_correct, given.metadata["type"]) == (1.0, True, 1.0)
-    wrapped = reward({"ground_truth": ROW}, SimpleNamespace(action=replies[1]))
-    assert (wrapped.reward, wrapped.is_correct) == (0.5, False)
-    assert rllm.reward_function(scorer, output=dict)({"task": ROW}, replies[0])["reward"] == 1.0
 
 
 def test_nothing_of_a_framework_is_imported() -> None:

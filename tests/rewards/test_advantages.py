@@ -43,31 +43,25 @@ def made(rewards: tuple[float, ...], matched: tuple[bool, ...], uid: str = "u") 
 GROUP = [made((1.0, 1.0, 1.0), (True, True, True)), made((1.0, 0.5, 1.0), (True, False, True)), made((0.1,), (False,))]
 
 
-def test_the_papers_advantages_by_hand() -> None:
+def test_advantages_by_hand() -> None:
     """Returns (gamma 1/2): 1.75 1.5 1; 1.25 0.5 1; 0.1. Totals: 3, 2.5, 0.1. Mean only, so that every number can be seen.
 
     Step 0: mean 3.1/3; step 1: mean 1; step 2: both 1, so 0. Episodes: mean 5.6/3.
     """
     found = advantages(GROUP, replace(PAPER, normalise="mean"))
-    zero, episode = 3.1 / 3, 5.6 / 3
+    zero, episode, pooled = 3.1 / 3, 5.6 / 3, 5.6 / 7
     assert found[0] == pytest.approx([(3 - episode) + (1.75 - zero), (3 - episode) + 0.5, 3 - episode])
     assert found[1] == pytest.approx([(2.5 - episode) + (1.25 - zero), (2.5 - episode) - 0.5, 2.5 - episode])
     assert found[2] == pytest.approx([(0.1 - episode) + (0.1 - zero)])
-
-
-def test_the_papers_standard_deviation_is_the_samples_by_default() -> None:
-    """Two rollouts of one step, rewards 1 and 0: mean 1/2, sample deviation sqrt(1/2), so 1/sqrt(2) at each of the levels."""
+    # Two rollouts of one step, rewards 1 and 0: mean 1/2, sample deviation sqrt(1/2), so 1/sqrt(2) at each of the levels.
     group = [made((1.0,), (True,)), made((0.0,), (False,))]
     assert [each[0] for each in advantages(group)] == pytest.approx([2 / math.sqrt(2), -2 / math.sqrt(2)])
     of_all = replace(PAPER, ddof=0)
     assert [each[0] for each in advantages(group, of_all)] == pytest.approx([2.0, -2.0])
     assert [each[0] for each in advantages(group, replace(of_all, omega=0.0))] == pytest.approx([1.0, -1.0])
-
-
-def test_the_released_codes_advantages_by_hand() -> None:
-    """Returns: 1.75 1.5 1; 1 0.5 1; 0.1, for the mismatch of step 1 gives nothing back. Episode level: seven rewards pooled."""
+    # Returns: 1.75 1.5 1; 1 0.5 1; 0.1, for the mismatch of step 1 gives nothing back. Episode level: seven rewards pooled.
     found = advantages(GROUP, replace(RELEASED, normalise="mean"))
-    zero, pooled = 2.85 / 3, 5.6 / 7
+    zero = 2.85 / 3
     assert found[0] == pytest.approx([(1 - pooled) + (1.75 - zero), (1 - pooled) + 0.5, 1 - pooled])
     assert found[1] == pytest.approx([(1 - pooled) + (1 - zero), (0.5 - pooled) - 0.5, 1 - pooled])
     assert found[2] == pytest.approx([(0.1 - pooled) + (0.1 - zero)])
@@ -75,12 +69,9 @@ def test_the_released_codes_advantages_by_hand() -> None:
     deviation = math.sqrt(sum((reward - pooled) ** 2 for reward in rewards) / 6)
     whole = advantages(GROUP, replace(RELEASED, omega=0.0))
     assert whole[2] == pytest.approx([(0.1 - pooled) / (deviation + 1e-6)])
-
-
-def test_the_return_at_the_last_step_is_that_steps_reward() -> None:
-    """Equation 9 at t = T, the paper's R_T word for word: 1, 1, 0.1; a patched rollout is as good as a perfect one."""
-    found = advantages(GROUP, replace(PAPER, normalise="mean", omega=0.0, episode_level="last"))
-    assert found == [pytest.approx([0.3] * 3), pytest.approx([0.3] * 3), pytest.approx([-0.6])]
+    # Equation 9 at t = T, the paper's R_T word for word: 1, 1, 0.1; a patched rollout is as good as a perfect one.
+    at_last = advantages(GROUP, replace(PAPER, normalise="mean", omega=0.0, episode_level="last"))
+    assert at_last == [pytest.approx([0.3] * 3), pytest.approx([0.3] * 3), pytest.approx([-0.6])]
 
 
 @every_row("settings", [PAPER, RELEASED])
@@ -139,9 +130,7 @@ def changed(group: list[Trajectory], change: Any) -> list[Trajectory]:
 
 
 @given(GROUPS, CHOICES, st.sampled_from([0.5, 2.0, 10.0]))
-def test_the_unit_of_a_reward_does_not_matter_under_mean_std(
-    group: list[Trajectory], settings: AdvantageSettings, factor: float
-) -> None:
+def test_the_unit_of_a_reward_does_not_matter(group: list[Trajectory], settings: AdvantageSettings, factor: float) -> None:
     scaled = changed(group, lambda reward: reward * factor)
     plain = replace(settings, normalise="mean")
     found = advantages(group, plain)
@@ -151,7 +140,7 @@ def test_the_unit_of_a_reward_does_not_matter_under_mean_std(
 
 
 @given(GROUPS, CHOICES, st.sampled_from([-1.0, 0.25, 3.0]))
-def test_what_every_reward_has_more_does_not_matter_without_a_future(
+def test_what_all_have_more_is_nothing_without_a_future(
     group: list[Trajectory], settings: AdvantageSettings, more: float
 ) -> None:
     """For one-step comparisons; a sum over more steps has more of it, which is why the trajectory level is left out."""
@@ -161,7 +150,7 @@ def test_what_every_reward_has_more_does_not_matter_without_a_future(
 
 
 @given(st.lists(st.tuples(REWARD, REWARD, REWARD), min_size=2, max_size=5), CHOICES, st.sampled_from([-1.0, 0.25, 3.0]))
-def test_what_every_reward_has_more_does_not_matter_among_whole_rollouts(
+def test_what_all_have_more_is_nothing_in_whole_rollouts(
     rewards: list[tuple[float, ...]], settings: AdvantageSettings, more: float
 ) -> None:
     group = [made(each, (True, True, True)) for each in rewards]
@@ -182,11 +171,8 @@ def test_advantages_of_a_level_sum_to_nought(group: list[Trajectory], settings: 
 @given(GROUPS, CHOICES, st.floats(0, 3))
 def test_omega_weighs_the_step_level(group: list[Trajectory], settings: AdvantageSettings, omega: float) -> None:
     at = {weight: advantages(group, replace(settings, omega=weight)) for weight in (0.0, 1.0, omega)}
-    expected = [
-        [whole + omega * (both - whole) for whole, both in zip(*each, strict=True)]
-        for each in zip(at[0.0], at[1.0], strict=True)
-    ]
-    assert close(at[omega], expected)
+    pairs = [zip(*each, strict=True) for each in zip(at[0.0], at[1.0], strict=True)]
+    assert close(at[omega], [[whole + omega * (both - whole) for whole, both in each] for each in pairs])
 
 
 def test_the_papers_spread_is_of_all_combined_advantages_the_released_of_first_returns() -> None:
@@ -230,12 +216,8 @@ def test_an_impossible_setting_is_reported(wrong: dict[str, Any], message: str) 
 
 
 def test_an_impossible_trajectory_is_reported() -> None:
-    for steps, rewards, matched in (
-        ((), (), ()),
-        ((0, 1), (1.0,), (True,)),
-        ((1, 1), (1.0, 1.0), (True, True)),
-        ((0,), (math.nan,), (True,)),
-    ):
+    unequal = ((0, 1), (1.0,), (True,))
+    for steps, rewards, matched in (((), (), ()), unequal, ((1, 1), (1.0, 1.0), (True, True)), ((0,), (math.nan,), (True,))):
         with pytest.raises(ValueError, match="a trajectory"):
             Trajectory("u", steps, rewards, matched)
     with pytest.raises(ValueError, match="one task"):

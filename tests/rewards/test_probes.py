@@ -28,7 +28,7 @@ def earned(scorer: ResponseScorer) -> dict[str, Earnings]:
     return {each.probe.name: each for each in probe(scorer, TASKS)}
 
 
-def test_each_policy_earns_what_it_gets_right() -> None:
+def test_each_policy_earns_what_it_gets_right_and_under_ui_s1_by_the_papers_form_alone() -> None:
     found = earned(open_scorer("ui-s1-7b", "hypertrack"))
     assert list(found) == [each.name for each in PROBES]
     assert found["expert"].reward == 2.0 and found["expert"].exact_match == 1.0
@@ -41,9 +41,7 @@ def test_each_policy_earns_what_it_gets_right() -> None:
         assert (found[name].steps, found[name].reward) == (4, 2.0)  # a reward without a form does not mind them
     for name in ("one-letter", "overlong-text"):
         assert (found[name].steps, found[name].type_match, found[name].exact_match) == (1, 1.0, 0.0)
-
-
-def test_ui_s1_pays_for_the_papers_form_and_an_exact_action_alone() -> None:
+    # UI-S1 pays for the paper's form and an exact action alone
     found = earned(open_scorer("ui-s1-7b", "ui-s1"))
     assert found["expert"].reward == pytest.approx(1.0)
     for name in ("no-thought", "format-spam", "two-answers", "unclosed-thought", "copied-instruction"):
@@ -82,9 +80,8 @@ def test_the_command_shows_every_policy_under_every_protocol(guieval: CommandLin
     shown = [(line[0], line[1]) for line in lines if len(line) > 2 and line[0] in {each.name for each in PROBES}]
     assert shown == [(each.name, protocol) for protocol in ("guievalkit", "ui-s1-sop") for each in PROBES]
     assert next(line for line in lines if line[:1] == ["expert"])[2:7] == ["0.900", "100.0", "100.0", "100.0", "9"]
-    assert (
-        "ui-s1: 9 steps of demo in the format of qwen2.5-vl-7b-ui-s1; a reply that has every part in full earns 0.9" in done.out
-    )
+    told = "9 steps of demo in the format of qwen2.5-vl-7b-ui-s1; a reply that has every part in full earns 0.9"
+    assert f"ui-s1: {told}" in done.out
 
 
 def test_the_table_in_the_docs_is_the_commands_and_a_form_of_others_is_noted(guieval: CommandLine) -> None:

@@ -96,7 +96,7 @@ def test_a_rollout_ends_at_the_first_mismatch_that_no_patch_is_left_for(
     assert rollout.succeeded == (rights == "++++")
 
 
-def test_own_outputs_stay_and_patches_replace_them() -> None:
+def test_own_outputs_stay_patches_replace_them_and_only_counted_steps_are_asked() -> None:
     rollout = rolled_out("+-+-", PatchPolicy("off-policy", None))
     own, patched, again, last = rollout.history
     assert (own.origin, own.thought, own.raw_response) == ("model", "mine", rollout.steps[0].sample.raw_response)
@@ -105,6 +105,17 @@ def test_own_outputs_stay_and_patches_replace_them() -> None:
     assert again.origin == "model"
     assert last.thought is None and rollout.steps[3].patched  # nobody would see the thought of the last step's patch
     assert [step.thought for step in rollout.steps] == [None, "thought 1", None, None]
+    rollout = rolled_out("++-+", PatchPolicy("thought-free", 1), counted=[1, 3])
+    assert [step.task.step_index for step in rollout.steps] == [1, 3] and rollout.succeeded
+    assert [entry.origin for entry in rollout.history] == ["reference", "model", "reference", "model"]
+    for counted in ([], [1, 0], [1, 1], [4], [-1]):
+        with pytest.raises(ValueError, match="step"):
+            SemiOnlineRollout(EPISODE, counted=counted)
+    # as a trajectory
+    rollout = rolled_out("+-+-", PatchPolicy("thought-free", 1))
+    for step in rollout.steps:
+        step.reward = 1.0 if step.matched else 0.5
+    assert Trajectory.of("u", rollout.steps) == Trajectory("u", (0, 1, 2, 3), (1.0, 0.5, 1.0, 0.5), (True, False, True, False))
 
 
 def test_a_thought_free_patch_waits_for_nobody_and_state_patch_is_about_the_step_that_was_missed() -> None:
@@ -132,15 +143,6 @@ def test_an_answer_that_was_not_measured_ends_the_rollout_and_costs_no_patch() -
         _ = rollout.task
 
 
-def test_only_the_counted_steps_are_asked() -> None:
-    rollout = rolled_out("++-+", PatchPolicy("thought-free", 1), counted=[1, 3])
-    assert [step.task.step_index for step in rollout.steps] == [1, 3] and rollout.succeeded
-    assert [entry.origin for entry in rollout.history] == ["reference", "model", "reference", "model"]
-    for counted in ([], [1, 0], [1, 1], [4], [-1]):
-        with pytest.raises(ValueError, match="step"):
-            SemiOnlineRollout(EPISODE, counted=counted)
-
-
 @given(st.text("+-", min_size=4, max_size=4), st.sampled_from(BUDGETS))
 def test_a_larger_budget_only_prolongs_a_rollout(rights: str, budget: int | None) -> None:
     """The answers being the same: what was asked stays the same, and as many mismatches are met as budget + 1 allows."""
@@ -151,13 +153,6 @@ def test_a_larger_budget_only_prolongs_a_rollout(rights: str, budget: int | None
     assert missed == min(rights.count("-"), policy.allowed + 1)
     assert rollout.patches_used == min(missed, policy.allowed)
     assert rollout.succeeded == whole.succeeded == ("-" not in rights)
-
-
-def test_a_rollout_becomes_a_trajectory() -> None:
-    rollout = rolled_out("+-+-", PatchPolicy("thought-free", 1))
-    for step in rollout.steps:
-        step.reward = 1.0 if step.matched else 0.5
-    assert Trajectory.of("u", rollout.steps) == Trajectory("u", (0, 1, 2, 3), (1.0, 0.5, 1.0, 0.5), (True, False, True, False))
 
 
 Asked = list[tuple[Literal["step", "thought"], ModelInput]]
@@ -208,12 +203,10 @@ def by_rollout(episodes: list[Episode], patches: PatchPolicy, policy: Policy, co
     return records
 
 
-def by_run(
-    directory: Path, episodes: list[Episode], patches: PatchPolicy, policy: Policy, counted: list[int]
-) -> list[StepRecord]:
+def by_run(folder: Path, episodes: list[Episode], patches: PatchPolicy, policy: Policy, counted: list[int]) -> list[StepRecord]:
     """The same through the real runner, one request at a time."""
     engine = ScriptedEngine(lambda request: policy(request.task, request.input))
-    chosen = directory.with_suffix(".txt")
+    chosen = folder.with_suffix(".txt")
     chosen.write_text("\n".join(f"{episode.key.episode_id}#{index}" for episode in episodes for index in counted))
     config = RunConfig(
         model="scripted",
@@ -225,9 +218,9 @@ def by_run(
         patch_model="aux" if patches.method == "off-policy" else None,
         patch_base_urls=("http://aux/v1",) if patches.method == "off-policy" else (),
     )
-    run = runner_of(config, directory, ListBenchmark(episodes), scripted(), engine, 1, thoughts=engine)
+    run = runner_of(config, folder, ListBenchmark(episodes), scripted(), engine, 1, thoughts=engine)
     run.execute(resume=False)
-    return [timeless(record) for record in RunFolder(directory).records]
+    return [timeless(record) for record in RunFolder(folder).records]
 
 
 def timeless(record: StepRecord) -> StepRecord:
@@ -238,9 +231,7 @@ def timeless(record: StepRecord) -> StepRecord:
 @every_row("budget", BUDGETS)
 @every_row("method", METHODS)
 @every_row("counted", [[0, 1, 2, 3, 4, 5], [0, 2, 3, 5]], ids=["whole", "chosen"])
-def test_training_and_evaluation_roll_out_alike(
-    tmp_path: Path, method: PatchMethod, budget: int | None, counted: list[int]
-) -> None:
+def test_training_and_evaluation_are_alike(tmp_path: Path, method: PatchMethod, budget: int | None, counted: list[int]) -> None:
     """The same policy, once driven by hand and once by a run: the same prompts word for word, and the same records."""
     episodes = [make_episode(f"e{number}", (*ACTIONS[:3], CLICK, *ACTIONS[2:])) for number in range(6)]
     for seed in range(3):
@@ -308,8 +299,15 @@ def test_a_patch_is_recalled_as_it_was_and_without_a_thought_leaves_what_soeval_
     assert StepRecord.model_validate_json(record.model_dump_json()) == record
 
 
-def test_the_prompt_is_the_papers() -> None:
-    """Sentences of appendix I, word for word, its slips included, and one place for the goal."""
+def test_a_policy_is_asked_with_its_own_messages_and_the_papers_prompt() -> None:
+    """Appendix I's system prompt, the adapter's user's turn with its screenshot, the action as the family writes it."""
+    model = load_model("qwen2.5-vl-7b")
+    own, asked = model.prepare_input(STEP, PAST), on_policy_input(model, STEP, PAST)
+    system, user = asked.messages
+    assert system == Message("system", (thought_prompt().replace("{instruction}", STEP.instruction),))
+    assert user.parts[:-1] == own.messages[1].parts and asked.images == own.images
+    assert user.parts[-1] == f"\n\nNext Action Hint: {model.render(STEP, STEP.action)}"
+    # Sentences of appendix I, word for word, its slips included, and one place for the goal.
     prompt = thought_prompt()
     for sentence in (
         "Write the thought process from a global goal, the action history, thought history and screenshot history.",
@@ -319,16 +317,12 @@ def test_the_prompt_is_the_papers() -> None:
     ):
         assert sentence in prompt
     assert prompt.count("{instruction}") == 1 and not prompt.startswith("#")
-
-
-def test_the_policy_is_asked_with_its_own_messages_and_a_hint() -> None:
-    """Appendix I's system prompt, the adapter's user's turn with its screenshot, the action as the family writes it."""
-    model = load_model("qwen2.5-vl-7b")
-    own, asked = model.prepare_input(STEP, PAST), on_policy_input(model, STEP, PAST)
-    system, user = asked.messages
-    assert system == Message("system", (thought_prompt().replace("{instruction}", STEP.instruction),))
-    assert user.parts[:-1] == own.messages[1].parts and asked.images == own.images
-    assert user.parts[-1] == f"\n\nNext Action Hint: {model.render(STEP, STEP.action)}"
+    # M0(I, a*, S): no history (Table 5), and nothing in a family's own form.
+    task = TASK.model_copy(update={"action": Scroll(point=TASK.action.point, direction="up")})  # type: ignore[union-attr]
+    aided = off_policy_input(task)
+    assert [message.role for message in aided.messages] == ["system", "user"]
+    assert [image.task for image in aided.images] == [task] and aided.images[0].resize is None
+    assert aided.messages[1].parts[1] == "Next Action Hint: Swipe up." and task.instruction in aided.text
 
 
 @every_row("name", lambda: [name for name in of_each_kind() if model_config(name).engine == "openai"])
@@ -353,15 +347,6 @@ def test_a_begun_answer_is_no_part_of_the_question_and_what_cannot_be_written_is
             raise ValueError("no button")
 
     assert on_policy_input(scripted(Clicking), swiping, ()).text.endswith("Next Action Hint: Press the home button.")
-
-
-def test_an_auxiliary_model_sees_the_goal_the_screenshot_and_the_action() -> None:
-    """M0(I, a*, S): no history (Table 5), and nothing in a family's own form."""
-    task = TASK.model_copy(update={"action": Scroll(point=TASK.action.point, direction="up")})  # type: ignore[union-attr]
-    asked = off_policy_input(task)
-    assert [message.role for message in asked.messages] == ["system", "user"]
-    assert [image.task for image in asked.images] == [task] and asked.images[0].resize is None
-    assert asked.messages[1].parts[1] == "Next Action Hint: Swipe up." and task.instruction in asked.text
 
 
 @every_row(

@@ -178,7 +178,7 @@ def test_ui_s1_as_released_does_not(action: Action | None, thought: bool, expect
     assert total("ui-s1-released", clicking(), action, well_formed=thought) == pytest.approx(expected)
 
 
-def test_agentnet_fades_with_the_distance() -> None:
+def test_agentnet_fades_with_the_distance_and_unsupported_actions_count_where_accepted() -> None:
     def soft(reference: Action, action: Action | None, **changes: Any) -> float:
         return get_reward("agentnet").of(step(reference, **changes), action, well_formed=False).total
 
@@ -194,9 +194,7 @@ def test_agentnet_fades_with_the_distance() -> None:
     task = step(Type(text="abcdefghij"), alternatives=(Type(text="vwxyz"), Type(text="vwxyzvwxyz")))
     reward, half = get_reward("agentnet"), Type(text="vwx")
     assert reward.of(task, half, well_formed=True).total == pytest.approx(0.6 / 0.8)
-
-
-def test_unsupported_actions_count_where_one_is_accepted() -> None:
+    # unsupported actions count where one is accepted
     drag = Unsupported(name="drag", arguments={"n": 1})
     assert total("ui-s1-released", step(drag), drag, well_formed=False) == pytest.approx(0.9)
     assert total("ui-s1", step(drag), Unsupported(name="drag")) == pytest.approx(0.5)
@@ -241,16 +239,10 @@ def test_the_page_on_rewards_states_every_name_part_and_protocol() -> None:
         assert result[name][4].strip() == f"`{kind.protocol}`"
 
 
-@every_row(
-    ("tokens", "worth"),
-    [(0, 0.0), (16_384, 0.0), (16_385, -1 / 4_096), (17_408, -0.25), (18_432, -0.5), (20_480, -1.0), (30_000, -1.0)],
-)
-def test_the_papers_lengths(tokens: int, worth: float) -> None:
+def test_the_papers_lengths_another_penalty_and_a_cache_that_is_the_whole_length() -> None:
     """16,384 expected tokens and a cache of 4,096: (16,384 - |y|) / 4,096 in between, -1 from 20,480 on."""
-    assert Overlong(longest=20_480, cache=4_096).of(tokens) == worth
-
-
-def test_another_penalty_scales_it_and_the_cache_may_be_the_whole_length() -> None:
+    worth = {0: 0.0, 16_384: 0.0, 16_385: -1 / 4_096, 17_408: -0.25, 18_432: -0.5, 20_480: -1.0, 30_000: -1.0}
+    assert {tokens: Overlong(longest=20_480, cache=4_096).of(tokens) for tokens in worth} == worth
     assert Overlong(longest=4, cache=4, penalty=2.0).of(1) == -0.5
     assert [Overlong(longest=4, cache=1).of(tokens) for tokens in (3, 4)] == [0.0, -1.0]
     for cache, penalty in ((0, 1.0), (11, 1.0), (5, 0.0), (5, float("nan"))):

@@ -103,17 +103,7 @@ def test_right_replies_are_a_success(stage: Stage, tmp_path: Path) -> None:
     assert rollout.progress == [(step + 1) / n for step in range(n)]
 
 
-def test_devices_are_used_again_and_closed_at_the_end(stage: Stage) -> None:
-    environment = RecordedIcons()
-    for seed in range(3):
-        rolled(stage, rollouts(environment, seed, seed), right)
-    assert (environment.opened, environment.closed) == (2, 0)
-    stage.close()
-    stage.close()
-    assert environment.closed == 2
-
-
-def test_a_device_is_not_used_for_an_environment_with_other_options(stage: Stage) -> None:
+def test_devices_are_used_again_but_not_for_other_options_and_closed_at_the_end(stage: Stage) -> None:
     one, other = RecordedIcons(), RecordedIcons()
     other.split = "train"
     for environment in (one, other):
@@ -125,6 +115,13 @@ def test_a_device_is_not_used_for_an_environment_with_other_options(stage: Stage
             rollout.tell(read_response(MODEL, EVALUATOR, rollout.task, "no idea"))
             stage.advance([rollout])
     assert (one.opened, other.opened) == (1, 1) and one.tasks()[0].goal != other.tasks()[0].goal
+    used = RecordedIcons()
+    for seed in range(3):
+        rolled(stage, rollouts(used, seed, seed), right)
+    assert (used.opened, used.closed) == (2, 0)
+    stage.close()
+    stage.close()
+    assert used.closed == 2
 
 
 def test_a_failed_environment_begins_again_and_one_that_always_fails_is_given_up(stage: Stage) -> None:

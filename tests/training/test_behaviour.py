@@ -138,8 +138,8 @@ def last_value(original: Callable[..., Any]) -> Callable[..., Any]:
         (GRPOTrainer, "_generate_single_turn", every_time, "_generate_single_turn no longer sends the weights to vLLM once"),
     ],
 )
-def test_a_changed_behaviour_is_refused_by_name(
-    kind: Any, method: str, change: Changed, sentence: str, trainer: Any, monkeypatch: pytest.MonkeyPatch
+def test_changes_are_refused(
+    kind: Any, method: str, change: Any, sentence: str, trainer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kind, method, change(getattr(kind, method)))
     with pytest.raises(UsageError) as caught:
@@ -184,9 +184,7 @@ def too_many(trainer: Any, result: Any) -> Any:
         ("_get_per_token_logps_and_entropies", too_many, "the log-probabilities of the completions' tokens alone"),
     ],
 )
-def test_a_result_of_another_form_is_refused_by_name(
-    method: str, change: Any, sentence: str, configured: Configured, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_odd_results(method: str, change: Any, sentence: str, configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:
     trainer = in_training(configured("grpo", dynamic_sampling=None, trainer={"beta": 0.1}))
     original = getattr(GRPOTrainer, method)
     monkeypatch.setattr(GRPOTrainer, method, lambda self, *given, **named: change(self, original(self, *given, **named)))

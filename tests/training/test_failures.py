@@ -73,7 +73,7 @@ def test_failures_of_the_surroundings_are_named(error: Exception, words: str) ->
     ],
     ids=str,
 )
-def test_errors_of_the_code_keep_their_traceback(error: Exception) -> None:
+def test_failures_of_the_code_keep_their_traceback(error: Exception) -> None:
     assert explanation(error, Path("OUT")) is None
     with pytest.raises(type(error)) as caught, explained(Path("OUT")):
         raise error
@@ -87,9 +87,7 @@ def test_the_clients_of_servers_are_known() -> None:
     assert "the rollout server does not answer" in str(explanation(caught.value, Path("OUT")))
 
 
-def test_a_message_states_what_can_be_resumed_and_which_process_was_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_is_said_what_can_be_resumed_and_which_process_was_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def hint(error: Exception) -> str:
         with pytest.raises((TrainingFailed, UsageError)) as caught, explained(tmp_path):
             raise error

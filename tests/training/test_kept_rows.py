@@ -33,7 +33,6 @@ def test_rows_of_a_checkpoint_come_back_and_run_nothing(tmp_path: Path, monkeypa
     assert isinstance(kept, Batch) and (kept.trained, kept.tokens) == (1, 3)
     (back,) = kept.chunks[0]
     assert back.pictures == pictures and back.prompt.tolist() == [1, 2] and back.tokens["old"].tolist() == [0.25]
-
     torch.save(Evil(), tmp_path / "evil.pt")
     with pytest.raises(pickle.UnpicklingError):
         load(tmp_path / "evil.pt")

@@ -23,10 +23,8 @@ from guieval.training.lockstep import LiveModel, LockstepEngine, _processors
 
 from .conftest import Configured, by_torchrun, evaluations, launched, log, written
 
-NEUTRAL = {
-    **{"repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0},
-    **{"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0},
-}
+NEUTRAL = {"repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
+NEUTRAL |= {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0}
 
 
 def answers(folder: Path) -> dict[str, str | None]:

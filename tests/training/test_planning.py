@@ -276,7 +276,9 @@ def test_other_launches_are_refused(text: str, sentence: str, tmp_path: Path) ->
         read_launch(tmp_path / "accelerate.yaml")
 
 
-def test_a_training_that_cannot_fit_does_not_begin(configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_training_that_cannot_fit(
+    configured: Configured, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     config = configured("grpo", dynamic_sampling=None)
     needed = make_plan(Parts(config), ONE)
     monkeypatch.setattr(planning, "gpu_memory", lambda: 1e6)
@@ -285,9 +287,6 @@ def test_a_training_that_cannot_fit_does_not_begin(configured: Configured, monke
         train(config)
     assert not Path(config.out).exists()
     assert needed.training > GIB  # with the allowance
-
-
-def test_it_may_not_fit(configured: Configured, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr(planning, "gpu_memory", lambda: float(GIB))
     monkeypatch.setattr(logging.root.manager, "disable", logging.NOTSET)  # the test of a notebook leaves warnings disabled
     planning.check_memory(Parts(configured("grpo", dynamic_sampling=None)))

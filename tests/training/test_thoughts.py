@@ -75,13 +75,18 @@ def test_a_thought_of_the_wrong_form_is_asked_for_again(guieval: CommandLine, tm
     assert "without: with the thought, the reply does not have the form that the reward requires" in once.out
 
 
-def test_own_thoughts_are_those_of_exact_replies(tmp_path: Path) -> None:
+def test_own_thoughts_are_those_of_exact_replies_and_a_file_without_any_is_one_sentence(tmp_path: Path) -> None:
     model = ScriptedModel(ModelConfig(name="scripted", adapter="scripted"))
     ran(tmp_path / "run", mode="offline")
     found = thoughts_of_runs([tmp_path / "run"], ResponseScorer(model, weighed("hypertrack", None, {})))
     kept = {each.key.step_index: each.thought for each in found if each.outcome == KEPT}
     assert kept and all(thought == f"own {index}" for index, thought in kept.items())
     assert {each.outcome for each in found} == {KEPT, "no exact reply in the runs"}
+    (tmp_path / "t.jsonl").write_text('{"step": "a#0"}\n')
+    with pytest.raises(UsageError, match=r'expected \{"step": ..., "thought": ...\} on each line, got \'\{"step": "a#0"\}\''):
+        read_thoughts_file(tmp_path / "t.jsonl")
+    with pytest.raises(UsageError, match="cannot be read: No such file"):
+        read_thoughts_file(tmp_path / "none.jsonl")
 
 
 def sft(**given: Any) -> SFTTraining:
@@ -137,11 +142,3 @@ def test_patches_during_training_ask_a_server_once_for_each_step(server: Server)
 def test_a_mistake_is_one_sentence(arguments: list[str], message: str, guieval: CommandLine, tmp_path: Path) -> None:
     given = ["--model", UI_S1, "--bench", "demo"]
     assert message in guieval.sentence("thoughts", tmp_path / "t.jsonl", *given, *arguments)
-
-
-def test_a_file_that_holds_no_thoughts_is_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "t.jsonl").write_text('{"step": "a#0"}\n')
-    with pytest.raises(UsageError, match=r'expected \{"step": ..., "thought": ...\} on each line, got \'\{"step": "a#0"\}\''):
-        read_thoughts_file(tmp_path / "t.jsonl")
-    with pytest.raises(UsageError, match="cannot be read: No such file"):
-        read_thoughts_file(tmp_path / "none.jsonl")

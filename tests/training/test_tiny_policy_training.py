@@ -47,7 +47,7 @@ def test_words_and_digits_are_tokens_and_the_chat_template_adds_nothing(untraine
     assert prompt(untrained, "tap red star") == f"<|im_start|>user\n{image}tap red star<|im_end|>\n<|im_start|>assistant\n"
 
 
-def test_an_icon_is_shown_by_the_tokens_it_lies_on() -> None:
+def test_icons_lie_on_their_tokens_and_conversations_of_the_training_split_answer_themselves() -> None:
     placed = draw_screen(Dice("tokens")).icons[0]
     x1, y1, x2, y2 = placed.pixels
     for token in tokens_of(placed):
@@ -55,9 +55,6 @@ def test_an_icon_is_shown_by_the_tokens_it_lies_on() -> None:
         assert min(x2, left + 28) - max(x1, left) > 6 and min(y2, top + 28) - max(y1, top) > 6
     middle = (y1 + y2) // 2 // 28 * 9 + (x1 + x2) // 2 // 28
     assert middle in tokens_of(placed)
-
-
-def test_conversations_are_of_the_training_split_and_answer_themselves() -> None:
     for number in range(40):
         dice = Dice("conversation", number)
         screen = draw_screen(dice)

@@ -154,7 +154,7 @@ def test_only_what_is_missing_is_drawn_again_and_long_prompts_teach_nothing(conf
     assert batch.trained == 0 and trainer._metrics["train"]["rows/trained"] == [0.0]
 
 
-def test_on_policy_patches_are_thoughts_of_the_policy(configured: Configured) -> None:
+def test_patches_are_thoughts_of_the_policy_or_those_that_are_given(configured: Configured, tmp_path: Path) -> None:
     """After a patch the prompt holds a thought where the policy gave one, and the reference's action in any case."""
     trainer = in_training(configured("semi-online", dynamic_sampling=None, rollout={"patch": "on-policy", "budget": None}))
     seen: list[Any] = []
@@ -163,6 +163,15 @@ def test_on_policy_patches_are_thoughts_of_the_policy(configured: Configured) ->
     assert all(rollout.state == "over" and len(rollout.steps) == len(rollout.episode) for rollout in seen)
     patched = [step for rollout in seen for step in rollout.steps[:-1] if step.patched]
     assert patched and any(step.thought for step in patched)
+    data = Parts(configured("semi-online")).data
+    lines = [json.dumps({"step": str(data.step(place).key), "thought": "It is the next icon."}) for place in data.steps]
+    (tmp_path / "thoughts.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    patched = {"patch": "off-policy", "budget": 2, "thoughts": str(tmp_path / "thoughts.jsonl")}
+    trainer = in_training(configured("semi-online", dynamic_sampling=None, rollout=patched))
+    rollouts = [SemiOnlineRollout(data.episode(place)[0], trainer._policy) for place in data.episodes[:8]]
+    trainer._roll_out(rollouts)
+    thoughts = {step.thought for rollout in rollouts for step in rollout.steps[:-1] if step.patched}
+    assert "It is the next icon." in thoughts
 
 
 @pytest.mark.parametrize("kind", ("sft", *RL))
@@ -213,10 +222,7 @@ def test_a_resumed_training_is_the_same_as_one_without_a_break(kind: str, config
 
 
 def test_evaluations_are_those_of_saved_weights(configured: Configured, policy: Path, screens: Path, tmp_path: Path) -> None:
-    """The same episodes by `guieval run` with the final weights: equal answers, so equal figures.
-
-    The checkpoint brings a generation setting of its own, as published ones do.
-    """
+    """By `guieval run` with the final weights; the checkpoint brings a generation setting of its own, as published ones do."""
     shutil.copytree(policy, tmp_path / "policy")
     settings = tmp_path / "policy" / "generation_config.json"
     settings.write_text(json.dumps({**json.loads(settings.read_text()), "repetition_penalty": 3.0}), encoding="utf-8")
@@ -323,18 +329,6 @@ def test_frozen_weights_stay_and_the_others_move(configured: Configured, policy:
     before, after = (load_file(folder / "model.safetensors") for folder in (policy, train(config)))
     moved = {name for name, value in before.items() if not bool((value.float() == after[name].float()).all())}
     assert moved and moved.isdisjoint(name for name in before if ".visual." in name)
-
-
-def test_off_policy_patches_hold_the_thoughts_that_are_given(configured: Configured, tmp_path: Path) -> None:
-    data = Parts(configured("semi-online")).data
-    lines = [json.dumps({"step": str(data.step(place).key), "thought": "It is the next icon."}) for place in data.steps]
-    (tmp_path / "thoughts.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    patched = {"patch": "off-policy", "budget": 2, "thoughts": str(tmp_path / "thoughts.jsonl")}
-    trainer = in_training(configured("semi-online", dynamic_sampling=None, rollout=patched))
-    rollouts = [SemiOnlineRollout(data.episode(place)[0], trainer._policy) for place in data.episodes[:8]]
-    trainer._roll_out(rollouts)
-    thoughts = {step.thought for rollout in rollouts for step in rollout.steps[:-1] if step.patched}
-    assert "It is the next icon." in thoughts
 
 
 @pytest.mark.parametrize("kind", ["sft", *RL])

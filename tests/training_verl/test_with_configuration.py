@@ -284,9 +284,7 @@ def unequal_in_a_reply(original: Callable[..., Any]) -> Callable[..., Any]:
         (PPOTrainer, "_compute_advantage", unequal_in_a_reply, "_compute_advantage no longer writes one advantage"),
     ],
 )
-def test_a_change_is_refused_by_name(
-    kind: Any, method: str, change: Any, sentence: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_changes_are_refused(kind: Any, method: str, change: Any, sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kind, method, change(getattr(kind, method)))
     with pytest.raises(UsageError) as caught:
         check_behaviours(BEHAVIOURS, "verl", VERL_SUPPORTED)

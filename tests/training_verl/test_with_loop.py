@@ -56,7 +56,6 @@ def wrong(number: int, prompt: str) -> str:
 def test_right_then_patched_then_over(roll: Roll, tokenizer: Any, row: Any, episode: Episode) -> None:
     replies = [right(episode, 0), WRONG, WRONG]
     outputs, server = roll("ui-s1-1x8", UI_S1, lambda number, prompt: replies[number], row)
-
     records = [RowRecord(**output.extra_fields["guieval"]) for output in outputs]
     assert [(each.uid, each.session, each.step) for each in records] == [("task", 2, 0), ("task", 2, 1), ("task", 2, 2)]
     assert [(each.matched, each.patched) for each in records] == [(True, False), (False, True), (False, False)]

@@ -1,7 +1,4 @@
-"""One training step as far as it goes without an accelerator: verl's workers, store, sampling and advantages are real.
-
-Only the answers (a scripted server) and the weights' update (a worker group that records what it receives) are made up.
-"""
+"""A training step with verl's own workers, store, sampling and advantages; only the answers and the update are made up."""
 
 from __future__ import annotations
 
@@ -141,7 +138,6 @@ def test_a_step_from_rows_to_advantages(trainer: GuiSemiOnline, data: TrainingDa
     metrics: dict[str, Any] = {}
     trainer.prepare_step()
     batch, drawn = trainer.replay_buffer.sample(global_steps=1, partition_id="train", batch_size=BATCH)
-
     # dynamic sampling: two of the four tasks never differ, so others were drawn in their place, within the cap
     assert BATCH <= drawn["training/filter_groups/groups_drawn"] <= MOST_DRAWS * BATCH
     assert drawn["training/filter_groups/kept_share"] == 1.0
@@ -163,7 +159,6 @@ def test_a_step_from_rows_to_advantages(trainer: GuiSemiOnline, data: TrainingDa
         sessions[record.uid, record.session].append((record, tokens))
     assert sum(map(len, sessions.values())) == asked
     assert Counter(uid for uid, _ in sessions) == dict.fromkeys({uid for uid, _ in sessions}, ROLLOUTS)
-
     rollouts = []
     for (uid, _), steps in sessions.items():
         steps.sort(key=lambda step: step[0].step)

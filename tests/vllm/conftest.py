@@ -1,14 +1,15 @@
-"""What the tests with real vLLM share: a tiny model, a folder of drawn screens, a running server, requests for real steps."""
+"""What the tests with real vLLM share: a tiny model, drawn screens, a running server, requests, and one way to ask engines."""
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import pytest
 
@@ -19,7 +20,7 @@ from guieval.engines.in_process.checkpoint import Checkpoint
 from guieval.engines.vllm.command import VLLMSettings
 from guieval.engines.vllm.server import VLLMServer
 from guieval.history import reference_history
-from guieval.models import ABCModel, ModelInput, Request
+from guieval.models import ABCModel, Engine, ModelInput, Request, Response
 from guieval.registry import load_benchmark, load_model
 from guieval.steps import Episode
 
@@ -117,3 +118,37 @@ def make_request(benchmark: ABCBenchmark, model: ABCModel) -> MakeRequest:
 
 def episodes(benchmark: ABCBenchmark) -> Sequence[Episode]:
     return [benchmark.load(ref) for ref in benchmark.index()]
+
+
+Ask: TypeAlias = Callable[[Sequence[Request]], list[Response]]
+"""All requests at once, each through the same engine; the replies in their order."""
+
+
+class MakeEngine(Protocol):
+    def __call__(self) -> Engine: ...
+
+
+def asking(make: MakeEngine) -> Ask:
+    """Ask through an engine that is made for this one call, in an event loop of its own, as every mode of a run has."""
+
+    def ask(requests: Sequence[Request]) -> list[Response]:
+        async def main() -> list[Response]:
+            engine = make()
+            try:
+                return list(await asyncio.gather(*(engine.generate(request) for request in requests)))
+            finally:
+                await engine.close()
+
+        return asyncio.run(main())
+
+    return ask
+
+
+def texts(replies: Sequence[Response]) -> list[str]:
+    return [reply.text for reply in replies]
+
+
+def counts(reply: Response) -> tuple[Any, ...]:
+    """What must be equal for every engine: tokens of prompt and answer, and why it ended."""
+    usage = reply.usage
+    return (usage.prompt_tokens, usage.completion_tokens, reply.finish_reason) if usage is not None else ()

@@ -11,8 +11,6 @@ from typing import Any
 
 import httpx
 import pytest
-import torch
-from transformers import AutoModelForImageTextToText, AutoProcessor
 
 from guieval.engines.http.chat_body import chat_body
 from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
@@ -27,8 +25,7 @@ from guieval.models import Message, ModelInput, Request
 from guieval.registry import load_model
 from tests.rows import every_row
 
-from .asking import Ask, asking, counts, texts
-from .conftest import ARGUMENTS, MODEL, MakeRequest
+from .conftest import ARGUMENTS, MODEL, Ask, MakeRequest, asking, counts, texts
 
 ENGINES = ("server", "vllm-inprocess", "transformers")
 
@@ -72,6 +69,8 @@ def test_greedy_answers_and_counts_are_equal(engines: dict[str, Ask], make_reque
 
 def test_the_server_got_the_templates_prompt(server: VLLMServer, checkpoint: Checkpoint, make_request: MakeRequest) -> None:
     """Token for token, image places included; the engines in this process count as many (the test above)."""
+    from transformers import AutoProcessor
+
     processor = AutoProcessor.from_pretrained(checkpoint.path)
     for thought in (None, "I look at the list."):
         request = make_request(0, 3, thought=thought, temperature=0, max_tokens=1)
@@ -180,6 +179,9 @@ def test_an_unknown_parameter_ends_the_run(in_process: dict[str, Ask], make_requ
 
 def test_logprobs_are_those_of_the_checkpoint(server: VLLMServer, checkpoint: Checkpoint, make_request: MakeRequest) -> None:
     """What a server says of a token's probability is what the checkpoint's own code computes, with four images too."""
+    import torch
+    from transformers import AutoModelForImageTextToText, AutoProcessor
+
     request = make_request(0, 3, temperature=0, max_tokens=8, logprobs=True, top_logprobs=2)
     message = completion(server, request, return_token_ids=True)
     tokens = message["choices"][0]["token_ids"]

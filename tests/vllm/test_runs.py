@@ -1,4 +1,4 @@
-"""`guieval run` with real vLLM: equal journals of three engines, servers that are killed, and screenshots that are only named."""
+"""`guieval run` with real vLLM: equal journals of three engines, servers that are killed, and screenshots only named."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ from guieval.models import ABCModel, Request, Response
 from tests.programs import started
 from tests.waiting import until
 
-from .asking import counts, texts
-from .conftest import ARGUMENTS, MODEL, OPTIONS, MakeRequest
+from .conftest import ARGUMENTS, MODEL, OPTIONS, MakeRequest, counts, texts
 
 MODES = ("offline", "soeval")
 LONG = 600.0

@@ -35,7 +35,8 @@ def write_tiny_model(folder: Path) -> None:
     """Make the checkpoint in ``folder``; the same seed gives the same files."""
     import torch
     from transformers import GenerationConfig, Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration, Qwen2_5_VLProcessor
-    from transformers.models.qwen2_vl import Qwen2VLImageProcessor, Qwen2VLVideoProcessor
+    from transformers import Qwen2VLImageProcessor as ImageProcessor
+    from transformers import Qwen2VLVideoProcessor as VideoProcessor
 
     tokenizer = _tokenizer()
     ids = {name: tokenizer.convert_tokens_to_ids(name) for name in SPECIAL}
@@ -62,10 +63,7 @@ def write_tiny_model(folder: Path) -> None:
     model.generation_config = GenerationConfig(eos_token_id=[end, pad], pad_token_id=pad)
     model.save_pretrained(folder)
     Qwen2_5_VLProcessor(
-        image_processor=Qwen2VLImageProcessor(**PIXELS),
-        tokenizer=tokenizer,
-        video_processor=Qwen2VLVideoProcessor(),
-        chat_template=TEMPLATE,
+        image_processor=ImageProcessor(**PIXELS), tokenizer=tokenizer, video_processor=VideoProcessor(), chat_template=TEMPLATE
     ).save_pretrained(folder)
     (folder / "seed.json").write_text(json.dumps(SEED), encoding="utf-8")
 
