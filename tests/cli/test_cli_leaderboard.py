@@ -50,7 +50,15 @@ def test_every_format_goes_to_a_file(runs: Path, tmp_path: Path, guieval: Comman
     assert {ending: found[ending][: len(begin)] for ending, begin in begins.items()} == begins
 
 
-def test_mistakes_are_one_sentence(runs: Path, tmp_path: Path, guieval: CommandLine) -> None:
+def test_figures_and_the_order_are_chosen_and_mistakes_told(runs: Path, guieval: CommandLine, tmp_path: Path) -> None:
+    whole = json.loads(guieval("leaderboard", runs, "--json").out)
+    title = whole["columns"][1]["metric"]
+    done = guieval("leaderboard", runs, "--metrics", title, "--sort", title, "--format", "text")
+    assert done.code == 0 and title in " ".join(done.out.split()) and done.out.index("\nx ") < done.out.index("\ny ")
+    cut = json.loads(guieval("leaderboard", runs, "--metrics", title, "--json").out)
+    assert [column["metric"] for column in cut["columns"]] == [title] and len(cut["rows"][0]["cells"]) == 1
+    assert "did you mean" in guieval.sentence("leaderboard", runs, "--sort", title[:-1])
+    assert "did you mean" in guieval.sentence("leaderboard", runs, "--metrics", title[:-1])
     assert "needs run directories" in guieval.sentence("leaderboard")
     assert "nothing' does not exist" in guieval.sentence("leaderboard", tmp_path / "nothing")
     assert "is not a run directory" in guieval.sentence("leaderboard", tmp_path)
@@ -60,17 +68,6 @@ def test_mistakes_are_one_sentence(runs: Path, tmp_path: Path, guieval: CommandL
     assert "there is no folder" in guieval.sentence("leaderboard", runs, "--out", tmp_path / "no" / "board.md")
     assert "did you mean 'ui-s1-table-1'" in guieval.sentence("leaderboard", runs, "--reference", "ui-s1-tabel-1")
     assert "did you mean 'guievalkit'" in guieval.sentence("leaderboard", runs, "--protocol", "guieval-kit")
-
-
-def test_figures_and_the_order_are_chosen_and_json_stands_alone(runs: Path, guieval: CommandLine) -> None:
-    whole = json.loads(guieval("leaderboard", runs, "--json").out)
-    title = whole["columns"][1]["metric"]
-    done = guieval("leaderboard", runs, "--metrics", title, "--sort", title, "--format", "text")
-    assert done.code == 0 and title in " ".join(done.out.split()) and done.out.index("\nx ") < done.out.index("\ny ")
-    cut = json.loads(guieval("leaderboard", runs, "--metrics", title, "--json").out)
-    assert [column["metric"] for column in cut["columns"]] == [title] and len(cut["rows"][0]["cells"]) == 1
-    assert "did you mean" in guieval.sentence("leaderboard", runs, "--sort", title[:-1])
-    assert "did you mean" in guieval.sentence("leaderboard", runs, "--metrics", title[:-1])
 
 
 def test_a_table_of_ends_has_no_column_of_one_value(runs: Path, guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:

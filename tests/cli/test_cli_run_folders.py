@@ -39,11 +39,11 @@ def modes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 LEFT_OUT = "/cut' is left out: "
 
 
-def test_score_prints_every_run(guieval: CommandLine, modes: Path, tmp_path: Path) -> None:
+def test_every_command_takes_all_runs_and_compare_pairs_the_modes(guieval: CommandLine, modes: Path, tmp_path: Path) -> None:
     done = guieval("score", modes)
     assert done.code == 0 and done.err.count("note: the run") == 1 and LEFT_OUT in done.err
-    named = [line for line in done.out.splitlines() if line.startswith("run:")]
-    assert named == [f"run:      {modes / mode}" for mode in ("offline", "sop")]
+    places = [line for line in done.out.splitlines() if line.startswith("run:")]
+    assert places == [f"run:      {modes / mode}" for mode in ("offline", "sop")]
     listed = json.loads(guieval("score", modes, "--json").out)
     for mode, values in zip(("offline", "sop"), listed, strict=True):
         assert guieval("score", modes / mode).out in done.out
@@ -51,9 +51,6 @@ def test_score_prints_every_run(guieval: CommandLine, modes: Path, tmp_path: Pat
     pair = ("--protocol", "guievalkit", "--protocol", "agentcpm", "--disagreements", tmp_path / "d.csv")
     assert guieval("score", modes, *pair).code == 0
     assert {each.name for each in tmp_path.iterdir()} == {"d-offline.csv", "d-sop.csv"}
-
-
-def test_compare_pairs_the_modes(guieval: CommandLine, modes: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     for mode in ("offline", "sop", "soeval"):
         made_run(other / mode, [("e00", 1)], episodes=EPISODES[:4], rewrite=named("other"), mode=mode)
@@ -64,9 +61,6 @@ def test_compare_pairs_the_modes(guieval: CommandLine, modes: Path, tmp_path: Pa
     one = guieval("compare", modes, other / "sop")
     assert one.code == 0 and one.out == guieval("compare", modes / "sop", other / "sop").out
     assert "have no mode in common" in guieval("compare", modes, other / "soeval").err
-
-
-def test_reports_plots_tables_and_audits_take_all_runs(guieval: CommandLine, modes: Path, tmp_path: Path) -> None:
     done = guieval("report", modes, "--no-images", "--against", modes, "--out", tmp_path / "pages")
     assert done.code == 0 and all((tmp_path / "pages" / mode / "index.html").is_file() for mode in ("offline", "sop"))
     done = guieval("plot", "actions", modes, "--out", tmp_path / "plot.svg", "--json")

@@ -39,19 +39,16 @@ def test_a_scorer_by_names_reads_judges_and_weighs() -> None:
             open_scorer(model, reward)
 
 
-def test_the_form_may_be_another_than_the_rewards_own() -> None:
+def test_the_form_may_be_another_and_an_adapters_own_failure_earns_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     model, text = load_model("ui-s1-7b"), '<action>\n{"action": "wait", "time": 1}\n</action>'
     reward = get_reward("ui-s1-lenient")
     assert ResponseScorer(model, reward).score(TASK, text).reward.parts["format"] == 1.0
     assert ResponseScorer(model, reward, HasThought()).score(TASK, text).reward.parts["format"] == 0.0
     assert ResponseScorer(model, reward, Tags("action")).score(TASK, text).reward.parts["format"] == 1.0
 
-
-def test_an_adapters_own_failure_is_not_measured_and_earns_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*arguments: Any) -> Any:
         raise KeyError("a bug")
 
-    model = load_model("ui-s1-7b")
     monkeypatch.setattr(model, "parse_response", broken)
     scored = ResponseScorer(model, get_reward("ui-r1")).score(TASK, "<think>a</think><answer>b</answer>")
     assert not scored.measured

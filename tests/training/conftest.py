@@ -83,6 +83,7 @@ def small_training(kind: str, policy: Path, screens: Path, **given: Any) -> Trai
 
 @pytest.fixture
 def configured(policy: Path, screens: Path, tmp_path: Path) -> Configured:
+    pytest.importorskip("trl")
     return lambda kind, **given: small_training(kind, policy, screens, **{"out": str(tmp_path / "out"), **given})
 
 

@@ -16,6 +16,7 @@ from guieval.errors import EngineError, JournalError, UsageError
 from guieval.training.checkpoints import checkpoints, mark
 from guieval.training.config import TrainingConfig
 from guieval.training.failures import TrainingFailed, explained, explanation
+from guieval.training.session import train
 from tests.conftest import REPOSITORY
 from tests.programs import started
 from tests.rows import every_row
@@ -109,7 +110,6 @@ def test_it_is_said_what_can_be_resumed_and_which_process_was_lost(tmp_path: Pat
 
 
 def test_too_little_memory_in_the_middle(configured: Configured) -> None:
-    pytest.importorskip("trl")
     config = configured("grpo", trainer={"max_steps": 3, "save_steps": 1})
     done = launched(config, faults="memory:3")
     assert done.returncode == 1
@@ -124,7 +124,6 @@ def test_too_little_memory_in_the_middle(configured: Configured) -> None:
 
 def test_a_dead_rollout_server(configured: Configured) -> None:
     """Asked by TRL's own client."""
-    pytest.importorskip("trl")
     pytest.importorskip("requests", reason="TRL's client needs requests, which this environment lacks")
     config = configured("grpo", trainer={"max_steps": 3, "save_steps": 1})
     done = launched(config, faults="server:3")
@@ -135,9 +134,7 @@ def test_a_dead_rollout_server(configured: Configured) -> None:
 
 
 def test_a_server_of_thoughts_that_ends_and_is_started_elsewhere(configured: Configured) -> None:
-    pytest.importorskip("trl")
     pytest.importorskip("aiohttp", reason="the client of servers needs aiohttp, which this environment lacks")
-    from guieval.training.session import train
 
     def training(server: Server) -> TrainingConfig:
         settings = {"base_urls": [server.url], "model": "other-model", "max_attempts": 1, "patience": 0}
@@ -185,7 +182,6 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.parametrize("kind", ["sft", "grpo"])
 def test_a_full_disk(kind: str, configured: Configured, small_disk: Path, tmp_path: Path) -> None:
-    pytest.importorskip("trl")
     config = configured(kind, out=str(small_disk / "out"), trainer={"max_steps": 3, "save_steps": 1})
     done = launched(config, faults="")
     assert done.returncode == 1
@@ -214,7 +210,6 @@ FAULTS += [("accelerate", "memory:2:1"), ("accelerate", "refuse-exit:2:0")]
 @pytest.mark.parametrize(("launcher", "fault"), FAULTS)
 def test_an_error_of_one_process_ends_the_others(launcher: str, fault: str, configured: Configured) -> None:
     """Soon, though the others would wait for half an hour, and though a thread keeps the failed one from ending."""
-    pytest.importorskip("trl")
     config = configured("semi-online", trainer={"max_steps": 9, "save_steps": 1, "per_device_train_batch_size": 4})
     arguments = [fault, "guieval", "train", "semi-online", "--config", written(config)]
     command = [sys.executable, *LAUNCHERS[launcher], "tests.training.faults", *arguments]

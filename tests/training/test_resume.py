@@ -10,6 +10,7 @@ import pytest
 from guieval.errors import UsageError
 from guieval.training.checkpoints import checkpoints, discard_after, keep_until, last_checkpoint, mark
 from guieval.training.config import TrainingConfig
+from guieval.training.session import train
 from tests.rows import every_row
 
 from .conftest import Configured, json_lines, launched
@@ -74,7 +75,6 @@ KINDS = [("sft", 1), ("sft", 2), ("grpo", 2), ("semi-online", 1), ("semi-online"
 @pytest.mark.parametrize(("kind", "processes"), KINDS)
 def test_a_killed_training_comes_to_the_same(kind: str, processes: int, configured: Configured, tmp_path: Path) -> None:
     """Killed after step 3 with a checkpoint of step 2, which is in the middle of a generation batch and of a check."""
-    pytest.importorskip("trl")
     outcomes = []
     for name in ("whole", "killed"):
         rl = {"steps_per_generation": 3, "temperature": 1.2} if kind != "sft" else {}
@@ -98,7 +98,6 @@ def test_a_killed_training_comes_to_the_same(kind: str, processes: int, configur
 
 
 def test_a_save_killed_in_the_middle_leaves_the_one_before(configured: Configured) -> None:
-    pytest.importorskip("trl")
     trainer = {"max_steps": 5, "save_steps": 2, "save_total_limit": 1}
     config = configured("sft", trainer=trainer)
     done = launched(config, faults="kill-in-save:4")
@@ -116,9 +115,6 @@ def test_a_save_killed_in_the_middle_leaves_the_one_before(configured: Configure
 
 def test_a_checkpoint_is_written_where_a_line_is_logged(configured: Configured) -> None:
     """So that means over several steps are the same after a resume."""
-    pytest.importorskip("trl")
-    from guieval.training.session import train
-
     config = configured("sft", trainer={"max_steps": 6, "save_steps": 2, "logging_steps": 4})
     train(config)
     assert [line["step"] for line in lines(Path(config.out) / "log.jsonl") if "loss" in line] == [2, 4, 6]

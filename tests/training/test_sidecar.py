@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from guieval.analysis.training_curves import training_curves
+from guieval.training.session import train
 from guieval.training.sidecar import _add, evaluate_checkpoints
 from tests.command_line import CommandLine
 from tests.rows import every_row
@@ -40,9 +41,6 @@ def test_a_torn_line_costs_no_other(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["sft", "online"])
 def test_figures_are_those_in_the_training(kind: str, configured: Configured, tmp_path: Path, guieval: CommandLine) -> None:
-    pytest.importorskip("trl")
-    from guieval.training.session import train
-
     trainer = {"max_steps": 2, "save_steps": 1}
     within = configured(kind, out=str(tmp_path / "in"), trainer=trainer, evaluation={**EVALUATION, "every": 1})
     beside = configured(kind, out=str(tmp_path / "beside"), trainer=trainer, evaluation={**EVALUATION, "sidecar": True})
@@ -61,9 +59,6 @@ def test_figures_are_those_in_the_training(kind: str, configured: Configured, tm
 
 
 def test_it_follows_a_training_to_its_end(configured: Configured, tmp_path: Path) -> None:
-    pytest.importorskip("trl")
-    from guieval.training.session import train
-
     config = configured("sft", trainer={"max_steps": 2, "save_steps": 1}, evaluation={**EVALUATION, "sidecar": True})
     train(config)
     out = Path(config.out)

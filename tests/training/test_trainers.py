@@ -166,8 +166,8 @@ def test_patches_are_thoughts_of_the_policy_or_those_that_are_given(configured: 
     data = Parts(configured("semi-online")).data
     lines = [json.dumps({"step": str(data.step(place).key), "thought": "It is the next icon."}) for place in data.steps]
     (tmp_path / "thoughts.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    patched = {"patch": "off-policy", "budget": 2, "thoughts": str(tmp_path / "thoughts.jsonl")}
-    trainer = in_training(configured("semi-online", dynamic_sampling=None, rollout=patched))
+    given = {"patch": "off-policy", "budget": 2, "thoughts": str(tmp_path / "thoughts.jsonl")}
+    trainer = in_training(configured("semi-online", dynamic_sampling=None, rollout=given))
     rollouts = [SemiOnlineRollout(data.episode(place)[0], trainer._policy) for place in data.episodes[:8]]
     trainer._roll_out(rollouts)
     thoughts = {step.thought for rollout in rollouts for step in rollout.steps[:-1] if step.patched}

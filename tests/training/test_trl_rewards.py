@@ -62,7 +62,7 @@ def policy(tmp_path: Path) -> dict[str, Any]:
     return {"model": Qwen2ForCausalLM(config), "tokenizer": tokenizer, "args": args, "dataset": dataset}
 
 
-def test_the_documented_lines_train_a_policy(policy: dict[str, Any]) -> None:
+def test_the_documented_lines_train_a_policy_and_the_documented_rows_are_a_data_set(policy: dict[str, Any]) -> None:
     """Rewards reach TRL, every part is logged, and the policy learns the answer that the evaluator calls right."""
     from trl import GRPOTrainer
 
@@ -79,14 +79,11 @@ def test_the_documented_lines_train_a_policy(policy: dict[str, Any]) -> None:
         assert line["rewards/ui_s1/mean"] == pytest.approx(expected, abs=1e-6)
     means = [line["rewards/ui_s1/mean"] for line in logged]
     assert sum(means[-5:]) / 5 > sum(means[:5]) / 5 + 0.3
-
-
-def test_the_documented_rows_are_a_data_set() -> None:
-    scope: dict[str, Any] = {}
-    exec(snippets()[1], scope)
-    assert {*scope["rows"][0]} == {"prompt", "task"}
+    documented: dict[str, Any] = {}
+    exec(snippets()[1], documented)
+    assert {*documented["rows"][0]} == {"prompt", "task"}
     scorer = open_scorer()
-    task = task_of(scope["rows"][0]["task"])
+    task = task_of(documented["rows"][0]["task"])
     assert scorer.score(task, scorer.model.render(task, task.action, THOUGHT)).reward.total == 1.0
 
 

@@ -59,7 +59,7 @@ def test_a_group_is_kept_when_its_advantages_spread_more_than_eta_and_figures_ar
     assert figures([]) == {}
 
 
-def test_rows_say_where_their_episode_is(data: TrainingData, rows: Path) -> None:
+def test_rows_say_where_their_episode_or_step_is(data: TrainingData, rows: Path, tmp_path: Path) -> None:
     lines = read_rows(rows)
     assert [line["extra_info"]["index"] for line in lines] == [0, 1, 2, 3]
     for number, line in enumerate(lines):
@@ -68,9 +68,6 @@ def test_rows_say_where_their_episode_is(data: TrainingData, rows: Path) -> None
         assert place.counted == tuple(range(len(place.episode))) and place.root == data.benchmark.root.resolve()
         assert place.protocol == data.benchmark.protocol
     assert max(len(json.dumps(line)) for line in lines) < 1000  # verl copies a row to every step of every rollout
-
-
-def test_one_row_a_step_carries_the_step_as_ground_truth(data: TrainingData, tmp_path: Path) -> None:
     count = write_rows(data, tmp_path, steps=True)
     lines = read_rows(tmp_path)
     assert count == len(lines) == sum(len(data.episode(number)) for number in range(4))

@@ -53,7 +53,7 @@ def test_verl_accepts_it(compose: Compose, name: str) -> None:
     assert (corrected.rollout_is, corrected.rollout_is_threshold) == ("token", 2.0) and rollout.calculate_log_probs
 
 
-def test_table_9(compose: Compose) -> None:
+def test_table_9_and_hypertracks_numbers(compose: Compose) -> None:
     config = compose("ui-s1-4x8")
     ours = read_settings(config)
     actor = config.actor_rollout_ref.actor
@@ -65,6 +65,11 @@ def test_table_9(compose: Compose) -> None:
     assert (actor.optim.lr, actor.ppo_mini_batch_size, actor.ppo_micro_batch_size_per_gpu) == (1e-6, 32, 1)
     assert actor.use_kl_loss and actor.kl_loss_coef == 1e-4
     assert (config.trainer.n_gpus_per_node, config.trainer.nnodes) == (8, 4)
+    config = compose("hypertrack-1x8")
+    actor = config.actor_rollout_ref.actor
+    assert config.actor_rollout_ref.rollout.n == 16 and (actor.clip_ratio_low, actor.clip_ratio_high) == (0.2, 0.3)
+    assert not actor.use_kl_loss and not need_reference_policy(config) and actor.loss_agg_mode == "token-mean"
+    assert config.algorithm.filter_groups.enable and config.trainer.v1.trainer_mode == "sync"
 
 
 @pytest.mark.parametrize(
@@ -87,14 +92,6 @@ def test_rollouts_can_be_asynchronous(compose: Compose, name: str, mode: str, ki
     assert trainer.on_step_end.__func__ is theirs.on_step_end
 
 
-def test_hypertracks_numbers(compose: Compose) -> None:
-    config = compose("hypertrack-1x8")
-    actor = config.actor_rollout_ref.actor
-    assert config.actor_rollout_ref.rollout.n == 16 and (actor.clip_ratio_low, actor.clip_ratio_high) == (0.2, 0.3)
-    assert not actor.use_kl_loss and not need_reference_policy(config) and actor.loss_agg_mode == "token-mean"
-    assert config.algorithm.filter_groups.enable and config.trainer.v1.trainer_mode == "sync"
-
-
 def test_settings_of_verl_that_contradict_are_named(compose: Compose) -> None:
     overrides = ["algorithm.adv_estimator=gae", "algorithm.use_kl_in_reward=true", "algorithm.filter_groups.enable=true"]
     for override in (*overrides, "trainer.v1.sampler.custom_sampler.path=x"):
@@ -102,7 +99,7 @@ def test_settings_of_verl_that_contradict_are_named(compose: Compose) -> None:
             GuiSemiOnlineTrainer(compose("ui-s1-1x8", override))
 
 
-def test_verl_finds_the_plug_in_by_its_entry_point(tmp_path: Path) -> None:
+def test_verl_finds_the_plug_in_and_its_entry_point_is_reached_with_a_shipped_configuration(tmp_path: Path) -> None:
     code = (
         "import verl\n"
         "from verl.experimental.agent_loop.agent_loop import _agent_loop_registry as loops\n"
@@ -111,9 +108,6 @@ def test_verl_finds_the_plug_in_by_its_entry_point(tmp_path: Path) -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert found.stdout.split() == ["guieval.training.verl.loop.GuiLoop", "GuiSemiOnlineTrainer"]
-
-
-def test_verls_entry_point_is_reached_with_a_shipped_configuration(tmp_path: Path) -> None:
     given = ["data.train_files=a", "data.val_files=b", "actor_rollout_ref.model.path=/weights"]
     given += ["guieval.rollout.budget=2", "guieval.judge.success=3"]  # the second is not in the file
     command = [sys.executable, "-m", "guieval.training.verl", "train", "ui-s1-4x8", *given, "--cfg", "job"]

@@ -94,7 +94,7 @@ def test_a_row_names_its_task(tasks: list[Row]) -> None:
         read_online_place({**tasks[0]["extra_info"], "key": ["demo-icons", "", "gone"]})
 
 
-def test_right_replies_are_a_success(rolled: Rolled, tasks: list[Row]) -> None:
+def test_right_replies_are_a_success_and_only_the_judge_rewards(rolled: Rolled, tasks: list[Row]) -> None:
     count = len(episode_of(tasks[0]).goal)
     outputs, server = rolled(tasks[0], lambda number, prompt: right(tasks[0], number), *EVERY_STEP)
     assert len(outputs) == count and len(set(server.requests)) == 1
@@ -107,10 +107,6 @@ def test_right_replies_are_a_success(rolled: Rolled, tasks: list[Row]) -> None:
     records = [RowRecord(**output.extra_fields["guieval"]) for output in outputs]
     assert [record.reward for record in records] == pytest.approx([1 / count] * (count - 1) + [1 / count + 1.0])
     assert {(record.uid, record.session) for record in records} == {("task", 2)}
-
-
-def test_only_the_judge_rewards(rolled: Rolled, tasks: list[Row]) -> None:
-    count = len(episode_of(tasks[0]).goal)
     say = {0: right(tasks[0], 0), 1: "no action", 2: "none", 3: "none"}
     outputs, _ = rolled(tasks[0], lambda number, prompt: say[number], *EVERY_STEP)
     assert len(outputs) == 4  # three replies in a row without an action end it

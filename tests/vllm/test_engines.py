@@ -85,7 +85,7 @@ def test_images_are_read_in_their_order(ask: Ask, make_request: MakeRequest) -> 
     assert there.text != back.text and there.usage == back.usage
 
 
-def test_a_begun_answer_is_continued(engines: dict[str, Ask], make_request: MakeRequest) -> None:
+def test_a_begun_answer_or_a_given_thought_is_continued(engines: dict[str, Ask], make_request: MakeRequest) -> None:
     """Given the first words of its own greedy answer the model goes on with the rest of it."""
     whole = agreed(engines, [make_request(1, 1, temperature=0, max_tokens=30)])[0]
     assert len(whole) > 20
@@ -94,9 +94,6 @@ def test_a_begun_answer_is_continued(engines: dict[str, Ask], make_request: Make
         return ModelInput((*prepared.messages, Message("assistant", (whole[:10],))), prefill=True)
 
     assert agreed(engines, [make_request(1, 1, change=begun, temperature=0, max_tokens=20)]) == [whole[10:30]]
-
-
-def test_a_given_thought_is_continued(engines: dict[str, Ask], make_request: MakeRequest) -> None:
     thoughts = ("I look at the list.", "I go back.")
     plain = make_request(0, 1, temperature=0, max_tokens=20)
     given = [make_request(0, 1, thought=thought, temperature=0, max_tokens=20) for thought in thoughts]
@@ -108,16 +105,13 @@ def test_a_given_thought_is_continued(engines: dict[str, Ask], make_request: Mak
     assert prompts[1] - prompts[2] == len(thoughts[0]) - len(thoughts[1])
 
 
-def test_a_seed_decides_what_is_sampled(ask: Ask, make_request: MakeRequest) -> None:
+def test_a_seed_decides_what_is_sampled_and_several_samples_differ(ask: Ask, make_request: MakeRequest) -> None:
     def sampled(seed: int) -> Request:
         return make_request(0, 0, temperature=1.0, max_tokens=24, seed=seed)
 
     first, second = ask([sampled(7), sampled(8)])
     assert first.text != second.text
     assert ask([sampled(7)])[0].text == first.text
-
-
-def test_several_samples_of_a_step_differ(ask: Ask, make_request: MakeRequest) -> None:
     replies = ask([make_request(0, 0, sample=sample, temperature=1.0, max_tokens=24) for sample in range(4)])
     assert len(set(texts(replies))) == 4
 

@@ -52,10 +52,10 @@ def write_tiny_model(folder: Path) -> None:
         **{"bos_token_id": ids["<|endoftext|>"], "eos_token_id": ids["<|im_end|>"], "tie_word_embeddings": False},
     }
     vision = {"depth": 2, "hidden_size": 64, "intermediate_size": 128, "num_heads": 2, "out_hidden_size": HIDDEN}
-    vision |= {"patch_size": 14, "fullatt_block_indexes": [1]}
+    sight = {**vision, "patch_size": 14, "fullatt_block_indexes": [1]}
     places = {f"{kind}_token_id": ids[f"<|{kind}_pad|>"] for kind in ("image", "video")}
     places |= {f"vision_{end}_token_id": ids[f"<|vision_{end}|>"] for end in ("start", "end")}
-    config = Qwen2_5_VLConfig(text_config=text, vision_config=vision, tie_word_embeddings=False, **places)
+    config = Qwen2_5_VLConfig(text_config=text, vision_config=sight, tie_word_embeddings=False, **places)
     torch.manual_seed(SEED)
     model = Qwen2_5_VLForConditionalGeneration(config).float()
     _make_it_say_text(model, tokenizer)
