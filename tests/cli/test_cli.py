@@ -43,7 +43,7 @@ def test_a_replay_equals_the_run_it_replays(tmp_path: Path, demo: Path, guieval:
     assert one == two
 
 
-def test_lists_and_doctor(tmp_path: Path, demo: Path, guieval: CommandLine) -> None:
+def test_lists_doctor_and_a_benchmark_reported_whole(tmp_path: Path, demo: Path, guieval: CommandLine) -> None:
     assert "ui-tars-1.5-7b" in guieval("models").out
     assert "ByteDance-Seed/UI-TARS-1.5-7B" in guieval("models", "ui-tars-1.5-7b").out
     assert "screenspot-v2" in guieval("benchmarks").out
@@ -52,9 +52,6 @@ def test_lists_and_doctor(tmp_path: Path, demo: Path, guieval: CommandLine) -> N
     assert "(extra baseline)" in guieval("doctor").out
     whole = guieval("doctor", "demo", "--data", demo)
     assert whole.code == 0 and "no errors, no warnings" in whole.out
-
-
-def test_a_benchmark_is_reported_whole(guieval: CommandLine) -> None:
     result = guieval("benchmarks", "ui-r1").out
     for line in ("paper:    arXiv 2503.21620", "setting:  low", "options:  none", "1,543 episodes, 7,868 steps: CLICK 5,074"):
         assert line in result
@@ -98,7 +95,7 @@ def test_a_second_writer_gets_an_error_that_names_the_holder(tmp_path: Path, dem
     assert (tmp_path / "run" / STEPS).read_bytes() == b""
 
 
-def test_an_option_reaches_the_mock_server(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_reach_the_mock_server_and_mistakes_name_them(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     """What each setting does, and how a server runs and ends, is tested in tests/testing/test_mock_server.py."""
     served: list[MockSettings] = []
     monkeypatch.setenv("MOCK_KEY", "mock-key")
@@ -113,9 +110,6 @@ def test_an_option_reaches_the_mock_server(guieval: CommandLine, monkeypatch: py
     }
     assert all(guieval("mock-server", *options.split()).code == 0 for options in settings)
     assert served == [MockSettings.model_validate({"port": 8000, **given}) for given in settings.values()]
-
-
-def test_mistakes_of_the_mock_server_name_the_option(guieval: CommandLine) -> None:
     for words, printed in (
         (("--slots", "0"), "--slots is 0"),
         (("--malformed-kind", "odd"), "--malformed-kind is 'odd'"),

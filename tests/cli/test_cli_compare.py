@@ -161,7 +161,7 @@ def told(guieval: CommandLine, *asked: Any) -> dict[str, Any]:
     return dict(json.loads(guieval("power", *asked, "--json").out))
 
 
-def test_episodes_that_are_hard_for_both_models_are_no_difference(runs: tuple[Path, Path], guieval: CommandLine) -> None:
+def test_hard_episodes_and_one_run_are_no_difference_given_values_are(runs: tuple[Path, Path], guieval: CommandLine) -> None:
     """Right and wrong of one run correlate by some 0.8 within episodes, the difference of the two hardly."""
     found = told(guieval, *runs)
     assert (found["steps"], found["episodes"], found["icc_is"]) == (48, 12, "measured")
@@ -169,9 +169,6 @@ def test_episodes_that_are_hard_for_both_models_are_no_difference(runs: tuple[Pa
     assert found["disagreement"] == pytest.approx(8 / 48) and found["disagreement_is"] == "measured"
     assert "icc of the difference within episodes 0.02 (measured)" in guieval("power", *runs).out
     assert found == told(guieval, *runs[::-1])
-
-
-def test_one_run_has_no_difference_and_what_is_given_is_not_measured(runs: tuple[Path, Path], guieval: CommandLine) -> None:
     found = told(guieval, runs[0])
     assert (found["icc"], found["icc_is"], found["disagreement"], found["disagreement_is"]) == (0.1, "assumed", 0.2, "assumed")
     assert found == told(guieval, "--steps", 48, "--episodes", 12)
@@ -181,13 +178,10 @@ def test_one_run_has_no_difference_and_what_is_given_is_not_measured(runs: tuple
     assert (given["icc"], given["icc_is"], given["disagreement"]) == (0.3, "given", 0.5)
 
 
-def test_few_episodes_show_less_than_as_many_independent_steps(guieval: CommandLine) -> None:
+def test_few_episodes_show_less_and_unlike_runs_nothing(guieval: CommandLine, runs: tuple[Path, Path], tmp_path: Path) -> None:
     """Two episodes go into finding out how much they differ."""
     few, many = (told(guieval, "--steps", 200, "--episodes", episodes, "--icc", 0)["smallest"] for episodes in (10, 200))
     assert few > 1.1 * many
-
-
-def test_unlike_and_equal_runs_have_no_power(runs: tuple[Path, Path], tmp_path: Path, guieval: CommandLine) -> None:
     short = made_run(tmp_path / "short", episodes=EPISODES[:6])
     assert "cannot be compared: the steps differ" in guieval.sentence("power", runs[0], short)
     assert "there is no difference" in guieval.sentence("power", runs[0], runs[0])

@@ -121,7 +121,7 @@ def test_removing_asks_and_leaves_foreign_files(guieval: CommandLine, runs: Path
     assert not (runs / "torn").exists()
 
 
-def test_a_folder_of_other_runs_is_not_removed_as_a_whole(guieval: CommandLine, runs: Path, tmp_path: Path) -> None:
+def test_a_folder_of_other_runs_is_not_removed_and_names_are_changed(guieval: CommandLine, runs: Path, tmp_path: Path) -> None:
     before = sorted(runs.rglob("*"))
     assert "there is no run" in guieval.sentence("runs", "remove", runs, "--yes")
     assert "there is no run" in guieval.sentence("runs", "remove", ".", "--in", runs, "--yes")
@@ -129,9 +129,7 @@ def test_a_folder_of_other_runs_is_not_removed_as_a_whole(guieval: CommandLine, 
     assert "there is no run" in guieval.sentence("runs", "remove", tmp_path / "link", "--yes")
     assert "did you mean 'old'" in guieval.sentence("runs", "remove", "olds", "--in", runs, "--yes")
     assert sorted(runs.rglob("*")) == before
-
-
-def test_renaming(guieval: CommandLine, runs: Path) -> None:
+    # renaming
     assert guieval("runs", "rename", "old", "older", "--in", runs).code == 0
     assert guieval("runs", "rename", "several", "both", "--in", runs).code == 0
     assert {"older", "both/sop", "both/offline"} <= listed(guieval, runs).keys()

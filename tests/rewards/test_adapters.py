@@ -190,7 +190,7 @@ def test_openrlhfs_reply_follows_its_prompt(query: str, reply: str) -> None:
     assert openrlhf.reply_in((padding + query)[40:], padding + USER) == reply  # a prompt that was cut at its beginning
 
 
-def test_verifiers_v0_asks_for_arguments_by_name(scorer: ResponseScorer, replies: list[str]) -> None:
+def test_verifiers_v0_asks_by_name_and_v1_is_a_method_of_a_task(scorer: ResponseScorer, replies: list[str]) -> None:
     reward = verifiers.rubric_function(scorer)
     offered: dict[str, Any] = {"prompt": [], "answer": "", "state": {}, "task": "gui", "info": {"task": ROW}, "parser": None}
     wanted = set(inspect.signature(reward).parameters)
@@ -200,8 +200,6 @@ def test_verifiers_v0_asks_for_arguments_by_name(scorer: ResponseScorer, replies
         assert reward(**given) == pytest.approx(expected)
     assert reward(completion=replies[0], answer=ROW) == 1.0
 
-
-def test_verifiers_v1_is_a_method_of_a_task(scorer: ResponseScorer, replies: list[str]) -> None:
     class Task:
         data = SimpleNamespace(task=ROW)
         guieval = verifiers.task_method(scorer)

@@ -215,19 +215,6 @@ def test_an_impossible_setting_is_reported(wrong: dict[str, Any], message: str) 
         AdvantageSettings(**wrong)
 
 
-def test_an_impossible_trajectory_is_reported() -> None:
-    unequal = ((0, 1), (1.0,), (True,))
-    for steps, rewards, matched in (((), (), ()), unequal, ((1, 1), (1.0, 1.0), (True, True)), ((0,), (math.nan,), (True,))):
-        with pytest.raises(ValueError, match="a trajectory"):
-            Trajectory("u", steps, rewards, matched)
-    with pytest.raises(ValueError, match="one task"):
-        spread([GROUP[0], made((1.0,), (True,), "v")])
-    with pytest.raises(ValueError, match="one task"):
-        spread([])
-    with pytest.raises(UsageError, match="eta"):
-        keep_group(GROUP, -1)
-
-
 def test_the_example_in_the_docs_runs() -> None:
     page = (REPOSITORY / "docs" / "advantages.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {}
@@ -303,7 +290,7 @@ def test_the_segments_differ_only_by_what_a_mismatch_passes_back(steps: list[tup
             assert natural[place] - released[place] == pytest.approx(0.5 * rewards[ahead], abs=1e-12)
 
 
-def test_impossible_returns_and_caps_are_reported() -> None:
+def test_impossible_trajectories_returns_and_caps_are_reported() -> None:
     with pytest.raises(UsageError, match=r"gamma is 1\.5: expected a number from 0 to 1"):
         step_returns((1.0,), (True,), gamma=1.5)
     with pytest.raises(UsageError, match=r"unknown segment 'natrual' .did you mean 'natural'"):
@@ -314,6 +301,16 @@ def test_impossible_returns_and_caps_are_reported() -> None:
     for groups, message in ((3, "most_draws is 2"), (0, "groups is 0")):
         with pytest.raises(ValueError, match=message):
             collect(lambda: 1, lambda _: True, groups=groups, most_draws=2)
+    unequal = ((0, 1), (1.0,), (True,))
+    for steps, rewards, matched in (((), (), ()), unequal, ((1, 1), (1.0, 1.0), (True, True)), ((0,), (math.nan,), (True,))):
+        with pytest.raises(ValueError, match="a trajectory"):
+            Trajectory("u", steps, rewards, matched)
+    with pytest.raises(ValueError, match="one task"):
+        spread([GROUP[0], made((1.0,), (True,), "v")])
+    with pytest.raises(ValueError, match="one task"):
+        spread([])
+    with pytest.raises(UsageError, match="eta"):
+        keep_group(GROUP, -1)
 
 
 def test_groups_are_drawn_until_enough_pass_the_cap_is_reached_or_the_data_ends() -> None:

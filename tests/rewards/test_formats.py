@@ -131,23 +131,13 @@ def test_actions_agree_by_their_quoted_names(answer: str, solution: str, reward:
     assert action_reward(message(answer), solution) == reward
 
 
-def test_only_the_first_answer_counts() -> None:
+def test_only_the_first_answer_counts_and_a_missing_place_is_the_corner() -> None:
     assert action_reward(message("[{'action': 'scroll'}]") + click(150, 250), CLICK) == 0.0
     assert coordinate_reward(click(150, 250) + click(9, 9), CLICK) == 1.0
     assert action_reward("[{'action': 'click', 'coordinate': [150, 250]}]", CLICK) == 0.0
     # other actions need no place
     assert coordinate_reward(message("[{'action': 'navigate_back'}]"), BACK) == 1.0
     assert coordinate_reward(message("[{'action': 'scroll'}]"), BACK) == 0.0
-
-
-def test_a_click_hits_up_to_the_border_of_the_box_and_scaled_points_are_cut_to_whole_pixels() -> None:
-    places = ((100, 200), (300, 400), (99, 200), (301, 400), (100, 199), (300, 401))
-    assert [coordinate_reward(click(x, y), CLICK) for x, y in places] == [1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
-    # 66 x 1.504 = 99.264, 67 x 1.504 = 100.768, 200 x 1.504 = 300.8 which is cut to 300, 201 x 1.504 = 302.304
-    assert [coordinate_reward(click(x, 300), CLICK, (1.504, 1.0)) for x in (66, 67, 200, 201)] == [0.0, 1.0, 1.0, 0.0]
-
-
-def test_a_missing_place_is_the_corner_and_a_number_without_end_a_miss() -> None:
     bare = message("[{'action': 'click'}]")
     assert coordinate_reward(bare, CLICK) == 0.0
     assert coordinate_reward(bare, "<answer>[{'action': 'click' ,'coordinate': [0, 0, 50, 50] }]</answer>") == 1.0
@@ -156,6 +146,13 @@ def test_a_missing_place_is_the_corner_and_a_number_without_end_a_miss() -> None
     assert coordinate_reward(broken, CLICK) == 0.0  # no integers, no point
     assert coordinate_reward(message(f"[{{'action': 'click', 'coordinate': [{'9' * 5000}, 1]}}]"), CLICK) == 0.0
     assert coordinate_reward(message(f"[{{'action': 'click', 'coordinate': [{'9' * 400}, 1]}}]"), CLICK, (1.5, 1.5)) == 0.0
+
+
+def test_a_click_hits_up_to_the_border_of_the_box_and_scaled_points_are_cut_to_whole_pixels() -> None:
+    places = ((100, 200), (300, 400), (99, 200), (301, 400), (100, 199), (300, 401))
+    assert [coordinate_reward(click(x, y), CLICK) for x, y in places] == [1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
+    # 66 x 1.504 = 99.264, 67 x 1.504 = 100.768, 200 x 1.504 = 300.8 which is cut to 300, 201 x 1.504 = 302.304
+    assert [coordinate_reward(click(x, 300), CLICK, (1.504, 1.0)) for x in (66, 67, 200, 201)] == [0.0, 1.0, 1.0, 0.0]
 
 
 @every_row(

@@ -84,7 +84,7 @@ def test_the_command_shows_every_policy_under_every_protocol(guieval: CommandLin
     assert f"ui-s1: {told}" in done.out
 
 
-def test_the_table_in_the_docs_is_the_commands_and_a_form_of_others_is_noted(guieval: CommandLine) -> None:
+def test_the_table_in_the_docs_is_the_commands_and_odd_experts_are_noted(guieval: CommandLine) -> None:
     done = guieval("probe-reward", "ui-s1", "--bench", "demo")
     page = (REPOSITORY / "docs" / "rewards.md").read_text()
     shown = {line.split()[0]: line.split()[2:6] for line in done.out.splitlines() if line.split()}
@@ -92,10 +92,7 @@ def test_the_table_in_the_docs_is_the_commands_and_a_form_of_others_is_noted(gui
         assert f"| {' | '.join([each.name, *shown[each.name]])} | {each.summary} |" in page
     done = guieval("probe-reward", "ui-r1", "--bench", "demo", "--set", "episodes=1", "--model", "ui-tars-7b")
     assert "note: no reply of the expert has the form that ui-r1 requires: <think>...</think> <answer>" in done.out
-
-
-def test_the_command_states_when_the_expert_earns_nothing(guieval: CommandLine) -> None:
-    """A share of nothing, or of a loss, would mean nothing."""
+    # A share of nothing, or of a loss, would mean nothing.
     less = [f"--weight={name}_weight={value}" for name, value in (("format", -1), ("type", 0), ("exact", 0))]
     done = guieval("probe-reward", "ui-s1", "--bench", "demo", "--set", "episodes=1", *less)
     assert "under ui-s1-reward the expert earns less than nothing" in done.out and "% of the expert" not in done.out

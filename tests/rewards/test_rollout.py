@@ -118,7 +118,7 @@ def test_own_outputs_stay_patches_replace_them_and_only_counted_steps_are_asked(
     assert Trajectory.of("u", rollout.steps) == Trajectory("u", (0, 1, 2, 3), (1.0, 0.5, 1.0, 0.5), (True, False, True, False))
 
 
-def test_a_thought_free_patch_waits_for_nobody_and_state_patch_is_about_the_step_that_was_missed() -> None:
+def test_a_patch_that_waits_and_one_that_does_not_and_an_answer_that_was_not_measured() -> None:
     rollout = SemiOnlineRollout(EPISODE, PatchPolicy("thought-free", 1))
     step = rollout.tell(answered(rollout.task, right=False), reward=0.1, payload="p")
     assert (rollout.state, step.patched, step.reward, step.payload) == ("ask", True, 0.1, "p")
@@ -133,9 +133,7 @@ def test_a_thought_free_patch_waits_for_nobody_and_state_patch_is_about_the_step
     assert (rollout.state, rollout.task, rollout.history[1].thought) == ("ask", EPISODE.steps[2], None)
     with pytest.raises(ValueError, match="its state is 'ask'"):
         rollout.patch("late")
-
-
-def test_an_answer_that_was_not_measured_ends_the_rollout_and_costs_no_patch() -> None:
+    # an answer that was not measured ends the rollout and costs no patch
     rollout = SemiOnlineRollout(EPISODE, PatchPolicy("thought-free", None))
     step = rollout.tell(failed_sample("generate", "nobody there"))
     assert (rollout.state, rollout.patches_used) == ("over", 0) and not (step.patched or step.matched or rollout.succeeded)

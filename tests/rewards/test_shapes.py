@@ -48,7 +48,7 @@ def test_ui_r1_adds_type_coordinate_and_format(action: Action | None, well_forme
     assert total("ui-r1", clicking(), action, well_formed=well_formed) == expected
 
 
-def test_ui_r1_asks_other_actions_for_their_type_alone_and_weights_are_fields() -> None:
+def test_ui_r1_asks_for_a_type_or_the_target_or_smallest_element_and_weights_are_fields() -> None:
     assert total("ui-r1", step(Type(text="coffee")), Type(text="tea")) == 3.0
     assert total("ui-r1", step(Scroll(point=CENTRE, direction="up")), Scroll(point=CENTRE, direction="left")) == 3.0
     assert total("ui-r1", step(Press(button="BACK")), Press(button="HOME")) == 1.0  # another button is another action
@@ -56,9 +56,7 @@ def test_ui_r1_asks_other_actions_for_their_type_alone_and_weights_are_fields() 
     assert total("ui-r1", clicking(), ON_BORDER, type_weight=0.5, coordinate_weight=2, format_weight=0.25) == 2.75
     assert get_reward("ui-s1").highest == pytest.approx(1.0)
     assert get_reward("hypertrack", params_weight=3).highest == 4.0
-
-
-def test_ui_r1_takes_the_target_or_the_smallest_element_around_the_label() -> None:
+    # the target, or the smallest element around the label
     window = [0.0, 0.0, 1000.0, 1000.0]
     among = {"targets": Boxes(), "elements": Boxes([window, BOX])}
     assert total("ui-r1", clicking(**among), OUTSIDE) == 2.0

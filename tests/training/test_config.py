@@ -63,7 +63,7 @@ def test_ui_s1_is_its_table_9_and_the_row_of_table_3() -> None:
     assert sum(source.limit or 0 for source in before.sources) == 1000  # the paper's "approximately 2,000"
 
 
-def test_ui_r1_is_its_table_4() -> None:
+def test_ui_r1_is_its_table_4_and_hypertrack_rl_section_2_2() -> None:
     config = shipped("ui-r1")
     assert isinstance(config, GRPOTraining)
     given = config.trainer
@@ -75,9 +75,6 @@ def test_ui_r1_is_its_table_4() -> None:
     assert [source.bench for source in config.sources] == ["screenspot", "androidcontrol-low"]  # clicks, and other steps
     assert config.max_prompt_length is None  # 1024 in the table, which no prompt with a screenshot keeps to
     assert config.reward.name == "ui-r1" and config.dynamic_sampling is None
-
-
-def test_hypertrack_rl_is_section_2_2() -> None:
     config = shipped("hypertrack-rl")
     assert isinstance(config, GRPOTraining)
     given = config.trainer

@@ -129,12 +129,6 @@ def test_llama_factory_loads_the_rows_and_places_their_images(exported: Any, tmp
         assert sum(message["content"].count("<|vision_start|>") for message in placed) == len(row["images"])
 
 
-def test_texts_that_the_frameworks_replace_are_left_out_and_counted(tmp_path: Path) -> None:
-    prompt = [{"role": "user", "content": [{"type": "text", "text": "Type <image> here"}]}]
-    counts = write_rows([(None, prompt, "yes")], tmp_path, "messages", "x")  # type: ignore[list-item]
-    assert counts == {"its text holds <image>, which the frameworks replace": 1}
-
-
 def test_mistakes_are_one_sentence_and_nothing_is_written_over(exported: Any, guieval: CommandLine, tmp_path: Path) -> None:
     assert exported("messages")
     for kind, form, message in (
@@ -147,3 +141,7 @@ def test_mistakes_are_one_sentence_and_nothing_is_written_over(exported: Any, gu
         out = tmp_path / ("out" if "already" in message else "other")
         given = ("--config", tmp_path / "t.yaml", "--format", form, "--out", out)
         assert message in guieval.sentence("export-training", *given)
+    # texts that the frameworks replace are left out and counted
+    prompt = [{"role": "user", "content": [{"type": "text", "text": "Type <image> here"}]}]
+    counts = write_rows([(None, prompt, "yes")], tmp_path, "messages", "x")  # type: ignore[list-item]
+    assert counts == {"its text holds <image>, which the frameworks replace": 1}

@@ -97,7 +97,7 @@ def test_each_task_is_drawn_as_often_as_its_weight_says(seed: int) -> None:
         assert math.floor(weight - 1e-6) <= numbers.count(number) <= math.ceil(weight + 1e-6)
 
 
-def test_a_recipe_that_the_data_cannot_fill_is_one_sentence() -> None:
+def test_recipes_and_curricula_that_leave_too_little_are_one_sentence(tmp_path: Path) -> None:
     for given, message in (
         ("androidcontrol-curatd", "unknown sample set 'androidcontrol-curatd'"),
         ("none.json", "the sample set 'none.json' cannot be read"),
@@ -107,6 +107,15 @@ def test_a_recipe_that_the_data_cannot_fill_is_one_sentence() -> None:
             open_data(parse_config({**DEMO, "sample_set": given}))
     with pytest.raises(UsageError, match=r"9,000 episodes of demo-icons are to be trained on, and .* has 4 of them: lower"):
         open_data(parse_config(several(limit=9000)))
+    with pytest.raises(UsageError, match=r"leaves none of 5 tasks: none has a measured pass rate from 0.1 to 0.2"):
+        weights(pass_rate=(0.1, 0.2))
+    with pytest.raises(UsageError, match=r"none of the steps to train on was measured in 'r', e.g. not 'demo/a#0'"):
+        factors([[KEYS[0]]], Curriculum(runs=("r",)), {KEYS[1]: Measured(0.5, 0.0)})
+    parts = Parts(
+        parse_config({"kind": "grpo", "model": "tiny-policy", "bench": "demo", "curriculum": {"runs": str(tmp_path)}})
+    )
+    with pytest.raises(UsageError, match=str(tmp_path)):
+        parts.examples()
 
 
 KEYS = [StepKey("demo", "", "a", index) for index in range(5)]
@@ -145,17 +154,6 @@ def test_figures_are_read_from_a_run_of_several_samples(tmp_path: Path) -> None:
     run_scripted(tmp_path / "run", [make_episode("a", [right, right])], ScriptedEngine(policy), samples=4)
     found = read_measured([str(tmp_path / "run")])
     assert {key.step_index: measured.pass_rate for key, measured in found.items()} == {0: 0.5, 1: 0.0}
-
-
-def test_a_curriculum_that_leaves_nothing_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"leaves none of 5 tasks: none has a measured pass rate from 0.1 to 0.2"):
-        weights(pass_rate=(0.1, 0.2))
-    with pytest.raises(UsageError, match=r"none of the steps to train on was measured in 'r', e.g. not 'demo/a#0'"):
-        factors([[KEYS[0]]], Curriculum(runs=("r",)), {KEYS[1]: Measured(0.5, 0.0)})
-    given = {"kind": "grpo", "model": "tiny-policy", "bench": "demo", "curriculum": {"runs": str(tmp_path)}}
-    parts = Parts(parse_config(given))
-    with pytest.raises(UsageError, match=str(tmp_path)):
-        parts.examples()
 
 
 SCRIPTED = ScriptedModel(ModelConfig(name="scripted", adapter="scripted"))
