@@ -65,10 +65,8 @@ def test_pareto_against_cost_names_what_it_leaves_out(runs: dict[str, Path], tmp
     prices = tmp_path / "prices.yaml"
     prices.write_text("[{models: [ui-tars-7b], currency: EUR, input: 1000, output: 1000, source: ours, as_of: 2026-03}]")
     places = (runs["first"], runs["second"], uncounted)
-    done = guieval(
-        *("plot", "pareto", *places, "--label", "a", "--label", "b", "--label", "c", "--prices", prices, "--json"),
-        *("--out", tmp_path / "a.svg"),
-    )
+    labels = [word for name in "abc" for word in ("--label", name)]
+    done = guieval("plot", "pareto", *places, *labels, "--prices", prices, "--json", "--out", tmp_path / "a.svg")
     assert done.code == 0, done
     assert f"note: the run {str(uncounted)!r} is left out: its server reported no tokens" in done.err
     shown = json.loads(done.out)

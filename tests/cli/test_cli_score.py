@@ -110,13 +110,10 @@ def test_early_stops_under_a_looser_protocol_and_measured_parts_are_no_failures(
 
 def test_predictions_are_scored_under_all_protocols(guieval: CommandLine, tmp_path: Path) -> None:
     benchmark = load_benchmark("demo", tmp_path, episodes=2, seed=4)
-    rows = [
-        {"subset": task.subset, "episode_id": task.episode_id, "step_index": task.step_index, "action": None}
-        for episode in benchmark
-        for task in episode.steps
-    ]
+    tasks = [task for episode in benchmark for task in episode.steps]
+    rows = [{"subset": each.subset, "episode_id": each.episode_id, "step_index": each.step_index} for each in tasks]
     file = tmp_path / "predictions.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows[:-1]))
+    file.write_text("".join(json.dumps({**row, "action": None}) + "\n" for row in rows[:-1]))
     options = ("--bench", "demo", "--data", tmp_path, "--set", "episodes=2", "--set", "seed=4")
     done = guieval("score", file, "--protocol", "all", *options)
     assert done.code == 0 and done.err.endswith(f"note: {len(rows) - 1} predictions\n")
@@ -312,10 +309,8 @@ def test_intervals_stand_beside_the_figures_of_every_protocol(guieval: CommandLi
 
 
 def test_several_answers_a_step_have_figures_of_their_own(guieval: CommandLine, tmp_path: Path) -> None:
-    records = [
-        record(step(TARGET, episode="a", index=0, length=2), NEAR_MISS, TARGET, TARGET),
-        record(step(TARGET, episode="a", index=1, length=2), TARGET, TARGET, TARGET),
-    ]
+    answers = ((NEAR_MISS, TARGET, TARGET), (TARGET, TARGET, TARGET))
+    records = [record(step(TARGET, episode="a", index=index, length=2), *each) for index, each in enumerate(answers)]
     tasks = [one.model_copy(update={"task": one.task.model_copy(update={"targets": BOXES})}) for one in records]
     run = write_run(tmp_path / "run", tasks)
     done = guieval("score", run)

@@ -137,10 +137,8 @@ def test_an_overlay_belongs_to_the_run(guieval: CommandLine, replayed: Words, re
 def test_predictions_are_scored_over_a_set_with_options_and_an_overlay(
     guieval: CommandLine, recorded: Path, demo: Path, lengths: dict[str, int], tmp_path: Path
 ) -> None:
-    rows = [
-        {"episode_id": each.task.episode_id, "step_index": each.task.step_index, "response": each.sample.raw_response}
-        for each in RunFolder(recorded).records
-    ]
+    answers = [(each.task, each.sample.raw_response) for each in RunFolder(recorded).records]
+    rows = [{"episode_id": task.episode_id, "step_index": task.step_index, "response": text} for task, text in answers]
     predictions = tmp_path / "predictions.jsonl"
     predictions.write_text("".join(json.dumps(row) + "\n" for row in rows))
     common = ("score", predictions, "--bench", "demo", "--data", demo, *SMALL, "--model", MODEL)

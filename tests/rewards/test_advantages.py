@@ -12,16 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from guieval.errors import UsageError
-from guieval.rewards.advantages import (
-    SEGMENTS,
-    AdvantageSettings,
-    Segment,
-    Trajectory,
-    advantages,
-    keep_group,
-    spread,
-    step_returns,
-)
+from guieval.rewards.advantages import SEGMENTS, AdvantageSettings, Trajectory, advantages, keep_group, spread, step_returns
 from guieval.rewards.dynamic_sampling import collect
 from tests.conftest import REPOSITORY
 from tests.rows import every_row
@@ -44,10 +35,8 @@ GROUP = [made((1.0, 1.0, 1.0), (True, True, True)), made((1.0, 0.5, 1.0), (True,
 
 
 def test_advantages_by_hand() -> None:
-    """Returns (gamma 1/2): 1.75 1.5 1; 1.25 0.5 1; 0.1. Totals: 3, 2.5, 0.1. Mean only, so that every number can be seen.
-
-    Step 0: mean 3.1/3; step 1: mean 1; step 2: both 1, so 0. Episodes: mean 5.6/3.
-    """
+    # returns (gamma 1/2): 1.75 1.5 1; 1.25 0.5 1; 0.1; totals: 3, 2.5, 0.1; mean only, so that every number can be seen
+    # step 0: mean 3.1/3; step 1: mean 1; step 2: both 1, so 0; episodes: mean 5.6/3
     found = advantages(GROUP, replace(PAPER, normalise="mean"))
     zero, episode, pooled = 3.1 / 3, 5.6 / 3, 5.6 / 7
     assert found[0] == pytest.approx([(3 - episode) + (1.75 - zero), (3 - episode) + 0.5, 3 - episode])
@@ -97,12 +86,15 @@ def test_the_step_level_compares_places_in_the_episode_that_several_rollouts_rea
     assert found == [[1.0, 1.5], [-1.5]]
 
 
-def test_tasks_are_apart() -> None:
+def test_tasks_are_apart_and_settings_say_what_they_are() -> None:
     other = [made((0.3,), (False,), "v"), made((0.9, 0.2), (True, False), "v")]
     mixed = [GROUP[0], other[0], GROUP[1], other[1], GROUP[2]]
     for settings in SETTINGS:
         one, two, both = (advantages(group, settings) for group in (GROUP, other, mixed))
         assert both == [one[0], two[0], one[1], two[1], one[2]]
+    assert (PAPER.gamma, PAPER.omega, PAPER.segment, PAPER.episode_level) == (0.5, 1.0, "natural", "trajectory")
+    assert AdvantageSettings() == PAPER != RELEASED
+    assert (RELEASED.segment, RELEASED.episode_level, RELEASED.spread_of) == ("released", "steps", "first-returns")
 
 
 REWARD = st.integers(0, 20).map(lambda number: number / 20)
@@ -140,9 +132,7 @@ def test_the_unit_of_a_reward_does_not_matter(group: list[Trajectory], settings:
 
 
 @given(GROUPS, CHOICES, st.sampled_from([-1.0, 0.25, 3.0]))
-def test_what_all_have_more_is_nothing_without_a_future(
-    group: list[Trajectory], settings: AdvantageSettings, more: float
-) -> None:
+def test_more_for_all_is_none_without_a_future(group: list[Trajectory], settings: AdvantageSettings, more: float) -> None:
     """For one-step comparisons; a sum over more steps has more of it, which is why the trajectory level is left out."""
     assume(settings.episode_level != "trajectory")
     alone = replace(settings, gamma=0.0)
@@ -150,9 +140,7 @@ def test_what_all_have_more_is_nothing_without_a_future(
 
 
 @given(st.lists(st.tuples(REWARD, REWARD, REWARD), min_size=2, max_size=5), CHOICES, st.sampled_from([-1.0, 0.25, 3.0]))
-def test_what_all_have_more_is_nothing_in_whole_rollouts(
-    rewards: list[tuple[float, ...]], settings: AdvantageSettings, more: float
-) -> None:
+def test_more_for_all_is_none_among_whole(rewards: list[tuple[float, ...]], settings: AdvantageSettings, more: float) -> None:
     group = [made(each, (True, True, True)) for each in rewards]
     assert close(advantages(changed(group, lambda reward: reward + more), settings), advantages(group, settings))
 
@@ -186,12 +174,6 @@ def test_the_papers_spread_is_of_all_combined_advantages_the_released_of_first_r
     assert keep_group([GROUP[0]], 0.3, RELEASED) and not keep_group([GROUP[0]] * 2, 0.3, RELEASED)
     # above eta, and not at it
     assert not keep_group(group, 0.5, RELEASED) and keep_group(group, 0.4999, RELEASED)
-
-
-def test_the_papers_and_the_released_settings_say_what_they_are() -> None:
-    assert (PAPER.gamma, PAPER.omega, PAPER.segment, PAPER.episode_level) == (0.5, 1.0, "natural", "trajectory")
-    assert AdvantageSettings() == PAPER != RELEASED
-    assert (RELEASED.segment, RELEASED.episode_level, RELEASED.spread_of) == ("released", "steps", "first-returns")
 
 
 @every_row(
@@ -272,7 +254,7 @@ def test_the_recursion_is_equation_9(steps: list[tuple[float, bool]], gamma: flo
 
 
 @given(ROLLOUTS, st.lists(st.floats(-2, 2), min_size=8, max_size=8), st.sampled_from(["natural", "released"]))
-def test_a_mismatch_cuts_the_rollout(steps: list[tuple[float, bool]], others: list[float], segment: Segment) -> None:
+def test_a_mismatch_cuts_the_rollout(steps: list[tuple[float, bool]], others: list[float], segment: Any) -> None:
     """Whatever happens after a patched step, what lies before it and it itself are not changed."""
     cut = next((place for place, (_, match) in enumerate(steps) if not match), len(steps) - 1)
     changed = [*steps[: cut + 1], *((other, match) for other, (_, match) in zip(others, steps[cut + 1 :], strict=False))]

@@ -138,9 +138,7 @@ def last_value(original: Callable[..., Any]) -> Callable[..., Any]:
         (GRPOTrainer, "_generate_single_turn", every_time, "_generate_single_turn no longer sends the weights to vLLM once"),
     ],
 )
-def test_changes_are_refused(
-    kind: Any, method: str, change: Any, sentence: str, trainer: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_change(kind: Any, method: str, change: Any, sentence: str, trainer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kind, method, change(getattr(kind, method)))
     with pytest.raises(UsageError) as caught:
         check_behaviours(BEHAVIOURS, "trl", SUPPORTED, trainer)

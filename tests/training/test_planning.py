@@ -28,11 +28,8 @@ from .conftest import Configured, log
 
 SHIPPED = config_folder() / "training"
 ONE = Launch(1, "ddp")
-PUBLISHED = {
-    "Qwen/Qwen2.5-VL-3B-Instruct": 3_754_622_976,
-    "Qwen/Qwen2.5-VL-7B-Instruct": 8_292_166_656,
-    "Qwen/Qwen2.5-VL-32B-Instruct": 33_452_718_336,
-}
+COUNTS = {"3B": 3_754_622_976, "7B": 8_292_166_656, "32B": 33_452_718_336}
+PUBLISHED = {f"Qwen/Qwen2.5-VL-{size}-Instruct": count for size, count in COUNTS.items()}
 """Parameters of the published checkpoints: half the total_size of each one's model.safetensors.index.json."""
 
 
@@ -128,13 +125,8 @@ def _saved(dtype: torch.dtype, *, layers: int, blocks: int) -> int:
     ids = torch.full((1, 600), 5)
     ids[0, 0], ids[0, 1:257], ids[0, 257] = 11, 10, 12
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        model.model(
-            input_ids=ids,
-            pixel_values=torch.randn(1024, 1176),
-            image_grid_thw=torch.tensor([[1, 32, 32]]),
-            mm_token_type_ids=(ids == 10).int(),
-            use_cache=False,
-        )
+        shown = {"pixel_values": torch.randn(1024, 1176), "image_grid_thw": torch.tensor([[1, 32, 32]])}
+        model.model(input_ids=ids, mm_token_type_ids=(ids == 10).int(), use_cache=False, **shown)
     return sum(storage.nbytes() for storage in storages.values())
 
 
@@ -276,9 +268,7 @@ def test_other_launches_are_refused(text: str, sentence: str, tmp_path: Path) ->
         read_launch(tmp_path / "accelerate.yaml")
 
 
-def test_a_training_that_cannot_fit(
-    configured: Configured, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_one_that_cannot_fit(configured: Configured, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     config = configured("grpo", dynamic_sampling=None)
     needed = make_plan(Parts(config), ONE)
     monkeypatch.setattr(planning, "gpu_memory", lambda: 1e6)

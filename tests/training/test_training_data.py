@@ -111,9 +111,8 @@ def test_recipes_and_curricula_that_leave_too_little_are_one_sentence(tmp_path: 
         weights(pass_rate=(0.1, 0.2))
     with pytest.raises(UsageError, match=r"none of the steps to train on was measured in 'r', e.g. not 'demo/a#0'"):
         factors([[KEYS[0]]], Curriculum(runs=("r",)), {KEYS[1]: Measured(0.5, 0.0)})
-    parts = Parts(
-        parse_config({"kind": "grpo", "model": "tiny-policy", "bench": "demo", "curriculum": {"runs": str(tmp_path)}})
-    )
+    values = {"kind": "grpo", "model": "tiny-policy", "bench": "demo", "curriculum": {"runs": str(tmp_path)}}
+    parts = Parts(parse_config(values))
     with pytest.raises(UsageError, match=str(tmp_path)):
         parts.examples()
 

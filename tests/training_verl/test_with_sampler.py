@@ -22,10 +22,7 @@ FLAT, NEAR, WIDE = (0.5, 0.5), (0.5, 0.6), (1.0, 0.5)
 
 
 class Store:
-    """What verl's buffer asks of a TransferQueue, and a policy whose groups are done as soon as they are asked for.
-
-    With ``dice`` they are done one by one, in any order, while the buffer looks on.
-    """
+    """What verl's buffer asks of a TransferQueue; groups are done as they are drawn, with ``dice`` one by one in any order."""
 
     def __init__(self, groups: Callable[[int], Sequence[float]]) -> None:
         self.groups = groups

@@ -50,10 +50,7 @@ def command(screens: Path, tiny: Path | None, out: Path, *more: str) -> list[str
 
 
 def answered(directory: Path, *, whole: bool = True) -> dict[str, Any]:
-    """What must be equal in every run: each step's answer, its counts and how it was judged, without times.
-
-    Without ``whole``, of finished steps only: one whose server went away may have left a record of that.
-    """
+    """What must be equal in every run: answers, counts and outcomes, without times; of finished steps only if not ``whole``."""
     records = [record for record in RunFolder(directory).records if record.finished or whole]
     assert all(record.finished for record in records)
     assert set(Counter(str(record.task.key) for record in records).values()) == {1}, "a step was asked twice"
@@ -73,10 +70,7 @@ def clean(screens: Path, server: VLLMServer, tmp_path_factory: pytest.TempPathFa
 
 
 def run_unreadable(words: list[str]) -> str:
-    """Run guieval to its end and return what it writes to stderr.
-
-    The model's weights are random, so no reply can be read as an action, and guieval reports that with exit code 1.
-    """
+    """What guieval writes to stderr; the weights are random, so no reply can be read as an action, and its exit code is 1."""
     ended = subprocess.run(words, capture_output=True, text=True, timeout=LONG)
     printed = ended.stdout + ended.stderr
     assert ended.returncode == 1 and "could be read as an action" in printed and "Traceback" not in printed, printed[-3000:]

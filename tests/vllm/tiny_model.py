@@ -77,13 +77,8 @@ def _tokenizer() -> Any:
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.decoder = decoders.ByteLevel()
     backend.add_special_tokens(list(SPECIAL))
-    return Qwen2TokenizerFast(
-        tokenizer_object=backend,
-        eos_token="<|im_end|>",
-        pad_token="<|endoftext|>",
-        additional_special_tokens=list(SPECIAL),
-        model_max_length=32768,
-    )
+    tokens: Any = {"eos_token": "<|im_end|>", "pad_token": "<|endoftext|>", "additional_special_tokens": list(SPECIAL)}
+    return Qwen2TokenizerFast(tokenizer_object=backend, model_max_length=32768, **tokens)
 
 
 def _make_it_say_text(model: Any, tokenizer: Any) -> None:
