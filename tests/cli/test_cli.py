@@ -6,20 +6,16 @@ import os
 import re
 from pathlib import Path
 
+import pytest
+
 from guieval.cli.models.new_adapter import adapter_source
 from guieval.journal import STEPS, Journal, RunFolder
 from guieval.online.find import environments
 from guieval.registry import list_benchmarks
+from guieval.testing.mock_server import MockSettings
 from tests.cli.demo_runs import MODEL, SMALL, centre, command, reference
 from tests.command_line import CommandLine
 from tests.rows import every_row
-
-
-def test_an_adapter_that_cannot_be_imported_is_one_sentence(tmp_path: Path, guieval: CommandLine) -> None:
-    adapter = tmp_path / "broken.py"
-    adapter.write_text("import nothing_of_this_name")
-    message = guieval.sentence("run", "--model", "x", "--adapter", adapter, "--bench", "demo")
-    assert "cannot be imported: ModuleNotFoundError" in message
 
 
 def test_a_run_ends_with_the_table_the_place_and_the_commands(tmp_path: Path, demo: Path, guieval: CommandLine) -> None:
@@ -42,35 +38,31 @@ def test_a_replay_equals_the_run_it_replays(tmp_path: Path, demo: Path, guieval:
         assert guieval(*command(server, demo, tmp_path / "one")).code == 0
     replay = ("run", "--model", MODEL, "--bench", "demo", "--data", demo, *SMALL, "--replay", tmp_path / "one")
     assert guieval(*replay, "--out", tmp_path / "two").code == 0
-    replies = [
-        {
-            str(record.task.key): (record.sample.raw_response, record.sample.outcome)
-            for record in RunFolder(tmp_path / name).records
-        }
-        for name in ("one", "two")
-    ]
-    assert replies[0] == replies[1]
+    runs = [list(RunFolder(tmp_path / name).records) for name in ("one", "two")]
+    one, two = ({str(each.task.key): (each.sample.raw_response, each.sample.outcome) for each in run} for run in runs)
+    assert one == two
 
 
-def test_lists_and_doctor(tmp_path: Path, demo: Path, guieval: CommandLine) -> None:
-    assert (
-        "ui-tars-1.5-7b" in guieval("models").out and "ByteDance-Seed/UI-TARS-1.5-7B" in guieval("models", "ui-tars-1.5-7b").out
-    )
+def test_lists_doctor_and_a_benchmark_reported_whole(tmp_path: Path, demo: Path, guieval: CommandLine) -> None:
+    assert "ui-tars-1.5-7b" in guieval("models").out
+    assert "ByteDance-Seed/UI-TARS-1.5-7B" in guieval("models", "ui-tars-1.5-7b").out
     assert "screenspot-v2" in guieval("benchmarks").out
     assert "ui-s1-reward-match" in guieval("protocols").out
     assert "1.2" in guieval("protocols", "guievalkit").out
     assert "(extra baseline)" in guieval("doctor").out
     whole = guieval("doctor", "demo", "--data", demo)
     assert whole.code == 0 and "no errors, no warnings" in whole.out
-
-
-def test_a_benchmark_is_reported_whole(guieval: CommandLine) -> None:
     result = guieval("benchmarks", "ui-r1").out
     for line in ("paper:    arXiv 2503.21620", "setting:  low", "options:  none", "1,543 episodes, 7,868 steps: CLICK 5,074"):
         assert line in result
     assert "guieval doctor ui-r1 --data DIR" in result and "Layout: one JSON list" in result
     assert "screen_size=None" in guieval("benchmarks", "androidcontrol").out
     assert "did you mean 'ui-r1'?" in guieval.sentence("benchmarks", "ui-r2")
+    # what has an option of its own is not listed among those for --set
+    shown = guieval("benchmarks", "miniwob").out
+    assert "options:  max_steps=20, scale=3, text=False\n" in shown and "allow_network" not in shown
+    assert "with --allow-network other hosts too" in shown
+    assert "network" not in guieval("benchmarks", "androidworld").out
 
 
 @every_row("name", [*list_benchmarks(), *(name for name in environments() if name not in list_benchmarks())])
@@ -79,27 +71,21 @@ def test_no_marks_of_docstrings_are_printed(guieval: CommandLine, name: str) -> 
     assert shown.startswith(f"{name}: ") and not re.search(r"``|:[a-z]+:`", shown)
 
 
-def test_what_has_an_option_of_its_own_is_not_listed_among_those_for_set(guieval: CommandLine) -> None:
-    shown = guieval("benchmarks", "miniwob").out
-    assert "options:  max_steps=20, scale=3, text=False\n" in shown and "allow_network" not in shown
-    assert "with --allow-network other hosts too" in shown
-    assert "network" not in guieval("benchmarks", "androidworld").out
-
-
-def test_plug_ins_are_checked_by_name(tmp_path: Path, guieval: CommandLine) -> None:
+def test_plug_ins_are_checked_by_name_and_a_broken_import_is_one_sentence(tmp_path: Path, guieval: CommandLine) -> None:
     done = guieval("check", "ui-r1", "ocr-baseline", "qwen3_vl")
     assert done.code == 0 and done.err == ""
-    assert done.out.split("\n")[:3] == [
-        "benchmark ui-r1: conforms",
-        "model ocr-baseline: conforms",
-        "adapter qwen3_vl: conforms",
-    ]
+    named = ("benchmark ui-r1", "model ocr-baseline", "adapter qwen3_vl")
+    assert done.out.split("\n")[:3] == [f"{name}: conforms" for name in named]
     assert "did you mean 'qwen3_vl'?" in guieval.sentence("check", "qwen3_vll")
     mute = tmp_path / "mute.py"
     silent = "    def render(self, task, action, thought=None, conclusion=None):\n        return ''\n"
     mute.write_text(f"{adapter_source('mute')}\n{silent}")
     done = guieval("check", mute)
     assert done.code == 1 and "round trip:" in done.out and "in all: " in done.out
+    broken = tmp_path / "broken.py"
+    broken.write_text("import nothing_of_this_name")
+    message = guieval.sentence("run", "--model", "x", "--adapter", broken, "--bench", "demo")
+    assert "cannot be imported: ModuleNotFoundError" in message
 
 
 def test_a_second_writer_gets_an_error_that_names_the_holder(tmp_path: Path, demo: Path, guieval: CommandLine) -> None:
@@ -107,3 +93,28 @@ def test_a_second_writer_gets_an_error_that_names_the_holder(tmp_path: Path, dem
         done = guieval(*command(server, demo, tmp_path / "run"))
     assert done.code == 1 and f"is being written by process {os.getpid()}" in done.err
     assert (tmp_path / "run" / STEPS).read_bytes() == b""
+
+
+def test_options_reach_the_mock_server_and_mistakes_name_them(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What each setting does, and how a server runs and ends, is tested in tests/testing/test_mock_server.py."""
+    served: list[MockSettings] = []
+    monkeypatch.setenv("MOCK_KEY", "mock-key")
+    monkeypatch.setattr("guieval.cli.running.mock_server.serve", served.append)
+    settings: dict[str, dict[str, object]] = {
+        "": {"port": 8000},
+        "--port 0 --policy fixed --reply hi": {"port": 0, "policy": "fixed", "reply": "hi"},
+        "--served-model a --served-model b --check-model": {"served_models": ("a", "b"), "check_model": True},
+        "--api-key-env MOCK_KEY --longest-body 400": {"api_key": "mock-key", "longest_body": 400},
+        "--first-fault 503 --first-fault html --faults-after 1": {"first_faults": ("503", "html"), "faults_after": 1},
+        "--slots 3": {"concurrency": 3},
+    }
+    assert all(guieval("mock-server", *options.split()).code == 0 for options in settings)
+    assert served == [MockSettings.model_validate({"port": 8000, **given}) for given in settings.values()]
+    for words, printed in (
+        (("--slots", "0"), "--slots is 0"),
+        (("--malformed-kind", "odd"), "--malformed-kind is 'odd'"),
+        (("--first-fault", "odd"), "unknown fault 'odd'"),
+        (("--api-key-env", "NO_SUCH_KEY"), "--api-key-env is 'NO_SUCH_KEY'"),
+        (("--longest-body", "0"), "--longest-body is 0"),
+    ):
+        assert printed in guieval.sentence("mock-server", *words)

@@ -1,17 +1,20 @@
-"""``guieval compare`` and ``guieval correlate`` at the command line: what they print, and what they say of mistakes."""
+"""``guieval compare``, ``correlate`` and ``power`` at the command line: what they print, and what they say of mistakes."""
 
 from __future__ import annotations
 
 import csv
 import json
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from tests.command_line import CommandLine
 from tests.reports.scripted_runs import EPISODES, made_run, named
 from tests.rows import every_row
 
 
-def test_two_runs_are_compared_and_flips_are_written(tmp_path: Path, guieval: CommandLine) -> None:
+def test_two_runs_are_compared_and_unlike_ones_on_request(tmp_path: Path, guieval: CommandLine) -> None:
     one, other = made_run(tmp_path / "a", [(name, 0) for name in EPISODES[:9]]), made_run(tmp_path / "b", [("e00", 1)])
     done = guieval("compare", one, other, "--flips", tmp_path / "flips.jsonl", "--protocol", "guievalkit")
     assert done.code == 0, done.err
@@ -20,12 +23,9 @@ def test_two_runs_are_compared_and_flips_are_written(tmp_path: Path, guieval: Co
     assert "+16.67" in done.out and " *" in done.out
     assert done.out.rstrip().endswith(f"flips:    10 steps in {tmp_path / 'flips.jsonl'}")
     assert len((tmp_path / "flips.jsonl").read_text().splitlines()) == 10
-
-
-def test_unlike_runs_need_anyway_and_are_reported_as_unlike(tmp_path: Path, guieval: CommandLine) -> None:
-    one, other = made_run(tmp_path / "a"), made_run(tmp_path / "b", episodes=EPISODES[:4])
-    assert "the steps differ (32 steps only in the first" in guieval.sentence("compare", one, other)
-    done = guieval("compare", one, other, "--anyway")
+    fewer = made_run(tmp_path / "c", episodes=EPISODES[:4])
+    assert "the steps differ (32 steps only in the first" in guieval.sentence("compare", one, fewer)
+    done = guieval("compare", one, fewer, "--anyway")
     assert done.code == 0
     assert "Warning: unlike runs, compared anyway: the steps differ" in done.out
 
@@ -43,15 +43,12 @@ def test_mistakes_of_compare_are_one_sentence(tmp_path: Path, guieval: CommandLi
     assert guieval("compare", run).code == 2
 
 
-def test_a_published_table_is_correlated(guieval: CommandLine) -> None:
+def test_published_tables_and_csv_files_are_correlated(guieval: CommandLine, tmp_path: Path) -> None:
     done = guieval("correlate", "--table", "guievalkit-table-20", "--x", "offline-exact", "--y", "androidworld")
     assert done.code == 0
     assert "source: GUIEvalKit, Table 20" in done.out and "note: The printed R² are those of straight lines" in done.out
     for message in ("GUI-Owl-32B", "0.6571", "0.4821", "only 6 points", "exact, of all orders of 6"):
         assert message in done.out
-
-
-def test_a_csv_file_is_correlated_and_its_gaps_are_passed_over(tmp_path: Path, guieval: CommandLine) -> None:
     file = tmp_path / "points.csv"
     file.write_text("model,static,live\na,1,10\nb,2,20\nc,,15\nd,3,31\ne,4,-\n", encoding="utf-8")
     done = guieval("correlate", file, "--x", "static", "--y", "live")
@@ -59,6 +56,9 @@ def test_a_csv_file_is_correlated_and_its_gaps_are_passed_over(tmp_path: Path, g
     assert "Over 3 models" in done.out and "1.0000  p = 0.3333" in done.out
     found = json.loads(guieval("correlate", file, "--x", "static", "--y", "live", "--json").out)
     assert (found["n"], found["rank"]["rho"], len(found["points"])) == (3, 1.0, 3)
+    # a very small p is not shown as 0
+    file.write_text("a,b\n" + "".join(f"{each},{each}\n" for each in range(12)), encoding="utf-8")
+    assert "1.0000  p < 0.0001, Student's t" in guieval("correlate", file, "--x", "a", "--y", "b").out
 
 
 def test_several_columns_are_compared_as_predictors(tmp_path: Path, guieval: CommandLine) -> None:
@@ -97,20 +97,7 @@ def test_runs_are_correlated_with_a_csv_file_of_their_models(tmp_path: Path, gui
     assert "of the model 'z'" in guieval.sentence(*asked, *online(tmp_path, "x,30", "y,20"))
 
 
-def test_a_model_with_two_runs_is_not_two_points(tmp_path: Path, guieval: CommandLine) -> None:
-    for name in ("x", "y"):
-        made_run(tmp_path / "runs" / name, episodes=EPISODES[:2], rewrite=named("x"))
-    asked = ("correlate", tmp_path / "runs", "--x", "Action Acc", "--protocol", "aitw-original")
-    assert "the model 'x' has several runs" in guieval.sentence(*asked, *online(tmp_path, "x,30"))
-
-
-def test_a_very_small_p_is_not_shown_as_0(tmp_path: Path, guieval: CommandLine) -> None:
-    file = tmp_path / "points.csv"
-    file.write_text("a,b\n" + "".join(f"{each},{each}\n" for each in range(12)), encoding="utf-8")
-    assert "1.0000  p < 0.0001, Student's t" in guieval("correlate", file, "--x", "a", "--y", "b").out
-
-
-def test_unlike_runs_are_not_correlated(tmp_path: Path, guieval: CommandLine) -> None:
+def test_unlike_runs_and_several_of_one_model_are_not_correlated(tmp_path: Path, guieval: CommandLine) -> None:
     made_run(tmp_path / "runs" / "x", rewrite=named("x"))
     made_run(tmp_path / "runs" / "y", rewrite=named("y"), mode="soeval")
     board = guieval("leaderboard", tmp_path / "runs", "--format", "csv").out
@@ -119,6 +106,10 @@ def test_unlike_runs_are_not_correlated(tmp_path: Path, guieval: CommandLine) ->
     assert "several modes (offline, soeval)" in guieval.sentence("correlate", tmp_path / "runs", *asked)
     made_run(tmp_path / "z", episodes=EPISODES[:3], rewrite=named("y"))
     assert "stands in 2 columns" in guieval.sentence("correlate", tmp_path / "runs" / "x", tmp_path / "z", *asked)
+    for name in ("x", "y"):
+        made_run(tmp_path / "twice" / name, episodes=EPISODES[:2], rewrite=named("x"))
+    twice = ("correlate", tmp_path / "twice", "--x", "Action Acc", "--protocol", "aitw-original")
+    assert "the model 'x' has several runs" in guieval.sentence(*twice, *online(tmp_path, "x,30"))
 
 
 @every_row(
@@ -130,10 +121,7 @@ def test_unlike_runs_are_not_correlated(tmp_path: Path, guieval: CommandLine) ->
         (("--table", "guievalkit-table-20", "--x", "offlin-exact", "--y", "androidworld"), "did you mean 'offline-exact'"),
         (("nothing.csv", "--x", "a", "--y", "b"), "neither a CSV file"),
         (("one.csv", "two.csv", "--x", "a", "--y", "b"), "must all be run directories"),
-        (
-            ("--table", "ui-r1-table-1", "--x", "web-icon", "--y", "web-text", "--protocol", "guievalkit"),
-            "is for run directories",
-        ),
+        (("--table", "ui-r1-table-1", "--x", "web-icon", "--y", "web-text", "--protocol", "all"), "is for run directories"),
     ],
 )
 def test_mistakes_of_correlate_are_one_sentence(guieval: CommandLine, arguments: tuple[str, ...], message: str) -> None:
@@ -154,3 +142,47 @@ def test_csv_files_that_cannot_be_correlated_say_why(tmp_path: Path, guieval: Co
     file = tmp_path / "points.csv"
     file.write_text(text, encoding="utf-8")
     assert message in guieval.sentence("correlate", file, "--x", "a", "--y", "b")
+
+
+HARD = EPISODES[:4]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Both models miss all four steps of four episodes, and elsewhere each a step of its own in every second episode."""
+    folder = tmp_path_factory.mktemp("runs")
+    easy = EPISODES[len(HARD) :]
+    hard = [(name, step) for name in HARD for step in range(4)]
+    one = made_run(folder / "one", [*hard, *((name, 0) for name in easy[::2])])
+    return one, made_run(folder / "other", [*hard, *((name, 1) for name in easy[1::2])])
+
+
+def told(guieval: CommandLine, *asked: Any) -> dict[str, Any]:
+    return dict(json.loads(guieval("power", *asked, "--json").out))
+
+
+def test_hard_episodes_and_one_run_are_no_difference_given_values_are(runs: tuple[Path, Path], guieval: CommandLine) -> None:
+    """Right and wrong of one run correlate by some 0.8 within episodes, the difference of the two hardly."""
+    found = told(guieval, *runs)
+    assert (found["steps"], found["episodes"], found["icc_is"]) == (48, 12, "measured")
+    assert found["icc"] == pytest.approx(0.022, abs=0.001)
+    assert found["disagreement"] == pytest.approx(8 / 48) and found["disagreement_is"] == "measured"
+    assert "icc of the difference within episodes 0.02 (measured)" in guieval("power", *runs).out
+    assert found == told(guieval, *runs[::-1])
+    found = told(guieval, runs[0])
+    assert (found["icc"], found["icc_is"], found["disagreement"], found["disagreement_is"]) == (0.1, "assumed", 0.2, "assumed")
+    assert found == told(guieval, "--steps", 48, "--episodes", 12)
+    out = guieval("power", runs[0]).out
+    assert "one model alone is right on 20 % of the steps (assumed)" in out and "guieval power RUN OTHER" in out
+    given = told(guieval, *runs, "--icc", 0.3, "--disagreement", 0.5)
+    assert (given["icc"], given["icc_is"], given["disagreement"]) == (0.3, "given", 0.5)
+
+
+def test_few_episodes_show_less_and_unlike_runs_nothing(guieval: CommandLine, runs: tuple[Path, Path], tmp_path: Path) -> None:
+    """Two episodes go into finding out how much they differ."""
+    few, many = (told(guieval, "--steps", 200, "--episodes", episodes, "--icc", 0)["smallest"] for episodes in (10, 200))
+    assert few > 1.1 * many
+    short = made_run(tmp_path / "short", episodes=EPISODES[:6])
+    assert "cannot be compared: the steps differ" in guieval.sentence("power", runs[0], short)
+    assert "there is no difference" in guieval.sentence("power", runs[0], runs[0])
+    assert "give a run, or two, or --steps" in guieval.sentence("power")

@@ -20,45 +20,45 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_folder_of_runs_is_a_table_of_them(runs: Path, guieval: CommandLine) -> None:
+def test_a_folder_of_runs_is_a_table_of_them_the_same_again_with_references_beside(runs: Path, guieval: CommandLine) -> None:
     done = guieval("leaderboard", runs)
     assert done.code == 0, done.err
     assert [line.split(" | ")[0] for line in done.out.splitlines()[2:6]] == ["| model", "| ---", "| x", "| y"]
     assert guieval("leaderboard", runs / "x", runs / "y", runs).out == done.out  # each run once
-
-
-@pytest.mark.parametrize(
-    ("ending", "begin"),
-    [
-        ("md", "### scripted"),
-        ("txt", "scripted ("),
-        ("csv", "model,mode"),
-        ("tex", "% needs"),
-        ("json", "{"),
-        ("html", "<!doctype html>"),
-    ],
-)
-def test_every_format_goes_to_a_file(runs: Path, tmp_path: Path, guieval: CommandLine, ending: str, begin: str) -> None:
-    file = tmp_path / f"board.{ending}"
-    assert guieval("leaderboard", runs, "--out", file).code == 0
-    assert file.read_text(encoding="utf-8").startswith(begin)
-
-
-def test_all_protocols_make_the_same_board_again(runs: Path, guieval: CommandLine) -> None:
     asked = ("leaderboard", runs, "--protocol", "all", "--format", "json")
     first = guieval(*asked).out
     assert first == guieval(*asked).out
     assert len({column["protocol"] for column in json.loads(first)["columns"]}) >= 2
-
-
-def test_references_are_listed_and_put_beside(runs: Path, guieval: CommandLine) -> None:
     listed = guieval("leaderboard", "--list-references")
     assert listed.code == 0 and "guievalkit-table-20" in listed.out and "UI-S1, Table 1" in listed.out
     done = guieval("leaderboard", runs, "--reference", "ui-r1-table-6")
     assert done.code == 0 and "UI-R1, Table 6 has none of these metrics" in done.out
 
 
-def test_mistakes_are_one_sentence(runs: Path, tmp_path: Path, guieval: CommandLine) -> None:
+def test_every_format_goes_to_a_file(runs: Path, tmp_path: Path, guieval: CommandLine) -> None:
+    begins = {
+        "md": "### scripted",
+        "txt": "scripted (",
+        "csv": "model,mode",
+        "tex": "% needs",
+        "json": "{",
+        "html": "<!doctype",
+    }
+    for ending in begins:
+        assert guieval("leaderboard", runs, "--out", tmp_path / f"board.{ending}").code == 0
+    found = {ending: (tmp_path / f"board.{ending}").read_text(encoding="utf-8") for ending in begins}
+    assert {ending: found[ending][: len(begin)] for ending, begin in begins.items()} == begins
+
+
+def test_figures_and_the_order_are_chosen_and_mistakes_told(runs: Path, guieval: CommandLine, tmp_path: Path) -> None:
+    whole = json.loads(guieval("leaderboard", runs, "--json").out)
+    title = whole["columns"][1]["metric"]
+    done = guieval("leaderboard", runs, "--metrics", title, "--sort", title, "--format", "text")
+    assert done.code == 0 and title in " ".join(done.out.split()) and done.out.index("\nx ") < done.out.index("\ny ")
+    cut = json.loads(guieval("leaderboard", runs, "--metrics", title, "--json").out)
+    assert [column["metric"] for column in cut["columns"]] == [title] and len(cut["rows"][0]["cells"]) == 1
+    assert "did you mean" in guieval.sentence("leaderboard", runs, "--sort", title[:-1])
+    assert "did you mean" in guieval.sentence("leaderboard", runs, "--metrics", title[:-1])
     assert "needs run directories" in guieval.sentence("leaderboard")
     assert "nothing' does not exist" in guieval.sentence("leaderboard", tmp_path / "nothing")
     assert "is not a run directory" in guieval.sentence("leaderboard", tmp_path)
@@ -70,20 +70,7 @@ def test_mistakes_are_one_sentence(runs: Path, tmp_path: Path, guieval: CommandL
     assert "did you mean 'guievalkit'" in guieval.sentence("leaderboard", runs, "--protocol", "guieval-kit")
 
 
-def test_figures_and_the_order_are_chosen_and_json_stands_alone(runs: Path, guieval: CommandLine) -> None:
-    whole = json.loads(guieval("leaderboard", runs, "--json").out)
-    title = whole["columns"][1]["metric"]
-    done = guieval("leaderboard", runs, "--metrics", title, "--sort", title, "--format", "text")
-    assert done.code == 0 and title in " ".join(done.out.split()) and done.out.index("\nx ") < done.out.index("\ny ")
-    cut = json.loads(guieval("leaderboard", runs, "--metrics", title, "--json").out)
-    assert [column["metric"] for column in cut["columns"]] == [title] and len(cut["rows"][0]["cells"]) == 1
-    assert "did you mean" in guieval.sentence("leaderboard", runs, "--sort", title[:-1])
-    assert "did you mean" in guieval.sentence("leaderboard", runs, "--metrics", title[:-1])
-
-
-def test_the_table_of_ends_has_no_column_that_is_the_same_in_every_row(
-    runs: Path, guieval: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_of_ends_has_no_column_of_one_value(runs: Path, guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     several = guieval("leaderboard", runs, "--protocol", "all", "--format", "text").out.split("How steps ended")[1]
     one = guieval("leaderboard", runs, "--format", "text").out.split("How steps ended")[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
@@ -90,11 +91,7 @@ ANDROIDCONTROL = ("run", "--model", MODEL, "--bench", "androidcontrol")
     ],
 )
 def test_a_mistake_is_one_sentence(
-    guieval: CommandLine,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    arguments: tuple[str, ...],
-    message: str,
+    guieval: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     sentence = guieval.sentence(*(argument.replace("{tmp}", str(tmp_path)) for argument in arguments))
@@ -116,9 +113,7 @@ def test_a_mistake_is_one_sentence(
         ('{"episode_id": "s0-0000", "step_index": 0, "action": {"type": "CLICK", "point": [1e999, 0]}}', "line 1"),
     ],
 )
-def test_a_prediction_that_cannot_be_meant_is_one_sentence(
-    guieval: CommandLine, tmp_path: Path, demo: Path, line: str, message: str
-) -> None:
+def test_an_odd_prediction_is_one_sentence(guieval: CommandLine, tmp_path: Path, demo: Path, line: str, message: str) -> None:
     file = tmp_path / "predictions.jsonl"
     file.write_bytes(b"\xef\xbb\xbf" + line.encode() + b"\r\n\r\n")
     assert message in guieval.sentence("score", file, "--bench", "demo", "--data", demo)
@@ -145,9 +140,7 @@ def test_nobody_reading_the_output_does_not_stop_a_run(server: MockServer, demo:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
-def test_output_that_cannot_be_written_is_one_sentence_after_the_figures_are_stored(
-    server: MockServer, demo: Path, tmp_path: Path
-) -> None:
+def test_unwritable_output_is_one_sentence_after_the_figures_are_stored(server: MockServer, demo: Path, tmp_path: Path) -> None:
     words = program(server, demo, tmp_path / "run", "--quiet")
     buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with open("/dev/full", "w") as full:
@@ -184,15 +177,12 @@ def test_several_modes_stopped_in_the_first_are_all_resumed(demo: Path, tmp_path
 def test_sigterm_outside_any_run_is_as_ctrl_c(demo: Path, server: MockServer, tmp_path: Path) -> None:
     config = RunConfig(model=MODEL, bench="demo", data=str(demo), base_urls=(server.base_url,))
     with pytest.raises(KeyboardInterrupt):
-        perform(
-            [(config, tmp_path / "run")], fresh=True, quiet=True, first=lambda: signal.raise_signal(signal.SIGTERM), show=print
-        )
+        stop = functools.partial(signal.raise_signal, signal.SIGTERM)
+        perform([(config, tmp_path / "run")], fresh=True, quiet=True, first=stop, show=print)
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
-def test_the_figures_of_a_finished_mode_survive_a_later_one_that_fails(
-    demo: Path, server: MockServer, tmp_path: Path, guieval: CommandLine
-) -> None:
+def test_a_mode_that_fails_costs_no_finished_one(demo: Path, server: MockServer, tmp_path: Path, guieval: CommandLine) -> None:
     run = tmp_path / "run"
     words = command(server, demo, run, "--mode", "offline", "--mode", "sop", "--quiet")
     assert guieval(*words).code == 0
@@ -205,9 +195,13 @@ def test_the_figures_of_a_finished_mode_survive_a_later_one_that_fails(
     assert "already holds a run" in guieval(*words).err
 
 
-def test_a_lost_manifest_is_never_guessed(demo: Path, server: MockServer, tmp_path: Path, guieval: CommandLine) -> None:
-    run = tmp_path / "run"
+def test_moved_data_and_a_lost_manifest(demo: Path, server: MockServer, tmp_path: Path, guieval: CommandLine) -> None:
+    run, moved = tmp_path / "run", tmp_path / "moved"
     assert guieval(*command(server, demo, run, "--quiet")).code == 0
+    lines = (run / STEPS).read_bytes().splitlines(keepends=True)
+    (run / STEPS).write_bytes(b"".join(lines[:-3]))
+    assert guieval("run", "--resume", run, "--data", moved, "--quiet").code == 0
+    assert len(list(RunFolder(run).records)) == len(lines)
     before = (run / STEPS).read_bytes()
     commands = [("score", run), ("run", "--resume", run), command(server, demo, run, "--mode", "sop")]
     (run / MANIFEST).write_text((run / MANIFEST).read_text()[:300])
@@ -218,12 +212,3 @@ def test_a_lost_manifest_is_never_guessed(demo: Path, server: MockServer, tmp_pa
         sentence = guieval.sentence(*arguments)
         assert "manifest" in sentence or "holds no run" in sentence
     assert (run / STEPS).read_bytes() == before
-
-
-def test_a_data_folder_that_moved_is_given_again(demo: Path, server: MockServer, tmp_path: Path, guieval: CommandLine) -> None:
-    run, moved = tmp_path / "run", tmp_path / "moved"
-    assert guieval(*command(server, demo, run, "--quiet")).code == 0
-    lines = (run / STEPS).read_bytes().splitlines(keepends=True)
-    (run / STEPS).write_bytes(b"".join(lines[:-3]))
-    assert guieval("run", "--resume", run, "--data", moved, "--quiet").code == 0
-    assert len(list(RunFolder(run).records)) == len(lines)

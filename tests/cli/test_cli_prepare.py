@@ -74,9 +74,7 @@ def test_a_part_is_reported_as_a_part(shared_data: Path, tmp_path: Path, guieval
         (("demo",), "benchmark 'demo' makes its own data"),
     ],
 )
-def test_a_mistake_is_one_sentence(
-    arguments: tuple[str, ...], sentence: str, release: Path, tmp_path: Path, guieval: CommandLine
-) -> None:
+def test_mistakes(arguments: tuple[str, ...], sentence: str, release: Path, tmp_path: Path, guieval: CommandLine) -> None:
     assert sentence in guieval.sentence("prepare", *arguments, "--source", release, "--out", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -158,16 +156,9 @@ def test_export_writes_what_the_episodes_benchmark_reads(release: Path, tmp_path
     assert first.startswith(f"{out}: 2 episodes, ")
     assert command == f"next: guieval run --model NAME --bench episodes --data {release} --set bench_options.file={out}"
     done = guieval("export", "episodes", "--data", release, "--out", out)
-    assert (done.code, done.err) == (
-        2,
-        f"guieval: the file {str(out)!r} exists already; give another --out, or delete it\n",
-    )
-
-
-def test_an_exported_file_is_run_on_the_screenshots_it_was_exported_from(
-    release: Path, tmp_path: Path, guieval: CommandLine
-) -> None:
-    out = tmp_path / "all.jsonl"
+    assert (done.code, done.err) == (2, f"guieval: the file {str(out)!r} exists already; give another --out, or delete it\n")
+    # on the screenshots that it was exported from
+    out = tmp_path / "whole.jsonl"
     assert guieval("export", "episodes", "--data", release, "--out", out).code == 0
     done = guieval("prepare", "episodes", "--source", release, "--out", tmp_path / "out", "--set", f"file={out}")
     assert done.code == 0 and done.err.startswith("progress: preparing episodes: 100 %, 3 of 3 episodes, ")

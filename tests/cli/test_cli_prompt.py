@@ -32,19 +32,15 @@ def test_a_prompt_is_printed_whole(demo: Path, episode: Episode, guieval: Comman
     first, second = episode.steps[:2]
     width, height = first.screenshot_size
     assert result.startswith("=== system\nYou are a helpful assistant.\n=== user\nYou are a GUI agent.")
-    assert (
-        f"\n{first.instruction}\n=== user\n[image {first.screenshot}: {width} x {height}]\n=== assistant\nThought: " in result
-    )
-    assert result.endswith(f"=== user\n[image {second.screenshot}: {width} x {height}]\n")
+    shown = [f"=== user\n[image {task.screenshot}: {width} x {height}]\n" for task in (first, second)]
+    assert f"\n{first.instruction}\n{shown[0]}=== assistant\nThought: " in result and result.endswith(shown[1])
     silent = guieval(*prompt(demo, episode, "--step", "1", "--no-thinking")).out
     assert "Thought:" not in silent and "Thought:" in result
     given = guieval(*prompt(demo, episode, "--step", "0", "--thought", "I tap it.")).out
     assert "=== assistant, to be continued\nThought: I tap it.\nAction:\n=== request fields\n" in given
 
 
-def test_the_past_of_a_sequential_mode_is_that_of_a_run(
-    demo: Path, episode: Episode, tmp_path: Path, guieval: CommandLine
-) -> None:
+def test_the_past_of_a_sequential_mode_is_a_runs(demo: Path, episode: Episode, tmp_path: Path, guieval: CommandLine) -> None:
     directory = tmp_path / "run"
     with reference(demo, accuracy=1.0) as server:
         done = guieval(*command(server, demo, directory, "--quiet", "--mode", "soeval"))
@@ -59,17 +55,15 @@ def test_the_past_of_a_sequential_mode_is_that_of_a_run(
 
 def test_mistakes_are_one_sentence(demo: Path, episode: Episode, tmp_path: Path, guieval: CommandLine) -> None:
     last = len(episode) - 1
-    assert f"has the steps 0 to {last}, not {last + 1}" in guieval.sentence(*prompt(demo, episode, "--step", str(last + 1)))
-    assert f"has the steps 0 to {last}, not -1" in guieval.sentence(*prompt(demo, episode, "--step", "-1"))
+    for wrong in (last + 1, -1):
+        assert f"has the steps 0 to {last}, not {wrong}" in guieval.sentence(*prompt(demo, episode, "--step", str(wrong)))
     assert "the model's own answers: add --run" in guieval.sentence(*prompt(demo, episode, "--step", "0", "--mode", "soeval"))
     assert "--run is for the modes" in guieval.sentence(*prompt(demo, episode, "--step", "0", "--run", tmp_path))
-    assert "no thinking switch" in guieval.sentence(
-        *prompt(demo, episode, "--step", "0", "--thinking", model="qwen3-vl-8b-instruct")
-    )
+    told = guieval.sentence(*prompt(demo, episode, "--step", "0", "--thinking", model="qwen3-vl-8b-instruct"))
+    assert "no thinking switch" in told
     assert "'ui-tars-7b'" in guieval.sentence(*prompt(demo, episode, "--step", "0", model="ui-tars-7"))
-    assert "there is no episode 'none' among the 5 of 'demo'; its first is " in guieval.sentence(
-        "prompt", "--model", MODEL, "--bench", "demo", "--data", demo, *SETTINGS, "--episode", "none", "--step", "0"
-    )
+    told = guieval.sentence(*prompt(demo, episode, "--step", "0", "--episode", "none"))
+    assert "there is no episode 'none' among the 5 of 'demo'; its first is " in told
 
 
 def test_models_are_listed_by_family_and_reported_whole(guieval: CommandLine) -> None:
@@ -87,14 +81,11 @@ def test_models_are_listed_by_family_and_reported_whole(guieval: CommandLine) ->
 
 
 @pytest.mark.parametrize("names", [of_each_kind, pytest.param(list_models, marks=pytest.mark.full)])
-def test_checkpoints_are_reported_with_a_prompt_and_a_reply(
-    names: Callable[[], Sequence[str]], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_checkpoints_have_a_prompt_and_a_reply(names: Callable[[], Sequence[str]], capsys: pytest.CaptureFixture[str]) -> None:
     for name in names():
         models(name)
         result = capsys.readouterr().out
-        prompt, _, reply = result.partition("an example prompt, the second step of an episode:\n")[2].partition(
-            "an example reply to it, as the model would write it:\n"
-        )
+        shown = result.partition("an example prompt, the second step of an episode:\n")[2]
+        prompt, _, reply = shown.partition("an example reply to it, as the model would write it:\n")
         assert result.startswith(f"name: {name}\n") and "=== user" in prompt and "[image 1.png: 1080 x 2400" in prompt
         assert reply.strip(), name

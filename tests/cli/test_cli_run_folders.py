@@ -1,7 +1,8 @@
-"""A folder of several runs, as ``guieval run --mode offline --mode sop`` makes one, in every command that takes a run."""
+"""Folders of runs, as ``guieval run --mode offline --mode sop`` makes one, and online runs, in every command on runs."""
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 from collections.abc import Callable
@@ -16,6 +17,8 @@ from guieval.steps import EpisodeKey
 from tests.command_line import CommandLine
 from tests.made_runs import record, step, write_run
 from tests.reports.scripted_runs import EPISODES, made_run, named
+from tests.reports.trajectories.made_online import online_run
+from tests.rows import every_row
 
 
 def known_model(manifest: dict[str, Any]) -> None:
@@ -36,12 +39,11 @@ def modes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 LEFT_OUT = "/cut' is left out: "
 
 
-def test_score_prints_every_run(guieval: CommandLine, modes: Path, tmp_path: Path) -> None:
+def test_every_command_takes_all_runs_and_compare_pairs_the_modes(guieval: CommandLine, modes: Path, tmp_path: Path) -> None:
     done = guieval("score", modes)
     assert done.code == 0 and done.err.count("note: the run") == 1 and LEFT_OUT in done.err
-    assert [line for line in done.out.splitlines() if line.startswith("run:")] == [
-        f"run:      {modes / mode}" for mode in ("offline", "sop")
-    ]
+    places = [line for line in done.out.splitlines() if line.startswith("run:")]
+    assert places == [f"run:      {modes / mode}" for mode in ("offline", "sop")]
     listed = json.loads(guieval("score", modes, "--json").out)
     for mode, values in zip(("offline", "sop"), listed, strict=True):
         assert guieval("score", modes / mode).out in done.out
@@ -49,24 +51,16 @@ def test_score_prints_every_run(guieval: CommandLine, modes: Path, tmp_path: Pat
     pair = ("--protocol", "guievalkit", "--protocol", "agentcpm", "--disagreements", tmp_path / "d.csv")
     assert guieval("score", modes, *pair).code == 0
     assert {each.name for each in tmp_path.iterdir()} == {"d-offline.csv", "d-sop.csv"}
-
-
-def test_compare_pairs_the_modes(guieval: CommandLine, modes: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     for mode in ("offline", "sop", "soeval"):
         made_run(other / mode, [("e00", 1)], episodes=EPISODES[:4], rewrite=named("other"), mode=mode)
     done = guieval("compare", modes, other, "--json", "--flips", tmp_path / "flips.csv")
     assert done.code == 0 and LEFT_OUT in done.err and "note: mode soeval is only in" in done.err
-    assert len(json.loads(done.out)) == 2 and {each.name for each in tmp_path.glob("flips*")} == {
-        "flips-offline.csv",
-        "flips-sop.csv",
-    }
+    assert len(json.loads(done.out)) == 2
+    assert {each.name for each in tmp_path.glob("flips*")} == {"flips-offline.csv", "flips-sop.csv"}
     one = guieval("compare", modes, other / "sop")
     assert one.code == 0 and one.out == guieval("compare", modes / "sop", other / "sop").out
     assert "have no mode in common" in guieval("compare", modes, other / "soeval").err
-
-
-def test_reports_plots_tables_and_audits_take_all_runs(guieval: CommandLine, modes: Path, tmp_path: Path) -> None:
     done = guieval("report", modes, "--no-images", "--against", modes, "--out", tmp_path / "pages")
     assert done.code == 0 and all((tmp_path / "pages" / mode / "index.html").is_file() for mode in ("offline", "sop"))
     done = guieval("plot", "actions", modes, "--out", tmp_path / "plot.svg", "--json")
@@ -78,9 +72,7 @@ def test_reports_plots_tables_and_audits_take_all_runs(guieval: CommandLine, mod
     assert [Path(each["run"]).name for each in json.loads(done.out)] == ["offline", "sop"]
 
 
-def test_a_folder_with_one_run_is_that_run_and_one_with_none_is_a_mistake(
-    guieval: CommandLine, modes: Path, tmp_path: Path
-) -> None:
+def test_a_folder_of_one_run_is_that_run_and_one_of_none_a_mistake(guieval: CommandLine, modes: Path, tmp_path: Path) -> None:
     shutil.copytree(modes / "sop", tmp_path / "one" / "sop")
     assert guieval("score", tmp_path / "one").out == guieval("score", tmp_path / "one" / "sop").out
     shutil.copytree(modes / "cut", tmp_path / "none" / "first")
@@ -134,3 +126,38 @@ def test_a_resume_names_the_manifest_that_is_damaged_and_touches_nothing(
     sentence = guieval.sentence("run", "--resume", tmp_path / "run")
     assert str(file) in sentence and message in sentence
     assert {each: each.read_bytes() for each in (tmp_path / "run").rglob("*") if each.is_file()} == before
+
+
+@every_row(
+    ("command", "instead"),
+    [
+        (("audit", "{run}"), "audit a run of the model with --mode offline"),
+        (("select", "{run}"), "select from runs with --mode offline"),
+        (("consistency", "{run}", "--judges", "{run}"), "judge a run of the model with --mode offline"),
+        (("decisions", "{run}"), "`guieval rollout`"),
+        (("plot", "actions", "{run}", "--out", "{run}.pdf"), "`guieval report RUN`"),
+    ],
+)
+def test_an_online_run_has_other_commands(command: tuple[str, ...], instead: str, tmp_path: Path, guieval: CommandLine) -> None:
+    run = online_run(tmp_path, limit=2)
+    done = guieval(*(part.format(run=run) for part in command))
+    assert done.code == 2 and "is an online run, whose steps have no reference actions; " in done.err and instead in done.err
+
+
+def test_the_offline_runs_beside_an_online_one_are_taken(tmp_path: Path, guieval: CommandLine) -> None:
+    shutil.move(online_run(tmp_path, limit=2), tmp_path / "both" / "online")
+    agent = ("--adapter", tmp_path / "scripted.py", "--set", "engine=local", "--set", "bench_options.episodes=8")
+    offline = guieval("run", "--model", "scripted", *agent, "--bench", "demo", "--limit", "1", "--out", tmp_path / "both" / "a")
+    assert offline.code == 0, offline.err
+    done = guieval("audit", tmp_path / "both", "--adapter", tmp_path / "scripted.py")
+    assert "online' is left out: it is an online run" in done.err and done.out.count("finding:") == 1
+
+
+def test_a_leaderboard_has_no_coverage_for_an_online_run_and_a_rollout_is_none(tmp_path: Path, guieval: CommandLine) -> None:
+    run = online_run(tmp_path, limit=2)
+    (ended,) = guieval("leaderboard", run, "--format", "md").out.split("### How steps ended")[1:]
+    assert "| scripted | online | - |" in ended
+    rows = csv.DictReader(guieval("leaderboard", run, "--format", "csv").out.splitlines())
+    assert {row["coverage"] for row in rows} == {""}
+    done = guieval("rollout", "--model", "ocr-baseline", "--bench", "demo", "--mode", "online", "--limit", "1")
+    assert done.code == 2 and "`guieval run --mode online --samples N`" in done.err

@@ -23,9 +23,8 @@ HERE, THERE = Click(point=Point(500, 500)), Click(point=Point(100, 900))
 def made(directory: Path, answered: int = 4, planned: int = 4, *, failed: bool = False, created: str = "") -> Path:
     """A run over episodes of one step, in which every second answer is right."""
     tasks = [step(HERE, episode=f"e{number}") for number in range(planned)]
-    records = [
-        record(task) if failed else record(task, HERE if number % 2 else THERE) for number, task in enumerate(tasks[:answered])
-    ]
+    answers: list[tuple[Click, ...]] = [() if failed else (HERE if number % 2 else THERE,) for number in range(answered)]
+    records = [record(task, *answer) for task, answer in zip(tasks, answers, strict=False)]
     write_run(directory, records, plan={task.episode_key: range(1) for task in tasks}, protocol="agentcpm")
     if created:
         changed(directory, created=created)
@@ -58,7 +57,7 @@ def listed(guieval: CommandLine, folder: Path) -> dict[str, dict[str, Any]]:
     return {each["name"]: each for each in json.loads(done.out)}
 
 
-def test_every_run_is_listed_newest_first_with_its_state(guieval: CommandLine, runs: Path) -> None:
+def test_every_run_is_listed_newest_first_with_its_state_and_scores_own_figures(guieval: CommandLine, runs: Path) -> None:
     found = listed(guieval, runs)
     assert {name: each["state"] for name, each in found.items()} == {
         "old": "finished",
@@ -72,52 +71,37 @@ def test_every_run_is_listed_newest_first_with_its_state(guieval: CommandLine, r
     assert dated == ["unasked", "silent", "several/sop", "several/offline", "old"]
     assert found["old"]["exact_match"] is not None and found["silent"]["exact_match"] is None
     assert "cannot be read" in found["torn"]["problem"]
+    for name in ("old", "several/sop"):
+        scored = json.loads(guieval("score", runs / name, "--json").out)
+        for figure in ("exact match", "success rate"):
+            assert found[name][figure.replace(" ", "_")] == scored["summary"]["metrics"][figure]
 
 
-def test_a_run_that_is_being_written_is_running_and_one_that_was_killed_is_not(guieval: CommandLine, runs: Path) -> None:
+def test_a_run_is_running_while_it_is_written_and_not_when_it_was_killed(guieval: CommandLine, runs: Path) -> None:
     with Journal(runs / "several" / "sop"):
         assert listed(guieval, runs)["several/sop"]["state"] == "running"
     (runs / "several" / "sop" / LOCK).write_text("process 1 on a machine that is off\n")
     assert listed(guieval, runs)["several/sop"]["state"] == "stopped"
 
 
-def test_the_figures_are_those_of_score(guieval: CommandLine, runs: Path) -> None:
-    for name in ("old", "several/sop"):
-        shown = listed(guieval, runs)[name]
-        scored = json.loads(guieval("score", runs / name, "--json").out)
-        for figure in ("exact match", "success rate"):
-            value = shown[figure.replace(" ", "_")]
-            assert value == scored["summary"]["metrics"][figure]
+def test_the_list_fits_the_terminal(guieval: CommandLine, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for width in (80, 120, 160):
+        monkeypatch.setenv("COLUMNS", str(width))
+        done = guieval("runs", runs)
+        assert max(map(len, done.out.splitlines())) <= width
+        assert re.search(r"^old .*50\.00% \[.*finished", done.out, re.MULTILINE)
+        assert "broken: torn: " in " ".join(done.err.split())
+    (line,) = (line for line in done.out.splitlines() if line.startswith("several/sop"))
+    assert "(2 missing)" in line  # what a part of the steps lacks stands in the cell
 
 
-def test_what_a_part_of_the_steps_lacks_stands_in_the_cell(
-    guieval: CommandLine, runs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "160")
-    (line,) = (line for line in guieval("runs", runs).out.splitlines() if line.startswith("several/sop"))
-    assert "(2 missing)" in line
-
-
-@pytest.mark.parametrize("width", ["80", "120"])
-def test_the_list_fits_the_terminal_with_name_figure_and_state(
-    guieval: CommandLine, runs: Path, width: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", width)
-    done = guieval("runs", runs)
-    assert max(map(len, done.out.splitlines())) <= int(width)
-    assert re.search(r"^old .*50\.00% \[.*finished", done.out, re.MULTILINE)
-    assert "broken: torn: " in " ".join(done.err.split())
-
-
-def test_a_folder_that_is_a_run_and_one_that_is_empty_or_missing(guieval: CommandLine, runs: Path, tmp_path: Path) -> None:
+def test_the_folder_of_runs(guieval: CommandLine, runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(listed(guieval, runs / "old")) == ["old"]
     assert list(listed(guieval, runs / "several")) == ["sop", "offline"]
     (tmp_path / "empty").mkdir()
     assert "no runs in" in guieval("runs", tmp_path / "empty").out
     assert "there is no folder" in guieval.sentence("runs", tmp_path / "none")
-
-
-def test_without_a_folder_it_is_the_runs_folder_here(guieval: CommandLine, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # without a folder it is the runs folder here
     monkeypatch.chdir(runs.parent)
     assert guieval("runs", "--json").out == guieval("runs", "list", "runs", "--json").out != "[]\n"
     assert guieval("runs", "remove", "old", "--yes").code == 0 and not (runs / "old").exists()
@@ -125,20 +109,19 @@ def test_without_a_folder_it_is_the_runs_folder_here(guieval: CommandLine, runs:
     assert "name the folder of your runs" in guieval.sentence("runs")
 
 
-def test_removing_asks_first(guieval: CommandLine, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_removing_asks_and_leaves_foreign_files(guieval: CommandLine, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for message, gone in (("n", False), ("y", True)):
         monkeypatch.setattr("sys.stdin", StringIO(f"{message}\n"))
         assert guieval("runs", "remove", "old", "--in", runs).code == (0 if gone else 130)
         assert (runs / "old").exists() is not gone
-
-
-def test_modes_are_removed_together_and_foreign_files_stay(guieval: CommandLine, runs: Path) -> None:
     (runs / "several" / "mine.txt").write_text("kept")
     assert "but for files" in guieval("runs", "remove", "several", "--in", runs, "--yes").out
     assert [each.name for each in (runs / "several").iterdir()] == ["mine.txt"]
+    assert guieval("runs", "remove", "torn", "--in", runs, "--yes").code == 0
+    assert not (runs / "torn").exists()
 
 
-def test_a_folder_of_other_runs_is_not_removed_as_a_whole(guieval: CommandLine, runs: Path, tmp_path: Path) -> None:
+def test_a_folder_of_other_runs_is_not_removed_and_names_are_changed(guieval: CommandLine, runs: Path, tmp_path: Path) -> None:
     before = sorted(runs.rglob("*"))
     assert "there is no run" in guieval.sentence("runs", "remove", runs, "--yes")
     assert "there is no run" in guieval.sentence("runs", "remove", ".", "--in", runs, "--yes")
@@ -146,14 +129,7 @@ def test_a_folder_of_other_runs_is_not_removed_as_a_whole(guieval: CommandLine, 
     assert "there is no run" in guieval.sentence("runs", "remove", tmp_path / "link", "--yes")
     assert "did you mean 'old'" in guieval.sentence("runs", "remove", "olds", "--in", runs, "--yes")
     assert sorted(runs.rglob("*")) == before
-
-
-def test_a_broken_run_can_be_removed(guieval: CommandLine, runs: Path) -> None:
-    assert guieval("runs", "remove", "torn", "--in", runs, "--yes").code == 0
-    assert not (runs / "torn").exists()
-
-
-def test_renaming(guieval: CommandLine, runs: Path) -> None:
+    # renaming
     assert guieval("runs", "rename", "old", "older", "--in", runs).code == 0
     assert guieval("runs", "rename", "several", "both", "--in", runs).code == 0
     assert {"older", "both/sop", "both/offline"} <= listed(guieval, runs).keys()
@@ -162,19 +138,16 @@ def test_renaming(guieval: CommandLine, runs: Path) -> None:
         assert "expected a name without folders" in guieval.sentence("runs", "rename", "older", name, "--in", runs)
 
 
-@pytest.mark.parametrize("command", [("remove", "several", "--yes"), ("rename", "several", "new")])
-def test_a_run_that_is_being_written_is_left_alone(guieval: CommandLine, runs: Path, command: tuple[str, ...]) -> None:
+def test_runs_being_written_and_parts_of_rollouts_and_sweeps_are_left_alone(guieval: CommandLine, runs: Path) -> None:
     with Journal(runs / "several" / "sop"):
-        assert "is being written" in guieval.sentence("runs", *command, "--in", runs)
+        for command in (("remove", "several", "--yes"), ("rename", "several", "new")):
+            assert "is being written" in guieval.sentence("runs", *command, "--in", runs)
     assert (runs / "several" / "sop" / EPISODES).exists()
-
-
-@pytest.mark.parametrize("marker", [ROLLOUT, SWEEP])
-def test_a_part_of_a_rollout_or_a_sweep_is_not_removed_alone(guieval: CommandLine, tmp_path: Path, marker: str) -> None:
-    whole = made(tmp_path / "runs" / "whole" / "part").parent
-    (whole / marker).write_text("{}")
-    assert "is a part of" in guieval.sentence("runs", "remove", "whole/part", "--in", tmp_path / "runs", "--yes")
-    assert guieval("runs", "remove", "whole", "--in", tmp_path / "runs", "--yes").code == 0 and not whole.exists()
+    for marker in (ROLLOUT, SWEEP):
+        whole = made(runs / "whole" / "part").parent
+        (whole / marker).write_text("{}")
+        assert "is a part of" in guieval.sentence("runs", "remove", "whole/part", "--in", runs, "--yes")
+        assert guieval("runs", "remove", "whole", "--in", runs, "--yes").code == 0 and not whole.exists()
 
 
 def test_an_age_is_shown_in_its_largest_unit() -> None:

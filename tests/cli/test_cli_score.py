@@ -1,4 +1,4 @@
-"""`guieval score` under several protocols, what it says of a run that is not finished, and `guieval protocols`."""
+"""`guieval score` under several protocols, what it says of unfinished runs, `guieval protocols`, and `audit` of predictions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
 from tests.made_runs import key, record, step, write_run
 from tests.rows import every_row
-from tests.scoring.predictions.files import agentcpm_row, atlas_row, kairos_row, kit_row, sspro_row, write_lines
+from tests.scoring.predictions.files import agentcpm_row, atlas_row, guicourse_row, kairos_row, kit_row, sspro_row, write_lines
 
 TARGET = Click(point=Point(500, 500))
 NEAR_MISS = Click(point=Point(600, 500))
@@ -37,9 +37,8 @@ def test_all_protocols_are_one_table_with_the_runs_own_first(guieval: CommandLin
     run = a_run(tmp_path, TARGET, NEAR_MISS, None)
     done = guieval("score", run, "--protocol", "all")
     assert done.code == 0
-    assert done.err == (
-        "note: no protocol is written for the data set 'made-up', so all means every protocol of step navigation\n"
-    )
+    note = "no protocol is written for the data set 'made-up', so all means every protocol of step navigation"
+    assert done.err == f"note: {note}\n"
     matrix, glance = done.out.split("At a glance")
     assert all(f"\n{name} " in glance for name in ("seeclick-official", *protocols_for("made-up")))
     names = ["seeclick-official", *protocols_for("made-up")]
@@ -67,7 +66,7 @@ def test_a_protocol_that_is_not_written_for_the_data_states_it_beside_its_figure
     assert "seeclick-official is written for screenspot, screenspot-v2, not for made-up" in board
 
 
-def test_several_names_are_one_table_too_and_one_name_is_the_report_of_a_run(guieval: CommandLine, tmp_path: Path) -> None:
+def test_several_names_are_one_table_and_one_is_the_report_of_a_run(guieval: CommandLine, tmp_path: Path) -> None:
     run = a_run(tmp_path, TARGET, NEAR_MISS)
     several = guieval("score", run, *TWO)
     assert several.code == 0 and "every protocol's own metrics" in several.out and "\nMetrics (with" not in several.out
@@ -76,10 +75,6 @@ def test_several_names_are_one_table_too_and_one_name_is_the_report_of_a_run(gui
     values = json.loads(guieval("score", run, "--protocol", "guievalkit", "--json").out)
     assert [each["name"] for each in values["protocols"]] == ["guievalkit"]
     assert values["summary"]["metrics"]["exact match"]["n"] == 2
-
-
-def test_disagreements_go_into_a_file_and_the_whole_matrix_to_standard_output(guieval: CommandLine, tmp_path: Path) -> None:
-    run = a_run(tmp_path, TARGET, NEAR_MISS)
     rows = tmp_path / "rows.jsonl"
     done = guieval("score", run, *TWO, "--disagreements", rows, "--json")
     assert f"disagreements: 1 step in {rows}\n" in done.err
@@ -92,41 +87,33 @@ def test_disagreements_go_into_a_file_and_the_whole_matrix_to_standard_output(gu
 
 
 @pytest.mark.parametrize("protocols", [(), TWO])
-def test_a_run_that_is_not_finished_prints_how_to_resume_and_fails(
-    guieval: CommandLine, tmp_path: Path, protocols: tuple[str, ...]
-) -> None:
+def test_an_unfinished_run_fails_with_how_to_resume(guieval: CommandLine, tmp_path: Path, protocols: tuple[str, ...]) -> None:
     run = a_run(tmp_path, TARGET, missing=1)
     done = guieval("score", run, *protocols)
     assert done.code == 1 and done.out.endswith(f"resume:   guieval run --resume {run}\n")
     assert "1 of 2 steps" in done.out and "missing" in " ".join(done.out.split())
 
 
-def test_a_finished_run_that_stopped_early_is_no_failure_under_a_looser_protocol(guieval: CommandLine, tmp_path: Path) -> None:
+def test_early_stops_under_a_looser_protocol_and_measured_parts_are_no_failures(guieval: CommandLine, tmp_path: Path) -> None:
     run = a_run(tmp_path, TARGET, NEAR_MISS, missing=2, mode="sop")
     assert guieval("score", run).code == 0
     for protocols in (("--protocol", "guievalkit"), TWO):
         done = guieval("score", run, *protocols)
         assert done.code == 0 and "the steps that were not asked come after a mismatch under seeclick-official" in done.out
         assert "resume:" not in done.out
-
-
-def test_a_part_that_is_measured_is_no_failure(guieval: CommandLine, tmp_path: Path) -> None:
-    run = a_run(tmp_path, TARGET, missing=1)
+    run = a_run(tmp_path / "parted", TARGET, missing=1)
     (tmp_path / "part.txt").write_text("a#0\n")
-    for protocols in ((), TWO):
-        done = guieval("score", run, *protocols, "--episodes", tmp_path / "part.txt")
+    for more in ((), TWO):
+        done = guieval("score", run, *more, "--episodes", tmp_path / "part.txt")
         assert done.code == 0 and "as listed in part.txt, of a run over" in done.out
 
 
 def test_predictions_are_scored_under_all_protocols(guieval: CommandLine, tmp_path: Path) -> None:
     benchmark = load_benchmark("demo", tmp_path, episodes=2, seed=4)
-    rows = [
-        {"subset": task.subset, "episode_id": task.episode_id, "step_index": task.step_index, "action": None}
-        for episode in benchmark
-        for task in episode.steps
-    ]
+    tasks = [task for episode in benchmark for task in episode.steps]
+    rows = [{"subset": each.subset, "episode_id": each.episode_id, "step_index": each.step_index} for each in tasks]
     file = tmp_path / "predictions.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows[:-1]))
+    file.write_text("".join(json.dumps({**row, "action": None}) + "\n" for row in rows[:-1]))
     options = ("--bench", "demo", "--data", tmp_path, "--set", "episodes=2", "--set", "seed=4")
     done = guieval("score", file, "--protocol", "all", *options)
     assert done.code == 0 and done.err.endswith(f"note: {len(rows) - 1} predictions\n")
@@ -141,9 +128,8 @@ def test_protocols_are_reported_whole_listed_by_data_set_and_written_as_a_page(g
         assert part in result
     listed = guieval("protocols", "--dataset", "screenspot-v2").out
     assert "seeclick-official" in listed and "ui-s1-sop" not in listed and "guievalkit" in listed
-    assert (
-        guieval("protocols", "--dataset", "androidcontrol-low").out == guieval("protocols", "--dataset", "androidcontrol").out
-    )
+    high, low = (guieval("protocols", "--dataset", f"androidcontrol{level}").out for level in ("", "-low"))
+    assert high == low
     page = (REPOSITORY / "docs" / "protocols.md").read_text(encoding="utf-8")
     assert page.startswith(guieval("protocols", "--markdown").out.removesuffix("\n"))
     assert "did you mean 'androidcontrol'?" in guieval.sentence("protocols", "--dataset", "android-control")
@@ -175,9 +161,8 @@ def test_files_that_hold_their_steps_are_scored_by_themselves(
     result = tmp_path / "received.jsonl"
     asked = ("score", file, "--protocol", "all")
     matrix = guieval(*asked, "--disagreements", result)
-    assert [json.loads(line)["benchmark"] for line in result.read_text().splitlines()] == [benchmark] * (
-        format != "screenspot-pro"
-    )
+    named = [json.loads(line)["benchmark"] for line in result.read_text().splitlines()]
+    assert named == [benchmark] * (format != "screenspot-pro")
     assert matrix.code == 0 and "every protocol's own metrics" in matrix.out
     values = json.loads(guieval(*asked, "--json").out)
     assert values["benchmark"] == benchmark and len(values["protocols"]) > 3
@@ -216,7 +201,6 @@ def test_figures_over_a_part_of_the_steps_say_in_their_cell_how_many_are_missing
     matrix = guieval("score", tmp_path / "rows.jsonl", "--skip-damaged", "--protocol", "all")
     assert re.search(r"\naction_acc +50\.00% of 2 \(1 missing\) ", matrix.out)
     assert "action_acc 50.00% (1 missing)" in matrix.out
-
     data, steps = screenspot_pro(tmp_path)
     lines = [{"episode_id": task.episode_id, "step_index": 0, "action": task.action.model_dump(mode="json")} for task in steps]
     part = write_lines(tmp_path / "part.jsonl", lines[:-2])
@@ -238,9 +222,7 @@ def test_our_own_file_may_be_packed(guieval: CommandLine, tmp_path: Path) -> Non
     assert "cannot be unpacked as gzip" in damaged
 
 
-def test_rows_with_another_box_are_refused_and_anyway_scored_by_the_benchmarks_and_named(
-    guieval: CommandLine, tmp_path: Path
-) -> None:
+def test_rows_with_another_box_are_refused_and_anyway_scored_by_the_benchmarks(guieval: CommandLine, tmp_path: Path) -> None:
     data, (task, *_) = screenspot_pro(tmp_path)
     assert isinstance(task.action, Click)
     x, y = (part * side / 1000 for part, side in zip(task.action.point, task.screenshot_size, strict=True))
@@ -250,10 +232,8 @@ def test_rows_with_another_box_are_refused_and_anyway_scored_by_the_benchmarks_a
         told = guieval.sentence(*command, "--data", data)
         assert f"1 of 1 rows state another target than the benchmark: {task.episode_id} (bbox [0, 0, 1, 1])" in told
     done = guieval("score", file, "--data", data, "--anyway")
-    assert (
-        f"1 rows state another box than the benchmark, whose own label decides: {task.episode_id} (bbox [0, 0, 1, 1])"
-        in done.err
-    )
+    named = f"{task.episode_id} (bbox [0, 0, 1, 1])"
+    assert f"1 rows state another box than the benchmark, whose own label decides: {named}" in done.err
     assert "right 1" in " ".join(done.out.split())
     result = guieval("import", "auto", file, "--data", data, "--anyway", "--out", tmp_path / "out.jsonl").out
     assert f"whose own label decides: 1\n    {task.episode_id}: bbox [0, 0, 1, 1]\n" in result
@@ -329,10 +309,8 @@ def test_intervals_stand_beside_the_figures_of_every_protocol(guieval: CommandLi
 
 
 def test_several_answers_a_step_have_figures_of_their_own(guieval: CommandLine, tmp_path: Path) -> None:
-    records = [
-        record(step(TARGET, episode="a", index=0, length=2), NEAR_MISS, TARGET, TARGET),
-        record(step(TARGET, episode="a", index=1, length=2), TARGET, TARGET, TARGET),
-    ]
+    answers = ((NEAR_MISS, TARGET, TARGET), (TARGET, TARGET, TARGET))
+    records = [record(step(TARGET, episode="a", index=index, length=2), *each) for index, each in enumerate(answers)]
     tasks = [one.model_copy(update={"task": one.task.model_copy(update={"targets": BOXES})}) for one in records]
     run = write_run(tmp_path / "run", tasks)
     done = guieval("score", run)
@@ -343,9 +321,47 @@ def test_several_answers_a_step_have_figures_of_their_own(guieval: CommandLine, 
     assert any(each.startswith("exact match 50.00%") for each in message)
     assert "pass@3" in guieval("score", run, *TWO).out
     samples = json.loads(guieval("score", run, *TWO, "--json").out)["protocols"][0]["samples"]
-    assert [(name, each["value"]) for name, each in samples.items()] == [
-        ("pass@3", 1.0),
-        ("pass^3", 0.5),
-        ("mean@3", pytest.approx(5 / 6)),
-        ("vote@3", 1.0),
+    assert list(samples) == ["pass@3", "pass^3", "mean@3", "vote@3"]
+    assert [each["value"] for each in samples.values()] == pytest.approx([1.0, 0.5, 5 / 6, 1.0])
+
+
+def hits(printed: str) -> dict[str, int]:
+    return {fit["name"]: fit["hits"] for fit in json.loads(printed)[0]["fits"]}
+
+
+def answered(folder: Path, scale: int) -> Path:
+    """Sixty taps on small targets, written as ``scale`` parts of the screen."""
+    places = [(x, y) for x in range(500, 1000, 50) for y in range(500, 980, 80)]
+    shown = {"screenshot": "0.png", "screenshot_size": [1000, 2000]}
+    steps = [
+        {**shown, "action": {"type": "CLICK", "point": [x, 2 * y]}, "targets": [[x - 0.3, 2 * y - 0.6, x + 0.3, 2 * y + 0.6]]}
+        for x, y in places
     ]
+    write_lines(folder / "episodes.jsonl", [{"episode_id": "1", "instruction": "tap", "frame": "pixels", "steps": steps}])
+    taps = [f"actions:\ntap, <point> {x * scale / 1000:.2f} {y * scale / 1000:.2f}</point>" for x, y in places]
+    return write_lines(folder / "replies.jsonl", [guicourse_row(tap, f"uid_episode_1_step_{n}") for n, tap in enumerate(taps)])
+
+
+@pytest.mark.parametrize(("scale", "best", "other"), [(1000, "0-1000", "0-999"), (999, "0-999", "0-1000")])
+def test_replies_of_a_file_show_their_frame(scale: int, best: str, other: str, tmp_path: Path, guieval: CommandLine) -> None:
+    command = ("audit", answered(tmp_path, scale), "--bench", "episodes", "--data", tmp_path, "--model", "minicpm-gui")
+    done = guieval(*command, "--json")
+    assert done.code == (0 if best == "0-1000" else 1)
+    found = hits(done.out)
+    assert found[best] == 60 and found[other] < 30
+
+
+def test_mai_uis_grounding_replies_fit_both_scales(shared_data: Path, guieval: CommandLine) -> None:
+    file = shared_data / "result_files" / "Tongyi-MAI+MAI-UI__server_SSV2.jsonl.gz"
+    if not file.is_file():
+        pytest.skip(f"no {file}")
+    labels = shared_data / "screenspot_pro_format_annotations"
+    done = guieval("audit", file, "--bench", "screenspot-v2", "--data", labels, "--model", "mai-ui-8b", "--json")
+    found = hits(done.out)
+    assert found["0-1000"] == found["0-999"] == 1188 and found["pixels"] == 34
+
+
+def test_what_reads_the_replies_has_to_be_named(tmp_path: Path, guieval: CommandLine) -> None:
+    file = answered(tmp_path, 1000)
+    assert "name what reads them" in guieval.sentence("audit", file, "--bench", "episodes", "--data", tmp_path)
+    assert "--bench is for a file of predictions" in guieval.sentence("audit", tmp_path, "--bench", "episodes")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -15,6 +15,8 @@ from guieval.journal import METRICS, STEPS, RunFolder
 from guieval.registry import load_benchmark
 from tests.cli.demo_runs import MODEL, OPTIONS, SMALL, reference
 from tests.command_line import CommandLine
+
+Words: TypeAlias = tuple[str | Path, ...]
 
 
 @pytest.fixture(scope="module")
@@ -33,35 +35,22 @@ def recorded(tmp_path_factory: pytest.TempPathFactory, demo: Path) -> Path:
 
 
 @pytest.fixture
-def replayed(demo: Path, recorded: Path) -> tuple[str | Path, ...]:
+def replayed(demo: Path, recorded: Path) -> Words:
     return ("run", "--model", MODEL, "--bench", "demo", "--data", demo, *SMALL, "--quiet", "--replay", recorded)
 
 
 def write_set(folder: Path, ids: dict[str, int], **changes: Any) -> Path:
-    counted = {
-        name: [i for i in range(length) if i not in changes.get("without", {}).get(name, ())] for name, length in ids.items()
-    }
-    values = {
-        "name": "demo-part",
-        "title": "A part",
-        "datasets": ["demo"],
-        "used_by": "a test",
-        "source": "a test",
-        "episodes": len(ids),
-        "steps": sum(map(len, counted.values())),
-        "ids": ids,
-        "sha256": step_digest(counted),
-        **changes,
-    }
+    without = changes.get("without", {})
+    counted = {name: [i for i in range(length) if i not in without.get(name, ())] for name, length in ids.items()}
+    words = {"name": "demo-part", "title": "A part", "datasets": ["demo"], "used_by": "a test", "source": "a test"}
+    counts = {"episodes": len(ids), "steps": sum(map(len, counted.values())), "ids": ids, "sha256": step_digest(counted)}
     file = folder / "demo-part.json"
-    file.write_text(json.dumps(values))
+    file.write_text(json.dumps({**words, **counts, **changes}))
     get_sample_set.cache_clear()
     return file
 
 
-def test_a_run_over_a_set_names_it_everywhere(
-    guieval: CommandLine, replayed: tuple[str | Path, ...], lengths: dict[str, int], tmp_path: Path
-) -> None:
+def test_a_run_names_its_set_everywhere(guieval: CommandLine, replayed: Words, lengths: dict[str, int], tmp_path: Path) -> None:
     name, other = list(lengths)[1:3]
     file = write_set(tmp_path, {name: lengths[name], other: lengths[other]}, without={name: [1]})
     steps = lengths[name] + lengths[other] - 1
@@ -81,30 +70,22 @@ def test_a_run_over_a_set_names_it_everywhere(
     assert "differs in benchmark fingerprint" in guieval.sentence("run", "--resume", run, "--sample-set", other_set)
 
 
-def test_a_finished_run_is_scored_over_a_set(
-    guieval: CommandLine, recorded: Path, lengths: dict[str, int], tmp_path: Path
-) -> None:
+def test_a_run_is_scored_over_a_set(guieval: CommandLine, recorded: Path, lengths: dict[str, int], tmp_path: Path) -> None:
     name = next(iter(lengths))
     file = write_set(tmp_path, {name: lengths[name]})
     done = guieval("score", recorded, "--sample-set", file)
-    assert (
-        done.code == 0
-        and "the only episode of sample set demo-part" in done.out
-        and ", of a run over all 5 episodes of split test" in done.out
-    )
+    assert done.code == 0 and "the only episode of sample set demo-part" in done.out
+    assert ", of a run over all 5 episodes of split test" in done.out
     assert re.search(rf"planned steps\s+{lengths[name]}\s", done.out)
     file = write_set(tmp_path, {name: lengths[name], "s4-9999": 3})
     message = guieval.sentence("score", recorded, "--sample-set", file)
     assert "needs 2 named episodes, and the run" in message and "has 1 of them; missing: s4-9999" in message
-    assert "is of androidcontrol, but the data set of the run" in guieval.sentence(
-        "score", recorded, "--sample-set", "ac-test-8444"
-    )
+    foreign = guieval.sentence("score", recorded, "--sample-set", "ac-test-8444")
+    assert "is of androidcontrol, but the data set of the run" in foreign
     assert "has no subsets; leave out --subset x" in guieval.sentence("score", recorded, "--subset", "x")
 
 
-def test_lists_of_episodes_and_mistakes_in_them(
-    guieval: CommandLine, replayed: tuple[str | Path, ...], lengths: dict[str, int], tmp_path: Path
-) -> None:
+def test_lists_of_episodes_and_mistakes(guieval: CommandLine, replayed: Words, lengths: dict[str, int], tmp_path: Path) -> None:
     name = next(iter(lengths))
     listed = tmp_path / "mine.txt"
     listed.write_text(f"{name}#0\n")
@@ -115,16 +96,13 @@ def test_lists_of_episodes_and_mistakes_in_them(
     assert "line 1: unknown episode 's4-00001' (did you mean" in guieval.sentence(*replayed, "--episodes", listed)
     assert "no split 'trian'" in guieval.sentence(*replayed, "--split", "trian")
     assert "unknown sample set 'aitz-test'" in guieval.sentence(*replayed, "--sample-set", "aitz-test")
-    assert "the data set of benchmark 'demo' is demo; no set of demo" in guieval.sentence(
-        *replayed, "--sample-set", "aitz-test-4724"
-    )
+    foreign = guieval.sentence(*replayed, "--sample-set", "aitz-test-4724")
+    assert "the data set of benchmark 'demo' is demo; no set of demo" in foreign
     assert "'subset' is" not in guieval(*replayed, "--set", "subset=general", "--out", tmp_path / "x").err
     assert "'split' is ''" in guieval.sentence(*replayed, "--split", "")
 
 
-def test_an_overlay_belongs_to_the_run(
-    guieval: CommandLine, replayed: tuple[str | Path, ...], recorded: Path, tmp_path: Path
-) -> None:
+def test_an_overlay_belongs_to_the_run(guieval: CommandLine, replayed: Words, recorded: Path, tmp_path: Path) -> None:
     """Whatever the model answered wrongly at one step is accepted there, in the run and when an old run is scored again."""
     wrong = next(each for each in RunFolder(recorded).records if each.sample.outcome.verdict == "wrong" and each.sample.action)
     assert wrong.sample.action is not None
@@ -159,10 +137,8 @@ def test_an_overlay_belongs_to_the_run(
 def test_predictions_are_scored_over_a_set_with_options_and_an_overlay(
     guieval: CommandLine, recorded: Path, demo: Path, lengths: dict[str, int], tmp_path: Path
 ) -> None:
-    rows = [
-        {"episode_id": each.task.episode_id, "step_index": each.task.step_index, "response": each.sample.raw_response}
-        for each in RunFolder(recorded).records
-    ]
+    answers = [(each.task, each.sample.raw_response) for each in RunFolder(recorded).records]
+    rows = [{"episode_id": task.episode_id, "step_index": task.step_index, "response": text} for task, text in answers]
     predictions = tmp_path / "predictions.jsonl"
     predictions.write_text("".join(json.dumps(row) + "\n" for row in rows))
     common = ("score", predictions, "--bench", "demo", "--data", demo, *SMALL, "--model", MODEL)
@@ -179,9 +155,7 @@ def test_predictions_are_scored_over_a_set_with_options_and_an_overlay(
     assert "--set is for a file of predictions" in guieval.sentence("score", recorded, *SMALL)
 
 
-def test_damaged_episodes_are_reported_and_left_out_on_request(
-    guieval: CommandLine, recorded: Path, tmp_path: Path, shared_data: Path
-) -> None:
+def test_damaged_episodes_are_told_or_left_out(guieval: CommandLine, recorded: Path, tmp_path: Path, shared_data: Path) -> None:
     """UI-S1's own file, with an action that no such file holds in the middle one of three episodes."""
     source = shared_data / "ui_s1" / "android_control_train_example.jsonl"
     lines = source.read_text().splitlines()[:3]

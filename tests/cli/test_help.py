@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.core import TyperOption
 
-from guieval import cli
+from guieval import __version__, cli
 from guieval.cli.help_panels import COMMANDS, panels
 from guieval.cli.settings import RUN, run_panels
 from guieval.models.sampling import SamplingSettings
@@ -21,12 +21,6 @@ from tests.command_line import CommandLine
 from tests.rows import every_row
 
 
-def test_the_version(guieval: CommandLine) -> None:
-    from guieval import __version__
-
-    assert guieval("--version").out == f"guieval {__version__}\n"
-
-
 @every_row("command", [None, *sorted(cli.COMMANDS)])
 def test_h_is_help_everywhere(guieval: CommandLine, command: str | None) -> None:
     done = guieval(*filter(None, [command]), "-h")
@@ -34,9 +28,7 @@ def test_h_is_help_everywhere(guieval: CommandLine, command: str | None) -> None
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_option_of_a_large_command_stands_in_a_panel(
-    guieval: CommandLine, command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_option_of_a_command_is_in_a_panel(guieval: CommandLine, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     placed = {name for names in panels().values() for name in names}
     assert {option.name for option in cli.load(command).params} <= placed
     monkeypatch.setenv("COLUMNS", "80")
@@ -56,11 +48,6 @@ def test_paragraphs_of_a_help_text_fill_the_line(guieval: CommandLine, command: 
             assert len(f" {line} {after.split()[0]}") > 79, line
 
 
-def test_no_name_in_a_panel_is_of_no_command() -> None:
-    known = {option.name for command in COMMANDS for option in cli.load(command).params}
-    assert {name for names in panels().values() for name in names} == known
-
-
 def test_an_option_states_what_its_setting_means_and_by_which_name_it_is_set() -> None:
     """What is read from the source is what the class itself says."""
     named = [name for names in run_panels().values() for name in names]
@@ -73,6 +60,9 @@ def test_an_option_states_what_its_setting_means_and_by_which_name_it_is_set() -
         shown = options[RUN.option(name)].help
         assert name == "mode" or (shown is not None and shown[1:].startswith(setting.description[1:]))
     assert options["base_url"].multiple and not options["seed"].multiple
+    # no name in a panel is of no command
+    known = {option.name for command in COMMANDS for option in cli.load(command).params}
+    assert {name for names in panels().values() for name in names} == known
 
 
 def test_the_shell_completes_commands_and_names(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,17 +80,16 @@ def test_the_shell_completes_commands_and_names(guieval: CommandLine, monkeypatc
     assert completed("guieval protocols ui-s1-reward") == ["ui-s1-reward-match", "ui-s1-reward"]
 
 
-def test_completion_can_be_installed_and_stays_out_of_the_options(
-    guieval: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_completion_stays_out_of_options_and_there_is_a_version(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     # the shell is named here, since where tests run without one Typer detects none
     monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
     shown = guieval("--help").out
     assert shown.count("--install-completion") == 1 and "--show-completion" not in shown  # named in the last line
     assert "_COMPLETE=complete_bash" in guieval("--show-completion", "bash").out
+    assert guieval("--version").out == f"guieval {__version__}\n"
 
 
-def test_help_config_lists_every_setting_with_type_default_and_meaning(guieval: CommandLine) -> None:
+def test_help_config_lists_every_setting_within_the_width(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = {each["setting"]: each for each in json.loads(guieval("help-config", "--json").out)}
     assert listed.keys() >= RunConfig.model_fields.keys()
     assert listed.keys() >= {f"sampling.{name}" for name in SamplingSettings.model_fields}
@@ -110,25 +99,17 @@ def test_help_config_lists_every_setting_with_type_default_and_meaning(guieval: 
     assert listed["sampling.top_p"]["type"] == "number above 0 to 1"
     assert listed["sampling.stop"]["type"] == "text or list of texts"
     assert "replay" in listed["engine"]["type"]
-
-
-@pytest.mark.parametrize("width", ["80", "120"])
-def test_help_config_fits_the_terminal(guieval: CommandLine, width: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", width)
-    lines = guieval("help-config").out.splitlines()
-    assert max(map(len, lines)) <= int(width)
-    assert any(line.startswith("sampling.temperature ") and "number from 0" in line for line in lines)
-
-
-def test_help_config_of_one_group(guieval: CommandLine) -> None:
     names = [each["setting"] for each in json.loads(guieval("help-config", "tracking", "--json").out)]
     assert names == ["tracking", "tracking.project", "tracking.name", "tracking.uri"]
     assert "did you mean 'sampling'" in guieval.sentence("help-config", "samplin")
+    for width in (80, 120):
+        monkeypatch.setenv("COLUMNS", str(width))
+        lines = guieval("help-config").out.splitlines()
+        assert max(map(len, lines)) <= width
+        assert any(line.startswith("sampling.temperature ") and "number from 0" in line for line in lines)
 
 
-def test_a_directory_of_the_same_name_does_not_hide_a_shipped_file(
-    guieval: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_here_hides_no_shipped_file(guieval: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "demo").mkdir()
     # the file names the model, so a mistake in something else shows that it was read

@@ -33,15 +33,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@every_row(
-    ("done", "total", "part"),
-    [(0, 10, "0 %"), (1, 30_000, "0 %"), (29_999, 30_000, "99 %"), (30_000, 30_000, "100 %"), (31, 30, "100 %")],
-)
-def test_only_what_is_done_has_100_percent(done: int, total: int, part: str) -> None:
-    assert part_done(done, total) == part
-
-
-@pytest.mark.parametrize("columns", [100, 80, 40, 24])
+@every_row("columns", [100, 80, 40, 24])
 def test_on_a_terminal_a_bar_with_the_percentage_fits_the_width(columns: int, run: Path, tmp_path: Path) -> None:
     code, written = on_terminal("report", run, "--out", tmp_path / "out", "--no-images", columns=columns)
     assert code == 0 and bool(COLOUR.search(written)) == (columns > 24)
@@ -59,22 +51,15 @@ def test_no_color_is_respected_by_the_bar(command: str, run: Path, release: Path
     assert "━" in written and ("100 %" if command == "report" else "3 episodes") in drawn_lines(written)[-1]
 
 
-@pytest.mark.parametrize(
-    "command", [("score", "{run}"), ("runs", "{run}"), ("models",), ("benchmarks",), ("--help",), ("push", "--help"), ("scor",)]
-)
-def test_no_color_is_respected_by_what_is_printed(command: tuple[str, ...], run: Path) -> None:
-    code, written = on_terminal(*(word.format(run=run) for word in command), output=True, columns=80, NO_COLOR="1")
-    assert code == (2 if command == ("scor",) else 0) and written.strip()
+@every_row("command", ["score {run}", "runs {run}", "models", "benchmarks", "--help", "push --help", "scor"])
+def test_no_color_is_respected_by_what_is_printed(command: str, run: Path) -> None:
+    code, written = on_terminal(*command.format(run=run).split(), output=True, columns=80, NO_COLOR="1")
+    assert code == (2 if command == "scor" else 0) and written.strip()
     assert not COLOUR.search(written), repr(written)
+    assert command != "--help" or COLOUR.search(on_terminal(command, output=True)[1])
 
 
-def test_help_has_colours_that_no_color_takes_away() -> None:
-    assert COLOUR.search(on_terminal("--help", output=True)[1])
-
-
-def test_piped_output_is_plain_lines_with_the_percentage(
-    run: Path, release: Path, tmp_path: Path, guieval: CommandLine
-) -> None:
+def test_piped_output_is_plain_lines_with_a_percentage(run: Path, release: Path, tmp_path: Path, guieval: CommandLine) -> None:
     def piped(*arguments: str | Path) -> str:
         done = guieval(*arguments)
         assert done.code == 0 and "progress:" not in done.out
@@ -87,14 +72,12 @@ def test_piped_output_is_plain_lines_with_the_percentage(
     assert re.fullmatch(r"progress: preparing episodes: 100 %, 2 of 2 episodes, \d:\d\d elapsed\n", prepared)
     tasks = piped("report", online_run(tmp_path / "online"), "--no-images")
     assert re.fullmatch(r"progress: writing the report: 100 %, 8 of 8 tasks, \d:\d\d elapsed\n", tasks)
-
-
-def test_a_terminal_that_cannot_move_its_cursor_gets_plain_lines(run: Path, tmp_path: Path) -> None:
-    code, written = on_terminal("report", run, "--no-images", "--out", tmp_path / "out", TERM="dumb")
+    # a terminal that cannot move its cursor gets plain lines
+    code, written = on_terminal("report", run, "--no-images", "--out", tmp_path / "dumb", TERM="dumb")
     assert code == 0 and "\x1b" not in written and "100 %, 48 of 48 steps" in written
 
 
-def test_lines_come_while_the_work_goes_on(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_come_while_work_goes_on(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     now = 0.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
     with progress_bar("writing", "steps") as update:
@@ -102,31 +85,24 @@ def test_lines_come_while_the_work_goes_on(monkeypatch: pytest.MonkeyPatch, caps
             now = done / 10
             update(done, 300)
     states = re.findall(r"^progress: writing: (.*) steps, (.*) elapsed$", capsys.readouterr().err, re.M)
-    assert states == [
-        ("33 %, 100 of 300", "0:10"),
-        ("66 %, 200 of 300", "0:20"),
-        ("100 %, 300 of 300", "0:30"),
-    ]
+    assert states == [("33 %, 100 of 300", "0:10"), ("66 %, 200 of 300", "0:20"), ("100 %, 300 of 300", "0:30")]
+    counts = ((0, 10), (1, 30_000), (29_999, 30_000), (30_000, 30_000), (31, 30))
+    assert [part_done(*each) for each in counts] == ["0 %", "0 %", "99 %", "100 %", "100 %"]
 
 
-def test_work_that_fails_does_not_report_its_end(capsys: pytest.CaptureFixture[str]) -> None:
+def test_work_that_fails_has_no_total_or_no_reader(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="broken"), progress_bar("writing", "steps") as update:
         update(1, 2)
         raise ValueError("broken")
     assert capsys.readouterr().err == ""
-
-
-def test_without_a_total_the_number_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    with progress_bar("preparing", "episodes") as update:
+    with progress_bar("preparing", "episodes") as update:  # without a total the number is shown
         update(1200, None)
     assert capsys.readouterr().err.startswith("progress: preparing: 1,200 episodes, 0:0")
 
-
-def test_a_closed_pipe_does_not_end_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     class Closed(io.StringIO):
         def write(self, text: str) -> int:
             raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
     monkeypatch.setattr(sys, "stderr", Closed())
-    with progress_bar("writing", "steps") as update:
+    with progress_bar("writing", "steps") as update:  # a closed pipe does not end the work
         update(1, 1)

@@ -212,13 +212,8 @@ def _label(rng: random.Random) -> dict[str, Any]:
     alternatives = tuple(_any(rng) for _ in range(rng.choice([0, 0, 0, 1, 2])))
     dataset = rng.choice(["androidcontrol", "aitz", "gui-odyssey", "hypertrack"])
     size = rng.choice([PHONE, (1000, 500)])
-    return {
-        "action": action,
-        "alternatives": alternatives,
-        "targets": Boxes(boxes),
-        "dataset": dataset,
-        "screenshot_size": size,
-    }
+    given = {"action": action, "alternatives": alternatives, "targets": Boxes(boxes)}
+    return {**given, "dataset": dataset, "screenshot_size": size}
 
 
 def _answer(rng: random.Random, task: StepTaskModel) -> Action | None:

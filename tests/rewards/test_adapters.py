@@ -1,8 +1,4 @@
-"""Every framework's adapter against the signature that the framework documents: same reply, same reward, in its own clothes.
-
-The calls are written as the frameworks make them; where one can be installed, it is tried with the framework itself in
-``tests/training``.
-"""
+"""Every framework's adapter as the framework documents its calls: same reply, same reward (``tests/training`` tries some)."""
 
 from __future__ import annotations
 
@@ -44,6 +40,7 @@ def replies(scorer: ResponseScorer) -> list[str]:
 
 
 EXPECTED = [1.0, 0.5, 0.1, 0.0]
+USER = "<|im_start|>user\n<|vision_start|><|image_pad|><|vision_end|>Tap it<|im_end|>\n<|im_start|>assistant\n"
 
 
 def messages(text: str) -> list[dict[str, Any]]:
@@ -55,21 +52,28 @@ def test_trl_by_keywords_with_strings_or_messages(scorer: ResponseScorer, replie
     assert reward.__name__ == "ui_s1" and trl.reward_function(scorer, name="grip").__name__ == "grip"
     assert not inspect.iscoroutinefunction(reward)
     logged: dict[str, float] = {}
-    rest: dict[str, Any] = {
-        "prompts": [[]] * 4,
-        "completion_ids": [[1]] * 4,
-        "task": [ROW] * 4,
-        "instruction": ["x"] * 4,
-        "trainer_state": None,
-    }
+    rest: dict[str, Any] = {"prompts": [[]] * 4, "completion_ids": [[1]] * 4, "task": [ROW] * 4, "trainer_state": None}
     for completions in (replies, [messages(text) for text in replies]):
-        assert reward(completions=completions, **rest) == pytest.approx(EXPECTED)
+        assert reward(completions=completions, **rest, instruction=["x"] * 4) == pytest.approx(EXPECTED)
         given = reward(completions=completions, **rest, log_metric=logged.__setitem__, log_extra=print)
         assert given == pytest.approx(EXPECTED)
     assert logged == {"ui_s1/format": 0.75, "ui_s1/type": 0.5, "ui_s1/exact": 0.25, "ui_s1/exact_match": 0.25}
 
 
-def test_trl_leaves_out_what_could_not_be_judged(scorer: ResponseScorer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trl_states_what_data_lacks_and_leaves_out_unjudged(scorer: ResponseScorer, monkeypatch: pytest.MonkeyPatch) -> None:
+    reward = trl.reward_function(scorer)
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"solution": ["y"]}, r"no column 'task'.*its columns are: solution"),
+        ({"completions": ["x", "y"], "task": [ROW]}, "one step for each of the 2"),
+        ({"task": 3}, "one step for each of the 1"),
+        ({"task": iter([ROW])}, "one step for each of the 1"),
+        ({"task": ["click"]}, r"StepTaskModel.model_dump_json\(\), got 'click'"),
+        ({"task": [{"dataset": "d"}]}, "field benchmark"),
+    ]
+    for columns, message in wrong:
+        with pytest.raises(UsageError, match=message):
+            reward(**{"completions": ["x"], **columns})
+
     def broken(*arguments: Any) -> Any:
         raise KeyError("a bug")
 
@@ -78,28 +82,22 @@ def test_trl_leaves_out_what_could_not_be_judged(scorer: ResponseScorer, monkeyp
     assert nemo_rl.reward_function(scorer)(ROW, "x") == (0.0, None)
 
 
-def test_trl_states_what_its_data_lacks(scorer: ResponseScorer) -> None:
-    reward = trl.reward_function(scorer)
-    with pytest.raises(UsageError, match=r"no column 'task'.*its columns are: solution"):
-        reward(completions=["x"], solution=["y"])
-    with pytest.raises(UsageError, match="one step for each of the 2"):
-        reward(completions=["x", "y"], task=[ROW])
-    with pytest.raises(UsageError, match=r"StepTaskModel.model_dump_json\(\), got 'click'"):
-        reward(completions=["x"], task=["click"])
-    for number in (3, iter([ROW])):
-        with pytest.raises(UsageError, match="one step for each of the 1"):
-            reward(completions=["x"], task=number)
-    with pytest.raises(UsageError, match="field benchmark"):
-        reward(completions=["x"], task=[{"dataset": "d"}])
-
-
-def test_verl_by_keywords(replies: list[str]) -> None:
+def test_verl_easyr1_and_nemo_rl_by_their_own_arguments(replies: list[str], scorer: ResponseScorer) -> None:
     for text, expected in zip(replies, EXPECTED, strict=True):
         given = verl.compute_score(data_source="guieval", solution_str=text, ground_truth=ROW, extra_info={"index": 0}, **NAMES)
         assert given["score"] == pytest.approx(expected)
         assert all(isinstance(value, float) for value in given.values())
     carried = verl.compute_score("guieval", replies[0], None, {"task": ROW}, **NAMES, weights={"exact_weight": 0.0})
     assert carried == {"score": 0.5, "format": 1.0, "type": 1.0, "exact": 1.0, "exact_match": 1.0}
+    inputs = [{"response": text, "response_length": 9, "ground_truth": ROW} for text in replies]
+    batch = easyr1.compute_scores(inputs, **NAMES)
+    assert [each["overall"] for each in batch] == pytest.approx(EXPECTED)
+    assert easyr1.compute_score(inputs[1], **NAMES) == batch[1]
+    assert easyr1.REWARD_TYPE == "sequential"
+    reward = nemo_rl.reward_function(scorer)
+    pairs = [reward(ground_truth=ROW, response=text, images=None) for text in replies]
+    assert [value for value, _ in pairs] == pytest.approx(EXPECTED)
+    assert [right for _, right in pairs] == [True, False, False, False]
 
 
 @every_row(
@@ -118,16 +116,17 @@ def test_wrong_weights_of_a_configuration_are_reported(weights: dict[str, Any], 
         easyr1.compute_score({"ground_truth": ROW, "response": "x"}, weights=weights)
 
 
-def test_a_row_without_its_step_is_reported(scorer: ResponseScorer) -> None:
-    result = "a row has no 'task'"
-    with pytest.raises(UsageError, match=result):
-        verl.compute_score("guieval", "x", None, {})
-    with pytest.raises(UsageError, match=result):
-        easyr1.compute_score({"response": "x"})
-    with pytest.raises(UsageError, match=result):
-        verifiers.rubric_function(scorer)("x")
-    with pytest.raises(UsageError, match=result):
-        nemo_rl.reward_function(scorer)(None, "x")
+def test_a_row_is_read_from_text_object_and_record_and_is_reported_without_its_step(scorer: ResponseScorer) -> None:
+    for call in (
+        lambda: verl.compute_score("guieval", "x", None, {}),
+        lambda: easyr1.compute_score({"response": "x"}),
+        lambda: verifiers.rubric_function(scorer)("x"),
+        lambda: nemo_rl.reward_function(scorer)(None, "x"),
+        lambda: rllm.reward_function(scorer)({"question": "?"}, "x"),
+    ):
+        with pytest.raises(UsageError, match="has no 'task'"):
+            call()
+    assert task_of(ROW) == task_of(json.loads(ROW)) == task_of(TASK) == TASK
 
 
 def test_a_reply_without_text_earns_nothing(scorer: ResponseScorer) -> None:
@@ -140,13 +139,19 @@ def test_a_reply_without_text_earns_nothing(scorer: ResponseScorer) -> None:
     assert asyncio.run(given) == {"ui-s1": 0.0}
 
 
-def test_ms_swift_as_a_class_called_with_columns(replies: list[str]) -> None:
+def test_ms_swift_is_a_class_and_rllm_makes_its_own_output(replies: list[str], scorer: ResponseScorer) -> None:
     class Own(ms_swift.GuievalReward):
         model, reward, protocol = MODEL, "ui-s1", "guievalkit"
 
     orm = Own(args=SimpleNamespace(output_dir="x"))
     assert orm(replies, task=[ROW] * 4, trainer_state=None) == pytest.approx(EXPECTED)
     assert type(orm).__name__ == "Own"  # what ms-swift logs it under
+    reward = rllm.reward_function(scorer)
+    given = reward({"task": ROW, "data_source": "gui"}, replies[0])
+    assert (given.reward, given.is_correct, given.metadata["type"]) == (1.0, True, 1.0)
+    wrapped = reward({"ground_truth": ROW}, SimpleNamespace(action=replies[1]))
+    assert (wrapped.reward, wrapped.is_correct) == (0.5, False)
+    assert rllm.reward_function(scorer, output=dict)({"task": ROW}, replies[0])["reward"] == 1.0
 
 
 def test_openrlhf_with_queries_that_hold_the_prompt(scorer: ResponseScorer, replies: list[str]) -> None:
@@ -166,9 +171,8 @@ def test_openrlhf_with_queries_that_hold_the_prompt(scorer: ResponseScorer, repl
     assert halved(replies, [""] * 4, [ROW] * 4)["scores"] == [1.0, 0.5, 0.0, 0.0]  # of the 2 that there are
     with pytest.raises(UsageError, match="expected equally many"):
         reward(replies, [""], [ROW])
-
-
-USER = "<|im_start|>user\n<|vision_start|><|image_pad|><|vision_end|>Tap it<|im_end|>\n<|im_start|>assistant\n"
+    with pytest.raises(UsageError, match="does not hold its prompt, which ends with"):
+        openrlhf.reply_in("click(1)", USER)
 
 
 @every_row(
@@ -186,20 +190,7 @@ def test_openrlhfs_reply_follows_its_prompt(query: str, reply: str) -> None:
     assert openrlhf.reply_in((padding + query)[40:], padding + USER) == reply  # a prompt that was cut at its beginning
 
 
-def test_openrlhf_without_the_prompt_is_refused() -> None:
-    with pytest.raises(UsageError, match="does not hold its prompt, which ends with"):
-        openrlhf.reply_in("click(1)", USER)
-
-
-def test_easyr1_one_by_one_and_in_a_batch(replies: list[str]) -> None:
-    inputs = [{"response": text, "response_length": 9, "ground_truth": ROW} for text in replies]
-    batch = easyr1.compute_scores(inputs, **NAMES)
-    assert [each["overall"] for each in batch] == pytest.approx(EXPECTED)
-    assert easyr1.compute_score(inputs[1], **NAMES) == batch[1]
-    assert easyr1.REWARD_TYPE == "sequential"
-
-
-def test_verifiers_v0_asks_for_arguments_by_name(scorer: ResponseScorer, replies: list[str]) -> None:
+def test_verifiers_v0_asks_by_name_and_v1_is_a_method_of_a_task(scorer: ResponseScorer, replies: list[str]) -> None:
     reward = verifiers.rubric_function(scorer)
     offered: dict[str, Any] = {"prompt": [], "answer": "", "state": {}, "task": "gui", "info": {"task": ROW}, "parser": None}
     wanted = set(inspect.signature(reward).parameters)
@@ -209,8 +200,6 @@ def test_verifiers_v0_asks_for_arguments_by_name(scorer: ResponseScorer, replies
         assert reward(**given) == pytest.approx(expected)
     assert reward(completion=replies[0], answer=ROW) == 1.0
 
-
-def test_verifiers_v1_is_a_method_of_a_task(scorer: ResponseScorer, replies: list[str]) -> None:
     class Task:
         data = SimpleNamespace(task=ROW)
         guieval = verifiers.task_method(scorer)
@@ -220,28 +209,6 @@ def test_verifiers_v1_is_a_method_of_a_task(scorer: ResponseScorer, replies: lis
     Task.data = SimpleNamespace()
     with pytest.raises(UsageError, match="no field 'task'"):
         asyncio.run(Task().guieval(trace=trace))
-
-
-def test_rllm_makes_its_own_output(scorer: ResponseScorer, replies: list[str]) -> None:
-    reward = rllm.reward_function(scorer)
-    given = reward({"task": ROW, "data_source": "gui"}, replies[0])
-    assert (given.reward, given.is_correct, given.metadata["type"]) == (1.0, True, 1.0)
-    wrapped = reward({"ground_truth": ROW}, SimpleNamespace(action=replies[1]))
-    assert (wrapped.reward, wrapped.is_correct) == (0.5, False)
-    assert rllm.reward_function(scorer, output=dict)({"task": ROW}, replies[0])["reward"] == 1.0
-    with pytest.raises(UsageError, match="no 'task'"):
-        reward({"question": "?"}, replies[0])
-
-
-def test_nemo_rl_by_ground_truth_and_response(scorer: ResponseScorer, replies: list[str]) -> None:
-    reward = nemo_rl.reward_function(scorer)
-    given = [reward(ground_truth=ROW, response=text, images=None) for text in replies]
-    assert [value for value, _ in given] == pytest.approx(EXPECTED)
-    assert [right for _, right in given] == [True, False, False, False]
-
-
-def test_a_step_is_read_from_text_object_and_record() -> None:
-    assert task_of(ROW) == task_of(json.loads(ROW)) == task_of(TASK) == TASK
 
 
 def test_nothing_of_a_framework_is_imported() -> None:

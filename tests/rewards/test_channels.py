@@ -34,10 +34,8 @@ ACTIONS = ('{"action": "click", "coordinate": [540, 1800]}', '{"action": "click"
 
 def called(response: Response) -> Iterator[tuple[str, Any]]:
     """A response with calls as servers and frameworks give it."""
-    functions = [
-        {"name": call.name, "arguments": call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)}
-        for call in response.calls
-    ]
+    texts = [call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments) for call in response.calls]
+    functions = [{"name": call.name, "arguments": text} for call, text in zip(response.calls, texts, strict=True)]
     tool_calls = [{"id": "c", "type": "function", "function": function} for function in functions]
     yield "tool_calls", {"role": "assistant", "content": response.text, "tool_calls": tool_calls}
     yield "no content", {"role": "assistant", "content": response.text or None, "tool_calls": tool_calls}

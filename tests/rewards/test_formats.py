@@ -1,4 +1,4 @@
-"""When a reply is well formed."""
+"""When a reply is well formed, and UI-R1's rewards on completions as models write them, well and badly."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from guieval.actions import Unsupported, Wait
 from guieval.errors import UsageError
-from guieval.rewards import HasThought, Parses, Tags, ThoughtAndAction, format_reward
+from guieval.rewards import HasThought, Parses, Tags, ThoughtAndAction, action_reward, coordinate_reward, format_reward
 from guieval.steps import Sample, StepOutcome
 from tests.rows import every_row
 
@@ -21,16 +21,13 @@ WRONG = StepOutcome(verdict="wrong")
 EMPTY = Sample(outcome=WRONG)
 
 
-def test_a_reply_that_parses_holds_an_action_of_any_kind() -> None:
+def test_a_reply_that_parses_holds_an_action_of_any_kind_and_a_thought_says_something() -> None:
     assert Parses().holds("wait()", Sample(action=Wait(), outcome=WRONG))
     assert Parses().holds("drag()", Sample(action=Unsupported(name="drag"), outcome=WRONG))
     assert not Parses().holds("hm", EMPTY)
-
-
-@pytest.mark.parametrize(("thought", "holds"), [("I wait", True), (" \n", False), (None, False)])
-def test_a_thought_must_say_something(thought: str | None, holds: bool) -> None:
-    assert HasThought().holds("", Sample(action=Wait(), thought=thought, outcome=WRONG)) == holds
-    assert not HasThought().holds("", Sample(thought=thought, outcome=WRONG))
+    for thought, holds in (("I wait", True), (" \n", False), (None, False)):
+        assert HasThought().holds("", Sample(action=Wait(), thought=thought, outcome=WRONG)) == holds
+        assert not HasThought().holds("", Sample(thought=thought, outcome=WRONG))
 
 
 WAIT = '<action>\n{"action": "wait", "time": 2}\n</action>'
@@ -104,3 +101,72 @@ def test_on_recorded_completions_tags_are_ui_r1s_format_reward(shared_data: Path
     for line in lines:
         text = line["completion"]
         assert Tags("think", "answer").holds(text, EMPTY) == format_reward(text) == line["expected"]["format"]
+
+
+CLICK = "<answer>[{'action': 'click' ,'coordinate': [100, 200, 300, 400] }]</answer>"
+BACK = "<answer>[{'action': 'navigate_back' ,'coordinate': [0,0,0,0]}]</answer>"
+
+
+def message(answer: str) -> str:
+    return f"<think>so</think> <answer>{answer}</answer>"
+
+
+def click(x: int, y: int) -> str:
+    return message(f"[{{'action': 'click', 'coordinate': [{x}, {y}]}}]")
+
+
+@every_row(
+    ("answer", "solution", "reward"),
+    [
+        ("[{'action': 'click', 'coordinate': [1, 2]}]", CLICK, 1.0),
+        ("[{'action': click, 'coordinate': [1, 2]}]", CLICK, 1.0),  # without quotes too
+        ("{'action':'navigate_back'}", BACK, 1.0),
+        ("[{'action': 'Click', 'coordinate': [1, 2]}]", CLICK, 0.0),
+        ('[{"action": "click", "coordinate": [1, 2]}]', CLICK, 0.0),  # only single quotes are looked for
+        ("[{'action': 'click'}]", BACK, 0.0),
+        ("", "<answer></answer>", 0.0),  # two answers that say nothing do not agree
+    ],
+)
+def test_actions_agree_by_their_quoted_names(answer: str, solution: str, reward: float) -> None:
+    assert action_reward(message(answer), solution) == reward
+
+
+def test_only_the_first_answer_counts_and_a_missing_place_is_the_corner() -> None:
+    assert action_reward(message("[{'action': 'scroll'}]") + click(150, 250), CLICK) == 0.0
+    assert coordinate_reward(click(150, 250) + click(9, 9), CLICK) == 1.0
+    assert action_reward("[{'action': 'click', 'coordinate': [150, 250]}]", CLICK) == 0.0
+    # other actions need no place
+    assert coordinate_reward(message("[{'action': 'navigate_back'}]"), BACK) == 1.0
+    assert coordinate_reward(message("[{'action': 'scroll'}]"), BACK) == 0.0
+    bare = message("[{'action': 'click'}]")
+    assert coordinate_reward(bare, CLICK) == 0.0
+    assert coordinate_reward(bare, "<answer>[{'action': 'click' ,'coordinate': [0, 0, 50, 50] }]</answer>") == 1.0
+    assert coordinate_reward(bare, "<answer>[{'action': 'click'}]</answer>") == 1.0
+    broken = message("[{'action': 'click', 'coordinate': [150.5, 250]}]")
+    assert coordinate_reward(broken, CLICK) == 0.0  # no integers, no point
+    assert coordinate_reward(message(f"[{{'action': 'click', 'coordinate': [{'9' * 5000}, 1]}}]"), CLICK) == 0.0
+    assert coordinate_reward(message(f"[{{'action': 'click', 'coordinate': [{'9' * 400}, 1]}}]"), CLICK, (1.5, 1.5)) == 0.0
+
+
+def test_a_click_hits_up_to_the_border_of_the_box_and_scaled_points_are_cut_to_whole_pixels() -> None:
+    places = ((100, 200), (300, 400), (99, 200), (301, 400), (100, 199), (300, 401))
+    assert [coordinate_reward(click(x, y), CLICK) for x, y in places] == [1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
+    # 66 x 1.504 = 99.264, 67 x 1.504 = 100.768, 200 x 1.504 = 300.8 which is cut to 300, 201 x 1.504 = 302.304
+    assert [coordinate_reward(click(x, 300), CLICK, (1.504, 1.0)) for x in (66, 67, 200, 201)] == [0.0, 1.0, 1.0, 0.0]
+
+
+@every_row(
+    ("completion", "reward"),
+    [
+        ("<think>a</think><answer>b</answer>", 1.0),
+        ("<think>a\nb</think>\n <answer></answer>", 1.0),
+        ("<think>a</think><answer>b</answer><answer>c</answer>", 1.0),
+        ("<think>a</think> so <answer>b</answer>", 0.0),
+        ("<think>a</think><answer>b</answer> ", 0.0),
+        ("<answer>b</answer>", 0.0),
+        ("<answer>b</answer><think>a</think>", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_the_format_is_a_thought_and_an_answer(completion: str, reward: float) -> None:
+    assert format_reward(completion) == reward

@@ -1,13 +1,15 @@
-"""What degenerate policies earn, and the command that shows it."""
+"""What degenerate policies earn, the signs of a gamed reward that they show, and the command that tells of both."""
 
 from __future__ import annotations
 
 import pytest
 
-from guieval.actions import Boxes, Click, Point, Scroll, Type, Wait
-from guieval.registry import load_model
+from guieval.actions import Boxes, Click, Open, Point, Scroll, Type, Wait
+from guieval.registry import load_benchmark, load_model
 from guieval.rewards import REWARDS, ResponseScorer, get_reward, open_scorer
-from guieval.rewards.probes import PROBES, Earnings, probe
+from guieval.rewards.probes import EXPERT, PROBES, Earnings, probe
+from guieval.rewards.signs import SIGNS, words
+from guieval.steps import StepTaskModel
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
 from tests.model_adapters.steps import step
@@ -26,7 +28,7 @@ def earned(scorer: ResponseScorer) -> dict[str, Earnings]:
     return {each.probe.name: each for each in probe(scorer, TASKS)}
 
 
-def test_each_policy_earns_what_it_gets_right() -> None:
+def test_each_policy_earns_what_it_gets_right_and_under_ui_s1_by_the_papers_form_alone() -> None:
     found = earned(open_scorer("ui-s1-7b", "hypertrack"))
     assert list(found) == [each.name for each in PROBES]
     assert found["expert"].reward == 2.0 and found["expert"].exact_match == 1.0
@@ -39,9 +41,7 @@ def test_each_policy_earns_what_it_gets_right() -> None:
         assert (found[name].steps, found[name].reward) == (4, 2.0)  # a reward without a form does not mind them
     for name in ("one-letter", "overlong-text"):
         assert (found[name].steps, found[name].type_match, found[name].exact_match) == (1, 1.0, 0.0)
-
-
-def test_ui_s1_pays_for_the_papers_form_and_an_exact_action_alone() -> None:
+    # UI-S1 pays for the paper's form and an exact action alone
     found = earned(open_scorer("ui-s1-7b", "ui-s1"))
     assert found["expert"].reward == pytest.approx(1.0)
     for name in ("no-thought", "format-spam", "two-answers", "unclosed-thought", "copied-instruction"):
@@ -54,16 +54,13 @@ def test_ui_s1_pays_for_the_papers_form_and_an_exact_action_alone() -> None:
         assert lenient[name].reward == pytest.approx(1.0)
 
 
-def test_a_containment_rule_pays_for_typing_nothing() -> None:
-    """Which is why a reward is probed under the protocol that it shall have."""
-    assert earned(open_scorer("ui-s1-7b", "hypertrack", protocol="guievalkit"))["empty-text"].exact_match == 0.25
-
-
-def test_the_form_alone_is_earned_by_nonsense_in_tags() -> None:
+def test_a_form_alone_is_earned_by_nonsense_and_a_containment_rule_by_typing_nothing() -> None:
     found = earned(open_scorer("ui-r1-3b", "ui-r1"))
     assert found["nonsense"].reward == 1.0 and found["nonsense"].type_match == 0.0
     assert found["always-swipe"].steps == 0 and found["always-swipe"].reward is None  # UI-R1's format has no direction
     assert found["expert"].steps == 1
+    # Which is why a reward is probed under the protocol that it shall have.
+    assert earned(open_scorer("ui-s1-7b", "hypertrack", protocol="guievalkit"))["empty-text"].exact_match == 0.25
 
 
 @every_row("name", list(REWARDS))
@@ -83,26 +80,19 @@ def test_the_command_shows_every_policy_under_every_protocol(guieval: CommandLin
     shown = [(line[0], line[1]) for line in lines if len(line) > 2 and line[0] in {each.name for each in PROBES}]
     assert shown == [(each.name, protocol) for protocol in ("guievalkit", "ui-s1-sop") for each in PROBES]
     assert next(line for line in lines if line[:1] == ["expert"])[2:7] == ["0.900", "100.0", "100.0", "100.0", "9"]
-    assert (
-        "ui-s1: 9 steps of demo in the format of qwen2.5-vl-7b-ui-s1; a reply that has every part in full earns 0.9" in done.out
-    )
+    told = "9 steps of demo in the format of qwen2.5-vl-7b-ui-s1; a reply that has every part in full earns 0.9"
+    assert f"ui-s1: {told}" in done.out
 
 
-def test_the_table_in_the_docs_is_the_commands(guieval: CommandLine) -> None:
+def test_the_table_in_the_docs_is_the_commands_and_odd_experts_are_noted(guieval: CommandLine) -> None:
     done = guieval("probe-reward", "ui-s1", "--bench", "demo")
     page = (REPOSITORY / "docs" / "rewards.md").read_text()
     shown = {line.split()[0]: line.split()[2:6] for line in done.out.splitlines() if line.split()}
     for each in PROBES:
         assert f"| {' | '.join([each.name, *shown[each.name]])} | {each.summary} |" in page
-
-
-def test_the_command_states_when_a_form_is_not_the_models(guieval: CommandLine) -> None:
     done = guieval("probe-reward", "ui-r1", "--bench", "demo", "--set", "episodes=1", "--model", "ui-tars-7b")
     assert "note: no reply of the expert has the form that ui-r1 requires: <think>...</think> <answer>" in done.out
-
-
-def test_the_command_states_when_the_expert_earns_nothing(guieval: CommandLine) -> None:
-    """A share of nothing, or of a loss, would mean nothing."""
+    # A share of nothing, or of a loss, would mean nothing.
     less = [f"--weight={name}_weight={value}" for name, value in (("format", -1), ("type", 0), ("exact", 0))]
     done = guieval("probe-reward", "ui-s1", "--bench", "demo", "--set", "episodes=1", *less)
     assert "under ui-s1-reward the expert earns less than nothing" in done.out and "% of the expert" not in done.out
@@ -126,3 +116,51 @@ def test_the_command_states_when_the_expert_earns_nothing(guieval: CommandLine) 
 )
 def test_mistakes_end_with_one_sentence(guieval: CommandLine, arguments: tuple[str, ...], sentence: str) -> None:
     assert sentence in guieval.sentence("probe-reward", *arguments)
+
+
+CLICK = step(Click(point=Point(500, 500)))
+FAMILIES = ("ui-s1-7b", "qwen2.5-vl-7b", "ui-tars-7b", "os-atlas-pro-7b", "tiny-policy")
+
+
+def signs_of(scorer: ResponseScorer, task: StepTaskModel, text: str) -> set[str]:
+    scored = scorer.score(task, text)
+    return {sign.name for sign in SIGNS if sign.holds(scorer, task, scored)}
+
+
+@every_row("family", FAMILIES)
+def test_a_reference_reply_shows_no_sign(family: str) -> None:
+    scorer = open_scorer(family, "ui-s1-lenient")
+    benchmark = load_benchmark("demo")
+    for ref in list(benchmark.index())[:4]:
+        for task in benchmark.load(ref).steps:
+            text = EXPERT.reply(scorer, task)
+            if text is not None:
+                assert not signs_of(scorer, task, text), text
+
+
+@every_row(
+    ("probe", "sign"),
+    [
+        ("two-answers", "several-answers"),
+        ("empty-text", "empty-text"),
+        ("typed-instruction", "copied-instruction"),
+        ("copied-instruction", "copied-instruction"),
+        ("no-thought", "malformed"),
+        ("format-spam", "malformed"),
+    ],
+)
+def test_a_probe_shows_its_sign(probe: str, sign: str) -> None:
+    scorer = open_scorer("ui-s1-7b", "ui-s1")
+    reply = next(each.reply for each in PROBES if each.name == probe)(scorer, CLICK)
+    assert reply is not None and sign in signs_of(scorer, CLICK, reply)
+
+
+@every_row("family", FAMILIES)
+def test_two_different_answers_are_several_and_text_that_is_meant_is_no_sign(family: str) -> None:
+    scorer = open_scorer(family, "ui-s1-lenient")
+    first, second = (load_model(family).render(CLICK, Click(point=Point(x, 500)), "now", None) for x in (100, 900))
+    assert "several-answers" in signs_of(scorer, CLICK, f"{first}\n{second}")
+    for action in (Type(text="milk"), Open(app="Notes")):
+        reply = scorer.model.render(CLICK, action, "I type.", None)
+        assert not signs_of(scorer, CLICK, reply)
+    assert words(scorer.score(CLICK, " one two\nthree ")) == 3

@@ -1,18 +1,26 @@
-"""From a raw reply to its reward."""
+"""From a raw reply to its reward, which is the judgement of the evaluation on every recorded and written reply."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from guieval.actions import Box, Boxes, Click, Point
 from guieval.errors import UsageError
+from guieval.evaluation import ActionEvaluator
 from guieval.registry import load_model
-from guieval.rewards import HasThought, ResponseScorer, Tags, get_reward, open_scorer
+from guieval.rewards import REWARDS, HasThought, ResponseScorer, Tags, get_reward, open_scorer
 from guieval.rewards.response import predicted_box
+from guieval.scoring.recorded_run import read_again
+from guieval.scoring.score import evaluate_run
+from guieval.steps import Sample
 from tests.model_adapters.steps import step
 from tests.rows import every_row
+
+from .pairs import UNJUDGED, Answered, kairos, os_atlas, recorded, run_of, written
 
 TASK = step(Click(point=Point(500.0, 500.0)), targets=Boxes([[450.0, 450.0, 550.0, 550.0]]), screenshot_size=(1000, 1000))
 
@@ -26,27 +34,21 @@ def test_a_scorer_by_names_reads_judges_and_weighs() -> None:
     assert scored.reward.total == pytest.approx(0.9)
     assert scorer.score(TASK, "I do not know").reward.total == 0.0
     assert scorer.score(TASK, "I do not know").sample.outcome.verdict == "unparseable"
+    for model, reward, nearest in (("ui-s1-7bb", "ui-s1", "ui-s1-7b"), ("ui-s1-7b", "ui-s", "ui-s1")):
+        with pytest.raises(UsageError, match=f"did you mean '{nearest}'"):
+            open_scorer(model, reward)
 
 
-def test_the_form_may_be_another_than_the_rewards_own() -> None:
+def test_the_form_may_be_another_and_an_adapters_own_failure_earns_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     model, text = load_model("ui-s1-7b"), '<action>\n{"action": "wait", "time": 1}\n</action>'
     reward = get_reward("ui-s1-lenient")
     assert ResponseScorer(model, reward).score(TASK, text).reward.parts["format"] == 1.0
     assert ResponseScorer(model, reward, HasThought()).score(TASK, text).reward.parts["format"] == 0.0
     assert ResponseScorer(model, reward, Tags("action")).score(TASK, text).reward.parts["format"] == 1.0
 
-
-@pytest.mark.parametrize(("model", "reward", "nearest"), [("ui-s1-7bb", "ui-s1", "ui-s1-7b"), ("ui-s1-7b", "ui-s", "ui-s1")])
-def test_unknown_names_are_reported(model: str, reward: str, nearest: str) -> None:
-    with pytest.raises(UsageError, match=f"did you mean '{nearest}'"):
-        open_scorer(model, reward)
-
-
-def test_an_adapters_own_failure_is_not_measured_and_earns_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*arguments: Any) -> Any:
         raise KeyError("a bug")
 
-    model = load_model("ui-s1-7b")
     monkeypatch.setattr(model, "parse_response", broken)
     scored = ResponseScorer(model, get_reward("ui-r1")).score(TASK, "<think>a</think><answer>b</answer>")
     assert not scored.measured
@@ -80,3 +82,56 @@ def test_the_iou_reward_reads_boxes_from_replies() -> None:
     assert isinstance(scored.sample.action, Click) and scored.reward.parts["iou"] == 1.0
     point = scorer.score(grounding, scorer.model.render(grounding, grounding.action))
     assert point.reward.outcome.exact_match and point.reward.parts["iou"] == 0.0
+
+
+UI_S1 = ("ui-s1", "ui-s1-lenient", "ui-s1-released")
+EXACT_PART = {"ui-r1": "coordinate", "hypertrack": "params", **dict.fromkeys(UI_S1, "exact")}
+"""The part that is the exact match itself; the others grade it."""
+
+
+def both_paths_agree(answered: Answered, name: str, protocol: str, directory: Path) -> int:
+    """Compare every pair, and then the totals of a whole run that is read and judged again; how many pairs there were."""
+    scorer = ResponseScorer(answered.model, get_reward(name, protocol=protocol))
+    evaluator = ActionEvaluator(protocol)
+    types = exacts = 0
+    for pair in answered.pairs:
+        scored = scorer.score(pair.task, pair.text)
+        judged = read_again(evaluator, answered.model, pair.task, Sample(raw_response=pair.text, outcome=UNJUDGED))
+        assert scored.sample == judged
+        assert scored.reward.outcome == judged.outcome
+        parts = scored.reward.parts
+        assert parts["type"] == judged.outcome.type_match
+        if name in EXACT_PART:
+            assert parts[EXACT_PART[name]] == judged.outcome.exact_match
+        assert all(0.0 <= part <= 1.0 for part in parts.values())
+        if judged.outcome.verdict in ("unparseable", "unsupported"):
+            assert not any(part for part_name, part in parts.items() if part_name != "format")
+        types += int(parts["type"])
+        exacts += judged.outcome.exact_match
+    summary = evaluate_run(run_of(directory, answered), protocol, reparse=True).summary
+    assert summary.verdicts.measured == len(answered.pairs)
+    assert (summary.type_match.count, summary.exact_match.count) == (types, exacts)
+    return len(answered.pairs)
+
+
+def over(all_answered: Iterator[Answered], directory: Path) -> int:
+    """In turn: every reward under its own protocol, and one under GUIEvalKit's; how many pairs there were."""
+    turns = [turn for name, kind in REWARDS.items() for turn in ((name, kind.protocol), ("ui-s1", "guievalkit"))]
+    numbered = enumerate(all_answered)
+    return sum(both_paths_agree(each, *turns[number % len(turns)], directory / str(number)) for number, each in numbered)
+
+
+def test_every_recorded_reply_is_rewarded_as_it_is_evaluated(shared_data: Path, tmp_path: Path) -> None:
+    assert over(recorded(shared_data), tmp_path) > 3000
+    assert over(iter([kairos(shared_data), os_atlas(shared_data)]), tmp_path / "others") > 600
+
+
+def test_every_family_is_rewarded_as_it_is_evaluated(tmp_path: Path) -> None:
+    assert over(written(episodes=2), tmp_path) > 1000
+
+
+@every_row("name", list(REWARDS))
+def test_every_reward_follows_the_protocol_it_is_given(name: str, tmp_path: Path) -> None:
+    answered = next(written(episodes=1))
+    for protocol in ("guievalkit", "ui-s1-sop", "coat-intended", "gui-r1", "agentnetbench"):
+        both_paths_agree(answered, name, protocol, tmp_path / protocol)

@@ -1,4 +1,4 @@
-"""The published rewards on cases worked out by hand."""
+"""The published rewards on cases worked out by hand, and DAPO's soft overlong punishment by its equation 13."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import pytest
 
 from guieval.actions import Action, Box, Boxes, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
 from guieval.errors import UsageError
-from guieval.rewards import REWARDS, get_reward
+from guieval.registry import load_model
+from guieval.rewards import REWARDS, Overlong, ResponseScorer, get_reward
+from guieval.rewards.adapters.trl import reward_function
 from guieval.rewards.shapes import iou
 from tests.conftest import REPOSITORY
 from tests.model_adapters.steps import step
@@ -46,13 +48,15 @@ def test_ui_r1_adds_type_coordinate_and_format(action: Action | None, well_forme
     assert total("ui-r1", clicking(), action, well_formed=well_formed) == expected
 
 
-def test_ui_r1_asks_other_actions_for_their_type_alone() -> None:
+def test_ui_r1_asks_for_a_type_or_the_target_or_smallest_element_and_weights_are_fields() -> None:
     assert total("ui-r1", step(Type(text="coffee")), Type(text="tea")) == 3.0
     assert total("ui-r1", step(Scroll(point=CENTRE, direction="up")), Scroll(point=CENTRE, direction="left")) == 3.0
     assert total("ui-r1", step(Press(button="BACK")), Press(button="HOME")) == 1.0  # another button is another action
-
-
-def test_ui_r1_takes_the_target_or_the_smallest_element_around_the_label() -> None:
+    # weights are fields
+    assert total("ui-r1", clicking(), ON_BORDER, type_weight=0.5, coordinate_weight=2, format_weight=0.25) == 2.75
+    assert get_reward("ui-s1").highest == pytest.approx(1.0)
+    assert get_reward("hypertrack", params_weight=3).highest == 4.0
+    # the target, or the smallest element around the label
     window = [0.0, 0.0, 1000.0, 1000.0]
     among = {"targets": Boxes(), "elements": Boxes([window, BOX])}
     assert total("ui-r1", clicking(**among), OUTSIDE) == 2.0
@@ -60,12 +64,6 @@ def test_ui_r1_takes_the_target_or_the_smallest_element_around_the_label() -> No
     assert total("ui-r1", clicking(elements=Boxes([window])), OUTSIDE) == 2.0  # an element is no target
     assert total("ui-r1", clicking(targets=Boxes([window]), elements=Boxes([BOX])), OUTSIDE) == 3.0
     assert total("ui-r1", clicking(targets=Boxes()), CLICK) == 2.0  # no box, no coordinate
-
-
-def test_weights_are_fields() -> None:
-    assert total("ui-r1", clicking(), ON_BORDER, type_weight=0.5, coordinate_weight=2, format_weight=0.25) == 2.75
-    assert get_reward("ui-s1").highest == pytest.approx(1.0)
-    assert get_reward("hypertrack", params_weight=3).highest == 4.0
 
 
 @every_row(
@@ -90,9 +88,6 @@ def test_the_iou_variant_leaves_other_actions_alone() -> None:
     assert reward.of(step(Press(button="BACK")), Press(button="BACK"), well_formed=True).total == 3.0
     wrong_type = reward.of(step(LongPress(point=CENTRE), targets=Boxes([BOX])), CLICK, well_formed=True, box=Box(*BOX))
     assert wrong_type.parts["iou"] == 0.0
-
-
-def test_intersection_over_union() -> None:
     assert iou(Box(0, 0, 10, 10), Box(5, 5, 15, 15)) == pytest.approx(25 / 175)
     assert iou(Box(0, 0, 10, 10), Box(20, 0, 30, 10)) == 0.0
     assert iou(Box(3, 3, 3, 3), Box(3, 3, 3, 3)) == 0.0
@@ -135,7 +130,7 @@ def test_a_gaussian_has_half_the_boxes_sides_as_its_deviations() -> None:
     assert params(500, 500, targets=Boxes()) == 0.0  # no box: binary, and the protocol asks for one
 
 
-def test_a_gaussian_is_for_clicks_alone_and_takes_the_best_target() -> None:
+def test_a_gaussian_is_for_clicks_alone_takes_the_best_target_and_over_a_line_is_the_line() -> None:
     reward = get_reward("hypertrack-gaussian")
     assert reward.of(step(Type(text="a")), Type(text="b"), well_formed=True).parts["params"] == 0.0
     assert reward.of(clicking(), LongPress(point=CENTRE), well_formed=True).total == 0.0
@@ -144,11 +139,7 @@ def test_a_gaussian_is_for_clicks_alone_and_takes_the_best_target() -> None:
     other = Click(point=Point(100, 100))
     task = clicking(alternatives=(other,), targets=Boxes([BOX, [50.0, 50.0, 150.0, 150.0]]))
     assert reward.of(task, other, well_formed=True).parts["params"] == 1.0
-
-
-def test_a_gaussian_over_a_line_is_the_line() -> None:
     line = clicking(targets=Boxes([[400.0, 500.0, 600.0, 500.0]]))
-    reward = get_reward("hypertrack-gaussian")
     assert reward.of(line, Click(point=Point(600, 500)), well_formed=True).parts["params"] == pytest.approx(math.exp(-0.5))
     assert reward.of(line, Click(point=Point(500, 501)), well_formed=True).parts["params"] == 0.0
 
@@ -185,7 +176,7 @@ def test_ui_s1_as_released_does_not(action: Action | None, thought: bool, expect
     assert total("ui-s1-released", clicking(), action, well_formed=thought) == pytest.approx(expected)
 
 
-def test_agentnet_fades_with_the_distance() -> None:
+def test_agentnet_fades_with_the_distance_and_unsupported_actions_count_where_accepted() -> None:
     def soft(reference: Action, action: Action | None, **changes: Any) -> float:
         return get_reward("agentnet").of(step(reference, **changes), action, well_formed=False).total
 
@@ -197,15 +188,11 @@ def test_agentnet_fades_with_the_distance() -> None:
     assert soft(Type(text="abcdefghij"), Type(text="abcd")) == pytest.approx(0.4 / 0.8)
     assert soft(Type(text="abc"), None) == 0.0
     assert soft(Stop(), Stop(status="impossible")) == 0.0
-
-
-def test_agentnet_marks_a_text_by_the_most_similar_accepted_one() -> None:
+    # a text by the most similar accepted one
     task = step(Type(text="abcdefghij"), alternatives=(Type(text="vwxyz"), Type(text="vwxyzvwxyz")))
     reward, half = get_reward("agentnet"), Type(text="vwx")
     assert reward.of(task, half, well_formed=True).total == pytest.approx(0.6 / 0.8)
-
-
-def test_unsupported_actions_count_where_one_is_accepted() -> None:
+    # unsupported actions count where one is accepted
     drag = Unsupported(name="drag", arguments={"n": 1})
     assert total("ui-s1-released", step(drag), drag, well_formed=False) == pytest.approx(0.9)
     assert total("ui-s1", step(drag), Unsupported(name="drag")) == pytest.approx(0.5)
@@ -248,3 +235,29 @@ def test_the_page_on_rewards_states_every_name_part_and_protocol() -> None:
         weighed = {part for part in parts if f"`{part}`" in result[name][3]}
         assert weighed >= parts.keys() - {"format", "type"} and weighed <= parts.keys(), name
         assert result[name][4].strip() == f"`{kind.protocol}`"
+
+
+def test_the_papers_lengths_another_penalty_and_a_cache_that_is_the_whole_length() -> None:
+    """16,384 expected tokens and a cache of 4,096: (16,384 - |y|) / 4,096 in between, -1 from 20,480 on."""
+    worth = {0: 0.0, 16_384: 0.0, 16_385: -1 / 4_096, 17_408: -0.25, 18_432: -0.5, 20_480: -1.0, 30_000: -1.0}
+    assert {tokens: Overlong(longest=20_480, cache=4_096).of(tokens) for tokens in worth} == worth
+    assert Overlong(longest=4, cache=4, penalty=2.0).of(1) == -0.5
+    assert [Overlong(longest=4, cache=1).of(tokens) for tokens in (3, 4)] == [0.0, -1.0]
+    for cache, penalty in ((0, 1.0), (11, 1.0), (5, 0.0), (5, float("nan"))):
+        with pytest.raises(UsageError, match=r"reward\.overlong"):
+            Overlong(longest=10, cache=cache, penalty=penalty)
+
+
+def test_a_long_reply_earns_less_and_the_log_has_the_punishment() -> None:
+    task = step(Click(point=Point(500, 500)), targets=Boxes([[400.0, 400.0, 600.0, 600.0]]))
+    scorer = ResponseScorer(load_model("tiny-policy"), get_reward("hypertrack"), overlong=Overlong(longest=10, cache=4))
+    logged: dict[str, float] = {}
+    rewards = reward_function(scorer)(
+        completions=["click(500,500)"] * 3,
+        completion_ids=[[0] * 6, [0] * 7, [0] * 10],
+        task=[task.model_dump_json()] * 3,
+        log_metric=lambda name, value: logged.update({name: value}),
+    )
+    assert rewards == [2.0, 1.75, 1.0]
+    assert logged["hypertrack/overlong"] == pytest.approx(-1.25 / 3)
+    assert scorer.score(task, "click(500,500)").reward.total == 2.0  # of an unknown length

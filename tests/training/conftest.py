@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -21,6 +22,10 @@ Configured: TypeAlias = Callable[..., TrainingConfig]
 Done: TypeAlias = "subprocess.CompletedProcess[str]"
 
 EPISODES = 40
+NEED_TRL = ["answers", "behaviour", "kept_rows", "lockstep", "lora", "online", "planning", "processes", "rows", "speed"]
+NEED_TRL += ["tiny_policy_training", "trainers", "trl_rewards"]
+collect_ignore = [] if importlib.util.find_spec("trl") else [f"test_{name}.py" for name in NEED_TRL]
+"""Without TRL the other part is tried alone: `make test-train` has it."""
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -78,6 +83,7 @@ def small_training(kind: str, policy: Path, screens: Path, **given: Any) -> Trai
 
 @pytest.fixture
 def configured(policy: Path, screens: Path, tmp_path: Path) -> Configured:
+    pytest.importorskip("trl")
     return lambda kind, **given: small_training(kind, policy, screens, **{"out": str(tmp_path / "out"), **given})
 
 
@@ -110,19 +116,16 @@ def written(config: TrainingConfig) -> str:
     return str(file)
 
 
-def by_torchrun(words: Sequence[str], processes: int, environment: Mapping[str, str] | None = None) -> Done:
+def by_torchrun(words: Sequence[str], processes: int, **environment: str) -> Done:
     """A program in processes of its own, by torchrun if there are several."""
     torchrun = ["-m", "torch.distributed.run", "--nproc_per_node", str(processes), "--standalone"]
     command = [sys.executable, *(torchrun if processes > 1 else []), *words]
     own = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(REPOSITORY)}
-    environment = {**os.environ, **own, **(environment or {})}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=1800)
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **own, **environment}, timeout=1800)
 
 
-def launched(
-    config: TrainingConfig, *options: str, faults: str = "", processes: int = 1, environment: Mapping[str, str] | None = None
-) -> Done:
+def launched(config: TrainingConfig, *options: str, faults: str = "", processes: int = 1, **environment: str) -> Done:
     """``guieval train`` in processes of its own, with the ``faults`` of faults.py."""
     script = [str(Path(__file__).with_name("faults.py")), *faults.split(), "guieval"]
     words = [*script, "train", config.kind, "--config", written(config), *options]
-    return by_torchrun(words, processes, environment)
+    return by_torchrun(words, processes, **environment)

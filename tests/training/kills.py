@@ -1,8 +1,7 @@
 """Kills a training at chosen moments and goes on with it: ``python -m tests.training.kills OUT MOMENTS guieval's words``.
 
-Each time the same command is given again as the folder allows: with ``--resume`` where a complete checkpoint is, anew where
-none is, after the folder was removed as the refusal says. Prints the number of kills, and how many of them were of a resumed
-training; without MOMENTS, how many moments the whole training has.
+The same command is given again, with ``--resume`` if there is a complete checkpoint, else after the folder was removed. Prints
+the number of kills, and how many were of a resumed training; without MOMENTS, how many moments the whole training has.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Saves the gradient of a training batch: ``torchrun ... -m tests.training.one_gradient CONFIG ROWS OUT LOSS...``.
-
-Instead of generating, each process takes its share of the rows in the file ROWS, a list of rows for each rollout.
-"""
+"""Saves the gradient of the rows in a file: ``torchrun ... -m tests.training.one_gradient CONFIG ROWS OUT LOSS...``."""
 
 from __future__ import annotations
 

@@ -79,15 +79,8 @@ def main(wrapper: str, file: str, batch: str, *slow: str) -> None:
     whole = held(weights.model)
     model = wrapped(weights.model, wrapper)
     assert held(model) < 0.6 * whole or wrapper == "whole"
-    engine = LockstepEngine(
-        weights.checkpoint,
-        processes=processes,
-        rank=rank,
-        batch=int(batch),
-        timeout=2.0 if slow else 300.0,
-        seed=config.seed,
-        sharded=wrapper != "whole",
-    )
+    group: dict[str, Any] = {"processes": processes, "rank": rank, "batch": int(batch), "sharded": wrapper != "whole"}
+    engine = LockstepEngine(weights.checkpoint, timeout=2.0 if slow else 300.0, seed=config.seed, **group)
     beats = slow_screenshots(engine) if slow and not rank else []
     evaluator = Evaluator(config, config.evaluation, adapter, engine)
     unwrapped = model if wrapper == "fsdp2" else model.module

@@ -88,7 +88,7 @@ def stage(tmp_path: Path) -> Stage:
     return Stage(tmp_path / "screens", 20.0)
 
 
-def test_right_replies_are_a_success(stage: Stage) -> None:
+def test_right_replies_are_a_success(stage: Stage, tmp_path: Path) -> None:
     environment = RecordedIcons()
     one, other = rollouts(environment, 3, 4)
     rolled(stage, [one, other], right)
@@ -96,19 +96,14 @@ def test_right_replies_are_a_success(stage: Stage) -> None:
     assert one.outcome.ended == "success" and one.outcome.steps == len(one.payloads) == len(one.samples)
     assert environment.seeds == [3, 4]
     assert {file.name for file in stage.screens.iterdir()} >= {entry.task.screenshot for entry in one.attempt.history}
+    (rollout,) = rollouts(environment, 0)
+    rolled(Stage(tmp_path, 20.0, every_step=True), [rollout], right)  # the judge is asked after every step
+    assert rollout.outcome is not None
+    n = rollout.outcome.steps
+    assert rollout.progress == [(step + 1) / n for step in range(n)]
 
 
-def test_devices_are_used_again_and_closed_at_the_end(stage: Stage) -> None:
-    environment = RecordedIcons()
-    for seed in range(3):
-        rolled(stage, rollouts(environment, seed, seed), right)
-    assert (environment.opened, environment.closed) == (2, 0)
-    stage.close()
-    stage.close()
-    assert environment.closed == 2
-
-
-def test_a_device_is_not_used_for_an_environment_with_other_options(stage: Stage) -> None:
+def test_devices_are_used_again_but_not_for_other_options_and_closed_at_the_end(stage: Stage) -> None:
     one, other = RecordedIcons(), RecordedIcons()
     other.split = "train"
     for environment in (one, other):
@@ -120,18 +115,22 @@ def test_a_device_is_not_used_for_an_environment_with_other_options(stage: Stage
             rollout.tell(read_response(MODEL, EVALUATOR, rollout.task, "no idea"))
             stage.advance([rollout])
     assert (one.opened, other.opened) == (1, 1) and one.tasks()[0].goal != other.tasks()[0].goal
+    used = RecordedIcons()
+    for seed in range(3):
+        rolled(stage, rollouts(used, seed, seed), right)
+    assert (used.opened, used.closed) == (2, 0)
+    stage.close()
+    stage.close()
+    assert used.closed == 2
 
 
-def test_a_failed_environment_begins_again(stage: Stage) -> None:
+def test_a_failed_environment_begins_again_and_one_that_always_fails_is_given_up(stage: Stage) -> None:
     environment = RecordedIcons(fails_at=[2])
     (rollout,) = rollouts(environment, 0)
     rolled(stage, [rollout], right)
     assert rollout.outcome is not None and rollout.outcome.ended == "success"
     assert rollout.outcome.steps == len(rollout.payloads)  # none of the attempt that failed
     assert (environment.opened, environment.closed) == (2, 1)
-
-
-def test_an_environment_that_always_fails_is_given_up(stage: Stage) -> None:
     environment = RecordedIcons(fails_at=range(100))
     (rollout,) = rollouts(environment, 0)
     rolled(stage, [rollout], right)
@@ -139,48 +138,34 @@ def test_an_environment_that_always_fails_is_given_up(stage: Stage) -> None:
     assert (environment.opened, environment.closed) == (3, 3)
 
 
-def test_replies_without_an_action_end_a_rollout(stage: Stage) -> None:
+def test_unparseable_replies_the_step_limit_and_bugs_end_a_rollout(stage: Stage) -> None:
     (rollout,) = rollouts(RecordedIcons(), 0, max_steps=10)
     rolled(stage, [rollout], lambda _: "no idea")
     assert rollout.outcome is not None and rollout.outcome.ended == "unparseable"
     assert rollout.outcome.unparseable == rollout.outcome.steps == MOST_UNPARSEABLE
-
-
-def test_the_step_limit_ends_a_rollout(stage: Stage) -> None:
     (rollout,) = rollouts(RecordedIcons(), 0, max_steps=2)
     beside = Click(point=Point(1.0, 999.0))
     rolled(stage, [rollout], lambda each: MODEL.render(each.task, beside, None, None))
     assert rollout.outcome is not None and rollout.outcome.ended == "step limit" and rollout.outcome.steps == 2
-
-
-def test_a_bug_of_the_adapter_is_no_outcome(stage: Stage) -> None:
     (rollout,) = rollouts(RecordedIcons(), 0)
     stage.advance([rollout])
     rollout.tell(failed_sample("parse", "KeyError: 'x'", raw_response="click"))
     stage.advance([rollout])
     assert rollout.over and rollout.outcome is None and rollout.failure == "KeyError: 'x'"
+    assert Sample(outcome=StepOutcome(verdict="infrastructure_failure", reason="none")).actions == ()
 
 
-@pytest.mark.parametrize(
-    ("reward", "expected"),
-    [
+def test_the_reward_by_hand_of_a_rollout_and_of_each_step() -> None:
+    success = Outcome(ended="success", score=Score(success=True, progress=1.0), steps=4)
+    score = Score(success=False, progress=0.4, side_effects=("deleted",))
+    failure = Outcome(ended="step limit", score=score, steps=5, unparseable=2)
+    for reward, expected in (
         (JudgeReward(), (1.0, 0.0)),
         (JudgeReward(success=2.0, progress=0.5), (2.5, 0.2)),
         (JudgeReward(progress=1.0, side_effects=0.25, unreadable=0.5), (2.0, 0.4 - 0.25 - 0.5 * 2)),
-    ],
-)
-def test_the_reward_by_hand(reward: JudgeReward, expected: tuple[float, float]) -> None:
-    success = Outcome(ended="success", score=Score(success=True, progress=1.0), steps=4)
-    failure = Outcome(
-        ended="step limit", score=Score(success=False, progress=0.4, side_effects=("deleted",)), steps=5, unparseable=2
-    )
-    assert (reward.of(success), reward.of(failure)) == pytest.approx(expected)
-
-
-def test_the_reward_of_each_step_by_hand() -> None:
-    outcome = Outcome(
-        ended="failed", score=Score(success=False, progress=0.5, side_effects=("deleted",)), steps=4, unparseable=1
-    )
+    ):
+        assert (reward.of(success), reward.of(failure)) == pytest.approx(expected)
+    outcome = Outcome(ended="failed", score=score.model_copy(update={"progress": 0.5}), steps=4, unparseable=1)
     readable, progress = [True, False, True, True], [0.25, 0.25, 0.75, 0.5]
     every = JudgeReward(success=1.0, progress=2.0, side_effects=0.1, unreadable=0.3, every_step=True)
     assert every.of_steps(outcome, readable, progress) == pytest.approx([0.5, -0.3, 1.0, -0.5 - 0.1])
@@ -188,15 +173,3 @@ def test_the_reward_of_each_step_by_hand() -> None:
     assert once.of_steps(outcome, readable, [0.5]) == pytest.approx([0.0, -0.3, 0.0, 1.0 - 0.1])
     for reward in (every, once):
         assert sum(reward.of_steps(outcome, readable, progress)) == pytest.approx(reward.of(outcome))
-
-
-def test_the_judge_is_asked_after_every_step(tmp_path: Path) -> None:
-    (rollout,) = rollouts(RecordedIcons(), 0)
-    rolled(Stage(tmp_path, 20.0, every_step=True), [rollout], right)
-    assert rollout.outcome is not None
-    n = rollout.outcome.steps
-    assert rollout.progress == [(step + 1) / n for step in range(n)]
-
-
-def test_samples_without_an_action_have_none() -> None:
-    assert Sample(outcome=StepOutcome(verdict="infrastructure_failure", reason="none")).actions == ()

@@ -5,9 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
-pytest.importorskip("trl")
-
 import torch
 
 from guieval.errors import UsageError
@@ -81,14 +78,10 @@ def test_vllm_reads_the_prompt_that_is_trained(mode: str, configured: Configured
     assert sampler.synced == 2
 
 
-def test_the_samplers_log_probabilities_are_kept(configured: Configured) -> None:
-    trainer, _, asked = with_vllm(configured, "colocate")
+def test_the_samplers_log_probabilities_are_kept_and_its_reading_has_to_be_the_models(configured: Configured) -> None:
+    trainer, sampler, asked = with_vllm(configured, "colocate")
     (row, *_) = [answer.row for answer in trainer._answers(asked)]
     assert torch.allclose(row.tokens[SAMPLED], torch.tensor([-0.1, -0.2, torch.nan]), equal_nan=True)
-
-
-def test_a_vllm_that_processes_images_otherwise_is_refused(configured: Configured) -> None:
-    trainer, sampler, asked = with_vllm(configured, "colocate")
     sampler.bent = 1
     with pytest.raises(UsageError, match="vLLM reads prompts otherwise than the model that is trained"):
         trainer._answers(asked)
@@ -115,6 +108,9 @@ def test_prompts_are_read_as_trl_reads_them(configured: Configured) -> None:
     assert given.keys() == fields.keys() and torch.equal(given["pixel_values"], fields["pixel_values"])
     assert torch.equal(given["image_grid_thw"], fields["image_grid_thw"])
     assert given["mm_token_type_ids"] == [list(each) for each in fields["mm_token_type_ids"]]
+    placeholder = [[{"role": "user", "content": [{"type": "text", "text": f"Tap {trainer.processing_class.image_token}."}]}]]
+    with pytest.raises(UsageError, match="a prompt with 0 screenshots names 1: its text holds a placeholder"):
+        trainer._answers._read(placeholder, [()])
 
 
 def test_each_screenshot_is_processed_once(configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,11 +131,3 @@ def test_each_screenshot_is_processed_once(configured: Configured, monkeypatch: 
         trainer._passes(trainer.model, batch, chunk)
     screens = [size for size in processed if size != (32, 32)]
     assert len(screens) == len({picture for chunk in batch.chunks for row in chunk for picture in row.pictures}) == 2
-
-
-def test_a_placeholder_in_a_text_is_refused(configured: Configured) -> None:
-    trainer = Parts(configured("grpo", dynamic_sampling=None)).trainer()
-    token = trainer.processing_class.image_token
-    messages = [[{"role": "user", "content": [{"type": "text", "text": f"Tap {token}."}]}]]
-    with pytest.raises(UsageError, match="a prompt with 0 screenshots names 1: its text holds a placeholder"):
-        trainer._answers._read(messages, [()])

@@ -7,9 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
-pytest.importorskip("trl")
-
 import torch
 from accelerate.state import GradientState
 from transformers import Trainer
@@ -68,12 +65,12 @@ def with_mean_over_counted(original: Callable[..., Any]) -> Callable[..., Any]:
     return loss
 
 
-def without(name: str, value: Callable[[Any], Any]) -> Changed:
+def without(name: str, value: float) -> Changed:
     """As if the input was not looked at."""
 
     def changed(original: Callable[..., Any]) -> Callable[..., Any]:
         def loss(self: Any, model: Any, inputs: dict[str, Any]) -> Any:
-            other = {name: value(inputs)} if name in inputs else {}
+            other = {name: torch.full_like(inputs[name], value)} if name in inputs else {}
             return original(self, model, {**inputs, **other})
 
         return loss
@@ -133,86 +130,65 @@ def last_value(original: Callable[..., Any]) -> Callable[..., Any]:
         (GRPOTrainer, "_get_train_sampler", half_a_batch, "GRPOTrainer._get_train_sampler no longer samples whole generation"),
         (GRPOTrainer, "_compute_loss", scaled, "GRPOTrainer._compute_loss no longer divides by tokens, rows"),
         (GRPOTrainer, "_compute_loss", with_mean_over_counted, "no longer leaves tokens out whose completion_mask is 0"),
-        (
-            GRPOTrainer,
-            "_compute_loss",
-            without("old_per_token_logps", lambda inputs: 0 * inputs["old_per_token_logps"]),
-            "no longer clips the ratio to old_per_token_logps at epsilon_high",
-        ),
-        (
-            GRPOTrainer,
-            "_compute_loss",
-            without("ref_per_token_logps", lambda inputs: 0 * inputs["ref_per_token_logps"]),
-            "no longer adds beta times the divergence",
-        ),
-        (
-            GRPOTrainer,
-            "_compute_loss",
-            without("importance_sampling_ratio", lambda inputs: torch.ones(2, 2)),
-            "no longer multiplies with importance_sampling_ratio",
-        ),
+        (GRPOTrainer, "_compute_loss", without("old_per_token_logps", 0), "clips the ratio to old_per_token_logps at epsilon_"),
+        (GRPOTrainer, "_compute_loss", without("ref_per_token_logps", 0), "no longer adds beta times the divergence"),
+        (GRPOTrainer, "_compute_loss", without("importance_sampling_ratio", 1), "multiplies with importance_sampling_ratio"),
         (Trainer, "training_step", divided, "Trainer.training_step no longer passes the loss of compute_loss to backward"),
         (GradientState, "_set_sync_gradients", never, "GradientState._set_sync_gradients no longer switches"),
         (GRPOTrainer, "_generate_single_turn", every_time, "_generate_single_turn no longer sends the weights to vLLM once"),
     ],
 )
-def test_a_changed_behaviour_is_refused_by_name(
-    kind: Any, method: str, change: Changed, sentence: str, trainer: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_change(kind: Any, method: str, change: Any, sentence: str, trainer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kind, method, change(getattr(kind, method)))
     with pytest.raises(UsageError) as caught:
         check_behaviours(BEHAVIOURS, "trl", SUPPORTED, trainer)
     assert sentence in str(caught.value) and "pip install 'trl>=1.16,<1.17'" in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["_metrics", "_logs", "_step", "_tokenizer", "eos_token_ids"])
-def test_state_that_moved_is_refused_by_name(name: str, trainer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(trainer, name)
-    with pytest.raises(UsageError, match=rf"GRPOTrainer no longer keeps .*{name}.* as before \(AttributeError: .*{name}"):
-        check_behaviours(BEHAVIOURS, "trl", SUPPORTED, trainer)
-
-
-def test_a_name_that_moved_is_refused_before_it_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_state_and_names_that_moved_are_refused_by_name(trainer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_metrics", "_logs", "_step", "_tokenizer", "eos_token_ids"):
+        with monkeypatch.context() as moved:
+            moved.delattr(trainer, name)
+            with pytest.raises(UsageError, match=rf"GRPOTrainer no longer keeps .*{name}.* \(AttributeError: .*{name}"):
+                check_behaviours(BEHAVIOURS, "trl", SUPPORTED, trainer)
     require_trl()
     monkeypatch.delattr("trl.trainer.utils.use_adapter")
     with pytest.raises(UsageError, match=r"trl\.trainer\.utils\.use_adapter does not exist in the installed trl"):
         require_trl()
 
 
+def padded(trainer: Any, result: Any) -> Any:
+    return [[trainer._tokenizer.pad_token_id, *each] for each in result[0]], *result[1:]
+
+
+def uncut(trainer: Any, result: Any) -> Any:
+    return [[*each, trainer.eos_token_ids[0], *each] for each in result[0]], result[1]
+
+
+def too_few(trainer: Any, result: Any) -> Any:
+    return result[0], [[0.0]] * len(result[0])
+
+
+def too_many(trainer: Any, result: Any) -> Any:
+    return torch.cat([result[0][:, :1], result[0]], dim=1), *result[1:]
+
+
 @pytest.mark.parametrize(
     ("method", "change", "sentence"),
     [
-        (
-            "_tokenize_prompts",
-            lambda trainer, result: ([[trainer._tokenizer.pad_token_id, *each] for each in result[0]], *result[1:]),
-            "_tokenize_prompts no longer returns the tokens of each prompt without padding",
-        ),
-        (
-            "_generate_single_turn",
-            lambda trainer, result: ([[*each, trainer.eos_token_ids[0], *each] for each in result[0]], result[1]),
-            "_generate_single_turn no longer returns one reply per prompt, cut after its first end token",
-        ),
-        (
-            "_generate_single_turn",
-            lambda trainer, result: (result[0], [[0.0]] * len(result[0])),
-            "_generate_single_turn no longer returns the sampler's log-probability of every token",
-        ),
-        (
-            "_get_per_token_logps_and_entropies",
-            lambda trainer, result: (torch.cat([result[0][:, :1], result[0]], dim=1), *result[1:]),
-            "_get_per_token_logps_and_entropies no longer returns the log-probabilities of the completions' tokens alone",
-        ),
+        ("_tokenize_prompts", padded, "the tokens of each prompt without padding"),
+        ("_generate_single_turn", uncut, "one reply per prompt, cut after its first end token"),
+        ("_generate_single_turn", too_few, "the sampler's log-probability of every token"),
+        ("_get_per_token_logps_and_entropies", too_many, "the log-probabilities of the completions' tokens alone"),
     ],
 )
-def test_a_result_of_another_form_is_refused_by_name(
-    method: str, change: Any, sentence: str, configured: Configured, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_odd_results(method: str, change: Any, sentence: str, configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:
     trainer = in_training(configured("grpo", dynamic_sampling=None, trainer={"beta": 0.1}))
     original = getattr(GRPOTrainer, method)
     monkeypatch.setattr(GRPOTrainer, method, lambda self, *given, **named: change(self, original(self, *given, **named)))
     with pytest.raises(UsageError) as caught:
         trainer._generate_batch([{"index": 0} for _ in range(4)])
-    assert sentence in str(caught.value)
+    assert f"{method} no longer returns {sentence}" in str(caught.value)
 
 
 def test_log_probabilities_are_those_of_the_model(configured: Configured) -> None:

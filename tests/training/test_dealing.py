@@ -8,15 +8,12 @@ from guieval.training.trainers.dealing import dealt, divided, micro_batches, row
 from tests.rows import every_row
 
 
-def test_a_small_deal_by_hand() -> None:
+def test_a_small_deal_by_hand_whose_parts_differ_by_at_most_one() -> None:
     """Seven rows for two processes in two chunks: four each, so the last chunk of the second has one filler."""
     lengths = [5, 9, 1, 4, 8, 2, 7]
     assert rows_each(7, 2, 2) == 4
     # chunks hold two rows of each process: rows 0 to 3 by length are 1, 0, 3, 2, rows 4 to 6 are 4, 6, 5
     assert dealt(lengths, 2, 2) == [[[1, 3], [4, 5]], [[0, 2], [6]]]
-
-
-def test_parts_differ_by_at_most_one() -> None:
     assert divided(7, 3) == [range(0, 2), range(2, 4), range(4, 7)]
     assert divided(1, 3) == [range(0, 0), range(0, 0), range(0, 1)]
     assert [len(part) for part in micro_batches(7, 3)] == [2, 2, 3]

@@ -19,13 +19,7 @@ from tests.command_line import CommandLine
 from tests.rows import every_row
 from tests.training.published_formats import DatasetInfo, ShareGPTRow, SwiftRow
 
-TRAINING = """
-kind: {kind}
-model: {model}
-bench: demo
-split: all
-limit: 2
-"""
+TRAINING = "kind: {kind}\nmodel: {model}\nbench: demo\nsplit: all\nlimit: 2\n"
 
 
 @pytest.fixture
@@ -135,29 +129,19 @@ def test_llama_factory_loads_the_rows_and_places_their_images(exported: Any, tmp
         assert sum(message["content"].count("<|vision_start|>") for message in placed) == len(row["images"])
 
 
-def test_texts_that_the_frameworks_replace_are_left_out_and_counted(tmp_path: Path) -> None:
-    prompt = [{"role": "user", "content": [{"type": "text", "text": "Type <image> here"}]}]
-    counts = write_rows([(None, prompt, "yes")], tmp_path, "messages", "x")  # type: ignore[list-item]
-    assert counts == {"its text holds <image>, which the frameworks replace": 1}
-
-
-@pytest.mark.parametrize(
-    ("kind", "form", "message"),
-    [
+def test_mistakes_are_one_sentence_and_nothing_is_written_over(exported: Any, guieval: CommandLine, tmp_path: Path) -> None:
+    assert exported("messages")
+    for kind, form, message in (
+        ("sft", "messages", "already holds train.jsonl: give another folder"),
         ("sft", "ms-swft", "unknown format 'ms-swft' (did you mean 'ms-swift'?)"),
         ("grpo", "sharegpt", "format 'sharegpt' holds an answer for every prompt"),
         ("semi-online", "messages", "semi-online training has no rows"),
-    ],
-)
-def test_a_mistake_is_one_sentence(kind: str, form: str, message: str, guieval: CommandLine, tmp_path: Path) -> None:
-    (tmp_path / "t.yaml").write_text(TRAINING.format(kind=kind, model="qwen2.5-vl-7b-ui-s1"))
-    given: list[str | Path] = ["--config", tmp_path / "t.yaml", "--format", form, "--out", tmp_path / "out"]
-    assert message in guieval.sentence("export-training", *given)
-
-
-def test_a_folder_is_not_written_over(exported: Any, guieval: CommandLine, tmp_path: Path) -> None:
-    assert exported("messages")
-    again = guieval.sentence(
-        "export-training", "--config", tmp_path / "t.yaml", "--format", "messages", "--out", tmp_path / "out"
-    )
-    assert "already holds train.jsonl: give another folder" in again
+    ):
+        (tmp_path / "t.yaml").write_text(TRAINING.format(kind=kind, model="qwen2.5-vl-7b-ui-s1"))
+        out = tmp_path / ("out" if "already" in message else "other")
+        given = ("--config", tmp_path / "t.yaml", "--format", form, "--out", out)
+        assert message in guieval.sentence("export-training", *given)
+    # texts that the frameworks replace are left out and counted
+    prompt = [{"role": "user", "content": [{"type": "text", "text": "Type <image> here"}]}]
+    counts = write_rows([(None, prompt, "yes")], tmp_path, "messages", "x")  # type: ignore[list-item]
+    assert counts == {"its text holds <image>, which the frameworks replace": 1}

@@ -16,6 +16,7 @@ from guieval.errors import EngineError, JournalError, UsageError
 from guieval.training.checkpoints import checkpoints, mark
 from guieval.training.config import TrainingConfig
 from guieval.training.failures import TrainingFailed, explained, explanation
+from guieval.training.session import train
 from tests.conftest import REPOSITORY
 from tests.programs import started
 from tests.rows import every_row
@@ -45,10 +46,7 @@ class SafetensorError(Exception):
         (RuntimeError("[enforce fail at alloc_cpu.cpp:127] . DefaultCPUAllocator: can't allocate memory: you"), "too little"),
         (RuntimeError("CUDA error: out of memory"), "too little memory (CUDA error: out of memory)"),
         (OSError(errno.ENOMEM, "Cannot allocate memory"), "too little memory"),
-        (
-            OSError(errno.ENOSPC, "No space left on device"),
-            "0 MB are free ([Errno 28] No space left on device): make room",
-        ),
+        (OSError(errno.ENOSPC, "No space left on device"), "0 MB are free ([Errno 28] No space left on device): make room"),
         (OSError(errno.EDQUOT, "Disk quota exceeded"), "the disk of 'OUT' is full"),
         (RuntimeError("[enforce fail at inline_container.cc:672] . PytorchStreamWriter failed writing file data/7"), "full"),
         (RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 15180544 vs 15180432"), "'OUT' is full"),
@@ -76,7 +74,7 @@ def test_failures_of_the_surroundings_are_named(error: Exception, words: str) ->
     ],
     ids=str,
 )
-def test_errors_of_the_code_keep_their_traceback(error: Exception) -> None:
+def test_failures_of_the_code_keep_their_traceback(error: Exception) -> None:
     assert explanation(error, Path("OUT")) is None
     with pytest.raises(type(error)) as caught, explained(Path("OUT")):
         raise error
@@ -90,16 +88,7 @@ def test_the_clients_of_servers_are_known() -> None:
     assert "the rollout server does not answer" in str(explanation(caught.value, Path("OUT")))
 
 
-def test_a_lost_process_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    monkeypatch.setenv("RANK", "1")
-    text = "[pair.cc:553] Connection closed by peer [127.0.0.1]:15236"
-    with pytest.raises(TrainingFailed) as caught, explained(tmp_path):
-        raise RuntimeError(text)
-    assert str(caught.value) == f"process 1 has lost another process of this training ({text})"
-
-
-def test_the_message_states_what_can_be_resumed(tmp_path: Path) -> None:
+def test_it_is_said_what_can_be_resumed_and_which_process_was_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def hint(error: Exception) -> str:
         with pytest.raises((TrainingFailed, UsageError)) as caught, explained(tmp_path):
             raise error
@@ -112,10 +101,15 @@ def test_the_message_states_what_can_be_resumed(tmp_path: Path) -> None:
         mark(folder)
     assert hint(MemoryError()).endswith("; checkpoint-10 is complete, and --resume continues from it")
     assert hint(UsageError("wrong")) == "wrong"
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "1")
+    text = "[pair.cc:553] Connection closed by peer [127.0.0.1]:15236"
+    with pytest.raises(TrainingFailed) as caught, explained(tmp_path):
+        raise RuntimeError(text)
+    assert str(caught.value) == f"process 1 has lost another process of this training ({text})"
 
 
 def test_too_little_memory_in_the_middle(configured: Configured) -> None:
-    pytest.importorskip("trl")
     config = configured("grpo", trainer={"max_steps": 3, "save_steps": 1})
     done = launched(config, faults="memory:3")
     assert done.returncode == 1
@@ -130,7 +124,6 @@ def test_too_little_memory_in_the_middle(configured: Configured) -> None:
 
 def test_a_dead_rollout_server(configured: Configured) -> None:
     """Asked by TRL's own client."""
-    pytest.importorskip("trl")
     pytest.importorskip("requests", reason="TRL's client needs requests, which this environment lacks")
     config = configured("grpo", trainer={"max_steps": 3, "save_steps": 1})
     done = launched(config, faults="server:3")
@@ -141,9 +134,7 @@ def test_a_dead_rollout_server(configured: Configured) -> None:
 
 
 def test_a_server_of_thoughts_that_ends_and_is_started_elsewhere(configured: Configured) -> None:
-    pytest.importorskip("trl")
     pytest.importorskip("aiohttp", reason="the client of servers needs aiohttp, which this environment lacks")
-    from guieval.training.session import train
 
     def training(server: Server) -> TrainingConfig:
         settings = {"base_urls": [server.url], "model": "other-model", "max_attempts": 1, "patience": 0}
@@ -163,10 +154,8 @@ def test_a_server_of_thoughts_that_ends_and_is_started_elsewhere(configured: Con
 
     first._server.RequestHandlerClass.do_POST = mortal  # type: ignore[attr-defined]
     first._server.handle_error = lambda *arguments: None  # type: ignore[method-assign]
-    with (
-        pytest.raises(TrainingFailed, match=r"checkpoint-[1-5] is complete, and --resume continues from it"),
-        explained(Path(config.out)),
-    ):
+    resumable = r"checkpoint-[1-5] is complete, and --resume continues from it"
+    with pytest.raises(TrainingFailed, match=resumable), explained(Path(config.out)):
         train(config)
     first.stop()
     second = Server("It is the next icon.")
@@ -193,7 +182,6 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.parametrize("kind", ["sft", "grpo"])
 def test_a_full_disk(kind: str, configured: Configured, small_disk: Path, tmp_path: Path) -> None:
-    pytest.importorskip("trl")
     config = configured(kind, out=str(small_disk / "out"), trainer={"max_steps": 3, "save_steps": 1})
     done = launched(config, faults="")
     assert done.returncode == 1
@@ -215,18 +203,13 @@ LAUNCHERS = {
 """As users start several processes; accelerate's own option for CPUs starts one."""
 
 
-@pytest.mark.parametrize(
-    ("launcher", "fault"),
-    [
-        ("torchrun", "memory:2:0"),
-        ("torchrun", "refuse-exit:2:0"),
-        ("accelerate", "refuse-exit:2:0"),
-        ("accelerate", "memory:2:1"),
-    ],
-)
+FAULTS = [("torchrun", "memory:2:0"), ("torchrun", "refuse-exit:2:0")]
+FAULTS += [("accelerate", "memory:2:1"), ("accelerate", "refuse-exit:2:0")]
+
+
+@pytest.mark.parametrize(("launcher", "fault"), FAULTS)
 def test_an_error_of_one_process_ends_the_others(launcher: str, fault: str, configured: Configured) -> None:
     """Soon, though the others would wait for half an hour, and though a thread keeps the failed one from ending."""
-    pytest.importorskip("trl")
     config = configured("semi-online", trainer={"max_steps": 9, "save_steps": 1, "per_device_train_batch_size": 4})
     arguments = [fault, "guieval", "train", "semi-online", "--config", written(config)]
     command = [sys.executable, *LAUNCHERS[launcher], "tests.training.faults", *arguments]

@@ -6,9 +6,6 @@ import pickle
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("trl")
-
 import torch
 
 from guieval.training.data.examples import Picture
@@ -29,15 +26,13 @@ def load(file: Path) -> object:
 def test_rows_of_a_checkpoint_come_back_and_run_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     pictures = (Picture(Path("/screens"), "a.png", (8, 8), None),)
-    row = Row(
-        torch.tensor([1, 2]), torch.tensor([3]), 0.5, pictures, {"types": torch.tensor([0, 1])}, {"old": torch.tensor([0.25])}
-    )
+    types, tokens = {"types": torch.tensor([0, 1])}, {"old": torch.tensor([0.25])}
+    row = Row(torch.tensor([1, 2]), torch.tensor([3]), 0.5, pictures, types, tokens)
     torch.save(Batch([[row]], 1, 3), tmp_path / "rows.pt")
     kept = load(tmp_path / "rows.pt")
     assert isinstance(kept, Batch) and (kept.trained, kept.tokens) == (1, 3)
     (back,) = kept.chunks[0]
     assert back.pictures == pictures and back.prompt.tolist() == [1, 2] and back.tokens["old"].tolist() == [0.25]
-
     torch.save(Evil(), tmp_path / "evil.pt")
     with pytest.raises(pickle.UnpicklingError):
         load(tmp_path / "evil.pt")

@@ -18,7 +18,6 @@ KILLS = int(os.environ.get("GUIEVAL_KILLS", "3"))
 @pytest.mark.parametrize("kind", ["sft", "grpo"])
 def test_kills_at_any_moment_lose_and_double_nothing(kind: str, configured: Configured, tmp_path: Path) -> None:
     """Every moment is an operation on a file of the training: its start, a log line, a save, the end."""
-    pytest.importorskip("trl")
     steps = 6
     configs = {
         name: configured(

@@ -5,10 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
-pytest.importorskip("trl")
-
 import torch
 from safetensors.torch import load_file
 
@@ -22,9 +18,8 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
     tensors: dict[str, torch.Tensor] = {}
     for file in folder.glob("*.safetensors"):
         tensors |= load_file(file)
-    return {
-        name.rpartition("layers.")[2] if "language_model" in name else name: value.float() for name, value in tensors.items()
-    }
+    names = {name: name.rpartition("layers.")[2] if "language_model" in name else name for name in tensors}
+    return {names[name]: value.float() for name, value in tensors.items()}
 
 
 def test_the_final_weights_hold_the_adapter(configured: Configured, policy: Path) -> None:

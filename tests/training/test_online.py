@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("trl")
-
 from guieval.errors import UsageError
 from guieval.online.icons import IconsEnvironment
-from guieval.training.building import Parts
+from guieval.training.building import Parts, _at_once
 from guieval.training.session import train
 from tests.command_line import CommandLine
 
@@ -21,7 +19,7 @@ TASKS = 4
 
 
 def test_rollouts_are_those_of_an_online_run(configured: Configured) -> None:
-    """Greedy rollouts of all tasks come to the figures of the evaluation of the same weights on the same tasks."""
+    """Greedy ones of all tasks come to the figures of the evaluation of the same weights on the same tasks."""
     config = configured(
         "online",
         bench_options={"episodes": TASKS},
@@ -87,17 +85,12 @@ def test_screenshots_of_used_rows_are_removed(configured: Configured) -> None:
     assert not list((out / "checkpoints").glob("*/screens"))  # no batch was in use when they were written
 
 
-def test_too_few_environments_for_the_processes(configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_plan_lacks(configured: Configured, monkeypatch: pytest.MonkeyPatch, guieval: CommandLine) -> None:
     monkeypatch.setattr(IconsEnvironment, "most_devices", 1)
     config = configured("online")
-    from guieval.training.building import _at_once
-
     assert _at_once(Parts(config), config, 1) == 1  # type: ignore[arg-type]  # it is of kind online
     with pytest.raises(UsageError, match=r"Demo \(icons\) opens at most 1 at a time, and there are 2 processes: start 1"):
         _at_once(Parts(config), config, 2)  # type: ignore[arg-type]
-
-
-def test_a_plan_needs_the_length_of_prompts(guieval: CommandLine) -> None:
     command = ["train", "online", "--config", "tiny-online", "--plan", "--processes", "1"]
     assert "the length of a prompt is not known: --set max_prompt_length=N" in guieval.sentence(*command)
     printed = guieval(*command, "--set", "max_prompt_length=400").out

@@ -9,9 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("trl")
-
 import torch
 
 from guieval.errors import UsageError
@@ -25,16 +22,14 @@ from guieval.training.planning import Launch, make_plan, read_launch
 from guieval.training.session import train
 from guieval.training.weights import checkpoint_of
 from tests.command_line import CommandLine
+from tests.rows import every_row
 
 from .conftest import Configured, log
 
 SHIPPED = config_folder() / "training"
 ONE = Launch(1, "ddp")
-PUBLISHED = {
-    "Qwen/Qwen2.5-VL-3B-Instruct": 3_754_622_976,
-    "Qwen/Qwen2.5-VL-7B-Instruct": 8_292_166_656,
-    "Qwen/Qwen2.5-VL-32B-Instruct": 33_452_718_336,
-}
+COUNTS = {"3B": 3_754_622_976, "7B": 8_292_166_656, "32B": 33_452_718_336}
+PUBLISHED = {f"Qwen/Qwen2.5-VL-{size}-Instruct": count for size, count in COUNTS.items()}
 """Parameters of the published checkpoints: half the total_size of each one's model.safetensors.index.json."""
 
 
@@ -50,39 +45,29 @@ def nbytes(tensors: Any) -> int:
     return sum(tensor.nbytes for tensor in tensors)
 
 
-@pytest.mark.parametrize("checkpoint", PUBLISHED)
-def test_shipped_configurations_have_the_published_number_of_parameters(checkpoint: str) -> None:
-    assert size_of(shipped("ui-s1", f"model_path={checkpoint}")).parameters == PUBLISHED[checkpoint]
-
-
-def test_every_recipe_of_a_large_model_can_be_planned_offline() -> None:
+def test_published_models_and_recipes_can_be_planned_offline() -> None:
     known = shipped_configurations()
     for file in SHIPPED.glob("*.yaml"):
         config = read_config(file)
         checkpoint = checkpoint_of(config, config.open_adapter()) if not file.stem.startswith("tiny-phone") else None
         assert checkpoint is None or file.stem.startswith("tiny") or checkpoint.path in known
+    found = {name: size_of(shipped("ui-s1", f"model_path={name}")).parameters for name in PUBLISHED}
+    assert found == PUBLISHED
 
 
 @pytest.mark.parametrize("given", [{}, {"freeze": r".*\.visual\..*"}, {"lora": {"r": 4}}], ids=["all", "freeze", "lora"])
-def test_parameters_are_those_of_the_loaded_model(given: dict[str, Any], configured: Configured) -> None:
-    config = configured("grpo", dynamic_sampling=None, **given)
-    size, trainer = size_of(config), Parts(config).trainer()
+def test_parameters_and_counted_bytes_are_those_of_a_training(given: dict[str, Any], configured: Configured) -> None:
+    trainer_settings = {"max_steps": 1, "beta": 0.1, "use_cpu": True, "bf16": False, "gradient_checkpointing": False}
+    config = configured("grpo", dynamic_sampling=None, trainer=trainer_settings, **given)
+    size, parts = size_of(config), Parts(config)
+    found = {item.name: item for item in make_plan(parts, ONE).parts if item.exact}
+    trainer = parts.trainer()
     adapters = {name for name, _ in trainer.model.named_parameters() if "lora_" in name}
     assert size.parameters == sum(weight.numel() for name, weight in trainer.model.named_parameters() if name not in adapters)
     assert size.trained == sum(weight.numel() for weight in trainer.model.parameters() if weight.requires_grad)
-    assert size.vision_trained == any(
-        "visual" in name and weight.requires_grad for name, weight in trainer.model.named_parameters()
-    )
-
-
-@pytest.mark.parametrize("given", [{}, {"freeze": r".*\.visual\..*"}, {"lora": {"r": 4}}], ids=["all", "freeze", "lora"])
-def test_counted_bytes_are_those_of_a_training(given: dict[str, Any], configured: Configured) -> None:
-    """Weights, reference, and after a step gradients and the optimiser's states."""
-    trainer_settings = {"max_steps": 1, "beta": 0.1, "use_cpu": True, "bf16": False, "gradient_checkpointing": False}
-    config = configured("grpo", dynamic_sampling=None, trainer=trainer_settings, **given)
-    parts = Parts(config)
-    found = {item.name: item for item in make_plan(parts, ONE).parts if item.exact}
-    trainer = parts.trainer()
+    named = list(trainer.model.named_parameters())
+    assert size.vision_trained == any("visual" in name and weight.requires_grad for name, weight in named)
+    # bytes of weights, reference, and after a step gradients and the optimiser's states
     gradients: list[int] = []
     step = trainer.training_step
 
@@ -117,23 +102,15 @@ def _saved(dtype: torch.dtype, *, layers: int, blocks: int) -> int:
     from transformers import AutoModelForImageTextToText, Qwen2_5_VLConfig
 
     torch.manual_seed(0)
+    text = {"hidden_size": 256, "intermediate_size": 1344, "num_hidden_layers": layers, "num_attention_heads": 4}
+    text |= {"num_key_value_heads": 2, "vocab_size": 100, "tie_word_embeddings": False, "bos_token_id": 1, "eos_token_id": 2}
+    tokens = {"image_token_id": 10, "vision_start_token_id": 11, "vision_end_token_id": 12, "video_token_id": 13}
     vision = {"depth": blocks, "hidden_size": 160, "intermediate_size": 428, "num_heads": 4, "out_hidden_size": 256}
     config = Qwen2_5_VLConfig(
         vision_config={**vision, "patch_size": 14, "window_size": 112, "fullatt_block_indexes": list(range(blocks))},
-        hidden_size=256,
-        intermediate_size=1344,
-        num_hidden_layers=layers,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        vocab_size=100,
-        tie_word_embeddings=False,
-        bos_token_id=1,
-        eos_token_id=2,
         rope_scaling={"type": "mrope", "mrope_section": [8, 12, 12]},
-        image_token_id=10,
-        vision_start_token_id=11,
-        vision_end_token_id=12,
-        video_token_id=13,
+        **text,
+        **tokens,
     )
     model = AutoModelForImageTextToText.from_config(config).to(dtype)
     own = {weight.untyped_storage().data_ptr() for weight in model.parameters()}
@@ -145,66 +122,41 @@ def _saved(dtype: torch.dtype, *, layers: int, blocks: int) -> int:
             storages[storage.data_ptr()] = storage  # held, so that its place is not used again
         return tensor
 
-    tokens = torch.full((1, 600), 5)
-    tokens[0, 0], tokens[0, 1:257], tokens[0, 257] = 11, 10, 12
+    ids = torch.full((1, 600), 5)
+    ids[0, 0], ids[0, 1:257], ids[0, 257] = 11, 10, 12
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        model.model(
-            input_ids=tokens,
-            pixel_values=torch.randn(1024, 1176),
-            image_grid_thw=torch.tensor([[1, 32, 32]]),
-            mm_token_type_ids=(tokens == 10).int(),
-            use_cache=False,
-        )
+        shown = {"pixel_values": torch.randn(1024, 1176), "image_grid_thw": torch.tensor([[1, 32, 32]])}
+        model.model(input_ids=ids, mm_token_type_ids=(ids == 10).int(), use_cache=False, **shown)
     return sum(storage.nbytes() for storage in storages.values())
 
 
-SMALL = ModelSize(
-    parameters=1000,
-    trained=800,
-    adapters=0,
-    unit=100,
-    head=50,
-    layers=2,
-    text=Layer(8, 8, 4, 16, 2),
-    vocabulary=10,
-    blocks=1,
-    vision=Layer(8, 8, 8, 16, 2),
-    vision_trained=False,
-    patch=6,
-    patches=4,
-)
+WEIGHTS: dict[str, Any] = {"parameters": 1000, "trained": 800, "adapters": 0, "unit": 100, "head": 50, "vocabulary": 10}
+TOWER: dict[str, Any] = {"blocks": 1, "vision": Layer(8, 8, 8, 16, 2), "vision_trained": False, "patch": 6, "patches": 4}
+SMALL = ModelSize(**WEIGHTS, layers=2, text=Layer(8, 8, 4, 16, 2), **TOWER)
 ROWS = Rows(rows=1, tokens=10, image=5, completion=2)
 
 
 @pytest.mark.parametrize(
-    ("sharding", "dtype", "weights", "gradients", "states", "reference", "buckets"),
+    ("sharding", "dtype", "expected"),  # weights, gradients, states, reference, buckets
     [
         # float32: 4 bytes of each of 1,000 weights, 4 and 8 of each of the 800 trained ones, on every process
-        ("ddp", "float32", 4000, 3200, 6400, 4000, 3200),
-        ("ddp", "bfloat16", 2000, 1600, 3200, 2000, 1600),
+        ("ddp", "float32", (4000, 3200, 6400, 4000, 3200)),
+        ("ddp", "bfloat16", (2000, 1600, 3200, 2000, 1600)),
         # 4 processes: weights in bfloat16; gradients, weights and two states of the trained ones in float32
-        ("zero3", "float32", 500, 800, 2400, 500, 0),
+        ("zero3", "float32", (500, 800, 2400, 500, 0)),
         # 4 processes: trained weights in float32 and frozen ones as they are
-        ("fsdp2", "float32", 1000, 800, 1600, 1000, 0),
-        ("fsdp2", "bfloat16", 900, 800, 1600, 500, 0),
+        ("fsdp2", "float32", (1000, 800, 1600, 1000, 0)),
+        ("fsdp2", "bfloat16", (900, 800, 1600, 500, 0)),
     ],
 )
-def test_states_by_hand(
-    sharding: Any, dtype: str, weights: int, gradients: int, states: int, reference: int, buckets: int
-) -> None:
+def test_states_by_hand(sharding: Any, dtype: str, expected: tuple[int, ...]) -> None:
     method = Method(dtype=dtype, mixed=True, checkpointing=True, reference=True)
     found = {item.name: item.bytes for item in items(SMALL, method, ROWS, sharding=sharding, processes=4) if item.exact}
-    expected = {
-        "weights": weights,
-        "gradients": gradients,
-        "optimiser (two AdamW states)": states,
-        "reference model": reference,
-        "buckets of DDP's gradients": buckets,
-    }
-    assert found == {name: value for name, value in expected.items() if value}
+    names = ("weights", "gradients", "optimiser (two AdamW states)", "reference model", "buckets of DDP's gradients")
+    assert found == {name: value for name, value in zip(names, expected, strict=True) if value}
 
 
-def test_vllm_takes_its_share_always_or_while_it_generates() -> None:
+def test_vllm_takes_its_share_always_or_while_it_generates_and_has_to_fit_in_it() -> None:
     def parts(*, sleeps: bool) -> Any:
         method = Method("float32", mixed=True, checkpointing=True, reference=False, vllm=0.5, sleeps=sleeps)
         return items(SMALL, method, ROWS, sharding="zero3", processes=4, gpu=8 * GIB)
@@ -212,6 +164,10 @@ def test_vllm_takes_its_share_always_or_while_it_generates() -> None:
     awake, asleep = parts(sleeps=False), parts(sleeps=True)
     assert peak(awake, "training") - peak(asleep, "training") == 4 * GIB
     assert peak(awake, "generation") == peak(asleep, "generation")
+    config = shipped("ui-s1", "trainer.vllm_gpu_memory_utilization=0.1")
+    problem = make_plan(Parts(config), Launch(8, "zero3", 80 * GIB)).problem(certain=True)
+    told = "setting 'trainer.vllm_gpu_memory_utilization' is 0.1, which gives vLLM 8.0"
+    assert problem is not None and problem.startswith(told)
 
 
 def test_seven_billion_weights_fit_as_the_recipes_say() -> None:
@@ -231,20 +187,17 @@ def test_seven_billion_weights_fit_as_the_recipes_say() -> None:
     assert make_plan(Parts(shipped("ui-s1-lora")), launch).problem() is None
 
 
-def test_a_share_that_cannot_hold_vllm_is_refused() -> None:
-    config = shipped("ui-s1", "trainer.vllm_gpu_memory_utilization=0.1")
-    problem = make_plan(Parts(config), Launch(8, "zero3", 80 * GIB)).problem(certain=True)
-    assert problem is not None and problem.startswith(
-        "setting 'trainer.vllm_gpu_memory_utilization' is 0.1, which gives vLLM 8.0"
-    )
-
-
-def test_a_plan_needs_the_length_of_prompts_or_data(configured: Configured) -> None:
+def test_what_a_plan_needs_is_said_plainly(configured: Configured, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the length of a prompt is not known: give --data"):
         make_plan(Parts(shipped("hypertrack-rl")), Launch(8, "zero3"))
     plan = make_plan(Parts(shipped("hypertrack-rl", "max_prompt_length=1000")), Launch(8, "zero3"))
     assert plan.rows == Rows(rows=1, tokens=1512, image=1000, completion=512)
     assert (plan.batch.epoch, plan.batch.steps) == (None, None)
+    config = shipped("ui-s1", f"model_path=nobody/{tmp_path.name}")
+    with pytest.raises(UsageError, match=r"the config\.json of 'nobody/.*' cannot be read, and a plan needs nothing else"):
+        make_plan(Parts(config), Launch(8, "zero3"))
+    with pytest.raises(UsageError, match=r"vLLM is not installed: pip install 'guieval\[train-vllm\]'"):
+        Parts(configured("grpo", dynamic_sampling=None, trainer={"use_vllm": True})).trainer()
 
 
 def test_measured_prompts_are_as_long_as_tokenised_ones(configured: Configured) -> None:
@@ -300,26 +253,22 @@ def test_accelerate_reads_its_configurations(name: str, monkeypatch: pytest.Monk
     assert planning.launched_sharding() == name
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "sentence"),
     [
-        (
-            "distributed_type: DEEPSPEED\ndeepspeed_config: {zero_stage: 2}\n",
-            "shares the model in a way that cannot be planned",
-        ),
+        ("distributed_type: DEEPSPEED\ndeepspeed_config: {zero_stage: 2}\n", "the model in a way that cannot be planned"),
         ("distributed_type: FSDP\nfsdp_config: {fsdp_version: 1}\n", "expected DDP, DeepSpeed's ZeRO-3 or FSDP2"),
         ("kind: grpo\n", "is not a configuration of accelerate: it has no distributed_type"),
         ("[", "cannot be read"),
     ],
 )
 def test_other_launches_are_refused(text: str, sentence: str, tmp_path: Path) -> None:
-    file = tmp_path / "accelerate.yaml"
-    file.write_text(text)
+    (tmp_path / "accelerate.yaml").write_text(text)
     with pytest.raises(UsageError, match=sentence):
-        read_launch(file)
+        read_launch(tmp_path / "accelerate.yaml")
 
 
-def test_a_training_that_cannot_fit_does_not_begin(configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_cannot_fit(configured: Configured, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     config = configured("grpo", dynamic_sampling=None)
     needed = make_plan(Parts(config), ONE)
     monkeypatch.setattr(planning, "gpu_memory", lambda: 1e6)
@@ -328,11 +277,6 @@ def test_a_training_that_cannot_fit_does_not_begin(configured: Configured, monke
         train(config)
     assert not Path(config.out).exists()
     assert needed.training > GIB  # with the allowance
-
-
-def test_a_training_that_may_not_fit_is_warned_of(
-    configured: Configured, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
     monkeypatch.setattr(planning, "gpu_memory", lambda: float(GIB))
     monkeypatch.setattr(logging.root.manager, "disable", logging.NOTSET)  # the test of a notebook leaves warnings disabled
     planning.check_memory(Parts(configured("grpo", dynamic_sampling=None)))
@@ -354,14 +298,3 @@ def test_the_command(guieval: CommandLine) -> None:
     assert not os.path.exists("training/ui-s1")
     without = guieval("train", "semi-online", "--config", "ui-s1", "--processes", "8")
     assert without.code == 2 and "go with --plan" in without.err
-
-
-def test_a_model_without_its_configuration_is_said_plainly(tmp_path: Path) -> None:
-    config = shipped("ui-s1", f"model_path=nobody/{tmp_path.name}")
-    with pytest.raises(UsageError, match=r"the config\.json of 'nobody/.*' cannot be read, and a plan needs nothing else"):
-        make_plan(Parts(config), Launch(8, "zero3"))
-
-
-def test_vllm_that_is_not_installed_is_said_before_weights_are_loaded(configured: Configured) -> None:
-    with pytest.raises(UsageError, match=r"vLLM is not installed: pip install 'guieval\[train-vllm\]'"):
-        Parts(configured("grpo", dynamic_sampling=None, trainer={"use_vllm": True})).trainer()

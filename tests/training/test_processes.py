@@ -6,11 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-
-pytest.importorskip("trl")
-
 import torch
+import yaml
 
 from guieval.training.building import Parts
 from guieval.training.config import parse_config
@@ -24,24 +21,11 @@ LOSSES = ("dapo", "grpo", "dr_grpo")
 @pytest.fixture(scope="module")
 def values(policy: Path, screens: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """A batch of two episodes x 4 rollouts, whose rows take several passes, with a reference model and without clipping."""
-    trainer: dict[str, Any] = {
-        "per_device_train_batch_size": 2,
-        "gradient_accumulation_steps": None,
-        "max_steps": 1,
-        "learning_rate": None,
-    }
-    trainer |= {"beta": 0.01, "max_grad_norm": 0.0, "optim": "sgd", "save_strategy": "no", "save_steps": None}
-    config = small_training(
-        "semi-online",
-        policy,
-        screens,
-        out=str(tmp_path_factory.mktemp("training")),
-        limit=4,
-        batch={"tasks": 2},
-        rollout={"patch": "thought-free", "budget": None},
-        dynamic_sampling=None,
-        trainer=trainer,
-    )
+    batches = {"per_device_train_batch_size": 2, "gradient_accumulation_steps": None, "max_steps": 1, "learning_rate": None}
+    trainer = {**batches, "beta": 0.01, "max_grad_norm": 0.0, "optim": "sgd", "save_strategy": "no", "save_steps": None}
+    given = {"limit": 4, "batch": {"tasks": 2}, "rollout": {"patch": "thought-free", "budget": None}, "trainer": trainer}
+    out = str(tmp_path_factory.mktemp("training"))
+    config = small_training("semi-online", policy, screens, out=out, dynamic_sampling=None, **given)
     return config.model_dump(mode="json", exclude_unset=True)
 
 
@@ -58,10 +42,8 @@ def rollouts(values: dict[str, Any]) -> list[list[Any]]:
 @pytest.fixture(scope="module")
 def alone(values: dict[str, Any], rollouts: list[list[Any]]) -> dict[str, dict[str, Any]]:
     """The gradient on one process for each loss."""
-    found = {
-        loss: gradient(parse_config({**values, "trainer": {**values["trainer"], "loss_type": loss}}), rollouts)
-        for loss in LOSSES
-    }
+    configs = [parse_config({**values, "trainer": {**values["trainer"], "loss_type": loss}}) for loss in LOSSES]
+    found = {loss: gradient(config, rollouts) for loss, config in zip(LOSSES, configs, strict=True)}
     assert all(each.pop("filled") == 1.0 for each in found.values())
     return found
 

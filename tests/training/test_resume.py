@@ -10,6 +10,7 @@ import pytest
 from guieval.errors import UsageError
 from guieval.training.checkpoints import checkpoints, discard_after, keep_until, last_checkpoint, mark
 from guieval.training.config import TrainingConfig
+from guieval.training.session import train
 from tests.rows import every_row
 
 from .conftest import Configured, json_lines, launched
@@ -37,7 +38,7 @@ def result(config: TrainingConfig) -> tuple[Any, ...]:
     return (out / "final" / "model.safetensors").read_bytes(), log, lines(out / "evaluations.jsonl")
 
 
-def test_incomplete_checkpoints_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_incomplete_checkpoints(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match=r"holds no complete checkpoint of a training$"):
         last_checkpoint(tmp_path)
     written(tmp_path, 100, complete=False)
@@ -45,23 +46,15 @@ def test_incomplete_checkpoints_are_left_out(tmp_path: Path, capsys: pytest.Capt
         last_checkpoint(tmp_path)
     written(tmp_path, 9, 50)
     assert last_checkpoint(tmp_path) == (50, tmp_path / "checkpoints" / "checkpoint-50")
-    assert capsys.readouterr().err == (
-        "note: checkpoint-100 was not written to its end, so the training resumes from checkpoint-50\n"
-    )
+    noted = "note: checkpoint-100 was not written to its end, so the training resumes from checkpoint-50\n"
+    assert capsys.readouterr().err == noted
+    with monkeypatch.context() as other:  # it comes from one process
+        other.setenv("RANK", "1")
+        assert last_checkpoint(tmp_path)[0] == 50 and capsys.readouterr().err == ""
     discard_after(tmp_path, 50)
     assert list(checkpoints(tmp_path)) == [9, 50] and not checkpoints(tmp_path, complete=False)
     written(tmp_path, 20, complete=False)  # before the one that is resumed from: no reason to speak
     last_checkpoint(tmp_path)
-    assert capsys.readouterr().err == ""
-
-
-def test_a_note_comes_from_one_process(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    written(tmp_path, 50)
-    written(tmp_path, 100, complete=False)
-    monkeypatch.setenv("RANK", "1")
-    assert last_checkpoint(tmp_path)[0] == 50
     assert capsys.readouterr().err == ""
 
 
@@ -82,7 +75,6 @@ KINDS = [("sft", 1), ("sft", 2), ("grpo", 2), ("semi-online", 1), ("semi-online"
 @pytest.mark.parametrize(("kind", "processes"), KINDS)
 def test_a_killed_training_comes_to_the_same(kind: str, processes: int, configured: Configured, tmp_path: Path) -> None:
     """Killed after step 3 with a checkpoint of step 2, which is in the middle of a generation batch and of a check."""
-    pytest.importorskip("trl")
     outcomes = []
     for name in ("whole", "killed"):
         rl = {"steps_per_generation": 3, "temperature": 1.2} if kind != "sft" else {}
@@ -94,12 +86,9 @@ def test_a_killed_training_comes_to_the_same(kind: str, processes: int, configur
             **({"reward_watch": {"every": 3}} if kind in ("grpo", "semi-online") else {}),
         )
         if name == "killed":
-            done = launched(config, faults="kill:3:0", processes=processes)
-            assert done.returncode
+            assert launched(config, faults="kill:3:0", processes=processes).returncode
             assert [line["step"] for line in lines(Path(config.out) / "log.jsonl") if "loss" in line] == [1, 2, 3]
-            done = launched(config, "--resume", processes=processes)
-        else:
-            done = launched(config, processes=processes)
+        done = launched(config, *(["--resume"] if name == "killed" else []), processes=processes)
         assert done.returncode == 0, done.stderr[:6000]
         outcomes.append(result(config))
     whole, resumed = outcomes
@@ -109,7 +98,6 @@ def test_a_killed_training_comes_to_the_same(kind: str, processes: int, configur
 
 
 def test_a_save_killed_in_the_middle_leaves_the_one_before(configured: Configured) -> None:
-    pytest.importorskip("trl")
     trainer = {"max_steps": 5, "save_steps": 2, "save_total_limit": 1}
     config = configured("sft", trainer=trainer)
     done = launched(config, faults="kill-in-save:4")
@@ -127,9 +115,6 @@ def test_a_save_killed_in_the_middle_leaves_the_one_before(configured: Configure
 
 def test_a_checkpoint_is_written_where_a_line_is_logged(configured: Configured) -> None:
     """So that means over several steps are the same after a resume."""
-    pytest.importorskip("trl")
-    from guieval.training.session import train
-
     config = configured("sft", trainer={"max_steps": 6, "save_steps": 2, "logging_steps": 4})
     train(config)
     assert [line["step"] for line in lines(Path(config.out) / "log.jsonl") if "loss" in line] == [2, 4, 6]

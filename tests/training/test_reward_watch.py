@@ -44,21 +44,18 @@ def test_reward_stands_beside_the_evaluations_exact_match() -> None:
     assert found["watch/reward"] == pytest.approx(1.0)  # an empty text is contained in any
     assert found["watch/exact_match"] == 0.5
     assert (found["watch/empty-text"], found["watch/malformed"], found["watch/several-answers"]) == (0.5, 0.0, 0.0)
-    assert found["watch/blind_policy"] == pytest.approx(
-        0.55
-    )  # typing nothing: right on the text, 0.1 for its form on the click
+    # typing nothing: right on the text, 0.1 for its form on the click
+    assert found["watch/blind_policy"] == pytest.approx(0.55)
     assert not warned
     assert made.sums()["watch/reward"] == Sum(0, 0)  # each reply is counted once
-
-
-def test_processes_are_weighed_by_their_replies() -> None:
+    # processes are weighed by their replies
     made, _ = watch()
     found, _ = made.check(5, [{"watch/reward": Sum(1.0, 1)}, {"watch/reward": Sum(0.0, 3)}, {"watch/reward": Sum(0, 0)}])
     assert found == {"watch/reward": 0.25}
     assert made.check(10, [{"watch/reward": Sum(0, 0)}]) == ({}, [])
 
 
-def test_it_warns_when_reward_and_exact_match_diverge() -> None:
+def test_it_warns_when_reward_and_exact_match_diverge_or_a_sign_spreads() -> None:
     made, _ = watch()
     for number, reward in enumerate((0.4, 0.4, 0.5, 0.7)):
         _, warned = made.check(5 * number, [figures(reward, 0.4)])
@@ -68,9 +65,6 @@ def test_it_warns_when_reward_and_exact_match_diverge() -> None:
     made, _ = watch()
     for number, share in enumerate((0.4, 0.4, 0.9, 0.9)):
         assert not made.check(number, [figures(share, share)])[1]  # they rise together
-
-
-def test_it_warns_of_a_sign_that_spreads_and_of_a_blind_policy_that_earns_as_much() -> None:
     made, _ = watch()
     for number, share in enumerate((0.0, 0.0, 0.5)):
         assert not made.check(number, [figures(0.5, 0.5, **{"several-answers": share})])[1]
@@ -102,7 +96,6 @@ def test_what_a_checkpoint_keeps_comes_back_equal_and_runs_no_code(tmp_path: Pat
     other, _ = watch()
     other.restore(tmp_path / "watch.json")
     assert other.sums() == made.sums() and other.sums() != {}
-
     ran = tmp_path / "ran"
 
     class Evil:

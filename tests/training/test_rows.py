@@ -6,9 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("torch")
-
 import torch
 from PIL import Image
 
@@ -69,9 +66,7 @@ def test_rows_are_padded_and_their_pictures_follow_each_other() -> None:
     assert batch["num_images"] == [1, 0, 2]
     assert batch["pixel_values"][::4, 0].tolist() == [7.0, 8.0, 9.0]
     assert batch["image_grid_thw"].tolist() == [[1, 2, 2]] * 3
-
-
-def test_a_row_that_does_not_count_has_no_token_in_the_loss() -> None:
+    # a row that does not count has no token in the loss
     filler = Row(torch.tensor([1]), torch.tensor([2]), pictures=(BLANK,), types=row([1], []).types, counts=False)
     batch = packed([ROWS[0], filler], pad=PAD, pictures=pictures())
     assert batch["completion_mask"].tolist() == [[1, 1], [0, 0]]
@@ -79,14 +74,11 @@ def test_a_row_that_does_not_count_has_no_token_in_the_loss() -> None:
     assert batch["num_images"] == [1, 1]
 
 
-def test_a_screenshot_is_processed_once_and_the_oldest_is_forgotten() -> None:
+def test_a_screenshot_is_processed_once_the_oldest_is_forgotten_other_images_are_refused() -> None:
     processor = Processor()
     kept = pictures(processor, kept_bytes=2 * 48)  # two of 4 x 3 numbers of four bytes
     for number, calls in ((1, 1), (2, 2), (1, 2), (3, 3), (1, 3), (2, 4)):  # the third drives out the second
         assert kept.patches(named(number))[0][0, 0] == number
         assert processor.calls == calls
-
-
-def test_images_of_another_kind_are_refused() -> None:
     with pytest.raises(UsageError, match="Qwen-VL"):
         packed(ROWS, pad=PAD, pictures=pictures(Processor(("pixel_values",))))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from guieval.analysis.training_curves import training_curves
+from guieval.training.session import train
 from guieval.training.sidecar import _add, evaluate_checkpoints
 from tests.command_line import CommandLine
 from tests.rows import every_row
@@ -22,15 +23,10 @@ EVALUATION: dict[str, Any] = {"bench_options": {"split": "test"}, "limit": 3}
     [
         (None, "holds no training: expected training.yaml"),
         ("{kind: [", "training.yaml' is damaged: "),
-        (
-            "{kind: sft, model: tiny-policy, bench: demo-icons}",
-            "has no evaluation settings: train with --set evaluation.sidecar=true",
-        ),
+        ("{kind: sft, model: tiny-policy, bench: demo}", "no evaluation settings: train with --set evaluation.sidecar=true"),
     ],
 )
-def test_a_folder_that_holds_no_such_training_is_a_sentence(
-    guieval: CommandLine, tmp_path: Path, settings: str | None, message: str
-) -> None:
+def test_no_such_training_is_a_sentence(guieval: CommandLine, tmp_path: Path, settings: str | None, message: str) -> None:
     if settings is not None:
         (tmp_path / "training.yaml").write_text(settings, encoding="utf-8")
     assert message in guieval.sentence("evaluate-training", tmp_path)
@@ -44,12 +40,7 @@ def test_a_torn_line_costs_no_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["sft", "online"])
-def test_figures_are_those_of_an_evaluation_in_the_training(
-    kind: str, configured: Configured, tmp_path: Path, guieval: CommandLine
-) -> None:
-    pytest.importorskip("trl")
-    from guieval.training.session import train
-
+def test_figures_are_those_in_the_training(kind: str, configured: Configured, tmp_path: Path, guieval: CommandLine) -> None:
     trainer = {"max_steps": 2, "save_steps": 1}
     within = configured(kind, out=str(tmp_path / "in"), trainer=trainer, evaluation={**EVALUATION, "every": 1})
     beside = configured(kind, out=str(tmp_path / "beside"), trainer=trainer, evaluation={**EVALUATION, "sidecar": True})
@@ -68,9 +59,6 @@ def test_figures_are_those_of_an_evaluation_in_the_training(
 
 
 def test_it_follows_a_training_to_its_end(configured: Configured, tmp_path: Path) -> None:
-    pytest.importorskip("trl")
-    from guieval.training.session import train
-
     config = configured("sft", trainer={"max_steps": 2, "save_steps": 1}, evaluation={**EVALUATION, "sidecar": True})
     train(config)
     out = Path(config.out)

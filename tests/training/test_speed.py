@@ -6,9 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-
-pytest.importorskip("torch")
-
 import torch
 
 from guieval.training.tiny.building import build_policy
@@ -70,22 +67,6 @@ def test_features_are_the_towers_and_each_picture_is_computed_once(frozen: Any, 
     assert torch.equal(alone[0], found[0][0][before : before + len(alone[0])])  # whatever else is in the batch
 
 
-def test_precisions_are_kept_apart(frozen: Any, pictures: Any) -> None:
-    with frozen_vision_once(frozen), fast_on_cpu(frozen):
-        exact = features(frozen, pictures[:1])
-        with torch.autocast("cpu", torch.bfloat16):
-            rounded = features(frozen, pictures[:1])
-        again = features(frozen, pictures[:1])
-    assert torch.equal(exact[0], again[0]) and not torch.equal(exact[0], rounded[0].float())
-
-
-def test_the_oldest_are_dropped_when_memory_ends(frozen: Any, pictures: Any) -> None:
-    with frozen_vision_once(frozen, kept_bytes=1):
-        for number in (0, 1, 1, 0):
-            features(frozen, [pictures[number]])
-    assert len(frozen.passes) == 3
-
-
 def test_a_tower_in_training_is_left_alone(policy: Any, pictures: Any) -> None:
     with frozen_vision_once(policy.model):
         assert "forward" not in vars(policy.model.model.visual)
@@ -94,7 +75,17 @@ def test_a_tower_in_training_is_left_alone(policy: Any, pictures: Any) -> None:
     policy.model.zero_grad()
 
 
-def test_it_ends_with_its_block(frozen: Any) -> None:
+def test_it_ends_with_its_block_drops_the_oldest_and_keeps_precisions_apart(frozen: Any, pictures: Any) -> None:
     with frozen_vision_once(frozen):
         assert "forward" in vars(frozen.model.visual)
     assert "forward" not in vars(frozen.model.visual)
+    with frozen_vision_once(frozen, kept_bytes=1):
+        for number in (0, 1, 1, 0):
+            features(frozen, [pictures[number]])
+    assert len(frozen.passes) == 3
+    with frozen_vision_once(frozen), fast_on_cpu(frozen):
+        exact = features(frozen, pictures[:1])
+        with torch.autocast("cpu", torch.bfloat16):
+            rounded = features(frozen, pictures[:1])
+        again = features(frozen, pictures[:1])
+    assert torch.equal(exact[0], again[0]) and not torch.equal(exact[0], rounded[0].float())

@@ -44,12 +44,12 @@ def test_a_thought_is_kept_if_the_reply_with_it_has_the_rewards_form() -> None:
     assert judged(scorer, STEPS[0], "The icon is there.") == (STEPS[0].key, "The icon is there.", KEPT)
     assert "does not have the form that the reward requires" in judged(scorer, STEPS[0], "I write </think> here.").outcome
     assert judged(scorer, STEPS[0], None).outcome == "no thought in the answer"
+    # a family that writes no thoughts is not warned about
+    assert writes_thoughts(load_model(UI_S1), STEPS[0]) and not writes_thoughts(load_model("os-atlas-base-7b"), STEPS[0])
 
 
 @pytest.mark.parametrize("by", ["self", "auxiliary"])
-def test_the_command_writes_what_a_server_thinks_and_asks_each_step_once(
-    by: str, server: Server, guieval: CommandLine, tmp_path: Path
-) -> None:
+def test_the_command_asks_a_server_each_step_once(by: str, server: Server, guieval: CommandLine, tmp_path: Path) -> None:
     out = tmp_path / "thoughts.jsonl"
     given: list[str | Path] = ["thoughts", out, "--by", by, *DEMO, "--limit", "2"]
     asked: list[str | Path] = [*given, "--base-url", server.url, "--served-model", "other-model"]
@@ -75,13 +75,18 @@ def test_a_thought_of_the_wrong_form_is_asked_for_again(guieval: CommandLine, tm
     assert "without: with the thought, the reply does not have the form that the reward requires" in once.out
 
 
-def test_own_thoughts_are_those_of_exact_replies(tmp_path: Path) -> None:
+def test_own_thoughts_are_those_of_exact_replies_and_a_file_without_any_is_one_sentence(tmp_path: Path) -> None:
     model = ScriptedModel(ModelConfig(name="scripted", adapter="scripted"))
     ran(tmp_path / "run", mode="offline")
     found = thoughts_of_runs([tmp_path / "run"], ResponseScorer(model, weighed("hypertrack", None, {})))
     kept = {each.key.step_index: each.thought for each in found if each.outcome == KEPT}
     assert kept and all(thought == f"own {index}" for index, thought in kept.items())
     assert {each.outcome for each in found} == {KEPT, "no exact reply in the runs"}
+    (tmp_path / "t.jsonl").write_text('{"step": "a#0"}\n')
+    with pytest.raises(UsageError, match=r'expected \{"step": ..., "thought": ...\} on each line, got \'\{"step": "a#0"\}\''):
+        read_thoughts_file(tmp_path / "t.jsonl")
+    with pytest.raises(UsageError, match="cannot be read: No such file"):
+        read_thoughts_file(tmp_path / "none.jsonl")
 
 
 def sft(**given: Any) -> SFTTraining:
@@ -91,9 +96,7 @@ def sft(**given: Any) -> SFTTraining:
     return config
 
 
-def test_references_are_trained_on_with_their_thoughts_in_reply_and_history(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_references_have_their_thoughts_in_reply_and_history(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     parts = Parts(sft())
     count, example = _supervised(parts, sft())
@@ -111,10 +114,6 @@ def test_references_are_trained_on_with_their_thoughts_in_reply_and_history(
     file.write_text(json.dumps({"step": "other#0", "thought": "x"}) + "\n")
     with pytest.raises(UsageError, match=r"none of the .* steps has a thought in the file that 'thoughts' names"):
         _supervised(Parts(config), config)
-
-
-def test_a_family_that_writes_no_thoughts_is_not_warned_about() -> None:
-    assert writes_thoughts(load_model(UI_S1), STEPS[0]) and not writes_thoughts(load_model("os-atlas-base-7b"), STEPS[0])
 
 
 def test_patches_during_training_ask_a_server_once_for_each_step(server: Server) -> None:
@@ -143,11 +142,3 @@ def test_patches_during_training_ask_a_server_once_for_each_step(server: Server)
 def test_a_mistake_is_one_sentence(arguments: list[str], message: str, guieval: CommandLine, tmp_path: Path) -> None:
     given = ["--model", UI_S1, "--bench", "demo"]
     assert message in guieval.sentence("thoughts", tmp_path / "t.jsonl", *given, *arguments)
-
-
-def test_a_file_that_holds_no_thoughts_is_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "t.jsonl").write_text('{"step": "a#0"}\n')
-    with pytest.raises(UsageError, match=r'expected \{"step": ..., "thought": ...\} on each line, got \'\{"step": "a#0"\}\''):
-        read_thoughts_file(tmp_path / "t.jsonl")
-    with pytest.raises(UsageError, match="cannot be read: No such file"):
-        read_thoughts_file(tmp_path / "none.jsonl")

@@ -93,13 +93,8 @@ def test_trl_trains_in_it(policy: Path, tmp_path: Path) -> None:
     turns: list[list[int]] = []
     model = AutoModelForImageTextToText.from_pretrained(policy)
     before = model.lm_head.weight.detach().clone()
-    trainer = trl.GRPOTrainer(
-        model=model,
-        args=settings,
-        processing_class=processor,
-        train_dataset=rows,
-        environment_factory=tool_environments("demo-icons"),
-    )
+    given = {"processing_class": processor, "train_dataset": rows, "environment_factory": tool_environments("demo-icons")}
+    trainer = trl.GRPOTrainer(model=model, args=settings, **given)
 
     def answers(prompts: Any, images: Any, *others: Any, **named: Any) -> tuple[list[list[int]], None]:
         turn = len(turns)

@@ -1,32 +1,34 @@
-"""The three trainers with real TRL and the tiny policy: what they return, learn, write down and go on from."""
+"""The three trainers with real TRL and the tiny policy: what they return, learn, write down, watch and go on from."""
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
-
-from tests.scripted import opened_run
-
-pytest.importorskip("trl")
-
 import torch
+from safetensors.torch import load_file
+from trl.rewards import get_soft_overlong_punishment
 
 from guieval.errors import UsageError
 from guieval.journal import RunFolder
+from guieval.registry import config_folder
+from guieval.rewards import Overlong
 from guieval.rewards.rollout import SemiOnlineRollout
 from guieval.running.config import RunConfig
 from guieval.running.runner import Runner
 from guieval.training.building import Parts
 from guieval.training.checkpoints import mark
-from guieval.training.config import TrainingConfig
+from guieval.training.config import TrainingConfig, read_config
 from guieval.training.evaluation import figures
 from guieval.training.session import train
 from guieval.training.trainers.groups import Batch
 from guieval.training.trainers.rows import Row
+from tests.scripted import opened_run
 
 from .conftest import EPISODES, Configured, evaluations, in_training, launched, log
 
@@ -107,9 +109,8 @@ def test_prompts_are_those_of_the_evaluation(kind: str, configured: Configured, 
 @pytest.mark.parametrize("loss", ["grpo", "dr_grpo", "dapo"])
 def test_micro_batches_and_fillers_change_no_gradient(loss: str, configured: Configured) -> None:
     """However many rows a pass has, and however a batch is filled up, each row that counts weighs the same."""
-    trainer = in_training(
-        configured("semi-online", dynamic_sampling=None, rollout={"budget": None}, trainer={"loss_type": loss}, limit=2)
-    )
+    given = {"rollout": {"budget": None}, "trainer": {"loss_type": loss}}
+    trainer = in_training(configured("semi-online", dynamic_sampling=None, limit=2, **given))
     batch = generated(trainer, [0, 1])
     (rows,) = batch.chunks
     assert len(rows) > 7 and any(row.advantage for row in rows)
@@ -125,7 +126,7 @@ def test_micro_batches_and_fillers_change_no_gradient(loss: str, configured: Con
     assert not gradients(trainer, Batch([fillers], 0, 0)).any()
 
 
-def test_only_what_is_missing_is_drawn_again(configured: Configured) -> None:
+def test_only_what_is_missing_is_drawn_again_and_long_prompts_teach_nothing(configured: Configured) -> None:
     everything = {"eta": 1e6, "most_draws": 3}
     trainer = in_training(configured("semi-online", dynamic_sampling=everything))
     batch = generated(trainer, [0, 1])
@@ -148,15 +149,12 @@ def test_only_what_is_missing_is_drawn_again(configured: Configured) -> None:
         assert len(indices) in (4, 8)
     tasks = [index for indices in drawn for index in indices[::4]]
     assert len(set(tasks)) == len(tasks)
-
-
-def test_long_prompts_teach_nothing(configured: Configured) -> None:
     trainer = in_training(configured("semi-online", dynamic_sampling=None, max_prompt_length=20))
     batch = generated(trainer, [0, 1])
     assert batch.trained == 0 and trainer._metrics["train"]["rows/trained"] == [0.0]
 
 
-def test_on_policy_patches_are_thoughts_of_the_policy(configured: Configured) -> None:
+def test_patches_are_thoughts_of_the_policy_or_those_that_are_given(configured: Configured, tmp_path: Path) -> None:
     """After a patch the prompt holds a thought where the policy gave one, and the reference's action in any case."""
     trainer = in_training(configured("semi-online", dynamic_sampling=None, rollout={"patch": "on-policy", "budget": None}))
     seen: list[Any] = []
@@ -165,6 +163,15 @@ def test_on_policy_patches_are_thoughts_of_the_policy(configured: Configured) ->
     assert all(rollout.state == "over" and len(rollout.steps) == len(rollout.episode) for rollout in seen)
     patched = [step for rollout in seen for step in rollout.steps[:-1] if step.patched]
     assert patched and any(step.thought for step in patched)
+    data = Parts(configured("semi-online")).data
+    lines = [json.dumps({"step": str(data.step(place).key), "thought": "It is the next icon."}) for place in data.steps]
+    (tmp_path / "thoughts.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    given = {"patch": "off-policy", "budget": 2, "thoughts": str(tmp_path / "thoughts.jsonl")}
+    trainer = in_training(configured("semi-online", dynamic_sampling=None, rollout=given))
+    rollouts = [SemiOnlineRollout(data.episode(place)[0], trainer._policy) for place in data.episodes[:8]]
+    trainer._roll_out(rollouts)
+    thoughts = {step.thought for rollout in rollouts for step in rollout.steps[:-1] if step.patched}
+    assert "It is the next icon." in thoughts
 
 
 @pytest.mark.parametrize("kind", ("sft", *RL))
@@ -214,13 +221,8 @@ def test_a_resumed_training_is_the_same_as_one_without_a_break(kind: str, config
     assert weights[0] == weights[1]
 
 
-def test_an_evaluation_in_training_is_that_of_the_saved_weights(
-    configured: Configured, policy: Path, screens: Path, tmp_path: Path
-) -> None:
-    """The same episodes by `guieval run` with the final weights: equal answers, so equal figures.
-
-    The checkpoint brings a generation setting of its own, as published ones do.
-    """
+def test_evaluations_are_those_of_saved_weights(configured: Configured, policy: Path, screens: Path, tmp_path: Path) -> None:
+    """By `guieval run` with the final weights; the checkpoint brings a generation setting of its own, as published ones do."""
     shutil.copytree(policy, tmp_path / "policy")
     settings = tmp_path / "policy" / "generation_config.json"
     settings.write_text(json.dumps({**json.loads(settings.read_text()), "repetition_penalty": 3.0}), encoding="utf-8")
@@ -253,6 +255,7 @@ def test_supervised_loss_falls(configured: Configured) -> None:
     train(config)
     losses = logged(config, "loss")
     assert sum(losses[-4:]) < 0.9 * sum(losses[:4])
+    assert logged(config, "thought_share") == [0.0] and "thought_share" in log(config)[0]  # of references with a thought
 
 
 def test_a_model_learns_from_its_own_right_replies(configured: Configured, screens: Path, policy: Path, tmp_path: Path) -> None:
@@ -317,38 +320,15 @@ def test_low_rank_adapters_are_saved_alone(configured: Configured) -> None:
     assert abs(first) < 1e-6 < second
     adapter = final.parent / "adapter"
     assert (adapter / "adapter_config.json").is_file() and not (adapter / "model.safetensors").exists()
-    from safetensors import safe_open  # type: ignore[import-not-found, unused-ignore]  # not in every environment
-
-    with safe_open(adapter / "adapter_model.safetensors", "pt") as weights:
-        names = list(weights.keys())
+    names = list(load_file(adapter / "adapter_model.safetensors"))
     assert names and not any("visual" in name for name in names)
 
 
 def test_frozen_weights_stay_and_the_others_move(configured: Configured, policy: Path) -> None:
-    from safetensors.torch import load_file  # type: ignore[import-not-found, unused-ignore]  # not in every environment
-
     config = configured("grpo", freeze=r".*\.visual\..*", trainer={"learning_rate": 1e-3, "lr_scheduler_type": "constant"})
     before, after = (load_file(folder / "model.safetensors") for folder in (policy, train(config)))
     moved = {name for name, value in before.items() if not bool((value.float() == after[name].float()).all())}
     assert moved and moved.isdisjoint(name for name in before if ".visual." in name)
-
-
-def test_off_policy_patches_hold_the_thoughts_that_are_given(configured: Configured, tmp_path: Path) -> None:
-    data = Parts(configured("semi-online")).data
-    lines = [json.dumps({"step": str(data.step(place).key), "thought": "It is the next icon."}) for place in data.steps]
-    (tmp_path / "thoughts.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    patched = {"patch": "off-policy", "budget": 2, "thoughts": str(tmp_path / "thoughts.jsonl")}
-    trainer = in_training(configured("semi-online", dynamic_sampling=None, rollout=patched))
-    rollouts = [SemiOnlineRollout(data.episode(place)[0], trainer._policy) for place in data.episodes[:8]]
-    trainer._roll_out(rollouts)
-    thoughts = {step.thought for rollout in rollouts for step in rollout.steps[:-1] if step.patched}
-    assert "It is the next icon." in thoughts
-
-
-def test_the_share_of_references_with_a_thought_is_logged(configured: Configured) -> None:
-    config = configured("sft")
-    train(config)
-    assert logged(config, "thought_share") == [0.0] and "thought_share" in log(config)[0]
 
 
 @pytest.mark.parametrize("kind", ["sft", *RL])
@@ -372,10 +352,7 @@ def test_several_benchmarks_are_trained_on_in_one_batch(kind: str, configured: C
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (
-            {"trainer": {"learning_rat": 1.0}},
-            "'trainer.learning_rat' is unknown to TRL's GRPOConfig (did you mean 'learning_rate'?)",
-        ),
+        ({"trainer": {"learning_rat": 1.0}}, "'trainer.learning_rat' is unknown to TRL's GRPOConfig (did you mean 'learning_"),
         ({"trainer": {"num_generations": 3}}, "TRL refuses the settings in 'trainer'"),
         ({"trainer": {"learning_rate": "fast"}}, "'trainer.learning_rate' is 'fast': expected a number"),
         ({"trainer": {"max_steps": 2.5}}, "'trainer.max_steps' is 2.5: expected a whole number"),
@@ -390,6 +367,46 @@ def test_several_benchmarks_are_trained_on_in_one_batch(kind: str, configured: C
     ],
 )
 def test_a_setting_that_cannot_be_is_one_sentence(given: dict[str, Any], message: str, configured: Configured) -> None:
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match=re.escape(message)):
         train(configured("semi-online", **given))
-    assert message in str(caught.value)
+
+
+def test_the_punishment_is_trls() -> None:
+    theirs, ours = get_soft_overlong_punishment(max_completion_len=20, soft_punish_cache=7), Overlong(20, 7)
+    lengths = range(25)
+    assert [ours.of(length) for length in lengths] == pytest.approx(theirs(completion_ids=[[0] * length for length in lengths]))
+
+
+@pytest.mark.parametrize("kind", ["grpo", "semi-online"])
+def test_the_log_has_reward_beside_exact_match_and_warns(kind: str, configured: Configured) -> None:
+    """The reward's only part is the format, which the tiny policy masters: an exact match earns nothing more."""
+    settings = {"name": "ui-s1-lenient", "weights": {"format_weight": 1.0, "type_weight": 0.0, "exact_weight": 0.0}}
+    overlong = {"cache": 32, "penalty": 0.5}  # every reply is within 32 tokens of the longest
+    reward = {**settings, "overlong": overlong}
+    config = configured(kind, reward=reward, reward_watch={"every": 1, "window": 1}, dynamic_sampling=None)
+    train(config)
+    lines = log(config)
+    steps = [line for line in lines if "watch/reward" in line]
+    assert [line["step"] for line in steps] == [1, 2] and all("loss" in line for line in steps)
+    for line in steps:
+        punished = 0.5 * line["completions/mean_length"] / 32
+        assert line["watch/reward"] == pytest.approx(1.0 - line["watch/malformed"] - punished, abs=1e-3)
+        assert line["watch/reward"] == pytest.approx(line["reward"], abs=0.01)  # that is a mean of batches' means
+        assert 0.0 < line["watch/exact_match"] < 1.0 and line["watch/words"] > 1
+    warnings = [line["warning"] for line in lines if "warning" in line]
+    assert sum("which ignores the screen" in each for each in warnings) == 1  # it holds at both checks
+
+
+@pytest.mark.full
+def test_semi_online_training_raises_the_reward(policy: Path, screens: Path, tmp_path: Path) -> None:
+    """The long one, within some CPU minutes: four tasks, each rolled out eight times a step, at a bolder rate than shipped."""
+    settings = [f"model_path={policy}", f"data={screens}", "bench_options.episodes=40", "limit=4"]
+    settings += ["evaluation=null", "dynamic_sampling=null", "trainer.num_generations=8", "trainer.max_steps=20"]
+    settings += ["trainer.lr_scheduler_type=constant_with_warmup", "trainer.learning_rate=1e-4"]
+    config = read_config(config_folder() / "training" / "tiny-semi-online.yaml", settings, out=str(tmp_path / "out"))
+    train(config)
+    lines = log(config)
+    for name, margin in (("reward", 0.06), ("semi_online/exact_match", 0.1)):  # 0.11 and 0.22 when this was written
+        values = [line[name] for line in lines if name in line]
+        assert len(values) == 20
+        assert fmean(values[-6:]) > fmean(values[:6]) + margin

@@ -90,8 +90,7 @@ def tokenizer(policy: Path) -> Any:
 
 @pytest.fixture(scope="session")
 def roll(compose: Compose, policy: Path, tokenizer: Any) -> Roll:
-    """Rolls a row out under a shipped configuration with settings: the outputs of a session, or of several that run at the same
-    time, and the server that answered them with ``say``."""
+    """Rolls a row out under a shipped configuration: the outputs of its session or sessions, and the server that answered."""
     from verl.experimental.agent_loop.agent_loop import DictConfigWrap
     from verl.utils.dataset.rl_dataset import RLHFDataset
     from verl.utils.tokenizer import hf_processor

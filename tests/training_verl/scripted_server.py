@@ -26,15 +26,7 @@ class ScriptedServer:
     images: list[int] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
 
-    async def generate(
-        self,
-        request_id: str,
-        *,
-        prompt_ids: Sequence[int],
-        sampling_params: dict[str, Any],
-        image_data: Sequence[Any] | None = None,
-        **others: Any,
-    ) -> Any:
+    async def generate(self, request_id: str, *, prompt_ids: Sequence[int], image_data: Any = None, **others: Any) -> Any:
         from verl.workers.rollout.replica import TokenOutput
 
         prompt = self.tokenizer.decode(prompt_ids)

@@ -19,6 +19,7 @@ from guieval.training.verl.__main__ import app
 from guieval.training.verl.records import RowRecord, figures, group_is_kept, row_advantages
 from guieval.training.verl.rows import read_place, write_rows
 from guieval.training.verl.settings import read_settings
+from tests.rows import every_row
 from tests.scripted import ScriptedEngine, reply_with, run_scripted
 from tests.training_verl.conftest import read_rows
 
@@ -37,27 +38,20 @@ def test_rows_in_any_order_get_their_own_advantage() -> None:
     expected = {first: 0.875, second: 0.5, other: -0.875}
     for rows in ([second, None, other, first], [first, second, other, None]):
         assert row_advantages(rows, MEAN) == pytest.approx([0.0 if row is None else expected[row] for row in rows])
-
-
-def test_tasks_are_not_compared_with_each_other() -> None:
-    rows = [record(0, 0, 1.0), record(0, 0, 0.0, uid="b"), record(1, 0, 1.0), record(1, 0, 0.0, uid="b")]
-    assert row_advantages(rows, MEAN) == [0.0] * 4
-
-
-def test_a_reply_that_could_not_be_judged_teaches_nothing() -> None:
-    rows = [record(0, 0, 1.0), record(1, 0, 0.0, matched=False, measured=False)]
-    right, unmeasured = row_advantages(rows, MEAN)
+    # tasks are not compared with each other
+    apart = [record(0, 0, 1.0), record(0, 0, 0.0, uid="b"), record(1, 0, 1.0), record(1, 0, 0.0, uid="b")]
+    assert row_advantages(apart, MEAN) == [0.0] * 4
+    # a reply that could not be judged teaches nothing
+    right, unmeasured = row_advantages([record(0, 0, 1.0), record(1, 0, 0.0, matched=False, measured=False)], MEAN)
     assert right > 0 and unmeasured == 0.0
 
 
-def test_a_group_is_kept_when_its_advantages_spread_more_than_eta() -> None:
+def test_a_group_is_kept_when_its_advantages_spread_more_than_eta_and_figures_are_means() -> None:
     group = [record(0, 0, 0.6), record(1, 0, 0.5, matched=False)]
     # differences +-0.05 on both levels: advantages +-0.1, of population standard deviation 0.1
     assert group_is_kept(group, 0.09, MEAN) and not group_is_kept(group, 0.11, MEAN)
     assert not group_is_kept([record(0, 0, 0.5), record(1, 0, 0.5)], 0.0, AdvantageSettings())
-
-
-def test_figures_are_means_over_steps_and_over_rollouts() -> None:
+    # figures are means over steps and over rollouts
     rows = [record(0, 0, 1.0), record(0, 1, 0.4, matched=False, patched=True, type_match=False), record(1, 0, 1.0)]
     found = figures(rows)
     assert found["guieval/exact_match"] == pytest.approx(2 / 3) and found["guieval/reward"] == pytest.approx(0.8)
@@ -65,7 +59,7 @@ def test_figures_are_means_over_steps_and_over_rollouts() -> None:
     assert figures([]) == {}
 
 
-def test_rows_say_where_their_episode_is(data: TrainingData, rows: Path) -> None:
+def test_rows_say_where_their_episode_or_step_is(data: TrainingData, rows: Path, tmp_path: Path) -> None:
     lines = read_rows(rows)
     assert [line["extra_info"]["index"] for line in lines] == [0, 1, 2, 3]
     for number, line in enumerate(lines):
@@ -74,9 +68,6 @@ def test_rows_say_where_their_episode_is(data: TrainingData, rows: Path) -> None
         assert place.counted == tuple(range(len(place.episode))) and place.root == data.benchmark.root.resolve()
         assert place.protocol == data.benchmark.protocol
     assert max(len(json.dumps(line)) for line in lines) < 1000  # verl copies a row to every step of every rollout
-
-
-def test_one_row_a_step_carries_the_step_as_ground_truth(data: TrainingData, tmp_path: Path) -> None:
     count = write_rows(data, tmp_path, steps=True)
     lines = read_rows(tmp_path)
     assert count == len(lines) == sum(len(data.episode(number)) for number in range(4))
@@ -130,39 +121,29 @@ def test_rows_follow_a_curriculum(tmp_path: Path) -> None:
     assert "unknown setting 'curriculum.pass_rat' (did you mean 'pass_rate'?)" in str(refused.exception)
 
 
-def test_rows_are_not_written_over(data: TrainingData, rows: Path) -> None:
+def test_rows_are_not_written_over_and_name_an_episode_that_is_there(data: TrainingData, rows: Path) -> None:
     with pytest.raises(UsageError, match=r"already holds rows\.jsonl"):
         write_rows(data, rows)
-
-
-@pytest.mark.parametrize("extra_info", [None, {}, {"episodes": "x", "offset": "no"}])
-def test_a_row_of_another_kind_is_named(extra_info: Any) -> None:
-    with pytest.raises(UsageError, match="does not name its episode"):
-        read_place(extra_info)
-
-
-def test_an_episode_that_is_not_there_is_named(rows: Path, tmp_path: Path) -> None:
     info = read_rows(rows)[0]["extra_info"]
-    with pytest.raises(UsageError, match="must be seen under this path from every node"):
-        read_place({**info, "episodes": str(tmp_path / "gone.jsonl")})
-    with pytest.raises(UsageError, match="at byte 7 of"):
-        read_place({**info, "offset": 7})
+    for extra_info, message in (
+        (None, "does not name its episode"),
+        ({}, "does not name its episode"),
+        ({"episodes": "x", "offset": "no"}, "does not name its episode"),
+        ({**info, "episodes": str(rows / "gone.jsonl")}, "must be seen under this path from every node"),
+        ({**info, "offset": 7}, "at byte 7 of"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            read_place(extra_info)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("group", "message"),
     [
         (None, "has no group 'guieval'"),
         ({}, r"'guieval\.model' is required"),
-        (
-            {"model": "tiny-policy", "modell_options": {}},
-            r"unknown setting 'guieval\.modell_options' \(did you mean 'model_options'",
-        ),
+        ({"model": "tiny-policy", "modell_options": {}}, r"setting 'guieval\.modell_options' \(did you mean 'model_options'"),
         ({"model": "tiny-policy", "mini_batches": 0}, r"'guieval\.mini_batches' is 0"),
-        (
-            {"model": "tiny-policy", "rollout": {"patch": "off-policy"}},
-            r"patch off-policy needs either 'rollout\.thoughts'",
-        ),
+        ({"model": "tiny-policy", "rollout": {"patch": "off-policy"}}, r"patch off-policy needs either 'rollout\.thoughts'"),
         ({"model": "tiny-policy", "advantages": {"gama": 1}}, r"'guieval\.advantages\.gama' \(did you mean 'gamma'"),
     ],
 )
@@ -172,9 +153,8 @@ def test_settings_that_cannot_be_are_named(group: Any, message: str) -> None:
 
 
 def test_the_adapter_is_opened_with_the_options_given() -> None:
-    settings = read_settings(
-        {"guieval": {"model": "tiny-policy", "reward": {"name": "ui-s1", "weights": {"exact_weight": 0.6}}}}
-    )
+    reward = {"name": "ui-s1", "weights": {"exact_weight": 0.6}}
+    settings = read_settings({"guieval": {"model": "tiny-policy", "reward": reward}})
     model = settings.open_adapter()
     assert settings.reward.open_scorer(model, 32).reward.highest == pytest.approx(1.1)
     assert math.isclose(settings.advantages.gamma, 0.5)

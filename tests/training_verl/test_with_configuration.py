@@ -1,10 +1,12 @@
-"""The shipped configurations in verl's own composing and checks, the plug-in's entry point, and the reward function in verl."""
+"""What the plug-in relies on in verl, its shipped configurations, its entry point, and its reward function in verl."""
 
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,12 @@ import torch
 from tensordict import TensorDict
 from typer.testing import CliRunner
 from verl import DataProto
+from verl.experimental.agent_loop.agent_loop import AgentLoopBase
 from verl.trainer.ppo.reward import get_custom_reward_fn, resolve_reward_manager_cls
 from verl.trainer.ppo.utils import need_critic, need_reference_policy
 from verl.trainer.ppo.v1 import PPOTrainerColocateAsync, PPOTrainerSeparateAsync, get_trainer_cls
+from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer, ReplayBufferAsync
+from verl.trainer.ppo.v1.trainer_base import PPOTrainer
 from verl.utils.config import validate_config
 from verl.utils.tokenizer import hf_tokenizer
 
@@ -24,18 +29,15 @@ from guieval.errors import UsageError
 from guieval.registry import load_model
 from guieval.rewards import open_scorer
 from guieval.training.data.examples import TrainingData
-from guieval.training.guard import check_verl_class, require_verl
+from guieval.training.guard import VERL_SUPPORTED, check_behaviours, check_verl_class, require_verl
 from guieval.training.verl.__main__ import app, config_folder
+from guieval.training.verl.behaviour import BEHAVIOURS
 from guieval.training.verl.sampler import AsyncSpreadReplayBuffer
 from guieval.training.verl.settings import read_settings
 from guieval.training.verl.trainer import GuiColocateAsyncTrainer, GuiSemiOnlineTrainer, GuiSeparateAsyncTrainer
 from tests.training_verl.conftest import Compose
 
 CONFIGURATIONS = sorted(file.stem for file in config_folder().glob("*.yaml"))
-
-
-def test_there_is_one_for_a_node_and_one_for_four() -> None:
-    assert CONFIGURATIONS == ["hypertrack-1x8", "hypertrack-4x8", "online-1x8", "ui-s1-1x8", "ui-s1-4x8", "ui-s1-4x8-async"]
 
 
 @pytest.mark.filterwarnings("ignore:Disabled critic")
@@ -51,10 +53,11 @@ def test_verl_accepts_it(compose: Compose, name: str) -> None:
     assert (corrected.rollout_is, corrected.rollout_is_threshold) == ("token", 2.0) and rollout.calculate_log_probs
 
 
-def test_table_9(compose: Compose) -> None:
+def test_table_9_and_hypertracks_numbers(compose: Compose) -> None:
     config = compose("ui-s1-4x8")
     ours = read_settings(config)
     actor = config.actor_rollout_ref.actor
+    assert CONFIGURATIONS == ["hypertrack-1x8", "hypertrack-4x8", "online-1x8", "ui-s1-1x8", "ui-s1-4x8", "ui-s1-4x8-async"]
     assert (config.data.train_batch_size, config.data.max_prompt_length, config.trainer.total_epochs) == (32, 12288, 5)
     assert (ours.advantages.gamma, ours.advantages.omega, ours.rollout.budget) == (0.5, 1.0, 1)
     assert ours.dynamic_sampling is not None and ours.dynamic_sampling.eta == 0.3
@@ -62,6 +65,11 @@ def test_table_9(compose: Compose) -> None:
     assert (actor.optim.lr, actor.ppo_mini_batch_size, actor.ppo_micro_batch_size_per_gpu) == (1e-6, 32, 1)
     assert actor.use_kl_loss and actor.kl_loss_coef == 1e-4
     assert (config.trainer.n_gpus_per_node, config.trainer.nnodes) == (8, 4)
+    config = compose("hypertrack-1x8")
+    actor = config.actor_rollout_ref.actor
+    assert config.actor_rollout_ref.rollout.n == 16 and (actor.clip_ratio_low, actor.clip_ratio_high) == (0.2, 0.3)
+    assert not actor.use_kl_loss and not need_reference_policy(config) and actor.loss_agg_mode == "token-mean"
+    assert config.algorithm.filter_groups.enable and config.trainer.v1.trainer_mode == "sync"
 
 
 @pytest.mark.parametrize(
@@ -80,36 +88,18 @@ def test_rollouts_can_be_asynchronous(compose: Compose, name: str, mode: str, ki
     tasks = config.data.train_batch_size // trainer.parameter_sync_step
     updates = read_settings(config).mini_batches
     assert updates is not None and trainer.parameter_sync_step * updates == 4 and tasks * trainer.parameter_sync_step == 32
-    assert trainer.on_step_end.__func__ is trainer_class(mode).on_step_end
+    theirs = {"colocate_async": PPOTrainerColocateAsync, "separate_async": PPOTrainerSeparateAsync}[mode]
+    assert trainer.on_step_end.__func__ is theirs.on_step_end
 
 
-def trainer_class(mode: str) -> Any:
-    return {"colocate_async": PPOTrainerColocateAsync, "separate_async": PPOTrainerSeparateAsync}[mode]
+def test_settings_of_verl_that_contradict_are_named(compose: Compose) -> None:
+    overrides = ["algorithm.adv_estimator=gae", "algorithm.use_kl_in_reward=true", "algorithm.filter_groups.enable=true"]
+    for override in (*overrides, "trainer.v1.sampler.custom_sampler.path=x"):
+        with pytest.raises(UsageError, match=override.split("=")[0].rsplit(".", 1)[0]):
+            GuiSemiOnlineTrainer(compose("ui-s1-1x8", override))
 
 
-def test_hypertracks_numbers(compose: Compose) -> None:
-    config = compose("hypertrack-1x8")
-    actor = config.actor_rollout_ref.actor
-    assert config.actor_rollout_ref.rollout.n == 16 and (actor.clip_ratio_low, actor.clip_ratio_high) == (0.2, 0.3)
-    assert not actor.use_kl_loss and not need_reference_policy(config) and actor.loss_agg_mode == "token-mean"
-    assert config.algorithm.filter_groups.enable and config.trainer.v1.trainer_mode == "sync"
-
-
-@pytest.mark.parametrize(
-    "override",
-    [
-        "algorithm.adv_estimator=gae",
-        "algorithm.use_kl_in_reward=true",
-        "algorithm.filter_groups.enable=true",
-        "trainer.v1.sampler.custom_sampler.path=x",
-    ],
-)
-def test_settings_of_verl_that_contradict_are_named(compose: Compose, override: str) -> None:
-    with pytest.raises(UsageError, match=override.split("=")[0].rsplit(".", 1)[0]):
-        GuiSemiOnlineTrainer(compose("ui-s1-1x8", override))
-
-
-def test_verl_finds_the_plug_in_by_its_entry_point(tmp_path: Path) -> None:
+def test_verl_finds_the_plug_in_and_its_entry_point_is_reached_with_a_shipped_configuration(tmp_path: Path) -> None:
     code = (
         "import verl\n"
         "from verl.experimental.agent_loop.agent_loop import _agent_loop_registry as loops\n"
@@ -118,9 +108,6 @@ def test_verl_finds_the_plug_in_by_its_entry_point(tmp_path: Path) -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert found.stdout.split() == ["guieval.training.verl.loop.GuiLoop", "GuiSemiOnlineTrainer"]
-
-
-def test_verls_entry_point_is_reached_with_a_shipped_configuration(tmp_path: Path) -> None:
     given = ["data.train_files=a", "data.val_files=b", "actor_rollout_ref.model.path=/weights"]
     given += ["guieval.rollout.budget=2", "guieval.judge.success=3"]  # the second is not in the file
     command = [sys.executable, "-m", "guieval.training.verl", "train", "ui-s1-4x8", *given, "--cfg", "job"]
@@ -137,14 +124,10 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("override", "message"), MISTAKES)
-def test_a_mistake_is_reported_before_verl_begins(override: str, message: str) -> None:
-    found = CliRunner().invoke(app, ["train", "ui-s1-1x8", override])
-    assert isinstance(found.exception, UsageError) and message in str(found.exception)
-
-
-def test_a_mistake_ends_the_command_with_one_sentence(tmp_path: Path) -> None:
-    override, message = MISTAKES[0]
+def test_a_mistake_is_reported_before_verl_begins_and_ends_the_command_with_one_sentence(tmp_path: Path) -> None:
+    for override, message in reversed(MISTAKES):
+        refused = CliRunner().invoke(app, ["train", "ui-s1-1x8", override])
+        assert isinstance(refused.exception, UsageError) and message in str(refused.exception)
     command = [sys.executable, "-m", "guieval.training.verl", "train", "ui-s1-1x8", override]
     found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert found.returncode == 2 and found.stderr.splitlines()[-1].startswith("error: ") and message in found.stderr
@@ -160,24 +143,23 @@ def test_rows_are_written_from_the_command_line(tmp_path: Path) -> None:
     assert wrong.returncode == 2 and wrong.stderr.count("\n") == 1 and "demo-icons" in wrong.stderr
 
 
-def test_verl_as_installed_is_what_is_relied_on() -> None:
+def test_another_verl_or_a_missing_package_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     require_verl()
 
-
-def test_another_verl_is_refused_by_what_it_changed() -> None:
     class ReplayBuffer:
         def sample(self, partition: str) -> None: ...
 
-    with pytest.raises(
-        UsageError, match=r"ReplayBuffer\.sample takes \(self, partition\) .* pip install 'verl>=0\.9\.1,<0\.10'"
-    ):
+    changed = r"ReplayBuffer\.sample takes \(self, partition\) .* pip install 'verl>=0\.9\.1,<0\.10'"
+    with pytest.raises(UsageError, match=changed):
         check_verl_class(ReplayBuffer)
+    real = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "transfer_queue" else real(name))
+    with pytest.raises(UsageError, match=r"'transfer_queue': pip install 'guieval\[verl\]'"):
+        require_verl()
 
 
 @pytest.mark.parametrize("right", [True, False])
-def test_verls_reward_manager_scores_a_step_as_the_scorer_does(
-    compose: Compose, policy: Path, data: TrainingData, right: bool
-) -> None:
+def test_verls_reward_manager_scores_as_the_scorer(compose: Compose, policy: Path, data: TrainingData, right: bool) -> None:
     config = compose("hypertrack-1x8", "guieval.model=tiny-policy", "guieval.reward.protocol=ac-curated-bbox")
     tokenizer = hf_tokenizer(str(policy))
     task = data.episode(0).steps[0]
@@ -185,11 +167,8 @@ def test_verls_reward_manager_scores_a_step_as_the_scorer_does(
     response = torch.tensor([[*tokenizer(text, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]])
     prompt = torch.ones(1, 5, dtype=torch.long)
     batch = {"prompts": prompt, "responses": response, "attention_mask": torch.ones(1, 5 + response.shape[1], dtype=torch.long)}
-    columns = {
-        "data_source": np.array(["guieval/demo-icons"], dtype=object),
-        "reward_model": np.array([{"ground_truth": task.model_dump_json()}], dtype=object),
-        "extra_info": np.array([{"index": 0}], dtype=object),
-    }
+    row = {"data_source": "guieval/demo-icons", "reward_model": {"ground_truth": task.model_dump_json()}}
+    columns = {name: np.array([value], dtype=object) for name, value in {**row, "extra_info": {"index": 0}}.items()}
 
     async def scored() -> dict[str, Any]:
         manager = resolve_reward_manager_cls(config)(config, tokenizer, get_custom_reward_fn(config))
@@ -204,10 +183,110 @@ def test_verls_reward_manager_scores_a_step_as_the_scorer_does(
     assert found["reward_extra_info"]["exact_match"] == float(right)
 
 
-def test_the_guard_names_a_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    import importlib.util
+def masked(original: Callable[..., Any]) -> Callable[..., Any]:
+    """The reply's last token is not trained on."""
 
-    real = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "transfer_queue" else real(name))
-    with pytest.raises(UsageError, match=r"'transfer_queue': pip install 'guieval\[verl\]'"):
-        require_verl()
+    async def merge(self: Any, *given: Any, **named: Any) -> Any:
+        result, mask, logprobs = await original(self, *given, **named)
+        return result, [*mask[:-1], 0], logprobs
+
+    return merge
+
+
+def returns(value: Any) -> Callable[..., Any]:
+    return lambda original: lambda *given, **named: value
+
+
+def unsorted(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Finished groups are among the running ones."""
+
+    def synchronise(self: Any) -> None:
+        original(self)
+        self.running_keys["train"] |= self.finished_keys.pop("train", set())
+
+    return synchronise
+
+
+def nothing_dropped(original: Callable[..., Any]) -> Callable[..., Any]:
+    def reasons(self: Any, *given: Any) -> Any:
+        stale, _, failed, counts = original(self, *given)
+        return stale, set(), failed, counts
+
+    return reasons
+
+
+def uncounted(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Dropped groups are not told apart by the reason."""
+
+    def evict(self: Any, *given: Any) -> Any:
+        removed, stale, unfit, metrics = original(self, *given)
+        return removed, stale + unfit, 0, metrics
+
+    return evict
+
+
+def half(original: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, dp_size: original(self, dp_size) // 2
+
+
+def in_rows(original: Callable[..., Any]) -> Callable[..., Any]:
+    def update(self: Any, batch: Any, metrics: Any) -> Any:
+        size = self.config.actor_rollout_ref.rollout.n
+        self.config.actor_rollout_ref.rollout.n = 1
+        try:
+            return original(self, batch, metrics)
+        finally:
+            self.config.actor_rollout_ref.rollout.n = size
+
+    return update
+
+
+def stores_rows(original: Callable[..., Any]) -> Callable[..., Any]:
+    def submit(self: Any, batch: Any) -> Any:
+        self.trainer_mode = "colocate_async"
+        return original(self, batch)
+
+    return submit
+
+
+def unequal_in_a_reply(original: Callable[..., Any]) -> Callable[..., Any]:
+    def compute(self: Any, batch: Any, metrics: Any) -> Any:
+        from verl.trainer.ppo.v1 import trainer_base
+
+        result = original(self, batch, metrics)
+        fields = trainer_base.tq.written["fields"]
+        fields["advantages"] = torch.nested.as_nested_tensor(
+            [torch.arange(len(value), dtype=torch.float32) for value in fields["advantages"].unbind()], layout=torch.jagged
+        )
+        return result
+
+    return compute
+
+
+@pytest.mark.parametrize(
+    ("kind", "method", "change", "sentence"),
+    [
+        (AgentLoopBase, "ct_merge_assistant_token", masked, "ct_merge_assistant_token no longer appends a reply to its prompt"),
+        (AgentLoopBase, "_get_mm_processor_kwargs", returns({}), "_get_mm_processor_kwargs no longer returns data."),
+        (AgentLoopBase, "_assert_mm_supported", returns(None), "_assert_mm_supported no longer refuses images"),
+        (ReplayBuffer, "_sync_metadata_from_transfer_queue", unsorted, "ReplayBuffer no longer keeps groups in finished_keys"),
+        (ReplayBuffer, "_terminal_eviction_reasons", nothing_dropped, "ReplayBuffer.sample no longer replaces the groups"),
+        (ReplayBufferAsync, "_evict_terminal_groups", uncounted, "ReplayBufferAsync.sample no longer replaces each group"),
+        (PPOTrainer, "_get_required_batch_multiple", half, "_get_required_batch_multiple no longer fills up to whole"),
+        (PPOTrainer, "_update_actor", in_rows, "_update_actor no longer counts ppo_mini_batch_size in prompts"),
+        (PPOTrainer, "_submit_batch_to_rollout", stores_rows, "no longer requests single prompts in the mode 'sync'"),
+        (PPOTrainer, "_compute_advantage", unequal_in_a_reply, "_compute_advantage no longer writes one advantage"),
+    ],
+)
+def test_changes_are_refused(kind: Any, method: str, change: Any, sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kind, method, change(getattr(kind, method)))
+    with pytest.raises(UsageError) as caught:
+        check_behaviours(BEHAVIOURS, "verl", VERL_SUPPORTED)
+    assert sentence in str(caught.value) and "pip install 'verl>=0.9.1,<0.10'" in str(caught.value)
+
+
+def test_the_installed_verl_behaves_as_relied_on_and_waiting_for_ever_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_behaviours(BEHAVIOURS, "verl", VERL_SUPPORTED)
+    monkeypatch.setattr(ReplayBuffer, "_sampleable_terminal_keys", lambda self, *given: set())
+    with pytest.raises(UsageError, match=r"ReplayBuffer\.sample no longer .* \(TimeoutError: no batch after 20 looks"):
+        check_behaviours(BEHAVIOURS, "verl", VERL_SUPPORTED)

@@ -56,7 +56,6 @@ def wrong(number: int, prompt: str) -> str:
 def test_right_then_patched_then_over(roll: Roll, tokenizer: Any, row: Any, episode: Episode) -> None:
     replies = [right(episode, 0), WRONG, WRONG]
     outputs, server = roll("ui-s1-1x8", UI_S1, lambda number, prompt: replies[number], row)
-
     records = [RowRecord(**output.extra_fields["guieval"]) for output in outputs]
     assert [(each.uid, each.session, each.step) for each in records] == [("task", 2, 0), ("task", 2, 1), ("task", 2, 2)]
     assert [(each.matched, each.patched) for each in records] == [(True, False), (False, True), (False, False)]
@@ -80,18 +79,23 @@ def test_right_then_patched_then_over(roll: Roll, tokenizer: Any, row: Any, epis
     assert len(set(server.requests)) == 1
 
 
-def test_all_right_is_a_success(roll: Roll, row: Any, episode: Episode) -> None:
-    outputs, _ = roll("ui-s1-1x8", UI_S1, lambda number, prompt: right(episode, number), row)
-    assert len(outputs) == len(episode)
-    figures = outputs[-1].extra_fields["reward_extra_info"]
+def test_all_right_is_a_success_and_a_prompt_that_is_too_long_ends_the_rollout(roll: Roll, row: Any, episode: Episode) -> None:
+    whole, server = roll("ui-s1-1x8", UI_S1, lambda number, prompt: right(episode, number), row)
+    assert len(whole) == len(episode)
+    figures = whole[-1].extra_fields["reward_extra_info"]
     assert figures == {"score": 1.0, "progress": 1.0, "success": 1.0, "patches": 0.0, "prompt_too_long": 0.0}
+    first, second = len(whole[0].prompt_ids), len(whole[1].prompt_ids)
+    assert first < second
+    cut, _ = roll("ui-s1-1x8", (*UI_S1, f"data.max_prompt_length={second - 1}"), server.say, row)
+    assert len(cut) == 1 and cut[0].extra_fields["reward_extra_info"]["prompt_too_long"] == 1.0
+    with pytest.raises(UsageError, match=rf"{first} tokens and 1 screenshots, data.max_prompt_length is {first - 1}"):
+        roll("ui-s1-1x8", (*UI_S1, f"data.max_prompt_length={first - 1}"), server.say, row)
 
 
 def test_the_policy_writes_the_thought_of_its_patch(roll: Roll, row: Any) -> None:
     replies = [WRONG, "<think>because of the hint</think>", WRONG]
-    outputs, server = roll(
-        "ui-s1-1x8", (*UI_S1, "guieval.rollout.patch=on-policy"), lambda number, prompt: replies[number], row
-    )
+    settings = (*UI_S1, "guieval.rollout.patch=on-policy")
+    outputs, server = roll("ui-s1-1x8", settings, lambda number, prompt: replies[number], row)
     assert len(outputs) == 2 and len(server.prompts) == 3  # the thought is not trained on
     assert "Next Action Hint" in server.prompts[1] and "Next Action Hint" not in server.prompts[2]
     assert "because of the hint" in server.prompts[2]
@@ -111,15 +115,13 @@ def test_a_server_writes_the_thoughts_of_off_policy_patches_once_for_each_step(r
     assert len(server.prompts) == 6 and sum("The next one is in sight." in prompt for prompt in server.prompts) == 3
 
 
-def test_a_server_of_thoughts_that_is_away_fails_the_session(roll: Roll, row: Any) -> None:
+def test_thoughts_may_fail_or_come_from_a_file(roll: Roll, row: Any, episode: Episode, tmp_path: Path) -> None:
     thoughts = Server("unused")
     thoughts.stop()
     settings = f"base_urls: ['{thoughts.url}'], model: other-model, patience: 0, max_attempts: 1"
     with pytest.raises(EngineError, match=thoughts.url):
         roll("ui-s1-1x8", (*OFF_POLICY, f"guieval.rollout.server={{{settings}}}"), wrong, row)
-
-
-def test_thoughts_of_off_policy_patches_come_from_a_file(roll: Roll, row: Any, episode: Episode, tmp_path: Path) -> None:
+    # or from a file
     file = tmp_path / "thoughts.jsonl"
     file.write_text(json.dumps({"step": str(episode.steps[0].key), "thought": "It was written before."}), encoding="utf-8")
     outputs, server = roll("ui-s1-1x8", (*OFF_POLICY, f"guieval.rollout.thoughts={file}"), wrong, row)
@@ -144,9 +146,7 @@ def test_one_step_with_the_references_past(roll: Roll, data: TrainingData, episo
     assert (figures["type"], figures["params"], figures["exact_match"]) == (1.0, 0.0, 0.0)
 
 
-def test_one_step_is_scored_by_the_adapter_that_wrote_its_prompt(
-    roll: Roll, data: TrainingData, episode: Episode, tmp_path: Path
-) -> None:
+def test_one_step_is_scored_by_its_prompts_adapter(roll: Roll, data: TrainingData, episode: Episode, tmp_path: Path) -> None:
     """Its options say at which size the model sees the screen, and so what its coordinates mean."""
     write_rows(data, tmp_path, steps=True)
     options = {"max_pixels": 20 * 28 * 28}
@@ -158,16 +158,6 @@ def test_one_step_is_scored_by_the_adapter_that_wrote_its_prompt(
     settings = ("guieval.model=qwen2.5-vl-7b-ui-s1", "++guieval.model_options.max_pixels=15680", PROTOCOL)
     output, _ = roll("hypertrack-1x8", settings, lambda number, prompt: reply, row_of(tmp_path, episode, task.step_index))
     assert output.extra_fields["reward_extra_info"]["exact_match"] == 1.0 and output.reward_score == 2.0  # type and parameters
-
-
-def test_a_prompt_that_is_too_long_ends_the_rollout(roll: Roll, row: Any, episode: Episode) -> None:
-    whole, server = roll("ui-s1-1x8", UI_S1, lambda number, prompt: right(episode, number), row)
-    first, second = len(whole[0].prompt_ids), len(whole[1].prompt_ids)
-    assert first < second
-    cut, _ = roll("ui-s1-1x8", (*UI_S1, f"data.max_prompt_length={second - 1}"), server.say, row)
-    assert len(cut) == 1 and cut[0].extra_fields["reward_extra_info"]["prompt_too_long"] == 1.0
-    with pytest.raises(UsageError, match=rf"{first} tokens and 1 screenshots, data.max_prompt_length is {first - 1}"):
-        roll("ui-s1-1x8", (*UI_S1, f"data.max_prompt_length={first - 1}"), server.say, row)
 
 
 def test_a_template_argument_that_is_missing_is_named(roll: Roll, row: Any) -> None:

@@ -94,7 +94,7 @@ def test_a_row_names_its_task(tasks: list[Row]) -> None:
         read_online_place({**tasks[0]["extra_info"], "key": ["demo-icons", "", "gone"]})
 
 
-def test_right_replies_are_a_success(rolled: Rolled, tasks: list[Row]) -> None:
+def test_right_replies_are_a_success_and_only_the_judge_rewards(rolled: Rolled, tasks: list[Row]) -> None:
     count = len(episode_of(tasks[0]).goal)
     outputs, server = rolled(tasks[0], lambda number, prompt: right(tasks[0], number), *EVERY_STEP)
     assert len(outputs) == count and len(set(server.requests)) == 1
@@ -102,21 +102,11 @@ def test_right_replies_are_a_success(rolled: Rolled, tasks: list[Row]) -> None:
     assert server.images == [min(2, step + 1) for step in range(count)]
     last = outputs[-1]
     assert last.reward_score == 2.0
-    assert last.extra_fields["reward_extra_info"] == {
-        "score": 2.0,
-        "success": 1.0,
-        "progress": 1.0,
-        "steps": float(count),
-        "side_effects": 0.0,
-        "unreadable": 0.0,
-    }
+    ended = {"score": 2.0, "success": 1.0, "progress": 1.0, "steps": float(count), "side_effects": 0.0, "unreadable": 0.0}
+    assert last.extra_fields["reward_extra_info"] == ended
     records = [RowRecord(**output.extra_fields["guieval"]) for output in outputs]
     assert [record.reward for record in records] == pytest.approx([1 / count] * (count - 1) + [1 / count + 1.0])
     assert {(record.uid, record.session) for record in records} == {("task", 2)}
-
-
-def test_only_the_judge_rewards(rolled: Rolled, tasks: list[Row]) -> None:
-    count = len(episode_of(tasks[0]).goal)
     say = {0: right(tasks[0], 0), 1: "no action", 2: "none", 3: "none"}
     outputs, _ = rolled(tasks[0], lambda number, prompt: say[number], *EVERY_STEP)
     assert len(outputs) == 4  # three replies in a row without an action end it
@@ -141,9 +131,7 @@ def test_advantages_are_those_of_the_rewards(rolled: Rolled, compose: Compose, t
     assert set(shown) == {"guieval/reward", "guieval/steps", "guieval/success", "guieval/progress"}
 
 
-def test_the_sessions_of_a_group_begin_from_one_seed(
-    rolled: Rolled, tasks: list[Row], written: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_group_begins_from_one_seed(rolled: Rolled, tasks: list[Row], written: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     seeds = list[int]()
 
     class Noted(OnlineRollout):
@@ -193,28 +181,23 @@ def devices(monkeypatch: pytest.MonkeyPatch) -> type[CountedDevice]:
     return CountedDevice
 
 
-@pytest.mark.parametrize("failure", ["environment", "server"])
-def test_a_failure_is_no_reward_and_leaves_no_device(
-    rolled: Rolled, tasks: list[Row], failure: str, devices: type[CountedDevice]
-) -> None:
-    devices.fails = failure == "environment"
-
-    def say(number: int, prompt: str) -> str:
-        if failure == "server":
-            raise ConnectionError("the server is gone")
-        return right(tasks[0], 0)
-
-    expected: Any = (EnvironmentFailure, "could not be judged: the screen is black")
-    if failure == "server":
-        expected = (ConnectionError, "the server is gone")
-    with pytest.raises(expected[0], match=expected[1]):
-        rolled(tasks[0], say)
-    assert devices.opened == devices.closed == (3 if failure == "environment" else 1)
+Devices = type[CountedDevice]
 
 
-def test_no_more_rollouts_act_at_once_than_there_may_be_devices(
-    rolled: Rolled, tasks: list[Row], devices: type[CountedDevice]
-) -> None:
+def test_a_failure_is_no_reward_and_leaves_no_device(rolled: Rolled, tasks: list[Row], devices: Devices) -> None:
+    def gone(number: int, prompt: str) -> str:
+        raise ConnectionError("the server is gone")
+
+    with pytest.raises(ConnectionError, match="the server is gone"):
+        rolled(tasks[0], gone)
+    assert devices.opened == devices.closed == 1
+    devices.fails = True
+    with pytest.raises(EnvironmentFailure, match="could not be judged: the screen is black"):
+        rolled(tasks[0], lambda number, prompt: right(tasks[0], 0))
+    assert devices.opened == devices.closed == 1 + 3
+
+
+def test_no_more_rollouts_act_at_once_than_there_are_devices(rolled: Rolled, tasks: list[Row], devices: Devices) -> None:
     outputs, _ = rolled(tasks[0], wrong, "guieval.environment.devices=2", sessions=6)
     assert len(outputs) == 6 and devices.opened == 2
 

@@ -22,10 +22,7 @@ FLAT, NEAR, WIDE = (0.5, 0.5), (0.5, 0.6), (1.0, 0.5)
 
 
 class Store:
-    """What verl's buffer asks of a TransferQueue, and a policy whose groups are done as soon as they are asked for.
-
-    With ``dice`` they are done one by one, in any order, while the buffer looks on.
-    """
+    """What verl's buffer asks of a TransferQueue; groups are done as they are drawn, with ``dice`` one by one in any order."""
 
     def __init__(self, groups: Callable[[int], Sequence[float]]) -> None:
         self.groups = groups
@@ -109,22 +106,16 @@ def sampled(buffer: SpreadReplayBuffer, partition: str = "train") -> tuple[set[s
     return {key.split("_")[0] for key in batch.keys}, metrics
 
 
-def test_groups_that_differ_are_taken_as_they_are(make: Any) -> None:
+def test_groups_are_taken_if_they_differ_by_more_than_eta_and_replaced_if_not(make: Any) -> None:
     store, buffer = make(lambda number: WIDE)
     uids, metrics = sampled(buffer)
     assert uids == {"task0", "task1", "task2", "task3"} and store.asked == [BATCH]
     assert metrics["training/filter_groups/groups_drawn"] == BATCH and metrics["training/filter_groups/kept_share"] == 1.0
-
-
-def test_groups_that_do_not_differ_are_replaced(make: Any) -> None:
     _, buffer = make(lambda number: FLAT if number in (1, 4) else WIDE)
     uids, metrics = sampled(buffer)
     assert len(uids) == BATCH and not uids & {"task1", "task4"}
     assert metrics["training/filter_groups/evicted_samples"] == 2
     assert metrics["training/filter_groups/kept_share"] == 1.0
-
-
-def test_a_spread_below_eta_is_dropped_though_rewards_are_not_equal(make: Any) -> None:
     _, buffer = make(lambda number: NEAR if number == 0 else WIDE)  # advantages +-0.1; verl's own filter would keep it
     assert "task0" not in sampled(buffer)[0]
     _, buffer = make(lambda number: NEAR if number == 0 else WIDE, eta=0.05)
@@ -208,17 +199,14 @@ def test_an_asynchronous_policy_that_never_differs_ends_at_the_cap_of_each_batch
         store.count -= BATCH  # the trainer's own next batch
 
 
-def test_stale_groups_are_replaced_by_verl_and_do_not_count(make_async: Any) -> None:
+def test_stale_groups_are_replaced_by_verl_and_counting_drops_none(make_async: Any) -> None:
     store, buffer = make_async(lambda number: WIDE)
     store.tags["task0"]["global_steps"] = -1
     uids, metrics = sampled(buffer)
     assert "task0" not in uids and len(uids) == BATCH and store.asked == [2 * BATCH, 1]
     assert metrics["training/off_policy/evicted_samples"] == 1
     assert metrics["training/filter_groups/groups_drawn"] == BATCH
-
-
-def test_the_number_that_could_be_sampled_is_asked_without_dropping(make_async: Any) -> None:
-    """A separate trainer asks for it to decide whether its GPUs should generate."""
+    # a separate trainer asks for the number to decide whether its GPUs should generate
     store, buffer = make_async(lambda number: FLAT if number < 3 else WIDE)
     assert buffer.get_sampleable_count(1, "train") == 2 * BATCH - 3
     assert store.asked == [2 * BATCH] and sum("_" not in uid for uid in store.tags) == 2 * BATCH

@@ -1,7 +1,4 @@
-"""One training step as far as it goes without an accelerator: verl's workers, store, sampling and advantages are real.
-
-Only the answers (a scripted server) and the weights' update (a worker group that records what it receives) are made up.
-"""
+"""A training step with verl's own workers, store, sampling and advantages; only the answers and the update are made up."""
 
 from __future__ import annotations
 
@@ -141,7 +138,6 @@ def test_a_step_from_rows_to_advantages(trainer: GuiSemiOnline, data: TrainingDa
     metrics: dict[str, Any] = {}
     trainer.prepare_step()
     batch, drawn = trainer.replay_buffer.sample(global_steps=1, partition_id="train", batch_size=BATCH)
-
     # dynamic sampling: two of the four tasks never differ, so others were drawn in their place, within the cap
     assert BATCH <= drawn["training/filter_groups/groups_drawn"] <= MOST_DRAWS * BATCH
     assert drawn["training/filter_groups/kept_share"] == 1.0
@@ -163,7 +159,6 @@ def test_a_step_from_rows_to_advantages(trainer: GuiSemiOnline, data: TrainingDa
         sessions[record.uid, record.session].append((record, tokens))
     assert sum(map(len, sessions.values())) == asked
     assert Counter(uid for uid, _ in sessions) == dict.fromkeys({uid for uid, _ in sessions}, ROLLOUTS)
-
     rollouts = []
     for (uid, _), steps in sessions.items():
         steps.sort(key=lambda step: step[0].step)
@@ -174,11 +169,9 @@ def test_a_step_from_rows_to_advantages(trainer: GuiSemiOnline, data: TrainingDa
         for (_, tokens), value in zip(steps, expected, strict=True):
             assert tokens.tolist() == pytest.approx([value] * len(tokens), abs=1e-6)
     assert any(tokens.any() for steps in sessions.values() for _, tokens in steps)
-    assert metrics["guieval/exact_match"] == pytest.approx(
-        sum(record.matched for steps in sessions.values() for record, _ in steps) / asked
-    )
-
-    _reward_is_watched(trainer, [record for steps in sessions.values() for record, _ in steps], metrics)
+    found_records = [record for steps in sessions.values() for record, _ in steps]
+    assert metrics["guieval/exact_match"] == pytest.approx(sum(record.matched for record in found_records) / asked)
+    _reward_is_watched(trainer, found_records, metrics)
     trainer._update_actor(batch, metrics)
     assert trainer.actor_rollout_wg.result["mini_batch_size"] * MINI_BATCHES == len(batch.keys)
     assert trainer.config.actor_rollout_ref.actor.ppo_mini_batch_size == BATCH
@@ -243,7 +236,6 @@ def test_a_step_of_online_rl(running: None, compose: Compose, policy: Path, tmp_
             values.append(float(tokens[0]))
     assert len({(record.uid, record.session) for record in records}) == 12
     assert values == pytest.approx(row_advantages(records, read_settings(config).advantages), abs=1e-5) and any(values)
-    assert metrics["guieval/progress"] == pytest.approx(
-        fmean({(record.uid, record.session): record.progress for record in records}.values())
-    )
+    progress = {(record.uid, record.session): record.progress for record in records}
+    assert metrics["guieval/progress"] == pytest.approx(fmean(progress.values()))
     assert 0.0 < metrics["guieval/progress"] < 1.0 and "watch/reward" not in metrics

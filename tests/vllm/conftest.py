@@ -1,12 +1,15 @@
-"""What the tests with real vLLM share: a tiny model, a folder of drawn screens, a running server, requests for real steps."""
+"""What the tests with real vLLM share: a tiny model, drawn screens, a running server, requests, and one way to ask engines."""
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import pytest
 
@@ -17,7 +20,7 @@ from guieval.engines.in_process.checkpoint import Checkpoint
 from guieval.engines.vllm.command import VLLMSettings
 from guieval.engines.vllm.server import VLLMServer
 from guieval.history import reference_history
-from guieval.models import ABCModel, ModelInput, Request
+from guieval.models import ABCModel, Engine, ModelInput, Request, Response
 from guieval.registry import load_benchmark, load_model
 from guieval.steps import Episode
 
@@ -48,9 +51,6 @@ def _settings_of_vllm() -> None:
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the tiny random Qwen2.5-VL."""
-    import subprocess
-    import sys
-
     folder = tmp_path_factory.mktemp("tiny")
     script = Path(__file__).with_name("tiny_model.py")
     # in a process of its own: vLLM forks, which a process that has computed with torch should not do
@@ -107,10 +107,8 @@ def make_request(benchmark: ABCBenchmark, model: ABCModel) -> MakeRequest:
         loaded = episodes(benchmark)[episode]
         task, past = loaded.steps[step], reference_history(loaded.steps[:step])
         prepared = model.prepare_input(task, past) if thought is None else model.prepare_fixed_thought(task, past, thought)
-        images = [
-            read_screenshot(benchmark.root, image.task.screenshot, image.task.screenshot_size, image.resize)
-            for image in prepared.images
-        ]
+        shown = [(image.task, image.resize) for image in prepared.images]
+        images = [read_screenshot(benchmark.root, of.screenshot, of.screenshot_size, resize) for of, resize in shown]
         if reverse_images:
             images.reverse()
         return Request(change(prepared), tuple(images), sampling, request_id(task.key, sample), task)
@@ -120,3 +118,37 @@ def make_request(benchmark: ABCBenchmark, model: ABCModel) -> MakeRequest:
 
 def episodes(benchmark: ABCBenchmark) -> Sequence[Episode]:
     return [benchmark.load(ref) for ref in benchmark.index()]
+
+
+Ask: TypeAlias = Callable[[Sequence[Request]], list[Response]]
+"""All requests at once, each through the same engine; the replies in their order."""
+
+
+class MakeEngine(Protocol):
+    def __call__(self) -> Engine: ...
+
+
+def asking(make: MakeEngine) -> Ask:
+    """Ask through an engine that is made for this one call, in an event loop of its own, as every mode of a run has."""
+
+    def ask(requests: Sequence[Request]) -> list[Response]:
+        async def main() -> list[Response]:
+            engine = make()
+            try:
+                return list(await asyncio.gather(*(engine.generate(request) for request in requests)))
+            finally:
+                await engine.close()
+
+        return asyncio.run(main())
+
+    return ask
+
+
+def texts(replies: Sequence[Response]) -> list[str]:
+    return [reply.text for reply in replies]
+
+
+def counts(reply: Response) -> tuple[Any, ...]:
+    """What must be equal for every engine: tokens of prompt and answer, and why it ended."""
+    usage = reply.usage
+    return (usage.prompt_tokens, usage.completion_tokens, reply.finish_reason) if usage is not None else ()

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from guieval.engines.http.chat_body import chat_body
 from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+from guieval.engines.in_process.chat_prompts import chat_options, pictures, prompt_text
 from guieval.engines.in_process.checkpoint import Checkpoint
 from guieval.engines.in_process.transformers import TransformersModel, transformers_engine
 from guieval.engines.in_process.vllm import VLLMModel, vllm_engine
 from guieval.engines.vllm.command import served_name
 from guieval.engines.vllm.server import VLLMServer
 from guieval.errors import EngineError, FatalEngineError
-from guieval.models import ABCModel, Message, ModelConfig, ModelInput, Request
+from guieval.models import Message, ModelInput, Request
 from guieval.registry import load_model
+from tests.rows import every_row
 
-from .asking import Ask, asking, counts, texts
-from .conftest import ARGUMENTS, MODEL, MakeRequest
+from .conftest import ARGUMENTS, MODEL, Ask, MakeRequest, asking, counts, texts
 
 ENGINES = ("server", "vllm-inprocess", "transformers")
 
@@ -30,12 +34,8 @@ ENGINES = ("server", "vllm-inprocess", "transformers")
 def in_process(checkpoint: Checkpoint) -> Iterator[dict[str, Ask]]:
     # these two stay joined, so that the weights stay while every test opens and closes an engine of its own
     kept = [vllm_engine(checkpoint), transformers_engine(checkpoint)]
-    yield {
-        "vllm-inprocess": asking(lambda: vllm_engine(checkpoint)),
-        "transformers": asking(lambda: transformers_engine(checkpoint)),
-    }
-    import asyncio
-
+    makers = {"vllm-inprocess": vllm_engine, "transformers": transformers_engine}
+    yield {name: asking(partial(maker, checkpoint)) for name, maker in makers.items()}
     for engine in kept:
         asyncio.run(engine.close())
     assert not VLLMModel.held and not TransformersModel.held
@@ -67,13 +67,9 @@ def test_greedy_answers_and_counts_are_equal(engines: dict[str, Ask], make_reque
     assert len(set(agreed(engines, requests))) == len(requests)
 
 
-def test_the_server_got_the_prompt_that_the_template_makes(
-    server: VLLMServer, checkpoint: Checkpoint, make_request: MakeRequest
-) -> None:
+def test_the_server_got_the_templates_prompt(server: VLLMServer, checkpoint: Checkpoint, make_request: MakeRequest) -> None:
     """Token for token, image places included; the engines in this process count as many (the test above)."""
     from transformers import AutoProcessor
-
-    from guieval.engines.in_process.chat_prompts import chat_options, pictures, prompt_text
 
     processor = AutoProcessor.from_pretrained(checkpoint.path)
     for thought in (None, "I look at the list."):
@@ -89,7 +85,7 @@ def test_images_are_read_in_their_order(ask: Ask, make_request: MakeRequest) -> 
     assert there.text != back.text and there.usage == back.usage
 
 
-def test_a_begun_answer_is_continued(engines: dict[str, Ask], make_request: MakeRequest) -> None:
+def test_a_begun_answer_or_a_given_thought_is_continued(engines: dict[str, Ask], make_request: MakeRequest) -> None:
     """Given the first words of its own greedy answer the model goes on with the rest of it."""
     whole = agreed(engines, [make_request(1, 1, temperature=0, max_tokens=30)])[0]
     assert len(whole) > 20
@@ -98,9 +94,6 @@ def test_a_begun_answer_is_continued(engines: dict[str, Ask], make_request: Make
         return ModelInput((*prepared.messages, Message("assistant", (whole[:10],))), prefill=True)
 
     assert agreed(engines, [make_request(1, 1, change=begun, temperature=0, max_tokens=20)]) == [whole[10:30]]
-
-
-def test_a_given_thought_is_continued(engines: dict[str, Ask], make_request: MakeRequest) -> None:
     thoughts = ("I look at the list.", "I go back.")
     plain = make_request(0, 1, temperature=0, max_tokens=20)
     given = [make_request(0, 1, thought=thought, temperature=0, max_tokens=20) for thought in thoughts]
@@ -112,21 +105,18 @@ def test_a_given_thought_is_continued(engines: dict[str, Ask], make_request: Mak
     assert prompts[1] - prompts[2] == len(thoughts[0]) - len(thoughts[1])
 
 
-def test_a_seed_decides_what_is_sampled(ask: Ask, make_request: MakeRequest) -> None:
+def test_a_seed_decides_what_is_sampled_and_several_samples_differ(ask: Ask, make_request: MakeRequest) -> None:
     def sampled(seed: int) -> Request:
         return make_request(0, 0, temperature=1.0, max_tokens=24, seed=seed)
 
     first, second = ask([sampled(7), sampled(8)])
     assert first.text != second.text
     assert ask([sampled(7)])[0].text == first.text
-
-
-def test_several_samples_of_a_step_differ(ask: Ask, make_request: MakeRequest) -> None:
     replies = ask([make_request(0, 0, sample=sample, temperature=1.0, max_tokens=24) for sample in range(4)])
     assert len(set(texts(replies))) == 4
 
 
-@pytest.mark.parametrize(
+@every_row(
     "sampling",
     [
         {"temperature": 1.0, "top_k": 1},
@@ -135,25 +125,16 @@ def test_several_samples_of_a_step_differ(ask: Ask, make_request: MakeRequest) -
         {"temperature": 0.0, "logprobs": True, "top_logprobs": 3},
         {"temperature": 0.0, "skip_special_tokens": True, "presence_penalty": 0.0, "repetition_penalty": 1.0, "stop": None},
     ],
-    ids=["top_k", "top_p", "greedy", "logprobs", "neutral"],
 )
-def test_parameters_that_leave_only_the_best_token(
-    engines: dict[str, Ask], make_request: MakeRequest, sampling: dict[str, Any]
-) -> None:
+def test_only_the_best_token_is_left(engines: dict[str, Ask], make_request: MakeRequest, sampling: dict[str, Any]) -> None:
     best = engines["server"]([make_request(0, 0, temperature=0.0, max_tokens=24)])[0].text
     assert agreed(engines, [make_request(0, 0, max_tokens=24, **sampling)]) == [best]
 
 
-@pytest.mark.parametrize(
-    "sampling",
-    [{"repetition_penalty": 1.4}, {"presence_penalty": 1.7}, {"frequency_penalty": 1.9}],
-    ids=lambda each: next(iter(each)),
-)
-def test_penalties_change_the_answer_alike(
-    engines: dict[str, Ask], make_request: MakeRequest, sampling: dict[str, float]
-) -> None:
+@every_row("penalty", [{"repetition_penalty": 1.4}, {"presence_penalty": 1.7}, {"frequency_penalty": 1.9}])
+def test_penalties_change_the_answer_alike(engines: dict[str, Ask], make_request: MakeRequest, penalty: dict[str, Any]) -> None:
     plain = engines["server"]([make_request(0, 0, temperature=0, max_tokens=60)])[0].text
-    assert agreed(engines, [make_request(0, 0, temperature=0, max_tokens=60, **sampling)]) != [plain]
+    assert agreed(engines, [make_request(0, 0, temperature=0, max_tokens=60, **penalty)]) != [plain]
 
 
 def test_an_answer_ends_where_the_server_ends_it(engines: dict[str, Ask], make_request: MakeRequest) -> None:
@@ -166,12 +147,10 @@ def test_an_answer_ends_where_the_server_ends_it(engines: dict[str, Ask], make_r
         {"max_tokens": 30, "stop": stop},
         {"max_tokens": 30, "stop": [stop], "include_stop_str_in_output": True},
     ]
-    ends = agreed(engines, [make_request(0, 0, temperature=0, **each) for each in result])
-    assert ends == [whole[:5], whole[:6], whole[:cut], whole[: cut + 3]]
-    reasons = [
-        reply.finish_reason for reply in engines["transformers"]([make_request(0, 0, temperature=0, **e) for e in result])
-    ]
-    assert reasons == ["length", "length", "stop", "stop"]
+    requests = [make_request(0, 0, temperature=0, **each) for each in result]
+    assert agreed(engines, requests) == [whole[:5], whole[:6], whole[:cut], whole[: cut + 3]]
+    replies = engines["transformers"](requests)
+    assert [reply.finish_reason for reply in replies] == ["length", "length", "stop", "stop"]
 
 
 def test_a_prompt_beyond_the_context_fails_alone(engines: dict[str, Ask], make_request: MakeRequest) -> None:
@@ -185,23 +164,17 @@ def test_a_prompt_beyond_the_context_fails_alone(engines: dict[str, Ask], make_r
         assert ask([make_request(0, 0, temperature=0, max_tokens=5)])[0].text
 
 
-@pytest.mark.parametrize("engine", ["vllm-inprocess", "transformers"])
-@pytest.mark.parametrize(("field", "hint"), [("temprature", "did you mean 'temperature'"), ("n", "set by the engine")])
-def test_an_unknown_parameter_ends_the_run(
-    in_process: dict[str, Ask], make_request: MakeRequest, engine: str, field: str, hint: str
-) -> None:
-    with pytest.raises(FatalEngineError, match=hint):
-        in_process[engine]([make_request(0, 0, **{field: 1})])
+def test_an_unknown_parameter_ends_the_run(in_process: dict[str, Ask], make_request: MakeRequest) -> None:
+    for ask in in_process.values():
+        for field, hint in (("temprature", "did you mean 'temperature'"), ("n", "set by the engine")):
+            with pytest.raises(FatalEngineError, match=hint):
+                ask([make_request(0, 0, **{field: 1})])
 
 
-def test_logprobs_of_the_server_are_those_of_the_checkpoint(
-    server: VLLMServer, checkpoint: Checkpoint, make_request: MakeRequest
-) -> None:
+def test_logprobs_are_those_of_the_checkpoint(server: VLLMServer, checkpoint: Checkpoint, make_request: MakeRequest) -> None:
     """What a server says of a token's probability is what the checkpoint's own code computes, with four images too."""
     import torch
     from transformers import AutoModelForImageTextToText, AutoProcessor
-
-    from guieval.engines.in_process.chat_prompts import chat_options, pictures, prompt_text
 
     request = make_request(0, 3, temperature=0, max_tokens=8, logprobs=True, top_logprobs=2)
     message = completion(server, request, return_token_ids=True)
@@ -245,19 +218,15 @@ def test_images_are_not_resized_a_second_time(tiny: Path, tmp_path: Path, make_r
     with pytest.raises(EngineError, match=r"of an image of 360x576 pixels: set vllm\.mm-processor-kwargs"):
         asking(lambda: transformers_engine(shrunk))([request])
     options = {"min_pixels": 4 * 28 * 28, "max_pixels": 16384 * 28 * 28}
-    widened = Checkpoint(wider(load_model(MODEL), options), path=str(small), arguments=ARGUMENTS)
+    config = load_model(MODEL).config
+    wider = config.model_copy(update={"options": {**config.options, **options}})
+    widened = Checkpoint(wider, path=str(small), arguments=ARGUMENTS)
     whole = Checkpoint(load_model(MODEL).config, path=str(tiny), arguments=ARGUMENTS)
     assert asking(lambda: transformers_engine(widened))([request]) == asking(lambda: transformers_engine(whole))([request])
 
 
-def wider(model: ABCModel, options: dict[str, int]) -> ModelConfig:
-    return model.config.model_copy(update={"options": {**model.config.options, **options}})
-
-
 def completion(server: VLLMServer, request: Request, **fields: Any) -> dict[str, Any]:
     """The server's whole answer to the body that the engine sends, with further fields."""
-    import httpx
-
     body = json.loads(chat_body(request, served_name(server.model, server.settings)))
     answer = httpx.post(f"{server.base_url}/chat/completions", json={**body, **fields}, timeout=60)
     assert answer.status_code == 200, answer.text

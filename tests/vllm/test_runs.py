@@ -1,27 +1,35 @@
-"""`guieval run` with real vLLM: three engines, equal journals; a server that is killed, and a run that goes on after it."""
+"""`guieval run` with real vLLM: equal journals of three engines, servers that are killed, and screenshots only named."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
 import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx
 import psutil
 import pytest
 
 from guieval.data.benchmark import ABCBenchmark
+from guieval.data.screenshots import Screenshot
+from guieval.engines.http.chat_body import chat_body
+from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
 from guieval.engines.vllm.command import served_name
 from guieval.engines.vllm.server import VLLMServer
 from guieval.journal import METRICS, RunFolder
-from guieval.steps import StepRecord
+from guieval.models import ABCModel, Request, Response
 from tests.programs import started
 from tests.waiting import until
 
-from .conftest import ARGUMENTS, MODEL, OPTIONS
+from .conftest import ARGUMENTS, MODEL, OPTIONS, MakeRequest, counts, texts
 
 MODES = ("offline", "soeval")
 LONG = 600.0
@@ -36,26 +44,18 @@ def command(screens: Path, tiny: Path | None, out: Path, *more: str) -> list[str
         "sampling.max_tokens": 20,
     }
     start = [sys.executable, "-m", "guieval", "run", "--quiet", "--model", MODEL, "--bench", "demo", "--data", str(screens)]
-    return [
-        *start,
-        "--out",
-        str(out),
-        *(word for name, value in settings.items() for word in ("--set", f"{name}={value}")),
-        *more,
-    ]
+    given = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+    return [*start, "--out", str(out), *given, *more]
 
 
-def answered(directory: Path) -> dict[str, Any]:
-    """What must be equal in every run: each step's answer, its counts and how it was judged, without times."""
-    records = list(RunFolder(directory).records)
+def answered(directory: Path, *, whole: bool = True) -> dict[str, Any]:
+    """What must be equal in every run: answers, counts and outcomes, without times; of finished steps only if not ``whole``."""
+    records = [record for record in RunFolder(directory).records if record.finished or whole]
     assert all(record.finished for record in records)
     assert set(Counter(str(record.task.key) for record in records).values()) == {1}, "a step was asked twice"
-    return {str(record.task.key): plain(record) for record in records}
-
-
-def plain(record: StepRecord) -> dict[str, Any]:
-    """A record without times, and without the model's name in the answer: only a server states that."""
-    return record.model_dump(mode="json", exclude={"models": True, "samples": {"__all__": {"seconds", "attempts"}}})
+    # without times, and without the model's name in the answer: only a server states that
+    untold: Any = {"models": True, "samples": {"__all__": {"seconds", "attempts"}}}
+    return {str(record.task.key): record.model_dump(mode="json", exclude=untold) for record in records}
 
 
 @pytest.fixture(scope="module")
@@ -101,10 +101,7 @@ def at_a_step(steps: int, then: str, words: list[str]) -> list[str]:
 
 
 def run_unreadable(words: list[str]) -> str:
-    """Run guieval to its end and return what it writes to stderr.
-
-    The model's weights are random, so no reply can be read as an action, and guieval reports that with exit code 1.
-    """
+    """What guieval writes to stderr; the weights are random, so no reply can be read as an action, and its exit code is 1."""
     ended = subprocess.run(words, capture_output=True, text=True, timeout=LONG)
     printed = ended.stdout + ended.stderr
     assert ended.returncode == 1 and "could be read as an action" in printed and "Traceback" not in printed, printed[-3000:]
@@ -116,9 +113,8 @@ def test_a_run_is_the_same_with_every_engine(
     tmp_path: Path, screens: Path, tiny: Path, clean: Path, benchmark: ABCBenchmark, engine: str, modes: tuple[str, ...]
 ) -> None:
     out = [tmp_path / "run" / mode for mode in modes] if len(modes) > 1 else [tmp_path / "run"]
-    run_unreadable(
-        command(screens, tiny, tmp_path / "run", "--engine", engine, *(word for mode in modes for word in ("--mode", mode)))
-    )
+    chosen = [word for mode in modes for word in ("--mode", mode)]
+    run_unreadable(command(screens, tiny, tmp_path / "run", "--engine", engine, *chosen))
     for mode, directory in zip(modes, out, strict=True):
         there, here = answered(clean / mode), answered(directory)
         assert len(there) == sum(ref.length for ref in benchmark.index()) and here == there
@@ -137,13 +133,13 @@ def test_a_server_that_ends_loses_and_doubles_nothing(
         printed, errors = process.communicate(timeout=LONG)
     assert process.returncode == 1, errors[-3000:]
     assert f"guieval run --resume {out}" in printed and "Traceback" not in errors
-    before, whole = answered_so_far(out), answered(clean / "offline")
+    before, whole = answered(out, whole=False), answered(clean / "offline")
     assert 3 <= len(before) < len(whole), "the run was over before its server was killed"
     where = ("--engine", "openai", "--base-url", server.base_url, "--concurrency", "8")
     name = served_name(server.model, server.settings)
     resume = [sys.executable, "-m", "guieval", "run", "--quiet", "--resume", str(out), *where, "--served-model", name]
     run_unreadable(resume)
-    after = answered_so_far(out)
+    after = answered(out, whole=False)
     assert {key: after[key] for key in before} == before
     assert after == whole
     summaries = [json.loads((run / METRICS).read_text())["summary"] for run in (out, clean / "offline")]
@@ -151,13 +147,6 @@ def test_a_server_that_ends_loses_and_doubles_nothing(
         for name in ("mean seconds to answer", "prompt tokens", "completion tokens"):
             summary["metrics"].pop(name)
     assert summaries[0] == summaries[1]
-
-
-def answered_so_far(directory: Path) -> dict[str, Any]:
-    """Finished steps only, none of them twice: one whose server went away may have left a record of that."""
-    finished = [record for record in RunFolder(directory).records if record.finished]
-    assert set(Counter(str(record.task.key) for record in finished).values()) == {1}, "a step was asked twice"
-    return {str(record.task.key): plain(record) for record in finished}
 
 
 def test_no_process_outlives_a_killed_run(tmp_path: Path, screens: Path, tiny: Path) -> None:
@@ -178,3 +167,97 @@ def words_of(pid: int) -> bytes:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return b""
+
+
+class Unsent(Screenshot):
+    """A screenshot whose bytes must not be sent."""
+
+    @property
+    def base64(self) -> bytes:
+        raise AssertionError("the bytes were to be sent")
+
+
+def unsent(request: Request, *, named: bool) -> Request:
+    """The request with screenshots that can be referred to only; not even by their files unless ``named``."""
+    images = [Unsent(each.data, each.format, each.size, each.path if named else None) for each in request.images]
+    return replace(request, images=tuple(images))
+
+
+def replies(server: VLLMServer, requests: Sequence[Request], **settings: Any) -> list[Response]:
+    """Asked one after the other; none may need a second try."""
+
+    async def main() -> list[Response]:
+        fields = {"base_urls": (server.base_url,), "model": served_name(server.model, server.settings), "max_attempts": 1}
+        engine = OpenAIEngine(OpenAISettings.model_validate({**fields, **settings}))
+        try:
+            return [await engine.generate(request) for request in requests]
+        finally:
+            await engine.close()
+
+    return asyncio.run(main())
+
+
+@pytest.fixture
+def asked(make_request: MakeRequest) -> list[Request]:
+    """Steps with one, two and three screenshots, in their files' sizes."""
+    found = [make_request(0, step, temperature=0, max_tokens=30) for step in (0, 1, 2)]
+    assert [len(request.images) for request in found] == [1, 2, 3]
+    assert all(image.path is not None for request in found for image in request.images)
+    return found
+
+
+@pytest.fixture
+def in_bytes(server: VLLMServer, asked: list[Request]) -> list[Response]:
+    return replies(server, asked)
+
+
+def same(these: Sequence[Response], those: Sequence[Response]) -> bool:
+    return texts(these) == texts(those) and [counts(each) for each in these] == [counts(each) for each in those]
+
+
+def test_files_are_read_by_the_server_and_what_was_sent_once_is_held(
+    server: VLLMServer, asked: list[Request], in_bytes: list[Response], screens: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    named, again = ([unsent(request, named=each) for request in asked] for each in (True, False))
+    with caplog.at_level(logging.WARNING):
+        read = replies(server, named, local_images=screens)
+        held = replies(server, [*asked, *reversed(again)], image_uuids=True)
+    assert same(read, in_bytes) and same(held, [*in_bytes, *reversed(in_bytes)]) and not caplog.records
+    both = replies(server, [*named, *again], local_images=screens, image_uuids=True)
+    assert same(both, [*in_bytes, *in_bytes])
+
+
+def test_a_file_that_the_server_may_not_read_is_sent(
+    server: VLLMServer, tmp_path: Path, asked: list[Request], in_bytes: list[Response], caplog: pytest.LogCaptureFixture
+) -> None:
+    moved = []
+    for number, request in enumerate(asked):
+        copies = []
+        for index, image in enumerate(request.images):
+            path = tmp_path / f"{number}-{index}.png"
+            path.write_bytes(image.data)
+            copies.append(replace(image, path=path))
+        moved.append(replace(request, images=tuple(copies)))
+    with caplog.at_level(logging.WARNING):
+        sent = replies(server, moved, local_images=tmp_path)
+    assert same(sent, in_bytes)
+    assert len(caplog.records) == 1 and "does not read local files" in caplog.text
+
+
+def test_the_words_for_what_is_held_no_longer(server: VLLMServer, model: ABCModel, asked: list[Request]) -> None:
+    """What guieval knows a forgotten image by."""
+    body = json.loads(chat_body(asked[0], served_name(server.model, server.settings)))
+    for message in body["messages"]:
+        for part in message["content"] if isinstance(message["content"], list) else ():
+            if part["type"] == "image_url":
+                part.update(image_url=None, uuid="never seen")
+    answer = httpx.post(f"{server.base_url}/chat/completions", json=body, timeout=60)
+    assert answer.status_code == 400 and "Cache miss for image at index 0" in answer.text
+
+
+def test_a_run_is_the_same_with_references(tmp_path: Path, screens: Path, server: VLLMServer, clean: Path) -> None:
+    where = ("--base-url", server.base_url, "--served-model", served_name(server.model, server.settings))
+    references = ("--set", "local_images=true", "--set", "image_uuids=true")
+    errors = run_unreadable(command(screens, None, tmp_path / "run", *where, *references, "--mode", "soeval"))
+    assert "bytes" not in errors, errors[-3000:]
+    assert answered(tmp_path / "run") == answered(clean / "soeval")

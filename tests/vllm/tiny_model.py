@@ -34,14 +34,9 @@ PIXELS = {"min_pixels": 4 * 28 * 28, "max_pixels": 16384 * 28 * 28}
 def write_tiny_model(folder: Path) -> None:
     """Make the checkpoint in ``folder``; the same seed gives the same files."""
     import torch
-    from transformers import (
-        GenerationConfig,
-        Qwen2_5_VLConfig,
-        Qwen2_5_VLForConditionalGeneration,
-        Qwen2_5_VLProcessor,
-        Qwen2VLImageProcessor,
-        Qwen2VLVideoProcessor,
-    )
+    from transformers import GenerationConfig, Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration, Qwen2_5_VLProcessor
+    from transformers import Qwen2VLImageProcessor as ImageProcessor
+    from transformers import Qwen2VLVideoProcessor as VideoProcessor
 
     tokenizer = _tokenizer()
     ids = {name: tokenizer.convert_tokens_to_ids(name) for name in SPECIAL}
@@ -54,34 +49,21 @@ def write_tiny_model(folder: Path) -> None:
         "num_key_value_heads": 1,
         "max_position_embeddings": 32768,
         "rope_scaling": {"type": "mrope", "mrope_section": [8, 12, 12]},
-        "bos_token_id": ids["<|endoftext|>"],
-        "eos_token_id": ids["<|im_end|>"],
-        "tie_word_embeddings": False,
+        **{"bos_token_id": ids["<|endoftext|>"], "eos_token_id": ids["<|im_end|>"], "tie_word_embeddings": False},
     }
-    vision = {
-        "depth": 2,
-        "hidden_size": 64,
-        "intermediate_size": 128,
-        "num_heads": 2,
-        "out_hidden_size": HIDDEN,
-        "patch_size": 14,
-        "fullatt_block_indexes": [1],
-    }
+    vision = {"depth": 2, "hidden_size": 64, "intermediate_size": 128, "num_heads": 2, "out_hidden_size": HIDDEN}
+    sight = {**vision, "patch_size": 14, "fullatt_block_indexes": [1]}
     places = {f"{kind}_token_id": ids[f"<|{kind}_pad|>"] for kind in ("image", "video")}
     places |= {f"vision_{end}_token_id": ids[f"<|vision_{end}|>"] for end in ("start", "end")}
-    config = Qwen2_5_VLConfig(text_config=text, vision_config=vision, tie_word_embeddings=False, **places)
+    config = Qwen2_5_VLConfig(text_config=text, vision_config=sight, tie_word_embeddings=False, **places)
     torch.manual_seed(SEED)
     model = Qwen2_5_VLForConditionalGeneration(config).float()
     _make_it_say_text(model, tokenizer)
-    model.generation_config = GenerationConfig(
-        eos_token_id=[ids["<|im_end|>"], ids["<|endoftext|>"]], pad_token_id=ids["<|endoftext|>"]
-    )
+    end, pad = ids["<|im_end|>"], ids["<|endoftext|>"]
+    model.generation_config = GenerationConfig(eos_token_id=[end, pad], pad_token_id=pad)
     model.save_pretrained(folder)
     Qwen2_5_VLProcessor(
-        image_processor=Qwen2VLImageProcessor(**PIXELS),
-        tokenizer=tokenizer,
-        video_processor=Qwen2VLVideoProcessor(),
-        chat_template=TEMPLATE,
+        image_processor=ImageProcessor(**PIXELS), tokenizer=tokenizer, video_processor=VideoProcessor(), chat_template=TEMPLATE
     ).save_pretrained(folder)
     (folder / "seed.json").write_text(json.dumps(SEED), encoding="utf-8")
 
@@ -95,13 +77,8 @@ def _tokenizer() -> Any:
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.decoder = decoders.ByteLevel()
     backend.add_special_tokens(list(SPECIAL))
-    return Qwen2TokenizerFast(
-        tokenizer_object=backend,
-        eos_token="<|im_end|>",
-        pad_token="<|endoftext|>",
-        additional_special_tokens=list(SPECIAL),
-        model_max_length=32768,
-    )
+    tokens: Any = {"eos_token": "<|im_end|>", "pad_token": "<|endoftext|>", "additional_special_tokens": list(SPECIAL)}
+    return Qwen2TokenizerFast(tokenizer_object=backend, model_max_length=32768, **tokens)
 
 
 def _make_it_say_text(model: Any, tokenizer: Any) -> None:
