@@ -386,7 +386,7 @@ def test_a_server_that_dies_midway_ends_the_run_which_then_goes_on(
     assert code == 1, err
     assert "guieval: the vLLM server was ended by SIGKILL (out of memory?); its log is" in err and "  ready or not\n" in err
     assert f"resume:   guieval run --resume {folder} " in out and f"run:      {folder}\n" in out
-    assert "By group: type match / exact match" in out and (folder / METRICS).exists(), "what was answered is reported"
+    assert "By group: exact match / type match" in out and (folder / METRICS).exists(), "what was answered is reported"
     kept = steps(folder)
     assert kept == len(list(RunFolder(folder).records)), "no step is called failed for a server that is gone"
     assert kept >= 2 and fake.left == []
