@@ -64,7 +64,8 @@ def limits_pass(server: MockServer, limit: float) -> Iterator[None]:
 
     def nothing_else() -> bool:
         counts = server.stats()
-        return 0 < under_way == counts["hung"] + counts["malformed"] - expired
+        hanging: int = counts["hung"] + counts["malformed"] - expired
+        return 0 < under_way == hanging
 
     slow = patch("guieval.testing.mock_server.app._DRIPS", 1_000_000)  # an answer that drips does not come to its end either
     with slow, patch.object(Connections, "exchange", counted), ahead(limit, nothing_else):
