@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+from unittest.mock import patch
 
 from guieval.engines.http import patience
+from guieval.engines.http.connections import Connections
 from guieval.testing.mock_server import MockServer
+from tests.waiting import ahead
 
 
 @contextmanager
@@ -35,6 +40,36 @@ def held(server: MockServer, after: int) -> Iterator[None]:
         yield
     finally:
         server.app.held = lambda tag: False
+
+
+@contextmanager
+def limits_pass(server: MockServer, limit: float) -> Iterator[None]:
+    """The time limit of requests of this thread passes at once when they wait for nothing but those that the server hangs on.
+
+    With a limit that is short enough to wait for, a busy machine would miss it in other requests too.
+    """
+    exchange = Connections.exchange
+    under_way = expired = 0
+
+    async def counted(*given: Any) -> Any:
+        nonlocal under_way, expired
+        under_way += 1
+        try:
+            return await exchange(*given)
+        except asyncio.CancelledError:
+            expired += 1
+            raise
+        finally:
+            under_way -= 1
+
+    def nothing_else() -> bool:
+        counts = server.stats()
+        hanging: int = counts["hung"] + counts["malformed"] - expired
+        return 0 < under_way == hanging
+
+    slow = patch("guieval.testing.mock_server.app._DRIPS", 1_000_000)  # an answer that drips does not come to its end either
+    with slow, patch.object(Connections, "exchange", counted), ahead(limit, nothing_else):
+        yield
 
 
 @contextmanager

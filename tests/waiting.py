@@ -7,9 +7,11 @@ their deadline is far beyond what any machine needs, so that it is met only by w
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import subprocess
+import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
 Seen = TypeVar("Seen")
@@ -66,6 +68,33 @@ class _Ahead(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return super().time() + self.ahead
+
+
+@contextlib.contextmanager
+def ahead(seconds: float, when: Callable[[], bool]) -> Iterator[None]:
+    """In event loops that this thread makes in the block, so many seconds pass at once whenever a condition holds."""
+    here = threading.current_thread()
+
+    class Policy(asyncio.DefaultEventLoopPolicy):
+        def new_event_loop(self) -> asyncio.AbstractEventLoop:
+            if threading.current_thread() is not here:
+                return super().new_event_loop()
+            loop = _Ahead()
+
+            def look() -> None:
+                if when():
+                    loop.ahead += seconds
+                loop.call_later(0.01, look)
+
+            loop.call_soon(look)
+            return loop
+
+    before = asyncio.get_event_loop_policy()
+    asyncio.set_event_loop_policy(Policy())
+    try:
+        yield
+    finally:
+        asyncio.set_event_loop_policy(before)
 
 
 def past_hangs(work: Coroutine[Any, Any, Seen], hung: Callable[[], int], limit: float) -> Seen:

@@ -9,6 +9,7 @@ import pytest
 from guieval.registry import load_benchmark
 from tests.faults.program import OPTIONS, Program
 from tests.running.records import figures
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture(scope="session")
@@ -21,6 +22,12 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
         made.run(server.base_url, made.clean)
     assert figures(made.clean)["complete"]
     return made
+
+
+@pytest.fixture(autouse=True)
+def patient_probes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No server of these tests leaves a probe without an answer, but on a busy machine it may come late."""
+    monkeypatch.setattr("guieval.engines.http.chat_completions._CHECK_TIMEOUT", PATIENCE)
 
 
 @pytest.fixture(autouse=True)

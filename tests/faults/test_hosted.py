@@ -18,7 +18,7 @@ from tests.faults.program import Program, tries_again
 from tests.faults.rows import Row, rows
 from tests.faults.test_outages import TELLS, WAITS, prices
 from tests.faults.test_secrets import KEY, encodings
-from tests.faults.test_servers import AGAIN, SPEAKS_LATER
+from tests.faults.test_servers import AGAIN, LIMITED, SPEAKS_LATER
 from tests.running.records import figures
 
 MODELS = ("gpt-6.2-sol-computer", "claude-sonnet-5-computer", "gemini-3.8-flash-computer")
@@ -49,7 +49,7 @@ def hosted(request: pytest.FixtureRequest, program: Program, tmp_path_factory: p
         "the same",
         SPEAKS_LATER,
         server={"hang_rate": 0.05, "error_rate": 0.05},
-        options=("--timeout", "1.5"),
+        options=LIMITED,
     ),
 )
 def test_a_passing_fault_of_a_hosted_api_changes_nothing(hosted: Program, tmp_path: Path, row: Row) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import nullcontext
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,23 +17,22 @@ from guieval.running.engine_choice import GIVE_UP_AFTER
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.faults.program import MODEL, Program, guieval, most_memory, tries_again, wait_for_lines
 from tests.faults.rows import Row, rows
-from tests.outage import held
+from tests.outage import held, limits_pass
 from tests.running.records import figures, final
 from tests.scripted import opened_run
+from tests.waiting import PATIENCE
 
 AGAIN = "retries up to `--max-attempts` attempts, with exponential backoff and jitter"
 SPEAKS_LATER = "as usual; the record of each step holds its number of attempts"
+LIMITED = ("--timeout", str(PATIENCE))
 MOST_MEMORY = 500 * 1024 * 1024
 """Bytes that a run among bombs may hold; one unpacks to 256 MiB."""
 
 
-def check_attempts(directory: Path, counts: Mapping[str, int], *, limited: bool) -> None:
-    """The faults cost one attempt each. With a time limit (``limited``), a busy machine may lose other tries too, some before
-    they have reached the server."""
+def check_attempts(directory: Path, counts: Mapping[str, int]) -> None:
+    """The faults cost one attempt each, and nothing else cost one."""
     faults, again = sum(counts[kind] for kind in ("failed", "malformed", "hung")), tries_again(directory)
-    asked_again = counts["requests"] - sum(record.finished for record in RunFolder(directory).records)
-    assert again >= asked_again >= faults > 0
-    assert limited or again == faults
+    assert again == faults > 0 and again == counts["requests"] - sum(record.finished for record in RunFolder(directory).records)
 
 
 @rows(
@@ -48,14 +48,14 @@ def check_attempts(directory: Path, counts: Mapping[str, int], *, limited: bool)
         f"limits one attempt to `--timeout` seconds from connecting to the last byte, then {AGAIN}",
         SPEAKS_LATER,
         server={"hang_rate": 0.1},
-        options=("--timeout", "1.5"),
+        options=LIMITED,
     ),
     Row(
         "answers whose last bytes arrive slowly",
         f"limits these to `--timeout` seconds too, and {AGAIN}",
         SPEAKS_LATER,
         server={"malformed_rate": 0.1, "malformed_kinds": ("drip",)},
-        options=("--timeout", "1.5"),
+        options=LIMITED,
     ),
     Row("truncated JSON", AGAIN, SPEAKS_LATER, server={"malformed_rate": 0.1, "malformed_kinds": ("cut-json",)}),
     Row("HTML in place of JSON", AGAIN, SPEAKS_LATER, server={"malformed_rate": 0.1, "malformed_kinds": ("html",)}),
@@ -70,7 +70,9 @@ def check_attempts(directory: Path, counts: Mapping[str, int], *, limited: bool)
 def test_a_passing_fault_changes_nothing(program: Program, tmp_path: Path, row: Row) -> None:
     """The fault occurred and cost exactly as many attempts; no record is lost or doubled; answers and figures equal those of a
     clean run."""
-    check_attempts(tmp_path / "run", program.tried(row, tmp_path / "run"), limited="--timeout" in row.options)
+    with program.server(**row.server) as server, limits_pass(server, PATIENCE) if row.options == LIMITED else nullcontext():
+        row.check_seen(program.run(server.base_url, tmp_path / "run", *row.options, code=row.code))
+        check_attempts(tmp_path / "run", server.stats())
     program.check_whole(tmp_path / "run")
 
 
