@@ -13,7 +13,7 @@ from guieval.evaluation.protocol import PROGRESS, SUCCESS_RATE
 from guieval.metrics import Measured
 from guieval.metrics.intervals import quoted, spanning
 from guieval.metrics.measured import mean_over_episodes, share_of
-from guieval.metrics.sampling import pass_figure
+from guieval.metrics.sampling import pass_measured
 from guieval.metrics.summary import State
 from guieval.online.trajectory import ENDS, Ended, Outcome, read_outcome
 from guieval.steps import EpisodeKey, Plan, StepRecord
@@ -137,8 +137,8 @@ def _passed(tasks: Sequence[_Task], n: int, not_run: int) -> dict[str, Measured]
     lucks: tuple[tuple[str, Literal["any", "all"]], ...] = (("pass@", "any"), ("pass^", "all"))
     found = {}
     for word, luck in lucks:
-        measured = pass_figure(luck, sizes, right, n, whole, lambda values: values)
-        possible = [pass_figure(luck, sizes, each, n, every, lambda values: values) for each in (right, right + lost)]
+        measured = pass_measured(luck, sizes, right, n, whole, lambda values: values)
+        possible = [pass_measured(luck, sizes, each, n, every, lambda values: values) for each in (right, right + lost)]
         interval = spanning([each.interval for each in possible])
         found[f"{word}{n}"] = replace(measured, interval=interval, of=f"tasks with {n} judged repetitions")
     return found

@@ -102,11 +102,11 @@ def test_the_other_actions_under_coat(step: Step, protocol: str) -> None:
 def test_the_intended_coat_names_what_it_mends() -> None:
     assert get_protocol("coat-intended").mends == "coat-official"
     assert get_protocol("coat-official").mends is None
-    assert get_protocol("coat-official").figures == get_protocol("coat-intended").figures
+    assert get_protocol("coat-official").metrics == get_protocol("coat-intended").metrics
 
 
 def test_coat_reports_steps_action_types_and_episodes() -> None:
-    figures = {figure.name: figure for figure in get_protocol("coat-official").figures}
+    figures = {figure.name: figure for figure in get_protocol("coat-official").metrics}
     assert (figures["type_acc"].measure, figures["exact_acc"].measure) == ("type", "exact")
     assert figures["PRESS exact_acc"].over == frozenset({"PRESS"})
     assert figures["success_rate"].measure == "success"

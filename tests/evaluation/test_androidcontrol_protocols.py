@@ -11,7 +11,7 @@ from guieval.actions import BUTTONS, Action, Click, LongPress, Open, Point, Pres
 from guieval.evaluation import get_protocol
 from guieval.evaluation.table import androidcontrol, mobile
 from guieval.metrics.columns import RunColumns
-from guieval.metrics.figures import compute
+from guieval.metrics.protocol_metric import ProtocolMetric
 from tests.evaluation.verdicts import Step, click, judged, matches, scroll
 from tests.metrics.made_columns import made_columns
 from tests.rows import every_row
@@ -405,7 +405,7 @@ def figures(protocol: str, columns: RunColumns) -> dict[str, float | None]:
     """What the protocol's figures say of columns, whatever protocol these were judged under."""
     (judged,) = columns.judged.values()
     row = get_protocol(protocol)
-    return {figure.name: compute(figure, row.failure, columns, judged).value for figure in row.figures}
+    return {each.name: ProtocolMetric(each, row.failure).measure(columns, judged).value for each in row.metrics}
 
 
 def test_a_gap_before_the_first_mismatch_takes_an_episodes_progress_in_guievalkit() -> None:

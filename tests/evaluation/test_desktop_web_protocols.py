@@ -125,7 +125,7 @@ def test_mind2web_compares_the_words_of_a_value(step: Step, reference: str, pred
 
 
 def test_mind2web_averages_steps_and_tasks() -> None:
-    figures = {figure.name: figure for figure in get_protocol("mind2web-element").figures}
+    figures = {figure.name: figure for figure in get_protocol("mind2web-element").metrics}
     assert figures["step_acc"].average == "all"
     assert figures["macro_step_acc"].average == "episodes"
     assert {figure.measure for figure in figures.values()} == {"exact"}

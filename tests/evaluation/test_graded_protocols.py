@@ -44,6 +44,6 @@ def test_apps_and_buttons_never_match(step: Step) -> None:
 
 def test_the_words_state_the_credit() -> None:
     protocol = get_protocol(PROTOCOL)
-    [figure] = protocol.figures
+    [figure] = protocol.metrics
     assert "1 - sqrt(2) x its distance" in figure.describe() and "without STOP" in figure.describe()
     assert f"{math.sqrt(0.5):g}" in protocol.rules.describe() and "never match" in protocol.rules.describe()

@@ -74,7 +74,7 @@ def test_scrolls_have_a_direction(step: Step, protocol: str) -> None:
 
 @BOTH
 def test_the_random_split_averages_categories_and_the_others_do_not(protocol: str) -> None:
-    figures = {figure.name: figure for figure in get_protocol(protocol).figures}
+    figures = {figure.name: figure for figure in get_protocol(protocol).metrics}
     assert [(figures[name].measure, figures[name].average, figures[name].keys) for name in ("AMS", "SR")] == [
         ("exact", "cells", ("category",)),
         ("success", "cells", ("category",)),

@@ -44,7 +44,7 @@ def published(**row: object) -> ResultTable:
 
 
 def figure_name() -> str:
-    return next(each.name for each in get_protocol(PROTOCOL).figures if each.measure == "exact")
+    return next(each.name for each in get_protocol(PROTOCOL).metrics if each.measure == "exact")
 
 
 def cells(board: Board) -> dict[str, Cell | None]:
@@ -176,7 +176,7 @@ def test_a_sample_set_that_a_limit_cut_down_is_not_the_published_one(tmp_path: P
     journal = run / "steps.jsonl"
     lines = [json_line(line).rstrip(b"\n") + b"\n" for line in journal.read_bytes().splitlines(keepends=True)]
     journal.write_bytes(b"".join(lines).replace(b'"dataset":"scripted"', b'"dataset":"aitz"'))
-    figure = get_protocol("coat-official").figures[0].name
+    figure = get_protocol("coat-official").metrics[0].name
     table = published()
     column = table.columns[0].model_copy(update={"protocol": "coat-official", "figure": figure})
     board = leaderboard([run], ["coat-official"], [table.model_copy(update={"columns": (column,)})])

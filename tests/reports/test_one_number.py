@@ -17,7 +17,7 @@ from guieval.metrics import Measured
 from guieval.registry import load_benchmark, load_model
 from guieval.reports.opened import OpenedRun
 from guieval.reports.server.library import Library
-from guieval.reports.server.overview import figures_section, judged_run, stored_section
+from guieval.reports.server.overview import judged_run, metrics_section, stored_section
 from guieval.reports.tables.writers import plain
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.cli.demo_runs import MODEL
@@ -99,7 +99,7 @@ def everywhere(guieval: CommandLine, run: Path, shown: Any, other: Path) -> Iter
     (row,) = Library([run]).listed()
     yield "view: the list", by_name({"exact match": row["headline"]})
     assert row["state"] == "stopped"
-    for place, section in (("stored", stored_section(run)), ("judged", figures_section(judged_run(run)))):
+    for place, section in (("stored", stored_section(run)), ("judged", metrics_section(judged_run(run)))):
         assert section is not None and section["state"] == "stopped"
         yield f"view: {place}", by_name({card["name"]: card["measured"] for card in section["cards"]})
         assert all("missing" in card["mark"] for card in section["cards"] if card["name"] == "exact match")

@@ -61,7 +61,7 @@ def test_tables_name_checkpoints_benchmarks_and_figures_that_exist(name: str) ->
         assert column.mode is None or column.mode in MODES
         if column.benchmark is not None and column.protocol is not None:
             assert column.benchmark in list_benchmarks()
-            assert column.figure in [figure.name for figure in get_protocol(column.protocol).figures]
+            assert column.metric in [figure.name for figure in get_protocol(column.protocol).metrics]
     for row in table.rows:
         for column, value in zip(table.columns, row.values, strict=True):
             if value is not None:

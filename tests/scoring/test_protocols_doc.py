@@ -77,7 +77,7 @@ def test_every_protocol_has_its_line_and_its_section_with_everything_it_states()
         message = get_protocol(name)
         for text in (
             *message.notes,
-            *(figure.describe() for figure in message.figures),
+            *(figure.describe() for figure in message.metrics),
             *message.failure.describe().split("; "),
         ):
             assert f"- {text}\n" in section, (name, text)

@@ -23,7 +23,7 @@ from guieval.running.runner import Runner
 from guieval.training.building import Parts
 from guieval.training.checkpoints import mark
 from guieval.training.config import TrainingConfig
-from guieval.training.evaluation import figures
+from guieval.training.evaluation import metrics_of
 from guieval.training.session import train
 from guieval.training.trainers.groups import Batch
 from guieval.training.trainers.rows import Row
@@ -236,7 +236,7 @@ def test_an_evaluation_in_training_is_that_of_the_saved_weights(
 
     assert answers(tmp_path / "run") == answers(Path(config.out) / "evaluations" / "step-2")
     (line,) = evaluations(config)
-    assert line == {"step": 2, **figures(outcome.summary())}
+    assert line == {"step": 2, **metrics_of(outcome.summary())}
 
 
 def test_an_evaluation_changes_nothing_in_the_training(configured: Configured, tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def read_executions(
 ) -> Iterator[StepExecutions]:
     """The executions of every step with a record, in the order of the plan, judged under ``protocol`` (default: the run's).
 
-    In a mode that stops, a round's record after the mismatch that ended its episode is skipped, as in every figure. ``unasked``
+    In a mode that stops, a round's record after the mismatch that ended its episode is skipped, as in every metric. ``unasked``
     collects, while the executions are read, the planned steps that have no record although their episode went on. Memory is
     that of one step, and a few bytes for each recorded one. If a round has several records of a step, the last one with every
     sample answered counts, else the last. Raises :class:`UsageError` where there is no run, no such
@@ -113,7 +113,7 @@ def _missed(record: StepRecord, evaluator: ActionEvaluator) -> bool:
 
 
 def gaps(directory: Path) -> list[str]:
-    """One sentence for each part of a run's, or rollout's, plan without records; figures are over the rest."""
+    """One sentence for each part of a run's, or rollout's, plan without records; metrics are over the rest."""
     found = []
     runs = rounds_of(directory)
     if is_rollout(directory):

@@ -1,4 +1,4 @@
-"""Figures for a model's page on the Hugging Face hub: ``.eval_results/*.yaml``, and the older ``model-index``."""
+"""Metrics for a model's page on the Hugging Face hub: ``.eval_results/*.yaml``, and the older ``model-index``."""
 
 from __future__ import annotations
 

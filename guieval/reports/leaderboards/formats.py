@@ -118,7 +118,7 @@ def board_tables(board: Board) -> list[Table]:
 
 
 def _metrics(board: Board, section: Section, *, ranks: bool = True) -> Table:
-    """The rows that have a figure of the section, and what they spend: the runs', then the published ones."""
+    """The rows that have a metric of the section, and what they spend: the runs', then the published ones."""
     titles = [board.columns[place].heading for place in section.places]
     titles += [section.tokens, *([section.cost] if section.cost else [])]
     rows: list[Row] = []

@@ -2,7 +2,7 @@
 
 Exact match over all steps leads. Metrics that may not be compared have separate columns: by benchmark, steps, overlay, protocol
 and metric. Modes share a column
-in separate rows, and ranks are within a mode. Published tables are shown next to the runs' figures, with the difference.
+in separate rows, and ranks are within a mode. Published tables are shown next to the runs' metrics, with the difference.
 :mod:`guieval.reports.leaderboards.formats` writes a board in every format.
 """
 
@@ -105,7 +105,7 @@ class BoardRow:
 
 @dataclass(frozen=True)
 class ReferenceRow:
-    """A paper's figures in percent, in the columns' order, with the decimals it prints."""
+    """A paper's metrics in percent, in the columns' order, with the decimals it prints."""
 
     model: str
     mode: str
@@ -116,9 +116,9 @@ class ReferenceRow:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A run's figure and the published one of the same checkpoint, mode, benchmark, protocol and name, in percent.
+    """A run's metric and the published one of the same checkpoint, mode, benchmark, protocol and name, in percent.
 
-    ``inside``: whether the published value lies in the interval of the run's figure.
+    ``inside``: whether the published value lies in the interval of the run's metric.
     """
 
     model: str
@@ -133,7 +133,7 @@ class Reproduction:
 
     @property
     def difference(self) -> float:
-        """The run's figure minus the published one, in points."""
+        """The run's metric minus the published one, in points."""
         return self.own - self.published
 
     def __str__(self) -> str:
@@ -185,7 +185,7 @@ def leaderboard(
     anyway: bool = False,
     prices: Sequence[Price] = (),
 ) -> Board:
-    """Score every run and put the figures into one table.
+    """Score every run and put the metrics into one table.
 
     ``protocols``: names; ``None``: each run's own; ``all`` among them: every one of the run's data set. ``prices`` come before
     those that the runs recorded. Raises :class:`guieval.errors.UsageError` for a directory without a run, for an unknown
@@ -340,7 +340,7 @@ def _coverage(run: _Run, judged: Judged) -> float | None:
 
 
 def _rank(runs: Sequence[_Run], cells: Sequence[dict[BoardColumn, Cell]]) -> None:
-    """Put ranks into the cells, column by column and mode by mode, where at least two runs have the figure."""
+    """Put ranks into the cells, column by column and mode by mode, where at least two runs have the metric."""
     comparable: defaultdict[tuple[BoardColumn, str], list[int]] = defaultdict(list)
     for place, (run, own) in enumerate(zip(runs, cells, strict=True)):
         for column, cell in own.items():
@@ -427,7 +427,7 @@ def _matching(table: ResultTable, columns: Sequence[BoardColumn]) -> list[tuple[
         (there, here, published)
         for there, published in enumerate(table.columns)
         for here, column in enumerate(columns)
-        if (published.benchmark, published.protocol, published.figure) == (column.benchmark, column.protocol, column.metric)
+        if (published.benchmark, published.protocol, published.metric) == (column.benchmark, column.protocol, column.metric)
     ]
 
 
@@ -437,7 +437,7 @@ def _reference_notes(
     columns: Sequence[BoardColumn],
     rows: Sequence[BoardRow],
 ) -> Iterator[str]:
-    """Notes on columns in which a published figure is, or may be, over other steps than the runs."""
+    """Notes on columns in which a published metric is, or may be, over other steps than the runs."""
     if not matching:
         yield f"{table.source} has none of these metrics"
     for here in dict.fromkeys(here for _, here, _ in matching):

@@ -183,10 +183,10 @@ class OpenedRun:
 
     def _repr_html_(self) -> str:
         try:
-            figures = "" if self._run.further or not self._run.offsets else html(run_table([self.metrics().run]))
+            metrics = "" if self._run.further or not self._run.offsets else html(run_table([self.metrics().run]))
         except GuievalError as error:
-            figures = f"<p>{escaped(error)}</p>"
-        return run_html(self.manifest, ("steps", len(self)), self.directory, self.notes, figures)
+            metrics = f"<p>{escaped(error)}</p>"
+        return run_html(self.manifest, ("steps", len(self)), self.directory, self.notes, metrics)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from guieval.metrics.measured import Measured
 
 NOTHING = "-"
-"""Shown for a figure without a value: there are no data for it, or the run's mode does not define it."""
+"""Shown for a metric without a value: there are no data for it, or the run's mode does not define it."""
 
 
 _UNITS = {"share": (".2f", "%"), "thousandths of the screen": (".1f", " ‰ of the screen"), "s": (".2f", " s"), "": (".3f", "")}
