@@ -166,7 +166,7 @@ def sensitivity(executions: Iterable[StepExecutions], settings: ClusterSettings,
                 fixed.append(distinct.counts)
         counted = [np.concatenate([*fixed, *(sizes_at[at] for sizes_at in clustered)]) for at in needed]
         keys.append(step.task.key)
-        right.append(int(step.counts[step.exact].sum()))
+        right.append(step.right)
         n.append(step.n)
         sizes.append(list(map(len, counted)))
         entropies.append(list(map(entropy, counted)))
