@@ -428,7 +428,8 @@ def _shortcomings(run: _Run) -> Iterator[str]:
         yield f"{name}: metrics of single steps are over the steps it reached, of {len(columns):,}: {reached}"
     if run.online is not None and (missing := run.online.success.missing):
         total = run.online.tasks * run.online.repetitions
-        yield f"{name} is incomplete: {missing:,} of {total:,} repetitions have no outcome; `guieval run --resume {run.directory}`"
+        again = f"`guieval run --resume {run.directory}` asks again"
+        yield f"{name} is incomplete: {missing:,} of {total:,} repetitions have no outcome; {again}"
     elif lost := incomplete(columns, run.manifest.protocol.name, run.directory):
         yield f"{name} is {lost}"
     spent = spending(columns, next(iter(columns.judged.values())), None)
