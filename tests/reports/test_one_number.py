@@ -18,7 +18,7 @@ from guieval import evaluate_run, open_run
 from guieval.actions import Click, Point
 from guieval.metrics import Measured
 from guieval.registry import load_benchmark, load_model
-from guieval.reports.opened import OpenedRun
+from guieval.reports.opened import OpenedOnlineRun, OpenedRun
 from guieval.reports.server.library import Library
 from guieval.reports.server.overview import judged_run, metrics_section, stored_section
 from guieval.reports.tables.writers import plain
@@ -26,6 +26,7 @@ from guieval.reports.viewer.reading import FAILED, NOT_RUN, RIGHT
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.cli.demo_runs import MODEL
 from tests.command_line import CommandLine
+from tests.reports.trajectories.made_online import online_run
 
 OPTIONS = {"episodes": 8, "seed": 4}
 CHOSEN = [part for name, value in OPTIONS.items() for part in ("--set", f"bench_options.{name}={value}")]
@@ -120,7 +121,7 @@ def exported(guieval: CommandLine, run: Path, out: Path) -> Iterator[tuple[str, 
         return out / form
 
     (file,) = (each for each in written("every-eval-ever").rglob("*.json") if "evaluation_results" in each.read_text())
-    found = {}
+    found: dict[str, Numbers] = {}
     for each in json.loads(file.read_text())["evaluation_results"]:
         details = each["score_details"]
         between, held = details["uncertainty"]["confidence_interval"], details["details"]
@@ -156,8 +157,7 @@ def exported(guieval: CommandLine, run: Path, out: Path) -> Iterator[tuple[str, 
 def reported(guieval: CommandLine, run: Path, out: Path) -> Measured:
     """Exact match as the page counts it; it prints no interval, so its run's is taken."""
     assert guieval("report", run, "--out", out, "--no-images").code == 0
-    text = (out / "data" / "index.js").read_text()
-    ends = json.loads(text[text.index("{") : text.rindex("}") + 1])["ends"][0][0]
+    (ends,) = re.findall(r'"ends":\[\["(\d+)"\]\]', (out / "data" / "index.js").read_text())
     right, missing = ends.count(str(RIGHT)), ends.count(str(FAILED)) + ends.count(str(NOT_RUN))
     return replace(evaluate_run(run).summary.exact_match, value=right / len(ends), n=len(ends), missing=missing)
 
@@ -207,3 +207,24 @@ def test_every_command_shows_one_number_under_one_name(guieval: CommandLine, tmp
     planned, missing = verdicts["planned"], verdicts["infrastructure_failure"] + verdicts["not_run"]
     assert first["exact match"][1][:3] == (verdicts["right"] / planned, planned, missing)
     texts_lead_with_exact_match(guieval, run, tmp_path / "campaign", shown["summary"]["metrics"]["exact match"])
+
+
+def test_every_command_takes_all_repetitions_of_a_task(guieval: CommandLine, tmp_path: Path) -> None:
+    """The first repetition of each task alone says something else: here a task is right at its second one only."""
+    run = online_run(tmp_path, samples=2, sampling={"temperature": 1.0})
+    lines = [json.loads(line) for line in (run / "steps.jsonl").read_text().splitlines()]
+    for line in lines:
+        line.pop("crc32", None)
+    won = next(line for line in lines if line["samples"][0]["outcome"]["verdict"] == "right")
+    lost = next(line for line in lines if line["samples"][0]["outcome"]["verdict"] == "wrong")
+    won["samples"][0], won["samples"][1] = lost["samples"][0], won["samples"][0]
+    (run / "steps.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    opened = open_run(run)
+    assert isinstance(opened, OpenedOnlineRun)
+    rate = opened.metrics().metrics["success rate"]
+    assert (rate.count, rate.n) == (5, 16)
+    expected = numbers(plain(rate))
+    (listed,) = json.loads(guieval("runs", "list", run, "--json").out)
+    (row,) = json.loads(guieval("leaderboard", run, "--json").out)["rows"]
+    assert numbers(listed["success_rate"]) == numbers(row["cells"][0]["measured"]) == expected
+    assert (row["cells"][0]["ends"]["right"], row["cells"][0]["ends"]["wrong"]) == (5, 11)
