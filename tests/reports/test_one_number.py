@@ -164,6 +164,7 @@ def reported(guieval: CommandLine, run: Path, out: Path) -> Measured:
 
 def in_a_campaign(guieval: CommandLine, run: Path, folder: Path) -> Iterator[tuple[str, str]]:
     """What a campaign prints and writes of the run, which a server that wants money cannot go on with."""
+    folder.mkdir()
     file = folder / "campaign.yaml"
     bench = {"bench": "demo", "bench_options": OPTIONS}
     file.write_text(json.dumps({"models": [{"model": MODEL}], "benchmarks": [bench], "settings": {"concurrency": 1}}))
