@@ -135,7 +135,7 @@ def test_a_table_of_ones_own(tmp_path: Path) -> None:
         ("{model: B", "{model: A", "'A' has two rows"),
         ("name: live", "name: sop", "two columns have one name"),
         ("name: mine", "name: other", "calls itself 'other'"),
-        ("decimals: 1}\nrows", "decimals: 1, figure: PG}\nrows", "given together"),
+        ("decimals: 1}\nrows", "decimals: 1, metric: PG}\nrows", "given together"),
         ("caption: a caption", "captoin: a caption", "field captoin: is not known .did you mean 'caption'"),
         ("rows:", "rows: [", "not a YAML"),
     ],
