@@ -20,8 +20,8 @@ short: "Mine"
 table: "Table 1"
 caption: a caption
 columns:
-  - {name: sop, title: SOP, metric: "SOP, in %", decimals: 1}
-  - {name: live, title: live, metric: "success, in %", decimals: 1}
+  - {name: sop, title: SOP, meaning: "SOP, in %", decimals: 1}
+  - {name: live, title: live, meaning: "success, in %", decimals: 1}
 rows:
   - {model: A, values: [1.0, 2.0]}
   - {model: B, values: [2.0, null]}
