@@ -84,8 +84,7 @@ def study_step(number: int) -> StepExecutions:
         screenshot_size=(1080, 2400),
         action=drawn[0],
     )
-    exact = np.array([action == drawn[0] for action in counts])
-    return StepExecutions(task, tuple(counts), np.array(list(counts.values()), dtype=np.int64), exact)
+    return StepExecutions(task, tuple(counts), np.array(list(counts.values()), dtype=np.int64), counts[drawn[0]])
 
 
 def decided(numbers: range) -> tuple[int, float, float]:

@@ -27,7 +27,7 @@ from guieval.metrics.intervals import Floats, Interval, Terms, Weighed, mean_of_
 from guieval.metrics.measured import Measured
 from guieval.metrics.paired import Tested, difference, holm_pairs, mcnemar, ranks, tested
 from guieval.metrics.power import UNKNOWN, independent_steps, intraclass_correlation, smallest_paired
-from guieval.metrics.sampling import pass_any, pass_figure
+from guieval.metrics.sampling import pass_any, pass_measured
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "statistics.md"
 EXPERIMENTS = 2000
@@ -228,7 +228,7 @@ def _passed(rng: np.random.Generator, steps: NDArray[np.int64], rate: float, k: 
         firsts, of_step = np.cumsum(own) - own, right[here]
         every = np.ones(len(of_step), dtype=np.bool_)
         over = partial(np.add.reduceat, indices=firsts)
-        printed.append(pass_figure("any", np.full(len(of_step), 8), of_step, k, every, over).interval)
+        printed.append(pass_measured("any", np.full(len(of_step), 8), of_step, k, every, over).interval)
     return covered(sets(passed, steps.astype(float)).shares(), _any_of(rate, k), printed)
 
 

@@ -18,7 +18,6 @@ from pathlib import Path
 
 from guieval.actions import Boxes, Click, Point
 from guieval.analysis.decisions.executions import pooled
-from guieval.evaluation import ActionEvaluator
 from guieval.journal import RunFolder
 from guieval.journal.lines import write_line
 from guieval.steps import Sample, StepOutcome, StepRecord, StepTaskModel, Usage
@@ -119,10 +118,9 @@ def measured(name: str, steps: int, sample: Callable[[list[str], random.Random],
         journals = [RunFolder(each).records for each in rounds]
         places = [{key: offset for offset, (key, _) in each.outline()} for each in journals]
         naming = time.perf_counter() - started
-        evaluator = ActionEvaluator("guievalkit")
         started = time.perf_counter()
         for key in places[0]:
-            pooled([each.at(where[key]) for each, where in zip(journals, places, strict=True)], evaluator)
+            pooled([each.at(where[key]) for each, where in zip(journals, places, strict=True)])
         reading = time.perf_counter() - started
     records, executions = steps * ROUNDS, steps * ROUNDS * SAMPLES
     up = STEPS / steps

@@ -86,7 +86,7 @@ def look_around(client: Client, server: psutil.Process, steps: int) -> None:
     run = f"/runs/{row['id']}"
     client.timed("overview, its page", f"{run}/")
     client.timed("overview, what the run is and its stored figures", f"{run}/data/head")
-    client.timed("overview, the figures", f"{run}/data/figures")
+    client.timed("overview, the figures", f"{run}/data/metrics")
     client.timed("overview, the breakdowns", f"{run}/data/breakdowns")
     client.timed("step viewer, its page", f"{run}/steps/")
     client.timed("step viewer, its index", f"{run}/steps/data/index.js")
@@ -148,7 +148,7 @@ def browse(url: str) -> None:
         page.goto(url)
         page.wait_for_selector(".cards li")
         print(f"  Chromium, the first page, an overview with its headline figures: {time.perf_counter() - began:.2f} s")
-        page.wait_for_selector("#figures table")
+        page.wait_for_selector("#metrics table")
         print(f"  Chromium, the same with intervals and every figure: {time.perf_counter() - began:.2f} s")
         page.wait_for_selector("#protocols button")
         page.wait_for_load_state("networkidle")

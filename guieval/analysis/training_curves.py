@@ -1,4 +1,4 @@
-"""The figures of trainings by optimiser step, with intervals over seeds, from the folders that ``guieval train`` writes.
+"""The metrics of trainings by optimiser step, with intervals over seeds, from the folders that ``guieval train`` writes.
 
 Trainings whose settings differ only in the seed are one series. Long logs are averaged over equal numbers of optimiser steps.
 """
@@ -26,7 +26,7 @@ _OF_A_SEED = ("seed", "out", "data", "report_to", "notes")
 
 
 class Shown(NamedTuple):
-    """A figure of a training: its title, the names it may have in the log (the first that is there), and whether it is a share.
+    """A metric of a training: its title, the names it may have in the log (the first that is there), and whether it is a share.
 
     A name that begins with ``*`` is an ending.
     """
@@ -62,7 +62,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class TrainingCurves:
-    """One series: its label, how many seeds it has, and the points of each figure by title."""
+    """One series: its label, how many seeds it has, and the points of each metric by title."""
 
     label: str
     seeds: int
@@ -78,7 +78,7 @@ class _Training(NamedTuple):
 def training_curves(folders: Sequence[Path], labels: Sequence[str] | None = None, level: float = 0.95) -> list[TrainingCurves]:
     """The series of trainings. ``labels``, one for each folder, replace the grouping by settings.
 
-    Raises :class:`UsageError` for a folder without a training, one whose log holds no figure, and a wrong number of labels.
+    Raises :class:`UsageError` for a folder without a training, one whose log holds no metric, and a wrong number of labels.
     """
     trainings = [_read(folder) for folder in folders]
     if labels is not None and len(labels) != len(trainings):
@@ -134,7 +134,7 @@ def _read(folder: Path) -> _Training:
         if (shown.title != "loss" or supervised) and (values := _named(found, shown.names))
     }
     if not series:
-        raise UsageError(f"the log of the training {str(folder)!r} holds no figure yet")
+        raise UsageError(f"the log of the training {str(folder)!r} holds no metric yet")
     return _Training(folder, settings if isinstance(settings, dict) else {}, series)
 
 

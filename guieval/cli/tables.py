@@ -34,9 +34,9 @@ def _asked(json: bool) -> bool:
 
 JSON: TypeAlias = Annotated[
     bool,
-    typer.Option("--json", callback=_asked, help="Print the figures as JSON on standard output, all else on standard error."),
+    typer.Option("--json", callback=_asked, help="Print the metrics as JSON on standard output, all else on standard error."),
 ]
-"""The option of every command that prints figures: what it prints besides :func:`print_json` then goes to standard error."""
+"""The option of every command that prints metrics: what it prints besides :func:`print_json` then goes to standard error."""
 
 
 def known_width() -> int | None:

@@ -34,7 +34,7 @@ _VISIBLE = "".join(chr(code) for code in range(0x21, 0x7F))
 
 @dataclass(frozen=True)
 class EndpointStats:
-    """The figures of one server since the start: tries in flight, answered and failed, and whether it gets no work now.
+    """The numbers of one server since the start: tries in flight, answered and failed, and whether it gets no work now.
 
     ``seconds`` is the total time of the answered tries, ``seconds_p95`` their 95th percentile (within 2 %). ``requests`` are
     all tries sent to it, ``retries`` those whose request had failed before, on any server. ``busy`` is the share of the time
@@ -57,7 +57,7 @@ class EndpointStats:
     aside: str | None = None
 
     def to_json(self) -> dict[str, object]:
-        """The figures as JSON, with ``seconds_mean``."""
+        """The numbers as JSON, with ``seconds_mean``."""
         return {**asdict(self), "seconds_mean": self.seconds_mean}
 
     @property
@@ -67,7 +67,7 @@ class EndpointStats:
 
 
 def describe_endpoint(stats: EndpointStats) -> str:
-    """A server's figures over a run, in one line."""
+    """A server's numbers over a run, in one line."""
     parts = [f"{stats.requests:,} requests, {stats.answered:,} answered, {stats.failed:,} failed, {stats.retries:,} retries"]
     if stats.seconds_mean is not None and stats.seconds_p95 is not None:
         parts.append(f"{stats.seconds_mean:.2f} s mean, {stats.seconds_p95:.2f} s p95")

@@ -3,7 +3,7 @@
 from guieval.evaluation.click_rule import ClickRule
 from guieval.evaluation.evaluator import ActionEvaluator, infrastructure_failure
 from guieval.evaluation.judgement import Judgement
-from guieval.evaluation.protocol import FailurePolicy, Figure, Protocol
+from guieval.evaluation.protocol import FailurePolicy, Metric, Protocol
 from guieval.evaluation.protocols import get_protocol, list_protocols
 from guieval.evaluation.rules import Leniency, OpenRule, ScrollRule, StepRules
 from guieval.evaluation.text_rule import TextRule
@@ -12,9 +12,9 @@ __all__ = [
     "ActionEvaluator",
     "ClickRule",
     "FailurePolicy",
-    "Figure",
     "Judgement",
     "Leniency",
+    "Metric",
     "OpenRule",
     "Protocol",
     "ScrollRule",

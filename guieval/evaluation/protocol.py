@@ -1,8 +1,8 @@
-"""A published evaluation as one frozen value: its steps, its rules, how failures count, and its figures.
+"""A published evaluation as one frozen value: its steps, its rules, how failures count, and its metrics.
 
 Two papers' numbers often differ by a threshold or a denominator, so a protocol fixes all of it under a name and can describe it
 in words. The protocols are listed by :mod:`guieval.evaluation.protocols`, their rules are in :mod:`guieval.evaluation.rules`,
-and their figures are computed by :mod:`guieval.metrics.figures`.
+and their metrics are computed by :mod:`guieval.metrics.protocol_metric`.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Average: TypeAlias = Literal["all", "episodes", "cells", "cells-by-size"]
 (VLMEvalKit weights a mean that is weighted already)."""
 Fate: TypeAlias = Literal["wrong", "left-out", "episode-left-out", "zero"]
 """How a step without a judgement counts. ``wrong``: it is a mismatch. ``left-out``: it is in neither part of the fraction,
-and its episode is the sequence of the other steps. ``episode-left-out``: the same, but figures over whole episodes
-leave out its episode (GUI-Odyssey). ``zero``: left out too, but its episode counts 0 in such figures unless a mismatch comes
+and its episode is the sequence of the other steps. ``episode-left-out``: the same, but metrics over whole episodes
+leave out its episode (GUI-Odyssey). ``zero``: left out too, but its episode counts 0 in such metrics unless a mismatch comes
 before it (UI-S1; in GUIEvalKit a gap in the step numbers, of which its code does not notice one at an episode's very end)."""
 
 
@@ -58,7 +58,7 @@ class FailurePolicy:
         words: dict[Fate, str] = {
             "wrong": "count as wrong",
             "left-out": "are left out",
-            "episode-left-out": "are left out, and so is their episode from figures of whole episodes",
+            "episode-left-out": "are left out, and so is their episode from metrics of whole episodes",
             "zero": "make their episode's progress 0",
         }
         # An action outside the two spaces that is judged like any other is not a failure, so it is not mentioned.
@@ -66,7 +66,7 @@ class FailurePolicy:
 
 
 @dataclass(frozen=True)
-class Figure:
+class Metric:
     """One number that a source leads with, under the source's name for it, as the source computes it.
 
     ``over`` are the reference action types it counts (``None``: all) and ``without`` those it does not. ``keys`` are the
@@ -141,21 +141,21 @@ class Figure:
 
 ALL_STEPS = FailurePolicy()
 """Whatever has no verdict is wrong, so no step is dropped."""
-TYPE_MATCH = Figure("type match", "type")
-EXACT_MATCH = Figure("exact match", "exact")
-PROGRESS = Figure("progress", "progress", average="episodes")
-WEIGHTED_PROGRESS = Figure("step-weighted progress", "progress")
-SUCCESS_RATE = Figure("success rate", "success")
+TYPE_MATCH = Metric("type match", "type")
+EXACT_MATCH = Metric("exact match", "exact")
+PROGRESS = Metric("progress", "progress", average="episodes")
+WEIGHTED_PROGRESS = Metric("step-weighted progress", "progress")
+SUCCESS_RATE = Metric("success rate", "success")
 SHARED = (EXACT_MATCH, TYPE_MATCH, SUCCESS_RATE, PROGRESS, WEIGHTED_PROGRESS)
 """The metrics of every run, over all of its steps; a protocol's own metric may have such a name only if it is that number."""
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """How one published evaluation judges a step, and which figures it reports.
+    """How one published evaluation judges a step, and which metrics it reports.
 
     ``rules`` holds unless ``variants`` names others for the step's ``dataset``. ``datasets`` are those it was written for
-    (``None``: any). ``sample_sets`` names, by data set, the steps that its published numbers count. ``failure`` and ``figures``
+    (``None``: any). ``sample_sets`` names, by data set, the steps that its published numbers count. ``failure`` and ``metrics``
     change no verdict. ``notes`` state in whole sentences what the source is lenient or strict about, where it has defects, and
     what of it lies outside a judgement of unified actions (e.g. how it misreads numbers). ``mends`` is the protocol of which
     this one is the intended version, the other keeping the source's defects. ``version`` grows when a row is corrected.
@@ -168,18 +168,18 @@ class Protocol:
     variants: Mapping[str, StepRules] = field(default_factory=dict, hash=False)
     datasets: frozenset[str] | None = None
     sample_sets: Mapping[str, str] = field(default_factory=dict, hash=False)
-    figures: tuple[Figure, ...] = (TYPE_MATCH, EXACT_MATCH)
+    metrics: tuple[Metric, ...] = (TYPE_MATCH, EXACT_MATCH)
     failure: FailurePolicy = FailurePolicy()
     notes: tuple[str, ...] = ()
     mends: str | None = None
     version: int = 1
 
     def __post_init__(self) -> None:
-        shared = {figure.name: figure for figure in SHARED}
-        for figure in self.figures:
-            given = figure, ALL_STEPS if self.judges_outcomes else figure.failure or self.failure
-            if figure.name in shared and given != (shared[figure.name], ALL_STEPS):
-                raise ValueError(f"{self.name}: {figure.name!r} is the name of a metric over all steps; give this one another")
+        shared = {metric.name: metric for metric in SHARED}
+        for metric in self.metrics:
+            given = metric, ALL_STEPS if self.judges_outcomes else metric.failure or self.failure
+            if metric.name in shared and given != (shared[metric.name], ALL_STEPS):
+                raise ValueError(f"{self.name}: {metric.name!r} is the name of a metric over all steps; give this one another")
 
     @property
     def judges_outcomes(self) -> bool:
@@ -195,7 +195,7 @@ class Protocol:
         return self.datasets is None or dataset in self.datasets
 
     def foreign_mark(self, datasets: Iterable[str]) -> str:
-        """The mark beside a figure over data that the source does not evaluate; "" where it evaluates all of it."""
+        """The mark beside a metric over data that the source does not evaluate; "" where it evaluates all of it."""
         others = [dataset for dataset in dict.fromkeys(datasets) if not self.applies_to(dataset)]
         return f"not written for {', '.join(others)}" if others else ""
 
@@ -226,7 +226,7 @@ class Protocol:
             lines.append(f"written for: {', '.join(sorted(self.datasets))}")
         lines += [f"steps on {dataset}: sample set {name}" for dataset, name in sorted(self.sample_sets.items())]
         lines.append(self.judgement())
-        lines += [f"failures: {self.failure.describe()}", "figures:", *(f"  {figure.describe()}" for figure in self.figures)]
+        lines += [f"failures: {self.failure.describe()}", "metrics:", *(f"  {metric.describe()}" for metric in self.metrics)]
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join(lines)
 

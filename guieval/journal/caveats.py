@@ -1,4 +1,4 @@
-"""Caveats of a run's figures, from its manifest: a mark for the run's label, and notes below the table.
+"""Caveats of a run's metrics, from its manifest: a mark for the run's label, and notes below the table.
 
 There are two: the served model may differ from the one that the run is named after (:mod:`guieval.journal.served_model`), and
 a run is *mixed* if a session continued it under changes that the user accepted, or if replies named several models.

@@ -15,11 +15,12 @@ from sys import intern
 from typing import Any, TypeVar
 
 from guieval.data.benchmark import DEFAULT_SPLIT, EpisodeRef
+from guieval.data.doctor.counts import counted
 from guieval.data.files import open_file, read_bytes
 from guieval.data.text_files import sized_lines
 from guieval.errors import UsageError
 from guieval.history.modes import ONLINE
-from guieval.journal.caveats import model_label
+from guieval.journal import caveats
 from guieval.journal.directory import EPISODES, MANIFEST, METRICS, is_held, journal_file
 from guieval.journal.lines import read_line, read_name
 from guieval.journal.run_files import Manifest, PlannedEpisodes, read_file
@@ -45,11 +46,13 @@ class Planned:
 class RunFolder:
     """A run on the disk. Its files are read when they are asked for, and kept, so open it anew after they change.
 
-    ``manifest`` and ``planned`` raise :class:`UsageError` if the folder has none that this version can read.
+    ``manifest`` and ``planned`` raise :class:`UsageError` if the folder has none that this version can read. A rollout is its
+    first round with the ``further`` ones, whose samples are added to its own.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, further: Sequence[RunFolder] = ()) -> None:
         self.directory = directory
+        self.further = further
 
     def check(self) -> RunFolder:
         """The same, after its manifest and its plan were read; raises as they do."""
@@ -96,6 +99,56 @@ class RunFolder:
         """The records of the journal."""
         return Records(self.directory)
 
+    @cached_property
+    def offsets(self) -> Mapping[EpisodeKey, Mapping[int, int]]:
+        """Where the record is that counts of each planned step with one: the last finished one, else the last."""
+        return {
+            key: kept
+            for key, steps in self._recorded.items()
+            if (kept := {index: offset for index, offset in steps.items() if index in self.plan.get(key, ())})
+        }
+
+    @cached_property
+    def _recorded(self) -> Mapping[EpisodeKey, Mapping[int, int]]:
+        offsets: dict[EpisodeKey, dict[int, int]] = {}
+        finished: set[StepKey] = set()
+        for offset, (key, is_finished) in self.records.outline():
+            if is_finished:
+                finished.add(key)
+            elif key in finished:
+                continue  # a later failure does not replace an answer
+            offsets.setdefault(EpisodeKey(*key[:3]), {})[key.step_index] = offset
+        return offsets
+
+    def read(self, key: EpisodeKey, only: int | None = None) -> dict[int, StepRecord]:
+        """The records of an episode by step, or that of one step; of a rollout with the samples of all rounds."""
+        wanted = {index: offset for index, offset in self.offsets.get(key, {}).items() if only in (None, index)}
+        records = {index: self.records.at(offset) for index, offset in wanted.items()}
+        for other in self.further:
+            for index, record in other.read(key, only).items():
+                first = records.get(index)
+                whole = record if first is None else first.model_copy(update={"samples": (*first.samples, *record.samples)})
+                records[index] = whole
+        return dict(sorted(records.items()))
+
+    @cached_property
+    def notes(self) -> Sequence[str]:
+        """What a reader of the steps has to know, in sentences."""
+        outside = sum(map(len, self._recorded.values())) - sum(map(len, self.offsets.values()))
+        notes = [f"Not shown: {counted(outside, 'recorded step')} outside the plan."] if outside else []
+        notes += [f"{note[:1].upper()}{note[1:]}." for note in caveats.notes(self.manifest)]
+        if self.records.damaged:
+            notes.append(f"Skipped: {counted(len(self.records.damaged), 'line')} of the journal that cannot be read.")
+        if self.further:
+            notes.append(f"The samples of {len(self.further) + 1} rounds are shown together.")
+        return notes
+
+    @property
+    def dataset(self) -> str:
+        """The data set of the recorded steps; "" without any."""
+        first = next((offset for steps in self.offsets.values() for offset in steps.values()), None)
+        return "" if first is None else self.records.at(first).task.dataset
+
     @property
     def protocol(self) -> str:
         """The name of the protocol it was run under."""
@@ -109,7 +162,7 @@ class RunFolder:
     @property
     def label(self) -> str:
         """The checkpoint's name for tables and titles, with its mark."""
-        return model_label(self.manifest)
+        return caveats.model_label(self.manifest)
 
     @property
     def held(self) -> bool:

@@ -40,7 +40,7 @@ class Section(BaseModel):
 
 
 class RecordedConfig(Section):
-    """The settings of a run that readers of its figures use; a resume validates all settings."""
+    """The settings of a run that readers of its metrics use; a resume validates all settings."""
 
     model: str = ""
     bench: str = ""

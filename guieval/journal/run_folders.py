@@ -35,6 +35,19 @@ def is_rollout(directory: Path) -> bool:
     return (directory / ROLLOUT).is_file()
 
 
+def open_folder(directory: Path) -> RunFolder:
+    """A run, or a rollout as its first round with the further ones; their records are not read yet, and there may be none.
+
+    Raises :class:`UsageError` if there is neither, or the rounds are over different steps.
+    """
+    first, *others = [RunFolder(each) for each in rounds_of(directory)]
+    for other in others:
+        if other.plan != first.plan:
+            named = f"{str(first.directory)!r} and {str(other.directory)!r}"
+            raise UsageError(f"the rounds {named} are over different steps, so they cannot be pooled")
+    return RunFolder(first.directory, others).check()
+
+
 def rounds_of(directory: Path) -> list[Path]:
     """The runs of ``directory``: the run itself, or the rounds of a rollout that have begun, in order.
 

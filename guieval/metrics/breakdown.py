@@ -1,4 +1,4 @@
-"""Breakdowns of a run: its figures by properties of the steps, and its mismatches by kind of error.
+"""Breakdowns of a run: its metrics by properties of the steps, and its mismatches by kind of error.
 
 As in the tables of :mod:`guieval.metrics.summary`, the denominator of a cell is the number of planned steps that the mode
 reaches: a step without an answer counts as a mismatch, unless its cell is unknown (a step without a record has no action type

@@ -1,6 +1,6 @@
 """A run as columns: one row for each planned step, in plan order, and how each protocol judges it, as arrays.
 
-Figures, intervals, comparisons, breakdowns and plots all start from here, so that planned, answered and judged steps are
+Metrics, intervals, comparisons, breakdowns and plots all start from here, so that planned, answered and judged steps are
 determined once. Denominators come from the plan, never from the records that happen to exist.
 """
 
@@ -54,7 +54,7 @@ class Judged:
 
     @cached_property
     def reached(self) -> NDArray[np.bool_]:
-        """(n,) steps that the mode reaches; step figures leave the others out."""
+        """(n,) steps that the mode reaches; step metrics leave the others out."""
         others: NDArray[np.bool_] = self.end != NOT_REACHED
         return others
 

@@ -1,4 +1,4 @@
-"""Does a figure of static data predict live performance? Least squares, Spearman's rho and Legendre curves of few points.
+"""Does a metric of static data predict live performance? Least squares, Spearman's rho and Legendre curves of few points.
 
 There are never more than a few models, so the p-value is exact if possible, and a correlation may not hold beyond the models
 it was computed from. Sources: UI-S1 paper, appendix C (R² of a straight line); GUIEvalKit paper, Figure 3
@@ -83,7 +83,7 @@ class Correlation:
 
 
 def correlate(x: Sequence[float], y: Sequence[float], degrees: Sequence[int] = DEGREES) -> Correlation:
-    """The correlation of y (n values, e.g. success in a live environment) with x (n values, e.g. a figure of static data).
+    """The correlation of y (n values, e.g. success in a live environment) with x (n values, e.g. a metric of static data).
 
     Raises :class:`UsageError` below three points, for unlike numbers of values or one that is not finite, and where every x is
     the same.

@@ -2,7 +2,7 @@
 
 Give the episodes at hand random weights (Rubin's Bayesian bootstrap), and count in :data:`UNSEEN` of one more episode that
 nobody has seen: for the lower end it is wrong throughout, for the upper end right. The interval's ends are quantiles of the
-figure under such weights. With a whole unseen episode that is Gaffke's bound, for which no distribution is known that it covers
+metric under such weights. With a whole unseen episode that is Gaffke's bound, for which no distribution is known that it covers
 less often than promised, however few the episodes; for single steps it is Clopper and Pearson's exact interval. Like theirs it
 is wider than it has to be, so less of an episode is counted in. A saddlepoint formula gives the quantiles, so no interval has a
 seed or an error of resampling.
@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
 Combine: TypeAlias = Callable[[Floats, Floats], Floats]
-"""Turns sums of numerators and of denominators over episodes, both (r, c), into r figures, each linear in the numerators; NaN
+"""Turns sums of numerators and of denominators over episodes, both (r, c), into r metrics, each linear in the numerators; NaN
 where one is not defined."""
 
 LEVEL = 0.95
@@ -40,7 +40,7 @@ UNSEEN = 0.75
 """How much of an unseen episode is counted in: the fewest quarters with which single steps, of whatever rate, are covered in
 93 % from 10 on, by summing up the binomial distribution."""
 _SAME = 1e-12
-"""Figures nearer than this differ by rounding only."""
+"""Metrics nearer than this differ by rounding only."""
 _FAR = 38.0
 """Standard deviations from which on a tail of the normal distribution is 0 among floats."""
 
@@ -60,7 +60,7 @@ class Interval:
 
 
 class Terms(NamedTuple):
-    """A figure as sums over e episodes: ``numerator`` and ``denominator``, (e,) or (e, c), and how c sums of each combine."""
+    """A metric as sums over e episodes: ``numerator`` and ``denominator``, (e,) or (e, c), and how c sums of each combine."""
 
     numerator: Floats
     denominator: Floats
@@ -155,9 +155,9 @@ class Weighed:
 
 
 def contributions(terms: Terms) -> tuple[Floats, Floats]:
-    """Values and weights, (e,), whose sums' ratio is the figure, and which spread as its episodes make it spread.
+    """Values and weights, (e,), whose sums' ratio is the metric, and which spread as its episodes make it spread.
 
-    A figure is linear in its numerators, so each episode's are multiplied by what they add to it, and its denominators alike.
+    A metric is linear in its numerators, so each episode's are multiplied by what they add to it, and its denominators alike.
     What only tells one cell from another is taken off: a mean over cells does not spread because cells differ.
     """
     numerator, denominator, combine = _columns(terms.numerator), _columns(terms.denominator), terms.combine
@@ -173,8 +173,8 @@ def contributions(terms: Terms) -> tuple[Floats, Floats]:
 def quoted(numerator: Floats, denominator: Floats, combine: Combine = pooled, level: float = LEVEL) -> Interval | None:
     """The interval to print beside a share: ``combine`` of sums over e independent episodes, each (e,) or (e, c).
 
-    Every numerator lies between 0 and its denominator. Of figures over cells the unseen episode is in the cell that moves the
-    figure most. ``None`` where the figure is not defined.
+    Every numerator lies between 0 and its denominator. Of metrics over cells the unseen episode is in the cell that moves the
+    metric most. ``None`` where the metric is not defined.
     """
     numerator, denominator = _counted(_columns(numerator), _columns(denominator))
     above, below = numerator.sum(axis=0), denominator.sum(axis=0)
@@ -217,7 +217,7 @@ def spanning(intervals: Sequence[Interval | None]) -> Interval | None:
 def wilson(count: int, n: int, level: float = LEVEL) -> Interval | None:
     """Wilson's score interval of ``count`` successes in ``n`` independent trials; ``None`` for no trial.
 
-    For figures that were published with it. It covers a rate near 0 or 1 in as little as 84 % (n = 10, rate 0.018).
+    For metrics that were published with it. It covers a rate near 0 or 1 in as little as 84 % (n = 10, rate 0.018).
     """
     if n == 0:
         return None

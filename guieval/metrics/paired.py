@@ -48,7 +48,7 @@ class McNemar:
 def shared_steps(first: RunColumns, second: RunColumns) -> tuple[RunColumns, RunColumns]:
     """Both runs cut down to the steps that both planned, in the first one's order, so that row i is the same step in both.
 
-    An episode that is shared in part is that part from then on, also for figures of episodes: compare lengths before
+    An episode that is shared in part is that part from then on, also for metrics of episodes: compare lengths before
     and after. Raises :class:`UsageError` where no step is shared.
     """
     places = {second.key_of(row): row for row in range(len(second))}
@@ -60,23 +60,23 @@ def shared_steps(first: RunColumns, second: RunColumns) -> tuple[RunColumns, Run
 
 
 def difference(first: Terms, second: Terms, level: float = LEVEL, *, share: bool = True) -> Measured:
-    """The first run's figure minus the second's: row i of both is the same episode.
+    """The first run's metric minus the second's: row i of both is the same episode.
 
     The unseen episode is as large a difference as the episodes have that differ at all (their root mean square), so that two
     sides of episodes that differ alike are tested as the sign test does, between its exact and its mid-p form; it is all of
     an episode where none differ. Away from 0, the surer the difference, the nearer it is to all of an episode: how much better
-    a run is at best may be in episodes that nobody saw. Of figures that are no ``share`` it is at most twice the largest
+    a run is at best may be in episodes that nobody saw. Of metrics that are no ``share`` it is at most twice the largest
     difference that was seen. The other way round, everything is exactly the other way round.
 
     The p-value is two-sided, below 1 - level where the interval leaves out 0, but that few episodes cannot make it as small as
     that: at least 2 / 2^d, the probability that all d episodes in which the runs differ favour one side. The standard error is
-    by how the episodes' differences spread. All three are ``None`` with a single episode, the value if one of the figures is
+    by how the episodes' differences spread. All three are ``None`` with a single episode, the value if one of the metrics is
     not defined.
 
     Raises ``ValueError`` for different numbers of episodes.
     """
     if len(first.numerator) != len(second.numerator):
-        raise ValueError(f"figures of {len(first.numerator)} and of {len(second.numerator)} episodes cannot be compared")
+        raise ValueError(f"metrics of {len(first.numerator)} and of {len(second.numerator)} episodes cannot be compared")
     value = _value(first) - _value(second)
     if not math.isfinite(value):
         return Measured(None)
@@ -124,15 +124,15 @@ def tested(of: Weighed, level: float = LEVEL, deciding: Floats | None = None, *,
     return Tested(low, high, np.maximum(tail, all_one_way))
 
 
-def differences(figures: Sequence[Terms], *, share: bool = True) -> list[list[Measured]]:
+def differences(metrics: Sequence[Terms], *, share: bool = True) -> list[list[Measured]]:
     """(k, k) :func:`difference` of every two of k runs on the same episodes."""
-    places = range(len(figures))
-    pairs = {(i, j): difference(figures[i], figures[j], share=share) for i in places for j in places[i:]}
+    places = range(len(metrics))
+    pairs = {(i, j): difference(metrics[i], metrics[j], share=share) for i in places for j in places[i:]}
     return [[pairs[i, j] if i <= j else turned(pairs[j, i]) for j in places] for i in places]
 
 
 def turned(between: Measured) -> Measured:
-    """The second figure minus the first, from the first minus the second."""
+    """The second metric minus the first, from the first minus the second."""
     own = between.interval
     interval = None if own is None else replace(own, low=-own.high, high=-own.low)
     return replace(between, value=None if between.value is None else -between.value, interval=interval)
@@ -193,21 +193,21 @@ def holm_pairs(table: Sequence[Sequence[Measured]]) -> Floats:
     return adjusted
 
 
-def ranks(figures: Sequence[float], p_values: Floats, alpha: float = 0.05) -> list[int]:
+def ranks(metrics: Sequence[float], p_values: Floats, alpha: float = 0.05) -> list[int]:
     """The rank of each of k runs; runs that do not differ significantly from the best of their group share one.
 
-    Going down by figure, a run opens a new group where its (k, k) ``p_values`` (e.g. :func:`holm_pairs`) against the best run
-    of the present group (against each of them, where several have that very figure) is below ``alpha``; NaN, nothing known,
+    Going down by metric, a run opens a new group where its (k, k) ``p_values`` (e.g. :func:`holm_pairs`) against the best run
+    of the present group (against each of them, where several have that very metric) is below ``alpha``; NaN, nothing known,
     opens none. A group's rank is 1 + the number of runs in better groups, so three runs with the best two alike are
     ranked 1, 1, 3; the order in which the runs are given changes no rank. Sharing a rank does not show that two runs are
     equal, and runs of neighbouring groups need not differ: one may not even differ from a better group's best run, where
     another that does has opened the group above it.
     """
-    order = sorted(range(len(figures)), key=lambda run: -figures[run])
-    rank_of = [1] * len(figures)
+    order = sorted(range(len(metrics)), key=lambda run: -metrics[run])
+    rank_of = [1] * len(metrics)
     best: list[int] = []
     rank, placed = 1, 0
-    for _, alike in groupby(order, key=lambda run: figures[run]):
+    for _, alike in groupby(order, key=lambda run: metrics[run]):
         same = list(alike)
         apart = [run for run in same if all(p_values[each, run] < alpha for each in best)]
         for run in same:
@@ -225,9 +225,9 @@ def _value(of: Terms) -> float:
 
 
 def _between(first: Terms, second: Terms) -> tuple[Floats, Floats, int]:
-    """Values and weights of the episodes of which the figures' difference is the mean, and in how many the runs differ.
+    """Values and weights of the episodes of which the metrics' difference is the mean, and in how many the runs differ.
 
-    Episodes in neither figure are dropped.
+    Episodes in neither metric are dropped.
     """
     runs = [[np.asarray(part, dtype=np.float64).reshape(len(part), -1) for part in run[:2]] for run in (first, second)]
     some = np.any([(below != 0).any(axis=1) for _, below in runs], axis=0)
@@ -235,7 +235,7 @@ def _between(first: Terms, second: Terms) -> tuple[Floats, Floats, int]:
     if first.combine is second.combine and np.array_equal(below, others_below):
         differ = int(np.any(above != others_above, axis=1).sum())
         return *contributions(Terms(above - others_above, below, first.combine)), differ
-    # Figures with denominators of their own: each episode's influence on either.
+    # Metrics with denominators of their own: each episode's influence on either.
     influences = [
         _value(Terms(*parts, run.combine)) * (1.0 - weights) + values
         for parts, run in (((above, below), first), ((others_above, others_below), second))

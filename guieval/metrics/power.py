@@ -61,7 +61,7 @@ def needed(difference: float, disagreement: float = DISAGREEMENT, power: float =
 
 
 def design_effect(lengths: Sequence[int], icc: float = CORRELATION) -> float:
-    """By how much correlation within episodes of these lengths multiplies a figure's variance; 1 for single steps."""
+    """By how much correlation within episodes of these lengths multiplies a metric's variance; 1 for single steps."""
     steps = sum(lengths)
     return 1 + (sum(length**2 for length in lengths) / steps - 1) * icc if steps else 1.0
 

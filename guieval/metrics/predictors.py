@@ -1,7 +1,7 @@
-"""Which of several figures predicts another one best, over the same models?
+"""Which of several metrics predicts another one best, over the same models?
 
-R² of a straight line, Spearman's rho and Kendall's tau-b of each figure with the predicted one, and the differences between
-the figures. Intervals are percentile bootstrap intervals over models: the models are resampled, all figures of a model
+R² of a straight line, Spearman's rho and Kendall's tau-b of each metric with the predicted one, and the differences between
+the metrics. Intervals are percentile bootstrap intervals over models: the models are resampled, all metrics of a model
 together, so differences are paired. They hold for models drawn like these ones, and say nothing of other kinds.
 """
 
@@ -38,25 +38,25 @@ class Prediction:
 
 
 def compare_predictors(
-    figures: Mapping[str, Sequence[float] | Floats],
+    metrics: Mapping[str, Sequence[float] | Floats],
     predicted: Sequence[float] | Floats,
     *,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Prediction:
-    """Compare figures by how they go with ``predicted``, all of them over the same n models in the same order.
+    """Compare metrics by how they go with ``predicted``, all of them over the same n models in the same order.
 
     Raises :class:`UsageError` for fewer than 4 models, unlike numbers of values, and numbers that are not finite.
     """
     n, y = len(predicted), np.asarray(predicted, dtype=np.float64)
     if n < 4:
-        raise UsageError(f"predictors are compared over at least 4 models that have every figure, got {n}")
-    columns = {name: np.asarray(values, dtype=np.float64) for name, values in figures.items()}
+        raise UsageError(f"predictors are compared over at least 4 models that have every metric, got {n}")
+    columns = {name: np.asarray(values, dtype=np.float64) for name, values in metrics.items()}
     for name, column in columns.items():
         if len(column) != n:
             raise UsageError(f"{name!r} has {len(column)} values for {n} models")
         if not (np.isfinite(column).all() and np.isfinite(y).all()):
-            raise UsageError(f"{name!r} and the predicted figure need finite numbers")
+            raise UsageError(f"{name!r} and the predicted metric need finite numbers")
     drawn = np.random.default_rng(seed).integers(0, n, (resamples, n))
     rows = np.concatenate([np.arange(n)[None], drawn])  # the first row is the models themselves
     values = {
@@ -78,7 +78,7 @@ def compare_predictors(
 
 
 def _estimate(values: Floats) -> Measured:
-    """The first value, and the interval of the others; resamples in which a figure does not vary have none."""
+    """The first value, and the interval of the others; resamples in which a metric does not vary have none."""
     defined = values[1:][~np.isnan(values[1:])]
     if np.isnan(values[0]) or not len(defined):
         return Measured(None, unit="")

@@ -34,7 +34,7 @@ Compute: TypeAlias = Callable[[RunColumns, Judged], "Floats | NDArray[np.bool_] 
 
 
 @dataclass(frozen=True)
-class Metric:
+class UserMetric:
     """A metric of a user: the mean of ``compute`` over steps, in ``unit``; ``of`` says over which steps, in words."""
 
     name: str
@@ -94,7 +94,7 @@ class Metric:
         return np.where(counted, above, 0.0), np.where(counted, below, 0.0)
 
 
-_METRICS: dict[str, Metric] = {}
+_METRICS: dict[str, UserMetric] = {}
 
 
 def metric(name: str, *, unit: str = SHARE, better: Better | None = "more", of: str = "steps") -> Callable[[Compute], Compute]:
@@ -104,11 +104,11 @@ def metric(name: str, *, unit: str = SHARE, better: Better | None = "more", of: 
     screen". ``better``: "more" or "less", or ``None`` if neither is better. ``of``: what it is a mean over, in words. Steps
     that the mode does not reach never count. Raises :class:`UsageError` for the name of a metric of every run.
     """
-    if name in {figure.name for figure in SHARED} or not name.strip():
+    if name in {metric.name for metric in SHARED} or not name.strip():
         raise UsageError(f"a metric of yours cannot be called {name!r}: every run has one of this name")
 
     def register(compute: Compute) -> Compute:
-        _METRICS[name] = Metric(name, compute, unit, better, of)
+        _METRICS[name] = UserMetric(name, compute, unit, better, of)
         return compute
 
     return register
@@ -141,7 +141,7 @@ def _load_packages() -> None:
             ) from error
 
 
-def registered() -> Mapping[str, Metric]:
+def registered() -> Mapping[str, UserMetric]:
     """The metrics of installed packages and of files that were read, by name."""
     _load_packages()
     return _METRICS

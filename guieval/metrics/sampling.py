@@ -1,6 +1,6 @@
-"""Several answers to one step, in one run or in several runs with different seeds: how much of a figure is luck?
+"""Several answers to one step, in one run or in several runs with different seeds: how much of a metric is luck?
 
-None of these figures is exact match, which is of the first answer only. They have their own names and their own type, so that
+None of these metrics is exact match, which is of the first answer only. They have their own names and their own type, so that
 none can be mistaken for it. A missing answer counts as wrong, as everywhere.
 
 Sources: M. Chen et al., "Evaluating large language models trained on code" (2021), section 2.1, the unbiased pass@k;
@@ -64,7 +64,7 @@ def pass_all(n: NDArray[np.integer], right: NDArray[np.integer], k: int) -> Floa
     return _per_pair(n, right, k, lambda total, good: float(_chance_of_none(total, total - good, k)))
 
 
-def pass_figure(
+def pass_measured(
     luck: Literal["any", "all"],
     n: NDArray[np.integer],
     right: NDArray[np.integer],
@@ -86,7 +86,7 @@ def pass_figure(
 
 
 def sampled(runs: Sequence[RunColumns], protocol: str, luck: Luck, k: int | None = None) -> Sampled:
-    """A figure of one run with several answers to each step, or of several runs of the same steps that differ in their seed.
+    """A metric of one run with several answers to each step, or of several runs of the same steps that differ in their seed.
 
     The answers of all runs are put together; steps that the mode does not reach do not count. Each step counts as having
     :func:`most_drawn` answers of each run; missing ones are wrong. ``k`` defaults to all answers; ``mean`` and ``vote`` are
@@ -111,7 +111,7 @@ def sampled(runs: Sequence[RunColumns], protocol: str, luck: Luck, k: int | None
 
     def found(right: NDArray[np.int64], vote: NDArray[np.bool_]) -> Measured:
         if luck == "any" or luck == "all":
-            return pass_figure(luck, np.full(right.shape, samples), right, size, counted, first.per_episode)
+            return pass_measured(luck, np.full(right.shape, samples), right, size, counted, first.per_episode)
         values = vote if luck == "vote" else right / samples
         return mean_over_episodes(first.per_episode(np.where(counted, values, 0.0)), first.per_episode(counted), share=True)
 

@@ -22,21 +22,20 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from guieval.actions import ActionType
 from guieval.errors import UsageError
 from guieval.evaluation.protocol import (
-    ALL_STEPS,
     EXACT_MATCH,
     PROGRESS,
     SHARED,
     SUCCESS_RATE,
     TYPE_MATCH,
     FailurePolicy,
-    Figure,
+    Metric,
     Protocol,
 )
 from guieval.history.modes import StopPolicy
 from guieval.metrics.breakdown import Cell, by_action, by_groups
 from guieval.metrics.columns import NOT_RUN, TYPES, Judged, RunColumns
-from guieval.metrics.figures import cannot_tell, compute
 from guieval.metrics.measured import THOUSANDTHS, Measured, share_of
+from guieval.metrics.protocol_metric import ProtocolMetric
 from guieval.metrics.registry import registered
 
 COVERAGE_NEEDED = 0.95
@@ -45,7 +44,7 @@ _COVERED = FailurePolicy(unparseable="left-out", unsupported="left-out", missing
 WITHOUT_OPEN = " without OPEN"
 """The ending of the names of metrics that skip steps whose reference action is OPEN, as the GUIEvalKit paper does (4.1)."""
 State: TypeAlias = Literal["finished", "stopped", "never answered"]
-_SOP = (replace(PROGRESS, name="PG"), replace(SUCCESS_RATE, name="TSR"), Figure("score", "score"))
+_SOP = (replace(PROGRESS, name="PG"), replace(SUCCESS_RATE, name="TSR"), Metric("score", "score"))
 
 
 class Verdicts(BaseModel):
@@ -196,9 +195,9 @@ def summarise(columns: RunColumns, protocol: Protocol, *, intervals: bool = True
     """
     judged = columns.judged[protocol.name]
     own = {
-        figure.name: compute(figure, protocol.failure, columns, judged, intervals=intervals)
-        for figure in protocol.figures
-        if figure not in SHARED
+        metric.name: ProtocolMetric(metric, protocol.failure).measure(columns, judged, intervals=intervals)
+        for metric in protocol.metrics
+        if metric not in SHARED
     }
     metrics = dict(_metrics(columns, judged, intervals=intervals))
     wanted = registered() if users and not protocol.judges_outcomes else {}
@@ -225,25 +224,23 @@ def summarise(columns: RunColumns, protocol: Protocol, *, intervals: bool = True
 def _metrics(columns: RunColumns, judged: Judged, *, intervals: bool) -> Iterator[tuple[str, Measured]]:
     """Exact match first; in modes that stop, UI-S1's; without OPEN steps if there may be any; coverage; what is no score."""
 
-    def value_of(figure: Figure) -> Measured:
-        return compute(figure, ALL_STEPS, columns, judged, intervals=intervals)
-
     opens = columns.reference_type == TYPES.index("OPEN")
     ways: list[tuple[str, frozenset[ActionType]]] = [("", frozenset())]
     ways += [(WITHOUT_OPEN, frozenset({"OPEN"}))] * bool((opens | (columns.reference_type < 0)).any())
     for ending, without in ways:
-        for figure in (*SHARED, *(_SOP if columns.stop == "first-mismatch" and not ending else ())):
-            skips = replace(figure, without=without)
-            if not cannot_tell(skips, columns, judged):
-                yield figure.name + ending, value_of(skips)
+        for metric in (*SHARED, *(_SOP if columns.stop == "first-mismatch" and not ending else ())):
+            skips = ProtocolMetric(replace(metric, without=without))
+            if not skips.cannot_tell(columns, judged):
+                yield metric.name + ending, skips.measure(columns, judged, intervals=intervals)
     for ending, without in ways:
         covered, measured = columns.covered & judged.measured, judged.measured
         if without:
             covered, measured = covered & ~opens, measured & ~opens
         share = share_of(int(covered.sum()), int(measured.sum()), "answered steps")
         yield f"coverage{ending}", replace(share, missing=0)
-        for figure in (EXACT_MATCH, TYPE_MATCH):
-            yield f"covered {figure.name}{ending}", value_of(replace(figure, without=without, failure=_COVERED))
+        for metric in (EXACT_MATCH, TYPE_MATCH):
+            own = ProtocolMetric(replace(metric, without=without), _COVERED)
+            yield f"covered {metric.name}{ending}", own.measure(columns, judged, intervals=intervals)
     yield from _diagnostics(columns, judged)
 
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from guieval.evaluation.protocol import PROGRESS, SUCCESS_RATE
 from guieval.metrics import Measured
-from guieval.metrics.intervals import quoted, spanning
+from guieval.metrics.intervals import Terms, pooled, quoted, spanning
 from guieval.metrics.measured import mean_over_episodes, share_of
-from guieval.metrics.sampling import pass_figure
+from guieval.metrics.sampling import pass_measured
 from guieval.metrics.summary import State
 from guieval.online.trajectory import ENDS, Ended, Outcome, read_outcome
 from guieval.steps import EpisodeKey, Plan, StepRecord
@@ -62,16 +62,7 @@ class _Task:
 
 def online_metrics(records: Iterable[StepRecord], plan: Plan) -> OnlineMetrics:
     """The metrics of a run's records; of several records of a task, the last one with the most judged repetitions counts."""
-    tasks: dict[EpisodeKey, _Task] = {}
-    repetitions = 1
-    for record in records:
-        key = record.task.episode_key
-        if key not in plan:
-            continue
-        repetitions = max(repetitions, len(record.samples))
-        outcomes = [outcome for sample in record.samples if (outcome := read_outcome(sample.raw_response)) is not None]
-        if key not in tasks or len(outcomes) >= len(tasks[key].outcomes):
-            tasks[key] = _Task(outcomes, len(record.samples) - len(outcomes), record.task.groups)
+    tasks, repetitions = _tasks(records, plan)
     outcomes = [outcome for task in tasks.values() for outcome in task.outcomes]
     won = [outcome for outcome in outcomes if outcome.ended == "success"]
     steps = sum(outcome.steps for outcome in outcomes)
@@ -107,6 +98,28 @@ def online_metrics(records: Iterable[StepRecord], plan: Plan) -> OnlineMetrics:
     )
 
 
+def success_terms(records: Iterable[StepRecord], plan: Plan) -> Terms:
+    """The success rate of :func:`online_metrics` as sums over the planned tasks, by their keys."""
+    tasks, _ = _tasks(records, plan)
+    judged = [tasks[key].outcomes if key in tasks else [] for key in sorted(plan)]
+    return Terms(np.array([sum(map(_successful, each)) for each in judged]), np.array([*map(len, judged)], float), pooled)
+
+
+def _tasks(records: Iterable[StepRecord], plan: Plan) -> tuple[dict[EpisodeKey, _Task], int]:
+    """The planned tasks with a record, and how often each was repeated."""
+    tasks: dict[EpisodeKey, _Task] = {}
+    repetitions = 1
+    for record in records:
+        key = record.task.episode_key
+        if key not in plan:
+            continue
+        repetitions = max(repetitions, len(record.samples))
+        outcomes = [outcome for sample in record.samples if (outcome := read_outcome(sample.raw_response)) is not None]
+        if key not in tasks or len(outcomes) >= len(tasks[key].outcomes):
+            tasks[key] = _Task(outcomes, len(record.samples) - len(outcomes), record.task.groups)
+    return tasks, repetitions
+
+
 def _successful(outcome: Outcome) -> float:
     return float(outcome.score.success)
 
@@ -137,8 +150,8 @@ def _passed(tasks: Sequence[_Task], n: int, not_run: int) -> dict[str, Measured]
     lucks: tuple[tuple[str, Literal["any", "all"]], ...] = (("pass@", "any"), ("pass^", "all"))
     found = {}
     for word, luck in lucks:
-        measured = pass_figure(luck, sizes, right, n, whole, lambda values: values)
-        possible = [pass_figure(luck, sizes, each, n, every, lambda values: values) for each in (right, right + lost)]
+        measured = pass_measured(luck, sizes, right, n, whole, lambda values: values)
+        possible = [pass_measured(luck, sizes, each, n, every, lambda values: values) for each in (right, right + lost)]
         interval = spanning([each.interval for each in possible])
         found[f"{word}{n}"] = replace(measured, interval=interval, of=f"tasks with {n} judged repetitions")
     return found

@@ -1,6 +1,6 @@
 """The simulated phone as an environment: the tasks of the demo benchmark, judged by the phone's end state.
 
-A task has the id of the demo's episode with the same reference trajectory, so that offline and online figures are about the
+A task has the id of the demo's episode with the same reference trajectory, so that offline and online metrics are about the
 same tasks. The phone answers at once and needs nothing outside this package.
 """
 

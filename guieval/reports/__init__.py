@@ -1,1 +1,1 @@
-"""How figures are shown. Nothing here computes a score: that is :mod:`guieval.metrics`."""
+"""How metrics are shown. Nothing here computes a score: that is :mod:`guieval.metrics`."""

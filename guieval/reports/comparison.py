@@ -23,9 +23,10 @@ from guieval.evaluation import ActionEvaluator, get_protocol
 from guieval.journal import RunFolder
 from guieval.journal.run_files import Manifest
 from guieval.metrics.columns import RunColumns
-from guieval.metrics.leading import ALL_EXACT, leading
+from guieval.metrics.leading import leading
 from guieval.metrics.measured import SHARE, Measured
 from guieval.metrics.paired import McNemar, difference, mcnemar, shared_steps, smallest_difference
+from guieval.metrics.protocol_metric import ALL_EXACT
 from guieval.reports.cut_short import cut_short, incomplete, judged_with_own, unanswered
 from guieval.reports.tables.records import write_file
 from guieval.reports.tables.table import NOTHING, Number, Row, Table, columns
@@ -245,7 +246,7 @@ def _notes(manifests: Sequence[Manifest], whole: Sequence[RunColumns], shared: R
         cut = sum(any(each[key] != size for each in sizes[1:]) for key, size in sizes[0].items())
         notes.append(
             f"compared on the {len(shared):,} steps of {len(shared.episodes):,} episodes that both planned"
-            + (f"; {cut:,} episodes are cut short by that, also in figures of episodes" if cut else "")
+            + (f"; {cut:,} episodes are cut short by that, also in metrics of episodes" if cut else "")
         )
     return notes
 

@@ -64,7 +64,7 @@ def example_table(found: Consistency, each: int) -> Table:
 
 
 def consistency_json(found: Consistency, each: int, *, undecided_as: bool | None = None) -> dict[str, Any]:
-    """All figures at full precision, and the examples."""
+    """All metrics at full precision, and the examples."""
     values: dict[str, Any] = {
         "run": str(found.run),
         "model": found.model,

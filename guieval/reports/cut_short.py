@@ -25,7 +25,7 @@ def judged_with_own(directory: Path, protocols: Sequence[str] | None) -> tuple[J
 
 
 def cut_short(answers: JudgedAnswers, names: Sequence[str]) -> Iterator[str]:
-    """One sentence for each protocol that would have continued where the run stopped: its figures are then lower bounds."""
+    """One sentence for each protocol that would have continued where the run stopped: its metrics are then lower bounds."""
     if answers.answered.mode.stop != "first-mismatch":
         return
     columns = answers.columns()
@@ -36,7 +36,7 @@ def cut_short(answers: JudgedAnswers, names: Sequence[str]) -> Iterator[str]:
         if missing:
             yield (
                 f"stopped by {own}: {counted(missing, 'step')} that {name} would have reached, never sent and counted as "
-                f"missing: its figures are lower bounds; run with --protocol {name} for its own figures"
+                f"missing: its metrics are lower bounds; run with --protocol {name} for its own metrics"
             )
 
 

@@ -47,13 +47,13 @@ def _table(name: str, title: str, header: Sequence[str], rows: Sequence[Row], *n
 
 
 def run_tables(runs: Sequence[DecisionColumns]) -> list[Table]:
-    """Each run's decisions: figures, stability levels, PASS@n."""
+    """Each run's decisions: metrics, stability levels, PASS@n."""
     titles = [run.title for run in runs]
 
     def row(name: str, cell: Callable[[DecisionColumns], Cell]) -> Row:
         return (name, *map(cell, runs))
 
-    figures = (
+    metrics = (
         row("steps measured", lambda run: int(run.measured.sum())),
         row("executions measured", lambda run: int(run.n.sum())),
         row("of them unparseable", lambda run: _part(int(run.unparseable.sum()), int(run.n.sum()))),
@@ -75,7 +75,7 @@ def run_tables(runs: Sequence[DecisionColumns]) -> list[Table]:
     twice = [name for title in titles for name in (f"{title}: steps", "share")]
     unanswered = "requests never answered are not right"
     return [
-        _table("decisions", "Decisions", ("", *titles), figures, runs[0].settings.describe()),
+        _table("decisions", "Decisions", ("", *titles), metrics, runs[0].settings.describe()),
         _table("levels", "Stability levels (low up to 0.4, high above 0.8)", ("level", *twice), levels),
         _table("pass", "PASS@n (Figure 6)", ("n", *titles), passes, unanswered),
     ]

@@ -13,11 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from guieval.evaluation.protocol import ALL_STEPS, EXACT_MATCH, TYPE_MATCH
+from guieval.evaluation.protocol import EXACT_MATCH, TYPE_MATCH
 from guieval.metrics.columns import ENDS, NOT_REACHED, End, RunColumns
-from guieval.metrics.figures import compute
 from guieval.metrics.leading import denominators, leading
 from guieval.metrics.measured import share_of
+from guieval.metrics.protocol_metric import ProtocolMetric
 from guieval.reports.score_tables import breakdown_cells, sample_metrics
 from guieval.reports.tables.records import check_ending, write_file
 from guieval.reports.tables.table import Number, Row, Table, columns, side_by_side
@@ -50,8 +50,8 @@ def glance_table(run: RunColumns, placed: Sequence[Placed]) -> Table:
     rows: list[Row] = []
     for column in placed:
         judged = run.judged[column.protocol.name]
-        shares = [replace(compute(figure, ALL_STEPS, run, judged), interval=None) for figure in (EXACT_MATCH, TYPE_MATCH)]
-        first = column.protocol.figures[0].name
+        shares = [ProtocolMetric(each).measure(run, judged, intervals=False) for each in (EXACT_MATCH, TYPE_MATCH)]
+        first = column.protocol.metrics[0].name
         own = Number(replace(column.metrics[first], interval=None))
         name = " ".join(filter(None, (column.protocol.name, _foreign(column))))
         rows.append((name, *(Number(each, unit=False) for each in shares), f"{first} {own}"))

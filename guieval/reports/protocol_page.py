@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from guieval.evaluation import FailurePolicy, Protocol, StepRules
-from guieval.evaluation.protocol import ALL_STEPS, EXACT_MATCH, SUCCESS_RATE, TYPE_MATCH
+from guieval.evaluation.protocol import SUCCESS_RATE, TYPE_MATCH
 from guieval.metrics.columns import FAILED, RIGHT, RunColumns
-from guieval.metrics.figures import compute
+from guieval.metrics.protocol_metric import ALL_EXACT, ProtocolMetric
 from guieval.metrics.rounding import percentage
 from guieval.reports.tables.table import Number
 from guieval.scoring.matrix import JudgedAnswers, disputed
@@ -25,7 +25,7 @@ _INTRODUCTION = """\
 # Protocols
 
 A protocol is how one published evaluation scores: which steps count, when an answer is right, how replies without an action and
-steps without an answer count, and what the figures divide by. guieval keeps each under a name, and scores the same answers
+steps without an answer count, and what the metrics divide by. guieval keeps each under a name, and scores the same answers
 under any of them: `guieval score RUN --protocol all`. Where a released scorer has a defect, the plain name reproduces its
 numbers, and the version that its authors describe has a name of its own.
 
@@ -37,7 +37,7 @@ right in a box or, after "else", within a distance of the labelled place: a shar
 unless a unit is given. "x1.2" is a box enlarged by that factor. A point within a billionth of the screen of a box's border is
 on the border, under every protocol, because whole pixels are not exact as fractions.
 
-"Written for" names the data sets that the source evaluates. On other data a protocol still judges, and its figures are marked:
+"Written for" names the data sets that the source evaluates. On other data a protocol still judges, and its metrics are marked:
 "not written for androidcontrol".
 """
 
@@ -79,8 +79,8 @@ def measured_part(answers: JudgedAnswers, command: str) -> str:
     ]
     for name in names:
         judged = columns.judged[name]
-        exact = compute(EXACT_MATCH, ALL_STEPS, columns, judged, intervals=True)
-        others = [compute(figure, ALL_STEPS, columns, judged) for figure in (TYPE_MATCH, SUCCESS_RATE)]
+        exact = ALL_EXACT.measure(columns, judged)
+        others = [ProtocolMetric(each).measure(columns, judged, intervals=False) for each in (TYPE_MATCH, SUCCESS_RATE)]
         cells = [Number(replace(each, missing=0), ".1f", unit=False) for each in (exact, *others)]
         ends = [*list(judged.counts.values())[:FAILED], int(judged.unmeasured.sum())]
         lines.append(f"| [{name}](#{name}) | {' | '.join([*map(str, cells), *(f'{count:,}' for count in ends)])} |")
@@ -186,7 +186,7 @@ def _section(protocol: Protocol) -> Iterator[str]:
         sets = ", ".join(f"`{name}` ({dataset})" for dataset, name in sorted(protocol.sample_sets.items()))
         yield f"Its published numbers count the sample sets {sets}."
     yield from _items("When a step is right", protocol.judgement().splitlines())
-    yield from _items("Figures", [figure.describe() for figure in protocol.figures])
+    yield from _items("Metrics", [metric.describe() for metric in protocol.metrics])
     yield from _items("Failures", protocol.failure.describe().split("; "))
     if protocol.notes:
         yield from _items("Notes", protocol.notes)

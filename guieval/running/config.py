@@ -199,7 +199,7 @@ class RunConfig(BaseModel):
     fixed_thoughts: _File | None = Field(None, description="earlier run whose recorded thoughts the model is given")
     sampling: _Sampling = Field(default_factory=dict, description="request parameters over the checkpoint's own")
     samples: int = Field(
-        1, ge=1, le=1024, description="answers to each step, for pass@n and votes; other figures are of the first"
+        1, ge=1, le=1024, description="answers to each step, for pass@n and votes; other metrics are of the first"
     )
     resampling: _Sampling = Field(default_factory=dict, description="request parameters of further samples over the first's")
     compact: bool = Field(False, description="keep the journal small: packed, equal answers to a step once")

@@ -173,7 +173,7 @@ def _left(directory: Path, steps: int) -> int:
 
 
 def _pace(directory: Path) -> float | None:
-    """Steps a second of a finished run, from its beginning to its figures; an interruption makes it slower."""
+    """Steps a second of a finished run, from its beginning to its metrics; an interruption makes it slower."""
     if not is_run(directory) or not (directory / METRICS).is_file():
         return None
     try:

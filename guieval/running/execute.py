@@ -1,4 +1,4 @@
-"""Executes resolved runs one after the other: their servers or cluster, what is reported of them, and their stored figures.
+"""Executes resolved runs one after the other: their servers or cluster, what is reported of them, and their stored metrics.
 
 :func:`guieval.run` and the commands that run models all go through here.
 """
@@ -34,7 +34,7 @@ class Job(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The result of one run: how it ended, its figures, and remarks on its cost and its trackers."""
+    """The result of one run: how it ended, its metrics, and remarks on its cost and its trackers."""
 
     config: RunConfig
     outcome: RunOutcome

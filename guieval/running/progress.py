@@ -74,7 +74,7 @@ class Progress:
 
     @property
     def measure(self) -> str:
-        """The name of the figure ``exact``."""
+        """The name of the metric ``exact``."""
         return "exact match" if self.unit == "step" else "success"
 
     @property

@@ -1,4 +1,4 @@
-"""Reports of runs beside their figures: progress, cost, and trackers such as W&B."""
+"""Reports of runs beside their metrics: progress, cost, and trackers such as W&B."""
 
 from __future__ import annotations
 
@@ -101,14 +101,14 @@ class Telemetry:
             summary = outcome.summary(intervals=True)
         store_summary(directory, summary, cost=cost, servers=servers)
         if self._tracking is not None:
-            figures = final_metrics(summary.model_dump(mode="json"))
+            metrics = final_metrics(summary.model_dump(mode="json"))
             if run.config.mode == ONLINE:  # tasks that failed are in no denominator
                 success = online_metrics(RunFolder(directory).records, outcome.plan).success
-                figures |= {} if success.value is None else {"success_rate": success.value, "exact_match": success.value}
+                metrics |= {} if success.value is None else {"success_rate": success.value, "exact_match": success.value}
             if cost is not None and cost["amount"] is not None:
-                figures["cost"] = cost["amount"]
+                metrics["cost"] = cost["amount"]
             report = {"directory": str(directory.resolve()), "report": str((directory / METRICS).resolve())}
-            self._tracking.finish(figures, report, failed=not summary.complete)
+            self._tracking.finish(metrics, report, failed=not summary.complete)
             self._tracking = None
         text = None if cost is None else describe(cost)
         label = "tokens:  " if cost is None or cost["price"] is None else "cost:    "
@@ -121,7 +121,7 @@ class Telemetry:
         def see(progress: Progress) -> None:
             shown.update(progress)
             if self._tracking is not None:
-                self._tracking.live(lambda: live_figures(watch.look(progress, time.monotonic())), progress.done)
+                self._tracking.live(lambda: live_metrics(watch.look(progress, time.monotonic())), progress.done)
 
         return see
 
@@ -161,9 +161,9 @@ class Telemetry:
         return cost
 
 
-def live_figures(view: View) -> dict[str, float]:
-    """The figures that trackers get during a run: counts, and exact match of the done steps, or success of the judged tasks."""
-    figures: dict[str, float] = {
+def live_metrics(view: View) -> dict[str, float]:
+    """The metrics that trackers get during a run: counts, and exact match of the done steps, or success of the judged tasks."""
+    metrics: dict[str, float] = {
         f"{view.progress.units}_done": view.progress.done,
         f"{view.progress.units}_total": view.progress.total,
         "prompt_tokens": view.progress.tokens.prompt,
@@ -171,10 +171,10 @@ def live_figures(view: View) -> dict[str, float]:
         **{name: view.progress.verdicts[name] for name in VERDICTS},
     }
     if view.recent is not None:
-        figures[f"{view.progress.units}_per_second"] = view.recent
+        metrics[f"{view.progress.units}_per_second"] = view.recent
     if view.progress.judged:
-        figures[view.progress.measure.replace(" ", "_")] = view.progress.exact / view.progress.judged
-    return figures
+        metrics[view.progress.measure.replace(" ", "_")] = view.progress.exact / view.progress.judged
+    return metrics
 
 
 def _names(run: ResolvedRun) -> list[str]:

@@ -1,6 +1,6 @@
 """Logs a run to Weights & Biases, MLflow or trackio through their own clients, if the user asks for it.
 
-A tracker must not disturb the run: it has its own thread, receives only the latest figures, gets limited time to finish at the
+A tracker must not disturb the run: it has its own thread, receives only the latest metrics, gets limited time to finish at the
 end, and is dropped with one warning when it fails. It receives no secrets.
 """
 
@@ -19,7 +19,7 @@ from guieval.errors import UsageError, nearest
 from guieval.redaction import Redaction
 
 EVERY = 5.0
-"""Seconds between two sets of live figures."""
+"""Seconds between two sets of live metrics."""
 PATIENCE = 30.0
 """Seconds that a tracker may take to finish after the run."""
 DEFAULT_PROJECT = "guieval"
@@ -46,11 +46,11 @@ class TrackedRun(NamedTuple):
 class Tracker(Protocol):
     """A tracker's client. Every call may block or raise; all come from the same thread."""
 
-    def log(self, figures: Mapping[str, float], step: int) -> None:
-        """Log figures after ``step`` steps."""
+    def log(self, metrics: Mapping[str, float], step: int) -> None:
+        """Log metrics after ``step`` steps."""
 
-    def finish(self, figures: Mapping[str, float], facts: Mapping[str, str], *, failed: bool) -> None:
-        """Log the final figures and facts (texts), and end."""
+    def finish(self, metrics: Mapping[str, float], facts: Mapping[str, str], *, failed: bool) -> None:
+        """Log the final metrics and facts (texts), and end."""
 
 
 class _WandB:
@@ -67,11 +67,11 @@ class _WandB:
             settings=wandb.Settings(**settings, **({"base_url": run.uri} if run.uri else {})),
         )
 
-    def log(self, figures: Mapping[str, float], step: int) -> None:
-        self._run.log(dict(figures), step=step)
+    def log(self, metrics: Mapping[str, float], step: int) -> None:
+        self._run.log(dict(metrics), step=step)
 
-    def finish(self, figures: Mapping[str, float], facts: Mapping[str, str], *, failed: bool) -> None:
-        self._run.summary.update({**figures, **facts})
+    def finish(self, metrics: Mapping[str, float], facts: Mapping[str, str], *, failed: bool) -> None:
+        self._run.summary.update({**metrics, **facts})
         self._run.finish(exit_code=int(failed))
 
 
@@ -86,13 +86,13 @@ class _MLflow:
         for start in range(0, len(parameters), _MLFLOW_BATCH):
             self._client.log_batch(self._id, params=parameters[start : start + _MLFLOW_BATCH])
 
-    def log(self, figures: Mapping[str, float], step: int) -> None:
+    def log(self, metrics: Mapping[str, float], step: int) -> None:
         now = int(time.time() * 1000)
-        metrics = [self._entities.Metric(name, value, now, step) for name, value in figures.items()]
-        self._client.log_batch(self._id, metrics=metrics)
+        logged = [self._entities.Metric(name, value, now, step) for name, value in metrics.items()]
+        self._client.log_batch(self._id, metrics=logged)
 
-    def finish(self, figures: Mapping[str, float], facts: Mapping[str, str], *, failed: bool) -> None:
-        self.log({f"final/{name}": value for name, value in figures.items()}, 0)
+    def finish(self, metrics: Mapping[str, float], facts: Mapping[str, str], *, failed: bool) -> None:
+        self.log({f"final/{name}": value for name, value in metrics.items()}, 0)
         for name, text in facts.items():
             self._client.set_tag(self._id, name, text)
         self._client.set_terminated(self._id, "FAILED" if failed else "FINISHED")
@@ -112,11 +112,11 @@ class _Trackio:
             **server,
         )
 
-    def log(self, figures: Mapping[str, float], step: int) -> None:
-        self._run.log(dict(figures), step=step)
+    def log(self, metrics: Mapping[str, float], step: int) -> None:
+        self._run.log(dict(metrics), step=step)
 
-    def finish(self, figures: Mapping[str, float], facts: Mapping[str, str], *, failed: bool) -> None:
-        self._run.log({**{f"final/{name}": value for name, value in figures.items()}, **facts})
+    def finish(self, metrics: Mapping[str, float], facts: Mapping[str, str], *, failed: bool) -> None:
+        self._run.log({**{f"final/{name}": value for name, value in metrics.items()}, **facts})
         self._run.finish()
 
 
@@ -179,22 +179,22 @@ class Tracking:
         self._next = clock()
         self._trackers = [_TrackerThread(name, run, warn) for name in dict.fromkeys(names)]
 
-    def live(self, figures: Callable[[], Mapping[str, float]], step: int) -> None:
-        """Log the figures after ``step`` steps, unless figures were logged less than :data:`EVERY` seconds ago."""
+    def live(self, metrics: Callable[[], Mapping[str, float]], step: int) -> None:
+        """Log the metrics after ``step`` steps, unless metrics were logged less than :data:`EVERY` seconds ago."""
         if not self._trackers:
             return
         now = self._clock()
         if now < self._next:
             return
         self._next = now + EVERY
-        values = figures()
+        values = metrics()
         for tracker in self._trackers:
             tracker.log(values, step)
 
-    def finish(self, figures: Mapping[str, float], facts: Mapping[str, str], *, failed: bool = False) -> None:
-        """Log the final figures, and wait up to :data:`PATIENCE` seconds in all for the trackers to finish."""
+    def finish(self, metrics: Mapping[str, float], facts: Mapping[str, str], *, failed: bool = False) -> None:
+        """Log the final metrics, and wait up to :data:`PATIENCE` seconds in all for the trackers to finish."""
         for tracker in self._trackers:
-            tracker.end(figures, facts, failed=failed)
+            tracker.end(metrics, facts, failed=failed)
         until = time.monotonic() + PATIENCE
         for tracker in self._trackers:
             try:
@@ -206,7 +206,7 @@ class Tracking:
 
 
 class _TrackerThread:
-    """One tracker in its thread: logs the latest figures whenever it has finished the previous ones."""
+    """One tracker in its thread: logs the latest metrics whenever it has finished the previous ones."""
 
     def __init__(self, name: str, run: TrackedRun, warn: Callable[[str], None]) -> None:
         self._name = name
@@ -218,18 +218,18 @@ class _TrackerThread:
         self._thread = threading.Thread(target=self._serve, name=f"tracking {name}", daemon=True)
         self._thread.start()
 
-    def log(self, figures: Mapping[str, float], step: int) -> None:
+    def log(self, metrics: Mapping[str, float], step: int) -> None:
         with self._changed:
-            self._pending = [lambda tracker: tracker.log(figures, step)]
+            self._pending = [lambda tracker: tracker.log(metrics, step)]
             self._changed.notify()
 
-    def end(self, figures: Mapping[str, float], facts: Mapping[str, str], *, failed: bool) -> None:
+    def end(self, metrics: Mapping[str, float], facts: Mapping[str, str], *, failed: bool) -> None:
         def last(tracker: Tracker) -> None:
-            tracker.finish(figures, facts, failed=failed)
+            tracker.finish(metrics, facts, failed=failed)
             self._over.set()
 
         with self._changed:
-            self._pending.append(last)  # after pending figures, since a short run may have no others
+            self._pending.append(last)  # after pending metrics, since a short run may have no others
             self._changed.notify()
 
     def wait(self, until: float) -> None:

@@ -1,7 +1,7 @@
 """Evaluates the weights in training on held-out episodes with the runner that evaluates every other model.
 
 Each evaluation is a run directory of its own (``OUT/evaluations/step-N``, which ``guieval score`` and ``guieval report`` read),
-a line of ``OUT/evaluations.jsonl``, and figures in the trainer's log. All processes generate, the first one records
+a line of ``OUT/evaluations.jsonl``, and metrics in the trainer's log. All processes generate, the first one records
 (:mod:`guieval.training.lockstep`). It does not affect the training: random numbers, generation settings and modes are restored
 afterwards.
 """
@@ -54,7 +54,7 @@ class Evaluator:
         self._run = resolve(run_config(config, evaluation, at_once), parts=parts)  # an unknown split is found now
 
     def evaluate(self, step: int, weights: Any, processor: Any) -> dict[str, float] | None:
-        """Run the episodes with ``weights`` (a transformers model), append the figures to the file and return them.
+        """Run the episodes with ``weights`` (a transformers model), append the metrics to the file and return them.
 
         All processes call it; those after the first return ``None``. ``weights`` is in training mode before and after. Raises
         ``KeyboardInterrupt`` when the user stops the run, and what made the weights fail, e.g. too little memory.
@@ -77,7 +77,7 @@ class Evaluator:
         if outcome.interrupted:
             raise KeyboardInterrupt
         online = self._run.config.mode == ONLINE
-        row = judged(directory, outcome.plan) if online else figures(outcome.summary())
+        row = judged(directory, outcome.plan) if online else metrics_of(outcome.summary())
         self.forget_after(step - 1)
         with (self._out / FILE).open("a", encoding="utf-8") as stream:
             stream.write(json.dumps({"step": step, **row}) + "\n")
@@ -88,8 +88,8 @@ class Evaluator:
         keep_until(self._out / FILE, step)
 
 
-def figures(summary: RunSummary) -> dict[str, float]:
-    """The logged figures of an evaluation: shares in [0, 1], and the numbers of steps and episodes.
+def metrics_of(summary: RunSummary) -> dict[str, float]:
+    """The logged metrics of an evaluation: shares in [0, 1], and the numbers of steps and episodes.
 
     ``pg``, ``tsr`` and ``sop_score`` are UI-S1's (appendix C), in modes that stop at the first mismatch.
     """
@@ -107,7 +107,7 @@ def figures(summary: RunSummary) -> dict[str, float]:
 
 
 def judged(directory: Path, plan: Plan) -> dict[str, float]:
-    """The logged figures of an online evaluation: shares in [0, 1], mean steps, and the number of tasks."""
+    """The logged metrics of an online evaluation: shares in [0, 1], mean steps, and the number of tasks."""
     found = online_metrics(RunFolder(directory).records, plan)
     values = {
         "success": found.success.value,
@@ -120,7 +120,7 @@ def judged(directory: Path, plan: Plan) -> dict[str, float]:
 
 
 def evaluation_callback(evaluator: Evaluator, trainer: Any, weights: Weights) -> Any:
-    """A callback for transformers' trainers that evaluates the weights and logs the figures as ``eval/NAME``."""
+    """A callback for transformers' trainers that evaluates the weights and logs the metrics as ``eval/NAME``."""
     from transformers import TrainerCallback
 
     class Callback(TrainerCallback):  # type: ignore[misc]  # transformers has no types here

@@ -107,7 +107,7 @@ class RewardWatch:
         return found
 
     def check(self, step: int, processes: Sequence[Mapping[str, Sum]]) -> tuple[dict[str, float], list[str]]:
-        """The figures of a check at an optimiser step, from the sums of all processes, and warnings that are new."""
+        """The metrics of a check at an optimiser step, from the sums of all processes, and warnings that are new."""
         totals: defaultdict[str, float] = defaultdict(float)
         counts: defaultdict[str, int] = defaultdict(int)
         for each in processes:
@@ -116,17 +116,17 @@ class RewardWatch:
                 counts[name] += value.n
         means = {name: totals[name] / counts[name] for name in counts if counts[name]}
         blind = {name: value for name, value in means.items() if name.startswith(BLIND_POLICY)}
-        figures = {name: value for name, value in means.items() if name not in blind}
+        metrics = {name: value for name, value in means.items() if name not in blind}
         best = max(blind, key=blind.__getitem__, default=None)
         if best is not None:
-            figures[BLIND_POLICY] = blind[best]
-        if REWARD not in figures:
+            metrics[BLIND_POLICY] = blind[best]
+        if REWARD not in metrics:
             return {}, []
-        self._checks[step] = figures
+        self._checks[step] = metrics
         found = self._warnings(best)
         warned = [sentence for kind, sentence in found.items() if kind not in self._standing]
         self._standing = set(found)
-        return figures, warned
+        return metrics, warned
 
     def save(self, file: Path) -> None:
         """Write what a check that comes after a checkpoint needs of the replies before it."""
@@ -153,7 +153,7 @@ class RewardWatch:
 
     def _warnings(self, best: str | None) -> dict[str, str]:
         window, apart = self.settings.window, self.settings.apart
-        checks = [figures for _, figures in sorted(self._checks.items())]
+        checks = [metrics for _, metrics in sorted(self._checks.items())]
         warned: dict[str, str] = {}
         if best is not None and checks[-1][REWARD] <= checks[-1][BLIND_POLICY]:
             name = best.removeprefix(f"{BLIND_POLICY}/")
@@ -183,7 +183,7 @@ class RewardWatch:
 
 
 def watch_callback(watch: RewardWatch, trainer: Any, log: Path) -> Any:
-    """A callback for TRL's GRPOTrainer: figures go to its log, warnings to ``log`` and to standard error."""
+    """A callback for TRL's GRPOTrainer: metrics go to its log, warnings to ``log`` and to standard error."""
     from accelerate.utils import gather_object
     from transformers import TrainerCallback
 
@@ -202,9 +202,9 @@ def watch_callback(watch: RewardWatch, trainer: Any, log: Path) -> Any:
         def on_step_end(self, args: Any, state: Any, control: Any, **others: Any) -> None:
             if state.global_step % watch.settings.every:
                 return
-            figures, warned = watch.check(state.global_step, gather_object([watch.sums()]))
-            for name, value in figures.items():
-                trainer._metrics["train"][name].append(value)  # TRL logs them with the step's own figures
+            metrics, warned = watch.check(state.global_step, gather_object([watch.sums()]))
+            for name, value in metrics.items():
+                trainer._metrics["train"][name].append(value)  # TRL logs them with the step's own metrics
             if state.is_world_process_zero:
                 for sentence in warned:
                     print(f"warning: step {state.global_step}: {sentence}", file=sys.stderr)

@@ -136,15 +136,15 @@ def _identity(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _log_callback(file: Path, first: Mapping[str, float | None]) -> Any:
-    """Writes every logged line to ``file``, and the ``first`` figures before them."""
+    """Writes every logged line to ``file``, and the ``first`` metrics before them."""
     from transformers import TrainerCallback
 
-    figures = {name: value for name, value in first.items() if value is not None}
+    metrics = {name: value for name, value in first.items() if value is not None}
 
     class Callback(TrainerCallback):  # type: ignore[misc]  # transformers has no types here
         def on_train_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
             if not state.global_step:
-                self.on_log(args, state, control, figures)
+                self.on_log(args, state, control, metrics)
 
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **others: Any) -> None:
             if state.is_world_process_zero and logs:

@@ -1,7 +1,7 @@
 """Evaluates the checkpoints of a training beside it: by any engine, in a process of its own, on this machine or another.
 
 The evaluation is the one that the training's settings name (``evaluation``), with ``sidecar: true`` left to this module. Each
-checkpoint's run is in ``OUT/evaluations/step-N``, and its figures are a line of ``OUT/evaluations.jsonl``, as of an evaluation
+checkpoint's run is in ``OUT/evaluations/step-N``, and its metrics are a line of ``OUT/evaluations.jsonl``, as of an evaluation
 in the training.
 """
 
@@ -23,7 +23,7 @@ from guieval.running.api import run
 from guieval.running.config import RunConfig
 from guieval.training.checkpoints import COMPLETE, checkpoints
 from guieval.training.config import Evaluation, TrainingConfig, parse_config
-from guieval.training.evaluation import figures, judged, run_config
+from guieval.training.evaluation import judged, metrics_of, run_config
 
 SECONDS = 30.0
 """Between two looks for new checkpoints."""
@@ -38,7 +38,7 @@ def evaluate_checkpoints(
     progress: bool | None = False,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[tuple[int, dict[str, float]]]:
-    """Evaluate every complete checkpoint below ``out`` that has no line yet, in order; yields the step and its figures.
+    """Evaluate every complete checkpoint below ``out`` that has no line yet, in order; yields the step and its metrics.
 
     ``settings`` are settings of a run over the evaluation's, e.g. ``{"engine": "vllm"}``; ``data`` is the benchmark's folder,
     if it is not where the training had it. ``follow`` waits for further checkpoints until the training has ended. A run that
@@ -84,7 +84,7 @@ def _evaluated(
     data: str | None,
     progress: bool | None,
 ) -> dict[str, float] | None:
-    """The figures of a checkpoint; ``None`` if the run was interrupted."""
+    """The metrics of a checkpoint; ``None`` if the run was interrupted."""
     where = Path(config.out) / "evaluations" / f"step-{step}"
     given = {"model_path": str(folder.resolve()), **settings}
     if (where / "manifest.json").is_file():
@@ -96,7 +96,7 @@ def _evaluated(
     if not result.complete:
         return None
     (done,) = result.runs
-    return judged(done.directory, done.outcome.plan) if done.config.mode == ONLINE else figures(done.summary)
+    return judged(done.directory, done.outcome.plan) if done.config.mode == ONLINE else metrics_of(done.summary)
 
 
 def _add(out: Path, row: Mapping[str, Any]) -> None:

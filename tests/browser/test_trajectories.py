@@ -121,15 +121,15 @@ def test_hostile_texts_are_only_text(tab: Opened, report: Path) -> None:
     assert "Not carried out" in page.locator("#strip .missed").first.inner_text()
     page.locator("#strip summary").first.click()
     assert page.locator("#strip pre").first.inner_text() == HOSTILE
-    page.locator("#figures summary").click()
-    assert page.locator("#figures table").count() >= 1
+    page.locator("#metrics summary").click()
+    assert page.locator("#metrics table").count() >= 1
     assert page.locator("img[src=x]").count() == 0
 
 
 def test_the_report_is_accessible_and_fits_a_phone(chromium: Browser, report: Path, axe: str) -> None:
     for one in opened(chromium, bypass_csp=True, reduced_motion="reduce"):
         page = go(one, report, 4)
-        page.locator("#figures summary").click()
+        page.locator("#metrics summary").click()
         assert_accessible(page, axe)
 
 

@@ -197,15 +197,15 @@ def test_the_figures_of_a_run_that_ended_do_not_wait_for_its_journal(view: Opene
     page = begun(view, served)
     known = ids(page, served)
     held: list[Route] = []
-    page.route("**/data/figures", lambda route: held.append(route))
+    page.route("**/data/metrics", lambda route: held.append(route))
     page.goto(f"{served.base}runs/{known['c']}/")
     card = page.locator(".cards li").filter(has_text="exact match")
     expect(card.locator("strong")).to_have_text("0.00%")
     expect(card.locator("small")).to_contain_text("[")
-    expect(page.locator("#figures [role=status]")).to_have_text("Reading the journal…")
+    expect(page.locator("#metrics [role=status]")).to_have_text("Reading the journal…")
     expect(page.locator(".legend li")).to_have_count(2)
     arrived(page, held).continue_()
-    expect(page.locator("#figures [role=status]")).to_have_count(0)
+    expect(page.locator("#metrics [role=status]")).to_have_count(0)
     expect(page.locator(".cards")).to_have_count(1)
     expect(page.locator(".legend li")).to_have_count(2)
 
@@ -335,7 +335,7 @@ def test_ten_thousand_steps(chromium: Browser, tmp_path: Path) -> None:
         for one in opened(chromium, (large.base, "data:")):
             page = begun(one, large)
             page.locator("#runs tbody a").click()
-            card = page.locator("#figures .cards li").filter(has_text="exact match")
+            card = page.locator("#metrics .cards li").filter(has_text="exact match")
             expect(card.locator("strong")).to_have_text("90.00%")
             expect(card.locator("small")).to_contain_text("n = 10,000")
             page.get_by_role("link", name="Steps", exact=True).click()

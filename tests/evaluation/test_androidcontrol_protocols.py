@@ -11,7 +11,7 @@ import pytest
 from guieval.actions import BUTTONS, Action, LongPress, Open, Point, Press, Stop, Type, Wait
 from guieval.evaluation import get_protocol
 from guieval.evaluation.table import androidcontrol, mobile
-from guieval.metrics.figures import compute
+from guieval.metrics.protocol_metric import ProtocolMetric
 from tests.evaluation.verdicts import click, matches, scroll, step
 from tests.metrics.made_columns import made_columns
 from tests.rows import every_row
@@ -385,7 +385,7 @@ def test_figures_by_hand(
     columns = made_columns(episodes, ends=ends, exact=exact, typed=typed, reference=reference)
     (judged,) = columns.judged.values()  # whatever protocol they were judged under
     row = get_protocol(protocol)
-    found = {figure.name: compute(figure, row.failure, columns, judged).value for figure in row.figures}
+    found = {each.name: ProtocolMetric(each, row.failure).measure(columns, judged).value for each in row.metrics}
     assert {name: found[name] for name in expected} == pytest.approx(expected)
     assert len(expected) == len(found) or protocol in ("guievalkit", "guievalkit-intended", "magicgui")
 

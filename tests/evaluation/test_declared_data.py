@@ -43,7 +43,7 @@ def test_data_sets_and_sample_sets_are_known(name: str) -> None:
 
 @every_row(
     ("name", "key"),
-    lambda: sorted({(name, key) for name in list_protocols() for figure in get_protocol(name).figures for key in figure.keys}),
+    lambda: sorted({(name, key) for name in list_protocols() for figure in get_protocol(name).metrics for key in figure.keys}),
 )
 def test_every_step_has_the_labels_that_form_cells(steps_of: Callable[[str], list[StepTaskModel]], name: str, key: str) -> None:
     datasets = get_protocol(name).datasets
@@ -68,4 +68,4 @@ def test_what_is_mended_is_a_protocol_for_the_same_data(name: str) -> None:
     kept = get_protocol(intended.mends)
     assert kept.mends is None
     assert kept.datasets == intended.datasets
-    assert (kept.judgement(), kept.figures, kept.failure) != (intended.judgement(), intended.figures, intended.failure)
+    assert (kept.judgement(), kept.metrics, kept.failure) != (intended.judgement(), intended.metrics, intended.failure)

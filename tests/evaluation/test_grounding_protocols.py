@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from guieval.actions import LongPress, Open, Point, Scroll, Stop
-from guieval.evaluation import Figure, get_protocol
+from guieval.evaluation import Metric, get_protocol
 from guieval.evaluation.table import grounding
-from guieval.metrics.figures import compute
+from guieval.metrics.protocol_metric import ProtocolMetric
 from guieval.steps import StepTaskModel
 from tests.evaluation.verdicts import click, matches, right, step
 from tests.metrics.made_columns import made_columns
@@ -156,7 +156,7 @@ def test_a_reply_without_a_place_is_wrong_everywhere_and_a_lost_request_almost_e
     ],
 )
 def test_the_leading_figure_averages_as_the_source_does(protocol: str, average: str, keys: tuple[str, ...]) -> None:
-    leading = get_protocol(protocol).figures[0]
+    leading = get_protocol(protocol).metrics[0]
     assert (leading.measure, leading.average, leading.keys) == ("exact", average, keys)
 
 
@@ -176,7 +176,7 @@ PRO_HITS = {
 """The sizes are the data sets'; the hits are made up so that they average as the outputs of one released model do."""
 
 
-def value(figure: Figure, keys: Sequence[str], cells: Cells) -> float:
+def value(figure: Metric, keys: Sequence[str], cells: Cells) -> float:
     """A figure, in per cent, of a run whose targets fill these cells."""
     filled = [(cell, place < hits) for cell, (hits, size) in cells.items() for place in range(size)]
     columns = made_columns(
@@ -186,7 +186,7 @@ def value(figure: Figure, keys: Sequence[str], cells: Cells) -> float:
         groups={key: [cell[place] for cell, _ in filled] for place, key in enumerate(keys)},
     )
     (judged,) = columns.judged.values()
-    found = compute(figure, get_protocol("sspro-official").failure, columns, judged).value
+    found = ProtocolMetric(figure, get_protocol("sspro-official").failure).measure(columns, judged, intervals=False).value
     assert found is not None
     return 100 * found
 
@@ -201,36 +201,36 @@ def value(figure: Figure, keys: Sequence[str], cells: Cells) -> float:
 )
 def test_the_same_hits_on_screenspot_v2_average_to_95_13_or_94_63(protocol: str, published: float) -> None:
     # 1210 of 1272 is 95.126 %; the mean of 285/290, 192/211, 192/194, 126/140, 228/234 and 187/203 is 94.632 %.
-    found = value(get_protocol(protocol).figures[0], ("platform", "element"), V2_HITS)
+    found = value(get_protocol(protocol).metrics[0], ("platform", "element"), V2_HITS)
     assert found == pytest.approx(published, abs=0.005)
 
 
 @pytest.mark.parametrize(
     ("figure", "published"),
     [
-        (get_protocol("sspro-official").figures[0], 66.16),  # 1046 of 1581
-        (Figure("mean of the groups", "exact", average="cells", keys=("group",)), 66.69),
-        (Figure("mean of the cells", "exact", average="cells", keys=("group", "element")), 62.67),
+        (get_protocol("sspro-official").metrics[0], 66.16),  # 1046 of 1581
+        (Metric("mean of the groups", "exact", average="cells", keys=("group",)), 66.69),
+        (Metric("mean of the cells", "exact", average="cells", keys=("group", "element")), 62.67),
     ],
 )
-def test_the_same_hits_on_screenspot_pro_average_to_66_16_66_69_or_62_67(figure: Figure, published: float) -> None:
+def test_the_same_hits_on_screenspot_pro_average_to_66_16_66_69_or_62_67(figure: Metric, published: float) -> None:
     assert value(figure, ("group", "element"), PRO_HITS) == pytest.approx(published, abs=0.005)
 
 
 def test_vlmevalkit_lets_a_part_s_cells_weigh_by_their_size_twice() -> None:
     # The icons of two groups: 5 of 10 and 30 of 30, so 35/40 of all, but (10 x 5 + 30 x 30) / (10 x 10 + 30 x 30).
     icons = {("CAD", "icon"): (5, 10), ("Dev", "icon"): (30, 30)}
-    overall, of_a_part = get_protocol("vlmevalkit-pro").figures
+    overall, of_a_part = get_protocol("vlmevalkit-pro").metrics
     assert value(overall, ("group", "element"), icons) == pytest.approx(87.5)
     assert value(of_a_part, ("group", "element"), icons) == pytest.approx(95.0)
-    (intended,) = get_protocol("vlmevalkit-pro-intended").figures
+    (intended,) = get_protocol("vlmevalkit-pro-intended").metrics
     assert value(intended, ("group", "element"), icons) == pytest.approx(87.5)
     platforms = {("mobile", "icon"): (5, 10), ("web", "icon"): (30, 30)}
-    assert value(get_protocol("vlmevalkit").figures[1], ("platform", "element"), platforms) == pytest.approx(95.0)
+    assert value(get_protocol("vlmevalkit").metrics[1], ("platform", "element"), platforms) == pytest.approx(95.0)
 
 
 def test_levels_and_kinds_of_query_weigh_the_same_whatever_their_size() -> None:
     levels = {("basic", "text"): (1, 1), ("advanced", "text"): (1, 4)}
-    assert value(get_protocol("mmbench-gui-l2").figures[0], ("level", "element"), levels) == pytest.approx(62.5)
+    assert value(get_protocol("mmbench-gui-l2").metrics[0], ("level", "element"), levels) == pytest.approx(62.5)
     queries = {("basic", "text"): (1, 1), ("functional", "text"): (1, 2), ("spatial", "text"): (0, 3)}
-    assert value(get_protocol("ui-vision").figures[0], ("subset", "element"), queries) == pytest.approx(50.0)
+    assert value(get_protocol("ui-vision").metrics[0], ("subset", "element"), queries) == pytest.approx(50.0)

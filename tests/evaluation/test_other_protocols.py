@@ -241,7 +241,7 @@ def test_mouse_actions_are_judged_by_their_places(
 
 def test_the_intended_coat_names_what_it_mends() -> None:
     official, intended = map(get_protocol, COAT)
-    assert (intended.mends, official.mends, official.figures) == ("coat-official", None, intended.figures)
+    assert (intended.mends, official.mends, official.metrics) == ("coat-official", None, intended.metrics)
 
 
 @every_row(
@@ -262,7 +262,7 @@ def test_the_intended_coat_names_what_it_mends() -> None:
 )
 def test_figures(protocols: Sequence[str], figure: str, measure: str, average: str, keys: tuple[str, ...]) -> None:
     for protocol in protocols:
-        found = {each.name: each for each in get_protocol(protocol).figures}
+        found = {each.name: each for each in get_protocol(protocol).metrics}
         assert (found[figure].measure, found[figure].average, found[figure].keys) == (measure, average, keys)
         if protocol in COAT:
             assert found["PRESS exact_acc"].over == frozenset({"PRESS"})
@@ -280,6 +280,6 @@ def test_lost_steps_are_left_out_and_unreadable_ones_are_wrong(protocol: str, mi
 def test_screensuites_credit_is_graded_and_stated() -> None:
     protocol = get_protocol("screensuite")
     assert judged("screensuite", step(click(0, 0)), click(300, 400)).distance == pytest.approx(500)
-    [figure] = protocol.figures
+    [figure] = protocol.metrics
     assert "1 - sqrt(2) x its distance" in figure.describe() and "without STOP" in figure.describe()
     assert f"{math.sqrt(0.5):g}" in protocol.rules.describe() and "never match" in protocol.rules.describe()

@@ -87,10 +87,10 @@ def test_protocols_that_judge_differently_are_described_differently() -> None:
 def test_figures_and_failures_are_reported_but_not_judged() -> None:
     base = get_protocol("guievalkit")
     changed = [
-        replace(base, figures=base.figures[:1]),
+        replace(base, metrics=base.metrics[:1]),
         replace(base, failure=FailurePolicy()),
-        replace(base, figures=tuple(replace(figure, without=frozenset()) for figure in base.figures)),
-        replace(base, figures=tuple(replace(figure, average="episodes") for figure in base.figures)),
+        replace(base, metrics=tuple(replace(figure, without=frozenset()) for figure in base.metrics)),
+        replace(base, metrics=tuple(replace(figure, average="episodes") for figure in base.metrics)),
     ]
     assert len({protocol.describe() for protocol in [base, *changed]}) == len(changed) + 1
     assert {protocol.judgement() for protocol in [base, *changed]} == {base.judgement()}

@@ -15,7 +15,7 @@ from guieval.actions import Click, Point
 from guieval.errors import UsageError
 from guieval.metrics import registry
 from guieval.reports.opened import OpenedRun
-from guieval.reports.server.overview import figures_section, judged_run
+from guieval.reports.server.overview import judged_run, metrics_section
 from tests.command_line import CommandLine
 from tests.made_runs import record, step, write_run
 from tests.metrics.made_columns import PROTOCOL, made_columns
@@ -79,7 +79,7 @@ def test_every_command_shows_it_in_its_unit_and_ranks_less_as_better(guieval: Co
     shown = " ".join(guieval("compare", near, far, *with_file).out.split())
     assert "15.5 \u2030 of the screen 205.5 \u2030 of the screen +190.0 \u2030 of the screen" in shown
 
-    (card,) = [each for each in figures_section(judged_run(near))["cards"] if each["name"] == NAME]
+    (card,) = [each for each in metrics_section(judged_run(near))["cards"] if each["name"] == NAME]
     assert card["measured"] == found and card["value"] == "15.5 \u2030 of the screen"
     opened = open_run(near)
     assert isinstance(opened, OpenedRun)
@@ -109,7 +109,7 @@ def test_a_ratio_of_sums_leaves_out_steps_without_a_number(tmp_path: Path) -> No
 def test_the_interval_of_a_share_holds_what_missing_steps_may_have_been() -> None:
     names, ends = [f"e{number}" for number in range(20)], ["right"] * 8 + ["wrong"] * 6 + ["not_run"] * 6
     run = made_columns(names, exact=[True] * 8 + [False] * 12, ends=ends)
-    own = registry.Metric("mine", lambda run, judged: judged.exact_match, "share", "more", "steps")
+    own = registry.UserMetric("mine", lambda run, judged: judged.exact_match, "share", "more", "steps")
     interval = own.measure(run, run.judged[PROTOCOL]).interval
     assert interval is not None and interval.low < 8 / 20 and interval.high > 14 / 20
     nothing = made_columns(names, exact=[False] * 20, ends=["not_run"] * 20)

@@ -36,15 +36,15 @@ HOSTILE = "a|b <script>alert(1)</script> & 50% $x_1^2$ \\end{table} ~#{} [x](jav
 
 def published(**row: object) -> ResultTable:
     """A table of one figure that the boards here have."""
-    column = {"name": "exact", "title": "exact", "metric": "exact match, in %", "decimals": 1, "mode": "offline"}
-    column |= {"benchmark": "scripted", "protocol": PROTOCOL, "figure": figure_name()}
+    column = {"name": "exact", "title": "exact", "meaning": "exact match, in %", "decimals": 1, "mode": "offline"}
+    column |= {"benchmark": "scripted", "protocol": PROTOCOL, "metric": figure_name()}
     values = {"name": "mine", "paper": "A paper", "short": "Mine", "table": "Table 1", "caption": "one figure"}
     rows = [{"model": "A", "values": [81.0], **row}, {"model": "B", "values": [None]}]
     return ResultTable.model_validate({**values, "columns": [column], "rows": rows})
 
 
 def figure_name() -> str:
-    return next(each.name for each in get_protocol(PROTOCOL).figures if each.measure == "exact")
+    return next(each.name for each in get_protocol(PROTOCOL).metrics if each.measure == "exact")
 
 
 def cells(board: Board) -> dict[str, Cell | None]:
@@ -176,9 +176,9 @@ def test_a_sample_set_that_a_limit_cut_down_is_not_the_published_one(tmp_path: P
     journal = run / "steps.jsonl"
     lines = [json_line(line).rstrip(b"\n") + b"\n" for line in journal.read_bytes().splitlines(keepends=True)]
     journal.write_bytes(b"".join(lines).replace(b'"dataset":"scripted"', b'"dataset":"aitz"'))
-    figure = get_protocol("coat-official").figures[0].name
+    figure = get_protocol("coat-official").metrics[0].name
     table = published()
-    column = table.columns[0].model_copy(update={"protocol": "coat-official", "figure": figure})
+    column = table.columns[0].model_copy(update={"protocol": "coat-official", "metric": figure})
     board = leaderboard([run], ["coat-official"], [table.model_copy(update={"columns": (column,)})])
     assert [cell.published_steps for cell in board.rows[0].cells if cell] == [held] * len(board.columns)
     assert held != any(

@@ -20,8 +20,8 @@ short: "Mine"
 table: "Table 1"
 caption: a caption
 columns:
-  - {name: sop, title: SOP, metric: "SOP, in %", decimals: 1}
-  - {name: live, title: live, metric: "success, in %", decimals: 1}
+  - {name: sop, title: SOP, meaning: "SOP, in %", decimals: 1}
+  - {name: live, title: live, meaning: "success, in %", decimals: 1}
 rows:
   - {model: A, values: [1.0, 2.0]}
   - {model: B, values: [2.0, null]}
@@ -61,7 +61,7 @@ def test_tables_name_checkpoints_benchmarks_and_figures_that_exist(name: str) ->
         assert column.mode is None or column.mode in MODES
         if column.benchmark is not None and column.protocol is not None:
             assert column.benchmark in list_benchmarks()
-            assert column.figure in [figure.name for figure in get_protocol(column.protocol).figures]
+            assert column.metric in [figure.name for figure in get_protocol(column.protocol).metrics]
     for row in table.rows:
         for column, value in zip(table.columns, row.values, strict=True):
             if value is not None:
@@ -135,7 +135,7 @@ def test_a_table_of_ones_own(tmp_path: Path) -> None:
         ("{model: B", "{model: A", "'A' has two rows"),
         ("name: live", "name: sop", "two columns have one name"),
         ("name: mine", "name: other", "calls itself 'other'"),
-        ("decimals: 1}\nrows", "decimals: 1, figure: PG}\nrows", "given together"),
+        ("decimals: 1}\nrows", "decimals: 1, metric: PG}\nrows", "given together"),
         ("caption: a caption", "captoin: a caption", "field captoin: is not known .did you mean 'caption'"),
         ("rows:", "rows: [", "not a YAML"),
     ],

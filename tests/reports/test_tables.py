@@ -139,3 +139,15 @@ def test_markdown_escapes_and_marks_the_best() -> None:
         "",
         "- note",
     ]
+
+
+def test_a_board_too_wide_for_the_terminal_keeps_what_was_measured_of_a_model_together() -> None:
+    heads = columns("model", "mode", "exact match (%)", "type match (%)", "success rate (%)", keys=2)
+    rows = (("one", "offline", "82.86 [51.2, 92.2]", "89.29 [54.5, 97.4]", "14.29 [0.4, 56.7]"), ("two", "sop", *"abc"))
+    board = Table("A board", heads, rows, keys=2, turns=True)
+    assert " ".join(lines(board, 120)[1].split()) == "model mode exact match (%) type match (%) success rate (%)"
+    narrow = lines(board, 40)
+    assert max(map(len, narrow)) <= 40
+    first = narrow[: narrow.index("")]
+    assert [line.strip() for line in first[1:3]] == ["one", "offline"]
+    assert [line.split("  ")[0] for line in first[4:]] == ["exact match (%)", "type match (%)", "success rate (%)"]

@@ -18,7 +18,7 @@ from guieval.reports.exchange.exported import exported
 from guieval.reports.exchange.formats import format_named
 from guieval.reports.opened import OpenedRun, open_run
 from guieval.reports.trajectories.reading import read_online
-from guieval.reports.viewer.reading import read_run
+from guieval.reports.viewer.reading import shown_run, walk
 from guieval.reports.viewer.step import seen_values
 from guieval.running.config import RunConfig
 from guieval.scoring.matrix import judge_run
@@ -120,11 +120,11 @@ def test_the_sums_over_steps_are_those_of_the_budget(offline: tuple[Path, Tokens
     opened = open_run(run)
     assert isinstance(opened, OpenedRun)
     rows = [row for step in opened.walk() for row in step.rows() if row["prompt_tokens"] is not None]
-    shown = read_run(run)
+    shown = shown_run(run)
     seen = [
         sample["tokens"]
-        for key in shown.planned.plan
-        for step in shown.walk(key, shown.read(key), [ActionEvaluator("guievalkit")], samples=None).values()
+        for key in shown.plan
+        for step in walk(shown, key, shown.read(key), [ActionEvaluator("guievalkit")], samples=None).values()
         for sample in seen_values(step).get("samples", ())
         if sample["tokens"] is not None
     ]

@@ -175,7 +175,7 @@ class Slow:
         Slow.logged.append(-1)
 
 
-def test_live_figures_come_rarely_and_a_slow_tracker_gets_the_latest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_live_metrics_come_rarely_and_a_slow_tracker_gets_the_latest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tracking, "_CLIENTS", {"slow": Slow})
     now = [0.0]
     asked: list[int] = []

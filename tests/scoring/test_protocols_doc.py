@@ -75,6 +75,6 @@ def test_every_protocol_has_its_line_and_its_section_with_everything_it_states()
         assert f"| [{name}](#{name}) |" in PAGE and f"\n## {name}\n" in PAGE
         section = PAGE.split(f"\n## {name}\n")[1].split("\n## ")[0].replace("\\", "")
         message = get_protocol(name)
-        stated = (*message.notes, *(each.describe() for each in message.figures), *message.failure.describe().split("; "))
+        stated = (*message.notes, *(each.describe() for each in message.metrics), *message.failure.describe().split("; "))
         for text in stated:
             assert f"- {text}\n" in section, (name, text)

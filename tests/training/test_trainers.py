@@ -24,7 +24,7 @@ from guieval.running.runner import Runner
 from guieval.training.building import Parts
 from guieval.training.checkpoints import mark
 from guieval.training.config import TrainingConfig, read_config
-from guieval.training.evaluation import figures
+from guieval.training.evaluation import metrics_of
 from guieval.training.session import train
 from guieval.training.trainers.groups import Batch
 from guieval.training.trainers.rows import Row
@@ -238,7 +238,7 @@ def test_evaluations_are_those_of_saved_weights(configured: Configured, policy: 
 
     assert answers(tmp_path / "run") == answers(Path(config.out) / "evaluations" / "step-2")
     (line,) = evaluations(config)
-    assert line == {"step": 2, **figures(outcome.summary())}
+    assert line == {"step": 2, **metrics_of(outcome.summary())}
 
 
 def test_an_evaluation_changes_nothing_in_the_training(configured: Configured, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from guieval.registry import load_benchmark
 from guieval.rewards.advantages import AdvantageSettings
 from guieval.training.data.examples import TrainingData
 from guieval.training.verl.__main__ import app
-from guieval.training.verl.records import RowRecord, figures, group_is_kept, row_advantages
+from guieval.training.verl.records import RowRecord, group_is_kept, logged, row_advantages
 from guieval.training.verl.rows import read_place, write_rows
 from guieval.training.verl.settings import read_settings
 from tests.rows import every_row
@@ -53,10 +53,10 @@ def test_a_group_is_kept_when_its_advantages_spread_more_than_eta_and_figures_ar
     assert not group_is_kept([record(0, 0, 0.5), record(1, 0, 0.5)], 0.0, AdvantageSettings())
     # figures are means over steps and over rollouts
     rows = [record(0, 0, 1.0), record(0, 1, 0.4, matched=False, patched=True, type_match=False), record(1, 0, 1.0)]
-    found = figures(rows)
+    found = logged(rows)
     assert found["guieval/exact_match"] == pytest.approx(2 / 3) and found["guieval/reward"] == pytest.approx(0.8)
     assert found["guieval/steps"] == 1.5 and found["guieval/patches"] == 0.5
-    assert figures([]) == {}
+    assert logged([]) == {}
 
 
 def test_rows_say_where_their_episode_or_step_is(data: TrainingData, rows: Path, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from guieval.steps import StepTaskModel
 from guieval.testing.icons.screens import SIZE, IconEpisode, generate_icon_episode
 from guieval.training.acting import OnlineRollout
 from guieval.training.verl.online_loop import OnlineLoop
-from guieval.training.verl.records import RowRecord, figures, row_advantages
+from guieval.training.verl.records import RowRecord, logged, row_advantages
 from guieval.training.verl.rows import read_online_place
 from guieval.training.verl.settings import ONLINE, read_settings
 from tests.programs import started
@@ -127,7 +127,7 @@ def test_advantages_are_those_of_the_rewards(rolled: Rolled, compose: Compose, t
     found = row_advantages([record for each in records for record in each], settings)
     assert found == pytest.approx([value for values in advantages(rollouts, settings) for value in values])
     assert len({sum(each) for each in rewards}) > 1 and any(found)
-    shown = figures([record for each in records for record in each])
+    shown = logged([record for each in records for record in each])
     assert set(shown) == {"guieval/reward", "guieval/steps", "guieval/success", "guieval/progress"}
 
 

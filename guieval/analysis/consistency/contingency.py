@@ -1,6 +1,6 @@
 """Two yes-or-no properties of the same steps in one table: match ratios, association, and a detector's rates.
 
-:class:`Contingency` is Table 6 of the GUIEvalKit paper, :class:`Detection` its Tables 21 and 22. An undefined figure is
+:class:`Contingency` is Table 6 of the GUIEvalKit paper, :class:`Detection` its Tables 21 and 22. An undefined metric is
 ``None``, or infinite where a number is divided by 0.
 
 Sources: K. Pearson's chi-square statistic without Yates's continuity correction; D. Katz et al., Biometrics 34 (1978), for the
@@ -118,7 +118,7 @@ class Contingency:
         return _on_log_scale(odds, sum(1 / cell for cell in astuple(self)), level)
 
     def to_json(self) -> dict[str, Any]:
-        """Counts and figures; an infinite figure is the text ``inf``."""
+        """Counts and metrics; an infinite metric is the text ``inf``."""
         risk, odds = ("inf" if value == math.inf else value for value in (self.relative_risk, self.odds_ratio))
         return {
             **asdict(self),

@@ -6,7 +6,6 @@ from a rollout directory, whose rounds are runs with seeds of their own: their s
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guieval.actions import Action, Unsupported
-from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
-from guieval.journal import ROLLOUT, Records, RunFolder
+from guieval.journal import ROLLOUT, RunFolder
 from guieval.journal.run_files import RolloutFile, read_file
-from guieval.journal.run_folders import is_rollout, rounds_of
+from guieval.journal.run_folders import is_rollout, open_folder
+from guieval.metrics import Ledger
+from guieval.metrics.columns import Judged
 from guieval.steps import EpisodeKey, StepKey, StepRecord, StepTaskModel
 
 
@@ -30,14 +30,14 @@ class StepExecutions:
 
     ``actions`` are the k different ones in the order they were first drawn, coordinates in [0, 1000]; ``None`` is a
     reply without an action, and an action outside the model's space is kept as it is. ``counts`` (k,): how often each
-    was drawn; ``exact`` (k,): whether it is an exact match. ``failed`` counts the requests without an answer; they are not
+    was drawn. ``right`` of the executions are exact matches. ``failed`` counts the requests without an answer; they are not
     executions, so k may be 0.
     """
 
     task: StepTaskModel
     actions: tuple[Action | None, ...]
     counts: NDArray[np.int64]
-    exact: NDArray[np.bool_]
+    right: int = 0
     failed: int = 0
 
     @property
@@ -61,113 +61,78 @@ def read_executions(
 ) -> Iterator[StepExecutions]:
     """The executions of every step with a record, in the order of the plan, judged under ``protocol`` (default: the run's).
 
-    In a mode that stops, a round's record after the mismatch that ended its episode is skipped, as in every figure. ``unasked``
+    In a mode that stops, a round's record after the mismatch that ended its episode is skipped, as in every metric. ``unasked``
     collects, while the executions are read, the planned steps that have no record although their episode went on. Memory is
-    that of one step, and a few bytes for each recorded one. If a round has several records of a step, the last one with every
-    sample answered counts, else the last. Raises :class:`UsageError` where there is no run, no such
-    protocol, or the rounds are over different steps.
+    that of one episode, and a few bytes for each recorded step. If a round has several records of a step, the last one with
+    every sample answered counts, else the last. Raises :class:`UsageError` where there is no run, no such protocol, or the
+    rounds are over different steps.
     """
-    runs = rounds_of(directory)
-    evaluator = ActionEvaluator(RunFolder(runs[0]).manifest.protocol.name if protocol is None else protocol)
-    plan = RunFolder(runs[0]).plan
-    for each in runs[1:]:
-        if RunFolder(each).plan != plan:
-            raise UsageError(
-                f"the rounds {str(runs[0])!r} and {str(each)!r} are over different steps, so they cannot be pooled"
-            )
-    rounds = [_Round(run) for run in runs]
+    run = open_folder(directory)
+    evaluator = ActionEvaluator(run.protocol if protocol is None else protocol)
+    rounds = [RunFolder(part.directory).check() for part in (run, *run.further)]
 
     def read() -> Iterator[StepExecutions]:
-        for key, indices in plan.items():
-            mismatches = dict.fromkeys(rounds, 0)
-            for index in indices:
-                going = [part for part in rounds if mismatches[part] <= part.allowed]
-                records = {part: record for part in going if (record := part.record(key, index)) is not None}
-                for part, record in records.items():
-                    mismatches[part] += part.allowed < math.inf and _missed(record, evaluator)
-                if records:
-                    yield pooled(list(records.values()), evaluator)
+        for key, indices in run.plan.items():
+            episode = [_judged(part, key, evaluator) for part in rounds]
+            for row, index in enumerate(indices):
+                going = [(records.get(index), columns) for records, columns in episode if columns.reached[row]]
+                held = [(record, columns) for record, columns in going if record is not None]
+                if held:
+                    right = sum(int(columns.exact_samples[row]) for _, columns in held)
+                    yield pooled([record for record, _ in held], right)
                 elif going and unasked is not None:
                     unasked.append(StepKey(*key, index))
 
     return read()
 
 
-class _Round:
-    """A run's records, and the number of mismatches up to which its episodes continue."""
-
-    def __init__(self, directory: Path) -> None:
-        self._records = RunFolder(directory).records
-        self._places = record_places(self._records)
-        self.allowed = RunFolder(directory).manifest.mode.mismatches
-
-    def record(self, key: EpisodeKey, index: int) -> StepRecord | None:
-        offset = self._places.get(key, {}).get(index)
-        return None if offset is None else self._records.at(offset)
-
-
-def _missed(record: StepRecord, evaluator: ActionEvaluator) -> bool:
-    """Whether the first sample, which decides how an episode continues, is a measured mismatch."""
-    first = record.sample
-    return first.outcome.verdict != "infrastructure_failure" and not evaluator.evaluate(record.task, first.action).exact_match
+def _judged(run: RunFolder, key: EpisodeKey, evaluator: ActionEvaluator) -> tuple[dict[int, StepRecord], Judged]:
+    """The records of a planned episode by step, and how its steps are judged."""
+    records = run.read(key)
+    spaces = run.manifest.action_spaces
+    ledger = Ledger({key: run.plan[key]}, [evaluator], (spaces.model.space, spaces.benchmark.space), run.manifest.mode)
+    for record in records.values():
+        ledger.add(record.task, record.samples)
+    return records, ledger.columns().judged[evaluator.protocol.name]
 
 
 def gaps(directory: Path) -> list[str]:
-    """One sentence for each part of a run's, or rollout's, plan without records; figures are over the rest."""
+    """One sentence for each part of a run's, or rollout's, plan without records; metrics are over the rest."""
     found = []
-    runs = rounds_of(directory)
+    run = open_folder(directory)
+    parts = (run, *run.further)
     if is_rollout(directory):
         named = len(read_file(directory / ROLLOUT, RolloutFile).rounds)
-        if named > len(runs):
-            found.append(f"{named - len(runs)} of {named} rounds of {str(directory)!r} have not begun")
-    for run in runs:
-        records = RunFolder(run).records
-        planned = sum(map(len, RunFolder(run).plan.values()))
-        missing = planned - sum(map(len, record_places(records).values()))
+        if named > len(parts):
+            found.append(f"{named - len(parts)} of {named} rounds of {str(directory)!r} have not begun")
+    for part in parts:
+        planned, records = sum(map(len, part.plan.values())), part.records
+        missing = planned - sum(map(len, part.offsets.values()))
         if missing:
-            found.append(f"{str(run)!r} holds no record of {missing:,} of {planned:,} planned steps")
+            found.append(f"{str(part.directory)!r} holds no record of {missing:,} of {planned:,} planned steps")
         if records.damaged:
             lines = "1 line" if len(records.damaged) == 1 else f"{len(records.damaged):,} lines"
             found.append(f"{lines} of {str(records.path)!r} hold no record, the first is line {records.damaged[0]}")
     return found
 
 
-def pooled(records: Sequence[StepRecord], evaluator: ActionEvaluator) -> StepExecutions:
-    """The samples of one step's records (one or more rounds) as executions, judged by ``evaluator``."""
-    task = records[0].task
+def pooled(records: Sequence[StepRecord], right: int = 0) -> StepExecutions:
+    """The samples of one step's records (one or more rounds) as executions, ``right`` of which are exact matches."""
     actions: dict[Hashable, Action | None] = {}
     counts: Counter[Hashable] = Counter()
     failed = 0
     for record in records:
         for sample in record.samples:
-            if sample.outcome.verdict == "infrastructure_failure":
-                failed += 1
-            else:
+            if sample.answered:
                 name = _identity(sample.action)
                 actions.setdefault(name, sample.action)
                 counts[name] += 1
-    return StepExecutions(
-        task,
-        tuple(actions.values()),
-        np.array([counts[name] for name in actions], dtype=np.int64),
-        np.array([evaluator.evaluate(task, action).exact_match for action in actions.values()], dtype=np.bool_),
-        failed,
-    )
+            else:
+                failed += 1
+    drawn = np.array([counts[name] for name in actions], dtype=np.int64)
+    return StepExecutions(records[0].task, tuple(actions.values()), drawn, right, failed)
 
 
 def _identity(action: Action | None) -> Hashable:
     """A key that equal executions share; an action outside the space may have unhashable arguments."""
     return action.model_dump_json() if isinstance(action, Unsupported) else action
-
-
-def record_places(records: Records) -> dict[EpisodeKey, dict[int, int]]:
-    """The offset of the record that counts of each step, by episode and step: the last finished one, else the last."""
-    places: dict[EpisodeKey, dict[int, int]] = {}
-    finished: set[StepKey] = set()
-    for offset, (key, is_finished) in records.outline():
-        if is_finished:
-            finished.add(key)
-        elif key in finished:
-            continue  # a later failure does not replace an answer
-        places.setdefault(EpisodeKey(*key[:3]), {})[key.step_index] = offset
-    return places

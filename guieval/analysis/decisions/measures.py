@@ -1,4 +1,4 @@
-"""Decision-level figures of a run: diversity, effective support, stability and PASS@n, step by step and over all steps.
+"""Decision-level metrics of a run: diversity, effective support, stability and PASS@n, step by step and over all steps.
 
 Intervals treat episodes as independent (:mod:`guieval.metrics.intervals`).
 
@@ -22,7 +22,7 @@ from guieval.analysis.decisions.points import Floats, Ints
 from guieval.errors import UsageError
 from guieval.metrics import Measured
 from guieval.metrics.measured import SHARE, mean_over_episodes
-from guieval.metrics.sampling import Sampled, pass_figure
+from guieval.metrics.sampling import Sampled, pass_measured
 from guieval.steps import EpisodeKey, StepKey
 
 Level: TypeAlias = Literal["low", "medium", "high"]
@@ -63,7 +63,7 @@ class DecisionColumns:
 
     @cached_property
     def measured(self) -> NDArray[np.bool_]:
-        """(m,) steps with at least one measured execution; the others are in no figure."""
+        """(m,) steps with at least one measured execution; the others are in no metric."""
         return np.greater(self.n, 0)
 
     @cached_property
@@ -100,7 +100,7 @@ class DecisionColumns:
 def measure(
     executions: Iterable[StepExecutions], settings: ClusterSettings, title: str = "", unasked: Iterable[StepKey] = ()
 ) -> DecisionColumns:
-    """Cluster every step's executions and keep the figures of each; memory is a few numbers a step.
+    """Cluster every step's executions and keep the metrics of each; memory is a few numbers a step.
 
     ``unasked`` are read after the executions. Each is a step whose requests, as many as any step has, were never answered.
     """
@@ -166,7 +166,7 @@ def pass_at(run: DecisionColumns, k: int) -> Sampled:
     Raises :class:`UsageError` if some step has fewer than k.
     """
     drawn, every = run.n + run.failed, np.ones(len(run), dtype=np.bool_)
-    measured = pass_figure("any", drawn, run.right, k, every, run.over_episodes)
+    measured = pass_measured("any", drawn, run.right, k, every, run.over_episodes)
     return Sampled("any", k, int(drawn.max(initial=0)), measured)
 
 

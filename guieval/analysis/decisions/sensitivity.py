@@ -1,4 +1,4 @@
-"""How much the decision figures depend on the radius and the metric: Tables 10 to 15 of the GUIEvalKit paper (C.1.4).
+"""How much the decision metrics depend on the radius and the metric: Tables 10 to 15 of the GUIEvalKit paper (C.1.4).
 
 One pass over a run clusters each step's points under every radius and metric that a table needs; distances are computed once
 per metric, and everything but points is clustered once. The scale adjustment of L1 and L2 is computed as published and the
@@ -166,7 +166,7 @@ def sensitivity(executions: Iterable[StepExecutions], settings: ClusterSettings,
                 fixed.append(distinct.counts)
         counted = [np.concatenate([*fixed, *(sizes_at[at] for sizes_at in clustered)]) for at in needed]
         keys.append(step.task.key)
-        right.append(int(step.counts[step.exact].sum()))
+        right.append(step.right)
         n.append(step.n)
         sizes.append(list(map(len, counted)))
         entropies.append(list(map(entropy, counted)))

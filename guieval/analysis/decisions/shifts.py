@@ -29,7 +29,7 @@ _DUST = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Shifts:
-    """Two runs' figures of the s steps that both measured, row for row; ``before`` is the baseline.
+    """Two runs' metrics of the s steps that both measured, row for row; ``before`` is the baseline.
 
     ``only_before`` and ``only_after`` count the steps that one of them alone has measured.
     """

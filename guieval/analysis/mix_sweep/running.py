@@ -43,7 +43,7 @@ SETTINGS = "settings"
 class OpenSweep:
     """A sweep in ``directory`` with its first run resolved; ``left`` are the numbers of the settings to run.
 
-    These are the ones without an outcome, or whose run has lost its figures.
+    These are the ones without an outcome, or whose run has lost its metrics.
     """
 
     directory: Path
@@ -60,7 +60,7 @@ class OpenSweep:
         """
         mixes = sweep.mixes()
         known = {outcome.number for outcome in read_outcomes(directory)} if resumed else set()
-        left = [number for number, mix in enumerate(mixes) if number not in known or _lacks_figures(directory, number, mix)]
+        left = [number for number, mix in enumerate(mixes) if number not in known or _lacks_metrics(directory, number, mix)]
         given = _configured(config, mixes[0])
         begun = read_sweep(directory).manifest if resumed else None
         if begun is not None:
@@ -134,8 +134,8 @@ def _setting_folder(directory: Path, number: int, mix: Mix) -> Path:
     return directory / SETTINGS / setting_name(number, mix)
 
 
-def _lacks_figures(directory: Path, number: int, mix: Mix) -> bool:
-    """Whether a finished setting's run is there without its figures, which going on with it writes again."""
+def _lacks_metrics(directory: Path, number: int, mix: Mix) -> bool:
+    """Whether a finished setting's run is there without its metrics, which going on with it writes again."""
     folder = _setting_folder(directory, number, mix)
     return is_run(folder) and not (folder / METRICS).exists()
 

@@ -235,7 +235,7 @@ def read_outcomes(directory: Path) -> list[MixOutcome]:
 
 
 @dataclass(frozen=True)
-class RegimeFigures:
+class RegimeMetrics:
     """Over the ``n`` settings of one regime, or of all: the ranges of OSR and exact match, and Spearman's rho of the two."""
 
     regime: Regime | All
@@ -246,10 +246,10 @@ class RegimeFigures:
     rank: Rank
 
 
-def by_regime(outcomes: Sequence[MixOutcome]) -> list[RegimeFigures]:
-    """The figures of each regime that has settings, then of all together. Settings without any past count nowhere."""
-    found = [_figures(regime, points) for regime, points in points_by_regime(outcomes).items()]
-    return [*found, _figures("all", _points(outcomes))] if found else []
+def by_regime(outcomes: Sequence[MixOutcome]) -> list[RegimeMetrics]:
+    """The metrics of each regime that has settings, then of all together. Settings without any past count nowhere."""
+    found = [_metrics(regime, points) for regime, points in points_by_regime(outcomes).items()]
+    return [*found, _metrics("all", _points(outcomes))] if found else []
 
 
 def _points(outcomes: Sequence[MixOutcome]) -> list[tuple[float, float]]:
@@ -262,10 +262,10 @@ def points_by_regime(outcomes: Sequence[MixOutcome]) -> dict[Regime, list[tuple[
     return {regime: points for regime, points in found.items() if points}
 
 
-def _figures(name: Regime | All, points: Sequence[tuple[float, float]]) -> RegimeFigures:
+def _metrics(name: Regime | All, points: Sequence[tuple[float, float]]) -> RegimeMetrics:
     osr, exact = np.array(points).T
     rank = spearman(osr, exact) if len(points) > 2 else Rank(None, None, "exact")  # of two points it is 1, -1 or nothing
-    return RegimeFigures(
+    return RegimeMetrics(
         name,
         len(points),
         (float(osr.min()), float(osr.max())),
@@ -282,7 +282,7 @@ COLUMNS = (
 
 
 def as_csv(outcomes: Sequence[MixOutcome]) -> str:
-    """One line per setting; shares are fractions in [0, 1], and an undefined figure is an empty field."""
+    """One line per setting; shares are fractions in [0, 1], and an undefined metric is an empty field."""
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()

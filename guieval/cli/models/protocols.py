@@ -18,7 +18,7 @@ from guieval.scoring.matrix import ALL, judge_predictions
 
 
 def protocols(
-    name: Annotated[str | None, typer.Argument(help="Show one protocol: rules, figures, failures, source and notes.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Show one protocol: rules, metrics, failures, source and notes.")] = None,
     dataset: Annotated[str | None, typer.Option(help="List only those written for this data set, or benchmark.")] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Write the page on all protocols, docs/protocols.md.")] = False,
     predictions: Annotated[
@@ -29,7 +29,7 @@ def protocols(
     if sum((name is not None, dataset is not None, markdown)) > 1:
         raise UsageError("give a protocol's name, --dataset or --markdown, one of them")
     if predictions is not None and not markdown:
-        raise UsageError("--predictions belongs to --markdown; `guieval score FILE --protocol all` shows one file's figures")
+        raise UsageError("--predictions belongs to --markdown; `guieval score FILE --protocol all` shows one file's metrics")
     if name is not None:
         echo(get_protocol(name).describe())
         return

@@ -1,4 +1,4 @@
-"""``guieval correlate``: does a figure of static data go with success in live environments?"""
+"""``guieval correlate``: does a metric of static data go with success in live environments?"""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def correlate(
     source: Annotated[list[Path] | None, path_argument("[CSV | RUNS...]", "A CSV file, or run directories.")] = None,
     x: Annotated[
         list[str] | None,
-        typer.Option(help="Column, or figure of the runs' protocol, that predicts --y; several are compared with each other."),
+        typer.Option(help="Column, or metric of the runs' protocol, that predicts --y; several are compared with each other."),
     ] = None,
     y: Annotated[str | None, typer.Option(help="Column to predict, e.g. success in AndroidWorld.")] = None,
     table: Annotated[
@@ -46,10 +46,10 @@ def correlate(
     protocol: Annotated[str | None, typer.Option(help="Runs: judge under this protocol. Default: each run's own.")] = None,
     json: JSON = False,
 ) -> None:
-    """Correlate two figures over models: R² of a line, Spearman's rho with its p-value, and Legendre curves.
+    """Correlate two metrics over models: R² of a line, Spearman's rho with its p-value, and Legendre curves.
 
     With several --x: R², Spearman's rho and Kendall's tau of each with --y, and of every two the difference, with bootstrap
-    intervals over the models that have all figures.
+    intervals over the models that have all metrics.
     """
     files = list(source or ())
     notes: list[str] = []
@@ -95,7 +95,7 @@ def _of_csv(file: Path, x: str, y: str) -> list[Point]:
 
 
 def _of_runs(directories: list[Path], x: str, y: str, online: Path, protocol: str | None) -> list[Point]:
-    """(run, its figure ``x`` in %, its model's ``y``); every run must have both, and every model one run."""
+    """(run, its metric ``x`` in %, its model's ``y``); every run must have both, and every model one run."""
     live: dict[str, float] = {}
     for number, line in _lines(online, ("model", y)):
         value = _number(line[y], online, number, y)

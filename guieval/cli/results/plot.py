@@ -17,12 +17,11 @@ from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_json
 from guieval.data.selection import Choice
 from guieval.errors import UsageError, nearest
-from guieval.evaluation.protocol import ALL_STEPS, EXACT_MATCH, PROGRESS, SUCCESS_RATE, TYPE_MATCH
+from guieval.evaluation.protocol import EXACT_MATCH, PROGRESS, SUCCESS_RATE, TYPE_MATCH
 from guieval.journal import RunFolder
 from guieval.metrics.breakdown import breakdown
 from guieval.metrics.columns import RunColumns
-from guieval.metrics.figures import compute
-from guieval.metrics.leading import ALL_EXACT
+from guieval.metrics.protocol_metric import ALL_EXACT, ProtocolMetric
 from guieval.metrics.sampling import Sampled, sampled
 from guieval.reports.leaderboards.published_results import ResultTable, get_results
 from guieval.reports.plots.breakdowns import bars, horizon, ordered
@@ -53,7 +52,7 @@ KINDS = {
     "horizon": "curves by place in the episode, or its length",
     "matrix": "heat map of protocols by runs, or by action types of one run",
     "pareto": "exact match against tokens per step or cost, with the front of the best",
-    "reliability": "a table's static figures against live success",
+    "reliability": "a table's static metrics against live success",
     "samples": "what several tries of a step are worth",
     "training": "curves of trainings over their optimiser steps",
 }
@@ -92,7 +91,7 @@ def plot(
     table: Annotated[
         str | None, typer.Option(help="reliability: table, see `guieval leaderboard --list-references`, or a .yaml path.")
     ] = None,
-    x: Annotated[list[str] | None, typer.Option(help="reliability: column of a static figure; may be repeated.")] = None,
+    x: Annotated[list[str] | None, typer.Option(help="reliability: column of a static metric; may be repeated.")] = None,
     y: Annotated[str | None, typer.Option(help="reliability: column of the live one.")] = None,
     degree: Annotated[int | None, typer.Option(min=1, max=3, help="reliability: of the curve (default 1, a line).")] = None,
     cost: Annotated[
@@ -149,7 +148,7 @@ def _of_runs(
         raise UsageError(f"{kind} is drawn under one protocol; matrix shows several")
     choice = Choice(sample_set=steps[0], subsets=steps[1])
     how: dict[str, Any] = {"choice": choice if choice.narrows else None}
-    instead = "its figures are in `guieval score RUN`, its trajectories in `guieval report RUN`"
+    instead = "its metrics are in `guieval score RUN`, its trajectories in `guieval report RUN`"
     places = without_online(several_runs(directories), instead)
     first = score_run(places[0], protocols or None, **how)
     names = list(first.judged)
@@ -263,9 +262,9 @@ def _plain(found: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
 
 def _matrix(runs: dict[str, RunColumns], protocols: list[str], metric: str | None, width: Width) -> Drawn:
     known = {"exact": EXACT_MATCH, "type": TYPE_MATCH, "progress": PROGRESS, "success": SUCCESS_RATE}
-    shown = known[options.one_of("metric", metric or "exact", known)]
+    shown = ProtocolMetric(known[options.one_of("metric", metric or "exact", known)])
     if len(runs) > 1 or metric in ("progress", "success"):
-        values = [[compute(shown, ALL_STEPS, run, run.judged[name]).value for run in runs.values()] for name in protocols]
+        values = [[shown.measure(run, run.judged[name], intervals=False).value for run in runs.values()] for name in protocols]
         grid, by = Grid(protocols, list(runs), values), ""
     else:
         (run,) = runs.values()
@@ -296,7 +295,7 @@ def _samples(columns: Sequence[RunColumns], labels: Sequence[str], protocol: str
         found[label] = [sampled(tries, protocol, "any", k) for k in sizes] + [sampled(tries, protocol, "all", k) for k in sizes]
         if len(tries) == 1 and most > 1:
             found[label].append(sampled(tries, protocol, "vote"))
-    tries_of = ", ".join(f"{label}: {max(each.k for each in figures)}" for label, figures in found.items())
+    tries_of = ", ".join(f"{label}: {max(each.k for each in curves)}" for label, curves in found.items())
     caption = f"steps right under {protocol} in n tries (tries: {tries_of}), 95 % intervals"
     return Drawn(samples(found, width=width), caption, _plain(found))
 
@@ -305,7 +304,7 @@ def _reliability(runs: list[Path], table: str | None, x: Sequence[str], y: str |
     if runs:
         raise UsageError("reliability is drawn of a table: name it with --table, without run directories")
     if table is None or not x or y is None:
-        raise UsageError("reliability needs --table, at least one --x (a static figure) and --y (the live one)")
+        raise UsageError("reliability needs --table, at least one --x (a static metric) and --y (the live one)")
     shown = get_results(table)
     panels = []
     for name in x:
@@ -328,4 +327,4 @@ def _training(folders: Sequence[Path], labels: Sequence[str] | None, width: Widt
 
 def _axis(table: ResultTable, name: str) -> str:
     column = table.columns[table.index(name)]
-    return f"{column.title} (%)" if "in %" in column.metric else column.title
+    return f"{column.title} (%)" if "in %" in column.meaning else column.title

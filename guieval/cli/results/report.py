@@ -73,8 +73,7 @@ def _write(
     shown = shown_run(run)
     beside = None if against is None else shown_run(against)
     protocols = protocols_to_show(shown, names)
-    for each in filter(None, (shown, beside)):
-        each.prompter = prompter(each.manifest, adapter)
+    prompters = [prompter(each.manifest, adapter) for each in (shown, beside) if each is not None]
     benchmark, absent = open_data(shown.manifest, data)
     if benchmark is None and images:
         echo(f"note: {absent}", err=True)
@@ -83,7 +82,14 @@ def _write(
     pictures = Pictures(benchmark.root if benchmark and images else None, folder, absent, small=small)
     with progress_bar("writing the report", "steps") as bar:
         written = write_report(
-            folder, shown, pictures, protocols, against=beside, tasks=PlannedTasks(benchmark), on_progress=bar
+            folder,
+            shown,
+            pictures,
+            protocols,
+            against=beside,
+            tasks=PlannedTasks(benchmark),
+            prompters=prompters,
+            on_progress=bar,
         )
     parts = counted(written.steps, "step"), counted(written.episodes, "episode"), counted(written.images, "screenshot")
     _print("{} of {}, {}".format(*parts), written)

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from guieval.analysis.mix_sweep.running import OpenSweep
 from guieval.analysis.mix_sweep.sweep import (
     MixOutcome,
-    RegimeFigures,
+    RegimeMetrics,
     Sweep,
     as_csv,
     by_regime,
@@ -53,11 +53,11 @@ def mix(
         str | None, typer.Option(help="paper: 16 pairs of probabilities at 50 means; try (default): 9 pairs at 4.")
     ] = None,
     out: Annotated[Path | None, path_option("Folder to create for the sweep.")] = None,
-    resume: Annotated[Path | None, path_option("Continue the sweep in this folder, or show its figures.")] = None,
+    resume: Annotated[Path | None, path_option("Continue the sweep in this folder, or show its metrics.")] = None,
     plot: options.Picture = None,
     width: options.Width = "column",
     drop_answers: Annotated[
-        bool, typer.Option("--drop-answers", help="Keep only the figures of a finished setting, not its run.")
+        bool, typer.Option("--drop-answers", help="Keep only the metrics of a finished setting, not its run.")
     ] = False,
     config: options.Config = None,
     override: options.Override = None,
@@ -88,7 +88,7 @@ def mix(
         merged = resumed(recorded, file, override or [], settings, trust=trust_run, folder=resume)
     _check(merged)
     stopped = _run(merged, sweep, directory, resumed=resume is not None, drop_answers=drop_answers, quiet=quiet)
-    _print_figures(directory, len(sweep.mixes()), plot, wide, json=json)
+    _print_metrics(directory, len(sweep.mixes()), plot, wide, json=json)
     if stopped is not None:
         raise typer.Exit(stopped)
 
@@ -140,7 +140,7 @@ def _run(config: RunConfig, sweep: Sweep, directory: Path, *, resumed: bool, dro
     except ServerFailure as failure:  # every finished setting is kept, and another server can continue
         print_failure(failure)
         return 1
-    except FatalEngineError as failure:  # e.g. no server answers: the figures, and how to continue, are printed all the same
+    except FatalEngineError as failure:  # e.g. no server answers: the metrics, and how to continue, are printed all the same
         echo(f"guieval: {' '.join(str(failure).split())}", err=True)
         return 1 if isinstance(failure, ServersAway) else 2
     except KeyboardInterrupt:  # between two settings
@@ -164,24 +164,24 @@ def _line(outcome: MixOutcome, settings: int) -> str:
     )
 
 
-def _print_figures(directory: Path, settings: int, plot: Path | None, width: Width, *, json: bool) -> None:
+def _print_metrics(directory: Path, settings: int, plot: Path | None, width: Width, *, json: bool) -> None:
     outcomes = read_outcomes(directory)
-    figures = by_regime(outcomes)
-    share = sum(each.available for each in outcomes) / sum(each.past for each in outcomes) if figures else None
+    metrics = by_regime(outcomes)
+    share = sum(each.available for each in outcomes) / sum(each.past for each in outcomes) if metrics else None
     if json:
         values = {"directory": directory, "settings": settings, "finished": len(outcomes), "replaceable": share}
-        print_json({**values, "regimes": figures, "outcomes": outcomes})
+        print_json({**values, "regimes": metrics, "outcomes": outcomes})
     elif share is not None:
         header = columns("regime", "settings", "OSR (%)", "exact match (%)", "mean", "Spearman R_s", "p")
         note = f"At most {percentage(share, '.1f')} % of the history can be replaced: the rest has no exact answer."
-        show(Table("", header, tuple(map(_row, figures)), (note,)))
+        show(Table("", header, tuple(map(_row, metrics)), (note,)))
     elif outcomes:
         say("none of the steps has a past, so there is nothing to correlate, or to draw")
     if outcomes:
         write_atomically(directory / TABLE, as_csv(outcomes))
         echo(f"table:    {directory / TABLE}")
-    if plot is not None and figures:
-        rho: dict[str, float | None] = {each.regime: each.rank.rho for each in figures}
+    if plot is not None and metrics:
+        rho: dict[str, float | None] = {each.regime: each.rank.rho for each in metrics}
         points = {str(regime): each for regime, each in points_by_regime(outcomes).items()}
         write(mixing(points, rho, width), plot)
         echo(f"picture:  {plot}")
@@ -191,13 +191,13 @@ def _print_figures(directory: Path, settings: int, plot: Path | None, width: Wid
         echo(f"resume:   guieval mix --resume {shlex.quote(str(directory))}")
 
 
-def _row(figures: RegimeFigures) -> tuple[str, ...]:
+def _row(metrics: RegimeMetrics) -> tuple[str, ...]:
     def span(values: tuple[float, float]) -> str:
         low, high = map(percentage, values)
         return low if low == high else f"{low} to {high}"
 
-    rank = figures.rank
+    rank = metrics.rank
     rho = "-" if rank.rho is None else f"{rank.rho:.4f}"
     p = "-" if rank.p_value is None else "< 0.0001" if rank.p_value < 0.0001 else f"{rank.p_value:.4f}"
-    mean = percentage(figures.mean_exact_match)
-    return figures.regime, f"{figures.n:,}", span(figures.osr), span(figures.exact_match), mean, rho, p
+    mean = percentage(metrics.mean_exact_match)
+    return metrics.regime, f"{metrics.n:,}", span(metrics.osr), span(metrics.exact_match), mean, rho, p

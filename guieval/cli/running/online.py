@@ -1,4 +1,4 @@
-"""Online runs on the command line: their figures, and how commands on recorded steps treat them."""
+"""Online runs on the command line: their metrics, and how commands on recorded steps treat them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def is_online(directory: Path) -> bool:
 
 
 def online_run(directory: Path) -> tuple[str, OnlineMetrics]:
-    """The heading and the figures of a run."""
+    """The heading and the metrics of a run."""
     manifest = RunFolder(directory).manifest
     heading = [model_label(manifest), f"{manifest.config.bench} online"]
     if manifest.selection is not None and manifest.selection.title:

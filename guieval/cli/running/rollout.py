@@ -111,9 +111,9 @@ def _show(directory: Path, results: list[Result], *, json: bool) -> None:
             steps += 1
             executions += step.n
             different += len(step.actions)
-            without += sum(int(count) for action, count in zip(step.actions, step.counts, strict=True) if action is None)
+            without += step.unparseable
             failed += step.failed
-            exact += int(step.counts[step.exact].sum())
+            exact += step.right
         counts = {"steps": steps, "executions": executions, "different": different, "no action": without, "failed": failed}
         exact_share = exact / executions if executions else None
         rows.append((name, *counts.values(), share(exact_share, unit=False)))

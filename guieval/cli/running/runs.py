@@ -1,4 +1,4 @@
-"""``guieval runs``: the runs below a folder with their state and headline figure; removes and renames them."""
+"""``guieval runs``: the runs below a folder with their state and headline metric; removes and renames them."""
 
 from __future__ import annotations
 

@@ -97,9 +97,9 @@ def _row(protocol: str, earned: Earnings) -> tuple[Cell, ...]:
 
 
 def _plain(protocol: str, earned: Earnings) -> dict[str, Any]:
-    figures = asdict(earned)
-    probe = figures.pop("probe")
-    return {"policy": probe["name"], "summary": probe["summary"], "protocol": protocol, **figures}
+    metrics = asdict(earned)
+    probe = metrics.pop("probe")
+    return {"policy": probe["name"], "summary": probe["summary"], "protocol": protocol, **metrics}
 
 
 def _warnings(protocol: str, reward: ABCReward, earned: Sequence[Earnings]) -> list[str]:

@@ -53,7 +53,7 @@ class Comparison:
         return "differs"
 
     @property
-    def figures(self) -> str:
+    def numbers(self) -> str:
         """The data's counts of the part, and the differences from the published ones."""
         published = self.published
         parts: list[str] = []
@@ -65,7 +65,7 @@ class Comparison:
         return ", ".join(parts)
 
     def __str__(self) -> str:
-        return f"{self.published.name}: {self.figures} ({self.published.source})"
+        return f"{self.published.name}: {self.numbers} ({self.published.source})"
 
 
 def counted(number: int, noun: str) -> str:

@@ -285,10 +285,10 @@ def _exists(path: Path) -> bool:
 def _compared(comparisons: Sequence[Comparison]) -> list[Remark]:
     remarks: list[Remark] = []
     if other := [str(comparison) for comparison in comparisons if comparison.verdict == "differs"]:
-        why = "the published figures are over other steps or other labels than these"
+        why = "the published numbers are over other steps or other labels than these"
         remarks.append(Remark("warning", "the counts differ from what is published", why, other))
     if less := [str(comparison) for comparison in comparisons if comparison.verdict == "part"]:
-        why = "a result on a part of the benchmark cannot be compared with published figures on all of it"
+        why = "a result on a part of the benchmark cannot be compared with published numbers on all of it"
         remarks.append(Remark("note", "only a part of what is published is here", why, less))
     if same := [str(comparison) for comparison in comparisons if comparison.verdict == "agrees"]:
         remarks.append(Remark("note", "the counts agree with what is published", "", same))

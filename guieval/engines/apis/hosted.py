@@ -1,4 +1,4 @@
-"""Answers requests by a hosted model's native API: the OpenAI-compatible client's retries, waits and figures over an SDK."""
+"""Answers requests by a hosted model's native API: the OpenAI-compatible client's retries, waits and numbers over an SDK."""
 
 from __future__ import annotations
 

@@ -212,7 +212,7 @@ class OpenAIEngine:
         return served_entry(self.model, self.settings.model is not None, self._listed)
 
     def stats(self) -> list[EndpointStats]:
-        """The figures of each server (:class:`guieval.engines.ReportsServers`)."""
+        """The numbers of each server (:class:`guieval.engines.ReportsServers`)."""
         return self._router.stats()
 
     async def close(self) -> None:

@@ -35,7 +35,7 @@ _FINENESS = 1.02  # latencies are counted in bins of 2 %, so that a quantile nee
 
 
 class Server:
-    """One base URL: its connections, its state, and its figures since the start."""
+    """One base URL: its connections, its state, and its numbers since the start."""
 
     def __init__(self, connections: Connections) -> None:
         self.connections = connections
@@ -66,7 +66,7 @@ class Server:
         return self.state == "up" or (self.state == "on trial" and not self.tried)
 
     def stats(self, now: float, started: float | None) -> EndpointStats:
-        """Its figures; ``started`` is the time of the run's first request. May be called from another thread."""
+        """Its numbers; ``started`` is the time of the run's first request. May be called from another thread."""
         busy = self.busy + (now - self.busy_since if self.in_flight else 0.0)
         return EndpointStats(
             self.url,
@@ -251,7 +251,7 @@ class Router:
         return min(server.quiet_until for server in self.left)
 
     def stats(self) -> list[EndpointStats]:
-        """The figures of each server."""
+        """The numbers of each server."""
         now = self._clock()
         return [server.stats(now, self._started) for server in self.servers]
 

@@ -6,17 +6,17 @@ from dataclasses import replace
 
 from guieval.actions import ActionType
 from guieval.evaluation.click_rule import ClickRule
-from guieval.evaluation.protocol import FailurePolicy, Figure, Protocol
+from guieval.evaluation.protocol import FailurePolicy, Metric, Protocol
 from guieval.evaluation.rules import ScrollRule, StepRules
 from guieval.evaluation.text_rule import TextRule
 
 _TYPES: tuple[ActionType, ...] = ("CLICK", "TYPE", "SCROLL", "PRESS", "STOP")
 _COAT_FIGURES = (
-    Figure("type_acc", "type"),
-    Figure("exact_acc", "exact"),
-    *(Figure(f"{name} exact_acc", "exact", over=frozenset({name})) for name in _TYPES),
-    Figure("success_rate", "success"),
-    Figure("goal_progress", "progress", average="episodes"),
+    Metric("type_acc", "type"),
+    Metric("exact_acc", "exact"),
+    *(Metric(f"{name} exact_acc", "exact", over=frozenset({name})) for name in _TYPES),
+    Metric("success_rate", "success"),
+    Metric("goal_progress", "progress", average="episodes"),
 )
 _COAT = StepRules(
     click=ClickRule(inside="elements", enlarge=1.2, by_node=True),
@@ -36,7 +36,7 @@ _COAT_INTENDED = Protocol(
     rules=_COAT,
     datasets=frozenset({"aitz"}),
     sample_sets={"aitz": "aitz-test-4724"},
-    figures=_COAT_FIGURES,
+    metrics=_COAT_FIGURES,
     notes=_COAT_NOTES,
     mends="coat-official",
 )
@@ -58,20 +58,20 @@ PROTOCOLS = (
         ),
         datasets=frozenset({"aitw", "aitz"}),
         sample_sets={"aitz": "aitz-test-4724"},
-        figures=(
-            Figure("Action Acc", "exact"),
-            Figure("Action Acc, mean of the subsets", "exact", average="cells", keys=("subset",)),
-            Figure("partial match", "exact", average="episodes"),
+        metrics=(
+            Metric("Action Acc", "exact"),
+            Metric("Action Acc, mean of the subsets", "exact", average="cells", keys=("subset",)),
+            Metric("partial match", "exact", average="episodes"),
         ),
         failure=FailurePolicy(missing="left-out"),
         notes=(
             "The box is grown by 1.4 times its size, not to it, and the 0.14 is counted in screen fractions.",
             "What is typed does not matter, and a scroll the other way along the same axis is right.",
-            "SeeClick reports Action Acc for each of the five subsets, the figure over the steps of one, and the mean of the "
+            "SeeClick reports Action Acc for each of the five subsets, the metric over the steps of one, and the mean of the "
             "five, and passes over steps whose screenshot is missing or whose generation fails.",
             "A step without any annotated box raises in SeeClick's test and counts as wrong; here it is judged.",
             "Google reports the mean over episodes, called partial match.",
-            "Its Type Acc counts a click and a scroll as one type, so it is none of these figures.",
+            "Its Type Acc counts a click and a scroll as one type, so it is none of these metrics.",
         ),
         version=2,  # another button or status is another action type
     ),

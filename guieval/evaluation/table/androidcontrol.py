@@ -11,7 +11,7 @@ from dataclasses import replace
 from guieval.actions import ActionType
 from guieval.evaluation.click_rule import ClickRule
 from guieval.evaluation.leniencies import NodeText, PromptDirection
-from guieval.evaluation.protocol import TYPE_MATCH, FailurePolicy, Figure, Protocol
+from guieval.evaluation.protocol import TYPE_MATCH, FailurePolicy, Metric, Protocol
 from guieval.evaluation.rules import OpenRule, ScrollRule, StepRules
 from guieval.evaluation.text_rule import TextRule
 
@@ -20,7 +20,7 @@ _CLICK: frozenset[ActionType] = frozenset({"CLICK"})
 _POINTED: frozenset[ActionType] = frozenset({"CLICK", "LONG_PRESS"})
 _TEST_8444 = {"androidcontrol": "ac-test-8444"}
 _OSATLAS_7708 = {"androidcontrol": "ac-osatlas-7708"}
-_SR = Figure("SR", "exact")
+_SR = Metric("SR", "exact")
 
 _DIAGONAL = math.sqrt((0.14 * 1080) ** 2 + (0.14 * 2400) ** 2)
 """368.5 px: 14 % of a 1080 x 2400 screen as OS-Genesis and ClawGUI count it, which is a circle two thirds of its width wide."""
@@ -44,11 +44,11 @@ _CURATED = Protocol(
     ),
     datasets=_AC,
     sample_sets=_OSATLAS_7708,
-    figures=(_SR,),
+    metrics=(_SR,),
     notes=(
         "A prediction may be a box in the source, whose centre then counts; here it is a point.",
-        "The source's Type figure asks for the right text and direction too, but not for the right place, and its Grounding "
-        "figure does not ask for the right type, so neither is a share of type or exact matches and neither is given here.",
+        "The source's Type metric asks for the right text and direction too, but not for the right place, and its Grounding "
+        "metric does not ask for the right type, so neither is a share of type or exact matches and neither is given here.",
         "Text is compared by its part up to the next colon in the source, so of a web address only the scheme counts there.",
         "Only the label is lower-cased before one text is looked for in the other; words are compared in any case.",
         "The improved set corrects goals and accepts several actions on some steps; any of them counts, as alternatives do "
@@ -70,12 +70,12 @@ PROTOCOLS = (
         ),
         datasets=_AC,
         sample_sets=_OSATLAS_7708,
-        figures=(Figure("action accuracy", "type"), _SR),
+        metrics=(Metric("action accuracy", "type"), _SR),
         notes=(
             "Its scroll labels were rewritten (androidcontrol_high_test_fixed_scroll_wo_direction); here they are "
             "AndroidControl's.",
             "Its grounding accuracy counts clicks that hit although their type is wrong, over labelled clicks and long "
-            "presses; protocol gui-r1 gives that figure by the same rule.",
+            "presses; protocol gui-r1 gives that metric by the same rule.",
             "A reply without a coordinate counts as a click at (0, 0) there, which can hit a target in that corner.",
             "Steps without a labelled place are skipped there; AndroidControl has none.",
             "Its prompt does not offer a long press, so all of them (7 in its set) count as wrong.",
@@ -94,7 +94,7 @@ PROTOCOLS = (
             leniencies=(PromptDirection(),),
         ),
         datasets=_AC,
-        figures=(_SR, TYPE_MATCH),
+        metrics=(_SR, TYPE_MATCH),
         notes=(
             "The accepted circle is as wide as two thirds of a 1080 px screen: about 13.5 % of all places are hits.",
             "A click without a place is put at (-100, -100) there, from where it can reach a label near the upper left corner; "
@@ -118,11 +118,11 @@ PROTOCOLS = (
         ),
         datasets=_AC,
         failure=FailurePolicy(unparseable="left-out"),
-        figures=(
-            Figure("action_acc", "exact"),
-            Figure("type_match_acc", "type"),
-            Figure("grounding_acc", "exact-given-place", over=_POINTED),
-            Figure("ep_acc", "success", failure=FailurePolicy()),
+        metrics=(
+            Metric("action_acc", "exact"),
+            Metric("type_match_acc", "type"),
+            Metric("grounding_acc", "exact-given-place", over=_POINTED),
+            Metric("ep_acc", "success", failure=FailurePolicy()),
         ),
         notes=(
             "The circle is about 368 px wide on a screen of 1080 x 2400: 13.5 % of all places are hits, as in os-genesis.",
@@ -152,14 +152,14 @@ PROTOCOLS = (
         rules=StepRules(click=_ANY_BOX_LONGEST_SIDE, open=OpenRule(icon=_ANY_BOX_LONGEST_SIDE)),
         datasets=_AC,
         sample_sets=_TEST_8444,
-        figures=(
-            Figure("type match of answered steps", "type"),
-            Figure("exact match of answered steps", "exact"),
-            Figure("click", "exact", over=_CLICK, failure=FailurePolicy(unparseable="left-out", missing="left-out")),
+        metrics=(
+            Metric("type match of answered steps", "type"),
+            Metric("exact match of answered steps", "exact"),
+            Metric("click", "exact", over=_CLICK, failure=FailurePolicy(unparseable="left-out", missing="left-out")),
         ),
         failure=FailurePolicy(missing="left-out"),
         notes=(
-            "Replies that cannot be read leave the click figure, for the script goes on before it counts the labelled click; a "
+            "Replies that cannot be read leave the click metric, for the script goes on before it counts the labelled click; a "
             "click that opens an app is counted among its hits there, though not among its steps.",
             "Distances are measured in the resized image there, whose sides are multiples of 28; here in the screenshot.",
             "The direction of a predicted scroll is compared with the label's word; that this word is the finger's direction "
@@ -167,7 +167,7 @@ PROTOCOLS = (
             "Steps whose image cannot be read are skipped; replies that cannot be read are wrong.",
             "An empty text is part of every text, so typing nothing is always right.",
         ),
-        version=2,  # replies that cannot be read leave the click figure
+        version=2,  # replies that cannot be read leave the click metric
     ),
     Protocol(
         name="ui-s1-sop",
@@ -176,17 +176,17 @@ PROTOCOLS = (
         rules=StepRules(click=_ANY_BOX, scroll=ScrollRule("type-only"), open=OpenRule(icon=_ANY_BOX)),
         datasets=_AC,
         sample_sets=_TEST_8444,
-        figures=(
-            Figure("PG", "progress", average="episodes"),
-            Figure("TSR", "success"),
-            Figure("score", "score"),
+        metrics=(
+            Metric("PG", "progress", average="episodes"),
+            Metric("TSR", "success"),
+            Metric("score", "score"),
         ),
         notes=(
             "PG counts the steps before a reply that cannot be read, as appendix C defines it; the released script gives such "
             "an episode no progress at all, as ui-s1-sop-released does.",
             "Every scroll is right, for the comparison of directions is commented out.",
             "An empty text is part of every text, so typing nothing is always right.",
-            "Figures are meant for runs that stop at the first mismatch and show the model its own past answers.",
+            "Metrics are meant for runs that stop at the first mismatch and show the model its own past answers.",
         ),
         mends="ui-s1-sop-released",
         version=2,  # PG and score are those of appendix C
@@ -198,10 +198,10 @@ PROTOCOLS = (
         rules=StepRules(click=_NEAR, scroll=ScrollRule("type-only")),
         datasets=_AC,
         sample_sets=_TEST_8444,
-        figures=(
-            Figure("PG, unreadable episodes as 0", "progress", average="episodes", failure=_ZERO),
-            Figure("TSR", "success"),
-            Figure("score, unreadable episodes as 0", "score", failure=_ZERO),
+        metrics=(
+            Metric("PG, unreadable episodes as 0", "progress", average="episodes", failure=_ZERO),
+            Metric("TSR", "success"),
+            Metric("score, unreadable episodes as 0", "score", failure=_ZERO),
         ),
         notes=(
             "The script replaces each step's check options, which hold the candidate boxes of the released file, by the bare "
@@ -231,7 +231,7 @@ PROTOCOLS = (
             open=OpenRule(text=TextRule("equal", form="as-given")),
         ),
         datasets=_AC,
-        figures=(Figure("action_type_acc", "type"), Figure("step_wise_acc", "exact")),
+        metrics=(Metric("action_type_acc", "type"), Metric("step_wise_acc", "exact")),
         notes=(
             "The reported number is the mean of step_wise_acc with and without the step's own instruction (MiMo-VL issue 35).",
             "Replies were sampled at temperature 0.1 there.",
@@ -252,7 +252,7 @@ PROTOCOLS = (
         ),
         datasets=_AC,
         sample_sets=_OSATLAS_7708,
-        figures=(TYPE_MATCH, Figure("match success", "exact")),
+        metrics=(TYPE_MATCH, Metric("match success", "exact")),
         notes=(
             "Its README says that only boxes count; the code accepts the circle too.",
             "Labelled places are cut to whole pixels of the canvas too.",
@@ -288,7 +288,7 @@ PROTOCOLS = (
         ),
         datasets=_AC,
         sample_sets={"androidcontrol": "ac-uground-500"},
-        figures=(Figure("accuracy", "exact"),),
+        metrics=(Metric("accuracy", "exact"),),
         failure=FailurePolicy(missing="left-out"),
         notes=(
             "Typing requires the right field as well there; a unified action does not say where a text goes.",
@@ -320,7 +320,7 @@ PROTOCOLS = (
         ),
         datasets=_AC,
         sample_sets={"androidcontrol": "ac-no-wait-long-press-7868"},
-        figures=(TYPE_MATCH, Figure("grounding", "exact", over=_CLICK)),
+        metrics=(TYPE_MATCH, Metric("grounding", "exact", over=_CLICK)),
         notes=(
             "Typed texts, app names and scroll directions are not looked at.",
             "The action is found by searching the reply for five names, of which the last in the order open_app, click, "

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from guieval.evaluation.click_rule import ClickRule
 from guieval.evaluation.leniencies import DeviceActions
-from guieval.evaluation.protocol import Figure, Protocol
+from guieval.evaluation.protocol import Metric, Protocol
 from guieval.evaluation.rules import ScrollRule, StepRules
 from guieval.evaluation.text_rule import TextRule
 
@@ -32,7 +32,7 @@ PROTOCOLS = (
         summary="a target box, else 0.0141 (full marks only); text 0.8 similar; any scroll; the end's status",
         rules=_AGENTNETBENCH,
         datasets=frozenset({"agentnetbench"}),
-        figures=(Figure("full marks", "exact"),),
+        metrics=(Metric("full marks", "exact"),),
         notes=_AGENTNETBENCH_NOTES,
     ),
     Protocol(
@@ -41,7 +41,7 @@ PROTOCOLS = (
         summary="a target box, else 0.0141 (full marks only); text 0.8 similar; the scroll's direction; the end's status",
         rules=replace(_AGENTNETBENCH, scroll=ScrollRule("direction")),
         datasets=frozenset({"agentnetbench"}),
-        figures=(Figure("full marks", "exact"),),
+        metrics=(Metric("full marks", "exact"),),
         notes=(
             *_AGENTNETBENCH_NOTES,
             "A scroll's marks are the smaller amount over the larger one; a unified scroll has a direction alone.",
@@ -54,7 +54,7 @@ PROTOCOLS = (
         summary="the point lies inside any of the target's boxes; typed values have the same words, in whichever place",
         rules=StepRules(click=ClickRule(inside="targets"), text=TextRule("same-words")),
         datasets=frozenset({"mind2web"}),
-        figures=(Figure("step_acc", "exact"), Figure("macro_step_acc", "exact", average="episodes")),
+        metrics=(Metric("step_acc", "exact"), Metric("macro_step_acc", "exact", average="episodes")),
         notes=(
             "The scorer asks for operation F1 = 1 over the words of operation and value, which is the same set of words.",
             "It requires the place of a typed value too, which a unified action does not have: such steps are judged more "

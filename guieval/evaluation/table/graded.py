@@ -6,7 +6,7 @@ import math
 
 from guieval.evaluation.click_rule import ClickRule
 from guieval.evaluation.leniencies import LongPressIsClick, NeverNamed
-from guieval.evaluation.protocol import FailurePolicy, Figure, Protocol
+from guieval.evaluation.protocol import FailurePolicy, Metric, Protocol
 from guieval.evaluation.rules import StepRules
 from guieval.evaluation.text_rule import TextRule
 
@@ -22,10 +22,10 @@ PROTOCOLS = (
         ),
         datasets=frozenset({"androidcontrol"}),
         failure=FailurePolicy(missing="left-out"),
-        figures=(Figure("action_acc", "graded", without=frozenset({"STOP"})),),
+        metrics=(Metric("action_acc", "graded", without=frozenset({"STOP"})),),
         notes=(
             "A click's credit is a number, where a verdict is right or wrong: here it is right where it earns any credit, so "
-            "exact match counts nearly every click. The figure is the source's.",
+            "exact match counts nearly every click. The metric is the source's.",
             "The code was read in a copy of the repository with its history (NathanTrance/screensuite).",
             "Its data hold no ends of tasks, so those steps are left out.",
             "A reply must begin with its call: what stands before the first bracket is taken for the call's name.",

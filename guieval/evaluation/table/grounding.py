@@ -11,7 +11,7 @@ from typing import Any
 
 from guieval.evaluation.click_rule import ClickRule
 from guieval.evaluation.leniencies import AnyPointedAction
-from guieval.evaluation.protocol import FailurePolicy, Figure, Protocol
+from guieval.evaluation.protocol import FailurePolicy, Metric, Protocol
 from guieval.evaluation.rules import StepRules
 
 _POINT_IN_BOX = StepRules(click=ClickRule(inside="targets"))
@@ -33,7 +33,7 @@ _CELLS = ("platform", "element")
 _GROUPS = ("group", "element")
 _PIXELS_ABOVE_1 = "A point with a value above 1 is taken for pixels, so models that answer in thousandths fail."
 _WEIGHED_TWICE = (
-    "Text_Accuracy, Icon_Accuracy and a category's accuracy are the second figure over the steps of that part: a cell "
+    "Text_Accuracy, Icon_Accuracy and a category's accuracy are the second metric over the steps of that part: a cell "
     "of n steps is counted n times, so it weighs n squared."
 )
 _AT_ORIGIN = (
@@ -46,7 +46,7 @@ def _pointing(
     name: str,
     source: str,
     datasets: tuple[str, ...],
-    figures: tuple[Figure, ...],
+    metrics: tuple[Metric, ...],
     notes: tuple[str, ...],
     *,
     summary: str = "grounding: the point lies inside the target box, border included; every target counts alike",
@@ -61,7 +61,7 @@ def _pointing(
         rules=rules,
         datasets=frozenset(datasets),
         sample_sets={name: _SAMPLE_SETS[name] for name in datasets if name in _SAMPLE_SETS},
-        figures=figures,
+        metrics=metrics,
         notes=notes,
         **others,
     )
@@ -73,7 +73,7 @@ PROTOCOLS = (
         source="SeeClick paper (ScreenSpot); njucckevin/SeeClick, pretrain/screenspot_test.py",
         summary="grounding: the point lies inside the target box, border included; the mean of the 6 cells is reported",
         datasets=("screenspot", "screenspot-v2"),
-        figures=(Figure("Average", "exact", average="cells", keys=_CELLS), Figure("Action Acc", "exact")),
+        metrics=(Metric("Average", "exact", average="cells", keys=_CELLS), Metric("Action Acc", "exact")),
         notes=(
             "A reply with the word box is read as a box in thousandths and stands for its centre, any other one as a point "
             "in screen fractions.",
@@ -86,9 +86,9 @@ PROTOCOLS = (
         summary="grounding: the point lies inside the target box, border included; what has no target must be refused",
         rules=_OR_REFUSED,
         datasets=("screenspot-pro",),
-        figures=(Figure("action_acc", "exact"),),
+        metrics=(Metric("action_acc", "exact"),),
         notes=(
-            "The figure counts every target alike; by group, application and kind of element the scorer gives shares, no mean.",
+            "The metric counts every target alike; by group, application and kind of element the scorer gives shares, no mean.",
             "Whether a model is allowed to refuse is decided by the last sample of the list, for all of them.",
             "The negative instructions are not released.",
         ),
@@ -100,7 +100,7 @@ PROTOCOLS = (
         summary="grounding: the point lies inside the target box, its right and lower border left out",
         rules=_HALF_OPEN,
         datasets=("screenspot-pro", "screenspot", "screenspot-v2"),
-        figures=(Figure("accuracy", "exact"),),
+        metrics=(Metric("accuracy", "exact"),),
         notes=(_AT_ORIGIN,),
     ),
     _pointing(
@@ -108,7 +108,7 @@ PROTOCOLS = (
         source="AgentCPM-GUI paper, appendix C.1; OpenBMB/AgentCPM-GUI, eval/grounding_eval",
         summary="grounding (Fun2Point, Text2Point): the point lies inside the target box, border included",
         datasets=("cagui-grounding",),
-        figures=(Figure("accuracy", "exact"), Figure("mean of the tasks", "exact", average="cells", keys=("task",))),
+        metrics=(Metric("accuracy", "exact"), Metric("mean of the tasks", "exact", average="cells", keys=("task",))),
         notes=(
             "Each model has a script of its own, which reads its numbers its own way.",
             "Bbox2Text, the third task, compares a predicted text with the label's and is not an action; the paper's average "
@@ -120,7 +120,7 @@ PROTOCOLS = (
         source="EvolvingLMMs-Lab/lmms-eval, lmms_eval/tasks/screenspot/utils_rec.py (Center_ACC)",
         summary="grounding: the middle of the predicted box lies inside the target box, border included",
         datasets=("screenspot",),
-        figures=(Figure("Center_ACC", "exact"),),
+        metrics=(Metric("Center_ACC", "exact"),),
         notes=(
             "It asks for a box in screen fractions, of which a unified action keeps the middle; IoU and the accuracies at an "
             "IoU, which it gives too, need the box itself.",
@@ -132,7 +132,7 @@ PROTOCOLS = (
         name="lmms-v2",
         source="EvolvingLMMs-Lab/lmms-eval, lmms_eval/tasks/screenspot_v2/utils.py",
         datasets=("screenspot-v2",),
-        figures=(Figure("screenspot_v2_action_acc", "exact"),),
+        metrics=(Metric("screenspot_v2_action_acc", "exact"),),
         notes=(
             _PIXELS_ABOVE_1,
             "A target whose last two numbers are both larger than its first two is taken for corners, not for a width and a "
@@ -143,7 +143,7 @@ PROTOCOLS = (
         name="lmms-pro",
         source="EvolvingLMMs-Lab/lmms-eval, lmms_eval/tasks/screenspot_pro/utils.py",
         datasets=("screenspot-pro",),
-        figures=(Figure("screenspot_pro_action_acc", "exact"),),
+        metrics=(Metric("screenspot_pro_action_acc", "exact"),),
         notes=(_PIXELS_ABOVE_1,),
     ),
     _pointing(
@@ -152,9 +152,9 @@ PROTOCOLS = (
         summary="grounding: inside the target box less a pixel on the right and below; parts weigh by their size twice",
         rules=_LESS_A_PIXEL,
         datasets=("screenspot", "screenspot-v2"),
-        figures=(
-            Figure("Overall_Accuracy", "exact"),
-            Figure("accuracy of a part", "exact", average="cells-by-size", keys=_CELLS),
+        metrics=(
+            Metric("Overall_Accuracy", "exact"),
+            Metric("accuracy of a part", "exact", average="cells-by-size", keys=_CELLS),
         ),
         notes=(
             "The far edge of a box is x + w - 1, a pixel short of the box.",
@@ -168,8 +168,8 @@ PROTOCOLS = (
         name="vlmevalkit-intended",
         source="open-compass/VLMEvalKit, vlmeval/dataset/GUI/screenspot.py, with whole boxes and every target counted once",
         datasets=("screenspot", "screenspot-v2"),
-        figures=(Figure("Overall_Accuracy", "exact"),),
-        notes=("The accuracy of a part is the same figure over the steps of that part.",),
+        metrics=(Metric("Overall_Accuracy", "exact"),),
+        notes=("The accuracy of a part is the same metric over the steps of that part.",),
         mends="vlmevalkit",
     ),
     _pointing(
@@ -177,9 +177,9 @@ PROTOCOLS = (
         source="open-compass/VLMEvalKit, vlmeval/dataset/GUI/screenspot_pro.py",
         summary="grounding: the point lies inside the target box, border included; parts weigh by their size twice",
         datasets=("screenspot-pro",),
-        figures=(
-            Figure("Overall_Accuracy", "exact"),
-            Figure("accuracy of a part", "exact", average="cells-by-size", keys=_GROUPS),
+        metrics=(
+            Metric("Overall_Accuracy", "exact"),
+            Metric("accuracy of a part", "exact", average="cells-by-size", keys=_GROUPS),
         ),
         notes=(
             "Its boxes have their corners given and lose no pixel, unlike those of ScreenSpot in the same toolkit.",
@@ -193,15 +193,15 @@ PROTOCOLS = (
         name="vlmevalkit-pro-intended",
         source="open-compass/VLMEvalKit, vlmeval/dataset/GUI/screenspot_pro.py, with every target counted once",
         datasets=("screenspot-pro",),
-        figures=(Figure("Overall_Accuracy", "exact"),),
-        notes=("The accuracy of a part is the same figure over the steps of that part.",),
+        metrics=(Metric("Overall_Accuracy", "exact"),),
+        notes=("The accuracy of a part is the same metric over the steps of that part.",),
         mends="vlmevalkit-pro",
     ),
     _pointing(
         name="evalscope",
         source="modelscope/evalscope, evalscope/benchmarks/screenspot_pro",
         datasets=("screenspot-pro",),
-        figures=(Figure("acc", "exact"),),
+        metrics=(Metric("acc", "exact"),),
         notes=(
             "The size of a number decides its meaning: up to 1 a fraction, up to 1000 thousandths, else pixels, so a pixel "
             "answer near the upper left corner is misread.",
@@ -213,7 +213,7 @@ PROTOCOLS = (
         summary="grounding: the point, cut to whole pixels, lies inside the target box, border included",
         rules=_WHOLE_PIXELS,
         datasets=("screenspot-v2", "screenspot-pro"),
-        figures=(Figure("accuracy", "exact"),),
+        metrics=(Metric("accuracy", "exact"),),
         notes=(
             "Cutting moves a point up to a pixel left and up: one within the first pixel of a box may fall out of it, and one "
             "up to a pixel past its far edge gets in.",
@@ -227,7 +227,7 @@ PROTOCOLS = (
         summary="grounding: the point lies strictly inside the target box; every target counts alike",
         rules=replace(_POINT_IN_BOX, click=ClickRule(inside="targets", strict=True)),
         datasets=("screenspot", "screenspot-pro"),
-        figures=(Figure("overall", "exact"),),
+        metrics=(Metric("overall", "exact"),),
         notes=("A cell without a single hit is not printed.",),
     ),
     _pointing(
@@ -235,7 +235,7 @@ PROTOCOLS = (
         source="ShowUI paper; showlab/ShowUI, main/eval_screenspot.py",
         summary="grounding: the point lies inside the target box, border included; the mean of the 6 cells",
         datasets=("screenspot",),
-        figures=(Figure("Avg Success Rate", "exact", average="cells", keys=_CELLS),),
+        metrics=(Metric("Avg Success Rate", "exact", average="cells", keys=_CELLS),),
         notes=(
             "Where generation fails, the sample before it is counted once more in its place, with its own prediction.",
             "For models that answer in thousandths the target box is cut to whole thousandths first.",
@@ -247,7 +247,7 @@ PROTOCOLS = (
         summary="grounding: the place of any action lies inside the target box, border included; every target counts alike",
         rules=replace(_POINT_IN_BOX, leniencies=(AnyPointedAction(),)),
         datasets=("screenspot",),
-        figures=(Figure("accuracy", "exact"),),
+        metrics=(Metric("accuracy", "exact"),),
         failure=FailurePolicy(missing="left-out"),
         notes=(
             "Only the place of an answer is read, whatever action it names.",
@@ -263,7 +263,7 @@ PROTOCOLS = (
         source="GUI-Actor paper; microsoft/GUI-Actor, eval/screenSpot.py, screenSpot_v2.py and screenSpot_pro.py (hit_top1)",
         summary="grounding: the model's first point lies inside the target box, border included; every target counts alike",
         datasets=("screenspot", "screenspot-v2", "screenspot-pro"),
-        figures=(Figure("hit_top1", "exact"),),
+        metrics=(Metric("hit_top1", "exact"),),
         notes=(
             "hit_topk asks whether any of three points hits, which one action cannot answer.",
             "overlap_top1 and overlap_topk add a patch of 14 to a point in screen fractions, so the patch covers every target.",
@@ -276,7 +276,7 @@ PROTOCOLS = (
         summary="grounding: the first point lies inside the target box or polygon; what has no target must be refused",
         rules=_OR_POLYGON,
         datasets=("screenspot-v2", "screenspot-pro", "ui-vision", "mmbench-gui-l2"),
-        figures=(Figure("correct_accuracy", "exact"),),
+        metrics=(Metric("correct_accuracy", "exact"),),
         notes=(
             "has_correct_accuracy asks whether any of the predicted points hits, which one action cannot answer.",
             "Where there is no target, a reply that cannot be read counts as a refusal; no data set it reads has such samples.",
@@ -288,7 +288,7 @@ PROTOCOLS = (
         source="UGround paper; OSU-NLP-Group/UGround, offline_evaluation/ScreenSpot/eval.py",
         summary="grounding: the point lies inside the target box, border included; the mean of the 6 cells",
         datasets=("screenspot",),
-        figures=(Figure("Average Accuracy", "exact", average="cells", keys=_CELLS),),
+        metrics=(Metric("Average Accuracy", "exact", average="cells", keys=_CELLS),),
         notes=(
             "Answers are whole pixels of the image that the model saw, divided by its scale; CogAgent's are thousandths, cut "
             "to whole pixels, of which (0, 0) does not count as an answer.",
@@ -298,7 +298,7 @@ PROTOCOLS = (
         name="ui-agile-grounding",
         source="UI-AGILE paper; KDEGroup/UI-AGILE, eval/grounding/eval_grounding_vllm_no_ray.py and eval_screenspot_pro.py",
         datasets=("screenspot-v2", "screenspot-pro"),
-        figures=(Figure("action_acc", "exact"),),
+        metrics=(Metric("action_acc", "exact"),),
         notes=(
             "A point beside its target is given no verdict at all instead of wrong; the share of right ones is the same, but "
             "counts of wrong ones and of format errors are not to be trusted.",
@@ -311,7 +311,7 @@ PROTOCOLS = (
         summary="grounding: the point lies inside the target box or polygon; what has no target must be refused",
         rules=_OR_POLYGON,
         datasets=("osworld-g",),
-        figures=(Figure("accuracy", "exact"), Figure("accuracy without refusals", "exact", without=frozenset({"STOP"}))),
+        metrics=(Metric("accuracy", "exact"), Metric("accuracy without refusals", "exact", without=frozenset({"STOP"}))),
         notes=(
             "The scorer reads a refusal from negative coordinates.",
             "Its ray casting takes in only half of a polygon's border.",
@@ -323,11 +323,11 @@ PROTOCOLS = (
         summary="grounding: as osworld-g, with a polygon of four numbers taken for the two corners of a box",
         rules=_OR_POLYGON,
         datasets=("osworld-g",),
-        figures=(Figure("osworld_g_acc", "exact"), Figure("osworld_g_refusal_acc", "exact", over=frozenset({"STOP"}))),
+        metrics=(Metric("osworld_g_acc", "exact"), Metric("osworld_g_refusal_acc", "exact", over=frozenset({"STOP"}))),
         notes=(
             "No polygon of the released lists has four numbers: all 40 have three corners or more, so that no score of theirs "
             "depends on it. A polygon of an odd number of numbers, or of two, is never hit.",
-            "osworld_g_bbox_acc and osworld_g_polygon_acc are the first figure over the steps of the group target.",
+            "osworld_g_bbox_acc and osworld_g_polygon_acc are the first metric over the steps of the group target.",
             "A refusal is a point with two negative numbers; a reply without a point is wrong.",
             "A point is in screen fractions where both numbers are at most 1, else in pixels, so models that answer in "
             "thousandths fail.",
@@ -340,7 +340,7 @@ PROTOCOLS = (
         summary="grounding: as osworld-g, with the sum of a polygon's first two corners for the opposite corner of a box",
         rules=replace(_OR_POLYGON, click=ClickRule(inside="targets", polygon=True, first_corners=True)),
         datasets=("osworld-g", "screenspot-v2", "screenspot-pro", "mmbench-gui-l2", "ui-vision"),
-        figures=(Figure("Accuracy", "exact"),),
+        metrics=(Metric("Accuracy", "exact"),),
         notes=(
             "It takes the first four numbers of any target for the corners of a box. In its lists the first corner is added to "
             "the two numbers after it, also in OSWorld-G's 40 polygons, so there the box has little to do with the target.",
@@ -352,9 +352,9 @@ PROTOCOLS = (
         source="MMBench-GUI paper; open-compass/MMBench-GUI, benchmarks/l2_element_grounding.py and matrics.py",
         summary="grounding: the point lies inside the target box, border included; the mean of basic and advanced instructions",
         datasets=("mmbench-gui-l2",),
-        figures=(
-            Figure("Average accuracy", "exact", average="cells", keys=("level",)),
-            Figure("accuracy of all samples", "exact"),
+        metrics=(
+            Metric("Average accuracy", "exact", average="cells", keys=("level",)),
+            Metric("accuracy of all samples", "exact"),
         ),
         notes=(
             "Basic accuracy and Advanced accuracy count every sample of their level alike.",
@@ -366,9 +366,9 @@ PROTOCOLS = (
         source="UI-Vision paper; uivision/UI-Vision, eval/grounding/eval_uivision.py (element task)",
         summary="grounding: the point lies inside the target box, border included; the mean of the three kinds of query",
         datasets=("ui-vision",),
-        figures=(
-            Figure("Final Avg", "exact", average="cells", keys=("subset",)),
-            Figure("action_acc", "exact"),
+        metrics=(
+            Metric("Final Avg", "exact", average="cells", keys=("subset",)),
+            Metric("action_acc", "exact"),
         ),
         notes=(
             "The scorer is run on one list at a time and gives action_acc; the mean of the three is the paper's.",
@@ -379,7 +379,7 @@ PROTOCOLS = (
         name="ui-i2e-bench",
         source="UI-E2I-Synth paper (UI-I2E-Bench); microsoft/FIVE-UI-Evol, UI-E2I-Synth/i2e-bench-eval.py (03fad4e)",
         datasets=("ui-i2e-bench",),
-        figures=(Figure("Overall Accuracy", "exact"),),
+        metrics=(Metric("Overall Accuracy", "exact"),),
         notes=(
             "Source, element type and instruction type are shares of the same kind over the steps of a group.",
             "The scorer reads the first numbers of a reply as pixels of the image, four of them as a box whose centre counts. "
@@ -395,7 +395,7 @@ PROTOCOLS = (
         summary="grounding: the point lies inside the target box, border included; what has no target must be refused",
         rules=_OR_REFUSED,
         datasets=("venusbench-gd",),
-        figures=(Figure("action_acc", "exact"),),
+        metrics=(Metric("action_acc", "exact"),),
         notes=(
             "A refusal is a point with two negative numbers.",
             "The branch VenusBench-GD has no rule of its own for refusals: its script judges them with all others, by whether "

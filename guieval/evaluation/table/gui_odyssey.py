@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from guieval.evaluation.click_rule import ClickRule
-from guieval.evaluation.protocol import FailurePolicy, Figure, Protocol
+from guieval.evaluation.protocol import FailurePolicy, Metric, Protocol
 from guieval.evaluation.rules import StepRules
 from guieval.evaluation.text_rule import TextRule
 
 _TEXT = TextRule("containment-or-similarity", threshold=0.5, form="stripped")
 _FIGURES = (
-    Figure("AMS", "exact", average="cells", keys=("category",)),
-    Figure("SR", "success", average="cells", keys=("category",)),
-    Figure("AMS (app, device and task splits)", "exact"),
-    Figure("SR (app, device and task splits)", "success"),
-    Figure("action_type", "type"),
+    Metric("AMS", "exact", average="cells", keys=("category",)),
+    Metric("SR", "success", average="cells", keys=("category",)),
+    Metric("AMS (app, device and task splits)", "exact"),
+    Metric("SR (app, device and task splits)", "success"),
+    Metric("action_type", "type"),
 )
 _NOTES = (
     "On the random split AMS and SR are means over the six categories of tasks, on the other splits plain shares.",
@@ -33,7 +33,7 @@ _V1 = Protocol(
     rules=StepRules(click=ClickRule(inside="nothing", fallback=0.14), text=_TEXT, button_types=True, status_types=True),
     datasets=frozenset({"gui-odyssey"}),
     sample_sets={"gui-odyssey": "gui-odyssey-random-29426"},
-    figures=_FIGURES,
+    metrics=_FIGURES,
     failure=FailurePolicy(missing="episode-left-out"),
     notes=_NOTES,
     version=3,  # 2: another button or status is another action type; 3: SR leaves out what lacks a step

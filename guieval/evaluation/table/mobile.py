@@ -16,7 +16,7 @@ from guieval.evaluation.leniencies import (
     RecentIsHome,
     WaitIsStop,
 )
-from guieval.evaluation.protocol import EXACT_MATCH, SUCCESS_RATE, FailurePolicy, Figure, Protocol
+from guieval.evaluation.protocol import EXACT_MATCH, SUCCESS_RATE, FailurePolicy, Metric, Protocol
 from guieval.evaluation.rules import OpenRule, ScrollRule, StepRules
 from guieval.evaluation.text_rule import TextRule
 
@@ -37,7 +37,7 @@ _PHONE_SETS = {
 _PHONE_AND_CHINESE_SETS = {**_PHONE_SETS, "cagui": "cagui-agent-4516"}
 _GAPS_IN_ODYSSEY = (
     "On GUI-Odyssey episodes are split where step numbers have gaps; here they are the data's own, which changes the "
-    "figures of whole episodes but not those of steps."
+    "metrics of whole episodes but not those of steps."
 )
 _EMPTY_TEXT = "An empty text is part of every text, so typing nothing is always right."
 _SHORT_TOUCH = "A touch with a duration below 200 ms is a wait there and not a tap; here it is a tap."
@@ -69,9 +69,9 @@ _OSATLAS = StepRules(
 _OSATLAS_WHOLE_TEXT = replace(_OSATLAS, text=replace(_OSATLAS.text, span="whole"))
 _OSATLAS_WHOLE_ACTION = replace(_OSATLAS, text=replace(_OSATLAS.text, compare="token-f1", span="action"))
 _OSATLAS_FIGURES = (
-    Figure("SR", "exact"),
-    Figure("type", "type"),
-    Figure("grounding", "exact-given-type", over=_CLICK),
+    Metric("SR", "exact"),
+    Metric("type", "type"),
+    Metric("grounding", "exact-given-type", over=_CLICK),
 )
 _GUI_R1_TEXT = TextRule("token-f1", threshold=0.5, form="unbracketed", part_of_word=True)
 
@@ -83,13 +83,13 @@ PROTOCOLS = (
         rules=_GUIEVALKIT,
         variants=_GUIEVALKIT_VARIANTS,
         sample_sets=_GUIEVALKIT_SETS,
-        figures=(
-            Figure("TARGET_NOT_OPEN type match", "type", without=_OPEN),
-            Figure("TARGET_NOT_OPEN exact match", "exact", without=_OPEN),
-            Figure("TARGET_NOT_OPEN progress", "progress", without=_OPEN, failure=_GUIEVALKIT_GAP),
-            Figure("IN_UNIFIED type match", "type"),
-            Figure("IN_UNIFIED exact match", "exact"),
-            Figure("IN_UNIFIED progress", "progress", failure=_GUIEVALKIT_GAP),
+        metrics=(
+            Metric("TARGET_NOT_OPEN type match", "type", without=_OPEN),
+            Metric("TARGET_NOT_OPEN exact match", "exact", without=_OPEN),
+            Metric("TARGET_NOT_OPEN progress", "progress", without=_OPEN, failure=_GUIEVALKIT_GAP),
+            Metric("IN_UNIFIED type match", "type"),
+            Metric("IN_UNIFIED exact match", "exact"),
+            Metric("IN_UNIFIED progress", "progress", failure=_GUIEVALKIT_GAP),
         ),
         failure=_GUIEVALKIT_LEFT_OUT,
         notes=(
@@ -107,15 +107,15 @@ PROTOCOLS = (
     ),
     Protocol(
         name="guievalkit-intended",
-        source="xiaomi-research/guievalkit, as its paper's section 3.3 describes the figures",
+        source="xiaomi-research/guievalkit, as its paper's section 3.3 describes the metrics",
         summary="as guievalkit, with every failed step counted as wrong and the progress of the steps that are not left out",
         rules=_GUIEVALKIT,
         variants=_GUIEVALKIT_VARIANTS,
         sample_sets=_GUIEVALKIT_SETS,
-        figures=(
-            Figure("type match, without OPEN", "type", without=_OPEN),
-            Figure("exact match, without OPEN", "exact", without=_OPEN),
-            Figure("step-weighted progress, without OPEN", "progress", without=_OPEN),
+        metrics=(
+            Metric("type match, without OPEN", "type", without=_OPEN),
+            Metric("exact match, without OPEN", "exact", without=_OPEN),
+            Metric("step-weighted progress, without OPEN", "progress", without=_OPEN),
         ),
         notes=(_EMPTY_TEXT, _SHORT_TOUCH, _GAPS_IN_ODYSSEY),
         mends="guievalkit",
@@ -132,18 +132,18 @@ PROTOCOLS = (
         },
         datasets=frozenset(_PHONE_AND_CHINESE_SETS),
         sample_sets=_PHONE_AND_CHINESE_SETS,
-        figures=(
-            Figure("type match of answered steps, without OPEN", "type", without=_OPEN),
-            Figure("exact match of answered steps, without OPEN", "exact", without=_OPEN),
-            Figure("success rate of answered steps, without OPEN", "success", without=_OPEN),
-            Figure("goal progress", "progress", without=_OPEN, average="episodes"),
+        metrics=(
+            Metric("type match of answered steps, without OPEN", "type", without=_OPEN),
+            Metric("exact match of answered steps, without OPEN", "exact", without=_OPEN),
+            Metric("success rate of answered steps, without OPEN", "success", without=_OPEN),
+            Metric("goal progress", "progress", without=_OPEN, average="episodes"),
         ),
         failure=FailurePolicy(missing="left-out"),
         notes=(
             "Waiting and ending are one type that is always right, whichever is labelled.",
             "On AndroidControl labelled long presses were made taps, so a long press is never right, and steps that open an "
             "app were dropped.",
-            "Steps without a stored reply leave every figure; replies that cannot be read are wrong.",
+            "Steps without a stored reply leave every metric; replies that cannot be read are wrong.",
             "A labelled path of less than 0.04 of the screen is a tap there; loaders here decide it.",
             "A reply whose click has no readable place counts as a click at (0, 0).",
             _EMPTY_TEXT,
@@ -168,13 +168,13 @@ PROTOCOLS = (
         },
         datasets=frozenset(_PHONE_SETS),
         sample_sets=_PHONE_SETS,
-        figures=(
-            Figure("type match of answered steps, without OPEN", "type", without=_OPEN),
-            Figure("exact match of answered steps, without OPEN", "exact", without=_OPEN),
-            Figure("success rate of answered steps, without OPEN", "success", without=_OPEN),
-            Figure("goal progress", "progress", without=_OPEN, average="episodes"),
-            Figure("CLICK_SCROLL_TYPE type match", "type", over=frozenset({"CLICK", "SCROLL", "TYPE"})),
-            Figure("CLICK_SCROLL_TYPE exact match", "exact", over=frozenset({"CLICK", "SCROLL", "TYPE"})),
+        metrics=(
+            Metric("type match of answered steps, without OPEN", "type", without=_OPEN),
+            Metric("exact match of answered steps, without OPEN", "exact", without=_OPEN),
+            Metric("success rate of answered steps, without OPEN", "success", without=_OPEN),
+            Metric("goal progress", "progress", without=_OPEN, average="episodes"),
+            Metric("CLICK_SCROLL_TYPE type match", "type", over=frozenset({"CLICK", "SCROLL", "TYPE"})),
+            Metric("CLICK_SCROLL_TYPE exact match", "exact", over=frozenset({"CLICK", "SCROLL", "TYPE"})),
         ),
         failure=FailurePolicy(missing="left-out"),
         notes=(
@@ -186,7 +186,7 @@ PROTOCOLS = (
             "Two empty texts share no token, so typing nothing is wrong even where nothing is labelled.",
             "On AndroidControl labelled long presses were made taps, and steps that open an app were dropped.",
             _SHORT_TOUCH,
-            "Steps without a stored reply leave every figure; replies that cannot be read are wrong.",
+            "Steps without a stored reply leave every metric; replies that cannot be read are wrong.",
             _GAPS_IN_ODYSSEY,
         ),
         version=2,  # a labelled press is never a tap, however short
@@ -199,7 +199,7 @@ PROTOCOLS = (
         variants={"gui-odyssey": _OSATLAS_WHOLE_ACTION},
         datasets=frozenset({"androidcontrol", "gui-odyssey"}),
         sample_sets={"androidcontrol": "ac-osatlas-7708"},
-        figures=_OSATLAS_FIGURES,
+        metrics=_OSATLAS_FIGURES,
         notes=(
             "On AndroidControl the F1 of typed texts and app names is that of the second word of the written action, so of "
             '"TYPE [hello world]" only "[hello" counts: a text of several words is right when its first word is.',
@@ -220,7 +220,7 @@ PROTOCOLS = (
         rules=_OSATLAS_WHOLE_TEXT,
         datasets=frozenset({"androidcontrol", "gui-odyssey"}),
         sample_sets={"androidcontrol": "ac-osatlas-7708"},
-        figures=_OSATLAS_FIGURES,
+        metrics=_OSATLAS_FIGURES,
         notes=("Places are whole thousandths there, predicted and labelled ones.",),
         mends="osatlas",
         version=2,  # distances are whole thousandths
@@ -238,14 +238,14 @@ PROTOCOLS = (
         ),
         datasets=frozenset({"androidcontrol", "gui-odyssey"}),
         sample_sets={"androidcontrol": "ac-osatlas-7708"},
-        figures=(
-            Figure("Type", "type"),
-            Figure("Step", "exact", over=_POINTED | _WRITTEN),
-            Figure("GR", "exact", over=_POINTED),
+        metrics=(
+            Metric("Type", "type"),
+            Metric("Step", "exact", over=_POINTED | _WRITTEN),
+            Metric("GR", "exact", over=_POINTED),
         ),
         notes=(
             "A place or a text is right even under another action's name; only Type asks for the name.",
-            "Waiting, ending and pressing a button are in no figure but Type.",
+            "Waiting, ending and pressing a button are in no metric but Type.",
             "Its replies give a scroll the place (-100, -100), which hits nothing; other formats say where a scroll begins, "
             "and such a place can hit here.",
             "A scroll's direction is compared as a text there, so a typed direction is right where a scroll is labelled.",
@@ -268,7 +268,7 @@ PROTOCOLS = (
             leniencies=(AnyLongPress(),),
         ),
         datasets=frozenset({"androidcontrol", "gui-odyssey"}),
-        figures=(EXACT_MATCH,),
+        metrics=(EXACT_MATCH,),
         notes=(
             "The reward is 0.8 times this and 0.2 times the form of the reply.",
             "Where the label is a box and no place the point must lie inside it; that is so in none of the data sets named "
@@ -294,7 +294,7 @@ PROTOCOLS = (
         source="ZTE GUI agent contest 2026, the organisers' test_runner.py (as in hzy1522/ZTE-code-for-student)",
         summary="strictly inside an accepted range; texts and app names letter for letter, or by the label's pattern",
         rules=StepRules(click=ClickRule(inside="target-element", strict=True), text=TextRule("equal", form="as-given")),
-        figures=(SUCCESS_RATE, EXACT_MATCH),
+        metrics=(SUCCESS_RATE, EXACT_MATCH),
         notes=("Where the data have no accepted range it is the smallest element that holds the labelled place.",),
         version=2,  # an accepted range is a target, where the data say which
     ),
@@ -310,7 +310,7 @@ PROTOCOLS = (
             leniencies=(LongPressIsClick("prediction"),),
         ),
         datasets=frozenset({"mobi-bench"}),
-        figures=(Figure("task action success rate", "exact"), Figure("task instruction success rate", "success")),
+        metrics=(Metric("task action success rate", "exact"), Metric("task instruction success rate", "success")),
         notes=(
             "The source embeds the typed and the accepted text (OpenAI's text-embedding-3-large) and asks for a cosine of at "
             "least 0.7. Here they must be equal but for case and outer blanks, much as in the source's second matcher, which "

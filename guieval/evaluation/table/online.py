@@ -12,7 +12,7 @@ ENVIRONMENT = Protocol(
     summary="online: the environment judges the end state of a task",
     rules=StepRules(click=ClickRule(inside="targets")),  # never used: labels and answers are outcomes
     datasets=frozenset({"online"}),
-    figures=(SUCCESS_RATE,),
+    metrics=(SUCCESS_RATE,),
     failure=FailurePolicy(missing="left-out"),
     notes=(
         "A task counts as one step, whose label is success and whose answer is the environment's judgement.",

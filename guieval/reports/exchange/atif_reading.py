@@ -1,4 +1,4 @@
-"""Makes a run of the trajectories that :mod:`.atif` wrote, with the same figures, steps and screenshots."""
+"""Makes a run of the trajectories that :mod:`.atif` wrote, with the same metrics, steps and screenshots."""
 
 from __future__ import annotations
 

@@ -183,10 +183,10 @@ def _of_steps(run: OpenedRun, protocol: Protocol) -> Iterator[ExportedMetric]:
     if metrics.state == "never answered":
         return
     several = metrics.run.summary.verdicts.planned > metrics.run.summary.episodes
-    figures = dict.fromkeys((*(SHARED[:4] if several else SHARED[:2]), *protocol.figures))
-    for figure in figures:
-        if (measured := metrics[figure.name]).value is not None:
-            yield ExportedMetric(figure.name, figure.describe(), _KINDS.get(figure.measure, "accuracy"), measured)
+    shown = dict.fromkeys((*(SHARED[:4] if several else SHARED[:2]), *protocol.metrics))
+    for metric in shown:
+        if (measured := metrics[metric.name]).value is not None:
+            yield ExportedMetric(metric.name, metric.describe(), _KINDS.get(metric.measure, "accuracy"), measured)
     for name, measured in metrics.run.summary.further.items():
         if measured.value is not None and measured.unit == SHARE:
             yield ExportedMetric(name, f"{name}: of {measured.of}", "accuracy", measured)

@@ -21,7 +21,7 @@ class Format(NamedTuple):
 
 FORMATS: Mapping[str, Format] = {
     "every-eval-ever": Format(every_eval_ever.write, frozenset({"organization", "relationship"})),
-    "hf-eval-results": Format(model_cards.write_eval_results, frozenset({"figure", "task"})),
+    "hf-eval-results": Format(model_cards.write_eval_results, frozenset({"metric", "task"})),
     "model-index": Format(model_cards.write_model_index),
     "atif": Format(atif.write, frozenset({"images"})),
     "inspect": Format(inspect_log.write, frozenset({"images"})),

@@ -1,4 +1,4 @@
-"""Figures for a model's page on the Hugging Face hub: ``.eval_results/*.yaml``, and the older ``model-index``."""
+"""Metrics for a model's page on the Hugging Face hub: ``.eval_results/*.yaml``, and the older ``model-index``."""
 
 from __future__ import annotations
 
@@ -81,6 +81,8 @@ def _named(metrics: Sequence[ExportedMetric], name: str) -> ExportedMetric:
 
 def _interval(metric: ExportedMetric) -> dict[str, Any]:
     values: dict[str, Any] = {"n": metric.measured.n, "of": metric.measured.of}
+    if metric.measured.missing:
+        values["missing"] = metric.measured.missing
     if metric.measured.interval is not None:
         values |= {"low": round(100 * metric.measured.interval.low, 2), "high": round(100 * metric.measured.interval.high, 2)}
     return values

@@ -1,1 +1,1 @@
-"""Leaderboards: several runs and published figures in one table, in every format."""
+"""Leaderboards: several runs and published metrics in one table, in every format."""

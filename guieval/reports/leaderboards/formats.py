@@ -118,7 +118,7 @@ def board_tables(board: Board) -> list[Table]:
 
 
 def _metrics(board: Board, section: Section, *, ranks: bool = True) -> Table:
-    """The rows that have a figure of the section, and what they spend: the runs', then the published ones."""
+    """The rows that have a metric of the section, and what they spend: the runs', then the published ones."""
     titles = [board.columns[place].heading for place in section.places]
     titles += [section.tokens, *([section.cost] if section.cost else [])]
     rows: list[Row] = []
@@ -137,7 +137,9 @@ def _metrics(board: Board, section: Section, *, ranks: bool = True) -> Table:
     ]
     heads = (*_KEYS, *map(Column, titles))
     title = " under ".join(section.head)
-    return Table(title, heads, (*rows, *([(), *published] if published else [])), name=f"leaderboard {title}", keys=2)
+    return Table(
+        title, heads, (*rows, *([(), *published] if published else [])), name=f"leaderboard {title}", keys=2, turns=True
+    )
 
 
 def _spent(section: Section, row: BoardRow) -> list[str | Number]:
@@ -179,7 +181,7 @@ def _ends(board: Board) -> Table:
     )
     heads = (*(names[key] for key in keys), "coverage (%)", *(end.replace("_", " ") for end in ENDS))
     notes = (*(f"beside published numbers: {reproduction}" for reproduction in board.reproductions), *board.notes)
-    return Table("How steps ended", columns(*heads, keys=len(keys)), rows, notes, keys=len(keys))
+    return Table("How steps ended", columns(*heads, keys=len(keys)), rows, notes, keys=len(keys), turns=True)
 
 
 def comma_separated(board: Board) -> str:

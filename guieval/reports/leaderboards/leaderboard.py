@@ -2,7 +2,7 @@
 
 Exact match over all steps leads. Metrics that may not be compared have separate columns: by benchmark, steps, overlay, protocol
 and metric. Modes share a column
-in separate rows, and ranks are within a mode. Published tables are shown next to the runs' figures, with the difference.
+in separate rows, and ranks are within a mode. Published tables are shown next to the runs' metrics, with the difference.
 :mod:`guieval.reports.leaderboards.formats` writes a board in every format.
 """
 
@@ -20,7 +20,6 @@ import numpy as np
 
 from guieval.errors import UsageError, nearest
 from guieval.evaluation import get_protocol
-from guieval.history.modes import ONLINE
 from guieval.journal import RunFolder
 from guieval.journal.run_files import Manifest
 from guieval.metrics.columns import End, Judged, RunColumns
@@ -29,6 +28,7 @@ from guieval.metrics.leading import Leading, leading
 from guieval.metrics.measured import SHARE, Better, Measured
 from guieval.metrics.paired import differences, holm_pairs, ranks
 from guieval.metrics.summary import COVERAGE_NEEDED
+from guieval.online.metrics import OnlineMetrics, online_metrics, success_terms
 from guieval.reports.comparison import unlike_labels
 from guieval.reports.cut_short import cut_short, incomplete, judged_with_own
 from guieval.reports.leaderboards.published_results import Column as PublishedColumn
@@ -105,7 +105,7 @@ class BoardRow:
 
 @dataclass(frozen=True)
 class ReferenceRow:
-    """A paper's figures in percent, in the columns' order, with the decimals it prints."""
+    """A paper's metrics in percent, in the columns' order, with the decimals it prints."""
 
     model: str
     mode: str
@@ -116,9 +116,9 @@ class ReferenceRow:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A run's figure and the published one of the same checkpoint, mode, benchmark, protocol and name, in percent.
+    """A run's metric and the published one of the same checkpoint, mode, benchmark, protocol and name, in percent.
 
-    ``inside``: whether the published value lies in the interval of the run's figure.
+    ``inside``: whether the published value lies in the interval of the run's metric.
     """
 
     model: str
@@ -133,7 +133,7 @@ class Reproduction:
 
     @property
     def difference(self) -> float:
-        """The run's figure minus the published one, in points."""
+        """The run's metric minus the published one, in points."""
         return self.own - self.published
 
     def __str__(self) -> str:
@@ -170,6 +170,12 @@ class _Run:
     notes: tuple[str, ...]
     steps: str
     price: Price | None
+    online: OnlineMetrics | None
+
+    @property
+    def answered(self) -> bool:
+        """Whether anything was scored."""
+        return self.columns.answered if self.online is None else self.online.judged > 0
 
     @property
     def title(self) -> str:
@@ -185,14 +191,14 @@ def leaderboard(
     anyway: bool = False,
     prices: Sequence[Price] = (),
 ) -> Board:
-    """Score every run and put the figures into one table.
+    """Score every run and put the metrics into one table.
 
     ``protocols``: names; ``None``: each run's own; ``all`` among them: every one of the run's data set. ``prices`` come before
     those that the runs recorded. Raises :class:`guieval.errors.UsageError` for a directory without a run, for an unknown
     protocol, and, without ``anyway``, for runs of one column whose labels differ; with it a note names the steps.
     """
     scored = [_scored(directory, protocols, prices) for directory in directories]
-    runs = [run for run in scored if run.columns.answered]
+    runs = [run for run in scored if run.answered]
     if not runs:
         raise UsageError("no step of these runs was answered, so there are no metrics to show")
     unlike = list(_unlike(runs))
@@ -209,7 +215,7 @@ def leaderboard(
     _rank(runs, cells)
     columns = tuple(dict.fromkeys(column for own in cells for column in own))
     rows = tuple(_rows(runs, cells, columns))
-    left_out = [run.directory for run in scored if not run.columns.answered]
+    left_out = [run.directory for run in scored if not run.answered]
     notes = [f"the run {str(each)!r} is left out: no step of it was answered" for each in left_out]
     notes += [f"unlike labels, ranked anyway: {each}" for each in unlike]
     notes += _notes(runs, rows, columns)
@@ -284,7 +290,8 @@ def _scored(directory: Path, protocols: Sequence[str] | None, prices: Sequence[P
     digest = sha256("\n".join(keys).encode("utf-8", "surrogatepass")).hexdigest()[:12]
     folder = RunFolder(directory)
     notes = (*answers.notes, *cut_short(answers, names))
-    return _Run(directory, folder.manifest, columns, notes, digest, price_of_run(folder, prices))
+    online = online_metrics(folder.records, folder.plan) if folder.online else None
+    return _Run(directory, folder.manifest, columns, notes, digest, price_of_run(folder, prices), online)
 
 
 def _unlike(runs: Sequence[_Run]) -> Iterator[str]:
@@ -307,7 +314,7 @@ def _column(run: _Run, protocol: str, metric: Leading) -> BoardColumn:
         overlay="" if run.manifest.overlay is None else run.manifest.overlay.sha256[:12],
         protocol=protocol,
         metric=metric.name,
-        of=metric.of,
+        of=metric.of if run.online is None else run.online.success.of,
         unit=metric.unit,
         better=metric.better,
         dataset=columns.dataset,
@@ -319,12 +326,17 @@ def _column(run: _Run, protocol: str, metric: Leading) -> BoardColumn:
 
 
 def _cell(run: _Run, protocol: str, metric: Leading, column: BoardColumn) -> Cell:
-    judged = run.columns.judged[protocol]
+    judged, online = run.columns.judged[protocol], run.online
+    ends = judged.counts
+    if online is not None:  # of all repetitions, not of the first of each task
+        won, not_run = int(online.success.count), online.not_run * online.repetitions
+        ends = dict.fromkeys(ends, 0) | {"right": won, "wrong": online.judged - won}
+        ends |= {"infrastructure_failure": online.failed, "not_run": not_run}
     return Cell(
-        measured=metric.measure(run.columns, judged),
+        measured=metric.measure(run.columns, judged) if online is None else online.success,
         rank=None,
         coverage=_coverage(run, judged),
-        ends=judged.counts,
+        ends=ends,
         directory=str(run.directory),
         # The selection's title is exactly the set's name if no limit or subset reduces the set.
         published_steps=None if column.published_set is None else run.title == column.published_set,
@@ -334,13 +346,13 @@ def _cell(run: _Run, protocol: str, metric: Leading, column: BoardColumn) -> Cel
 
 def _coverage(run: _Run, judged: Judged) -> float | None:
     covered, measured = run.columns.coverage(judged)
-    if not measured or run.manifest.mode.name == ONLINE:  # the outcome of an online task is not an action
+    if not measured or run.online is not None:  # the outcome of an online task is not an action
         return None
     return covered / measured
 
 
 def _rank(runs: Sequence[_Run], cells: Sequence[dict[BoardColumn, Cell]]) -> None:
-    """Put ranks into the cells, column by column and mode by mode, where at least two runs have the figure."""
+    """Put ranks into the cells, column by column and mode by mode, where at least two runs have the metric."""
     comparable: defaultdict[tuple[BoardColumn, str], list[int]] = defaultdict(list)
     for place, (run, own) in enumerate(zip(runs, cells, strict=True)):
         for column, cell in own.items():
@@ -349,14 +361,17 @@ def _rank(runs: Sequence[_Run], cells: Sequence[dict[BoardColumn, Cell]]) -> Non
     for (column, _), places in comparable.items():
         if len(places) < 2:
             continue
-        table = differences([_aligned(runs[place].columns, column) for place in places], share=column.unit == SHARE)
+        table = differences([_aligned(runs[place], column) for place in places], share=column.unit == SHARE)
         values = [_merit(cells[place][column]) for place in places]
         for place, rank in zip(places, ranks(values, holm_pairs(table)), strict=True):
             cells[place][column] = replace(cells[place][column], rank=rank)
 
 
-def _aligned(columns: RunColumns, column: BoardColumn) -> Terms:
+def _aligned(run: _Run, column: BoardColumn) -> Terms:
     """A metric's terms with the episodes in the same order for all runs."""
+    columns, folder = run.columns, RunFolder(run.directory)
+    if run.online is not None:
+        return success_terms(folder.records, folder.plan)
     metric = next(each for each in leading(get_protocol(column.protocol)) if each.name == column.metric)
     made = metric.terms(columns, columns.judged[column.protocol])
     order = sorted(range(len(columns.episodes)), key=lambda place: columns.episodes[place])
@@ -411,7 +426,11 @@ def _shortcomings(run: _Run) -> Iterator[str]:
     if columns.stop == "first-mismatch":
         reached = ", ".join(f"{np.count_nonzero(each.reached):,} under {key}" for key, each in columns.judged.items())
         yield f"{name}: metrics of single steps are over the steps it reached, of {len(columns):,}: {reached}"
-    if lost := incomplete(columns, run.manifest.protocol.name, run.directory):
+    if run.online is not None and (missing := run.online.success.missing):
+        total = run.online.tasks * run.online.repetitions
+        again = f"`guieval run --resume {run.directory}` asks again"
+        yield f"{name} is incomplete: {missing:,} of {total:,} repetitions have no outcome; {again}"
+    elif lost := incomplete(columns, run.manifest.protocol.name, run.directory):
         yield f"{name} is {lost}"
     spent = spending(columns, next(iter(columns.judged.values())), None)
     if spent is not None and spent.steps < spent.reached:
@@ -427,7 +446,7 @@ def _matching(table: ResultTable, columns: Sequence[BoardColumn]) -> list[tuple[
         (there, here, published)
         for there, published in enumerate(table.columns)
         for here, column in enumerate(columns)
-        if (published.benchmark, published.protocol, published.figure) == (column.benchmark, column.protocol, column.metric)
+        if (published.benchmark, published.protocol, published.metric) == (column.benchmark, column.protocol, column.metric)
     ]
 
 
@@ -437,7 +456,7 @@ def _reference_notes(
     columns: Sequence[BoardColumn],
     rows: Sequence[BoardRow],
 ) -> Iterator[str]:
-    """Notes on columns in which a published figure is, or may be, over other steps than the runs."""
+    """Notes on columns in which a published metric is, or may be, over other steps than the runs."""
     if not matching:
         yield f"{table.source} has none of these metrics"
     for here in dict.fromkeys(here for _, here, _ in matching):

@@ -1,7 +1,7 @@
 """Published tables as data: what papers print, with source, definitions and everything that could not be read for certain.
 
 A table is one YAML file in ``configs/results``. Its numbers are as printed, in percent unless a column says otherwise; what a
-paper leaves blank is ``None``. Columns name their protocol and figure, where these are known, so that a run's figures can be
+paper leaves blank is ``None``. Columns name their protocol and metric, where these are known, so that a run's metrics can be
 shown next to them (:mod:`guieval.reports.leaderboards.leaderboard`).
 """
 
@@ -25,27 +25,27 @@ class _Value(BaseModel):
 
 
 class Column(_Value):
-    """One figure of a table; the last four fields are given together, and only where guieval computes the same figure."""
+    """One metric of a table; the last four fields are given together, and only where guieval computes the same metric."""
 
     name: str = Field(min_length=1, description="what options call the column")
     title: str = Field(min_length=1, description="its head, short")
-    metric: str = Field(min_length=1, description="what it is, with its unit")
+    meaning: str = Field(min_length=1, description="what it is, with its unit")
     decimals: int = Field(ge=0, description="as printed")
-    mode: str | None = Field(None, description="offline, soeval or sop, if the figure comes from static data")
+    mode: str | None = Field(None, description="offline, soeval or sop, if the metric comes from static data")
     benchmark: str | None = Field(None, description="registered name")
     protocol: str | None = None
-    figure: str | None = Field(None, description="the protocol's name for it")
+    metric: str | None = Field(None, description="the protocol's name for it")
 
     @model_validator(mode="after")
     def _all_or_none(self) -> Column:
-        given = [value is not None for value in (self.benchmark, self.protocol, self.figure)]
+        given = [value is not None for value in (self.benchmark, self.protocol, self.metric)]
         if any(given) and not (all(given) and self.mode is not None):
-            raise ValueError("benchmark, protocol, figure and mode are given together")
+            raise ValueError("benchmark, protocol, metric and mode are given together")
         return self
 
 
 class Row(_Value):
-    """One model's figures, in the columns' order."""
+    """One model's metrics, in the columns' order."""
 
     model: str = Field(min_length=1, description="as the paper calls it")
     variant: str = Field("", description="what distinguishes this row from others of the model")

@@ -1,4 +1,4 @@
-"""The parts of a board: the figures of one benchmark under one protocol, what their runs spend, and the Pareto fronts."""
+"""The parts of a board: the metrics of one benchmark under one protocol, what their runs spend, and the Pareto fronts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Front:
-    """A figure against tokens, or against cost in ``currency``.
+    """A metric against tokens, or against cost in ``currency``.
 
     ``left_out`` are the places of the rows whose spending is not known.
     """
@@ -63,12 +63,12 @@ class Section:
         return head(self.board.columns[self.places[0]])
 
     def has(self, row: BoardRow) -> bool:
-        """Whether the row has a figure here."""
+        """Whether the row has a metric here."""
         return any(row.cells[place] is not None for place in self.places)
 
     @cached_property
     def rows(self) -> tuple[int, ...]:
-        """The places of the rows that have a figure here."""
+        """The places of the rows that have a metric here."""
         return tuple(number for number, row in enumerate(self.board.rows) if self.has(row))
 
     def spending(self, row: BoardRow) -> Spending | None:
@@ -139,7 +139,7 @@ def sections(board: Board) -> list[Section]:
 
 
 def head(column: BoardColumn) -> tuple[str, str]:
-    """The headings of a figure: the benchmark with its steps, and the protocol."""
+    """The headings of a metric: the benchmark with its steps, and the protocol."""
     over = f"{column.step_count:,} steps"
     if column.selection:
         over = f"{column.selection}: {over}"

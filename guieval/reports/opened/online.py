@@ -41,12 +41,12 @@ class OpenedOnlineRun:
 
     def __len__(self) -> int:
         """How many tasks the run planned."""
-        return len(self._read.run.planned.plan)
+        return len(self._read.run.plan)
 
     @property
     def tasks(self) -> tuple[str, ...]:
         """The ids of the planned tasks, in order; :meth:`trajectory` takes them."""
-        return tuple(key.episode_id for key in self._read.run.planned.plan)
+        return tuple(key.episode_id for key in self._read.run.plan)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -62,7 +62,7 @@ class OpenedOnlineRun:
 
         Raises :class:`guieval.errors.UsageError` if the run has no such task or repetition, or several subsets have the task.
         """
-        repetitions = self._read.of(planned_episode(self._read.run.planned.plan, task, subset, "task"))
+        repetitions = self._read.of(planned_episode(self._read.run.plan, task, subset, "task"))
         if not 0 <= repetition < len(repetitions):
             raise UsageError(f"task {task!r} has no repetition {repetition}: it has {len(repetitions)}, counted from 0")
         return OpenedTrajectory(repetitions[repetition], self.directory)

@@ -21,8 +21,9 @@ from guieval.data.screenshots import read_picture
 from guieval.errors import GuievalError, UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.history.modes import ONLINE
+from guieval.journal import RunFolder
 from guieval.journal.run_files import Manifest
-from guieval.journal.run_folders import is_rollout, one_run
+from guieval.journal.run_folders import is_rollout, one_run, open_folder
 from guieval.registry import load_benchmark
 from guieval.reports.console import run_table
 from guieval.reports.opened.metrics import Metrics, data_frame, score_metrics
@@ -30,7 +31,7 @@ from guieval.reports.opened.online import OpenedOnlineRun, planned_episode, run_
 from guieval.reports.past_runs import RunState, past_run
 from guieval.reports.tables.writers import html
 from guieval.reports.trajectories.reading import OnlineTrajectories
-from guieval.reports.viewer.reading import NOT_REACHED, SeenStep, ShownRun, read_run
+from guieval.reports.viewer.reading import NOT_REACHED, SeenStep, walk
 from guieval.reports.viewer.step import task_values
 from guieval.scoring.matrix import judge_run
 from guieval.steps import EpisodeKey, Sample, StepOutcome, StepRecord, StepTaskModel, Usage
@@ -82,7 +83,7 @@ def open_run(path: Path | str, *, data: Path | str | None = None) -> OpenedRun |
     journal are logged. Raises :class:`guieval.errors.UsageError` without a run, or for several.
     """
     directory = Path(path)
-    run = read_run(directory if is_rollout(directory) else one_run(directory))
+    run = open_folder(directory if is_rollout(directory) else one_run(directory))
     for note in run.notes:
         _LOG.warning("%s: %s", directory, note)
     if run.manifest.recorded_mode.name == ONLINE:
@@ -97,11 +98,11 @@ class OpenedRun:
     directory: Path
     manifest: Manifest = field(repr=False)
     data: Path | None
-    _run: ShownRun = field(repr=False)
+    _run: RunFolder = field(repr=False)
 
     def __len__(self) -> int:
         """How many steps the run planned."""
-        return sum(map(len, self._run.planned.plan.values()))
+        return sum(map(len, self._run.plan.values()))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -131,14 +132,14 @@ class OpenedRun:
                 raise UsageError("give a step's number alone, or its episode's id, which is text, and its index in the episode")
             if not 0 <= which < len(self):
                 raise UsageError(f"there is no step {which}: the run has {len(self):,} steps, counted from 0")
-            ends = accumulate(map(len, self._run.planned.plan.values()))
-            key = next(key for key, end in zip(self._run.planned.plan, ends, strict=True) if which < end)
+            ends = accumulate(map(len, self._run.plan.values()))
+            key = next(key for key, end in zip(self._run.plan, ends, strict=True) if which < end)
             return next(step for step in self.walk(protocol, key) if step.number == which)
-        key = planned_episode(self._run.planned.plan, which, subset)
+        key = planned_episode(self._run.plan, which, subset)
         for step in self.walk(protocol, key):
             if step.index == index:
                 return step
-        indices = ", ".join(map(str, self._run.planned.plan[key]))
+        indices = ", ".join(map(str, self._run.plan[key]))
         raise UsageError(f"episode {which!r} has no step {index!r} in this run; its steps are {indices}")
 
     def metrics(self, protocol: str | None = None) -> Metrics:
@@ -174,19 +175,19 @@ class OpenedRun:
         """The planned steps in order, or those of one episode, read one episode at a time; needs no pandas."""
         evaluator = ActionEvaluator(self._run.protocol if protocol is None else protocol)
         number = 0
-        for key, counted in self._run.planned.plan.items():
+        for key, counted in self._run.plan.items():
             if only in (None, key):
-                seen = self._run.walk(key, self._run.read(key), [evaluator], samples=None)
+                seen = walk(self._run, key, self._run.read(key), [evaluator], samples=None)
                 for place, index in enumerate(counted):
                     yield OpenedStep(number + place, key, index, evaluator.protocol.name, self, seen[index])
             number += len(counted)
 
     def _repr_html_(self) -> str:
         try:
-            figures = "" if self._run.further or not self._run.offsets else html(run_table([self.metrics().run]))
+            metrics = "" if self._run.further or not self._run.offsets else html(run_table([self.metrics().run]))
         except GuievalError as error:
-            figures = f"<p>{escaped(error)}</p>"
-        return run_html(self.manifest, ("steps", len(self)), self.directory, self.notes, figures)
+            metrics = f"<p>{escaped(error)}</p>"
+        return run_html(self.manifest, ("steps", len(self)), self.directory, self.notes, metrics)
 
 
 @dataclass(frozen=True, eq=False)

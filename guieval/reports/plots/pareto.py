@@ -31,7 +31,7 @@ def on_front(runs: Sequence[Spent]) -> list[Spent]:
     return [runs[place] for place in front([(run.spent, run.value) for run in runs])]
 
 
-def pareto(runs: Sequence[Spent], figure_name: str, axis: str, width: Width) -> Figure:
+def pareto(runs: Sequence[Spent], metric_name: str, axis: str, width: Width) -> Figure:
     """The runs with 95 % intervals, and their front as steps. Raises :class:`UsageError` for no run, or too many."""
     looks_of = looks([run.name for run in runs])
     with drawing(width, 2.1) as figure:
@@ -44,6 +44,6 @@ def pareto(runs: Sequence[Spent], figure_name: str, axis: str, width: Width) -> 
             axes.vlines(run.spent, low, high, color=look.colour, linewidth=0.8)
             handles += axes.plot([run.spent], [100 * run.value], color=look.colour, marker=look.marker, linestyle="")
         axes.set_xlim(left=0)
-        label_axes(axes, axis, f"{figure_name} (%)", "both")
+        label_axes(axes, axis, f"{metric_name} (%)", "both")
         legend(figure, handles, [run.name for run in runs])
     return figure

@@ -1,4 +1,4 @@
-"""Static figures against success in a live environment: one point per model, a least-squares curve, R² and Spearman's rho.
+"""Static metrics against success in a live environment: one point per model, a least-squares curve, R² and Spearman's rho.
 
 Source: GUIEvalKit paper, Figure 3 and Table 20; UI-S1 paper, Figure 2.
 """
@@ -35,7 +35,7 @@ _ANGLES = (0, 180, 90, 270, 45, 135, 225, 315)
 
 @dataclass(frozen=True)
 class Panel:
-    """One static figure of some models: names, x in the units given by ``words``, and y."""
+    """One static metric of some models: names, x in the units given by ``words``, and y."""
 
     words: str
     names: Sequence[str]
@@ -46,7 +46,7 @@ class Panel:
 def reliability(panels: Sequence[Panel], words: str, degree: int = 1, width: Width = "column") -> Figure:
     """Every panel as a scatter plot with named points, the curve of ``degree``, and above it R², rho, its p-value and n.
 
-    ``words`` name the y axis, which all panels share and which starts at 0; x axes span only the points, because figures
+    ``words`` name the y axis, which all panels share and which starts at 0; x axes span only the points, because metrics
     of static data lie in a narrow range. A wide figure has its panels side by side. Raises :class:`UsageError` for no panel,
     a panel with fewer than three points, or with too few for the degree.
     """

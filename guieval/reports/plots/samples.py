@@ -26,22 +26,22 @@ HOLLOW = ("vote", "all")
 
 
 def samples(runs: Mapping[str, Sequence[Sampled]], width: Width = "column") -> Figure:
-    """Each named run's :func:`guieval.metrics.sampling.sampled` figures against the number of answers they are over.
+    """Each named run's :func:`guieval.metrics.sampling.sampled` metrics against the number of answers they are over.
 
-    Colour and marker show the run, line and hollow marks the figure; bands are intervals. A figure with a single n is a mark
-    with a whisker. n is on a scale of doublings. Raises :class:`UsageError` for no figure, too many runs, or one answer to a
+    Colour and marker show the run, line and hollow marks the metric; bands are intervals. A metric with a single n is a mark
+    with a whisker. n is on a scale of doublings. Raises :class:`UsageError` for no metric, too many runs, or one answer to a
     step alone.
     """
     looks_of = looks(list(runs) if any(runs.values()) else [])
-    if max(each.k for figures in runs.values() for each in figures) < 2:
+    if max(each.k for curves in runs.values() for each in curves) < 2:
         raise UsageError("there is one answer to each step, which gives no curve; add further tries, or runs with more answers")
     with drawing(width, 2.1) as figure:
         from matplotlib.lines import Line2D
 
         axes = figure.add_subplot()
         kinds: set[Luck] = set()
-        for name, figures in runs.items():
-            for kind, held in _by_kind(figures).items():
+        for name, curves in runs.items():
+            for kind, held in _by_kind(curves).items():
                 kinds.add(kind)
                 _, line = KINDS[kind]
                 at = [each.k for each in held]
@@ -56,7 +56,7 @@ def samples(runs: Mapping[str, Sequence[Sampled]], width: Width = "column") -> F
                     axes.fill_between(at, low, high, color=look.colour, alpha=0.15, linewidth=0)
                 else:
                     axes.vlines(at, low, high, color=look.colour, linewidth=0.8)
-        ticks = sorted({each.k for figures in runs.values() for each in figures})
+        ticks = sorted({each.k for curves in runs.values() for each in curves})
         axes.set_xscale("log", base=2)
         doublings = [tick for tick in ticks if tick & (tick - 1) == 0 or tick == ticks[-1]]
         axes.set_xticks(doublings, [str(doubling) for doubling in doublings])

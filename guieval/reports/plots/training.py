@@ -1,4 +1,4 @@
-"""Trainings over their optimiser steps: one panel for each figure of the log, one curve for each series, bands over seeds."""
+"""Trainings over their optimiser steps: one panel for each metric of the log, one curve for each series, bands over seeds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BOUNDS = -3.0, 103.0
 
 
 def training(series: Sequence[TrainingCurves], width: Width = "two-column") -> Figure:
-    """Every figure that some series has. Raises :class:`guieval.errors.UsageError` for more series than there are looks."""
+    """Every metric that some series has. Raises :class:`guieval.errors.UsageError` for more series than there are looks."""
     styles = looks([each.label for each in series])
     titles = [shown.title for shown in FIGURES if any(shown.title in each.curves for each in series)]
     columns = min(_COLUMNS[width], len(titles))

@@ -1,4 +1,4 @@
-"""The comparison of several runs: the differences of their figures, and who was right where."""
+"""The comparison of several runs: the differences of their metrics, and who was right where."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _HEADS = {"B": "{}", "B - A": "{} - A"}
 
 
 def differences_section(first: Path, second: Path, letter: str) -> dict[str, Any]:
-    """The figures of two runs and how sure their differences are, on the steps that they share; ``letter`` is the second's."""
+    """The metrics of two runs and how sure their differences are, on the steps that they share; ``letter`` is the second's."""
     found = compare_runs(first, second, anyway=True)
     tables = [each for table in compare_tables(found) for each in shown(_lettered(table, letter))]
     lines = [_SECOND.sub(letter, clean(line)) for line in (*headings(found), *footnotes(found))]
@@ -104,7 +104,7 @@ def _by_type(types: np.ndarray[Any, Any], right: np.ndarray[Any, Any], letters: 
 
 
 def online_sections(runs: Sequence[OnlineTrajectories]) -> dict[str, Any]:
-    """The figures of online runs side by side, and how each task ended in each; success counts where every repetition did."""
+    """The metrics of online runs side by side, and how each task ended in each; success counts where every repetition did."""
     letters = LETTERS[: len(runs)]
     tables = [
         each for table in online_tables([*zip(letters, (run.metrics for run in runs), strict=True)]) for each in shown(table)

@@ -1,6 +1,6 @@
 """The overview of one run, in sections that the page asks for one after the other.
 
-The figures are those of ``guieval score``, from one pass over the journal that also collects why steps failed.
+The metrics are those of ``guieval score``, from one pass over the journal that also collects why steps failed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from guieval.scoring.score import stored_summary
 from guieval.steps import EpisodeKey, Sample, StepKey, StepOutcome, StepTaskModel, Verdict
 
 SECTIONS = {
-    "run": ("figures", "breakdowns", "failures", "protocols"),
+    "run": ("metrics", "breakdowns", "failures", "protocols"),
     "rollout": ("decisions",),
     "online": ("online", "failures"),
 }
@@ -122,7 +122,7 @@ def stored_section(directory: Path) -> dict[str, Any] | None:
     return {**_headline(run), "notes": [clean(note) for note in warning_lines([run])]}
 
 
-def figures_section(run: JudgedRun) -> dict[str, Any]:
+def metrics_section(run: JudgedRun) -> dict[str, Any]:
     """The leading metrics, the five verdicts, and the tables with all of them."""
     found = run.metrics
     notes = [*found.notes, *warning_lines([found.run]), f"Protocol: {found.protocol}. Steps: {found.steps}."]
@@ -204,7 +204,7 @@ def decisions_section(directory: Path) -> dict[str, Any]:
 
 
 def online_section(online: OnlineTrajectories) -> dict[str, Any]:
-    """The figures of an online run."""
+    """The metrics of an online run."""
     tables = [each for table in online_tables([("value", online.metrics)]) for each in shown(table)]
     return {"tables": tables, "notes": [clean(note) for note in online.run.notes]}
 

@@ -83,8 +83,8 @@ class RunPages:
                 return overview.online_section(online)
             return overview.failures_section(overview.online_failures(online), directory)
         judged = self._library.kept("judged", name, overview.judged_run)
-        if section == "figures":
-            return overview.figures_section(judged)
+        if section == "metrics":
+            return overview.metrics_section(judged)
         if section == "breakdowns":
             return overview.breakdowns_section(judged)
         return overview.failures_section(judged.failures, directory)
@@ -109,7 +109,7 @@ class RunPages:
         if kinds[0] == "online":
             return comparing.online_sections([self._library.kept("online", name, read_online) for name in names])
         if "rollout" in kinds:
-            raise UsageError("the figures of rollouts are not compared here; look at their steps, or use `guieval decisions`")
+            raise UsageError("the metrics of rollouts are not compared here; look at their steps, or use `guieval decisions`")
         if section == "patterns":
             judged = [self._library.kept("judged", name, overview.judged_run) for name in names]
             return comparing.patterns_section(directories, judged)

@@ -35,15 +35,14 @@ class StepPages:
         self, directories: Sequence[Path], data: Path | None, adapter: str | None, protocols: Sequence[str] | None = None
     ) -> None:
         runs = [shown_run(directory) for directory in directories]
-        for run in runs:
-            run.prompter = prompter(run.manifest, adapter)
         try:
             benchmark, self._absent = open_data(runs[0].manifest, data)
         except UsageError as error:  # --data is one folder, and the runs may be of several benchmarks
             benchmark, absent = open_data(runs[0].manifest, None)
             self._absent = absent and str(error)
+        prompters = [prompter(run.manifest, adapter) for run in runs]
         self._root = None if benchmark is None else benchmark.root
-        self.content = Content(runs, protocols_to_show(runs[0], protocols or ()), PlannedTasks(benchmark), CHUNK)
+        self.content = Content(runs, protocols_to_show(runs[0], protocols or ()), PlannedTasks(benchmark), CHUNK, prompters)
         self._thumbnails: OrderedDict[int, bytes] = OrderedDict()
         self._guard = Lock()
 

@@ -53,7 +53,7 @@ class TrajectoryPages:
     @cached_property
     def _rows(self) -> list[tuple[dict[str, Any], EpisodeKey, int]]:
         rows = []
-        for key in self.online.run.planned.plan:
+        for key in self.online.run.plan:
             repetitions = self.online.of(key)
             rows += [(row_values(each, len(repetitions) > 1), key, number) for number, each in enumerate(repetitions)]
         return rows

@@ -1,5 +1,5 @@
-"""Tables of figures as data, and their writers: terminal, Markdown, CSV, JSON, LaTeX and HTML.
+"""Tables of metrics as data, and their writers: terminal, Markdown, CSV, JSON, LaTeX and HTML.
 
-A command builds :class:`Table` values and never lays out text itself. Figures are :class:`Number` cells, which keep their full
+A command builds :class:`Table` values and never lays out text itself. Metrics are :class:`Number` cells, which keep their full
 precision, interval and n for CSV and JSON and know how they are rounded for people.
 """

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from guieval.metrics.measured import Measured
 
 NOTHING = "-"
-"""Shown for a figure without a value: there are no data for it, or the run's mode does not define it."""
+"""Shown for a metric without a value: there are no data for it, or the run's mode does not define it."""
 
 
 _UNITS = {"share": (".2f", "%"), "thousandths of the screen": (".1f", " ‰ of the screen"), "s": (".2f", " s"), "": (".3f", "")}
@@ -127,7 +127,8 @@ class Table:
     """Rows of cells under a title. The first ``keys`` columns name a row; an empty row is a gap between sections.
 
     ``name`` is what CSV, JSON and LaTeX labels call the table, ``notes`` are sentences that belong below it. A table whose
-    columns do not fit the width is cut into several, each with the key columns.
+    columns do not fit the width is cut into several, each with the key columns; one that ``turns`` first has a column for each
+    row in place of a row, so that what was measured of one row stays together.
     """
 
     title: str
@@ -136,12 +137,21 @@ class Table:
     notes: tuple[str, ...] = ()
     name: str = ""
     keys: int = 1
+    turns: bool = False
     filled: list[Row] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "filled", [row for row in self.rows if row])
         if any(len(row) != len(self.columns) for row in self.filled):
             raise ValueError(f"the table {self.title!r} has a row that does not have {len(self.columns)} cells")
+
+
+def turned(table: Table) -> Table:
+    """The table with a row for each of its columns, and a column for each of its rows."""
+    labels = ("\n".join(text(cell) for cell in row[: table.keys] if cell is not None) for row in table.filled)
+    places = range(table.keys, len(table.columns))
+    rows = [(table.columns[place].flat, *(row[place] for row in table.filled)) for place in places]
+    return side_by_side(table.title, labels, rows, table.notes, table.name)
 
 
 def columns(*names: str, keys: int = 1, folds: tuple[str, ...] = (), spare: tuple[str, ...] = ()) -> tuple[Column, ...]:

@@ -1,8 +1,8 @@
 """Tables for a terminal of a known width: no line is wider, and no word, number or id is split over two lines.
 
 In this order: a table that fits is printed unchanged; sentences and headings are wrapped between words; spare columns are left
-out with a note; the other columns are split into several tables; and where not even one column fits next to a row's name, rows
-become paragraphs. A single word that is wider than its column is shortened in the middle.
+out with a note; a table that may is turned; the other columns are split into several tables; and where not even one column fits
+next to a row's name, rows become paragraphs. A single word that is wider than its column is shortened in the middle.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from guieval.errors import harmless
-from guieval.reports.tables.table import Cell, Column, Number, Table, text
+from guieval.reports.tables.table import Cell, Column, Number, Table, text, turned
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -68,6 +68,10 @@ def rendered(table: Table, width: int, full: str = "") -> Iterator[Text]:
     columns = [_shown(table, place, width) for place in range(len(table.columns))]
     shown, left_out = _kept(columns, width)
     groups = list(_groups(shown, table.keys, width))
+    if len(groups) > 1 and table.turns:
+        table = turned(table)
+        shown = [_shown(table, place, width) for place in range(len(table.columns))]
+        groups = list(_groups(shown, table.keys, width))
     for number, group in enumerate(groups):
         if number:
             yield Text()

@@ -135,7 +135,7 @@ def plain(value: Any) -> Any:
 def latex(table: Table, *, caption: str) -> str:
     """A booktabs table with its label; the notes are below it in small print. It needs ``\\usepackage{booktabs}``.
 
-    Long headings are broken into lines, and what a cell has besides its number (its interval) is below it, so that six figures
+    Long headings are broken into lines, and what a cell has besides its number (its interval) is below it, so that six metrics
     fit the width of a page; a table of more than :data:`_NARROW` columns takes both columns of a page with two.
     """
     places = "".join("r" if column.right else "l" for column in table.columns)

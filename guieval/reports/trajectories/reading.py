@@ -9,9 +9,10 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
+from guieval.journal import RunFolder
+from guieval.journal.run_folders import open_folder
 from guieval.online.metrics import OnlineMetrics, online_metrics
 from guieval.online.trajectory import ENDS, Ended, Outcome, TrajectoryStep, last_attempts, read_outcome
-from guieval.reports.viewer.reading import ShownRun, read_run
 from guieval.steps import EpisodeKey, Sample, Usage
 
 Unjudged: TypeAlias = Literal["infrastructure failure", "unfinished", "not run"]
@@ -56,10 +57,10 @@ class Trajectory:
 class OnlineTrajectories:
     """An online run, ``run``, with its trajectories in plan order."""
 
-    run: ShownRun
+    run: RunFolder
 
     def __iter__(self) -> Iterator[Trajectory]:
-        for key in self.run.planned.plan:
+        for key in self.run.plan:
             yield from self.of(key)
 
     def of(self, key: EpisodeKey) -> list[Trajectory]:
@@ -76,7 +77,7 @@ class OnlineTrajectories:
     @cached_property
     def metrics(self) -> OnlineMetrics:
         """The metrics of the run."""
-        return online_metrics(self.run.records, self.run.planned.plan)
+        return online_metrics(self.run.records, self.run.plan)
 
     @cached_property
     def _attempts(self) -> Mapping[tuple[EpisodeKey, int], Sequence[TrajectoryStep]]:
@@ -93,7 +94,7 @@ class OnlineTrajectories:
 
 def read_online(directory: Path) -> OnlineTrajectories:
     """Open an online run, which may be unfinished; :class:`guieval.errors.UsageError` if there is no run."""
-    return OnlineTrajectories(read_run(directory))
+    return OnlineTrajectories(open_folder(directory))
 
 
 def _trajectory(key: EpisodeKey, number: int, goal: str, begun: Sequence[TrajectoryStep], sample: Sample | None) -> Trajectory:

@@ -58,14 +58,14 @@ def write_trajectories(
     screens = Screens(run.directory, out, images)
     rows: list[dict[str, Any]] = []
     steps = 0
-    for done, key in enumerate(run.planned.plan, 1):
+    for done, key in enumerate(run.plan, 1):
         repetitions = online.of(key)
         for trajectory in repetitions:
             row = row_values(trajectory, len(repetitions) > 1)
             folder.script("task", "task", len(rows), task_values(trajectory, row, screens))
             rows.append({name: folder.shortened(value) if isinstance(value, str) else value for name, value in row.items()})
             steps += len(trajectory.steps)
-        on_progress(done, len(run.planned.plan))
+        on_progress(done, len(run.plan))
     values = page_values(online, rows)
     values |= {"title": folder.shortened(values["title"]), "notes": [folder.shortened(note) for note in run.notes]}
     folder.page(TEMPLATE, SCRIPTS, STYLES, served=False, **values)

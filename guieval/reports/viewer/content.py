@@ -17,12 +17,13 @@ from typing import Any
 from guieval.data.doctor.counts import counted
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
+from guieval.journal import RunFolder
 from guieval.journal.caveats import model_label
 from guieval.journal.served_model import describe_served
 from guieval.reports.notes import read_notes
 from guieval.reports.viewer.index import INSTRUCTION_LIMIT, Index
 from guieval.reports.viewer.pictures import Picture
-from guieval.reports.viewer.reading import ABSENT, SeenStep, ShownRun
+from guieval.reports.viewer.reading import ABSENT, Prompter, SeenStep, walk
 from guieval.reports.viewer.sources import PlannedTasks
 from guieval.reports.viewer.step import clipped, decision_values, seen_values, task_values
 from guieval.steps import EpisodeKey, StepKey, StepRecord, StepTaskModel
@@ -53,19 +54,25 @@ class Content:
     """The steps of the first of ``runs``, judged under each of ``protocols``, with what the others did at them.
 
     ``tasks`` provides steps without a record, e.g. those after the first mismatch. ``chunk`` is the number of steps in a part.
-    Raises :class:`UsageError` for a run that shares no step with the first.
+    ``prompters`` rebuild the prompts of each run. Raises :class:`UsageError` for a run that shares no step with the first.
     """
 
     def __init__(
-        self, runs: Sequence[ShownRun], protocols: Sequence[str], tasks: PlannedTasks | None = None, chunk: int = CHUNK
+        self,
+        runs: Sequence[RunFolder],
+        protocols: Sequence[str],
+        tasks: PlannedTasks | None = None,
+        chunk: int = CHUNK,
+        prompters: Sequence[Prompter] = (),
     ) -> None:
         if len(runs) > MOST_RUNS:
             raise UsageError(f"{len(runs)} runs are too many to show side by side; at most {MOST_RUNS}")
         self.runs = tuple(runs)
+        self.prompters = tuple(prompters) or (None,) * len(runs)
         self.evaluators = [ActionEvaluator(name) for name in protocols]
         self.chunk = chunk
         self._tasks = tasks or PlannedTasks(None)
-        self._plan = list(runs[0].planned.plan.items())
+        self._plan = list(runs[0].plan.items())
         self._starts = [0, *accumulate(len(counted) for _, counted in self._plan)]
         self.notes = _all_notes(self.runs)
 
@@ -96,7 +103,7 @@ class Content:
             if start >= end or start + len(planned) <= first:
                 continue
             known = tuple(run.read(key) for run in self.runs)
-            seen = [run.walk(key, records, self.evaluators) for run, records in zip(self.runs, known, strict=True)]
+            seen = [walk(run, key, records, self.evaluators) for run, records in zip(self.runs, known, strict=True)]
             tasks = self._episode(key, planned, known)
             absent = SeenStep((ABSENT,) * len(self.evaluators))
             for number, step in enumerate(planned, start):
@@ -146,7 +153,7 @@ class Content:
             tasks |= {step: planned[step] for step in counted if step not in tasks and step in planned}
         return tasks
 
-    def _noted(self, run: ShownRun) -> dict[str, str]:
+    def _noted(self, run: RunFolder) -> dict[str, str]:
         """The notes on steps of a run by the steps' numbers."""
         texts = read_notes(run.directory).steps
         if not texts:
@@ -181,10 +188,10 @@ class Chunk:
         if row.task is not None:
             values["task"] = task_values(row.task, evaluators)
             self.tasks[len(self.rows)] = row.task
-        for run, seen, records, one in zip(self.content.runs, row.seen, row.known, values["runs"], strict=True):
+        for prompter, seen, records, one in zip(self.content.prompters, row.seen, row.known, values["runs"], strict=True):
             if seen.record is not None and (decided := decision_values(seen.record, evaluators)) is not None:
                 one["decisions"] = decided
-            text, one["note"] = _prompt(run, records, seen.record)
+            text, one["note"] = _prompt(prompter, records, seen.record)
             one["prompt"] = [self.lines.setdefault(line, len(self.lines)) for line in text.split("\n")] if text else []
         self.rows.append(values)
 
@@ -211,16 +218,16 @@ def searched(row: Row) -> str:
     return "\n".join(filter(None, parts))[:SEARCH_LIMIT]
 
 
-def _prompt(run: ShownRun, records: dict[int, StepRecord], record: StepRecord | None) -> tuple[str, str]:
+def _prompt(prompter: Prompter | None, records: dict[int, StepRecord], record: StepRecord | None) -> tuple[str, str]:
     if record is None:
         return "", "There is no record of this step."
-    if run.prompter is None:
+    if prompter is None:
         return "", "The report was written without prompts."
-    text, note = run.prompter(record, records)
+    text, note = prompter(record, records)
     return clipped(text) or "", note
 
 
-def _described(run: ShownRun) -> dict[str, str]:
+def _described(run: RunFolder) -> dict[str, str]:
     manifest = run.manifest
     return {
         "model": model_label(manifest),
@@ -234,7 +241,7 @@ def _described(run: ShownRun) -> dict[str, str]:
     }
 
 
-def _all_notes(runs: Sequence[ShownRun]) -> list[str]:
+def _all_notes(runs: Sequence[RunFolder]) -> list[str]:
     """The notes of the runs, and on steps that only some of them have; :class:`UsageError` if they share none."""
     first, *others = runs
     notes = list(first.notes)
@@ -245,10 +252,10 @@ def _all_notes(runs: Sequence[ShownRun]) -> list[str]:
     return notes
 
 
-def _compared(run: ShownRun, against: ShownRun, named: str) -> list[str]:
-    other = {key: frozenset(steps) for key, steps in against.planned.plan.items()}
-    total = sum(map(len, run.planned.plan.values()))
-    shared = sum(len(other.get(key, frozenset()).intersection(steps)) for key, steps in run.planned.plan.items())
+def _compared(run: RunFolder, against: RunFolder, named: str) -> list[str]:
+    other = {key: frozenset(steps) for key, steps in against.plan.items()}
+    total = sum(map(len, run.plan.values()))
+    shared = sum(len(other.get(key, frozenset()).intersection(steps)) for key, steps in run.plan.items())
     if not shared:
         raise UsageError(
             f"the runs {str(run.directory)!r} and {str(against.directory)!r} share no step, so they cannot be compared: they "

@@ -7,17 +7,14 @@ one episode is in memory at a time, plus a few bytes per step.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from guieval.analysis.decisions.executions import record_places
-from guieval.data.doctor.counts import counted
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator, get_protocol, list_protocols
-from guieval.journal import Planned, Records, RunFolder, caveats
-from guieval.journal.run_files import Manifest
-from guieval.journal.run_folders import rounds_of
+from guieval.journal import RunFolder
+from guieval.journal.run_folders import open_folder
 from guieval.scoring.matrix import ALL
 from guieval.steps import EpisodeKey, Sample, StepOutcome, StepRecord, Verdict
 
@@ -47,70 +44,37 @@ class SeenStep:
     outcomes: tuple[tuple[StepOutcome, ...], ...] = ()
 
 
-@dataclass
-class ShownRun:
-    """A run directory to show: its manifest and plan, the offsets of its records, and how to rebuild its prompts.
+def walk(
+    run: RunFolder,
+    key: EpisodeKey,
+    known: Mapping[int, StepRecord],
+    evaluators: Sequence[ActionEvaluator],
+    samples: int | None = MOST_SAMPLES,
+) -> dict[int, SeenStep]:
+    """The planned steps of an episode with their results; ``known`` are its records, ``samples`` limits those judged.
 
-    For a rollout directory it is the first round; the samples of the ``further`` rounds are added to its own.
+    In a mode that stops at the first mismatch, the steps after the first measured mismatch are not reached, for every
+    protocol separately, even if a record exists; with patches, the steps after the first mismatch without a patch.
     """
-
-    directory: Path
-    manifest: Manifest
-    planned: Planned
-    dataset: str
-    records: Records
-    offsets: dict[EpisodeKey, dict[int, int]]
-    notes: list[str] = field(default_factory=list)
-    prompter: Prompter | None = None
-    further: Sequence[ShownRun] = ()
-
-    @property
-    def protocol(self) -> str:
-        """The protocol it was run under."""
-        return self.manifest.protocol.name
-
-    def read(self, key: EpisodeKey, only: int | None = None) -> dict[int, StepRecord]:
-        """The records of an episode by step, or that of one step."""
-        wanted = {index: offset for index, offset in self.offsets.get(key, {}).items() if only in (None, index)}
-        records = {index: self.records.at(offset) for index, offset in wanted.items()}
-        for other in self.further:
-            for index, record in other.read(key, only).items():
-                first = records.get(index)
-                whole = record if first is None else first.model_copy(update={"samples": (*first.samples, *record.samples)})
-                records[index] = whole
-        return dict(sorted(records.items()))
-
-    def walk(
-        self,
-        key: EpisodeKey,
-        known: Mapping[int, StepRecord],
-        evaluators: Sequence[ActionEvaluator],
-        samples: int | None = MOST_SAMPLES,
-    ) -> dict[int, SeenStep]:
-        """The planned steps of an episode with their results; ``known`` are its records, ``samples`` limits those judged.
-
-        In a mode that stops at the first mismatch, the steps after the first measured mismatch are not reached, for every
-        protocol separately, even if a record exists; with patches, the steps after the first mismatch without a patch.
-        """
-        allowed = self.manifest.mode.mismatches
-        stopped = [False] * len(evaluators)
-        mismatches = [0] * len(evaluators)
-        seen: dict[int, SeenStep] = {}
-        for index in self.planned.plan.get(key, ()):
-            record = known.get(index)
-            if record is None:
-                seen[index] = SeenStep(tuple(NOT_REACHED if ended else NOT_RUN for ended in stopped))
-                continue
-            shown = record.samples[:samples]
-            outcomes = tuple(tuple(_judge(evaluator, record, sample) for evaluator in evaluators) for sample in shown)
-            codes = []
-            for place, outcome in enumerate(outcomes[0]):
-                codes.append(NOT_REACHED if stopped[place] else code_of(outcome))
-                measured = outcome.verdict != "infrastructure_failure"
-                mismatches[place] += measured and not outcome.exact_match
-                stopped[place] = mismatches[place] > allowed
-            seen[index] = SeenStep(tuple(codes), record, outcomes)
-        return seen
+    allowed = run.manifest.mode.mismatches
+    stopped = [False] * len(evaluators)
+    mismatches = [0] * len(evaluators)
+    seen: dict[int, SeenStep] = {}
+    for index in run.plan.get(key, ()):
+        record = known.get(index)
+        if record is None:
+            seen[index] = SeenStep(tuple(NOT_REACHED if ended else NOT_RUN for ended in stopped))
+            continue
+        shown = record.samples[:samples]
+        outcomes = tuple(tuple(_judge(evaluator, record, sample) for evaluator in evaluators) for sample in shown)
+        codes = []
+        for place, outcome in enumerate(outcomes[0]):
+            codes.append(NOT_REACHED if stopped[place] else code_of(outcome))
+            measured = outcome.verdict != "infrastructure_failure"
+            mismatches[place] += measured and not outcome.exact_match
+            stopped[place] = mismatches[place] > allowed
+        seen[index] = SeenStep(tuple(codes), record, outcomes)
+    return seen
 
 
 def code_of(outcome: StepOutcome) -> int:
@@ -120,51 +84,16 @@ def code_of(outcome: StepOutcome) -> int:
     return _CODES[outcome.verdict]
 
 
-def shown_run(directory: Path) -> ShownRun:
+def shown_run(directory: Path) -> RunFolder:
     """The run, or rollout, to report; :class:`UsageError` if there is no run or it has no records."""
-    run = read_run(directory)
+    run = open_folder(directory)
     for part in (run, *run.further):
         if not part.offsets:
             raise UsageError(f"the run {str(part.directory)!r} has no step of its plan yet, so there is nothing to show")
     return run
 
 
-def read_run(directory: Path) -> ShownRun:
-    """Open a run or rollout directory without reading all records; there may be none yet.
-
-    Raises :class:`UsageError` if there is no run.
-    """
-    first, *others = rounds_of(directory)
-    shown = _read_one(first)
-    if others:
-        shown.further = [_read_one(other) for other in others]
-        shown.notes.append(f"The samples of {len(others) + 1} rounds are shown together.")
-        if any(other.planned.plan != shown.planned.plan for other in shown.further):
-            raise UsageError(f"the rounds of {str(directory)!r} are over different steps, so they cannot be shown together")
-    return shown
-
-
-def _read_one(directory: Path) -> ShownRun:
-    manifest = RunFolder(directory).manifest
-    planned = RunFolder(directory).planned
-    records = RunFolder(directory).records
-    offsets: dict[EpisodeKey, dict[int, int]] = {}
-    outside = 0
-    for key, steps in record_places(records).items():
-        planned_steps = set(planned.plan.get(key, ()))
-        outside += len(steps.keys() - planned_steps)
-        if kept := {index: offset for index, offset in steps.items() if index in planned_steps}:
-            offsets[key] = kept
-    first = next((offset for steps in offsets.values() for offset in steps.values()), None)
-    dataset = "" if first is None else records.at(first).task.dataset
-    notes = [f"Not shown: {counted(outside, 'recorded step')} outside the plan."] if outside else []
-    notes += [f"{note[:1].upper()}{note[1:]}." for note in caveats.notes(manifest)]
-    if records.damaged:
-        notes.append(f"Skipped: {counted(len(records.damaged), 'line')} of the journal that cannot be read.")
-    return ShownRun(directory, manifest, planned, dataset, records, offsets, notes)
-
-
-def protocols_to_show(run: ShownRun, names: Sequence[str]) -> list[str]:
+def protocols_to_show(run: RunFolder, names: Sequence[str]) -> list[str]:
     """The protocols of a report: those named, by default the run's own; ``all`` means all protocols of the data set.
 
     Raises :class:`UsageError` for an unknown name.

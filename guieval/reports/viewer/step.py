@@ -86,12 +86,9 @@ def decision_values(record: StepRecord, evaluators: Sequence[ActionEvaluator]) -
     """
     if len(record.samples) < 2:
         return None
-    executions = pooled([record], evaluators[0])
+    executions = pooled([record])
     decisions = decide(executions)
-    exact = [
-        [bool(first)] + [evaluator.evaluate(record.task, action).exact_match for evaluator in evaluators[1:]]
-        for action, first in zip(executions.actions, executions.exact.tolist(), strict=True)
-    ]
+    exact = [[each.evaluate(record.task, action).exact_match for each in evaluators] for action in executions.actions]
     counts = executions.counts.tolist()
     return {
         "n": decisions.n,

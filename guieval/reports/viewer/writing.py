@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from guieval.journal import RunFolder
 from guieval.reports.viewer.content import SEARCH_CHUNK, Chunk, Content, Row, searched
 from guieval.reports.viewer.folder import PAGE, ReportFolder, Written, prepare
 from guieval.reports.viewer.pictures import Pictures
-from guieval.reports.viewer.reading import ShownRun
+from guieval.reports.viewer.reading import Prompter
 from guieval.reports.viewer.sources import PlannedTasks
 
 SCRIPT_PARTS = (
@@ -39,22 +40,23 @@ STYLES = [OWN / f"{name}.css" for name in STYLE_PARTS]
 
 def write_report(
     out: Path,
-    run: ShownRun,
+    run: RunFolder,
     pictures: Pictures,
     protocols: Sequence[str],
     *,
-    against: ShownRun | None = None,
+    against: RunFolder | None = None,
     tasks: PlannedTasks | None = None,
+    prompters: Sequence[Prompter] = (),
     on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Written:
     """Write the viewer of ``run`` into ``out``, judged under each of ``protocols``, side by side with ``against`` if given.
 
-    ``tasks`` provides steps without a record. ``on_progress`` is called with (steps done, all steps). An earlier report in the
-    folder is replaced; its images are reused. Raises :class:`guieval.errors.UsageError` for a folder with other contents, or
-    a run to compare with that shares no step.
+    ``tasks`` provides steps without a record, ``prompters`` rebuild the prompts of either run. ``on_progress`` is called with
+    (steps done, all steps). An earlier report in the folder is replaced; its images are reused. Raises
+    :class:`guieval.errors.UsageError` for a folder with other contents, or a run to compare with that shares no step.
     """
     prepare(out)
-    content = Content([run] if against is None else [run, against], protocols, tasks)
+    content = Content([run] if against is None else [run, against], protocols, tasks, prompters=prompters)
     root = [] if pictures.root is None else [pictures.root]
     folder = ReportFolder(out, [*content.folders(), *root])
     index = content.index(_written(folder, content, pictures, on_progress))

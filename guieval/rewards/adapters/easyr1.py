@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from guieval.rewards.adapters.rows import figures, named_scorer, task_of
+from guieval.rewards.adapters.rows import metrics, named_scorer, task_of
 
 REWARD_NAME = "guieval"
 REWARD_TYPE = "sequential"
@@ -18,7 +18,7 @@ def compute_score(reward_input: Mapping[str, Any], **names: Any) -> dict[str, fl
     ``reward_function_kwargs`` gives the scorer by name: ``model``, ``reward``, ``protocol`` and ``weights``.
     """
     scored = named_scorer(**names).score(task_of(reward_input.get("ground_truth")), reward_input.get("response"))
-    return {"overall": scored.reward.total, **figures(scored)}
+    return {"overall": scored.reward.total, **metrics(scored)}
 
 
 def compute_scores(reward_inputs: Sequence[Mapping[str, Any]], **names: Any) -> list[dict[str, float]]:

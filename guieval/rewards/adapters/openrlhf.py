@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from guieval.errors import UsageError
-from guieval.rewards.adapters.rows import figures, task_of
+from guieval.rewards.adapters.rows import metrics, task_of
 from guieval.rewards.response import ResponseScorer
 
 _REPEATED = re.compile(r"(<\|[^<>|]+\|>)\1+")
@@ -37,7 +37,7 @@ def reward_function(scorer: ResponseScorer, tensor: Callable[[list[float]], Any]
         ]
         rewards = [each.reward.total for each in scored]
         highest = scorer.reward.highest
-        logs = [figures(each) for each in scored]
+        logs = [metrics(each) for each in scored]
         names = list(dict.fromkeys(name for each in logs for name in each))
         return {
             "rewards": tensor(rewards),

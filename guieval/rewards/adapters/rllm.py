@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from guieval.errors import UsageError
-from guieval.rewards.adapters.rows import TASK, figures, task_of
+from guieval.rewards.adapters.rows import TASK, metrics, task_of
 from guieval.rewards.response import ResponseScorer
 
 
@@ -31,6 +31,6 @@ def reward_function(scorer: ResponseScorer, output: Callable[..., Any] = RewardO
         if step is None:
             raise UsageError(f"task_info has no {TASK!r}, the step's text; its keys are: {', '.join(task_info)}")
         scored = scorer.score(task_of(step), getattr(action, "action", action))
-        return output(reward=scored.reward.total, metadata=figures(scored), is_correct=scored.reward.outcome.exact_match)
+        return output(reward=scored.reward.total, metadata=metrics(scored), is_correct=scored.reward.outcome.exact_match)
 
     return reward_fn

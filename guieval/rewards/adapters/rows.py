@@ -52,8 +52,8 @@ def column(columns: Mapping[str, Any], count: int) -> list[StepTaskModel]:
     return [task_of(each) for each in values]
 
 
-def figures(scored: ScoredResponse) -> dict[str, float]:
-    """The logged figures of a reply: every part, unweighted, and whether it matched exactly."""
+def metrics(scored: ScoredResponse) -> dict[str, float]:
+    """The logged metrics of a reply: every part, unweighted, and whether it matched exactly."""
     return {**scored.reward.parts, "exact_match": float(scored.reward.outcome.exact_match)}
 
 

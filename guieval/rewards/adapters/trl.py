@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from guieval.rewards.adapters.rows import column, figures
+from guieval.rewards.adapters.rows import column, metrics
 from guieval.rewards.response import ResponseScorer
 
 
@@ -38,7 +38,7 @@ def reward_function(scorer: ResponseScorer, name: str | None = None) -> TRLRewar
             scored = scorer.score(task, completion, tokens=None if tokens is None else len(tokens[number]))
             rewards.append(scored.reward.total if scored.measured else None)
             if scored.measured:
-                for part, value in figures(scored).items():
+                for part, value in metrics(scored).items():
                     logged[part].append(value)
         if log_metric is not None:
             for part, values in logged.items():

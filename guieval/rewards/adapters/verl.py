@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from guieval.rewards.adapters.rows import TASK, figures, named_scorer, task_of
+from guieval.rewards.adapters.rows import TASK, metrics, named_scorer, task_of
 
 
 def compute_score(
@@ -28,4 +28,4 @@ def compute_score(
     scorer = named_scorer(model, reward, protocol, weights)
     step = ground_truth if ground_truth is not None else (extra_info or {}).get(TASK)
     scored = scorer.score(task_of(step), solution_str)
-    return {"score": scored.reward.total, **figures(scored)}
+    return {"score": scored.reward.total, **metrics(scored)}

@@ -26,7 +26,7 @@ from guieval.journal import Journal, RunFolder
 from guieval.journal.run_files import Manifest, ServedEntry
 from guieval.running.cluster.connection import connect, gpus_of_one, import_ray
 from guieval.running.cluster.merging import SHARDS, Merger, Shard, discard_shard, empty_shards, shard_folders
-from guieval.running.cluster.server_figures import named_for_all, over_all
+from guieval.running.cluster.server_numbers import named_for_all, over_all
 from guieval.running.cluster.worker import Ended, HandOut, Job, Reading, Worker, dealt_first
 from guieval.running.config import RunConfig
 from guieval.running.progress import Load, Progress, RunOutcome

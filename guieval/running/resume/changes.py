@@ -91,7 +91,7 @@ def with_changes(old: Manifest, new: Manifest, what: Iterable[str]) -> Manifest:
 
 
 def reference_types(run: ResolvedRun, directory: Path) -> ReferenceTypes:
-    """The action types of the planned steps' references, so that figures by type count a step whether it was run or not.
+    """The action types of the planned steps' references, so that metrics by type count a step whether it was run or not.
 
     Of an episode that cannot be loaded they are those that an earlier session wrote down.
     """

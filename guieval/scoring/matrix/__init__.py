@@ -1,6 +1,6 @@
 """One prediction under every protocol: a journal, or a file of predictions, becomes columns of judged steps.
 
-Answers are read once; no model is queried. :mod:`guieval.metrics` computes figures from the columns, and
+Answers are read once; no model is queried. :mod:`guieval.metrics` computes metrics from the columns, and
 :mod:`guieval.reports` shows them.
 """
 

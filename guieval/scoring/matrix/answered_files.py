@@ -246,7 +246,7 @@ def _by_itself(
     lacking = sum(len(plan[ref.key]) < ref.length for ref in refs)
     if lacking:
         notes.append(
-            f"the file lacks steps of {lacking:,} of its {len(refs):,} episodes; their figures are over the steps it has"
+            f"the file lacks steps of {lacking:,} of its {len(refs):,} episodes; their metrics are over the steps it has"
         )
     if overlay is not None:
         added = sum(task is not row.task for task, row in answers)

@@ -47,7 +47,7 @@ def _own(row: Row) -> Predicted:
 
 
 def _refuse_ui_s1(rows: Rows, steps: Iterable[StepTaskModel]) -> NoReturn:
-    """Refuse UI-S1's result files (X-PLUG/MobileAgent ``UI-S1/evaluation/eval_*.py``) with their own two figures.
+    """Refuse UI-S1's result files (X-PLUG/MobileAgent ``UI-S1/evaluation/eval_*.py``) with their own two metrics.
 
     They keep how far each episode went but no answer. Progress is the mean of ``final_step_id / num_steps`` over episodes,
     where ``final_step_id`` is the number of steps before the first mismatch; success is the share of ``task_success``.

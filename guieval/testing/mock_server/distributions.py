@@ -1,6 +1,6 @@
 """Policy ``distribution``: the reply to a request is drawn from a distribution over actions in a file.
 
-So a model's true decisions are known, and the figures of a rollout can be compared with them. The file is JSONL with one line
+So a model's true decisions are known, and the metrics of a rollout can be compared with them. The file is JSONL with one line
 per step (``key`` as printed in messages, or ``*`` for all other steps)::
 
     {"key": "*", "draws": [{"weight": 0.7, "action": "reference", "spread": 8},

@@ -1,6 +1,6 @@
 """Selects and weights the steps of a training by measurements of the policy's own samples: pass rate and decision diversity.
 
-The figures are those of ``guieval decisions``: a step's pass rate is its decision stability (GUIEvalKit paper, section 5.1),
+The metrics are those of ``guieval decisions``: a step's pass rate is its decision stability (GUIEvalKit paper, section 5.1),
 the share of exact matches among the samples; its diversity is the entropy of its decisions in nats.
 """
 
@@ -19,7 +19,7 @@ from guieval.training.config import Curriculum
 
 
 class Measured(NamedTuple):
-    """The figures of one step; ``diversity`` is NaN where no sample holds a decision."""
+    """The metrics of one step; ``diversity`` is NaN where no sample holds a decision."""
 
     pass_rate: float
     diversity: float
@@ -29,8 +29,8 @@ def read_measured(runs: Sequence[str]) -> dict[StepKey, Measured]:
     """The measured steps of runs and rollout directories; of a step in several, those of the last."""
     found: dict[StepKey, Measured] = {}
     for run in runs:
-        figures = measure(read_executions(Path(run)), ClusterSettings())
-        steps = zip(figures.keys, figures.n, figures.stability, figures.diversity, strict=True)
+        metrics = measure(read_executions(Path(run)), ClusterSettings())
+        steps = zip(metrics.keys, metrics.n, metrics.stability, metrics.diversity, strict=True)
         found |= {key: Measured(float(share), float(diversity)) for key, n, share, diversity in steps if n}
     return found
 
@@ -59,18 +59,18 @@ def factors(tasks: Sequence[Sequence[StepKey]], settings: Curriculum, measured: 
 
 
 def _weight(key: StepKey, settings: Curriculum, measured: Mapping[StepKey, Measured]) -> float:
-    figures = measured.get(key)
-    if figures is None:
+    metrics = measured.get(key)
+    if metrics is None:
         return 1.0 if settings.unmeasured == "keep" else 0.0
-    within = settings.pass_rate[0] <= figures.pass_rate <= settings.pass_rate[1]
+    within = settings.pass_rate[0] <= metrics.pass_rate <= settings.pass_rate[1]
     if settings.diversity is not None:
-        within = within and settings.diversity[0] <= figures.diversity <= settings.diversity[1]
+        within = within and settings.diversity[0] <= metrics.diversity <= settings.diversity[1]
     if not within:
         return 0.0
     match settings.weight:
         case "equal":
             return 1.0
         case "learnable":
-            return 4 * figures.pass_rate * (1 - figures.pass_rate)
+            return 4 * metrics.pass_rate * (1 - metrics.pass_rate)
         case "hard":
-            return 1 - figures.pass_rate
+            return 1 - metrics.pass_rate

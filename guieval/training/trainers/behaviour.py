@@ -53,9 +53,9 @@ def _logs_means(trainer: Any) -> bool:
     probe.state = copy(trainer.state)
     probe.state.log_history = []
     probe.log_completions = False
-    probe._metrics["train"] = {"figure": [1.0, 3.0]}
+    probe._metrics["train"] = {"metric": [1.0, 3.0]}
     probe.log({"loss": 0.5})
-    return len(lines) == 1 and lines[0]["figure"] == 2.0 and lines[0]["loss"] == 0.5 and not probe._metrics["train"]
+    return len(lines) == 1 and lines[0]["metric"] == 2.0 and lines[0]["loss"] == 0.5 and not probe._metrics["train"]
 
 
 def _repeats_tasks(trainer: Any) -> bool:

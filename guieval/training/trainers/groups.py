@@ -239,9 +239,9 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL has no types
         tokens = sum(len(row.completion) for row in everywhere)
         return Batch([self._likelihoods.added(chunk) for chunk in mine], len(everywhere), tokens)
 
-    def _tally(self, figures: Mapping[str, Sequence[float]]) -> None:
+    def _tally(self, metrics: Mapping[str, Sequence[float]]) -> None:
         """Add this process's values of a draw to the means that are logged for the generation batch."""
-        for name, values in figures.items():
+        for name, values in metrics.items():
             total, count = self._sums.get(name, (0.0, 0))
             self._sums[name] = total + sum(values), count + len(values)
 

@@ -11,7 +11,7 @@ from typing import Any
 from accelerate.utils import gather_object
 
 from guieval.errors import UsageError
-from guieval.rewards.adapters.rows import figures
+from guieval.rewards.adapters.rows import metrics
 from guieval.rewards.response import ResponseScorer, ScoredResponse
 from guieval.training.data.examples import Example
 from guieval.training.trainers.answers import Answer
@@ -66,7 +66,7 @@ class StepGRPOTrainer(GroupTrainer):
         for each in scored:
             if each.measured:
                 logged["reward"].append(each.reward.total)
-                for part, value in figures(each).items():
+                for part, value in metrics(each).items():
                     logged[f"{self._scorer.reward.name.replace('-', '_')}/{part}"].append(value)
         logged["reward_std"] = spreads
         logged["frac_reward_zero_std"] = [float(not spread) for spread in spreads]

@@ -29,7 +29,7 @@ class Likelihoods:
         self._pictures = pictures
 
     def added(self, rows: Sequence[Row]) -> list[Row]:
-        """The rows with the log-probabilities that the loss needs; figures about the sampler are added to TRL's log."""
+        """The rows with the log-probabilities that the loss needs; metrics about the sampler are added to TRL's log."""
         trainer = self._trainer
         # TRL's condition: old log-probabilities are needed for rows that are used after the weights have changed
         changed = trainer.args.gradient_accumulation_steps % (trainer.args.steps_per_generation * trainer.num_iterations) != 0

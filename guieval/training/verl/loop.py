@@ -22,7 +22,7 @@ from guieval.history import HistoryEntry, reference_history
 from guieval.history.modes import NO_PATCH
 from guieval.models import ABCModel, ModelInput
 from guieval.models.patch_thoughts import on_policy_input, read_thought
-from guieval.rewards.adapters.rows import figures
+from guieval.rewards.adapters.rows import metrics
 from guieval.rewards.response import ResponseScorer, ScoredResponse
 from guieval.rewards.rollout import SemiOnlineRollout
 from guieval.steps import StepTaskModel
@@ -146,7 +146,7 @@ class GuiLoop(PolicyLoop):
             raise UsageError(f"step {task.key}: {error}") from None
         scored = self._scorer.score(task, answer.text, tokens=len(answer.output.response_ids))
         answer.output.reward_score = scored.reward.total
-        answer.output.extra_fields["reward_extra_info"] = {"score": scored.reward.total, **figures(scored)}
+        answer.output.extra_fields["reward_extra_info"] = {"score": scored.reward.total, **metrics(scored)}
         return answer.output
 
     async def _episode(self, asking: Any, place: Place, uid: str, session: int) -> list[AgentLoopOutput]:
@@ -195,7 +195,7 @@ class GuiLoop(PolicyLoop):
 
 
 def _score(last: AgentLoopOutput, rollout: SemiOnlineRollout, counted: int, *, cut: bool) -> None:
-    """The session's figures; verl copies them from the last output to the others.
+    """The session's metrics; verl copies them from the last output to the others.
 
     ``progress`` is the share of steps before the first mismatch, ``success`` whether all matched: UI-S1's SOP (its appendix C)
     where rollouts are made without patches.

@@ -91,8 +91,8 @@ def group_is_kept(records: Iterable[RowRecord], eta: float, settings: AdvantageS
     return keep_group([trajectory for trajectory, _ in trajectories(records)], eta, settings)
 
 
-def figures(records: Sequence[RowRecord]) -> dict[str, float]:
-    """The logged figures of a batch."""
+def logged(records: Sequence[RowRecord]) -> dict[str, float]:
+    """The logged metrics of a batch."""
     rollouts = trajectories(records)
     if not rollouts:
         return {}

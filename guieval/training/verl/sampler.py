@@ -50,8 +50,8 @@ class _Spreads:
         dropped = sorted(uid for uid in uids if not self._kept.get(uid, True))[: max(0, most)]
         return set(dropped), Counter(self._level[uid] for uid in dropped)
 
-    def figures(self, batch: Any, drawn: int) -> dict[str, float]:
-        """Figures on the sampling of a batch."""
+    def metrics(self, batch: Any, drawn: int) -> dict[str, float]:
+        """Metrics on the sampling of a batch."""
         uids = {key.split("_")[0] for key in batch.keys}
         share = sum(self._kept.get(uid, True) for uid in uids) / max(1, len(uids))
         return {"training/filter_groups/groups_drawn": drawn, "training/filter_groups/kept_share": share}
@@ -86,11 +86,11 @@ class SpreadReplayBuffer(ReplayBuffer):  # type: ignore[misc]  # verl has no typ
         )
 
     def sample(self, global_steps: int, partition_id: str, batch_size: int) -> tuple[Any, dict[str, Any]]:
-        """A batch of ``batch_size`` groups, and figures on the sampling."""
+        """A batch of ``batch_size`` groups, and metrics on the sampling."""
         self._drawn = self.train_batch_size
         batch, metrics = super().sample(global_steps=global_steps, partition_id=partition_id, batch_size=batch_size)
         if partition_id != "val":
-            metrics.update(self._spreads.figures(batch, self._drawn))
+            metrics.update(self._spreads.metrics(batch, self._drawn))
             self._spreads.forget_all_but(set())
         return batch, metrics
 
@@ -134,12 +134,12 @@ class AsyncSpreadReplayBuffer(ReplayBufferAsync):  # type: ignore[misc]  # verl 
         super().__init__(filter_groups_metric=GROUP, **named)
 
     def sample(self, global_steps: int, partition_id: str, batch_size: int) -> tuple[Any, dict[str, Any]]:
-        """A batch of ``batch_size`` groups, and figures on the sampling."""
+        """A batch of ``batch_size`` groups, and metrics on the sampling."""
         if partition_id != "val":
             self._wanted = batch_size
         batch, metrics = super().sample(global_steps=global_steps, partition_id=partition_id, batch_size=batch_size)
         if partition_id != "val":
-            metrics.update(self._spreads.figures(batch, batch_size + self._dropped))
+            metrics.update(self._spreads.metrics(batch, batch_size + self._dropped))
             self._dropped = 0
         return batch, metrics
 

@@ -27,7 +27,7 @@ from verl.trainer.ppo.v1 import (
 
 from guieval.errors import UsageError
 from guieval.training.reward_watch import RewardWatch, Sum
-from guieval.training.verl.records import RowRecord, figures, row_advantages
+from guieval.training.verl.records import RowRecord, logged, row_advantages
 from guieval.training.verl.sampler import AsyncSpreadReplayBuffer, SpreadReplayBuffer, read_record
 from guieval.training.verl.settings import GROUP, read_settings
 
@@ -88,7 +88,7 @@ class GuiSemiOnline(PPOTrainer):  # type: ignore[misc]  # verl has no types
         records = [None if none else read_record(value) for none, value in zip(filler, data["extra_fields"], strict=True)]
         worth = row_advantages(records, self._advantages)
         counted = [record for record in records if record is not None]
-        metrics.update(figures(counted) | self._checked(counted))
+        metrics.update(logged(counted) | self._checked(counted))
         tokens = torch.nested.as_nested_tensor(
             [value * mask.to(torch.float32) for value, mask in zip(worth, data["response_mask"].unbind(), strict=True)],
             layout=torch.jagged,
@@ -97,7 +97,7 @@ class GuiSemiOnline(PPOTrainer):  # type: ignore[misc]  # verl has no types
         return tq.kv_batch_put(keys=batch.keys, partition_id=batch.partition_id, fields=written)
 
     def _checked(self, records: Sequence[RowRecord]) -> dict[str, float]:
-        """The figures of a check of the reward, if one is due; figures and warnings are also written to :data:`WATCHED`."""
+        """The metrics of a check of the reward, if one is due; metrics and warnings are also written to :data:`WATCHED`."""
         settings = self._settings.reward_watch
         records = [record for record in records if record.success is None]  # a judge is not watched
         if settings is None or not records:

@@ -35,7 +35,7 @@ def executions(
         of or task(),
         tuple(actions.values()),
         np.array(list(counts.values()), dtype=np.int64),
-        np.array([name in exact for name in actions], dtype=np.bool_),
+        sum(count for name, count in counts.items() if name in exact),
         failed,
     )
 

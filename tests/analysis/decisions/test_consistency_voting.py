@@ -29,7 +29,7 @@ def click(x: float, y: float = 500.0) -> Click:
 
 def executions(*drawn: tuple[Action | None, int], failed: int = 0) -> StepExecutions:
     counts = np.array([count for _, count in drawn], dtype=np.int64)
-    return StepExecutions(TASK, tuple(action for action, _ in drawn), counts, np.zeros(len(drawn), dtype=np.bool_), failed)
+    return StepExecutions(TASK, tuple(action for action, _ in drawn), counts, failed=failed)
 
 
 def decision(*drawn: tuple[Action | None, int], settings: ClusterSettings = DEFAULTS) -> Majority:

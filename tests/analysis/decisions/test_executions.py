@@ -41,8 +41,7 @@ def test_different_executions_are_counted_in_the_order_they_were_drawn(tmp_path:
     (found,) = read_executions(run, protocol="guievalkit")
     assert found.actions == (BACK, HERE, None, outside)
     np.testing.assert_array_equal(found.counts, [3, 1, 2, 1])
-    np.testing.assert_array_equal(found.exact, [False, True, False, False])
-    assert (found.n, found.failed) == (7, 1)
+    assert (found.n, found.right, found.failed) == (7, 1, 1)
 
 
 def test_steps_come_in_the_order_of_the_plan_and_those_never_asked_are_left_out(tmp_path: Path) -> None:
@@ -60,7 +59,7 @@ def test_of_a_step_asked_twice_the_last_finished_record_counts_and_without_one_t
 
 def test_a_step_that_nobody_answered_has_no_execution(tmp_path: Path) -> None:
     (found,) = read_executions(write_run(tmp_path / "run", [record(step(HERE))]))
-    assert (found.n, found.failed, found.actions, len(found.exact)) == (0, 1, (), 0)
+    assert (found.n, found.right, found.failed, found.actions) == (0, 0, 1, ())
 
 
 def test_the_rounds_of_a_rollout_are_pooled(tmp_path: Path) -> None:
@@ -76,8 +75,8 @@ def test_the_rounds_of_a_rollout_are_pooled(tmp_path: Path) -> None:
 def test_executions_are_judged_under_the_protocol_asked_for(tmp_path: Path) -> None:
     near = Click(point=Point(500.0, 600.0))
     run = write_run(tmp_path / "run", [several(near)])
-    assert [each.exact.tolist() for each in read_executions(run, protocol="guievalkit")] == [[True]]
-    assert [each.exact.tolist() for each in read_executions(run, protocol="ui-s1-sop")] == [[False]]
+    assert [each.right for each in read_executions(run, protocol="guievalkit")] == [1]
+    assert [each.right for each in read_executions(run, protocol="ui-s1-sop")] == [0]
 
 
 def test_what_cannot_be_pooled_is_refused(tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ def test_figures_are_those_of_the_run(app: ViewerApp, runs: Path) -> None:
     opened = open_run(runs / "b")
     assert isinstance(opened, OpenedRun)
     exact = opened.metrics()["exact match"]
-    section = part(app, f"/runs/{run}/data/figures")
+    section = part(app, f"/runs/{run}/data/metrics")
     (card,) = [each for each in section["cards"] if each["name"] == "exact match"]
     assert exact.value is not None and card["value"] == f"{100 * exact.value:.2f}%" and card["n"] == exact.n == 3
     assert {each["name"]: each["count"] for each in section["verdicts"]} == {"right": 2, "infrastructure failure": 1}
@@ -174,7 +174,7 @@ def test_kinds_of_errors_lead_to_their_steps(app: ViewerApp, runs: Path) -> None
 
 
 def test_stored_figures_are_shown_at_once_while_they_are_those_of_the_journal(app: ViewerApp, runs: Path) -> None:
-    head, section = (f"/runs/{ids(app)['a']}/data/{name}" for name in ("head", "figures"))
+    head, section = (f"/runs/{ids(app)['a']}/data/{name}" for name in ("head", "metrics"))
     assert part(app, head)["stored"] is None
     end(runs / "a")
     stored, figures = part(app, head)["stored"], part(app, section)
@@ -243,7 +243,7 @@ def test_notes_are_saved_beside_the_run_and_nothing_else_is_written(app: ViewerA
 
     before = state()
     run = ids(app)["a"]
-    for path in ("", "steps/", "steps/data/index.js", "steps/data/steps-00000.js", "data/figures", "data/breakdowns"):
+    for path in ("", "steps/", "steps/data/index.js", "steps/data/steps-00000.js", "data/metrics", "data/breakdowns"):
         assert ask(app, f"/runs/{run}/{path}").status_code == 200
     assert state() == before
     origin = {"origin": BASE}
@@ -267,9 +267,9 @@ def test_notes_are_saved_beside_the_run_and_nothing_else_is_written(app: ViewerA
 
 def test_a_run_that_goes_on_is_read_again(app: ViewerApp, runs: Path) -> None:
     run = ids(app)["b"]
-    assert part(app, f"/runs/{run}/data/figures")["verdicts"][0]["count"] == 2
+    assert part(app, f"/runs/{run}/data/metrics")["verdicts"][0]["count"] == 2
     write_run(runs / "b", [record(task(step=2), at(500, 500))])
-    assert part(app, f"/runs/{run}/data/figures")["verdicts"] == [
+    assert part(app, f"/runs/{run}/data/metrics")["verdicts"] == [
         {"name": "right", "count": 3, "link": "steps/#?verdict=right"}
     ]
     write_run(runs / "c", [record(task(length=1), Stop())])
@@ -285,7 +285,7 @@ def test_no_program_or_adapter_that_only_a_folder_names_is_used(app: ViewerApp, 
     manifest["config"] |= {"adapter": str(evil), "bench_options": {"path": str(evil)}, "bench": str(evil)}
     (runs / "a" / "manifest.json").write_text(json.dumps(manifest))
     run = ids(app)["a"]
-    for path in ("data/head", "data/figures", "data/failures", "steps/", "steps/data/steps-00000.js"):
+    for path in ("data/head", "data/metrics", "data/failures", "steps/", "steps/data/steps-00000.js"):
         ask(app, f"/runs/{run}/{path}")
     assert not marker.exists()
 

@@ -372,8 +372,13 @@ def test_protocols_are_the_runs_own_the_named_or_all(tmp_path: Path) -> None:
 
 def test_prompts_share_their_lines_within_a_chunk(tmp_path: Path) -> None:
     run = shown_run(write_run(tmp_path / "run", three_steps()))
-    run.prompter = lambda one, known: (f"system\nstep {one.task.step_index}\nof {len(known)}", "")
-    write_report(tmp_path / "report", run, Pictures(None, tmp_path / "report"), ["guievalkit"])
+    write_report(
+        tmp_path / "report",
+        run,
+        Pictures(None, tmp_path / "report"),
+        ["guievalkit"],
+        prompters=[lambda one, known: (f"system\nstep {one.task.step_index}\nof {len(known)}", "")],
+    )
     chunk = read(tmp_path, "steps-00000.js")
     assert chunk["lines"] == ["system", "step 0", "of 3", "step 1", "step 2"]
     assert [each["runs"][0]["prompt"] for each in chunk["rows"]] == [[0, 1, 2], [0, 3, 2], [0, 4, 2]]

@@ -1,12 +1,12 @@
 // The overview of a run, or the comparison of several: sections that are fetched one after the other.
 
 const TITLES = {
-  figures: "Figures",
+  metrics: "Metrics",
   breakdowns: "By action, horizon and error",
   failures: "What failed, and why",
   protocols: "Every protocol",
   decisions: "Decisions",
-  online: "Figures",
+  online: "Metrics",
   patterns: "Who was right where",
 };
 const VERDICTS = ["right", "wrong", "unparseable", "unsupported", "infrastructure failure", "not run", "not reached"];
@@ -35,13 +35,13 @@ async function overviewPage(main) {
       });
       if (location.hash === `#${name}`) await fetchPart(place, name);
       else place.append(start);
-    } else await fetchPart(place, name, name === "figures" ? head.stored : null);
+    } else await fetchPart(place, name, name === "metrics" ? head.stored : null);
   }
   if (location.hash.length > 1) $(location.hash.slice(1))?.scrollIntoView();
   if (!online) fetch("steps/data/index.js", { method: "HEAD" }).catch(() => {}); // the server keeps it, so the steps open at once
 }
 
-/** Fetches a section; until it comes, `stored` figures are shown, which need no journal. */
+/** Fetches a section; until it comes, `stored` metrics are shown, which need no journal. */
 async function fetchPart(place, name, stored) {
   const before = stored ? partNodes(stored) : [];
   const wait = el("p", { class: "soft", role: "status" }, "Reading the journal…");

@@ -35,7 +35,7 @@ function tableNode(table) {
       ? el("tr", {}, row.map((value, at) => cell(value, at, table.links[place])))
       : el("tr", { class: "gap" }, el("td", { colspan: String(table.columns.length) })),
   );
-  const heads = table.columns.map((column) => el("th", { scope: "col", class: column.right ? "number" : null }, column.name ? foreign(column.name) : el("span", { class: "unseen" }, "figure")));
+  const heads = table.columns.map((column) => el("th", { scope: "col", class: column.right ? "number" : null }, column.name ? foreign(column.name) : el("span", { class: "unseen" }, "metric")));
   return el(
     "section",
     { class: "sheet" },

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from guieval.engines import EndpointStats, describe_endpoint
-from guieval.running.cluster.server_figures import named_for_all, over_all
+from guieval.running.cluster.server_numbers import named_for_all, over_all
 from tests.rows import every_row
 
 ONE = EndpointStats(

@@ -10,14 +10,14 @@ from urllib.parse import urlsplit
 from guieval.engines import EndpointStats
 
 
-def over_all(figures: Iterable[EndpointStats]) -> list[EndpointStats]:
+def over_all(numbers: Iterable[EndpointStats]) -> list[EndpointStats]:
     """One entry for each name, in the order of first mention, from what several clients, or one at several times, saw of it.
 
     Counts and seconds are added. ``seconds_p95`` is the largest of those given, which at least 95 % of all tries together are
     not above. ``busy`` is ``None`` where there was more than one client, since nobody knows how their times overlap.
     """
     found: dict[str, EndpointStats] = {}
-    for each in figures:
+    for each in numbers:
         before = found.get(each.name)
         found[each.name] = each if before is None else _both(before, each)
     return list(found.values())
