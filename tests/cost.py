@@ -23,7 +23,7 @@ BUDGETS = {
     "benchmarks": 37.0,
     "journal": 24.0,
     "pinned": 28.0,
-    "data": 20.0,
+    "data": 24.0,
     "online": 18.0,
     "testing": 17.0,
     "engines": 20.0,

@@ -71,7 +71,7 @@ def test_mistakes_are_one_sentence(tmp_path: Path, guieval: CommandLine) -> None
     with pytest.raises(UsageError, match="holds no training"):
         training_curves([tmp_path])
     folder = training(tmp_path / "a", [])
-    with pytest.raises(UsageError, match="no figure yet"):
+    with pytest.raises(UsageError, match="no metric yet"):
         training_curves([folder])
     with pytest.raises(UsageError, match="1 trainings and 2 --label"):
         training_curves([training(tmp_path / "b", rewards(1.0))], ["x", "y"])
