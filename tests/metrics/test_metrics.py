@@ -45,9 +45,9 @@ def strict(found: Measured) -> float | None:
 
 # Three episodes of 4, 2 and 1 steps. Right of them: 1 1 0 1 | 1 1 | 0; of the right type also the third.
 RUN = made_columns(
-    ["a", "a", "a", "a", "b", "b", "c"],
+    "aaaabbc",
     exact=[True, True, False, True, True, True, False],
-    typed=[True, True, True, True, True, True, False],
+    typed=[True] * 6 + [False],
     reference=["CLICK", "TYPE", "CLICK", "CLICK", "TYPE", "CLICK", "CLICK"],
     predicted=["CLICK", "LONG_PRESS", "CLICK", "CLICK", "LONG_PRESS", "CLICK", "TYPE"],
     groups={"kind": ["x", "x", "y", "y", "x", "y", "y"], "place": ["1", "1", "1", "", "2", "2", "2"]},
@@ -101,7 +101,7 @@ def test_every_measure_and_average_has_its_row() -> None:
 
 def test_a_points_credit_falls_with_its_distance_to_none() -> None:
     columns = made_columns(
-        ["a"] * 6,
+        "a" * 6,
         exact=[True, True, False, False, True, False],
         typed=[True, True, True, False, True, True],
         distance=[0.0, 250.0, 800.0, 100.0, np.nan, np.nan],
@@ -117,7 +117,7 @@ def test_a_points_credit_falls_with_its_distance_to_none() -> None:
 
 def test_a_step_that_the_policy_drops_earns_nothing_and_a_failed_one_could_earn_all() -> None:
     ends = ["right", "infrastructure_failure"]
-    columns = made_columns(["a", "a"], exact=[True, False], ends=ends, distance=[500.0, np.nan])
+    columns = made_columns("aa", ends=ends, distance=[500.0, np.nan])
     credit = 1 - 2**0.5 / 2
     found = value_of(Metric("f", "graded"), columns, FailurePolicy(missing="left-out"))
     assert found.value == pytest.approx(credit) and strict(found) == pytest.approx(credit / 2)
@@ -135,13 +135,10 @@ def test_cells_of_two_keys_leave_out_what_lacks_one() -> None:
 def test_exact_matches_among_answers_with_a_place() -> None:
     """Of five clicks and long presses, four are answered by one of the two, and two of these match; the others do not count."""
     metric = Metric("f", "exact-given-place", over=frozenset({"CLICK", "LONG_PRESS"}))
-    columns = made_columns(
-        ["a"] * 6,
-        exact=[True, True, False, False, False, True],
-        reference=["CLICK", "LONG_PRESS", "CLICK", "LONG_PRESS", "CLICK", "TYPE"],
-        predicted=["CLICK", "LONG_PRESS", "CLICK", "CLICK", "TYPE", "TYPE"],
-    )
-    found = value_of(metric, columns)
+    reference = ["CLICK", "LONG_PRESS", "CLICK", "LONG_PRESS", "CLICK", "TYPE"]
+    predicted = ["CLICK", "LONG_PRESS", "CLICK", "CLICK", "TYPE", "TYPE"]
+    exact = [True, True, False, False, False, True]
+    found = value_of(metric, made_columns("a" * 6, exact=exact, reference=reference, predicted=predicted))
     assert (found.value, found.count, found.n) == (2 / 4, 2, 4)
 
 
@@ -165,11 +162,8 @@ def test_metrics_over_some_types(metric: Metric, value: float | None, n: int) ->
 
 # a: right, (failed), right; b: (failed), right; the failed step ends in each of four ways.
 def with_failures(end: str) -> RunColumns:
-    columns = made_columns(
-        ["a", "a", "a", "b", "b"],
-        exact=[True, end == "wrong", True, end == "wrong", True],
-        ends=["right", "right" if end == "wrong" else end, "right", "right" if end == "wrong" else end, "right"],
-    )
+    ended = "right" if end == "wrong" else end
+    columns = made_columns("aaabb", ends=["right", ended, "right", ended, "right"])
     if end == "wrong":  # judged, but outside the spaces
         columns.covered[[1, 3]] = False
     return columns
@@ -216,14 +210,14 @@ def test_every_fate_of_every_failure(metric: Metric, expected: dict[Fate, tuple[
 
 
 def test_a_zero_after_the_first_mismatch_changes_nothing_but_the_length() -> None:
-    columns = made_columns(["a"] * 4, exact=[True, False, False, True], ends=["right", "wrong", "unparseable", "right"])
+    columns = made_columns("a" * 4, ends=["right", "wrong", "unparseable", "right"])
     policy = FailurePolicy(unparseable="zero")
     assert value_of(PROGRESS, columns, policy).value == pytest.approx(1 / 3)
     assert strict(value_of(PROGRESS, columns, policy)) == pytest.approx(1 / 4)
 
 
 def test_an_episode_of_nothing_but_zeros_counts_as_an_episode() -> None:
-    columns = made_columns(["a", "b"], exact=[True, False], ends=["right", "unparseable"])
+    columns = made_columns("ab", ends=["right", "unparseable"])
     policy = FailurePolicy(unparseable="zero")
     for metric in (PROGRESS, SUCCESS_RATE, Metric("f", "score")):
         assert (value_of(metric, columns, policy).value, value_of(metric, columns, policy).n) == (1 / 2, 2)
@@ -233,7 +227,7 @@ def test_an_episode_of_nothing_but_zeros_counts_as_an_episode() -> None:
 def test_an_episode_is_left_out_whole_where_a_step_of_it_is_missing() -> None:
     # a is right throughout; b lacks its second step; c is right, then wrong
     ends = ["right", "right", "right", "not_run", "right", "wrong"]
-    columns = made_columns([*"aabbcc"], exact=[end == "right" for end in ends], ends=ends)
+    columns = made_columns("aabbcc", ends=ends)
     policy = FailurePolicy(missing="episode-left-out")
     by_hand = [
         (EXACT_MATCH, 4 / 5, 5, 4 / 6),  # the steps of b that were answered stay
@@ -250,7 +244,7 @@ def test_an_episode_is_left_out_whole_where_a_step_of_it_is_missing() -> None:
     assert value_of(SUCCESS_RATE, only_b, policy).value is None
     # a missing step of a type that does not count leaves its episode in
     ends = ["right", "infrastructure_failure"]
-    opened = made_columns(["a", "a"], exact=[True, False], ends=ends, reference=["CLICK", "OPEN"])
+    opened = made_columns("aa", ends=ends, reference=["CLICK", "OPEN"])
     assert value_of(Metric("f", "success", without=OPENS), opened, policy).value == 1.0
 
 
@@ -262,11 +256,11 @@ def test_cells_may_be_the_episodes_subsets() -> None:
     assert value_of(Metric("f", "success", average="cells", keys=("subset",)), columns).value == pytest.approx((1 / 2 + 0) / 2)
     labelled = made_columns(["x/a", "x/b"], exact=[True, False], groups={"subset": ["one", "two"]})
     assert value_of(metric, labelled).value == 1 / 2  # a label of that name goes before
-    assert value_of(metric, made_columns(["a"], exact=[True])).value is None  # no subset is no cell
+    assert value_of(metric, made_columns("a", exact=[True])).value is None  # no subset is no cell
 
 
 def test_where_a_gap_ends_an_episode_so_does_a_step_that_is_not_counted() -> None:
-    columns = made_columns(["a", "a", "b", "b"], exact=[True, True, True, True], reference=["OPEN", "CLICK", "CLICK", "OPEN"])
+    columns = made_columns("aabb", exact=[True, True, True, True], reference=["OPEN", "CLICK", "CLICK", "OPEN"])
     metric = Metric("f", "progress", without=OPENS)
     assert value_of(metric, columns).value == 1.0
     assert value_of(metric, columns, FailurePolicy(missing="zero")).value == 0.0
@@ -282,15 +276,15 @@ def test_a_metrics_own_policy_takes_the_place_of_the_protocols() -> None:
 
 
 def test_a_step_without_information_stays_in_unless_certain_types_are_counted() -> None:
-    columns = made_columns(["a", "a"], exact=[True, False], ends=["right", "not_run"], reference=["CLICK", ""])
+    columns = made_columns("aa", ends=["right", "not_run"], reference=["CLICK", ""])
     found = value_of(Metric("f", "exact", without=OPENS), columns)
     assert (found.value, found.n, found.upper) == (1 / 2, 2, 1.0)
     assert value_of(Metric("f", "exact", over=frozenset({"CLICK"})), columns).n == 1
 
 
 def test_steps_not_reached_are_in_episode_metrics_only() -> None:
-    of: dict[str, Any] = {"ends": ["right", "wrong", "not_reached"], "reference": ["CLICK", "CLICK", ""]}
-    columns = made_columns(["a", "a", "a"], exact=[True, False, False], stop="first-mismatch", **of)
+    ends, types = ["right", "wrong", "not_reached"], ["CLICK", "CLICK", ""]
+    columns = made_columns("aaa", ends=ends, reference=types, stop="first-mismatch")
     assert (value_of(EXACT_MATCH, columns).value, value_of(EXACT_MATCH, columns).n) == (1 / 2, 2)
     assert value_of(PROGRESS, columns).value == pytest.approx(1 / 3)
     without = Metric("f", "progress", without=OPENS)
@@ -336,7 +330,6 @@ def test_terms_add_up_to_the_metric(
     rows = sorted(rows, key=lambda row: row[0])
     columns = made_columns(
         [episode for episode, *_ in rows],
-        exact=[end == "right" for _, end, *_ in rows],
         typed=[end in ("right", "typed") for _, end, *_ in rows],
         ends=["wrong" if end == "typed" else end for _, end, *_ in rows],
         reference=["" if end == "not_run" else reference for _, end, _, reference in rows],
@@ -359,7 +352,7 @@ def test_terms_add_up_to_the_metric(
     ],
 )
 def test_a_missing_step(policy: FailurePolicy, exact: float, progress: float, weighted: float, success: float) -> None:
-    columns = made_columns([*"aaabb"], exact=[True, False, True, True, True], ends=["right", "not_run", *["right"] * 3])
+    columns = made_columns("aaabb", ends=["right", "not_run", *["right"] * 3])
     metrics = (EXACT_MATCH, PROGRESS, Metric("f", "progress"), SUCCESS_RATE)
     for metric, expected in zip(metrics, (exact, progress, weighted, success), strict=True):
         value = value_of(metric, columns, policy)
@@ -374,7 +367,7 @@ def test_an_interval_holds_whatever_the_missing_steps_may_have_been(metric: Metr
     """Otherwise 0 % of 237, of which most are missing, is said to be at most 8.8 %, next to bounds of 0 and 97 %."""
     names = [f"e{number}" for number in range(20) for _ in range(2)]
     ends = (["right", "wrong"] * 4 + ["infrastructure_failure", "not_run"] * 16)[:40]
-    run = made_columns(names, exact=[end == "right" for end in ends], ends=ends)
+    run = made_columns(names, ends=ends)
     found = value_of(metric, run, FailurePolicy(missing=missing), intervals=True)
     value, interval = found.value, found.interval
     assert value is not None and interval is not None
@@ -384,7 +377,7 @@ def test_an_interval_holds_whatever_the_missing_steps_may_have_been(metric: Metr
 
 
 def test_where_nothing_was_measured_there_is_no_interval() -> None:
-    run = made_columns(["a", "b", "b"], exact=[False] * 3, ends=["not_run"] * 3)
+    run = made_columns("abb", ends=["not_run"] * 3)
     for metric in (EXACT_MATCH, PROGRESS, SUCCESS_RATE):
         assert value_of(metric, run, intervals=True).interval is None
 

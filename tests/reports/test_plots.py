@@ -110,7 +110,7 @@ def test_bars_come_in_the_order_of_the_action_space_and_lengths_by_number() -> N
 
 def test_horizon_draws_the_cells_of_a_real_breakdown() -> None:
     # Two episodes of two steps: the first step exact in both, the second in one. Fifths 2 and 4 of 5 are (0.4, 0.6], (0.8, 1].
-    run = made_columns(["a", "a", "b", "b"], exact=[True, True, True, False])
+    run = made_columns("aabb", exact=[True, True, True, False])
     figure = horizon({"a run": breakdown(run, PROTOCOL, "ratio")}, "ratio")
     axes = axes_of(figure)
     curve = next(line for line in axes.lines if line.get_marker() == "o")
@@ -261,7 +261,7 @@ def test_names_of_models_cover_neither_each_other_nor_a_point_nor_the_edge(table
 
 def test_samples_are_drawn_against_the_number_of_answers() -> None:
     # One step with four answers, two of them right: pass@2 = 1 - C(2,2)/C(4,2) = 5/6, pass^2 = C(2,2)/C(4,2) = 1/6.
-    run = made_columns(["a", "b"], exact=[True, True], samples=[4, 4], right_samples=[2, 2], vote=[True, False])
+    run = made_columns("ab", exact=[True, True], samples=[4, 4], right_samples=[2, 2], vote=[True, False])
     figures = [sampled([run], PROTOCOL, "any", k) for k in (1, 2, 4)] + [sampled([run], PROTOCOL, "all", k) for k in (4, 2, 1)]
     figure = samples({"m": [*figures, sampled([run], PROTOCOL, "vote")]})
     axes = axes_of(figure)
@@ -275,7 +275,7 @@ def test_samples_are_drawn_against_the_number_of_answers() -> None:
 
 
 def test_one_answer_to_each_step_makes_no_curve() -> None:
-    run = made_columns(["a", "b"], exact=[True, False])
+    run = made_columns("ab", exact=[True, False])
     with pytest.raises(UsageError, match="one answer to each step"):
         samples({"m": [sampled([run], PROTOCOL, "any", 1)]})
 
