@@ -131,17 +131,13 @@ def test_disagreements_as_a_file(tmp_path: Path, name: str) -> None:
     """And the name of an episode is no formula in a spreadsheet."""
     answers = answers_of(tmp_path, [TARGET, NEAR_MISS, None])
     file = tmp_path / name
-    (found,) = disagreements(answers.columns(), answers)
-    hostile = replace(found, key=found.key._replace(episode_id="=1+1"))
+    (one,) = disagreements(answers.columns(), answers)
+    hostile = replace(one, key=one.key._replace(episode_id="=1+1"))
     assert write_disagreements(file, [hostile], answers.protocols) == 1
     if file.suffix == ".csv":
         (row,) = csv.DictReader(file.read_text(encoding="utf-8").splitlines())
-        assert (row["episode_id"], row["step_index"], row["guievalkit"], row["sspro-official"]) == (
-            "'=1+1",
-            "1",
-            "right",
-            "wrong",
-        )
+        found = [row[name] for name in ("episode_id", "step_index", "guievalkit", "sspro-official")]
+        assert found == ["'=1+1", "1", "right", "wrong"]
         assert row["sspro-official: reason"] == "outside every target box"
         predicted = json.loads(row["reference"]), json.loads(row["prediction"])
     else:
