@@ -80,9 +80,8 @@ def test_a_row_for_each_planned_step(guieval: CommandLine, tmp_path: Path, frame
         assert {"type": row.predicted_type, **row.predicted} == sample["action"]
         assert row.raw_response == sample["raw_response"] and row.seconds == sample["seconds"]
         outcome = sample["outcome"]
-        assert (row.verdict, row.type_match, row.exact_match) == tuple(
-            outcome[name] for name in ("verdict", "type_match", "exact_match")
-        )
+        names = ("verdict", "type_match", "exact_match")
+        assert [getattr(row, name) for name in names] == [outcome[name] for name in names]
     assert steps.verdict.nunique() > 1, "the agent is right at some steps and wrong at others"
 
 
@@ -162,9 +161,8 @@ def test_steps_by_number_and_by_episode(tmp_path: Path) -> None:
     records = [record(task(step=step), at(500, 500)) for step in range(3)] + [record(task("e2", 1), at(1, 1))]
     plan = {EpisodeKey("demo", "", "e1"): range(3), EpisodeKey("demo", "", "e2"): (1,), EpisodeKey("demo", "x", "e2"): (0, 2)}
     run = opened(tmp_path, records, plan=plan)
-    assert [(run.step(number).key.episode_id, run.step(number).index) for number in range(len(run))] == [
-        *(("e1", 0), ("e1", 1), ("e1", 2), ("e2", 1), ("e2", 0), ("e2", 2))
-    ]
+    steps = [(run.step(number).key.episode_id, run.step(number).index) for number in range(len(run))]
+    assert steps == [("e1", 0), ("e1", 1), ("e1", 2), ("e2", 1), ("e2", 0), ("e2", 2)]
     assert run.step("e1", 2).number == 2 and run.step("e2", 2, subset="x").number == 5
     mistakes: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
         ((6,), {}, "there is no step 6: the run has 6 steps, counted from 0"),
