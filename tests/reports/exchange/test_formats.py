@@ -24,7 +24,7 @@ from guieval.reports.exchange.formats import format_named
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun
 from guieval.scoring.predictions import detect_format, read_predictions
 from tests.command_line import CommandLine
-from tests.reports.scripted_runs import made_run
+from tests.reports.scripted_runs import edited, made_run
 from tests.reports.trajectories.made_online import online_run
 from tests.scripted import ACTIONS, ScriptedEngine, make_episode, reply_with, run_scripted
 
@@ -232,9 +232,8 @@ def test_trajectories_name_the_type_of_a_screenshot(online: Path, tmp_path: Path
     first = min((run / SCREENS).iterdir())
     first.rename(first.with_suffix(".jpg"))
     for name in (TRAJECTORIES, "steps.jsonl"):
-        lines = [json.loads(line.replace(first.name, f"{first.stem}.jpg")) for line in (run / name).read_text().splitlines()]
-        without_sum = [{field: value for field, value in line.items() if field != "crc32"} for line in lines]
-        (run / name).write_text("".join(json.dumps(line) + "\n" for line in without_sum))
+        with edited(run / name) as lines:
+            lines[:] = json.loads(json.dumps(lines).replace(first.name, f"{first.stem}.jpg"))
     format_named("atif").write(exported(run), tmp_path / "out", images=True)
     texts = "".join(path.read_text() for path in (tmp_path / "out").glob("*.json"))
     sources = re.findall(r'"media_type": "image/(\w+)",\s*"path": "images/\w+\.(\w+)"', texts)

@@ -19,7 +19,7 @@ from guieval.reports.exchange.exported import exported
 from guieval.reports.exchange.parcel import check_secrets, pack, write_card
 from guieval.reports.opened import OpenedRun, open_run
 from tests.data.hub.local_hub import LocalHub, serving
-from tests.reports.scripted_runs import made_run
+from tests.reports.scripted_runs import edited, made_run
 from tests.reports.trajectories.made_online import online_run
 from tests.scripted import ACTIONS, ScriptedEngine, make_episode, reply_with, run_scripted
 
@@ -84,10 +84,9 @@ def test_the_error_of_a_failed_step_names_no_server_and_no_path(compact: bool, t
 
     run = tmp_path / "run"
     run_scripted(run, [make_episode("e00", ACTIONS)], ScriptedEngine(policy), compact=compact)
-    manifest = json.loads((run / MANIFEST).read_text())
-    manifest["config"].update(base_urls=["http://gpu7:8000/v1"], data="/home/ann/secret-project")
-    manifest["changes"] = [{"when": "2026-01-02", "what": ["data (/home/ann/a, then ../secret/b)"]}]
-    (run / MANIFEST).write_text(json.dumps(manifest))
+    with edited(run / MANIFEST) as manifest:
+        manifest["config"].update(base_urls=["http://gpu7:8000/v1"], data="/home/ann/secret-project")
+        manifest["changes"] = [{"when": "2026-01-02", "what": ["data (/home/ann/a, then ../secret/b)"]}]
     assert any(FAILURE in str(record.sample.error) for record in RunFolder(run).records)
 
     public = pack(exported(run), tmp_path / "out")
@@ -113,9 +112,8 @@ def test_only_what_is_private_is_changed(tmp_path: Path) -> None:
 
 def test_the_error_of_an_environment_names_no_server(tmp_path: Path) -> None:
     run = online_run(tmp_path / "made")
-    lines = (run / TRAJECTORIES).read_text().splitlines()
-    first = json.loads(lines[0]) | {"error": {"stage": "environment", "message": FAILURE}}
-    (run / TRAJECTORIES).write_text("\n".join([json.dumps(first), *lines[1:]]) + "\n")
+    with edited(run / TRAJECTORIES) as lines:
+        lines[0]["error"] = {"stage": "environment", "message": FAILURE}
     public = pack(exported(run), tmp_path / "out")
     for path in (path for path in (tmp_path / "out").rglob("*") if path.is_file()):
         assert not [place for place in ("internal.lab", "/home/ann", str(tmp_path)) if place in path.read_text()], path

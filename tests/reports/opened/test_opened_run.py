@@ -16,12 +16,13 @@ from guieval import open_run
 from guieval.actions import Point, Scroll, Type
 from guieval.data.display.marks import BLUE, ORANGE
 from guieval.errors import GuievalError, ScreenshotError, UsageError
-from guieval.journal import STEPS
+from guieval.journal import MANIFEST, STEPS
 from guieval.reports.opened import OpenedRun
 from guieval.reports.tables.writers import plain
 from guieval.steps import EpisodeKey, StepRecord
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
+from tests.reports.scripted_runs import edited
 from tests.reports.viewer.made_run import at, failed, record, task, write_run
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
@@ -221,10 +222,8 @@ def test_opening_runs_nothing_that_a_folder_names(tmp_path: Path) -> None:
     directory = write_run(tmp_path / "run", [record(task(length=1), at(500, 500))])
     trap = tmp_path / "trap.py"
     trap.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
-    manifest = json.loads((directory / "manifest.json").read_text())
-    manifest["model"]["adapter"] = manifest["config"]["adapter"] = str(trap)
-    manifest["config"]["bench"] = str(trap)
-    (directory / "manifest.json").write_text(json.dumps(manifest))
+    with edited(directory / MANIFEST) as manifest:
+        manifest["model"]["adapter"] = manifest["config"]["adapter"] = manifest["config"]["bench"] = str(trap)
     run = offline_run(directory)
     assert run._repr_html_() and run.step(0)._repr_html_() and run.metrics()
     with pytest.raises(UsageError, match="unknown benchmark"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from guieval.reports.trajectories.reading import read_online
 from guieval.steps import StepKey
 from tests.command_line import CommandLine
 from tests.reports.opened.test_opened_run import drawn
+from tests.reports.scripted_runs import edited
 from tests.reports.viewer.made_run import at, end, failed, record, task, write_run
 from tests.reports.viewer.test_writing import value_in
 from tests.rows import every_row
@@ -262,10 +262,9 @@ def test_no_program_or_adapter_that_only_a_folder_names_is_used(app: ViewerApp, 
     marker = runs.parent / "ran"
     evil = runs / "a" / "evil.py"
     evil.write_text(f"open({str(marker)!r}, 'w')\n")
-    manifest = json.loads((runs / "a" / "manifest.json").read_text())
-    manifest["model"]["adapter"] = str(evil)
-    manifest["config"] |= {"adapter": str(evil), "bench_options": {"path": str(evil)}, "bench": str(evil)}
-    (runs / "a" / "manifest.json").write_text(json.dumps(manifest))
+    with edited(runs / "a" / "manifest.json") as manifest:
+        manifest["model"]["adapter"] = str(evil)
+        manifest["config"] |= {"adapter": str(evil), "bench_options": {"path": str(evil)}, "bench": str(evil)}
     run = ids(app)["a"]
     for path in ("data/head", "data/metrics", "data/failures", "steps/", "steps/data/steps-00000.js"):
         ask(app, f"/runs/{run}/{path}")

@@ -11,6 +11,7 @@ import pytest
 from guieval.actions import Stop
 from tests.command_line import CommandLine
 from tests.reports.opened.test_opened_run import drawn
+from tests.reports.scripted_runs import edited
 from tests.reports.viewer.made_run import at, record, task, write_run
 from tests.reports.viewer.test_writing import value_in
 from tests.rows import every_row
@@ -28,11 +29,9 @@ def chunk(folder: Path) -> dict[str, list[dict[str, object]]]:
 
 def with_benchmark(run: Path, name: str | None) -> Path:
     """The run, whose manifest names another benchmark, or none."""
-    manifest = json.loads((run / "manifest.json").read_text())
-    manifest["config"] |= {"bench": name}
-    if name is None:
+    with edited(run / "manifest.json") as manifest:
         del manifest["config"]["bench"]
-    (run / "manifest.json").write_text(json.dumps(manifest))
+        manifest["config"] |= {} if name is None else {"bench": name}
     return run
 
 
