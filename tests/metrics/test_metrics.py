@@ -488,10 +488,9 @@ def test_sop_metrics_and_steps_not_reached() -> None:
     records = episode("a", "right", ("wrong", True), None, None) + episode("b", "right", "right")
     records += episode("c", "unparseable", None, None)
     summary = sop(records, {"a": 4, "b": 2, "c": 3})
-    assert summary.metrics["PG"].value == pytest.approx((1 / 4 + 1 + 0) / 3)
-    assert (summary.metrics["TSR"].count, summary.metrics["TSR"].n) == (1, 3)
-    assert summary.metrics["score"].value == pytest.approx((5 / 12 + 1 / 3) / 2)
-    assert summary.metrics["score"].n == 3
+    found = [summary.metrics[name] for name in ("PG", "TSR", "score")]
+    assert [each.value for each in found] == pytest.approx([(1 / 4 + 1 + 0) / 3, 1 / 3, (5 / 12 + 1 / 3) / 2])
+    assert [each.n for each in found] == [3, 3, 3]
     assert (summary.verdicts.not_reached, summary.verdicts.not_run, summary.verdicts.planned) == (4, 0, 9)
     assert summary.complete
     assert (summary.exact_match.count, summary.exact_match.n) == (3, 5)
@@ -506,23 +505,20 @@ def test_steps_after_a_failure_are_not_run_rather_than_not_reached() -> None:
     assert found == [(1 / 4, 1.0), (0.0, 1.0), (1 / 8, 1.0)]
 
 
-def test_scoring_again_under_a_stricter_protocol_ends_the_episode_earlier() -> None:
-    ledger = made_ledger({key("a"): range(4)}, SOP)
-    for one in episode("a", "right", "right", "wrong", None):
-        stricter = outcome("wrong", typed=True) if one.task.step_index == 1 else one.sample.outcome
-        ledger.add(one.task, one.samples, stricter)
-    summary = whole(ledger)
-    assert (summary.verdicts.right, summary.verdicts.wrong, summary.verdicts.not_reached) == (1, 1, 2)
-    assert summary.progress.value == 1 / 4
-
-
-def test_scoring_again_under_a_looser_protocol_shows_the_steps_never_asked() -> None:
-    ledger = made_ledger({key("a"): range(4)}, SOP)
-    for one in episode("a", "right", "wrong", None, None):
-        ledger.add(one.task, one.samples, outcome("right"))
-    summary = whole(ledger)
-    assert (summary.verdicts.right, summary.verdicts.not_run, summary.complete) == (2, 2, False)
-    assert (summary.metrics["PG"].value, summary.metrics["PG"].upper) == (2 / 4, 1.0)
+def test_scoring_again_ends_an_episode_earlier_or_shows_the_steps_never_asked() -> None:
+    """Under a stricter protocol the second step is wrong; under a looser one both that were answered are right."""
+    stricter: tuple[list[Verdict], list[Verdict]] = (["right", "right", "wrong"], ["right", "wrong", "wrong"])
+    looser: tuple[list[Verdict], list[Verdict]] = (["right", "wrong"], ["right", "right"])
+    ended = []
+    for before, after in (stricter, looser):
+        ledger = made_ledger({key("a"): range(4)}, SOP)
+        for one, verdict in zip(episode("a", *before, *[None] * (4 - len(before))), after, strict=True):
+            ledger.add(one.task, one.samples, outcome(verdict, typed=True))
+        ended.append(whole(ledger))
+    counts = [[getattr(each.verdicts, name) for name in ("right", "wrong", "not_reached", "not_run")] for each in ended]
+    assert counts == [[1, 1, 2, 0], [2, 0, 0, 2]] and not ended[1].complete
+    assert ended[0].progress.value == 1 / 4
+    assert (ended[1].metrics["PG"].value, ended[1].metrics["PG"].upper) == (2 / 4, 1.0)
 
 
 def test_the_last_finished_record_of_a_step_counts() -> None:
@@ -572,11 +568,8 @@ def test_sop_has_no_episode_metrics_without_open() -> None:
 
 
 def test_a_failed_request_stays_out_of_the_metrics_without_open_only_if_it_was_an_open_step() -> None:
-    records = [
-        record("a", 0, 3, "infrastructure_failure", reference=OPEN),
-        record("a", 1, 3, "infrastructure_failure"),
-        record("a", 2, 3, "right"),
-    ]
+    opened = record("a", 0, 3, "infrastructure_failure", reference=OPEN)
+    records = [opened, record("a", 1, 3, "infrastructure_failure"), record("a", 2, 3)]
     left = offline(records, {"a": 3}).metrics["exact match without OPEN"]
     assert (left.count, left.n, left.upper) == (1, 2, 1.0)
 
@@ -607,8 +600,7 @@ def test_a_step_never_run_stays_in_the_metrics_without_open() -> None:
     left = offline([record("a", 0, 3, reference=OPEN), record("a", 1, 3)], {"a": 3}).metrics
     for name in ("exact match without OPEN", "step-weighted progress without OPEN"):
         assert (left[name].count, left[name].n, left[name].upper) == (1, 2, 1.0)
-    success = left["success rate without OPEN"]
-    assert (success.value, success.upper) == (0.0, 1.0)
+    assert (left["success rate without OPEN"].value, left["success rate without OPEN"].upper) == (0.0, 1.0)
 
 
 def test_scores_by_reference_action_type() -> None:

@@ -72,9 +72,8 @@ def test_figures_stand_under_their_sources_names_with_coverage_and_verdicts(tmp_
 
 def test_what_a_protocol_drops_stays_visible(tmp_path: Path) -> None:
     text = printed(answers_of(tmp_path, [TARGET, TARGET, MISS, None], protocols=["guievalkit"]))
-    assert cells(text, "exact match") == ["50.00% of 4 [1.6, 98.4]"] and cells(text, "IN_UNIFIED exact match") == [
-        "66.67% of 3 [2.1, 99.0]"
-    ]
+    assert cells(text, "exact match") == ["50.00% of 4 [1.6, 98.4]"]
+    assert cells(text, "IN_UNIFIED exact match") == ["66.67% of 3 [2.1, 99.0]"]
     assert text.index("exact match") < text.index("IN_UNIFIED")
     of = "IN_UNIFIED type match, IN_UNIFIED exact match: of steps, unparseable, unsupported and missing ones dropped"
     assert of in " ".join(text.split())
