@@ -24,11 +24,9 @@ def record(name: str, index: int, length: int, verdict: Verdict, groups: Mapping
     right = verdict == "right"
     task = step(reference, episode=name, index=index, length=length, groups=dict(groups))
     answered = verdict in ("right", "wrong")
-    sample = Sample(
-        action=reference if answered else None,
-        outcome=StepOutcome(verdict=verdict, type_match=answered, exact_match=right, distance=12.0 if answered else None),
-    )
-    return StepRecord(task=task, samples=(sample,))
+    distance = 12.0 if answered else None
+    outcome = StepOutcome(verdict=verdict, type_match=answered, exact_match=right, distance=distance)
+    return StepRecord(task=task, samples=(Sample(action=reference if answered else None, outcome=outcome),))
 
 
 def summary(episodes: Sequence[Sequence[Verdict | None]], mode: str = "offline", first: Action = CLICK) -> RunSummary:
@@ -111,10 +109,8 @@ median click distance             12.0 ‰ of the screen (n = 4)  12.0 ‰ of th
 
 @pytest.mark.parametrize("width", [70, 100, 160])
 def test_wide_tables_are_cut_by_runs_and_never_wrapped(width: int) -> None:
-    runs = [
-        Run(f"androidcontrol\nsome-model-{number}b", summary([["right"] * 7, ["wrong"] * 3], first=Open(app="Maps")))
-        for number in range(9)
-    ]
+    found = summary([["right"] * 7, ["wrong"] * 3], first=Open(app="Maps"))
+    runs = [Run(f"androidcontrol\nsome-model-{number}b", found) for number in range(9)]
     for table in (run_table(runs), action_table(runs)):
         lines = [line for line in text(table, width).splitlines() if line]
         assert max(map(len, lines)) <= width

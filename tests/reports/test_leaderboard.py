@@ -297,10 +297,8 @@ def test_the_files_ending_states_the_format(form: str | None, out: str | None, f
 
 def test_a_board_is_sorted_and_cut_down_to_metrics_by_name(tmp_path: Path) -> None:
     """X misses one step, in which an episode ends early; Y misses the first steps of two episodes."""
-    runs = [
-        made_run(tmp_path / "y", [("e00", 0), ("e01", 0)], rewrite=named("y")),
-        made_run(tmp_path / "x", [("e00", 0)], rewrite=named("x")),
-    ]
+    missed = {"y": [("e00", 0), ("e01", 0)], "x": [("e00", 0)]}
+    runs = [made_run(tmp_path / name, steps, rewrite=named(name)) for name, steps in missed.items()]
     board = leaderboard(runs, ["agentcpm"])
     assert [row.model for row in board.rows] == ["y", "x"] and [row.model for row in arranged(board).rows] == ["x", "y"]
     names = [column.metric for column in board.columns]
