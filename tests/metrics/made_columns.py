@@ -22,7 +22,7 @@ EVERYTHING = ActionSpace()
 def made_columns(
     episodes: Sequence[str],
     *,
-    exact: Sequence[bool],
+    exact: Sequence[bool] | None = None,
     typed: Sequence[bool] | None = None,
     ends: Sequence[str] | None = None,
     steps: Sequence[int] | None = None,
@@ -39,12 +39,15 @@ def made_columns(
     title: str = "a run",
     dataset: str = "made-up",
 ) -> RunColumns:
-    """One row per entry of ``episodes`` ("subset/id" or "id"), whose steps count up from 0 unless ``steps`` says otherwise."""
+    """One row per entry of ``episodes`` ("subset/id" or "id"), whose steps count up from 0 unless ``steps`` says otherwise.
+
+    ``exact``: those that end right unless said otherwise.
+    """
     n = len(episodes)
     names = list(dict.fromkeys(episodes))
     keys = [EpisodeKey("made-up", *(name.split("/") if "/" in name else ("", name))) for name in names]
     counted = [episodes[:row].count(name) for row, name in enumerate(episodes)]
-    right = np.array(exact, dtype=np.bool_)
+    right = np.array([end == "right" for end in ends or ()] if exact is None else exact, dtype=np.bool_)
     end = [ENDS.index(each) for each in ends] if ends else np.where(right, RIGHT, WRONG)
     judged = Judged(
         protocol=PROTOCOL,

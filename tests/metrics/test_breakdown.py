@@ -25,53 +25,29 @@ def shares(cells: list[Cell]) -> dict[str, tuple[int, float | None, float | None
 
 
 def test_by_action_type() -> None:
-    run = made_columns(
-        ["a", "a", "a", "b", "b"],
-        exact=[True, False, True, False, False],
-        typed=[True, True, True, False, False],
-        reference=["CLICK", "CLICK", "SCROLL", "CLICK", "TYPE"],
-    )
+    types = ["CLICK", "CLICK", "SCROLL", "CLICK", "TYPE"]
+    run = made_columns("aaabb", exact=[each in (0, 2) for each in range(5)], typed=[True] * 3 + [False] * 2, reference=types)
     cells = breakdown(run, PROTOCOL, "action")
     assert shares(cells) == {"CLICK": (3, 2 / 3, 1 / 3), "SCROLL": (1, 1.0, 1.0), "TYPE": (1, 0.0, 0.0)}
     assert [cell.label for cell in cells] == ["CLICK", "SCROLL", "TYPE"]
 
 
 def test_failures_count_as_wrong_in_their_cell_and_unreached_steps_are_in_none() -> None:
-    run = made_columns(
-        ["a", "a", "b", "b"],
-        exact=[True, False, False, False],
-        ends=["right", "infrastructure_failure", "wrong", "not_reached"],
-        stop="first-mismatch",
-    )
+    run = made_columns("aabb", ends=["right", "infrastructure_failure", "wrong", "not_reached"], stop="first-mismatch")
     assert shares(breakdown(run, PROTOCOL, "step")) == {"0": (2, 0.5, 0.5), "1": (1, 0.0, 0.0)}
 
 
 def test_a_step_without_a_record_has_a_place_but_no_action_type() -> None:
-    run = made_columns(
-        ["a", "a"], exact=[True, False], ends=["right", "not_run"], reference=["CLICK", ""], predicted=["CLICK", ""]
-    )
+    run = made_columns("aa", ends=["right", "not_run"], reference=["CLICK", ""], predicted=["CLICK", ""])
     assert shares(breakdown(run, PROTOCOL, "action")) == {"CLICK": (1, 1.0, 1.0)}
     assert shares(breakdown(run, PROTOCOL, "step")) == {"0": (1, 1.0, 1.0), "1": (1, 0.0, 0.0)}
 
 
-@every_row(
-    ("length", "label"),
-    [
-        (1, "1"),
-        (2, "2-5"),
-        (5, "2-5"),
-        (6, "6-10"),
-        (10, "6-10"),
-        (11, "11-15"),
-        (16, "16-20"),
-        (20, "16-20"),
-        (21, "21+"),
-        (90, "21+"),
-    ],
-)
-def test_by_length(length: int, label: str) -> None:
-    run = made_columns(["a"], exact=[True], lengths=[length])
-    assert [cell.label for cell in breakdown(run, PROTOCOL, "length")] == [label]
+def test_by_length() -> None:
+    cells = {"1": [1], "2-5": [2, 5], "6-10": [6, 10], "11-15": [11], "16-20": [16, 20], "21+": [21, 90]}
+    for label, lengths in cells.items():
+        run = made_columns("ab"[: len(lengths)], exact=[True] * len(lengths), lengths=lengths)
+        assert [(cell.label, cell.n) for cell in breakdown(run, PROTOCOL, "length")] == [(label, len(lengths))]
 
 
 def test_lengths_leave_no_gap() -> None:
@@ -92,26 +68,26 @@ def test_lengths_leave_no_gap() -> None:
 )
 def test_by_step_ratio(length: int, labels: list[str]) -> None:
     """sr = (t + 1) / T in fifths, upper borders included (GUIEvalKit paper, D.2 and D.4)."""
-    run = made_columns(["a"] * length, exact=[True] * length)
+    run = made_columns("a" * length, exact=[True] * length)
     assert {label: n for label, (n, *_) in shares(breakdown(run, PROTOCOL, "ratio")).items()} == Counter(labels)
 
 
 @given(st.integers(1, 300), st.data())
 def test_step_ratio_is_within_the_borders_of_its_cell(length: int, data: st.DataObject) -> None:
     index = data.draw(st.integers(0, length - 1))
-    (cell,) = breakdown(made_columns(["a"], exact=[True], steps=[index], lengths=[length]), PROTOCOL, "ratio")
+    (cell,) = breakdown(made_columns("a", exact=[True], steps=[index], lengths=[length]), PROTOCOL, "ratio")
     low, high = (int(each) for each in cell.label.removesuffix(" %").split("-"))
     assert low * length < 100 * (index + 1) <= high * length
 
 
 def test_a_step_whose_episode_has_no_known_length_has_no_ratio() -> None:
     """Of an episode without a record the length is only the number of planned steps; here step 7 alone was planned."""
-    run = made_columns(["a"], exact=[False], ends=["not_run"], steps=[7], lengths=[1])
+    run = made_columns("a", ends=["not_run"], steps=[7], lengths=[1])
     assert breakdown(run, PROTOCOL, "ratio") == []
 
 
 def test_horizon_is_by_ratio_and_step_together() -> None:
-    run = made_columns(["a"] * 2 + ["b"] * 4, exact=[True, False, True, True, False, False])
+    run = made_columns("aabbbb", exact=[True, False, True, True, False, False])
     assert shares(breakdown(run, PROTOCOL, ("ratio", "step"))) == {
         "20-40 % / 0": (1, 1.0, 1.0),
         "40-60 % / 0": (1, 1.0, 1.0),
@@ -123,30 +99,24 @@ def test_horizon_is_by_ratio_and_step_together() -> None:
 
 
 def test_by_subset_and_by_labels_of_the_benchmark() -> None:
-    run = made_columns(
-        ["web/a", "web/a", "mobile/b", "mobile/c"],
-        exact=[True, False, True, False],
-        groups={"app": ["Maps", "Clock", "", "Maps"], "element": ["text", "icon", "icon", "icon"]},
-    )
+    groups = {"app": ["Maps", "Clock", "", "Maps"], "element": ["text", "icon", "icon", "icon"]}
+    run = made_columns(["web/a", "web/a", "mobile/b", "mobile/c"], exact=[True, False, True, False], groups=groups)
     assert shares(breakdown(run, PROTOCOL, "subset")) == {"mobile": (2, 0.5, 0.5), "web": (2, 0.5, 0.5)}
     assert shares(breakdown(run, PROTOCOL, "app")) == {"Clock": (1, 0.0, 0.0), "Maps": (2, 0.5, 0.5)}
-    assert shares(breakdown(run, PROTOCOL, ["element", "subset"])) == {
-        "icon / mobile": (2, 0.5, 0.5),
-        "icon / web": (1, 0.0, 0.0),
-        "text / web": (1, 1.0, 1.0),
-    }
+    crossed = {"icon / mobile": (2, 0.5, 0.5), "icon / web": (1, 0.0, 0.0), "text / web": (1, 1.0, 1.0)}
+    assert shares(breakdown(run, PROTOCOL, ["element", "subset"])) == crossed
     assert ways(run) == ("action", "length", "step", "ratio", "subset", "app", "element")
 
 
 def test_a_label_that_is_not_there_is_not_guessed() -> None:
-    run = made_columns(["a", "b"], exact=[True, False])
+    run = made_columns("ab", exact=[True, False])
     for name in ("app", "language", "element", "subset"):
         assert breakdown(run, PROTOCOL, name) == []
     assert breakdown(made_columns([], exact=[]), PROTOCOL, "step") == []
 
 
 def test_a_name_or_protocol_that_is_unknown_is_reported_with_the_nearest() -> None:
-    run = made_columns(["a"], exact=[True], groups={"platform": ["web"]})
+    run = made_columns("a", exact=[True], groups={"platform": ["web"]})
     with pytest.raises(UsageError, match=r"'platfrom' \(did you mean 'platform'\?\); this one can by action, length"):
         breakdown(run, PROTOCOL, "platfrom")
     with pytest.raises(UsageError, match=r"not judged by 'guievalkit2' \(did you mean 'guievalkit'\?\)"):
@@ -167,13 +137,13 @@ def test_intervals_of_cells_are_over_the_episodes_that_are_in_them() -> None:
 
 def test_intervals_of_cells_hold_what_unanswered_steps_may_have_been() -> None:
     names, ends = [f"e{number}" for number in range(20)], ["right"] * 8 + ["wrong"] * 6 + ["infrastructure_failure"] * 6
-    run = made_columns(names, exact=[True] * 8 + [False] * 12, ends=ends)
+    run = made_columns(names, ends=ends)
     (cell,) = breakdown(run, PROTOCOL, "action")
     for match in (cell.exact_match, cell.type_match):
         assert match.interval is not None and match.interval.low < 8 / 20 and match.interval.high > 14 / 20
     (typed,) = (each for kind, each in misses(run, PROTOCOL).items() if kind != "infrastructure")
     assert typed.interval is not None and typed.interval.high > 12 / 20
-    nothing = made_columns(names, exact=[False] * 20, ends=["not_run"] * 20)
+    nothing = made_columns(names, ends=["not_run"] * 20)
     assert [cell.exact_match.interval for cell in breakdown(nothing, PROTOCOL, "action")] == [None]
 
 
@@ -201,9 +171,7 @@ KINDS: list[tuple[str, str, str, bool, float, str]] = [
 def test_kinds_of_misses(reference: str, predicted: str, end: str, typed: bool, distance: float, kind: str) -> None:
     """Clicks may be 0.04 of the screen off here, so a near miss is up to 80 thousandths."""
     protocol = Protocol(PROTOCOL, "", "", StepRules(click=ClickRule("targets", fallback=0.04)))
-    run = made_columns(
-        ["a"], exact=[False], typed=[typed], ends=[end], reference=[reference], predicted=[predicted], distance=[distance]
-    )
+    run = made_columns("a", typed=[typed], ends=[end], reference=[reference], predicted=[predicted], distance=[distance])
     assert ERROR_KINDS[error_kinds(run, protocol)[0]] == kind
     ((name, found),) = misses(run, protocol).items()
     assert (name, found.count, found.n, found.value) == (kind, 1, 1, 1.0)
@@ -212,7 +180,7 @@ def test_kinds_of_misses(reference: str, predicted: str, end: str, typed: bool, 
 def test_a_point_in_another_box_is_another_element_however_close() -> None:
     protocol = Protocol(PROTOCOL, "", "", StepRules(click=ClickRule("targets", fallback=0.04)))
     run = made_columns(
-        ["a", "a", "a", "b", "b"],
+        "aaabb",
         exact=[False, False, False, True, False],
         typed=[True, True, True, True, False],
         distance=[79.9, 300.0, 300.0, 10.0, math.nan],
@@ -226,9 +194,7 @@ def test_a_point_in_another_box_is_another_element_however_close() -> None:
 
 
 def test_neither_right_steps_nor_unreached_ones_are_misses() -> None:
-    run = made_columns(
-        ["a", "a", "a"], exact=[True, False, False], ends=["right", "wrong", "not_reached"], stop="first-mismatch"
-    )
+    run = made_columns("aaa", ends=["right", "wrong", "not_reached"], stop="first-mismatch")
     assert error_kinds(run, PROTOCOL)[[0, 2]].tolist() == [-1, -1]
     (found,) = misses(run, PROTOCOL).values()
     assert (found.count, found.n, found.value) == (1, 2, 0.5)
@@ -236,9 +202,8 @@ def test_neither_right_steps_nor_unreached_ones_are_misses() -> None:
 
 def test_what_is_near_depends_on_what_the_protocol_allows() -> None:
     def allowing(rule: ClickRule) -> Protocol:
-        return Protocol(
-            "p", "", "", StepRules(click=rule), variants={"wide": StepRules(click=ClickRule("targets", fallback=0.14))}
-        )
+        wide = StepRules(click=ClickRule("targets", fallback=0.14))
+        return Protocol("p", "", "", StepRules(click=rule), variants={"wide": wide})
 
     assert near_limit(allowing(ClickRule("targets", fallback=0.05)), "any") == pytest.approx(100)
     assert near_limit(allowing(ClickRule("targets", fallback=0.05)), "wide") == pytest.approx(280)
@@ -258,7 +223,6 @@ def runs(draw: st.DrawFn) -> RunColumns:
     exact = [end == "right" for end in ends]
     return made_columns(
         names,
-        exact=exact,
         typed=[right or (end == "wrong" and draw(st.booleans())) for right, end in zip(exact, ends, strict=True)],
         ends=ends,
         reference=[each if here else "" for each, here in zip(draw(types), known, strict=True)],

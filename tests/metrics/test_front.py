@@ -17,9 +17,7 @@ def test_the_front_holds_what_no_other_point_beats() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 5).map(float), st.integers(0, 5).map(float)), max_size=8))
 def test_a_point_is_on_the_front_unless_another_is_as_good_in_both_and_better_in_one(points: list[tuple[float, float]]) -> None:
-    beaten = {
-        place
-        for place, (x, y) in enumerate(points)
-        if any(other[0] <= x and other[1] >= y and other != (x, y) for other in points)
-    }
-    assert sorted(front(points)) == [place for place in range(len(points)) if place not in beaten]
+    def beaten(x: float, y: float) -> bool:
+        return any(other[0] <= x and other[1] >= y and other != (x, y) for other in points)
+
+    assert sorted(front(points)) == [place for place, point in enumerate(points) if not beaten(*point)]

@@ -117,9 +117,8 @@ def test_the_interval_holds_the_figure_and_does_not_depend_on_the_episodes_order
 
 def test_a_higher_level_is_wider_and_a_very_high_one_stays_within_what_a_share_can_be() -> None:
     right, steps = clustered(np.random.default_rng(0), 40)
-    (narrow, high), (wide, higher), (widest, highest) = (
-        ends(quoted(right, steps, level=level)) for level in (0.8, 0.99, 1 - 1e-12)
-    )
+    levels = (0.8, 0.99, 1 - 1e-12)
+    (narrow, high), (wide, higher), (widest, highest) = (ends(quoted(right, steps, level=level)) for level in levels)
     assert 0 <= widest < wide < narrow < high < higher < highest <= 1
 
 

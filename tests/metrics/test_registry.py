@@ -108,11 +108,11 @@ def test_a_ratio_of_sums_leaves_out_steps_without_a_number(tmp_path: Path) -> No
 
 def test_the_interval_of_a_share_holds_what_missing_steps_may_have_been() -> None:
     names, ends = [f"e{number}" for number in range(20)], ["right"] * 8 + ["wrong"] * 6 + ["not_run"] * 6
-    run = made_columns(names, exact=[True] * 8 + [False] * 12, ends=ends)
+    run = made_columns(names, ends=ends)
     own = registry.UserMetric("mine", lambda run, judged: judged.exact_match, "share", "more", "steps")
     interval = own.measure(run, run.judged[PROTOCOL]).interval
     assert interval is not None and interval.low < 8 / 20 and interval.high > 14 / 20
-    nothing = made_columns(names, exact=[False] * 20, ends=["not_run"] * 20)
+    nothing = made_columns(names, ends=["not_run"] * 20)
     assert own.measure(nothing, nothing.judged[PROTOCOL]).interval is None
 
 
@@ -124,17 +124,12 @@ def test_the_interval_of_a_share_holds_what_missing_steps_may_have_been() -> Non
         ('@guieval.metric("exact match")\ndef f(run, judged): return judged.exact_match\n', "cannot be called 'exact match'"),
         ('@guieval.metric("m")\ndef f(run, judged): return [1.0]\n', "expected one a step, so (12,)"),
         ('@guieval.metric("m")\ndef f(run, judged): return run.none\n', "the metric 'm' failed at mine.py:5: AttributeError"),
-        (
-            '@guieval.metric("Average")\ndef f(run, judged): return judged.exact_match\n',
-            "has the name of one of seeclick-official",
-        ),
+        ('@guieval.metric("Average")\ndef f(run, judged): return judged.exact_match\n', "the name of one of seeclick-official"),
     ],
 )
 def test_mistakes_are_one_sentence(guieval: CommandLine, tmp_path: Path, text: str, sentence: str) -> None:
     registry._METRICS.clear()
-    run = tmp_path / "run"
-    if not run.exists():
-        a_run(run, 10.0)
+    run = a_run(tmp_path / "run", 10.0)
     (tmp_path / "mine.py").write_text(HEAD + text)
     assert sentence in guieval.sentence("score", run, "--metrics-from", tmp_path / "mine.py")
 

@@ -61,14 +61,12 @@ def test_many_factors_agree_with_whole_numbers() -> None:
 
 
 def test_the_interval_does_not_widen_once_every_step_passes() -> None:
-    run = made_columns(
-        list("abcdefghijkl"), exact=[True] * 12, samples=[8] * 12, right_samples=[5, 6, 7, 8, 5, 6, 7, 8, 5, 6, 7, 8]
-    )
+    run = made_columns("abcdefghijkl", exact=[True] * 12, samples=[8] * 12, right_samples=[5, 6, 7, 8, 5, 6, 7, 8, 5, 6, 7, 8])
     bands = [sampled([run], PROTOCOL, "any", k).measured.interval for k in range(1, 9)]
     lows = [band.low for band in bands if band is not None]
     assert {band.high for band in bands[3:] if band is not None} == {1.0}
     assert len(lows) == 8 and lows == sorted(lows) and lows[3:] == [lows[3]] * 5  # PASS@4 is 1 everywhere
-    turned = made_columns(list("abcdefghijkl"), exact=[False] * 12, samples=[8] * 12, right_samples=[3, 2, 1, 0] * 3)
+    turned = made_columns("abcdefghijkl", exact=[False] * 12, samples=[8] * 12, right_samples=[3, 2, 1, 0] * 3)
     bands = [sampled([turned], PROTOCOL, "all", k).measured.interval for k in range(1, 9)]
     highs = [band.high for band in bands if band is not None]
     assert len(highs) == 8 and highs == sorted(highs, reverse=True) and highs[3:] == [highs[3]] * 5
@@ -85,9 +83,6 @@ def test_no_more_answers_can_be_drawn_than_there_are(k: int) -> None:
         pass_any(np.array([2, 5]), np.array([1, 1]), k)
 
 
-FOUR, RIGHT_OF_FOUR = [4, 4, 4], [4, 1, 2]
-
-
 @every_row(
     ("luck", "k", "name", "value"),
     [
@@ -100,38 +95,20 @@ FOUR, RIGHT_OF_FOUR = [4, 4, 4], [4, 1, 2]
     ],
 )
 def test_one_run_with_four_answers_to_each_step(luck: Luck, k: int | None, name: str, value: float) -> None:
-    run = made_columns(
-        ["a", "a", "b"], exact=[True, False, True], vote=[True, False, True], samples=FOUR, right_samples=RIGHT_OF_FOUR
-    )
+    """Exact match, by which all first answers are wrong here, is another figure."""
+    run = made_columns("aab", exact=[False] * 3, vote=[True, False, True], samples=[4, 4, 4], right_samples=[4, 1, 2])
     found = sampled([run], PROTOCOL, luck, k)
     assert (found.name, found.measured.n, found.samples) == (name, 3, 4)
     assert found.measured.value == pytest.approx(value)
 
 
-def test_first_answers_do_not_decide() -> None:
-    """Exact match is another figure: all first answers are wrong here."""
-    run = made_columns(
-        ["a", "a", "b"], exact=[False, False, False], vote=[True, True, False], samples=FOUR, right_samples=RIGHT_OF_FOUR
-    )
-    assert sampled([run], PROTOCOL, "any").measured.value == 1.0
-    assert sampled([run], PROTOCOL, "vote").measured.value == pytest.approx(2 / 3)
-
-
 def test_missing_answers_are_wrong() -> None:
-    run = made_columns(
-        ["a", "b", "c"],
-        exact=[True, True, False],
-        ends=["right", "right", "infrastructure_failure"],
-        samples=[4, 1, 0],
-        right_samples=[4, 1, 0],
-    )
+    run = made_columns("abc", ends=["right", "right", "infrastructure_failure"], samples=[4, 1, 0], right_samples=[4, 1, 0])
     assert sampled([run], PROTOCOL, "any", 1).measured.value == pytest.approx((1 + 1 / 4 + 0) / 3)
 
 
 def test_steps_that_are_not_reached_do_not_count() -> None:
-    run = made_columns(
-        ["a", "a", "b"], exact=[False, False, True], ends=["wrong", "not_reached", "right"], stop="first-mismatch"
-    )
+    run = made_columns("aab", ends=["wrong", "not_reached", "right"], stop="first-mismatch")
     found = sampled([run], PROTOCOL, "mean")
     assert (found.measured.value, found.measured.n) == (0.5, 2)
 
@@ -142,10 +119,7 @@ def test_a_run_without_steps_has_no_figure() -> None:
 
 
 def test_runs_of_several_seeds_are_further_answers() -> None:
-    one, other = (
-        made_columns(["a", "a", "b"], exact=[True, False, True]),
-        made_columns(["a", "a", "b"], exact=[True, True, False]),
-    )
+    one, other = (made_columns("aab", exact=[True, False, True]), made_columns("aab", exact=[True, True, False]))
     assert sampled([one, other], PROTOCOL, "any").measured.value == 1.0
     assert sampled([one, other], PROTOCOL, "all").measured.value == pytest.approx(1 / 3)
     assert sampled([one, other], PROTOCOL, "mean").measured.value == pytest.approx(4 / 6)
@@ -164,8 +138,7 @@ def test_missing_answers_may_all_have_been_right(luck: Luck) -> None:
     names = list("abcdefghijkl")
     ends = ["right"] * 6 + ["wrong"] * 2 + ["infrastructure_failure"] * 4
     given, right = [4] * 8 + [0] * 4, [4] * 6 + [0] * 6
-    exact = [each > 0 for each in right]
-    lost = sampled([made_columns(names, exact=exact, ends=ends, samples=given, right_samples=right)], PROTOCOL, luck).measured
+    lost = sampled([made_columns(names, ends=ends, samples=given, right_samples=right)], PROTOCOL, luck).measured
     answered = [4] * 6 + [0] * 2 + [4] * 4
     whole = made_columns(names, exact=[each > 0 for each in answered], samples=[4] * 12, right_samples=answered)
     best = sampled([whole], PROTOCOL, luck).measured
@@ -174,14 +147,14 @@ def test_missing_answers_may_all_have_been_right(luck: Luck) -> None:
 
 
 def test_what_nobody_answered_has_no_interval() -> None:
-    run = made_columns(["a", "b"], exact=[False] * 2, ends=["not_run"] * 2, samples=[0, 0], right_samples=[0, 0])
+    run = made_columns("ab", ends=["not_run"] * 2, samples=[0, 0], right_samples=[0, 0])
     assert sampled([run], PROTOCOL, "mean").measured.interval is None
 
 
 def test_mistakes_are_named() -> None:
-    run = made_columns(["a"], exact=[True], title="one")
-    other = made_columns(["b"], exact=[True], title="other")
-    stopping = made_columns(["a"], exact=[True], stop="first-mismatch")
+    run = made_columns("a", exact=[True], title="one")
+    other = made_columns("b", exact=[True], title="other")
+    stopping = made_columns("a", exact=[True], stop="first-mismatch")
     with pytest.raises(UsageError, match="no run"):
         sampled([], PROTOCOL, "any")
     with pytest.raises(UsageError, match=r"'one' was not judged by 'guievalki' \(did you mean 'guievalkit'\?\)"):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +41,20 @@ def made_run(
 
     run_scripted(directory, [make_episode(name, ACTIONS) for name in episodes], ScriptedEngine(policy, usage=usage), **settings)
     if rewrite is not None:
-        manifest = json.loads((directory / MANIFEST).read_text())
-        rewrite(manifest)
-        (directory / MANIFEST).write_text(json.dumps(manifest))
+        with edited(directory / MANIFEST) as manifest:
+            rewrite(manifest)
     return directory
+
+
+@contextmanager
+def edited(file: Path) -> Iterator[Any]:
+    """What is in a JSON file, or the lines of a ``.jsonl`` file without their sums: written back as it is left."""
+    text, several = file.read_text(), file.suffix == ".jsonl"
+    values = [json.loads(line) for line in (text.splitlines() if several else [text])]
+    for value in values:
+        value.pop("crc32", None)
+    yield values if several else values[0]
+    file.write_text("".join(json.dumps(value) + "\n" for value in values))
 
 
 def named(model: str, **more: Any) -> Callable[[dict[str, Any]], None]:

@@ -42,10 +42,8 @@ def test_differences_flips_and_mcnemar_by_hand(tmp_path: Path) -> None:
     assert table.p_value == pytest.approx(2 * (1 + 6) / 64)  # binomial: at most 1 of 6, two-sided
 
     flipped = list(flips(found))
-    assert [(each.key.episode_id, each.key.step_index, each.now_right) for each in flipped] == [
-        (EPISODES[0], 1, False),
-        *((name, 0, True) for name in EPISODES[1:6]),
-    ]
+    rights = [(each.key.episode_id, each.key.step_index, each.now_right) for each in flipped]
+    assert rights == [(EPISODES[0], 1, False), *((name, 0, True) for name in EPISODES[1:6])]
     last = flipped[-1]
     assert (last.reference, last.first, last.second) == (CLICK, HOME, CLICK)
     assert last.first_reason and last.second_reason and last.first_reason != last.second_reason
@@ -61,21 +59,16 @@ def test_b_minus_a_turns_with_the_order(tmp_path: Path) -> None:
         assert first.difference == turned(second.difference) and first.smallest == second.smallest
 
 
-def test_a_run_does_not_differ_from_itself(tmp_path: Path) -> None:
-    run = made_run(tmp_path / "a", [(name, 2) for name in EPISODES[3:9]])
-    found = compare_runs(run, run)
-    assert {each.difference.value for each in found.metrics} == {0.0}
-    assert list(flips(found)) == []
-
-
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])
 def test_flips_are_written_with_both_answers_and_reasons(tmp_path: Path, ending: str) -> None:
-    one, other = made_run(tmp_path / "a", [("e00", 1)]), made_run(tmp_path / "b")
+    """And the name of an episode is no formula in a spreadsheet."""
+    name, shown = "=1+1", "'=1+1" if ending == "csv" else "=1+1"
+    one, other = (made_run(tmp_path / side, missed, episodes=[name]) for side, missed in (("a", [(name, 1)]), ("b", [])))
     file = tmp_path / f"flips.{ending}"
     write_flips(list(flips(compare_runs(one, other))), file)
     text = file.read_text(encoding="utf-8")
     (line,) = list(csv.DictReader(text.splitlines())) if ending == "csv" else map(json.loads, text.splitlines())
-    assert (line["benchmark"], line["episode_id"], int(line["step_index"]), line["right"]) == ("scripted", "e00", 1, "second")
+    assert (line["benchmark"], line["episode_id"], int(line["step_index"]), line["right"]) == ("scripted", shown, 1, "second")
     actions = {name: line[name] if ending == "jsonl" else json.loads(line[name]) for name in ("reference", "first", "second")}
     assert actions["first"] == HOME.model_dump(mode="json")
     assert actions["second"] == actions["reference"] == {"type": "TYPE", "text": "tea"}
@@ -96,16 +89,11 @@ def with_overlay(manifest: dict[str, Any]) -> None:
         ({"episodes": EPISODES[:7]}, r"the steps differ \(20 steps only in the first, e.g. scripted/e07#0, 28 in both\)"),
         ({"rewrite": other_benchmark}, "the benchmark differs"),
         ({"rewrite": with_overlay}, "the overlay of accepted actions differs"),
-        (
-            {"protocol": "aitw-original"},
-            r"the protocol differs \('guievalkit' and 'aitw-original', --protocol names one for both",
-        ),
+        ({"protocol": "aitw-original"}, r"the protocol differs \('guievalkit' and 'aitw-original', --protocol names one for"),
         ({"mode": "sop"}, "the modes 'offline' and 'sop' do not reach the same steps"),
     ],
 )
-def test_unlike_runs_are_refused_with_the_reason_and_compared_anyway(
-    tmp_path: Path, settings: dict[str, Any], message: str
-) -> None:
+def test_unlike_runs_are_refused_and_compared_anyway(tmp_path: Path, settings: dict[str, Any], message: str) -> None:
     one, other = made_run(tmp_path / "a"), made_run(tmp_path / "b", [("e00", 1)], **settings)
     with pytest.raises(UsageError, match=message):
         compare_runs(one, other)
@@ -130,7 +118,7 @@ def test_shared_steps_are_what_is_compared_anyway(tmp_path: Path) -> None:
 
 def test_runs_without_a_common_step_cannot_be_compared(tmp_path: Path) -> None:
     one, other = made_run(tmp_path / "a", episodes=EPISODES[:3]), made_run(tmp_path / "b", episodes=EPISODES[3:])
-    with pytest.raises(UsageError, match="no step in common"):
+    with pytest.raises(UsageError, match=r"'.*' and '.*' have no step in common"):
         compare_runs(one, other, anyway=True)
 
 
@@ -222,17 +210,6 @@ def test_a_narrow_terminal_shows_whole_names_and_numbers(tmp_path: Path) -> None
     (row,) = [line for line in wide if line.startswith("Action Acc ")]
     assert row.split()[2:] == [*rows, "-"]
     assert "interval and p: over whole episodes" in "\n".join(footnotes(found))
-
-
-def test_flips_hold_no_formula_for_a_spreadsheet(tmp_path: Path) -> None:
-    name = "=1+1"
-    one, other = (made_run(tmp_path / side, miss, episodes=[name]) for side, miss in (("a", [(name, 1)]), ("b", [])))
-    found = list(flips(compare_runs(one, other)))
-    for ending in ("csv", "jsonl"):
-        write_flips(found, tmp_path / f"flips.{ending}")
-    (line,) = csv.DictReader((tmp_path / "flips.csv").read_text().splitlines())
-    assert (line["episode_id"], line["step_index"]) == ("'=1+1", "1")
-    assert json.loads((tmp_path / "flips.jsonl").read_text())["episode_id"] == "=1+1"
 
 
 def test_settings_that_differ_are_named(tmp_path: Path) -> None:

@@ -24,11 +24,9 @@ def record(name: str, index: int, length: int, verdict: Verdict, groups: Mapping
     right = verdict == "right"
     task = step(reference, episode=name, index=index, length=length, groups=dict(groups))
     answered = verdict in ("right", "wrong")
-    sample = Sample(
-        action=reference if answered else None,
-        outcome=StepOutcome(verdict=verdict, type_match=answered, exact_match=right, distance=12.0 if answered else None),
-    )
-    return StepRecord(task=task, samples=(sample,))
+    distance = 12.0 if answered else None
+    outcome = StepOutcome(verdict=verdict, type_match=answered, exact_match=right, distance=distance)
+    return StepRecord(task=task, samples=(Sample(action=reference if answered else None, outcome=outcome),))
 
 
 def summary(episodes: Sequence[Sequence[Verdict | None]], mode: str = "offline", first: Action = CLICK) -> RunSummary:
@@ -111,10 +109,8 @@ median click distance             12.0 ‰ of the screen (n = 4)  12.0 ‰ of th
 
 @pytest.mark.parametrize("width", [70, 100, 160])
 def test_wide_tables_are_cut_by_runs_and_never_wrapped(width: int) -> None:
-    runs = [
-        Run(f"androidcontrol\nsome-model-{number}b", summary([["right"] * 7, ["wrong"] * 3], first=Open(app="Maps")))
-        for number in range(9)
-    ]
+    found = summary([["right"] * 7, ["wrong"] * 3], first=Open(app="Maps"))
+    runs = [Run(f"androidcontrol\nsome-model-{number}b", found) for number in range(9)]
     for table in (run_table(runs), action_table(runs)):
         lines = [line for line in text(table, width).splitlines() if line]
         assert max(map(len, lines)) <= width
@@ -140,14 +136,15 @@ def test_the_group_table_shows_keys_cells_mean_and_micro() -> None:
     assert table is not None
     shown = text(table)
     for line in (
-        "icon 66.7 / 100.0 of 3 -",
-        "mobile 66.7 / 100.0 of 6 -",
-        "icon / web 100.0 / 100.0 of 1 -",
-        "text / mobile 75.0 / 100.0 of 4 -",
+        *("icon 66.7 / 100.0 of 3 -", "text 60.0 / 100.0 of 5 -", "mobile 66.7 / 100.0 of 6 -", "web 50.0 / 100.0 of 2 -"),
+        *("icon / mobile 50.0 / 100.0 of 2 -", "icon / web 100.0 / 100.0 of 1 -"),
+        *("text / mobile 75.0 / 100.0 of 4 -", "text / web 0.0 / 100.0 of 1 -"),
         "all steps 62.5 / 100.0 of 8 100.0 / 100.0 of 1",
     ):
         assert line in [" ".join(each.split()) for each in shown.splitlines()]
-    assert "mean 56.2 / 100.0 of 4 cells -" in " ".join(shown.split())
+    assert [each.keys for each in grounding().groups] == [("element",), ("platform",), ("element", "platform")]
+    means = [f"mean {mean} / 100.0 of {cells} cells -" for mean, cells in (("63.3", 2), ("58.3", 2), ("56.2", 4))]
+    assert all(mean in " ".join(shown.split()) for mean in means)
     assert group_table([Run("no groups", summary([["right"]]))]) is None
 
 

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from guieval.evaluation import get_protocol
 from guieval.journal import METRICS
 from guieval.journal.lines import json_line
 from guieval.metrics.columns import ENDS
+from guieval.models import Request
 from guieval.reports.leaderboards.drawing import drawing, ticks
 from guieval.reports.leaderboards.formats import FORMATS, Format, format_named, written
 from guieval.reports.leaderboards.leaderboard import Board, Cell, arranged, leaderboard
@@ -31,7 +33,7 @@ from tests.reports.scripted_runs import EPISODES, made_run, named, reported
 from tests.rows import every_row
 
 PROTOCOL = "aitw-original"
-HOSTILE = "a|b <script>alert(1)</script> & 50% $x_1^2$ \\end{table} ~#{} [x](javascript:y) `c` \ud83d"
+HOSTILE = "a|b <script>alert(1)</script> & 50% $x_1^2$ \\end{table} ~~#{} &lt; [x](javascript:y) `c` \ud83d"
 
 
 def published(**row: object) -> ResultTable:
@@ -78,10 +80,8 @@ def test_runs_over_other_steps_have_columns_of_their_own(tmp_path: Path) -> None
     board = leaderboard(runs, [PROTOCOL])
     width = len(board.columns) // 2
     assert [column.step_count for column in board.columns] == [48] * width + [20] * width
-    assert [[cell is not None for cell in row.cells] for row in board.rows] == [
-        [True] * width + [False] * width,
-        [False] * width + [True] * width,
-    ]
+    filled = [[cell is not None for cell in row.cells] for row in board.rows]
+    assert filled == [[True] * width + [False] * width, [False] * width + [True] * width]
     assert any("runs on scripted differ in their steps" in note for note in board.notes)
 
 
@@ -92,11 +92,8 @@ def test_modes_share_columns_and_are_ranked_apart(tmp_path: Path) -> None:
         made_run(tmp_path / "z", lambda _, step: step < 2, mode="soeval", rewrite=named("z")),
     ]
     board = leaderboard(runs, [PROTOCOL])
-    assert [(row.mode, row.cells[0].rank) for row in board.rows if row.cells[0]] == [
-        ("offline", 1),
-        ("offline", 2),
-        ("soeval", None),
-    ]
+    ranked = [(row.mode, row.cells[0].rank) for row in board.rows if row.cells[0]]
+    assert ranked == [("offline", 1), ("offline", 2), ("soeval", None)]
     assert any("modes share columns (offline, soeval)" in note for note in board.notes)
 
 
@@ -114,9 +111,8 @@ def test_a_run_under_several_protocols_is_one_row(tmp_path: Path) -> None:
 
 
 def test_the_order_of_runs_changes_no_figure_and_no_rank(tmp_path: Path) -> None:
-    runs = [
-        made_run(tmp_path / name, [(each, 0) for each in EPISODES[:n]], rewrite=named(name)) for name, n in (("x", 1), ("y", 9))
-    ]
+    missed = {name: [(each, 0) for each in EPISODES[:n]] for name, n in (("x", 1), ("y", 9))}
+    runs = [made_run(tmp_path / name, steps, rewrite=named(name)) for name, steps in missed.items()]
     assert cells(leaderboard(runs, [PROTOCOL])) == cells(leaderboard(runs[::-1], [PROTOCOL]))
 
 
@@ -144,9 +140,8 @@ def test_published_figures_stand_beside_ones_own(tmp_path: Path) -> None:
     assert reproduction.own == pytest.approx(100 * 38 / 48)
     assert reproduction.difference == pytest.approx(100 * 38 / 48 - 81)
     assert reproduction.inside is True and reproduction.published_steps is None
-    assert str(reproduction).endswith(
-        "79.17 here, 81.0 in Mine, Table 1, -1.83 points: reproduced within 1.9, inside the interval"
-    )
+    sentence = "79.17 here, 81.0 in Mine, Table 1, -1.83 points: reproduced within 1.9, inside the interval"
+    assert str(reproduction).endswith(sentence)
     (row,) = board.references  # B prints nothing for this column
     assert (row.model, row.mode, row.source, row.values[1]) == ("A", "offline", "Mine, Table 1", (81.0, 1))
     for form in FORMATS:
@@ -164,9 +159,7 @@ def test_what_counts_as_reproduced_and_how_it_is_shown(tmp_path: Path) -> None:
         assert f"reproduced within {within}," in str(replace(reproduction, own=own))
 
 
-@pytest.mark.parametrize(
-    ("title", "held"), [("aitz-test-4724", True), ("aitz-test-4724, 12 of 506", False), ("split test", False)]
-)
+@every_row("title, held", [("aitz-test-4724", True), ("aitz-test-4724, 12 of 506", False), ("split test", False)])
 def test_a_sample_set_that_a_limit_cut_down_is_not_the_published_one(tmp_path: Path, title: str, held: bool) -> None:
     def chosen(manifest: dict[str, Any]) -> None:
         manifest["config"]["sample_set"] = "aitz-test-4724"
@@ -181,9 +174,8 @@ def test_a_sample_set_that_a_limit_cut_down_is_not_the_published_one(tmp_path: P
     column = table.columns[0].model_copy(update={"protocol": "coat-official", "metric": figure})
     board = leaderboard([run], ["coat-official"], [table.model_copy(update={"columns": (column,)})])
     assert [cell.published_steps for cell in board.rows[0].cells if cell] == [held] * len(board.columns)
-    assert held != any(
-        "is over sample set aitz-test-4724, and the runs of that column are over" in each for each in board.notes
-    )
+    other = "is over sample set aitz-test-4724, and the runs of that column are over"
+    assert held != any(other in each for each in board.notes)
 
 
 def test_published_figures_over_unnamed_steps_are_marked(tmp_path: Path) -> None:
@@ -206,11 +198,6 @@ def test_latex_states_differences_and_keeps_names_as_they_are(tmp_path: Path) ->
     assert written(leaderboard([other], [PROTOCOL]), "latex").splitlines()[1].startswith("% has characters that pdfLaTeX")
 
 
-def test_markdown_shows_marks_as_they_are(tmp_path: Path) -> None:
-    board = leaderboard([made_run(tmp_path / "x", rewrite=named("~~a~~ $b$ &lt;"))], [PROTOCOL])
-    assert written(board, "md").splitlines()[4].startswith(r"| \~\~a\~\~ \$b\$ &amp;lt; |")
-
-
 def test_no_name_is_a_formula_in_a_spreadsheet(tmp_path: Path) -> None:
     board = leaderboard([made_run(tmp_path / "x", rewrite=named("=cmd|' /C calc'!A0"))], [PROTOCOL])
     line = next(csv.DictReader(written(board, "csv").splitlines()))
@@ -225,15 +212,11 @@ def test_a_figure_outside_the_interval_is_not_reproduced(tmp_path: Path) -> None
     assert "reproduced" not in str(reproduction) and "outside the interval" in str(reproduction)
 
 
-@pytest.mark.parametrize(
-    ("row", "run"), [({"checkpoint": "y"}, {}), ({"checkpoint": "x", "thinking": True}, {"thinking": False})]
-)
-def test_other_checkpoints_and_other_thinking_are_not_ones_own(
-    tmp_path: Path, row: dict[str, object], run: dict[str, object]
-) -> None:
-    directory = made_run(tmp_path / "x", rewrite=named("x", **run))
-    board = leaderboard([directory], [PROTOCOL], [published(**row)])
-    assert board.reproductions == () and len(board.references) == 1
+def test_other_checkpoints_and_other_thinking_are_not_ones_own(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "x", rewrite=named("x", thinking=False))
+    for row in ({"checkpoint": "y"}, {"checkpoint": "x", "thinking": True}):
+        board = leaderboard([run], [PROTOCOL], [published(**row)])
+        assert board.reproductions == () and len(board.references) == 1
 
 
 def test_another_mode_is_not_ones_own_and_another_figure_is_reported(tmp_path: Path) -> None:
@@ -288,13 +271,14 @@ def test_the_page_loads_nothing_and_runs_only_its_own_script(tmp_path: Path) -> 
 
 
 def test_no_name_breaks_markdown_latex_or_csv(tmp_path: Path) -> None:
-    board = leaderboard(
-        [made_run(tmp_path / "x", rewrite=named(HOSTILE))], [PROTOCOL], [published(model=HOSTILE.replace("\ud83d", ""))]
-    )
+    run, table = made_run(tmp_path / "x", rewrite=named(HOSTILE)), published(model=HOSTILE.replace("\ud83d", ""))
+    board = leaderboard([run], [PROTOCOL], [table])
     width = len(board.columns) + 3
     for line in written(board, "md").split("\n\n")[1].splitlines():
         assert len(re.findall(r"(?<!\\)\|", line)) == width + 1, line
         assert "<script" not in line and "](" not in line.replace(r"\](", "")
+    name = written(board, "md").splitlines()[4]
+    assert name.startswith(r"| a\|b") and all(each in name for each in (r"\~", r"\$x", "&amp; 50", "&amp;lt;")), name
     tex = written(board, "latex")
     assert tex.count(r"\end{table*}") == 1
     body = next(line for line in tex.splitlines() if "textless" in line)
@@ -305,8 +289,7 @@ def test_no_name_breaks_markdown_latex_or_csv(tmp_path: Path) -> None:
 
 
 @every_row(
-    ("form", "out", "found"),
-    [(None, None, "md"), (None, "b.tex", "latex"), (None, "b.html", "html"), ("csv", "b.html", "csv")],
+    ("form", "out", "found"), [(None, None, "md"), (None, "b.tex", "latex"), (None, "b.html", "html"), ("csv", "b.html", "csv")]
 )
 def test_the_files_ending_states_the_format(form: str | None, out: str | None, found: str) -> None:
     assert format_named(form, None if out is None else Path(out)) == found
@@ -314,10 +297,8 @@ def test_the_files_ending_states_the_format(form: str | None, out: str | None, f
 
 def test_a_board_is_sorted_and_cut_down_to_metrics_by_name(tmp_path: Path) -> None:
     """X misses one step, in which an episode ends early; Y misses the first steps of two episodes."""
-    runs = [
-        made_run(tmp_path / "y", [("e00", 0), ("e01", 0)], rewrite=named("y")),
-        made_run(tmp_path / "x", [("e00", 0)], rewrite=named("x")),
-    ]
+    missed = {"y": [("e00", 0), ("e01", 0)], "x": [("e00", 0)]}
+    runs = [made_run(tmp_path / name, steps, rewrite=named(name)) for name, steps in missed.items()]
     board = leaderboard(runs, ["agentcpm"])
     assert [row.model for row in board.rows] == ["y", "x"] and [row.model for row in arranged(board).rows] == ["x", "y"]
     names = [column.metric for column in board.columns]
@@ -336,23 +317,15 @@ def test_a_board_is_sorted_and_cut_down_to_metrics_by_name(tmp_path: Path) -> No
     assert r"type match of answered steps" not in written(arranged(board, "goal progress"), "latex")
 
 
-def priced(directory: Path, tokens: Tokens, price: Price | None) -> Path:
-    """The run with what ``guieval run`` writes of its cost."""
-    (directory / METRICS).write_text(json.dumps({"cost": bill(tokens, price)}))
-    return directory
-
-
 @pytest.fixture
 def spenders(tmp_path: Path) -> list[Path]:
     """Of 48 steps, cheap is right in 36 for 1,000 tokens, dear in 47 for 3,000, beaten in 24 for 4,000; one has no counts."""
     price = Price(models=("dear",), currency="USD", input=2.0, output=10.0, source="a page", as_of="2026-01")
+    dear = made_run(tmp_path / "b", [("e00", 1)], rewrite=named("dear"), usage=reported(2500, 500))
+    (dear / METRICS).write_text(json.dumps({"cost": bill(Tokens(48, 48, 48 * 2500, 48 * 500), price)}))
     return [
         made_run(tmp_path / "a", lambda _, step: step == 0, rewrite=named("cheap"), usage=reported(900, 100)),
-        priced(
-            made_run(tmp_path / "b", [("e00", 1)], rewrite=named("dear"), usage=reported(2500, 500)),
-            Tokens(48, 48, 48 * 2500, 48 * 500),
-            price,
-        ),
+        dear,
         made_run(tmp_path / "c", lambda _, step: step < 2, rewrite=named("beaten"), usage=reported(3000, 1000)),
         made_run(tmp_path / "d", rewrite=named("uncounted")),
     ]
@@ -369,24 +342,16 @@ def test_tokens_and_cost_stand_beside_figures_in_every_format(spenders: list[Pat
         lines = written(board, form).replace(" & ", " | ").splitlines()
         rows = [next(line for line in lines if line.lstrip("| ").startswith(f"{name} |")) for name in spent]
         found = [line.removesuffix(ends).split(" | ")[-2:] for line in rows]
-        assert [[each.strip() for each in pair] for pair in found] == [
-            ["1,000", "no price"],
-            ["3,000", "10.00 USD"],
-            ["4,000", "no price"],
-            ["not reported", "not reported"],
-        ]
+        priced = [["1,000", "no price"], ["3,000", "10.00 USD"], ["4,000", "no price"], ["not reported"] * 2]
+        assert [[each.strip() for each in pair] for pair in found] == priced
     assert re.search(r"3,000 +10\.00 USD", written(board, "text"))
     records = {line["model"]: line for line in csv.DictReader(written(board, "csv").splitlines())}
     names = ("prompt_tokens", "completion_tokens", "cost_1000", "currency")
     assert [records["dear"][name] for name in names] == ["2500.0", "500.0", "10.0", "USD"]
     assert [records["uncounted"][name] for name in names] == ["", "", "", ""]
     read = json.loads(written(board, "json"))
-    assert [row["cells"][0]["spending"] and row["cells"][0]["spending"]["cost"] for row in read["rows"]] == [
-        None,
-        10.0,
-        None,
-        None,
-    ]
+    costs = [row["cells"][0]["spending"] and row["cells"][0]["spending"]["cost"] for row in read["rows"]]
+    assert costs == [None, 10.0, None, None]
 
 
 def test_prices_that_are_given_come_before_the_recorded_ones(spenders: list[Path]) -> None:
@@ -396,23 +361,16 @@ def test_prices_that_are_given_come_before_the_recorded_ones(spenders: list[Path
     ]
     board = leaderboard(spenders, [PROTOCOL], prices=prices)
     found = [cell.spending for cell in cells(board).values() if cell is not None]
-    assert [each and (round(each.cost or 0.0, 9), each.currency) for each in found] == [
-        (1.0, "EUR"),
-        (3.0, "EUR"),
-        (4.0, "USD"),
-        None,
-    ]
+    costs = [each and (round(each.cost or 0.0, 9), each.currency) for each in found]
+    assert costs == [(1.0, "EUR"), (3.0, "EUR"), (4.0, "USD"), None]
 
 
 def test_the_front_is_named_and_drawn(spenders: list[Path]) -> None:
     board = leaderboard(spenders, [PROTOCOL])
     (section,) = sections(board)
     (front,) = section.fronts()  # one run alone has a price
-    assert [(board.rows[point.row].model, point.best) for point in front.points] == [
-        ("cheap", True),
-        ("dear", True),
-        ("beaten", False),
-    ]
+    points = [(board.rows[point.row].model, point.best) for point in front.points]
+    assert points == [("cheap", True), ("dear", True), ("beaten", False)]
     assert [board.rows[row].model for row in front.left_out] == ["uncounted"]
     sentence = "Pareto front of exact match against tokens per step: cheap (offline), dear (offline)."
     for form in ("text", "md", "latex", "html"):
@@ -430,33 +388,23 @@ def test_the_front_is_named_and_drawn(spenders: list[Path]) -> None:
 
 
 def test_each_mode_has_a_front_of_its_own(tmp_path: Path) -> None:
-    runs = [
-        made_run(
-            tmp_path / f"{mode}{number}",
-            [("e00", 0)] * number,
-            mode=mode,
-            rewrite=named(f"m{number}"),
-            usage=reported(100 + number, 1),
-        )
-        for mode in ("offline", "soeval")
-        for number in range(2)
-    ]
+    modes, runs = ("offline", "soeval"), []
+    for mode, number in product(modes, range(2)):
+        of: dict[str, Any] = {"rewrite": named(f"m{number}"), "usage": reported(100 + number, 1)}
+        runs.append(made_run(tmp_path / f"{mode}{number}", [("e00", 0)] * number, mode=mode, **of))
     board = leaderboard(runs, [PROTOCOL])
     (front,) = sections(board)[0].fronts()
-    assert {(board.rows[point.row].model, board.rows[point.row].mode, point.best) for point in front.points} == {
-        ("m0", mode, True) for mode in ("offline", "soeval")
-    } | {("m1", mode, False) for mode in ("offline", "soeval")}
+    points = {(board.rows[point.row].model, board.rows[point.row].mode, point.best) for point in front.points}
+    assert points == {(f"m{number}", mode, number == 0) for mode, number in product(modes, range(2))}
     assert len(drawing(board, front).paths) == 2
 
 
 def test_tokens_are_over_the_steps_that_have_counts(tmp_path: Path) -> None:
-    some = made_run(
-        tmp_path / "a",
-        usage=lambda request: Usage(
-            prompt_tokens=10 * (request.task.step_index + 1), completion_tokens=None if request.task.step_index else 5
-        ),
-    )
-    board = leaderboard([some], [PROTOCOL])
+    def usage(request: Request) -> Usage:
+        step = request.task.step_index
+        return Usage(prompt_tokens=10 * (step + 1), completion_tokens=None if step else 5)
+
+    board = leaderboard([made_run(tmp_path / "a", usage=usage)], [PROTOCOL])
     (row,) = board.rows
     assert row.cells[0] is not None and row.cells[0].spending == Spending(10, 5, 12, 48)
     assert any("tokens are means over the 12 of 48 steps with known tokens" in note for note in board.notes)

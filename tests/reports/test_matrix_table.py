@@ -62,8 +62,7 @@ def test_figures_stand_under_their_sources_names_with_coverage_and_verdicts(tmp_
     text = printed(answers_of(tmp_path, [TARGET, NEAR_MISS, None, Unsupported(name="drag"), MISS], missing=1))
     assert cells(text, "IN_UNIFIED exact match") == ["-", "66.67% of 3 (1 missing) [1.6, 99.2]", "-"]
     assert cells(text, "coverage") == ["60.00% of 5"] * 3
-    assert cells(text, "right") == ["1", "2", "1"]
-    assert cells(text, "wrong") == ["2", "1", "2"]
+    assert (cells(text, "right"), cells(text, "wrong")) == (["1", "2", "1"], ["2", "1", "2"])
     for row in ("unparseable", "unsupported", "not run"):
         assert cells(text, row) == ["1"] * 3
     assert cells(text, "infrastructure failure") == ["0"] * 3
@@ -73,9 +72,8 @@ def test_figures_stand_under_their_sources_names_with_coverage_and_verdicts(tmp_
 
 def test_what_a_protocol_drops_stays_visible(tmp_path: Path) -> None:
     text = printed(answers_of(tmp_path, [TARGET, TARGET, MISS, None], protocols=["guievalkit"]))
-    assert cells(text, "exact match") == ["50.00% of 4 [1.6, 98.4]"] and cells(text, "IN_UNIFIED exact match") == [
-        "66.67% of 3 [2.1, 99.0]"
-    ]
+    assert cells(text, "exact match") == ["50.00% of 4 [1.6, 98.4]"]
+    assert cells(text, "IN_UNIFIED exact match") == ["66.67% of 3 [2.1, 99.0]"]
     assert text.index("exact match") < text.index("IN_UNIFIED")
     of = "IN_UNIFIED type match, IN_UNIFIED exact match: of steps, unparseable, unsupported and missing ones dropped"
     assert of in " ".join(text.split())
@@ -129,32 +127,25 @@ def test_the_matrix_as_json_holds_every_figure_with_its_denominator(tmp_path: Pa
 
 @pytest.mark.parametrize("name", ["found.jsonl", "found.csv"])
 def test_disagreements_as_a_file(tmp_path: Path, name: str) -> None:
+    """And the name of an episode is no formula in a spreadsheet."""
     answers = answers_of(tmp_path, [TARGET, NEAR_MISS, None])
     file = tmp_path / name
-    assert write_disagreements(file, disagreements(answers.columns(), answers), answers.protocols) == 1
+    (one,) = disagreements(answers.columns(), answers)
+    hostile = replace(one, key=one.key._replace(episode_id="=1+1"))
+    assert write_disagreements(file, [hostile], answers.protocols) == 1
     if file.suffix == ".csv":
         (row,) = csv.DictReader(file.read_text(encoding="utf-8").splitlines())
-        assert (row["episode_id"], row["step_index"], row["guievalkit"], row["sspro-official"]) == ("a", "1", "right", "wrong")
+        found = [row[name] for name in ("episode_id", "step_index", "guievalkit", "sspro-official")]
+        assert found == ["'=1+1", "1", "right", "wrong"]
         assert row["sspro-official: reason"] == "outside every target box"
         predicted = json.loads(row["reference"]), json.loads(row["prediction"])
     else:
         (line,) = file.read_text(encoding="utf-8").splitlines()
         values = json.loads(line)
-        assert (values["episode_id"], values["step_index"], values["verdicts"]["guievalkit"]) == ("a", 1, "right")
+        assert (values["episode_id"], values["step_index"], values["verdicts"]["guievalkit"]) == ("=1+1", 1, "right")
         assert values["reasons"]["sspro-official"] == "outside every target box"
         predicted = values["reference"], values["prediction"]
     assert predicted == (TARGET.model_dump(mode="json"), NEAR_MISS.model_dump(mode="json"))
-
-
-def test_a_name_from_outside_is_no_formula_in_a_spreadsheet(tmp_path: Path) -> None:
-    answers = answers_of(tmp_path, [TARGET, NEAR_MISS])
-    (row,) = disagreements(answers.columns(), answers)
-    hostile = replace(row, key=row.key._replace(episode_id="=1+1"))
-    write_disagreements(tmp_path / "found.csv", [hostile], answers.protocols)
-    write_disagreements(tmp_path / "found.jsonl", [hostile], answers.protocols)
-    (read,) = csv.DictReader((tmp_path / "found.csv").read_text(encoding="utf-8").splitlines())
-    assert read["episode_id"] == "'=1+1"
-    assert json.loads((tmp_path / "found.jsonl").read_text(encoding="utf-8"))["episode_id"] == "=1+1"
 
 
 def test_a_file_of_no_known_form_is_refused(tmp_path: Path) -> None:

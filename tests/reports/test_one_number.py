@@ -26,6 +26,7 @@ from guieval.reports.viewer.reading import FAILED, NOT_RUN, RIGHT
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.cli.demo_runs import MODEL
 from tests.command_line import CommandLine
+from tests.reports.scripted_runs import edited
 from tests.reports.trajectories.made_online import online_run
 
 OPTIONS = {"episodes": 8, "seed": 4}
@@ -213,13 +214,10 @@ def test_every_command_shows_one_number_under_one_name(guieval: CommandLine, tmp
 def test_every_command_takes_all_repetitions_of_a_task(guieval: CommandLine, tmp_path: Path) -> None:
     """The first repetition of each task alone says something else: here a task is right at its second one only."""
     run = online_run(tmp_path, samples=2, sampling={"temperature": 1.0})
-    lines = [json.loads(line) for line in (run / "steps.jsonl").read_text().splitlines()]
-    for line in lines:
-        line.pop("crc32", None)
-    won = next(line for line in lines if line["samples"][0]["outcome"]["verdict"] == "right")
-    lost = next(line for line in lines if line["samples"][0]["outcome"]["verdict"] == "wrong")
-    won["samples"][0], won["samples"][1] = lost["samples"][0], won["samples"][0]
-    (run / "steps.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with edited(run / "steps.jsonl") as lines:
+        won = next(line for line in lines if line["samples"][0]["outcome"]["verdict"] == "right")
+        lost = next(line for line in lines if line["samples"][0]["outcome"]["verdict"] == "wrong")
+        won["samples"][0], won["samples"][1] = lost["samples"][0], won["samples"][0]
     opened = open_run(run)
     assert isinstance(opened, OpenedOnlineRun)
     rate = opened.metrics().metrics["success rate"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +61,7 @@ def assert_nothing_is_cut_off(figure: Figure) -> None:
 
 def overlapping(texts: list[Text]) -> list[tuple[str, str]]:
     boxes = [(text.get_text(), text.get_window_extent()) for text in texts if text.get_text() and text.get_visible()]
-    return [
-        (one, other) for place, (one, box) in enumerate(boxes) for other, beside in boxes[place + 1 :] if box.overlaps(beside)
-    ]
+    return [(one, other) for (one, box), (other, beside) in combinations(boxes, 2) if box.overlaps(beside)]
 
 
 def test_bars_are_the_cells_shares_in_percent_with_their_intervals() -> None:
@@ -71,11 +69,8 @@ def test_bars_are_the_cells_shares_in_percent_with_their_intervals() -> None:
     axes = axes_of(figure)
     containers = [each for each in axes.containers if isinstance(each, BarContainer)]
     assert [[bar.get_width() for bar in each] for each in containers] == [[50.0, 0.0, 100.0], [25.0, 75.0]]
-    assert [label.get_text() for label in axes.get_yticklabels()] == [
-        "CLICK\nn = 60–120",
-        "LONG_PRESS\nn = 0–4",
-        "STOP\nn = 30",
-    ]
+    labels = ["CLICK\nn = 60–120", "LONG_PRESS\nn = 0–4", "STOP\nn = 30"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == labels
     whiskers = [tuple(np.asarray(line.get_xdata()).tolist()) for line in axes.lines if line.get_color() == "black"]
     assert np.allclose(whiskers, [(40, 70), (0, 20), (90, 100), (15, 45), (65, 95)])
     assert axes.get_xlim() == (0, 100) and axes.get_xlabel() == "exact match (%)"
@@ -85,12 +80,8 @@ def test_bars_are_the_cells_shares_in_percent_with_their_intervals() -> None:
 
 def test_bars_of_two_runs_do_not_cover_each_other() -> None:
     figure = bars(RUNS)
-    spans = sorted(
-        (bar.get_y(), bar.get_y() + bar.get_height())
-        for each in axes_of(figure).containers
-        if isinstance(each, BarContainer)
-        for bar in each
-    )
+    drawn = [bar for each in axes_of(figure).containers if isinstance(each, BarContainer) for bar in each]
+    spans = sorted((bar.get_y(), bar.get_y() + bar.get_height()) for bar in drawn)
     assert all(above[1] <= below[0] + 1e-9 for above, below in pairwise(spans))
 
 
@@ -110,7 +101,7 @@ def test_bars_come_in_the_order_of_the_action_space_and_lengths_by_number() -> N
 
 def test_horizon_draws_the_cells_of_a_real_breakdown() -> None:
     # Two episodes of two steps: the first step exact in both, the second in one. Fifths 2 and 4 of 5 are (0.4, 0.6], (0.8, 1].
-    run = made_columns(["a", "a", "b", "b"], exact=[True, True, True, False])
+    run = made_columns("aabb", exact=[True, True, True, False])
     figure = horizon({"a run": breakdown(run, PROTOCOL, "ratio")}, "ratio")
     axes = axes_of(figure)
     curve = next(line for line in axes.lines if line.get_marker() == "o")
@@ -212,24 +203,21 @@ def test_names_of_many_columns_lean_and_values_stay_within_their_cells() -> None
 TABLE_20 = get_results("guievalkit-table-20")
 
 
-def panel(x: str) -> Panel:
-    points = TABLE_20.pairs(x, "androidworld")
+def panel(x: str, table: str = "guievalkit-table-20") -> Panel:
+    points = get_results(table).pairs(x, "androidworld")
     return Panel(x, [name for name, _, _ in points], [one for _, one, _ in points], [other for _, _, other in points])
 
 
 def test_reliability_of_table_20_states_what_the_paper_prints() -> None:
-    figure = reliability([panel("soeval-exact"), panel("offline-exact"), panel("soeval-progress")], "AW (%)", 1, "two-column")
+    names = ("soeval-exact", "offline-exact", "soeval-progress")
+    figure = reliability([panel(name) for name in names], "AW (%)", 1, "two-column")
     titles = [axes.get_title() for axes in figure.axes]
-    assert [re.findall(r"= (\d\.\d\d)[ ,(]", title) for title in titles] == [
-        ["0.62", "0.77"],
-        ["0.48", "0.66"],
-        ["0.54", "0.77"],
-    ]
-    for axes, name in zip(figure.axes, ("soeval-exact", "offline-exact", "soeval-progress"), strict=True):
+    stated = [re.findall(r"= (\d\.\d\d)[ ,(]", title) for title in titles]
+    assert stated == [["0.62", "0.77"], ["0.48", "0.66"], ["0.54", "0.77"]]
+    for axes, name in zip(figure.axes, names, strict=True):
         points = next(line for line in axes.lines if line.get_marker() == "o")
-        assert np.asarray(points.get_xydata()).tolist() == [
-            [one, other] for _, one, other in TABLE_20.pairs(name, "androidworld")
-        ]
+        pairs = [[one, other] for _, one, other in TABLE_20.pairs(name, "androidworld")]
+        assert np.asarray(points.get_xydata()).tolist() == pairs
         assert axes.get_ylim()[0] == 0
     assert_nothing_is_cut_off(figure)
 
@@ -246,8 +234,7 @@ def test_the_curve_is_the_fit_of_the_degree_asked_for() -> None:
 @pytest.mark.parametrize(("table", "x"), [("guievalkit-table-20", "soeval-exact"), ("ui-s1-table-1", "sop-pg")])
 def test_names_of_models_cover_neither_each_other_nor_a_point_nor_the_edge(table: str, x: str) -> None:
     points = get_results(table).pairs(x, "androidworld")
-    figure = reliability([Panel(x, [p[0] for p in points], [p[1] for p in points], [p[2] for p in points])], "AW (%)")
-    axes = axes_of(figure)
+    axes = axes_of(reliability([panel(x, table)], "AW (%)"))
     names = [text for text in axes.texts if text.get_text()]
     assert {text.get_text().replace("\n", " ") for text in names} == {name for name, _, _ in points}
     assert not overlapping(names)
@@ -261,7 +248,7 @@ def test_names_of_models_cover_neither_each_other_nor_a_point_nor_the_edge(table
 
 def test_samples_are_drawn_against_the_number_of_answers() -> None:
     # One step with four answers, two of them right: pass@2 = 1 - C(2,2)/C(4,2) = 5/6, pass^2 = C(2,2)/C(4,2) = 1/6.
-    run = made_columns(["a", "b"], exact=[True, True], samples=[4, 4], right_samples=[2, 2], vote=[True, False])
+    run = made_columns("ab", exact=[True, True], samples=[4, 4], right_samples=[2, 2], vote=[True, False])
     figures = [sampled([run], PROTOCOL, "any", k) for k in (1, 2, 4)] + [sampled([run], PROTOCOL, "all", k) for k in (4, 2, 1)]
     figure = samples({"m": [*figures, sampled([run], PROTOCOL, "vote")]})
     axes = axes_of(figure)
@@ -275,7 +262,7 @@ def test_samples_are_drawn_against_the_number_of_answers() -> None:
 
 
 def test_one_answer_to_each_step_makes_no_curve() -> None:
-    run = made_columns(["a", "b"], exact=[True, False])
+    run = made_columns("ab", exact=[True, False])
     with pytest.raises(UsageError, match="one answer to each step"):
         samples({"m": [sampled([run], PROTOCOL, "any", 1)]})
 
@@ -291,9 +278,8 @@ def test_series_differ_in_more_than_colour() -> None:
 
 
 def test_long_names_fit_the_column() -> None:
-    long = {
-        f"a-model-with-quite-a-long-name-{each}, offline, with thinking and more": [cell("CLICK", 0.5)] for each in range(4)
-    }
+    name = "a-model-with-quite-a-long-name-{}, offline, with thinking and more"
+    long = {name.format(each): [cell("CLICK", 0.5)] for each in range(4)}
     for figure in (bars(long), horizon({name: [cell("2-5", 0.5)] for name in long}, "length")):
         assert_nothing_is_cut_off(figure)
 

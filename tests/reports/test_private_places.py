@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from guieval.reports.private_places import Shortener, any_of, last_part
 from tests.rows import every_row
 
@@ -43,7 +41,7 @@ def test_a_message_without_places_is_kept(message: str) -> None:
     assert SHORTENER.message(message) == message
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "kept"),
     [
         ("open https://example.com/a and /home/user/b", "open https://example.com/a and /home/user/b"),

@@ -62,11 +62,8 @@ def test_tables_name_checkpoints_benchmarks_and_figures_that_exist(name: str) ->
         if column.benchmark is not None and column.protocol is not None:
             assert column.benchmark in list_benchmarks()
             assert column.metric in [figure.name for figure in get_protocol(column.protocol).metrics]
-    for row in table.rows:
-        for column, value in zip(table.columns, row.values, strict=True):
-            if value is not None:
-                assert 0 <= value <= 100
-                assert round(value, column.decimals) == value
+    cells = [(each, column) for row in table.rows for column, each in zip(table.columns, row.values, strict=True)]
+    assert all(each is None or (0 <= each <= 100 and round(each, column.decimals) == each) for each, column in cells)
 
 
 def test_the_printed_numbers_are_those_of_the_papers() -> None:
@@ -86,10 +83,8 @@ def test_the_printed_numbers_are_those_of_the_papers() -> None:
 
 def test_ui_s1_prints_the_rise_of_its_rows() -> None:
     base = "base, asked with the prompt of Appendix H"
-    for name, printed in (
-        ("ui-s1-table-1", [15.6, 7.2, 23.8, 11.4, 6.9, 19.1]),
-        ("ui-s1-table-2", [1.1, 1.9, 17.7, 0.9, 15.5, 8.9, 5.4, 7.1]),
-    ):
+    rises = {"ui-s1-table-1": [15.6, 7.2, 23.8, 11.4, 6.9, 19.1], "ui-s1-table-2": [1.1, 1.9, 17.7, 0.9, 15.5, 8.9, 5.4, 7.1]}
+    for name, printed in rises.items():
         before, after = whole(values(name, "Qwen2.5VL-7B", base)), whole(values(name, "UI-S1-7B"))
         assert [round(b - a, 1) for a, b in zip(before, after, strict=True)] == printed
 

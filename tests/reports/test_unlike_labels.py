@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from guieval.reports.comparison import compare_json, compare_runs, headings
 from guieval.reports.leaderboards.leaderboard import leaderboard
 from guieval.steps import Episode, StepTaskModel
 from tests.command_line import CommandLine
-from tests.reports.scripted_runs import EPISODES, named
+from tests.reports.scripted_runs import EPISODES, edited, named
 from tests.rows import every_row
 from tests.scripted import ACTIONS, ScriptedEngine, make_episode, reply_with, run_scripted
 
@@ -34,10 +33,8 @@ def run_over(directory: Path, change: Change, model: str) -> Path:
     episodes = [make_episode(name, ACTIONS) for name in EPISODES[:5]]
     first = Episode(steps=tuple(step.model_copy(update=change(step)) for step in episodes[0].steps))
     run_scripted(directory, [first, *episodes[1:]], ScriptedEngine(lambda request: reply_with(request.task.action)))
-    manifest = directory / MANIFEST
-    values = json.loads(manifest.read_text())
-    named(model)(values)
-    manifest.write_text(json.dumps(values))
+    with edited(directory / MANIFEST) as manifest:
+        named(model)(manifest)
     return directory
 
 

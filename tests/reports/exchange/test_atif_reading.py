@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+import shutil
+from functools import reduce
+from operator import getitem
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,6 +20,7 @@ from guieval.reports.opened import OpenedOnlineRun, open_run
 from guieval.reports.trajectories.reading import read_online
 from tests.command_line import CommandLine
 from tests.online.test_runs import SCRIPTS, STOP, TAP, settings, task_id, write_agent
+from tests.reports.scripted_runs import edited
 
 
 @pytest.fixture(scope="module")
@@ -58,18 +59,12 @@ def test_the_same_run_comes_back(run: Path, tmp_path: Path, images: bool) -> Non
 
 def test_a_repetition_that_failed_comes_back(run: Path, tmp_path: Path) -> None:
     """A task whose environment failed has no steps, and is counted."""
-    lines = [json.loads(line) for line in (run / "steps.jsonl").read_text().splitlines()]
-    for line in lines:
-        line.pop("crc32", None)
-        if line["task"]["episode_id"] == task_id(2):
-            error = {"stage": "environment", "message": "the phone is gone"}
-            outcome = {"verdict": "infrastructure_failure", "reason": "the phone is gone"}
-            line["samples"][1] = {"error": error, "outcome": outcome}
-    copy = tmp_path / "run"
-    copy.mkdir()
-    for name in ("manifest.json", "episodes.json", "trajectories.jsonl"):
-        (copy / name).write_bytes((run / name).read_bytes())
-    (copy / "steps.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    copy = Path(shutil.copytree(run, tmp_path / "run", ignore=shutil.ignore_patterns(SCREENS)))
+    with edited(copy / "steps.jsonl") as lines:
+        (line,) = (each for each in lines if each["task"]["episode_id"] == task_id(2))
+        error = {"stage": "environment", "message": "the phone is gone"}
+        outcome = {"verdict": "infrastructure_failure", "reason": "the phone is gone"}
+        line["samples"][1] = {"error": error, "outcome": outcome}
     make_run(trajectories(copy, tmp_path / "atif"), tmp_path / "back")
     assert shown(tmp_path / "back").metrics() == shown(copy).metrics() and shown(copy).metrics().failed == 1
     failed = shown(tmp_path / "back").trajectory(task_id(2), 1).trajectory
@@ -108,49 +103,35 @@ def test_a_trajectory_given_twice_is_refused(run: Path, tmp_path: Path) -> None:
         make_run(folder, tmp_path / "back")
 
 
-def of_another_tool(values: dict[str, Any]) -> None:
-    del values["extra"]["run"]
-
-
-def of_another_run(values: dict[str, Any]) -> None:
-    values["session_id"] = "another"
-
-
-def without_a_step_message(values: dict[str, Any]) -> None:
-    del values["steps"][1]["message"]
-
-
-def with_an_unknown_action(values: dict[str, Any]) -> None:
-    values["steps"][1]["tool_calls"][0]["function_name"] = "bash"
-
-
-def of_another_task(values: dict[str, Any]) -> None:
-    values["extra"]["run"]["key"] = ["demo", "", "s0-9999"]
-
-
-def of_another_mode(values: dict[str, Any]) -> None:
-    values["extra"]["run"]["manifest"]["mode"]["name"] = "sop"
+MODE = ("extra", "run", "manifest", "mode", "name")
 
 
 @pytest.mark.parametrize(
-    ("change", "error", "words"),
+    ("place", "value", "error", "words"),
     [
-        (of_another_tool, UsageError, "is not of guieval: its trajectory has no outcome"),
-        (of_another_run, UsageError, "trajectories of several runs"),
-        (without_a_step_message, DataError, r"s0-0000-0\.trajectory\.json, field steps\.1\.message"),
-        (with_an_unknown_action, DataError, "'bash'"),
-        (of_another_mode, DataError, r"field extra\.run\.manifest\.mode\.name: expected 'online', got 'sop'"),
-        (of_another_task, DataError, r"field extra\.run\.record: is not the record of one repetition of the task demo/s0-9999"),
+        (("extra", "run"), None, UsageError, "is not of guieval: its trajectory has no outcome"),
+        (("session_id",), "another", UsageError, "trajectories of several runs"),
+        (("steps", 1, "message"), None, DataError, r"s0-0000-0\.trajectory\.json, field steps\.1\.message"),
+        (("steps", 1, "tool_calls", 0, "function_name"), "bash", DataError, "'bash'"),
+        (MODE, "sop", DataError, r"field extra\.run\.manifest\.mode\.name: expected 'online', got 'sop'"),
+        (
+            ("extra", "run", "key"),
+            ["demo", "", "s0-9999"],
+            DataError,
+            r"field extra\.run\.record: is not the record of one repetition of the task demo/s0-9999",
+        ),
     ],
 )
 def test_what_is_refused(
-    run: Path, tmp_path: Path, change: Callable[[dict[str, Any]], None], error: type[Exception], words: str
+    run: Path, tmp_path: Path, place: tuple[str | int, ...], value: object, error: type[Exception], words: str
 ) -> None:
+    """``None`` for a value that is not there."""
     folder = trajectories(run, tmp_path / "atif")
-    path = folder / f"{task_id(0)}-0.trajectory.json"
-    values = json.loads(path.read_text())
-    change(values)
-    path.write_text(json.dumps(values))
+    with edited(folder / f"{task_id(0)}-0.trajectory.json") as values:
+        part = reduce(getitem, place[:-1], values)
+        part[place[-1]] = value
+        if value is None:
+            del part[place[-1]]
     with pytest.raises(error, match=words):
         make_run(folder, tmp_path / "back")
     assert not (tmp_path / "back").exists()
@@ -159,13 +140,12 @@ def test_what_is_refused(
 def test_a_screenshot_outside_of_the_folder_is_not_read(run: Path, tmp_path: Path) -> None:
     folder = trajectories(run, tmp_path / "atif", images=True)
     (tmp_path / "secret.png").write_text("secret")
-    path = folder / f"{task_id(0)}-0.trajectory.json"
-    values = json.loads(path.read_text())
-    linked, named = (step["extra"] for step in values["steps"][1:3])
-    (folder / "images" / Path(linked["screenshot"]).name).unlink()
-    (folder / "images" / Path(linked["screenshot"]).name).symlink_to(tmp_path / "secret.png")
-    named["screenshot"] = "../../secret.png"
-    path.write_text(json.dumps(values))
+    with edited(folder / f"{task_id(0)}-0.trajectory.json") as values:
+        linked, named = (step["extra"] for step in values["steps"][1:3])
+        named["screenshot"] = "../../secret.png"
+    image = folder / "images" / Path(linked["screenshot"]).name
+    image.unlink()
+    image.symlink_to(tmp_path / "secret.png")
     make_run(folder, tmp_path / "back")
     assert not any(path.read_bytes() == b"secret" for path in (tmp_path / "back").rglob("*.png"))
     read = shown(tmp_path / "back").trajectory(task_id(0)).trajectory

@@ -24,7 +24,7 @@ from guieval.reports.exchange.formats import format_named
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun
 from guieval.scoring.predictions import detect_format, read_predictions
 from tests.command_line import CommandLine
-from tests.reports.scripted_runs import made_run
+from tests.reports.scripted_runs import edited, made_run
 from tests.reports.trajectories.made_online import online_run
 from tests.scripted import ACTIONS, ScriptedEngine, make_episode, reply_with, run_scripted
 
@@ -112,9 +112,9 @@ def test_exported_answers_are_read_back(offline: Path, tmp_path: Path) -> None:
     assert detect_format(samples).name == "every-eval-ever"
     run = exported(offline).run
     assert isinstance(run, OpenedRun)
-    steps = {step.task.key: step.record.sample for step in run.walk() if step.record is not None}
-    assert {row.key: row.action for row in read.rows} == {tuple(key): sample.action for key, sample in steps.items()}
-    assert {row.key: row.raw for row in read.rows} == {tuple(key): sample.raw_response for key, sample in steps.items()}
+    answers = {tuple(step.task.key): step.record.sample for step in run.walk() if step.record is not None}
+    found = {key: (sample.action, sample.raw_response) for key, sample in answers.items()}
+    assert {row.key: (row.action, row.raw) for row in read.rows} == found
 
 
 def test_a_log_of_inspect_is_read_back(offline: Path, tmp_path: Path) -> None:
@@ -232,14 +232,11 @@ def test_trajectories_name_the_type_of_a_screenshot(online: Path, tmp_path: Path
     first = min((run / SCREENS).iterdir())
     first.rename(first.with_suffix(".jpg"))
     for name in (TRAJECTORIES, "steps.jsonl"):
-        lines = [json.loads(line.replace(first.name, f"{first.stem}.jpg")) for line in (run / name).read_text().splitlines()]
-        without_sum = [{field: value for field, value in line.items() if field != "crc32"} for line in lines]
-        (run / name).write_text("".join(json.dumps(line) + "\n" for line in without_sum))
+        with edited(run / name) as lines:
+            lines[:] = json.loads(json.dumps(lines).replace(first.name, f"{first.stem}.jpg"))
     format_named("atif").write(exported(run), tmp_path / "out", images=True)
-    sources = re.findall(
-        r'"media_type": "image/(\w+)",\s*"path": "images/\w+\.(\w+)"',
-        "".join(path.read_text() for path in (tmp_path / "out").glob("*.json")),
-    )
+    texts = "".join(path.read_text() for path in (tmp_path / "out").glob("*.json"))
+    sources = re.findall(r'"media_type": "image/(\w+)",\s*"path": "images/\w+\.(\w+)"', texts)
     assert set(sources) == {("png", "png"), ("jpeg", "jpg")}
 
 
@@ -258,17 +255,14 @@ def test_a_log_of_inspect(a_run: Path, tmp_path: Path) -> None:
     (path,) = format_named("inspect").write(run, tmp_path / "one")
     log = unpacked(path)
     (scored,) = log["header.json"]["results"]["scores"]
-    assert {name: metric["value"] for name, metric in scored["metrics"].items()} == {
-        figure.name: figure.value for figure in run.metrics
-    }
+    figures = {figure.name: figure.value for figure in run.metrics}
+    assert {name: metric["value"] for name, metric in scored["metrics"].items()} == figures
     samples = [values for name, values in log.items() if name.startswith("samples/")]
     headline = "success" if run.online else "exact match"
-    assert sum(sample["scores"][headline]["value"] for sample in samples) == pytest.approx(
-        run.headline.value * run.headline.measured.n
-    )
-    assert [(each["id"], each["scores"][headline]["value"]) for each in log["summaries.json"]] == [
-        (sample["id"], sample["scores"][headline]["value"]) for sample in samples
-    ]
+    both = (log["summaries.json"], samples)
+    listed, found = ([(each["id"], each["scores"][headline]["value"]) for each in of] for of in both)
+    assert listed == found
+    assert sum(value for _, value in found) == pytest.approx(run.headline.value * run.headline.measured.n)
     assert not any(sample["attachments"] for sample in samples)
     (again,) = format_named("inspect").write(exported(a_run), tmp_path / "two")
     assert again.read_bytes() == path.read_bytes()

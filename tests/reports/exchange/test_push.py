@@ -19,7 +19,7 @@ from guieval.reports.exchange.exported import exported
 from guieval.reports.exchange.parcel import check_secrets, pack, write_card
 from guieval.reports.opened import OpenedRun, open_run
 from tests.data.hub.local_hub import LocalHub, serving
-from tests.reports.scripted_runs import made_run
+from tests.reports.scripted_runs import edited, made_run
 from tests.reports.trajectories.made_online import online_run
 from tests.scripted import ACTIONS, ScriptedEngine, make_episode, reply_with, run_scripted
 
@@ -38,9 +38,8 @@ def push(hub: str, *arguments: str | Path, **variables: str) -> subprocess.Compl
 def private(manifest: dict[str, Any]) -> None:
     manifest["config"].update(data="/home/ann/secret-project", base_urls=["http://10.1.2.3:8000/v1"], proxy="http://p:1")
     manifest["platform"] = "ann's laptop"
-    manifest["served"] = [
-        {"asked": "m", "named": True, "servers": [{"url": "http://10.1.2.3:8000/v1", "root": "/home/ann/m", "models": ["m"]}]}
-    ]
+    servers = [{"url": "http://10.1.2.3:8000/v1", "root": "/home/ann/m", "models": ["m"]}]
+    manifest["served"] = [{"asked": "m", "named": True, "servers": servers}]
 
 
 def test_nothing_is_sent_unless_it_is_asked_for(tmp_path: Path) -> None:
@@ -85,27 +84,21 @@ def test_the_error_of_a_failed_step_names_no_server_and_no_path(compact: bool, t
 
     run = tmp_path / "run"
     run_scripted(run, [make_episode("e00", ACTIONS)], ScriptedEngine(policy), compact=compact)
-    manifest = json.loads((run / MANIFEST).read_text())
-    manifest["config"].update(base_urls=["http://gpu7:8000/v1"], data="/home/ann/secret-project")
-    manifest["changes"] = [{"when": "2026-01-02", "what": ["data (/home/ann/a, then ../secret/b)"]}]
-    (run / MANIFEST).write_text(json.dumps(manifest))
+    with edited(run / MANIFEST) as manifest:
+        manifest["config"].update(base_urls=["http://gpu7:8000/v1"], data="/home/ann/secret-project")
+        manifest["changes"] = [{"when": "2026-01-02", "what": ["data (/home/ann/a, then ../secret/b)"]}]
     assert any(FAILURE in str(record.sample.error) for record in RunFolder(run).records)
 
     public = pack(exported(run), tmp_path / "out")
     write_card([public], tmp_path / "out")
     records = RunFolder(public.run.directory).records
-    for text in [
-        *map(repr, records),
-        *(path.read_text() for path in (tmp_path / "out").rglob("*.*") if path.suffix != ".packed"),
-    ]:
+    files = [path.read_text() for path in (tmp_path / "out").rglob("*.*") if path.suffix != ".packed"]
+    for text in [*map(repr, records), *files]:
         assert not [place for place in PLACES if place in text], text
     assert not records.damaged and len(list(records)) == len(list(RunFolder(run).records))
     (failed,) = (record.sample for record in records if not record.sample.answered)
-    assert failed.error is not None
-    assert failed.error.message == failed.outcome.reason
-    assert failed.error.message == (
-        "[...] could not be reached ([...] refused it); the file '[...]' and [...], see [...] or [...]"
-    )
+    shortened = "[...] could not be reached ([...] refused it); the file '[...]' and [...], see [...] or [...]"
+    assert failed.error is not None and failed.error.message == failed.outcome.reason == shortened
     opened, before = public.run, open_run(run)
     assert isinstance(opened, OpenedRun) and isinstance(before, OpenedRun)
     assert dict(opened.metrics()) == dict(before.metrics())
@@ -119,16 +112,14 @@ def test_only_what_is_private_is_changed(tmp_path: Path) -> None:
 
 def test_the_error_of_an_environment_names_no_server(tmp_path: Path) -> None:
     run = online_run(tmp_path / "made")
-    lines = (run / TRAJECTORIES).read_text().splitlines()
-    first = json.loads(lines[0]) | {"error": {"stage": "environment", "message": FAILURE}}
-    (run / TRAJECTORIES).write_text("\n".join([json.dumps(first), *lines[1:]]) + "\n")
+    with edited(run / TRAJECTORIES) as lines:
+        lines[0]["error"] = {"stage": "environment", "message": FAILURE}
     public = pack(exported(run), tmp_path / "out")
     for path in (path for path in (tmp_path / "out").rglob("*") if path.is_file()):
         assert not [place for place in ("internal.lab", "/home/ann", str(tmp_path)) if place in path.read_text()], path
     assert sum(step.error is not None for step in read_trajectories(public.run.directory)) >= 1
-    assert [step.raw_response for step in read_trajectories(public.run.directory)] == [
-        step.raw_response for step in read_trajectories(run)
-    ]
+    replies, before = ([step.raw_response for step in read_trajectories(of)] for of in (public.run.directory, run))
+    assert replies == before
 
 
 @pytest.mark.parametrize("images", [False, True])
@@ -139,18 +130,15 @@ def test_screenshots_are_published_when_asked(tmp_path: Path, images: bool) -> N
 
 
 @pytest.mark.parametrize(
-    ("line", "variable", "words"),
+    ("line", "words"),
     [
-        ("key: sk-" + "x" * 40, None, "'a/b.txt', line 2, holds what looks like a key: nothing was uploaded"),
-        ("the word pomegranate", "pomegranate", "line 2, holds the value of the variable MY_API_KEY"),
-        ("-----BEGIN RSA PRIVATE KEY-----", None, "what looks like a key"),
+        ("key: sk-" + "x" * 40, "'a/b.txt', line 2, holds what looks like a key: nothing was uploaded"),
+        ("the word pomegranate", "line 2, holds the value of the variable MY_API_KEY"),
+        ("-----BEGIN RSA PRIVATE KEY-----", "what looks like a key"),
     ],
 )
-def test_a_file_with_a_key_is_refused(
-    line: str, variable: str | None, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if variable is not None:
-        monkeypatch.setenv("MY_API_KEY", variable)
+def test_a_key_is_refused(line: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_API_KEY", "pomegranate")
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "b.txt").write_text(f"harmless\n{line}\n")
     with pytest.raises(UsageError, match=words):

@@ -19,7 +19,7 @@ from guieval.reports.exchange.exported import exported
 from guieval.reports.exchange.formats import format_named
 from tests.conftest import REPOSITORY
 from tests.reports.exchange.test_formats import MISSED
-from tests.reports.scripted_runs import made_run, reported
+from tests.reports.scripted_runs import edited, made_run, reported
 from tests.reports.trajectories.made_online import online_run
 
 PYTHON = Path(os.environ.get("GUIEVAL_FORMATS_PYTHON", REPOSITORY / "build" / "formats" / "bin" / "python"))
@@ -109,9 +109,8 @@ def test_harbor_reads_trajectories(online: Path, tmp_path: Path, images: bool) -
 
 def test_the_validator_of_every_eval_ever_passes(online: Path, tmp_path: Path) -> None:
     for run in (Path(shutil.copytree(online, tmp_path / "online")), made_run(tmp_path / "run", MISSED)):
-        manifest = json.loads((run / MANIFEST).read_text(encoding="utf-8"))
-        manifest["model"]["hf_id"] = "example/scripted-7b"
-        (run / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+        with edited(run / MANIFEST) as manifest:
+            manifest["model"]["hf_id"] = "example/scripted-7b"
         format_named("every-eval-ever").write(exported(run), tmp_path)
     validate = "import sys; from every_eval_ever.validate import main; main(sys.argv[1:])"
     files = [path.relative_to(tmp_path) for path in sorted((tmp_path / "data").rglob("*.json*"))]

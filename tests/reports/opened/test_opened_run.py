@@ -16,12 +16,13 @@ from guieval import open_run
 from guieval.actions import Point, Scroll, Type
 from guieval.data.display.marks import BLUE, ORANGE
 from guieval.errors import GuievalError, ScreenshotError, UsageError
-from guieval.journal import STEPS
+from guieval.journal import MANIFEST, STEPS
 from guieval.reports.opened import OpenedRun
 from guieval.reports.tables.writers import plain
 from guieval.steps import EpisodeKey, StepRecord
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
+from tests.reports.scripted_runs import edited
 from tests.reports.viewer.made_run import at, failed, record, task, write_run
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
@@ -80,9 +81,8 @@ def test_a_row_for_each_planned_step(guieval: CommandLine, tmp_path: Path, frame
         assert {"type": row.predicted_type, **row.predicted} == sample["action"]
         assert row.raw_response == sample["raw_response"] and row.seconds == sample["seconds"]
         outcome = sample["outcome"]
-        assert (row.verdict, row.type_match, row.exact_match) == tuple(
-            outcome[name] for name in ("verdict", "type_match", "exact_match")
-        )
+        names = ("verdict", "type_match", "exact_match")
+        assert [getattr(row, name) for name in names] == [outcome[name] for name in names]
     assert steps.verdict.nunique() > 1, "the agent is right at some steps and wrong at others"
 
 
@@ -162,9 +162,8 @@ def test_steps_by_number_and_by_episode(tmp_path: Path) -> None:
     records = [record(task(step=step), at(500, 500)) for step in range(3)] + [record(task("e2", 1), at(1, 1))]
     plan = {EpisodeKey("demo", "", "e1"): range(3), EpisodeKey("demo", "", "e2"): (1,), EpisodeKey("demo", "x", "e2"): (0, 2)}
     run = opened(tmp_path, records, plan=plan)
-    assert [(run.step(number).key.episode_id, run.step(number).index) for number in range(len(run))] == [
-        *(("e1", 0), ("e1", 1), ("e1", 2), ("e2", 1), ("e2", 0), ("e2", 2))
-    ]
+    steps = [(run.step(number).key.episode_id, run.step(number).index) for number in range(len(run))]
+    assert steps == [("e1", 0), ("e1", 1), ("e1", 2), ("e2", 1), ("e2", 0), ("e2", 2)]
     assert run.step("e1", 2).number == 2 and run.step("e2", 2, subset="x").number == 5
     mistakes: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
         ((6,), {}, "there is no step 6: the run has 6 steps, counted from 0"),
@@ -223,10 +222,8 @@ def test_opening_runs_nothing_that_a_folder_names(tmp_path: Path) -> None:
     directory = write_run(tmp_path / "run", [record(task(length=1), at(500, 500))])
     trap = tmp_path / "trap.py"
     trap.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
-    manifest = json.loads((directory / "manifest.json").read_text())
-    manifest["model"]["adapter"] = manifest["config"]["adapter"] = str(trap)
-    manifest["config"]["bench"] = str(trap)
-    (directory / "manifest.json").write_text(json.dumps(manifest))
+    with edited(directory / MANIFEST) as manifest:
+        manifest["model"]["adapter"] = manifest["config"]["adapter"] = manifest["config"]["bench"] = str(trap)
     run = offline_run(directory)
     assert run._repr_html_() and run.step(0)._repr_html_() and run.metrics()
     with pytest.raises(UsageError, match="unknown benchmark"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,10 @@ from guieval.reports.trajectories.reading import read_online
 from guieval.steps import StepKey
 from tests.command_line import CommandLine
 from tests.reports.opened.test_opened_run import drawn
+from tests.reports.scripted_runs import edited
 from tests.reports.viewer.made_run import at, end, failed, record, task, write_run
 from tests.reports.viewer.test_writing import value_in
+from tests.rows import every_row
 
 BASE = "http://127.0.0.1:8770"
 
@@ -164,11 +165,8 @@ def test_kinds_of_errors_lead_to_their_steps(app: ViewerApp, runs: Path) -> None
     tables = part(app, f"/runs/{run}/data/breakdowns")["tables"]
     (errors,) = [table for table in tables if table["title"].startswith("What goes wrong")]
     found = {row[0]["text"]: (row[3]["text"], link) for row, link in zip(errors["rows"], errors["links"], strict=True)}
-    assert found == {
-        "type": ("2", "steps/#?kind=wrong+type"),
-        "far": ("1", None),
-        "unparseable": ("1", "steps/#?verdict=unparseable"),
-    }
+    unparseable = ("1", "steps/#?verdict=unparseable")
+    assert found == {"type": ("2", "steps/#?kind=wrong+type"), "far": ("1", None), "unparseable": unparseable}
     index = value_in(ask(app, f"/runs/{run}/steps/data/index.js").text)
     assert index["ends"] == [["2132"]]  # WRONG_TYPE, MISS, UNPARSEABLE, WRONG_TYPE
 
@@ -178,9 +176,6 @@ def test_stored_figures_are_shown_at_once_while_they_are_those_of_the_journal(ap
     assert part(app, head)["stored"] is None
     end(runs / "a")
     stored, figures = part(app, head)["stored"], part(app, section)
-    assert [(each["name"], each["value"], each["n"]) for each in stored["cards"]] == [
-        (each["name"], each["value"], each["n"]) for each in figures["cards"]
-    ]
     assert stored["cards"] == figures["cards"] and any(each["ends"] for each in figures["cards"])
     assert (stored["verdicts"], stored["planned"]) == (figures["verdicts"], figures["planned"])
     assert "incomplete: 1 of 3 steps" in stored["notes"][0]
@@ -214,25 +209,13 @@ def test_steps_come_in_parts_and_screenshots_when_they_are_asked_for(app: Viewer
     assert thumbnail.headers["content-type"] == "image/jpeg" and len(thumbnail.content) < len(image.content)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "nothing/",
-        "{run},{run}/",
-        "{run}/data/nothing",
-        "{run}/data/online",
-        "{run}/steps/data/steps-00001.js",
-        "{run}/steps/data/steps--0001.js",
-        "{run}/steps/data/manifest.json",
-        "{run}/steps/images/secret.png",
-        "{run}/steps/images/..%2F..%2Fsecret.png",
-        "{run}/steps/images/0000000000000003",
-        "{run}/steps/../../../manifest.json",
-        "..%2F..%2Fetc%2Fpasswd/",
-        "{run}/trajectories/",
-        "{run}",
-    ],
-)
+IMAGES = ("secret.png", "..%2F..%2Fsecret.png", "0000000000000003")
+FILES = ("data/steps-00001.js", "data/steps--0001.js", "data/manifest.json", "../../../manifest.json")
+STEPS_OF = (*FILES, *(f"images/{name}" for name in IMAGES))
+OF_RUN = ("", ",{run}/", "/data/nothing", "/data/online", "/trajectories/", *(f"/steps/{path}" for path in STEPS_OF))
+
+
+@every_row("path", ["nothing/", "..%2F..%2Fetc%2Fpasswd/", *(f"{{run}}{path}" for path in OF_RUN)])
 def test_there_are_no_other_addresses(app: ViewerApp, path: str) -> None:
     assert ask(app, f"/runs/{path.format(run=ids(app)['a'])}").status_code == 404
 
@@ -269,9 +252,8 @@ def test_a_run_that_goes_on_is_read_again(app: ViewerApp, runs: Path) -> None:
     run = ids(app)["b"]
     assert part(app, f"/runs/{run}/data/metrics")["verdicts"][0]["count"] == 2
     write_run(runs / "b", [record(task(step=2), at(500, 500))])
-    assert part(app, f"/runs/{run}/data/metrics")["verdicts"] == [
-        {"name": "right", "count": 3, "link": "steps/#?verdict=right"}
-    ]
+    verdicts = [{"name": "right", "count": 3, "link": "steps/#?verdict=right"}]
+    assert part(app, f"/runs/{run}/data/metrics")["verdicts"] == verdicts
     write_run(runs / "c", [record(task(length=1), Stop())])
     assert set(ids(app)) == {"a", "b", "c"}
 
@@ -280,10 +262,9 @@ def test_no_program_or_adapter_that_only_a_folder_names_is_used(app: ViewerApp, 
     marker = runs.parent / "ran"
     evil = runs / "a" / "evil.py"
     evil.write_text(f"open({str(marker)!r}, 'w')\n")
-    manifest = json.loads((runs / "a" / "manifest.json").read_text())
-    manifest["model"]["adapter"] = str(evil)
-    manifest["config"] |= {"adapter": str(evil), "bench_options": {"path": str(evil)}, "bench": str(evil)}
-    (runs / "a" / "manifest.json").write_text(json.dumps(manifest))
+    with edited(runs / "a" / "manifest.json") as manifest:
+        manifest["model"]["adapter"] = str(evil)
+        manifest["config"] |= {"adapter": str(evil), "bench_options": {"path": str(evil)}, "bench": str(evil)}
     run = ids(app)["a"]
     for path in ("data/head", "data/metrics", "data/failures", "steps/", "steps/data/steps-00000.js"):
         ask(app, f"/runs/{run}/{path}")
@@ -297,26 +278,17 @@ def test_a_broken_run_is_listed_with_its_problem(app: ViewerApp, runs: Path) -> 
     assert ask(app, f"/runs/{broken['id']}/").status_code == 404
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("nowhere",), "there is no folder 'nowhere'"),
-        ((".",), "there is no run in '.'"),
-        (("--port", "70000"), "expected 0 to 65535"),
-    ],
-)
-def test_a_mistake_is_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guieval: CommandLine, arguments: tuple[str, ...], message: str
-) -> None:
+def test_a_mistake_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guieval: CommandLine) -> None:
     monkeypatch.chdir(tmp_path)
-    assert message in guieval.sentence("view", *arguments)
+    assert "there is no folder 'nowhere'" in guieval.sentence("view", "nowhere")
+    assert "there is no run in '.'" in guieval.sentence("view", ".")
+    assert "expected 0 to 65535" in guieval.sentence("view", "--port", "70000")
 
 
 def test_a_task_without_an_outcome_leads_to_its_trajectory(tmp_path: Path) -> None:
     """The emulator of the second task was gone."""
     run = write_run(tmp_path / "run", [record(task("e0", length=1), Stop()), failed(task("e1", length=1), "no emulator")])
     (run / "trajectories.jsonl").touch()
-    (found,) = [
-        each for each in failures_section(online_failures(read_online(run)), run)["failures"] if "no emulator" in each["reason"]
-    ]
+    failures = failures_section(online_failures(read_online(run)), run)["failures"]
+    (found,) = [each for each in failures if "no emulator" in each["reason"]]
     assert found["count"] == 1 and found["steps"] == [{"name": "demo/e1", "link": "trajectories/#1"}]

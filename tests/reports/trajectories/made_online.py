@@ -9,6 +9,7 @@ from typing import Any
 import guieval
 from guieval.online.trajectory import TRAJECTORIES
 from tests.online.test_runs import SCRIPTS, settings, task_id, write_agent
+from tests.reports.scripted_runs import edited
 
 HOSTILE = "\"><img src=x onerror=alert(1)></script><script>alert('2')</script>"
 
@@ -32,16 +33,14 @@ def made_hostile(run: Path) -> Path:
     plan = json.loads((run / "episodes.json").read_text())
     (run / "episodes.json").write_text(json.dumps(renamed(plan)))
     for name in ("steps.jsonl", TRAJECTORIES):
-        lines = [json.loads(line) for line in (run / name).read_text().splitlines()]
-        for line in lines:
-            line.pop("crc32", None)
-            if "key" in line:
-                line["key"] = renamed(line["key"])
-                line["goal"] = HOSTILE if HOSTILE in line["key"] else line["goal"]
-            elif line["task"]["episode_id"] == task_id(1):
-                line["task"]["episode_id"] = HOSTILE
-                outcome = json.loads(line["samples"][0]["raw_response"])
-                outcome["score"] |= {"reason": HOSTILE, "side_effects": [HOSTILE]}
-                line["samples"][0]["raw_response"] = json.dumps(outcome)
-        (run / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+        with edited(run / name) as lines:
+            for line in lines:
+                if "key" in line:
+                    line["key"] = renamed(line["key"])
+                    line["goal"] = HOSTILE if HOSTILE in line["key"] else line["goal"]
+                elif line["task"]["episode_id"] == task_id(1):
+                    line["task"]["episode_id"] = HOSTILE
+                    outcome = json.loads(line["samples"][0]["raw_response"])
+                    outcome["score"] |= {"reason": HOSTILE, "side_effects": [HOSTILE]}
+                    line["samples"][0]["raw_response"] = json.dumps(outcome)
     return run

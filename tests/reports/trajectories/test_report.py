@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import tracemalloc
 from pathlib import Path
@@ -15,6 +14,7 @@ from guieval.reports.trajectories.reading import ENDINGS, read_online
 from guieval.reports.trajectories.writing import SIGNS, write_trajectories
 from tests.command_line import CommandLine
 from tests.online.test_runs import ENDED, task_id
+from tests.reports.scripted_runs import edited
 from tests.reports.trajectories.made_online import HOSTILE, made_hostile, online_run
 from tests.reports.viewer.test_writing import value_in
 
@@ -57,19 +57,13 @@ def test_a_second_report_and_another_place(run: Path, guieval: CommandLine, tmp_
 
 def test_repetitions_and_what_has_no_outcome(tmp_path: Path) -> None:
     run = online_run(tmp_path, samples=2, sampling={"temperature": 1.0})
-    lines = [json.loads(line) for line in (run / "steps.jsonl").read_text().splitlines()]
-    for line in lines:
-        del line["crc32"]
-    kept = [line for line in lines if line["task"]["episode_id"] not in (task_id(0), task_id(1))]
-    failed = kept[0]["samples"][1]
-    failed["action"] = failed["raw_response"] = None
-    failed |= {
-        "error": {"stage": "environment", "message": "the page crashed"},
-        "outcome": {"verdict": "infrastructure_failure"},
-    }
-    (run / "steps.jsonl").write_text("".join(json.dumps(line) + "\n" for line in kept))
-    steps = (run / TRAJECTORIES).read_text().splitlines(keepends=True)
-    (run / TRAJECTORIES).write_text("".join(line for line in steps if json.loads(line)["key"][2] != task_id(1)))
+    with edited(run / "steps.jsonl") as kept:
+        kept[:] = [line for line in kept if line["task"]["episode_id"] not in (task_id(0), task_id(1))]
+        error = {"stage": "environment", "message": "the page crashed"}
+        outcome = {"verdict": "infrastructure_failure"}
+        kept[0]["samples"][1] |= {"action": None, "raw_response": None, "error": error, "outcome": outcome}
+    with edited(run / TRAJECTORIES) as steps:
+        steps[:] = [line for line in steps if line["key"][2] != task_id(1)]
     found = list(read_online(run))
     ended = {name: [each.ended for each in found if each.key.episode_id == name] for name in ENDED}
     assert ended[task_id(0)] == ["unfinished", "unfinished"] and ended[task_id(1)] == ["not run"]
@@ -81,8 +75,8 @@ def test_repetitions_and_what_has_no_outcome(tmp_path: Path) -> None:
 
 
 def test_the_steps_of_one_task_are_in_memory_at_a_time(run: Path) -> None:
-    lines = [json.loads(line) for line in (run / TRAJECTORIES).read_text().splitlines()]
-    (run / TRAJECTORIES).write_text("".join(json.dumps(line | {"reasoning": "a" * 500_000}) + "\n" for line in lines))
+    with edited(run / TRAJECTORIES) as lines:
+        lines[:] = [line | {"reasoning": "a" * 500_000} for line in lines]
     tracemalloc.start()
     online = read_online(run)
     counts = [len(trajectory.steps) for key in online.run.planned.plan for trajectory in online.of(key)]
@@ -93,12 +87,10 @@ def test_the_steps_of_one_task_are_in_memory_at_a_time(run: Path) -> None:
 
 def test_only_screens_of_the_run_are_taken(run: Path, guieval: CommandLine) -> None:
     (run / "secret.png").write_bytes(b"secret")
-    lines = [json.loads(line) for line in (run / TRAJECTORIES).read_text().splitlines()]
-    lines[0]["screenshot"] = "screens/../secret.png"
-    lines[1]["screenshot"] = f"screens/{'0' * 32}.png"
     (run / "screens" / f"{'0' * 32}.png").symlink_to(run / "secret.png")
-    lines[2]["screenshot"] = f"screens/{'1' * 32}.png"
-    (run / TRAJECTORIES).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with edited(run / TRAJECTORIES) as lines:
+        for line, name in zip(lines, ("../secret", "0" * 32, "1" * 32), strict=False):
+            line["screenshot"] = f"screens/{name}.png"
     done = guieval("report", run)
     assert done.code == 0 and "missing: 3 screenshots, first" in done.err
     assert not any(file.read_bytes() == b"secret" for file in (run / "report" / "screens").iterdir())

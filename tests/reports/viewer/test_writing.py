@@ -45,6 +45,13 @@ def read(folder: Path, name: str) -> Any:
     return value_in((folder / "report" / "data" / name).read_text(encoding="ascii"))
 
 
+def with_screenshot(folder: Path, image: Image.Image, **options: Any) -> Path:
+    """A data folder with the screenshot of the first step."""
+    (folder / "data" / "e1").mkdir(parents=True)
+    image.save(folder / "data" / "e1" / "0.png", **options)
+    return folder / "data"
+
+
 def three_steps() -> list[StepRecord]:
     return [record(task(step=0), at(500, 500)), record(task(step=1), at(500, 900)), record(task(step=2), Stop())]
 
@@ -217,9 +224,7 @@ def test_labels_that_would_be_equal_are_distinguished(tmp_path: Path) -> None:
 
 
 def test_screenshots_are_made_small_once_and_named_by_nothing_of_the_data(tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    (data / "e1").mkdir(parents=True)
-    Image.new("RGB", (1000, 4000), "navy").save(data / "e1" / "0.png")
+    data = with_screenshot(tmp_path, Image.new("RGB", (1000, 4000), "navy"))
     tall = task(length=1, screenshot_size=(1000, 4000))
     written = report(tmp_path, [record(tall, Stop())], screenshots=data, small=True)
     assert (written.images, list(written.lacking)) == (1, [])
@@ -237,10 +242,8 @@ def test_screenshots_are_made_small_once_and_named_by_nothing_of_the_data(tmp_pa
 @pytest.mark.parametrize("same_disk", [True, False])
 def test_screenshots_are_the_original_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, same_disk: bool) -> None:
     """Linked, so that a report takes no room; copied from another file system."""
-    data = tmp_path / "data"
-    (data / "e1").mkdir(parents=True)
+    data = with_screenshot(tmp_path, Image.new("RGB", (300, 600), "navy"), format="JPEG")  # the format is that of the content
     original = data / "e1" / "0.png"
-    Image.new("RGB", (300, 600), "navy").save(original, format="JPEG")  # the format is that of the content
     if not same_disk:
 
         def refuse(source: Path, target: Path) -> None:
@@ -257,11 +260,9 @@ def test_screenshots_are_the_original_files(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize("small", [True, False])
 def test_a_screenshot_is_shown_as_the_model_saw_it(tmp_path: Path, small: bool) -> None:
     """Turned and on white in the file itself: marks lie on the turned picture, and a page would show what is behind it."""
-    data = tmp_path / "data"
-    (data / "e1").mkdir(parents=True)
     clear = Image.new("RGBA", (600, 300), (0, 0, 0, 0))
     clear.paste((255, 0, 0, 255), (0, 0, 300, 300))  # the upper half once it is turned
-    clear.save(data / "e1" / "0.png", exif=orientation(6))
+    data = with_screenshot(tmp_path, clear, exif=orientation(6))
     report(tmp_path, [record(task(length=1), Stop())], screenshots=data, small=small)
     with Image.open(tmp_path / "report" / "images" / read(tmp_path, "steps-00000.js")["rows"][0]["image"]) as shown:
         assert (shown.mode, shown.size, shown.getexif().get(0x0112)) == ("RGB", (300, 600), None)
@@ -274,9 +275,8 @@ def test_a_step_that_was_not_reached_shows_task_and_screen(tmp_path: Path) -> No
     example = load_benchmark("episodes", _written_episodes(tmp_path / "data"))
     steps = next(iter(example)).steps
     key = steps[0].episode_key
-    run = shown_run(
-        write_run(tmp_path / "run", [record(steps[0], Press(button="HOME"))], stop="first-mismatch", plan={key: (0, 1)})
-    )
+    records = [record(steps[0], Press(button="HOME"))]
+    run = shown_run(write_run(tmp_path / "run", records, stop="first-mismatch", plan={key: (0, 1)}))
     pictures = Pictures(example.root, tmp_path / "report")
     write_report(tmp_path / "report", run, pictures, ["guievalkit"], tasks=PlannedTasks(example))
     first, second = read(tmp_path, "steps-00000.js")["rows"]
@@ -286,13 +286,11 @@ def test_a_step_that_was_not_reached_shows_task_and_screen(tmp_path: Path) -> No
 
 
 def _written_episodes(folder: Path) -> Path:
-    steps = [
-        {"screenshot": f"{number}.png", "action": action}
-        for number, action in enumerate(({"type": "CLICK", "point": [150, 300]}, {"type": "STOP"}))
-    ]
+    actions = {"0.png": {"type": "CLICK", "point": [150, 300]}, "1.png": {"type": "STOP"}}
+    steps = [{"screenshot": name, "action": action} for name, action in actions.items()]
     folder.mkdir()
-    for step in steps:
-        Image.new("RGB", (300, 600)).save(folder / str(step["screenshot"]))
+    for name in actions:
+        Image.new("RGB", (300, 600)).save(folder / name)
     line = {"episode_id": "1", "instruction": "Start the timer", "frame": "pixels", "steps": steps}
     (folder / "episodes.jsonl").write_text(json.dumps(line) + "\n")
     return folder
@@ -310,9 +308,7 @@ def _written_episodes(folder: Path) -> Path:
 def test_a_screenshot_that_cannot_be_shown_is_left_out_with_the_reason(
     tmp_path: Path, path: str, size: tuple[int, int], why: str
 ) -> None:
-    data = tmp_path / "data"
-    (data / "e1").mkdir(parents=True)
-    Image.new("RGB", (1000, 1000)).save(data / "e1" / "0.png")
+    data = with_screenshot(tmp_path, Image.new("RGB", (1000, 1000)))
     Image.new("RGB", (300, 600)).save(tmp_path / "secret.png")
     (data / "e1" / "torn.png").write_bytes((data / "e1" / "0.png").read_bytes()[:-20])
     written = report(tmp_path, [record(task(length=1, screenshot=path, screenshot_size=size), Stop())], screenshots=data)
@@ -372,13 +368,8 @@ def test_protocols_are_the_runs_own_the_named_or_all(tmp_path: Path) -> None:
 
 def test_prompts_share_their_lines_within_a_chunk(tmp_path: Path) -> None:
     run = shown_run(write_run(tmp_path / "run", three_steps()))
-    write_report(
-        tmp_path / "report",
-        run,
-        Pictures(None, tmp_path / "report"),
-        ["guievalkit"],
-        prompters=[lambda one, known: (f"system\nstep {one.task.step_index}\nof {len(known)}", "")],
-    )
+    prompters = [lambda one, known: (f"system\nstep {one.task.step_index}\nof {len(known)}", "")]
+    write_report(tmp_path / "report", run, Pictures(None, tmp_path / "report"), ["guievalkit"], prompters=prompters)
     chunk = read(tmp_path, "steps-00000.js")
     assert chunk["lines"] == ["system", "step 0", "of 3", "step 1", "step 2"]
     assert [each["runs"][0]["prompt"] for each in chunk["rows"]] == [[0, 1, 2], [0, 3, 2], [0, 4, 2]]
