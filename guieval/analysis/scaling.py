@@ -16,14 +16,12 @@ from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from guieval.data.files import read_bytes
 from guieval.errors import DataError, UsageError, nearest
 from guieval.metrics import Measured
-from guieval.metrics.intervals import LEVEL, Interval
+from guieval.metrics.intervals import LEVEL, Floats, Interval
 
-Floats: TypeAlias = NDArray[np.float64]
 Form: TypeAlias = Literal["log-linear", "exponential"]
 FORMS: tuple[Form, ...] = get_args(Form)
 _NAMES: dict[Form, tuple[str, ...]] = {"log-linear": ("intercept", "slope"), "exponential": ("A", "B", "k")}

@@ -236,8 +236,7 @@ def _metrics(columns: RunColumns, judged: Judged, *, intervals: bool) -> Iterato
         covered, measured = columns.covered & judged.measured, judged.measured
         if without:
             covered, measured = covered & ~opens, measured & ~opens
-        share = share_of(int(covered.sum()), int(measured.sum()), "answered steps")
-        yield f"coverage{ending}", replace(share, missing=0)
+        yield f"coverage{ending}", share_of(int(covered.sum()), int(measured.sum()), "answered steps")
         for metric in (EXACT_MATCH, TYPE_MATCH):
             own = ProtocolMetric(replace(metric, without=without), _COVERED)
             yield f"covered {metric.name}{ending}", own.measure(columns, judged, intervals=intervals)

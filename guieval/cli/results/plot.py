@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -164,13 +164,13 @@ def _of_runs(
     columns, places = [scored[place] for place in kept], [places[place] for place in kept]
     if len({run.dataset for run in columns}) > 1:
         raise UsageError(f"the runs are on different data: {', '.join(sorted({run.dataset for run in columns}))}")
+    labels = labels or _titles(columns)
+    titled = {} if kind == "samples" else dict(zip(_apart(labels, places), columns, strict=True))
     if kind == "samples":
-        drawn = _samples(columns, labels or _titles(columns), names[0], width)
+        drawn = _samples(columns, labels, names[0], width)
     elif kind == "pareto":
-        titled = dict(zip(_apart(labels or _titles(columns), places), columns, strict=True))
         drawn = _pareto(titled, places, names[0], prices, width)
     else:
-        titled = dict(zip(_apart(labels or _titles(columns), places), columns, strict=True))
         draw: Callable[..., Drawn] = {"actions": _actions, "horizon": _horizon, "matrix": _matrix}[kind]
         drawn = draw(titled, names, metric if kind == "matrix" else by, width)
     shows = drawn.shows
@@ -241,7 +241,7 @@ def _actions(runs: dict[str, RunColumns], protocols: list[str], by: str | None, 
     cells = {label: breakdown(run, protocols[0], by) for label, run in runs.items()}
     words = "action type" if by == "action" else by
     caption = f"exact match by {words} under {protocols[0]}, 95 % intervals over episodes"
-    return Drawn(bars(cells, width=width), caption, _plain(cells))
+    return Drawn(bars(cells, width=width), caption, cells)
 
 
 def _horizon(runs: dict[str, RunColumns], protocols: list[str], by: str | None, width: Width) -> Drawn:
@@ -253,11 +253,7 @@ def _horizon(runs: dict[str, RunColumns], protocols: list[str], by: str | None, 
     words = {"ratio": "part of the episode", "step": "step index", "length": "episode length"}
     what = words.get(by, "step index in each part of the episode")
     caption = f"exact match by {what} under {protocols[0]}, 95 % intervals over episodes"
-    return Drawn(horizon(cells, by, width=width), caption, _plain(cells))
-
-
-def _plain(found: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-    return {label: list(each) for label, each in found.items()}
+    return Drawn(horizon(cells, by, width=width), caption, cells)
 
 
 def _matrix(runs: dict[str, RunColumns], protocols: list[str], metric: str | None, width: Width) -> Drawn:
@@ -297,7 +293,7 @@ def _samples(columns: Sequence[RunColumns], labels: Sequence[str], protocol: str
             found[label].append(sampled(tries, protocol, "vote"))
     tries_of = ", ".join(f"{label}: {max(each.k for each in curves)}" for label, curves in found.items())
     caption = f"steps right under {protocol} in n tries (tries: {tries_of}), 95 % intervals"
-    return Drawn(samples(found, width=width), caption, _plain(found))
+    return Drawn(samples(found, width=width), caption, found)
 
 
 def _reliability(runs: list[Path], table: str | None, x: Sequence[str], y: str | None, degree: int, width: Width) -> Drawn:

@@ -166,10 +166,10 @@ def _uncertainty(interval: Interval | None, n: int) -> dict[str, Any]:
 
 def _generation(run: Exported) -> dict[str, Any]:
     named = ("temperature", "top_p", "top_k", "max_tokens")
-    arguments = {name: run.sampling[name] for name in named if name in run.sampling}
+    arguments = {name: run.manifest.sampling[name] for name in named if name in run.manifest.sampling}
     if run.manifest.thinking is not None:
         arguments["reasoning"] = run.manifest.thinking
-    others = {name: json.dumps(value) for name, value in run.sampling.items() if name not in named}
+    others = {name: json.dumps(value) for name, value in run.manifest.sampling.items() if name not in named}
     return {"generation_args": arguments, "additional_details": others}
 
 

@@ -109,7 +109,7 @@ def _spec(run: Exported) -> dict[str, Any]:
         "task_id": run.uuid,
         "dataset": {"name": run.dataset or manifest.benchmark.name, "samples": len(run.run), "shuffled": False},
         "model": run.model,
-        "model_generate_config": {name: run.sampling[name] for name in _GENERATION if name in run.sampling},
+        "model_generate_config": {name: run.manifest.sampling[name] for name in _GENERATION if name in run.manifest.sampling},
         "config": {},
         "packages": {"guieval": manifest.guieval or "unknown"},
         "metadata": {"adapter": manifest.model.adapter, **run.details},
