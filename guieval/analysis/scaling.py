@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from guieval.data.files import read_bytes
-from guieval.errors import DataError, UsageError, nearest
+from guieval.errors import DataError, UsageError, known_name, nearest
 from guieval.metrics import Measured
 from guieval.metrics.intervals import LEVEL, Floats, Interval
 
@@ -83,9 +83,8 @@ class ScalingFit:
 
 def fit_scaling(form: str, sizes: Sequence[float], values: Sequence[float], level: float = LEVEL) -> ScalingFit:
     """Fit the law called ``form``; :class:`UsageError` for an unknown one, and as that fit raises."""
-    if form not in FORMS:
-        raise UsageError(f"unknown form {form!r}{nearest(form, FORMS)}; known: {', '.join(FORMS)}")
-    return (fit_log_linear if form == "log-linear" else fit_exponential)(sizes, values, level)
+    fit = fit_log_linear if known_name("form", form, FORMS) == "log-linear" else fit_exponential
+    return fit(sizes, values, level)
 
 
 def fit_log_linear(sizes: Sequence[float], values: Sequence[float], level: float = LEVEL) -> ScalingFit:

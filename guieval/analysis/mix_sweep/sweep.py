@@ -22,7 +22,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from guieval.data.files import read_bytes
-from guieval.errors import UsageError, nearest
+from guieval.errors import UsageError, known_name
 from guieval.history.mixing import (
     KAPPA,
     REGIMES,
@@ -104,9 +104,7 @@ PRESETS: dict[str, Sweep] = {"paper": Sweep(), "try": Sweep(levels=3, means=4)}
 
 def get_preset(name: str) -> Sweep:
     """The preset called ``name``; :class:`UsageError` with the nearest name when there is none."""
-    if name not in PRESETS:
-        raise UsageError(f"unknown preset {name!r}{nearest(name, PRESETS)}; known: {', '.join(PRESETS)}")
-    return PRESETS[name]
+    return PRESETS[known_name("preset", name, PRESETS)]
 
 
 def setting_name(number: int, mix: Mix) -> str:

@@ -16,7 +16,7 @@ from guieval.cli.running.run_folders import several_runs
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_json
 from guieval.data.selection import Choice
-from guieval.errors import UsageError, nearest
+from guieval.errors import UsageError, known_name, nearest
 from guieval.evaluation.protocol import EXACT_MATCH, PROGRESS, SUCCESS_RATE, TYPE_MATCH
 from guieval.journal import RunFolder
 from guieval.metrics.breakdown import breakdown
@@ -106,8 +106,7 @@ def plot(
     json: JSON = False,
 ) -> None:
     """Draw a picture for a paper: runs by action type, horizon, protocol or tries, trainings, or a table's correlations."""
-    if kind not in KINDS:
-        raise UsageError(f"unknown kind of picture {kind!r}{nearest(kind, KINDS)}; known: {', '.join(KINDS)}")
+    known_name("kind of picture", kind, KINDS)
     wide = options.check_width(width)
     if out is None:
         raise UsageError("--out names the picture to write, e.g. --out figure.pdf")
