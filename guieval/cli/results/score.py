@@ -40,11 +40,9 @@ from guieval.reports.score_tables import breakdown_table, sample_table
 from guieval.reports.tables.records import check_ending
 from guieval.running.resume.trust import resume_of
 from guieval.scoring.answered import Answered
-from guieval.scoring.matrix import JudgedAnswers, answered_file, disagreements, judge_answers, on_own_sets
+from guieval.scoring.matrix import ALL, JudgedAnswers, answered_file, disagreements, judge_answers, on_own_sets
 from guieval.scoring.recorded_run import recorded_answers
 from guieval.scoring.score import evaluate_run
-
-ALL = "all"
 
 
 def score(
