@@ -255,7 +255,6 @@ class _Exponential:
         return ends[0], ends[1]
 
     def _search(self, a: float | None = None, b: float | None = None) -> tuple[float, float]:
-        """The k of least residuals, and these."""
         ks, width = self._grid, 8 * math.log(self._grid[-1] / self._grid[-2])
         for _ in range(6):
             lost, width = self._lost(ks, a, b), width / 8

@@ -266,7 +266,6 @@ def _diagnostics(columns: RunColumns, judged: Judged) -> Iterator[tuple[str, Mea
 
 
 def _group_tables(columns: RunColumns, judged: Judged) -> Iterator[GroupTable]:
-    """A table for each key, then for each pair of keys."""
     names = sorted(columns.groups)
     for keys in [*combinations(names, 1), *combinations(names, 2)]:
         if found := by_groups(columns, judged, keys):

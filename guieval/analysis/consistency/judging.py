@@ -275,7 +275,6 @@ def failures(traces: Sequence[Trace]) -> dict[Failure, list[Trace]]:
 
 
 def _elected(votes: Counter[int], drawn: Sequence[tuple[Action, int]], labels: Sequence[int]) -> Majority | Abstention:
-    """The executions with the label that has most votes."""
     (won, most), *others = votes.most_common(2)
     if others and others[0][1] == most:
         return "tie"

@@ -19,7 +19,7 @@ from guieval.journal.run_files import Manifest
 from guieval.metrics.measured import SHARE, Measured
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun, open_run
 from guieval.reports.private_places import last_part
-from guieval.steps import Usage
+from guieval.steps import Sample, Usage
 
 MOST_OF_A_NAME = 50
 """Characters of a text in a file name, which has up to four such parts in 255."""
@@ -149,6 +149,11 @@ def exported(directory: Path, protocol: str | None = None, dataset: str | None =
 def slug(text: str) -> str:
     """A text as part of a file name: letters, digits, dots and hyphens; texts that differ may have the same."""
     return re.sub(r"[^\w.]+", "-", text, flags=re.ASCII).strip("-.")[:MOST_OF_A_NAME] or "unnamed"
+
+
+def failure(sample: Sample) -> str:
+    """Why there is no answer."""
+    return "no answer" if sample.error is None else f"{sample.error.stage}: {sample.error.message}"
 
 
 def token_counts(responses: Iterable[Usage | None]) -> dict[str, int] | None:

@@ -130,7 +130,6 @@ def _step_values(step: TrajectoryStep, screens: Screens) -> dict[str, Any]:
 
 
 def _missed(step: TrajectoryStep) -> str | None:
-    """Why the action of a step was not carried out; ``None`` if it was."""
     if step.executed:
         return None
     if step.action is None:

@@ -154,7 +154,6 @@ class Content:
         return tasks
 
     def _noted(self, run: RunFolder) -> dict[str, str]:
-        """The notes on steps of a run by the steps' numbers."""
         texts = read_notes(run.directory).steps
         if not texts:
             return {}
