@@ -24,7 +24,7 @@ from guieval.metrics.columns import RunColumns
 from guieval.metrics.protocol_metric import ALL_EXACT, ProtocolMetric
 from guieval.metrics.sampling import Sampled, sampled
 from guieval.reports.leaderboards.published_results import ResultTable, get_results
-from guieval.reports.plots.breakdowns import bars, horizon, ordered
+from guieval.reports.plots.breakdowns import bars, between, horizon, ordered
 from guieval.reports.plots.heat import Grid, heat
 from guieval.reports.plots.paper import Width, check_file, write
 from guieval.reports.plots.pareto import Spent, on_front, pareto
@@ -32,7 +32,7 @@ from guieval.reports.plots.reliability import Panel, reliability
 from guieval.reports.plots.samples import samples
 from guieval.reports.plots.training import training
 from guieval.reports.spending import COSTED_STEPS, price_of_run, spending
-from guieval.scoring.matrix import ALL, score_run
+from guieval.scoring.matrix import ALL, judge_run
 from guieval.telemetry.costs import Price, read_prices
 
 if TYPE_CHECKING:
@@ -146,12 +146,11 @@ def _of_runs(
     if kind != "matrix" and (len(protocols) > 1 or ALL in protocols):
         raise UsageError(f"{kind} is drawn under one protocol; matrix shows several")
     choice = Choice(sample_set=steps[0], subsets=steps[1])
-    how: dict[str, Any] = {"choice": choice if choice.narrows else None}
     instead = "its metrics are in `guieval score RUN`, its trajectories in `guieval report RUN`"
     places = without_online(several_runs(directories), instead)
-    first = score_run(places[0], protocols or None, **how)
+    first = judge_run(places[0], protocols or None).columns(choice)
     names = list(first.judged)
-    scored = [first, *(score_run(each, names, **how) for each in places[1:])]
+    scored = [first, *(judge_run(each, names).columns(choice) for each in places[1:])]
     if labels is not None and len(labels) != len(places):
         raise UsageError(f"there are {len(places)} runs and {len(labels)} --label; give one for each run, in order")
     kept = [place for place, run in enumerate(scored) if run.answered]
@@ -271,13 +270,9 @@ def _matrix(runs: dict[str, RunColumns], protocols: list[str], metric: str | Non
             for row in found
         ]
         sizes = [{cell.n for row in found if (cell := row[place]) is not None} for place in range(len(types))]
-        grid, by = Grid(protocols, types, shares, [_span(each) for each in sizes]), " by action type"
+        grid, by = Grid(protocols, types, shares, [between(each) for each in sizes]), " by action type"
     caption = f"{shown.name}{by} under {len(protocols)} protocols, every lost step wrong"
     return Drawn(heat(grid, f"{shown.name} (%)", width), caption, asdict(grid))
-
-
-def _span(sizes: set[int]) -> str:
-    return f"{min(sizes):,}" if len(sizes) == 1 else f"{min(sizes):,}–{max(sizes):,}"
 
 
 def _samples(columns: Sequence[RunColumns], labels: Sequence[str], protocol: str, width: Width) -> Drawn:

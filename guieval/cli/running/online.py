@@ -7,7 +7,6 @@ from pathlib import Path
 
 from guieval.cli.tables import echo
 from guieval.errors import UsageError
-from guieval.history.modes import ONLINE
 from guieval.journal import RunFolder, is_run
 from guieval.journal.caveats import model_label
 from guieval.online.metrics import OnlineMetrics, online_metrics
@@ -15,7 +14,7 @@ from guieval.online.metrics import OnlineMetrics, online_metrics
 
 def is_online(directory: Path) -> bool:
     """Whether a directory holds an online run."""
-    return is_run(directory) and RunFolder(directory).manifest.recorded_mode.name == ONLINE
+    return is_run(directory) and RunFolder(directory).online
 
 
 def online_run(directory: Path) -> tuple[str, OnlineMetrics]:
