@@ -124,7 +124,7 @@ def test_predictions_are_scored_under_all_protocols(guieval: CommandLine, tmp_pa
 
 def test_protocols_are_reported_whole_listed_by_data_set_and_written_as_a_page(guieval: CommandLine) -> None:
     result = guieval("protocols", "guievalkit").out
-    for part in ("source: ", "click, long press: ", "failures: ", "figures:\n", "note: "):
+    for part in ("source: ", "click, long press: ", "failures: ", "metrics:\n", "note: "):
         assert part in result
     listed = guieval("protocols", "--dataset", "screenspot-v2").out
     assert "seeclick-official" in listed and "ui-s1-sop" not in listed and "guievalkit" in listed
