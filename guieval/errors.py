@@ -6,11 +6,13 @@ A plug-in raises plain errors of these kinds; only the runner turns them into a 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
+
+Name = TypeVar("Name", bound=str)
 
 
 class GuievalError(Exception):
@@ -98,6 +100,14 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
     best = process.extractOne(name, list(known), scorer=fuzz.ratio, processor=str.lower, score_cutoff=55.0)
     return f" (did you mean {best[0]!r}?)" if best else ""
+
+
+def known_name(kind: str, name: str, known: Collection[Name]) -> Name:
+    """The name; :class:`UsageError` with the nearest and all of the ``known`` ones, if it is none of them."""
+    for each in known:
+        if each == name:
+            return each
+    raise UsageError(f"unknown {kind} {name!r}{nearest(str(name), known)}; known: {', '.join(known)}")
 
 
 class Problem(NamedTuple):

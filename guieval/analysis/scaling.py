@@ -16,14 +16,12 @@ from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from guieval.data.files import read_bytes
-from guieval.errors import DataError, UsageError, nearest
+from guieval.errors import DataError, UsageError, known_name, nearest
 from guieval.metrics import Measured
-from guieval.metrics.intervals import LEVEL, Interval
+from guieval.metrics.intervals import LEVEL, Floats, Interval
 
-Floats: TypeAlias = NDArray[np.float64]
 Form: TypeAlias = Literal["log-linear", "exponential"]
 FORMS: tuple[Form, ...] = get_args(Form)
 _NAMES: dict[Form, tuple[str, ...]] = {"log-linear": ("intercept", "slope"), "exponential": ("A", "B", "k")}
@@ -85,9 +83,8 @@ class ScalingFit:
 
 def fit_scaling(form: str, sizes: Sequence[float], values: Sequence[float], level: float = LEVEL) -> ScalingFit:
     """Fit the law called ``form``; :class:`UsageError` for an unknown one, and as that fit raises."""
-    if form not in FORMS:
-        raise UsageError(f"unknown form {form!r}{nearest(form, FORMS)}; known: {', '.join(FORMS)}")
-    return (fit_log_linear if form == "log-linear" else fit_exponential)(sizes, values, level)
+    fit = fit_log_linear if known_name("form", form, FORMS) == "log-linear" else fit_exponential
+    return fit(sizes, values, level)
 
 
 def fit_log_linear(sizes: Sequence[float], values: Sequence[float], level: float = LEVEL) -> ScalingFit:
@@ -258,7 +255,6 @@ class _Exponential:
         return ends[0], ends[1]
 
     def _search(self, a: float | None = None, b: float | None = None) -> tuple[float, float]:
-        """The k of least residuals, and these."""
         ks, width = self._grid, 8 * math.log(self._grid[-1] / self._grid[-2])
         for _ in range(6):
             lost, width = self._lost(ks, a, b), width / 8

@@ -160,7 +160,6 @@ def _names(groups: Sequence[Sequence[_Training]]) -> list[str]:
 
 
 def _beginning(names: Sequence[str]) -> str:
-    """The characters that all names begin with."""
     return "".join(letters[0] for letters in takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False)))
 
 

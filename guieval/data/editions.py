@@ -173,11 +173,6 @@ def _file(dataset: str) -> _File | None:
         return None
 
 
-def differing_parts(one: LabelDigest, other: LabelDigest) -> list[str]:
-    """The parts of a label in which two steps differ."""
-    return [part for part, first, second in zip(PARTS, one, other, strict=True) if first != second]
-
-
 def labels_of(steps: Iterable[StepTaskModel]) -> dict[StepKey, LabelDigest]:
     """The digests of the labels of some steps."""
     return {step.key: LabelDigest.of(step) for step in steps}

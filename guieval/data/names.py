@@ -1,4 +1,4 @@
-"""The one check of names that become paths: each leads to a file in its folder, or is refused.
+"""The one check of names that become paths: each leads to a file in its folder, or is refused; and the order of names.
 
 Names come from listings, archives, annotations, run folders and servers. What no file of another system may be called (``CON``,
 a dot at the end) is allowed, since such a file lies in its folder too.
@@ -7,6 +7,7 @@ a dot at the end) is allowed, since such a file lies in its folder too.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path, PureWindowsPath
 from unicodedata import category
 
@@ -50,3 +51,8 @@ def path_inside(folder: Path, name: str) -> Path:
     if not path.is_relative_to(base):
         raise ValueError("leads out of its folder")
     return path
+
+
+def natural_order(name: str) -> list[tuple[int, str]]:
+    """A key that sorts the numbers within names as numbers: table 3 before table 20."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]

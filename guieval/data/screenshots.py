@@ -425,9 +425,9 @@ def _check_png(data: bytes) -> None:
 
 
 def _unpack_png(data: bytes) -> None:
-    """``ValueError`` (a clause) unless the compressed data unpacks to the size given by the header."""
+    """``ValueError`` (a clause) unless the compressed data of an RGB image unpacks to the size given by the header."""
     width, height = int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")
-    depth, colour, interlaced = data[24], data[25], data[28]
+    interlaced = data[28]
     unpacker = zlib.decompressobj()
     view = memoryview(data)
     position, count = 8, 0
@@ -442,6 +442,5 @@ def _unpack_png(data: bytes) -> None:
             except zlib.error as error:
                 raise ValueError(f"cannot be decoded: {error}") from None
         position += 12 + length
-    row = (width * depth * {2: 3, 4: 2, 6: 4}.get(colour, 1) + 7) // 8 + 1
-    if not unpacker.eof or (count != row * height and not interlaced):
+    if not unpacker.eof or (count != (3 * width + 1) * height and not interlaced):
         raise ValueError("cannot be decoded: its compressed data does not hold a whole image")

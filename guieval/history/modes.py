@@ -10,7 +10,7 @@ import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
-from guieval.errors import UsageError, nearest
+from guieval.errors import UsageError, known_name, nearest
 from guieval.history import HistorySource
 
 StopPolicy: TypeAlias = Literal["never", "first-mismatch"]
@@ -150,7 +150,4 @@ MODES: dict[str, Mode] = {
 
 def get_mode(name: str) -> Mode:
     """The preset called ``name``; :class:`UsageError` with the nearest name for an unknown one."""
-    try:
-        return MODES[name]
-    except KeyError:
-        raise UsageError(f"unknown mode {name!r}{nearest(name, MODES)}; known: {', '.join(MODES)}") from None
+    return MODES[known_name("mode", name, MODES)]

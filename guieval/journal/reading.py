@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from sys import intern
 from typing import Any, TypeVar
@@ -93,6 +94,12 @@ class RunFolder:
     def plan(self) -> Plan:
         """The steps that count of each episode."""
         return self.planned.plan
+
+    @cached_property
+    def planned_digest(self) -> str:
+        """SHA-256 over the keys of all planned steps, one a line, in the order of the alphabet."""
+        keys = sorted(str(StepKey(*key, index)) for key, steps in self.plan.items() for index in steps)
+        return sha256("\n".join(keys).encode("utf-8", "surrogatepass")).hexdigest()
 
     @cached_property
     def records(self) -> Records:

@@ -234,6 +234,11 @@ class Manifest(Section):
         return self.model.thinking if self.config.thinking is None else self.config.thinking
 
     @property
+    def sampling(self) -> dict[str, Any]:
+        """The sampling parameters: the checkpoint's, changed by the run's."""
+        return {**(self.model.sampling or {}), **(self.config.sampling or {})}
+
+    @property
     def mode(self) -> Mode:
         """The mode, even if its name is not a preset any more."""
         mode = self.recorded_mode

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from guieval.actions import ACTION_TYPES
 from guieval.errors import UsageError, nearest
+from guieval.metrics.measured import Measured, share_of
 from guieval.steps import VERDICTS, EpisodeKey, StepKey, Verdict
 
 End: TypeAlias = Verdict | Literal["not_reached", "not_run"]
@@ -133,9 +134,9 @@ class RunColumns:
         """Whether any step was answered and judged."""
         return any(bool(judged.measured.any()) for judged in self.judged.values())
 
-    def coverage(self, judged: Judged) -> tuple[int, int]:
-        """The number of answers in both action spaces, and of all that were judged."""
-        return int((self.covered & judged.measured).sum()), int(judged.measured.sum())
+    def coverage(self, judged: Judged) -> Measured:
+        """The share of the judged answers that lie in both action spaces."""
+        return share_of(int((self.covered & judged.measured).sum()), int(judged.measured.sum()), "answered steps")
 
     def judged_by(self, protocol: str) -> Judged:
         """The judgements of a protocol; :class:`UsageError` if the run was not judged by it."""

@@ -10,18 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from guieval.errors import UsageError
-from guieval.metrics.intervals import Interval
+from guieval.metrics.intervals import LEVEL, Floats, Interval
 from guieval.metrics.measured import Measured
 
-Floats: TypeAlias = NDArray[np.float64]
 RESAMPLES = 5000
-LEVEL = 0.95
 
 
 @dataclass(frozen=True)

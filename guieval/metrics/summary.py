@@ -236,8 +236,7 @@ def _metrics(columns: RunColumns, judged: Judged, *, intervals: bool) -> Iterato
         covered, measured = columns.covered & judged.measured, judged.measured
         if without:
             covered, measured = covered & ~opens, measured & ~opens
-        share = share_of(int(covered.sum()), int(measured.sum()), "answered steps")
-        yield f"coverage{ending}", replace(share, missing=0)
+        yield f"coverage{ending}", share_of(int(covered.sum()), int(measured.sum()), "answered steps")
         for metric in (EXACT_MATCH, TYPE_MATCH):
             own = ProtocolMetric(replace(metric, without=without), _COVERED)
             yield f"covered {metric.name}{ending}", own.measure(columns, judged, intervals=intervals)
@@ -267,7 +266,6 @@ def _diagnostics(columns: RunColumns, judged: Judged) -> Iterator[tuple[str, Mea
 
 
 def _group_tables(columns: RunColumns, judged: Judged) -> Iterator[GroupTable]:
-    """A table for each key, then for each pair of keys."""
     names = sorted(columns.groups)
     for keys in [*combinations(names, 1), *combinations(names, 2)]:
         if found := by_groups(columns, judged, keys):

@@ -254,7 +254,7 @@ def _notes(manifests: Sequence[Manifest], whole: Sequence[RunColumns], shared: R
 def _settings(manifest: Manifest) -> dict[str, Any]:
     return {
         "thinking": manifest.thinking,
-        "sampling": {**(manifest.model.sampling or {}), **(manifest.config.sampling or {})},
+        "sampling": manifest.sampling,
         "adapter": manifest.model.adapter,
         "rules": manifest.rules or {},
     }

@@ -52,7 +52,9 @@ def run_table(runs: Sequence[Run]) -> Table:
         rest = [name for name in shown if WITHOUT_OPEN in name or "cover" in name]
         steps = [name for name in shown if name not in rest]
     further = list(dict.fromkeys(name for run in runs for name in run.summary.further))
-    known = [name for name in _NO_SCORES if any(_value(run, name) is not None for run in runs)]
+    known = [
+        name for name in _NO_SCORES if any(run.summary.all_metrics.get(name, Measured(None)).value is not None for run in runs)
+    ]
     sections = [_rows(part, runs) for part in (steps, further, rest)]
     sections += [_ends(runs), _rows(known, runs)]
     rows = [row for section in sections if section for row in ((), *section)]
@@ -157,10 +159,6 @@ def _pairs(title: str, sections: Sequence[Sequence[Row]], runs: Sequence[Run], n
     rows = [row for section in sections for row in ((), *section)]
     whole = f"{title}: exact match / type match (% of n)"
     return side_by_side(whole, (run.label for run in runs), rows[1:], name=name)
-
-
-def _value(run: Run, name: str) -> float | None:
-    return None if (found := run.summary.all_metrics.get(name)) is None else found.value
 
 
 def _rows(names: Sequence[str], runs: Sequence[Run]) -> list[Row]:

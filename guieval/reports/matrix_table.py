@@ -16,7 +16,6 @@ from typing import Any
 from guieval.evaluation.protocol import EXACT_MATCH, TYPE_MATCH
 from guieval.metrics.columns import ENDS, NOT_REACHED, End, RunColumns
 from guieval.metrics.leading import denominators, leading
-from guieval.metrics.measured import share_of
 from guieval.metrics.protocol_metric import ProtocolMetric
 from guieval.reports.score_tables import breakdown_cells, sample_metrics
 from guieval.reports.tables.records import check_ending, write_file
@@ -32,8 +31,7 @@ def _foreign(placed: Placed) -> str:
 
 def matrix_table(placed: Sequence[Placed]) -> Table:
     """The protocols of :func:`guieval.scoring.matrix.on_own_sets` side by side."""
-    shares = (column.columns.coverage(column.judged) for column in placed)
-    coverage: Row = ("coverage", *(Number(share_of(*each, "answered steps"), show_n=True) for each in shares))
+    coverage: Row = ("coverage", *(Number(column.columns.coverage(column.judged), show_n=True) for column in placed))
     names = dict.fromkeys(name for column in placed for name in column.metrics)
     values: list[Row] = [(name, *(_number(column, name) for column in placed)) for name in names]
     rows = (*values, (), coverage, (), *_end_rows(placed))
@@ -145,7 +143,6 @@ def _disagreement(row: Disagreement, protocols: Sequence[str], *, flat: bool) ->
 
 
 def _as_json(placed: Placed, by: Sequence[str]) -> dict[str, Any]:
-    covered, measured = placed.columns.coverage(placed.judged)
     return {
         "name": placed.protocol.name,
         "version": placed.protocol.version,
@@ -157,7 +154,7 @@ def _as_json(placed: Placed, by: Sequence[str]) -> dict[str, Any]:
         "meanings": {each.name: f"{each.meaning}; of {each.of}" for each in leading(placed.protocol)},
         "samples": {each.name: each.measured for each in sample_metrics(placed.columns, placed.protocol.name)},
         "breakdowns": {name: breakdown_cells(placed.columns, placed.protocol.name, name) for name in by},
-        "coverage": share_of(covered, measured, "answered steps"),
+        "coverage": placed.columns.coverage(placed.judged),
         "verdicts": {**placed.judged.counts, "planned": len(placed.columns)},
     }
 

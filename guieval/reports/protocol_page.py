@@ -88,8 +88,10 @@ def measured_part(answers: JudgedAnswers, command: str) -> str:
 
 
 def _coverage(columns: RunColumns) -> str:
-    covered, n = columns.coverage(next(iter(columns.judged.values())))
-    return f"{percentage(covered / n, '.1f')}% of {n:,} answers" if n else "unknown, for there is no answer"
+    found = columns.coverage(next(iter(columns.judged.values())))
+    if found.value is None:
+        return "unknown, for there is no answer"
+    return f"{percentage(found.value, '.1f')}% of {found.n:,} answers"
 
 
 def _spread(answers: JudgedAnswers, columns: RunColumns, shares: dict[str, float]) -> str:

@@ -16,7 +16,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias, TypeVar, get_args
 
 from pydantic import ConfigDict, Field
 
-from guieval.errors import UsageError, nearest
+from guieval.errors import UsageError, known_name, nearest
 from guieval.rewards.rollout import RolloutStep
 
 Segment: TypeAlias = Literal["natural", "trajectory", "released"]
@@ -146,8 +146,7 @@ def step_returns(
     """
     if not 0 <= gamma <= 1:
         raise UsageError(f"gamma is {gamma!r}: expected a number from 0 to 1")
-    if segment not in SEGMENTS:
-        raise UsageError(f"unknown segment {segment!r}{nearest(str(segment), SEGMENTS)}; known: {', '.join(SEGMENTS)}")
+    known_name("segment", segment, SEGMENTS)
     returns = [0.0] * len(rewards)
     ahead = 0.0
     for t, (reward, match) in reversed(list(enumerate(zip(rewards, matched, strict=True)))):

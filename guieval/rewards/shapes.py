@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from guieval.actions import Action, Box, Click, Open, Point, Type
-from guieval.errors import UsageError, nearest
+from guieval.errors import UsageError, known_name, nearest
 from guieval.evaluation import ActionEvaluator
 from guieval.rewards.formats import FormatRule, HasThought, Parses, Tags, ThoughtAndAction
 from guieval.rewards.step import ABCReward, clicked_boxes
@@ -282,9 +282,7 @@ def get_reward(name: str, *, protocol: str | None = None, **weights: float) -> A
 
 def weighed(name: str, protocol: str | None, weights: Mapping[str, Any]) -> ABCReward:
     """As :func:`get_reward`, with unchecked weights as users write them: any name and any value."""
-    if name not in REWARDS:
-        raise UsageError(f"unknown reward {name!r}{nearest(name, REWARDS)}; known: {', '.join(REWARDS)}")
-    kind = REWARDS[name]
+    kind = REWARDS[known_name("reward", name, REWARDS)]
     known = [each.name for each in fields(kind) if each.default is not MISSING]
     values: dict[str, Any] = {}
     for weight, value in weights.items():

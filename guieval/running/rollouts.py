@@ -23,7 +23,7 @@ from guieval.running.engine_choice import asks_a_model
 
 PAPER_SEEDS = (7278727, 7779397, 7771087, 7867747, 7977857, 5113051, 9581717, 20000303)
 """The seeds that appendix C.2.1 lists, one a round."""
-PAPER_ROUNDS, PAPER_SAMPLES = 8, 64
+PAPER_SAMPLES = 64
 _LARGEST_SEED = 2**63 - 1
 SCHEMA = 1
 

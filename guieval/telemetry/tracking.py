@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from guieval.errors import UsageError, nearest
+from guieval.errors import UsageError, known_name, nearest
 from guieval.redaction import Redaction
 
 EVERY = 5.0
@@ -134,8 +134,7 @@ SETTINGS: Mapping[str, str] = {
 def check_tracking(names: Sequence[str], settings: Mapping[str, Any]) -> None:
     """Raise :class:`UsageError` for an unknown tracker or setting, and for a package that is not installed."""
     for name in names:
-        if name not in _CLIENTS:
-            raise UsageError(f"unknown tracker {name!r}{nearest(name, NAMES)}; known: {', '.join(NAMES)}")
+        known_name("tracker", name, NAMES)
         if find_spec(name) is None:
             raise UsageError(f"--track {name} needs a package that is not installed: pip install {name}")
     for key, value in settings.items():

@@ -12,7 +12,7 @@ import pytest
 
 from guieval.actions import Boxes, Click, Point, Press, Type
 from guieval.data.doctor.examine import examine
-from guieval.data.editions import Edition, KnownEdition, LabelDigest, differing_parts, known_editions, labels_of
+from guieval.data.editions import PARTS, Edition, KnownEdition, LabelDigest, known_editions, labels_of
 from guieval.data.sample_sets import get_sample_set, list_sample_sets, sample_sets_folder
 from guieval.data.selection import Choice, edition_of, select
 from guieval.registry import load_benchmark
@@ -86,7 +86,8 @@ def test_screenspot_v2_with_equal_counts_is_told_apart(shared_data: Path, tmp_pa
     assert str(Edition.of("screenspot-v2", older)) == "edition 'older' of screenspot-v2"
     unlike = [key for key in newer if newer[key] != older[key]]
     assert len(unlike) == 15
-    assert sum("instructions" in differing_parts(newer[key], older[key]) for key in unlike) == 1
+    place = PARTS.index("instructions")
+    assert sum(newer[key][place] != older[key][place] for key in unlike) == 1
     both = {key: newer[key] for key in list(newer)[:20] if key not in unlike}
     assert Edition.of("screenspot-v2", both).names == ("older", "newer")  # a part on which they agree
     assert Edition.of("screenspot-v2", {key: newer[key] for key in unlike[:1]}).names == ("newer",)
@@ -137,7 +138,8 @@ def test_every_set_of_a_data_set_with_editions_has_their_digests() -> None:
     ],
 )
 def test_each_part_of_a_label_has_its_digest(change: dict[str, Any], part: str) -> None:
-    assert differing_parts(LabelDigest.of(TASK), LabelDigest.of(TASK.model_copy(update=change))) == [part]
+    before, after = LabelDigest.of(TASK), LabelDigest.of(TASK.model_copy(update=change))
+    assert [name for name, one, other in zip(PARTS, before, after, strict=True) if one != other] == [part]
 
 
 @every_row("change", [{"groups": {"a": "b"}}, {"extras": {"note": 1}}, {"screenshot": "t.png"}, {"split": "train"}])

@@ -43,13 +43,13 @@ from guieval.registry import load_benchmark
 from guieval.scoring.matrix import (
     ALL,
     agreeing,
+    answered_file,
     disagreements,
     disputed,
-    judge_predictions,
+    judge_answers,
     judge_run,
     on_own_sets,
     protocols_for,
-    score_run,
 )
 from guieval.steps import StepRecord, StepTaskModel
 from tests.evaluation.strategies import anything, tasks
@@ -104,7 +104,7 @@ def test_every_protocol_states_of_random_steps_what_its_evaluator_states(
     ]
     with tempfile.TemporaryDirectory() as folder:
         run = write_run(Path(folder) / "run", [record(task, action) for task, action in answers], benchmark="test")
-        columns = score_run(run, list_protocols())
+        columns = judge_run(run, list_protocols()).columns()
     assert check_against_the_evaluator(columns, answers) == len(answers) * len(list_protocols())
 
 
@@ -116,7 +116,7 @@ def test_every_protocol_states_of_actions_of_known_type_what_its_evaluator_state
             alternatives = (Wait(),) if number % 3 == 0 else ()
             task = step(reference, episode=f"{number}-{known}", alternatives=alternatives)
             answers.append((task, Unsupported(name="call", known=known, problem="it has no argument")))
-    columns = score_run(write_run(tmp_path, [record(task, action) for task, action in answers]), list_protocols())
+    columns = judge_run(write_run(tmp_path, [record(task, action) for task, action in answers]), list_protocols()).columns()
     assert check_against_the_evaluator(columns, answers) == len(answers) * len(list_protocols())
 
 
@@ -201,7 +201,7 @@ def test_the_last_finished_record_of_a_step_counts(tmp_path: Path) -> None:
         assert ends_of(judged.columns()) == [expected]
         assert len(list(judged.again())) == 1
     half = StepRecord(task=task, samples=(record(task, MISS).sample, record(task).sample))
-    columns = score_run(write_run(tmp_path / "half", [record(task, TARGET, TARGET), half]))
+    columns = judge_run(write_run(tmp_path / "half", [record(task, TARGET, TARGET), half])).columns()
     assert ends_of(columns) == ["right"] and columns.samples.tolist() == [2]
 
 
@@ -217,7 +217,7 @@ def test_damaged_lines_are_noted(tmp_path: Path) -> None:
 def test_each_protocol_ends_an_episode_at_its_own_first_mismatch(tmp_path: Path) -> None:
     records = [record(target("a", index, 4), action) for index, action in enumerate((TARGET, NEAR_MISS, MISS))]
     run = write_run(tmp_path / "run", records, mode="sop", protocol="guievalkit")
-    columns = score_run(run, ["seeclick-official", "guievalkit"])
+    columns = judge_run(run, ["seeclick-official", "guievalkit"]).columns()
     assert ends_of(columns) == ["right", "wrong", "not_reached", "not_reached"]
     assert ends_of(columns, "guievalkit") == ["right", "right", "wrong", "not_reached"]
     strict = columns.judged["seeclick-official"]
@@ -228,14 +228,15 @@ def test_each_protocol_ends_an_episode_at_its_own_first_mismatch(tmp_path: Path)
 
 def test_a_failed_request_hides_the_steps_after_it_but_ends_no_episode(tmp_path: Path) -> None:
     records = [record(target("a", 0, 3)), record(target("a", 2, 3), TARGET)]
-    assert ends_of(score_run(write_run(tmp_path, records, mode="sop"))) == ["infrastructure_failure", "not_run", "right"]
+    run = write_run(tmp_path, records, mode="sop")
+    assert ends_of(judge_run(run).columns()) == ["infrastructure_failure", "not_run", "right"]
 
 
 def test_covered_is_what_lies_in_both_action_spaces(tmp_path: Path) -> None:
     message: list[Action | None] = [TARGET, Press(button="RECENT"), Type(text="x"), None, Unsupported(name="drag")]
     records = [record(target("a", index, 6), action) for index, action in enumerate(message)] + [record(target("a", 5, 6))]
     mute = ActionSpace(types=frozenset({"CLICK", "PRESS"}), buttons=frozenset({"RECENT"}))
-    columns = score_run(write_run(tmp_path / "run", records, model_space=mute))
+    columns = judge_run(write_run(tmp_path / "run", records, model_space=mute)).columns()
     assert columns.covered.tolist() == [True, False, False, False, False, False]
 
 
@@ -254,7 +255,7 @@ def test_elsewhere_is_a_point_in_a_box_that_does_not_hold_the_target(tmp_path: P
         record(step(TARGET, index=index, length=len(message) + 1, targets=boxes), action)
         for index, (action, _) in enumerate(message)
     ]
-    columns = score_run(write_run(tmp_path / "run", records))
+    columns = judge_run(write_run(tmp_path / "run", records)).columns()
     assert columns.elsewhere is not None
     assert columns.elsewhere.tolist() == [*(there for _, there in message), False]
 
@@ -283,14 +284,14 @@ def test_several_samples_of_a_step(tmp_path: Path) -> None:
     ]
     for number, (actions, exact, vote) in enumerate(answers):
         run = write_run(tmp_path / str(number), [record(task, *actions)])
-        columns = score_run(run)
+        columns = judge_run(run).columns()
         judged = columns.judged["seeclick-official"]
         assert (columns.samples.tolist(), judged.exact_samples.tolist()) == ([len(actions)], [exact])
         assert judged.vote.tolist() == [vote], number
         assert judged.exact_match.tolist() == [actions[0] == TARGET]
     whole = record(task, MISS, TARGET, TARGET)
     run = write_run(tmp_path / "failed", [whole.model_copy(update={"samples": (*whole.samples, failed)})])
-    columns = score_run(run)
+    columns = judge_run(run).columns()
     assert columns.samples.tolist() == [3] and columns.judged["seeclick-official"].exact_samples.tolist() == [2]
     assert columns.judged["seeclick-official"].vote.tolist() == [True]
 
@@ -325,16 +326,16 @@ def test_a_part_of_a_run_and_a_part_that_it_does_not_hold(tmp_path: Path) -> Non
     run = write_run(tmp_path / "run", records, plan={key("a"): range(2), key("b"): (1,)})
     listed = tmp_path / "listed.txt"
     listed.write_text("b#1\n")
-    columns = score_run(run, choice=Choice(episodes=listed))
+    columns = judge_run(run).columns(Choice(episodes=listed))
     assert [str(columns.key_of(row)) for row in range(len(columns))] == ["made-up/b#1"]
     assert "of a run over" in columns.selection and columns.groups == {}
     listed.write_text("b#0\n")
     with pytest.raises(UsageError, match="does not hold 1 of the selected"):
-        score_run(run, choice=Choice(episodes=listed))
+        judge_run(run).columns(Choice(episodes=listed))
     with pytest.raises(UsageError, match="unknown protocol 'seeclick'"):
-        score_run(run, ["seeclick"])
+        judge_run(run, ["seeclick"]).columns()
     with pytest.raises(UsageError, match="not a run directory"):
-        score_run(tmp_path)
+        judge_run(tmp_path).columns()
 
 
 def test_an_overlay_accepts_more(tmp_path: Path) -> None:
@@ -342,8 +343,8 @@ def test_an_overlay_accepts_more(tmp_path: Path) -> None:
     file = tmp_path / "overlay.jsonl"
     addition = {"episode_id": "a", "step_index": 0, "alternatives": [{"type": "CLICK", "point": [900, 100]}]}
     file.write_text(json.dumps({**addition, "targets": [[890, 90, 910, 110]]}) + "\n")
-    assert ends_of(score_run(run)) == ["wrong"]
-    assert ends_of(score_run(run, overlay=read_overlay(file))) == ["right"]
+    assert ends_of(judge_run(run).columns()) == ["wrong"]
+    assert ends_of(judge_run(run, overlay=read_overlay(file)).columns()) == ["right"]
 
 
 def demo_predictions(folder: Path, leave_out: int = 0) -> tuple[Path, list[tuple[StepTaskModel, Action | None]]]:
@@ -368,8 +369,8 @@ def test_predictions_are_judged_as_a_run_of_the_same_answers(tmp_path: Path) -> 
     file, answers = demo_predictions(tmp_path)
     run = write_run(tmp_path / "run", [record(task, action) for task, action in answers], benchmark="demo")
     names = ["guievalkit", "onekey", "ui-s1-sop"]
-    predicted = judge_predictions(file, "demo", tmp_path, names, bench_options=DEMO).columns()
-    ran = score_run(run, names)
+    predicted = judge_answers(answered_file(file, "demo", tmp_path, bench_options=DEMO), names).columns()
+    ran = judge_run(run, names).columns()
     assert predicted.episodes == ran.episodes and predicted.groups == ran.groups
     for name in names:
         for field in ("end", "type_match", "exact_match", "distance", "similarity", "exact_samples", "vote"):
@@ -380,7 +381,7 @@ def test_predictions_are_judged_as_a_run_of_the_same_answers(tmp_path: Path) -> 
 
 def test_a_step_that_was_not_predicted_keeps_its_label(tmp_path: Path) -> None:
     file, answers = demo_predictions(tmp_path, leave_out=9)
-    judged = judge_predictions(file, "demo", tmp_path, bench_options=DEMO)
+    judged = judge_answers(answered_file(file, "demo", tmp_path, bench_options=DEMO))
     columns = judged.columns()
     assert len(columns) == len(answers) and ends_of(columns, "guievalkit")[-9:] == ["not_run"] * 9
     assert [TYPES[code] for code in columns.reference_type.tolist()] == [task.action.type for task, _ in answers]

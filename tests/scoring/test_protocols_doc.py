@@ -14,7 +14,7 @@ from guieval.reports.protocol_page import (
     protocol_page,
     text_in_short,
 )
-from guieval.scoring.matrix import ALL, judge_predictions
+from guieval.scoring.matrix import ALL, answered_file, judge_answers
 from tests.conftest import REPOSITORY
 from tests.rows import every_row
 
@@ -29,7 +29,7 @@ def test_the_rules_are_what_the_command_writes() -> None:
 
 
 def test_the_measured_part_is_what_the_answers_give(shared_data: Path) -> None:
-    answers = judge_predictions(shared_data / "kairos_test" / KAIROS, protocols=[ALL])
+    answers = judge_answers(answered_file(shared_data / "kairos_test" / KAIROS), [ALL])
     written = measured_part(answers, f"guieval score {KAIROS} --protocol all")
     measured, mark, _ = PAGE.partition(END)[2].partition(MEASURED_END)
     assert mark and measured.strip() + "\n\n" + mark + "\n" == written, "write it again: guieval protocols --markdown"

@@ -14,7 +14,7 @@ from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
 from guieval.metrics import Measured
-from guieval.metrics.intervals import LEVEL
+from guieval.metrics.intervals import LEVEL, quantile
 from guieval.metrics.measured import share_of
 
 
@@ -45,12 +45,12 @@ class Contingency:
     @property
     def consistent_ratio(self) -> float | None:
         """The share of exact matches among consistent steps, in [0, 1]."""
-        return _share(self.consistent_exact, self.consistent)
+        return share_of(self.consistent_exact, self.consistent).value
 
     @property
     def inconsistent_ratio(self) -> float | None:
         """The share of exact matches among inconsistent steps, in [0, 1]."""
-        return _share(self.inconsistent_exact, self.inconsistent)
+        return share_of(self.inconsistent_exact, self.inconsistent).value
 
     @property
     def difference(self) -> float | None:
@@ -102,20 +102,20 @@ class Contingency:
         """The p-value of the statistic if the two properties were independent."""
         return None if self.log10_p is None else 10.0**self.log10_p
 
-    def relative_risk_interval(self, level: float = LEVEL) -> tuple[float, float] | None:
+    def relative_risk_interval(self) -> tuple[float, float] | None:
         """Katz's interval on the logarithm's scale; ``None`` if a group has no exact match."""
         risk = self.relative_risk
         if not risk or not self.inconsistent_exact:
             return None
         variance = 1 / self.consistent_exact - 1 / self.consistent + 1 / self.inconsistent_exact - 1 / self.inconsistent
-        return _on_log_scale(risk, variance, level)
+        return _on_log_scale(risk, variance)
 
-    def odds_ratio_interval(self, level: float = LEVEL) -> tuple[float, float] | None:
+    def odds_ratio_interval(self) -> tuple[float, float] | None:
         """Woolf's interval on the logarithm's scale; ``None`` if a cell is empty."""
         odds = self.odds_ratio
         if odds is None or 0 in astuple(self):
             return None
-        return _on_log_scale(odds, sum(1 / cell for cell in astuple(self)), level)
+        return _on_log_scale(odds, sum(1 / cell for cell in astuple(self)))
 
     def to_json(self) -> dict[str, Any]:
         """Counts and metrics; an infinite metric is the text ``inf``."""
@@ -168,18 +168,12 @@ class Detection:
         return {**asdict(self), **rates}
 
 
-def _share(count: int, n: int) -> float | None:
-    return count / n if n else None
-
-
 def _quotient(above: float, below: float) -> float | None:
     if below:
         return above / below
     return math.inf if above else None
 
 
-def _on_log_scale(value: float, variance: float, level: float) -> tuple[float, float]:
-    from scipy.special import ndtri
-
-    reach = float(ndtri((1 + level) / 2)) * math.sqrt(max(variance, 0.0))
+def _on_log_scale(value: float, variance: float) -> tuple[float, float]:
+    reach = quantile(LEVEL) * math.sqrt(max(variance, 0.0))
     return value * math.exp(-reach), value * math.exp(reach)

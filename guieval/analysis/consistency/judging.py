@@ -21,7 +21,6 @@ from guieval.analysis.decisions.executions import StepExecutions, read_execution
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.journal import RunFolder
-from guieval.journal.caveats import model_label
 from guieval.journal.run_folders import rounds_of
 from guieval.running.fixed_thoughts import FixedThoughts, answered, read_thoughts
 from guieval.steps import StepKey, StepTaskModel
@@ -200,8 +199,8 @@ def read_consistency(
     the step consistent. Memory grows with the traces and the majorities' executions. Raises :class:`UsageError` where there is
     no run, thought or protocol, and where a judge did not continue this run's thoughts.
     """
-    manifest = RunFolder(directory).manifest
-    evaluator = ActionEvaluator(manifest.protocol.name if protocol is None else protocol)
+    run = RunFolder(directory)
+    evaluator = ActionEvaluator(run.protocol if protocol is None else protocol)
     thoughts = read_thoughts(directory)
     for judge in judges:
         _check_judge(judge, directory, thoughts)
@@ -228,7 +227,7 @@ def read_consistency(
         raise UsageError(f"the judges answered no step of {str(directory)!r}")
     return Consistency(
         directory,
-        model_label(manifest),
+        run.label,
         evaluator.protocol.name,
         settings,
         tuple(asked),
@@ -275,7 +274,6 @@ def failures(traces: Sequence[Trace]) -> dict[Failure, list[Trace]]:
 
 
 def _elected(votes: Counter[int], drawn: Sequence[tuple[Action, int]], labels: Sequence[int]) -> Majority | Abstention:
-    """The executions with the label that has most votes."""
     (won, most), *others = votes.most_common(2)
     if others and others[0][1] == most:
         return "tie"
@@ -306,5 +304,5 @@ def _check_judge(judge: Path, directory: Path, thoughts: FixedThoughts) -> None:
 
 def _titles(judges: Sequence[Path]) -> list[str]:
     """A name for each judge: its model, with the directory if two judges have the same model."""
-    models = [model_label(RunFolder(rounds_of(judge)[0]).manifest) for judge in judges]
+    models = [RunFolder(rounds_of(judge)[0]).label for judge in judges]
     return [model if models.count(model) == 1 else f"{model} ({each.name})" for model, each in zip(models, judges, strict=True)]

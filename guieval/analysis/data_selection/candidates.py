@@ -72,12 +72,12 @@ def read_candidates(directories: Sequence[Path], protocol: str | None = None) ->
     run_of: dict[StepKey, str] = {}
     unrecorded = 0
     for directory in directories:
-        manifest = RunFolder(directory).manifest
-        evaluator = ActionEvaluator(manifest.protocol.name if protocol is None else protocol)
-        planned = RunFolder(directory).plan
+        run = RunFolder(directory)
+        evaluator = ActionEvaluator(run.protocol if protocol is None else protocol)
+        planned = run.plan
         counted = {StepKey(*key, index) for key, indices in planned.items() for index in indices}
         found: dict[StepKey, Candidate] = {}
-        for record in RunFolder(directory).records:
+        for record in run.records:
             task = record.task
             if task.key in counted:
                 sample = read_again(evaluator, None, task, record.sample)

@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias, get_args
 
 from guieval.actions import ACTION_TYPES, BUTTONS
 from guieval.analysis.data_selection.candidates import Candidate, draw_place
-from guieval.errors import UsageError, nearest
+from guieval.errors import UsageError, known_name, nearest
 from guieval.steps import StepKey
 
 Stage: TypeAlias = Literal["quality", "difficulty", "diversity"]
@@ -137,8 +137,7 @@ def read_quota(text: str, labels: Sequence[str]) -> Quota:
 
 def _check(what: str, names: Sequence[str], known: Sequence[str]) -> None:
     for name in names:
-        if name not in known:
-            raise UsageError(f"unknown {what} {name!r}{nearest(name, known)}; known: {', '.join(known)}")
+        known_name(what, name, known)
 
 
 @dataclass(frozen=True)

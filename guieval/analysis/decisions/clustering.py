@@ -21,7 +21,7 @@ from guieval.actions import Action, ActionType, Click, LongPress, Open, Point, P
 from guieval.analysis.decisions.executions import StepExecutions
 from guieval.analysis.decisions.points import METRICS, NOISE, Floats, Ints, Metric, dbscan, in_order
 from guieval.analysis.decisions.text_clusters import LOOSE, STRICT, cluster_texts
-from guieval.errors import UsageError, nearest
+from guieval.errors import UsageError, known_name
 
 RADIUS = 70.0
 """The paper's neighbourhood radius, in thousandths of the screen."""
@@ -49,8 +49,7 @@ class ClusterSettings:
     strict: float = STRICT
 
     def __post_init__(self) -> None:
-        if self.metric not in METRICS:
-            raise UsageError(f"unknown metric {self.metric!r}{nearest(str(self.metric), METRICS)}; known: {', '.join(METRICS)}")
+        known_name("metric", self.metric, METRICS)
         if not 0 < self.radius < float("inf"):
             raise UsageError(f"the radius must be above 0, in thousandths of the screen, got {self.radius:g}")
         if self.min_samples is not None and self.min_samples < 1:

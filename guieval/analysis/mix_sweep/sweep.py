@@ -22,7 +22,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from guieval.data.files import read_bytes
-from guieval.errors import UsageError, nearest
+from guieval.errors import UsageError, known_name
 from guieval.history.mixing import (
     KAPPA,
     REGIMES,
@@ -104,9 +104,7 @@ PRESETS: dict[str, Sweep] = {"paper": Sweep(), "try": Sweep(levels=3, means=4)}
 
 def get_preset(name: str) -> Sweep:
     """The preset called ``name``; :class:`UsageError` with the nearest name when there is none."""
-    if name not in PRESETS:
-        raise UsageError(f"unknown preset {name!r}{nearest(name, PRESETS)}; known: {', '.join(PRESETS)}")
-    return PRESETS[name]
+    return PRESETS[known_name("preset", name, PRESETS)]
 
 
 def setting_name(number: int, mix: Mix) -> str:
@@ -149,36 +147,33 @@ def read_outcome(directory: Path, number: int, mixture: Mixture) -> MixOutcome |
 
     If the journal has several records of a step, the last answered one counts.
     """
-    plan = RunFolder(directory).plan
-    last: dict[StepKey, tuple[bool, int, int]] = {}
-    for record in RunFolder(directory).records:
-        task = record.task
-        if record.finished and task.step_index in plan.get(task.episode_key, ()):
-            origins = record.history
-            last[task.key] = record.sample.outcome.exact_match, origins.count("model"), task.episode_length
-    if len(last) < sum(map(len, plan.values())):
-        return None
-    schedule, has = mixture.mix.schedule, mixture.artifacts.steps
+    run, schedule, has = RunFolder(directory), mixture.mix.schedule, mixture.artifacts.steps
     over_episode = mixture.mix.over == "episode"
 
     @cache
     def expected(past: int, whole: int) -> float:
         return math.fsum(schedule.probabilities(whole)[:past].tolist())
 
-    available = sum(StepKey(*key[:3], earlier) in has for key in last for earlier in range(key.step_index))
+    counts: Counter[str] = Counter()
+    probabilities: list[float] = []
+    for key in run.plan:
+        for past, record in run.read(key).items():
+            if record.finished:
+                counts["steps"] += 1
+                counts["exact"] += record.sample.outcome.exact_match
+                counts["past"] += past
+                counts["replaced"] += record.history.count("model")
+                counts["available"] += sum(StepKey(*key, earlier) in has for earlier in range(past))
+                probabilities.append(expected(past, record.task.episode_length - 1 if over_episode else past))
+    if counts["steps"] < sum(map(len, run.plan.values())):
+        return None
     return MixOutcome(
         number=number,
         mix=mixture.mix,
         regime=schedule.regime,
         mu=schedule.mu,
-        steps=len(last),
-        exact=sum(exact for exact, _, _ in last.values()),
-        past=sum(key.step_index for key in last),
-        replaced=sum(replaced for _, replaced, _ in last.values()),
-        available=available,
-        expected=math.fsum(  # the same whatever the order of the records
-            expected(key.step_index, length - 1 if over_episode else key.step_index) for key, (_, _, length) in last.items()
-        ),
+        expected=math.fsum(probabilities),
+        **counts,
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from collections.abc import Iterator
 from typing import Annotated
@@ -11,6 +10,7 @@ from typing import Annotated
 import typer
 
 from guieval.cli.tables import echo, say, show
+from guieval.data.names import natural_order
 from guieval.engines.vllm.command import merged_arguments
 from guieval.history import reference_history
 from guieval.models import ABCModel, ModelConfig
@@ -26,7 +26,7 @@ def models(name: Annotated[str | None, typer.Argument(help="Show this checkpoint
             echo(line)
         return
     rows = []
-    for config in sorted(model_configs().values(), key=lambda each: (each.adapter, _natural(each.name))):
+    for config in sorted(model_configs().values(), key=lambda each: (each.adapter, natural_order(each.name))):
         family = adapter_class(config.adapter)
         switch = "yes" if family.thinking_switch else "no"
         rows.append((config.name, config.adapter, config.engine, switch, config.frame or "-", config.hf_id or "-"))
@@ -74,7 +74,3 @@ def _serve(config: ModelConfig) -> str:
         if value is not True:
             words.append(value if isinstance(value, str) else json.dumps(value))
     return shlex.join(words)
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]

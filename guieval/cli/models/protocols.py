@@ -14,7 +14,7 @@ from guieval.evaluation import get_protocol, list_protocols
 from guieval.registry import benchmarks
 from guieval.reports.protocol_page import measured_part, protocol_page
 from guieval.reports.tables.table import Table, columns
-from guieval.scoring.matrix import ALL, judge_predictions
+from guieval.scoring.matrix import ALL, answered_file, judge_answers
 
 
 def protocols(
@@ -37,7 +37,7 @@ def protocols(
     if markdown:
         page = protocol_page(listed)
         if predictions is not None:
-            judged = judge_predictions(predictions, protocols=[ALL])
+            judged = judge_answers(answered_file(predictions), [ALL])
             page += "\n" + measured_part(judged, f"guieval score {predictions.name} --protocol all")
         echo(page, nl=False)
         return

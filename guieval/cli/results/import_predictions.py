@@ -18,7 +18,7 @@ from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import echo
 from guieval.data.doctor.counts import counted
 from guieval.data.plugin_options import check_options
-from guieval.errors import UsageError, nearest
+from guieval.errors import UsageError, known_name
 from guieval.journal import write_atomically
 from guieval.reports.exchange.atif_reading import make_run
 from guieval.scoring.predictions import FORMATS, Predictions, read_predictions
@@ -54,8 +54,7 @@ def import_predictions(
         options.refuse({"bench": bench, "data": data, "set": override, "skip-damaged": skip_damaged}, f"is not for {ATIF}")
         _make_run(file, out)
         return
-    if format not in (known := ("auto", ATIF, *FORMATS)):
-        raise UsageError(f"unknown format {format!r}{nearest(format, known)}; known: {', '.join(known)}")
+    known_name("format", format, ("auto", ATIF, *FORMATS))
     name = None if format == "auto" else format
     if bench is not None and data is None:
         raise UsageError(f"--bench {bench} needs --data, its data folder")

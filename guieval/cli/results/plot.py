@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -16,7 +16,7 @@ from guieval.cli.running.run_folders import several_runs
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_json
 from guieval.data.selection import Choice
-from guieval.errors import UsageError, nearest
+from guieval.errors import UsageError, known_name, nearest
 from guieval.evaluation.protocol import EXACT_MATCH, PROGRESS, SUCCESS_RATE, TYPE_MATCH
 from guieval.journal import RunFolder
 from guieval.metrics.breakdown import breakdown
@@ -24,7 +24,7 @@ from guieval.metrics.columns import RunColumns
 from guieval.metrics.protocol_metric import ALL_EXACT, ProtocolMetric
 from guieval.metrics.sampling import Sampled, sampled
 from guieval.reports.leaderboards.published_results import ResultTable, get_results
-from guieval.reports.plots.breakdowns import bars, horizon, ordered
+from guieval.reports.plots.breakdowns import bars, between, horizon, ordered
 from guieval.reports.plots.heat import Grid, heat
 from guieval.reports.plots.paper import Width, check_file, write
 from guieval.reports.plots.pareto import Spent, on_front, pareto
@@ -32,7 +32,7 @@ from guieval.reports.plots.reliability import Panel, reliability
 from guieval.reports.plots.samples import samples
 from guieval.reports.plots.training import training
 from guieval.reports.spending import COSTED_STEPS, price_of_run, spending
-from guieval.scoring.matrix import ALL, score_run
+from guieval.scoring.matrix import ALL, judge_run
 from guieval.telemetry.costs import Price, read_prices
 
 if TYPE_CHECKING:
@@ -106,8 +106,7 @@ def plot(
     json: JSON = False,
 ) -> None:
     """Draw a picture for a paper: runs by action type, horizon, protocol or tries, trainings, or a table's correlations."""
-    if kind not in KINDS:
-        raise UsageError(f"unknown kind of picture {kind!r}{nearest(kind, KINDS)}; known: {', '.join(KINDS)}")
+    known_name("kind of picture", kind, KINDS)
     wide = options.check_width(width)
     if out is None:
         raise UsageError("--out names the picture to write, e.g. --out figure.pdf")
@@ -147,12 +146,11 @@ def _of_runs(
     if kind != "matrix" and (len(protocols) > 1 or ALL in protocols):
         raise UsageError(f"{kind} is drawn under one protocol; matrix shows several")
     choice = Choice(sample_set=steps[0], subsets=steps[1])
-    how: dict[str, Any] = {"choice": choice if choice.narrows else None}
     instead = "its metrics are in `guieval score RUN`, its trajectories in `guieval report RUN`"
     places = without_online(several_runs(directories), instead)
-    first = score_run(places[0], protocols or None, **how)
+    first = judge_run(places[0], protocols or None).columns(choice)
     names = list(first.judged)
-    scored = [first, *(score_run(each, names, **how) for each in places[1:])]
+    scored = [first, *(judge_run(each, names).columns(choice) for each in places[1:])]
     if labels is not None and len(labels) != len(places):
         raise UsageError(f"there are {len(places)} runs and {len(labels)} --label; give one for each run, in order")
     kept = [place for place, run in enumerate(scored) if run.answered]
@@ -164,13 +162,13 @@ def _of_runs(
     columns, places = [scored[place] for place in kept], [places[place] for place in kept]
     if len({run.dataset for run in columns}) > 1:
         raise UsageError(f"the runs are on different data: {', '.join(sorted({run.dataset for run in columns}))}")
+    labels = labels or _titles(columns)
+    titled = {} if kind == "samples" else dict(zip(_apart(labels, places), columns, strict=True))
     if kind == "samples":
-        drawn = _samples(columns, labels or _titles(columns), names[0], width)
+        drawn = _samples(columns, labels, names[0], width)
     elif kind == "pareto":
-        titled = dict(zip(_apart(labels or _titles(columns), places), columns, strict=True))
         drawn = _pareto(titled, places, names[0], prices, width)
     else:
-        titled = dict(zip(_apart(labels or _titles(columns), places), columns, strict=True))
         draw: Callable[..., Drawn] = {"actions": _actions, "horizon": _horizon, "matrix": _matrix}[kind]
         drawn = draw(titled, names, metric if kind == "matrix" else by, width)
     shows = drawn.shows
@@ -241,7 +239,7 @@ def _actions(runs: dict[str, RunColumns], protocols: list[str], by: str | None, 
     cells = {label: breakdown(run, protocols[0], by) for label, run in runs.items()}
     words = "action type" if by == "action" else by
     caption = f"exact match by {words} under {protocols[0]}, 95 % intervals over episodes"
-    return Drawn(bars(cells, width=width), caption, _plain(cells))
+    return Drawn(bars(cells, width=width), caption, cells)
 
 
 def _horizon(runs: dict[str, RunColumns], protocols: list[str], by: str | None, width: Width) -> Drawn:
@@ -253,11 +251,7 @@ def _horizon(runs: dict[str, RunColumns], protocols: list[str], by: str | None, 
     words = {"ratio": "part of the episode", "step": "step index", "length": "episode length"}
     what = words.get(by, "step index in each part of the episode")
     caption = f"exact match by {what} under {protocols[0]}, 95 % intervals over episodes"
-    return Drawn(horizon(cells, by, width=width), caption, _plain(cells))
-
-
-def _plain(found: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-    return {label: list(each) for label, each in found.items()}
+    return Drawn(horizon(cells, by, width=width), caption, cells)
 
 
 def _matrix(runs: dict[str, RunColumns], protocols: list[str], metric: str | None, width: Width) -> Drawn:
@@ -276,13 +270,9 @@ def _matrix(runs: dict[str, RunColumns], protocols: list[str], metric: str | Non
             for row in found
         ]
         sizes = [{cell.n for row in found if (cell := row[place]) is not None} for place in range(len(types))]
-        grid, by = Grid(protocols, types, shares, [_span(each) for each in sizes]), " by action type"
+        grid, by = Grid(protocols, types, shares, [between(each) for each in sizes]), " by action type"
     caption = f"{shown.name}{by} under {len(protocols)} protocols, every lost step wrong"
     return Drawn(heat(grid, f"{shown.name} (%)", width), caption, asdict(grid))
-
-
-def _span(sizes: set[int]) -> str:
-    return f"{min(sizes):,}" if len(sizes) == 1 else f"{min(sizes):,}–{max(sizes):,}"
 
 
 def _samples(columns: Sequence[RunColumns], labels: Sequence[str], protocol: str, width: Width) -> Drawn:
@@ -297,7 +287,7 @@ def _samples(columns: Sequence[RunColumns], labels: Sequence[str], protocol: str
             found[label].append(sampled(tries, protocol, "vote"))
     tries_of = ", ".join(f"{label}: {max(each.k for each in curves)}" for label, curves in found.items())
     caption = f"steps right under {protocol} in n tries (tries: {tries_of}), 95 % intervals"
-    return Drawn(samples(found, width=width), caption, _plain(found))
+    return Drawn(samples(found, width=width), caption, found)
 
 
 def _reliability(runs: list[Path], table: str | None, x: Sequence[str], y: str | None, degree: int, width: Width) -> Drawn:

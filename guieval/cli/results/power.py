@@ -104,14 +104,12 @@ def power(
 
 
 def _chosen(given: float | None, measured: float | None, assumed: float) -> tuple[float, str]:
-    """A value and where it is from."""
     if given is not None:
         return given, "given"
     return (assumed, "assumed") if measured is None else (measured, "measured")
 
 
 def _even(steps: int, episodes: int) -> list[int]:
-    """Episodes as even as possible."""
     if episodes > steps:
         raise UsageError(f"--episodes {episodes} is more than the {steps} steps")
     return even_lengths(steps, episodes)

@@ -40,11 +40,9 @@ from guieval.reports.score_tables import breakdown_table, sample_table
 from guieval.reports.tables.records import check_ending
 from guieval.running.resume.trust import resume_of
 from guieval.scoring.answered import Answered
-from guieval.scoring.matrix import JudgedAnswers, answered_file, disagreements, judge_answers, on_own_sets
+from guieval.scoring.matrix import ALL, JudgedAnswers, answered_file, disagreements, judge_answers, on_own_sets
 from guieval.scoring.recorded_run import recorded_answers
-from guieval.scoring.score import evaluate_run
-
-ALL = "all"
+from guieval.scoring.score import summary_of_run
 
 
 def score(
@@ -213,12 +211,10 @@ def _write_disagreements(file: Path, answers: JudgedAnswers, choice: Choice, *, 
 
 def _print_unfinished(directory: Path, *, err: bool) -> bool:
     """Print how to measure the missing steps; return whether the run is unfinished."""
-    if evaluate_run(directory).summary.complete:
-        own = RunFolder(directory).manifest.protocol.name
-        echo(
-            f"note:     the run is finished: the steps that were not asked come after a mismatch under {own}, where it stopped",
-            err=err,
-        )
+    run = RunFolder(directory)
+    if summary_of_run(run).complete:
+        after = f"come after a mismatch under {run.protocol}, where it stopped"
+        echo(f"note:     the run is finished: the steps that were not asked {after}", err=err)
         return False
     echo(f"resume:   {resume_of(directory)}", err=err)
     return True

@@ -7,24 +7,22 @@ from pathlib import Path
 
 from guieval.cli.tables import echo
 from guieval.errors import UsageError
-from guieval.history.modes import ONLINE
 from guieval.journal import RunFolder, is_run
-from guieval.journal.caveats import model_label
 from guieval.online.metrics import OnlineMetrics, online_metrics
 
 
 def is_online(directory: Path) -> bool:
     """Whether a directory holds an online run."""
-    return is_run(directory) and RunFolder(directory).manifest.recorded_mode.name == ONLINE
+    return is_run(directory) and RunFolder(directory).online
 
 
 def online_run(directory: Path) -> tuple[str, OnlineMetrics]:
     """The heading and the metrics of a run."""
-    manifest = RunFolder(directory).manifest
-    heading = [model_label(manifest), f"{manifest.config.bench} online"]
-    if manifest.selection is not None and manifest.selection.title:
-        heading.append(manifest.selection.title)
-    return "\n".join(heading), online_metrics(RunFolder(directory).records, RunFolder(directory).plan)
+    run = RunFolder(directory)
+    heading = [run.label, f"{run.manifest.config.bench} online"]
+    if run.manifest.selection is not None and run.manifest.selection.title:
+        heading.append(run.manifest.selection.title)
+    return "\n".join(heading), online_metrics(run.records, run.plan)
 
 
 def without_online(directories: Sequence[Path], instead: str) -> list[Path]:

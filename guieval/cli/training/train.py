@@ -20,7 +20,7 @@ import typer
 from guieval.cli.settings import path_option
 from guieval.cli.tables import JSON, echo
 from guieval.cli.training.plan import print_plan
-from guieval.errors import UsageError, nearest
+from guieval.errors import UsageError, known_name
 from guieval.running.config import settings_file
 
 PICTURE = "training.svg"
@@ -51,10 +51,9 @@ def train(
     from guieval.training.config import KINDS, read_config
     from guieval.training.guard import require_extra
 
-    if kind not in KINDS:
-        raise UsageError(f"unknown kind of training {kind!r}{nearest(kind, KINDS)}; known: {', '.join(KINDS)}")
+    chosen = known_name("kind of training", kind, KINDS)
     file = settings_file(config, "training", "training")
-    settings = read_config(file, override or (), kind=kind, data=data or (), out=None if out is None else str(out))
+    settings = read_config(file, override or (), kind=chosen, data=data or (), out=None if out is None else str(out))
     require_extra()
     if plan:
         print_plan(settings, accelerate, processes, gpu_memory, json=json)

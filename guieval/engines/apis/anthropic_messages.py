@@ -37,7 +37,6 @@ class AnthropicMessages(NativeAPI):
         "service_tier": "service_tier",
         "metadata": "metadata",
     }
-    _client: Any = None
 
     def begin(self, request: Request, model: str) -> Conversation:
         extra = dict(request.input.extra)
@@ -83,11 +82,6 @@ class AnthropicMessages(NativeAPI):
                 answer["toolset_name"] = toolset
             answers.append({**answer, "content": [_part(shown(call, conversation.images[-1]))]})
         conversation.turns += [{"role": "assistant", "content": turn.content}, {"role": "user", "content": answers}]
-
-    async def close(self) -> None:
-        if self._client is not None:
-            await self._client.close()
-            self._client = None
 
 
 def _part(part: str | Screenshot) -> dict[str, Any]:

@@ -45,7 +45,6 @@ class Gemini(NativeAPI):
         "frequency_penalty": "frequency_penalty",
         "reasoning_effort": "thinking_config.thinking_level",
     }
-    _client: Any = None
     _http: Any = None
 
     def begin(self, request: Request, model: str) -> Conversation:

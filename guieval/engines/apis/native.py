@@ -127,6 +127,8 @@ class NativeAPI(ABC):
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
+        self._client: Any = None
+        """The SDK's, made by the first :meth:`send`."""
 
     @abstractmethod
     def begin(self, request: Request, model: str) -> Conversation:
@@ -144,9 +146,11 @@ class NativeAPI(ABC):
     def answer_looks(self, conversation: Conversation, turn: Turn) -> None:
         """Add ``turn``, all of whose calls look, and the answers to them."""
 
-    @abstractmethod
     async def close(self) -> None:
         """Close the connections."""
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
 
     def parameters(self, request: Request) -> dict[str, Any]:
         """The request parameters under the API's names; those that guieval does not know (``sampling.extra``) as they are."""

@@ -41,7 +41,6 @@ class OpenAIResponses(NativeAPI):
         "metadata": "metadata",
         "user": "user",
     }
-    _client: Any = None
 
     def begin(self, request: Request, model: str) -> Conversation:
         extra = dict(request.input.extra)
@@ -92,11 +91,6 @@ class OpenAIResponses(NativeAPI):
             if checks := item.get("pending_safety_checks"):
                 output["acknowledged_safety_checks"] = checks
             conversation.turns.append(output)
-
-    async def close(self) -> None:
-        if self._client is not None:
-            await self._client.close()
-            self._client = None
 
 
 def _data_url(screenshot: Screenshot) -> str:

@@ -14,22 +14,16 @@ from typing import Any
 
 from guieval.actions import (
     Answer,
-    Click,
-    DoubleClick,
     Drag,
     ExecutableAction,
-    LongPress,
-    Open,
     Point,
-    Press,
     Scroll,
     Stop,
-    Type,
-    Wait,
     scroll_path,
 )
 from guieval.errors import UsageError
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
+from guieval.online.servers.androidworld import android_action
 from guieval.online.servers.foreign_screenshots import read_screenshot
 from guieval.online.servers.pixels import pixel
 from guieval.online.servers.server_device import ServerDevice
@@ -155,12 +149,11 @@ class _Emulator(ServerDevice):
 
 
 def mobile_action(action: ExecutableAction, size: tuple[int, int]) -> dict[str, Any] | None:
-    """MobileWorld's JSON of an action on a screen of ``size`` in pixels; ``None`` for one that it does not have."""
+    """MobileWorld's JSON of an action on a screen of ``size`` in pixels; ``None`` for one that it does not have.
+
+    It is AndroidWorld's but for swipes, which begin at their point and go where the finger goes.
+    """
     match action:
-        case Click() | DoubleClick() | LongPress():
-            kind = {"CLICK": "click", "DOUBLE_CLICK": "double_tap", "LONG_PRESS": "long_press"}[action.type]
-            x, y = pixel(action.point, size)
-            return {"action_type": kind, "x": x, "y": y}
         case Scroll(distance=None):
             x, y = pixel(action.point, size)
             return {"action_type": "swipe", "x": x, "y": y, "direction": action.direction}
@@ -168,21 +161,7 @@ def mobile_action(action: ExecutableAction, size: tuple[int, int]) -> dict[str, 
             return _drag(*scroll_path(action), size)
         case Drag(start=Point() as start):
             return _drag(start, action.end, size)
-        case Type():
-            return {"action_type": "input_text", "text": action.text}
-        case Open():
-            return {"action_type": "open_app", "app_name": action.app}
-        case Press(button="BACK"):
-            return {"action_type": "navigate_back"}
-        case Press(button="HOME"):
-            return {"action_type": "navigate_home"}
-        case Press(button="ENTER"):
-            return {"action_type": "keyboard_enter"}
-        case Wait():
-            return {"action_type": "wait"}
-        case Answer():
-            return {"action_type": "answer", "text": action.text}
-    return None
+    return android_action(action, size)
 
 
 def _drag(start: Point, end: Point, size: tuple[int, int]) -> dict[str, Any]:

@@ -113,7 +113,6 @@ def _manifest(read: _Read) -> Manifest:
 
 
 def _records(read: Sequence[_Read]) -> dict[EpisodeKey, StepRecord]:
-    """The record of each task, with the samples of its repetitions in order."""
     records: dict[EpisodeKey, StepRecord] = {}
     for part in (each.part for each in read):
         if part.record is not None:
@@ -123,7 +122,6 @@ def _records(read: Sequence[_Read]) -> dict[EpisodeKey, StepRecord]:
 
 
 def _steps(read: Sequence[_Read]) -> list[TrajectoryStep]:
-    """The steps of all trajectories in order."""
     steps: list[TrajectoryStep] = []
     counted: Counter[EpisodeKey] = Counter()
     for path, document, part in read:

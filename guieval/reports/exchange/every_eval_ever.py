@@ -16,7 +16,7 @@ from typing import Any
 
 from guieval.actions import Action, action_to_json
 from guieval.metrics.intervals import Interval
-from guieval.reports.exchange.exported import Exported, ExportedMetric, slug, token_counts
+from guieval.reports.exchange.exported import Exported, ExportedMetric, failure, slug, token_counts
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun, OpenedStep
 from guieval.reports.trajectories.reading import Trajectory, read_online
 from guieval.scoring.predictions.every_eval_ever import READ_BY
@@ -166,10 +166,10 @@ def _uncertainty(interval: Interval | None, n: int) -> dict[str, Any]:
 
 def _generation(run: Exported) -> dict[str, Any]:
     named = ("temperature", "top_p", "top_k", "max_tokens")
-    arguments = {name: run.sampling[name] for name in named if name in run.sampling}
+    arguments = {name: run.manifest.sampling[name] for name in named if name in run.manifest.sampling}
     if run.manifest.thinking is not None:
         arguments["reasoning"] = run.manifest.thinking
-    others = {name: json.dumps(value) for name, value in run.sampling.items() if name not in named}
+    others = {name: json.dumps(value) for name, value in run.manifest.sampling.items() if name not in named}
     return {"generation_args": arguments, "additional_details": others}
 
 
@@ -230,16 +230,9 @@ def _step_row(step: OpenedStep, run: Exported) -> dict[str, Any]:
         "evaluation": {"score": float(outcome.exact_match), "is_correct": outcome.exact_match, "num_turns": 1},
         "token_usage": token_counts([usage for sample in samples for usage in sample.responses]),
         "performance": _latency(samples[0].seconds),
-        "error": _failure(samples[0]),
+        "error": None if samples[0].answered else failure(samples[0]),
         "metadata": metadata,
     }
-
-
-def _failure(sample: Sample) -> str | None:
-    """Why there is no answer; a reply that cannot be read is one."""
-    if sample.answered or sample.error is None:
-        return None if sample.answered else "no answer"
-    return f"{sample.error.stage}: {sample.error.message}"
 
 
 def _attribution(sample: Sample, adapter: str) -> Iterator[dict[str, Any]]:

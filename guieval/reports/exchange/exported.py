@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from guieval.errors import UsageError
 from guieval.evaluation import Protocol, get_protocol
@@ -20,7 +19,7 @@ from guieval.journal.run_files import Manifest
 from guieval.metrics.measured import SHARE, Measured
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun, open_run
 from guieval.reports.private_places import last_part
-from guieval.steps import StepKey, Usage
+from guieval.steps import Sample, Usage
 
 MOST_OF_A_NAME = 50
 """Characters of a text in a file name, which has up to four such parts in 255."""
@@ -85,11 +84,6 @@ class Exported:
         parts = (model, self.manifest.benchmark.name, self.manifest.mode.name, self.protocol.name)
         return "-".join(map(slug, parts if not self.online else parts[:3]))
 
-    @property
-    def sampling(self) -> dict[str, Any]:
-        """The sampling parameters: the checkpoint's, changed by the run's."""
-        return {**(self.manifest.model.sampling or {}), **(self.manifest.config.sampling or {})}
-
     @cached_property
     def metrics(self) -> tuple[ExportedMetric, ...]:
         """The leading metrics, exact match over all steps first, then those of the protocol's source."""
@@ -130,10 +124,8 @@ class Exported:
 
     @cached_property
     def planned_digest(self) -> str:
-        """SHA-256 over the keys of all planned steps, one a line, in the order of the alphabet."""
-        plan = RunFolder(self.run.directory).plan
-        keys = sorted(str(StepKey(*key, index)) for key, steps in plan.items() for index in steps)
-        return sha256("\n".join(keys).encode("utf-8", "surrogatepass")).hexdigest()
+        """That of the run's planned steps."""
+        return RunFolder(self.run.directory).planned_digest
 
     @cached_property
     def uuid(self) -> str:
@@ -157,6 +149,11 @@ def exported(directory: Path, protocol: str | None = None, dataset: str | None =
 def slug(text: str) -> str:
     """A text as part of a file name: letters, digits, dots and hyphens; texts that differ may have the same."""
     return re.sub(r"[^\w.]+", "-", text, flags=re.ASCII).strip("-.")[:MOST_OF_A_NAME] or "unnamed"
+
+
+def failure(sample: Sample) -> str:
+    """Why there is no answer."""
+    return "no answer" if sample.error is None else f"{sample.error.stage}: {sample.error.message}"
 
 
 def token_counts(responses: Iterable[Usage | None]) -> dict[str, int] | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
-from guieval.errors import UsageError, nearest
+from guieval.errors import known_name
 from guieval.reports.exchange import atif, every_eval_ever, inspect_log, model_cards
 
 Relationship: TypeAlias = Literal["first_party", "third_party", "collaborative", "other"]
@@ -30,6 +30,4 @@ FORMATS: Mapping[str, Format] = {
 
 def format_named(name: str) -> Format:
     """The format; :class:`UsageError` with the nearest name when there is none."""
-    if name not in FORMATS:
-        raise UsageError(f"unknown format {name!r}{nearest(name, FORMATS)}; known: {', '.join(FORMATS)}")
-    return FORMATS[name]
+    return FORMATS[known_name("format", name, FORMATS)]

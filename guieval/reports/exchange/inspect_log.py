@@ -17,7 +17,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from guieval.actions import Action, action_to_json
 from guieval.data.screenshots import Screenshot, read_screenshot
 from guieval.errors import ScreenshotError
-from guieval.reports.exchange.exported import Exported, ExportedMetric, slug, token_counts
+from guieval.reports.exchange.exported import Exported, ExportedMetric, failure, slug, token_counts
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun, OpenedStep, open_run
 from guieval.reports.trajectories.reading import Trajectory, read_online
 from guieval.steps import Sample, Usage, whole_text
@@ -109,7 +109,7 @@ def _spec(run: Exported) -> dict[str, Any]:
         "task_id": run.uuid,
         "dataset": {"name": run.dataset or manifest.benchmark.name, "samples": len(run.run), "shuffled": False},
         "model": run.model,
-        "model_generate_config": {name: run.sampling[name] for name in _GENERATION if name in run.sampling},
+        "model_generate_config": {name: run.manifest.sampling[name] for name in _GENERATION if name in run.manifest.sampling},
         "config": {},
         "packages": {"guieval": manifest.guieval or "unknown"},
         "metadata": {"adapter": manifest.model.adapter, **run.details},
@@ -186,7 +186,7 @@ def _step_sample(run: Exported, step: OpenedStep, place: int, sample: Sample, co
         "total_time": sample.seconds,
     }
     if not sample.answered:
-        return values | {"messages": [asked], "error": _failed(_failure(sample))}
+        return values | {"messages": [asked], "error": _failed(failure(sample))}
     reply = _reply(f"{step.key} {step.index} {place + 1}", run, sample.raw_response, sample.actions, sample.reasoning)
     score = {
         "answer": None if sample.action is None else action_to_json(sample.action),
@@ -276,10 +276,6 @@ def _output(
 def _used(run: Exported, responses: Responses) -> dict[str, Any]:
     counts = token_counts(responses)
     return {} if counts is None else {run.model: counts}
-
-
-def _failure(sample: Sample) -> str:
-    return "no answer" if sample.error is None else f"{sample.error.stage}: {sample.error.message}"
 
 
 def _failed(message: str) -> dict[str, str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from guieval.data.files import read_text
-from guieval.errors import UsageError, nearest
+from guieval.errors import UsageError, known_name
 from guieval.metrics.columns import ENDS
 from guieval.metrics.leading import denominators
 from guieval.reports.leaderboards.drawing import drawing
@@ -43,9 +43,7 @@ def format_named(name: str | None, out: Path | None, *, terminal: bool = False) 
     Raises :class:`UsageError` for any other.
     """
     if name is not None:
-        if name not in FORMATS:
-            raise UsageError(f"unknown format {name!r}{nearest(name, FORMATS)}; known: {', '.join(FORMATS)}")
-        return name
+        return known_name("format", name, FORMATS)
     if out is None:
         return "text" if terminal else "md"
     if out.suffix not in _ENDINGS:

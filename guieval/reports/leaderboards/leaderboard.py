@@ -12,7 +12,6 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
 
@@ -286,12 +285,10 @@ def _places(board: Board, metric: str) -> list[int]:
 def _scored(directory: Path, protocols: Sequence[str] | None, prices: Sequence[Price]) -> _Run:
     answers, names = judged_with_own(directory, protocols)
     columns = answers.columns(protocols=names)
-    keys = sorted(str(columns.key_of(row)) for row in range(len(columns)))
-    digest = sha256("\n".join(keys).encode("utf-8", "surrogatepass")).hexdigest()[:12]
     folder = RunFolder(directory)
     notes = (*answers.notes, *cut_short(answers, names))
     online = online_metrics(folder.records, folder.plan) if folder.online else None
-    return _Run(directory, folder.manifest, columns, notes, digest, price_of_run(folder, prices), online)
+    return _Run(directory, folder.manifest, columns, notes, folder.planned_digest[:12], price_of_run(folder, prices), online)
 
 
 def _unlike(runs: Sequence[_Run]) -> Iterator[str]:
@@ -345,10 +342,8 @@ def _cell(run: _Run, protocol: str, metric: Leading, column: BoardColumn) -> Cel
 
 
 def _coverage(run: _Run, judged: Judged) -> float | None:
-    covered, measured = run.columns.coverage(judged)
-    if not measured or run.online is not None:  # the outcome of an online task is not an action
-        return None
-    return covered / measured
+    # the outcome of an online task is not an action
+    return run.columns.coverage(judged).value if run.online is None else None
 
 
 def _rank(runs: Sequence[_Run], cells: Sequence[dict[BoardColumn, Cell]]) -> None:

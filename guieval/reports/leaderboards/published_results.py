@@ -7,7 +7,6 @@ shown next to them (:mod:`guieval.reports.leaderboards.leaderboard`).
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -15,6 +14,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from guieval.data.files import read_text
+from guieval.data.names import natural_order
 from guieval.data.yaml_text import read_yaml
 from guieval.errors import UsageError, first_problem, nearest
 from guieval.registry import config_folder
@@ -119,7 +119,7 @@ class ResultTable(_Value):
 
 def list_results() -> list[str]:
     """Names of all shipped tables."""
-    return sorted((path.stem for path in (config_folder() / "results").glob("*.yaml")), key=_natural)
+    return sorted((path.stem for path in (config_folder() / "results").glob("*.yaml")), key=natural_order)
 
 
 @cache
@@ -147,8 +147,3 @@ def get_results(name: str) -> ResultTable:
     if table.name != path.stem:  # reports name a table by it: no file may pass for another
         raise UsageError(f"the table {str(path)!r} calls itself {table.name!r}; it must have its file's name")
     return table
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """Sorts the numbers within names as numbers: table 3 before table 20."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]

@@ -20,7 +20,6 @@ from guieval.data.display.notebook import definitions, escaped, picture
 from guieval.data.screenshots import read_picture
 from guieval.errors import GuievalError, UsageError
 from guieval.evaluation import ActionEvaluator
-from guieval.history.modes import ONLINE
 from guieval.journal import RunFolder
 from guieval.journal.run_files import Manifest
 from guieval.journal.run_folders import is_rollout, one_run, open_folder
@@ -86,7 +85,7 @@ def open_run(path: Path | str, *, data: Path | str | None = None) -> OpenedRun |
     run = open_folder(directory if is_rollout(directory) else one_run(directory))
     for note in run.notes:
         _LOG.warning("%s: %s", directory, note)
-    if run.manifest.recorded_mode.name == ONLINE:
+    if run.online:
         return OpenedOnlineRun(run.directory, run.manifest, OnlineTrajectories(run))
     return OpenedRun(directory if run.further else run.directory, run.manifest, None if data is None else Path(data), run)
 

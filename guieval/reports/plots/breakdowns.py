@@ -6,7 +6,7 @@ Source of the curves: GUIEvalKit paper, appendix D.4 and Figure 19 (by step inde
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -147,6 +147,10 @@ def ordered(labels: Iterable[str]) -> list[str]:
 
 def counted(label: str, runs: Mapping[str, Sequence[Cell]]) -> str:
     """How many steps the runs have in the cells of a label, in a word."""
-    found = [sum(cell.n for cell in cells if cell.label == label) for cells in runs.values()]
-    low, high = min(found), max(found)
-    return f"n = {low:,}" if low == high else f"n = {low:,}–{high:,}"
+    return f"n = {between([sum(cell.n for cell in cells if cell.label == label) for cells in runs.values()])}"
+
+
+def between(numbers: Collection[int]) -> str:
+    """The number, or the least and the largest of several."""
+    low, high = min(numbers), max(numbers)
+    return f"{low:,}" if low == high else f"{low:,}–{high:,}"

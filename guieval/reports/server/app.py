@@ -22,7 +22,7 @@ from guieval.errors import GuievalError, UsageError
 from guieval.journal import RunFolder
 from guieval.reports.notes import write_note, write_tags
 from guieval.reports.server.library import Library, kind_of
-from guieval.reports.server.messages import HTML, Answer, Request, as_json, joined, sentence
+from guieval.reports.server.messages import HTML, Answer, Request, as_json, page_part, sentence
 from guieval.reports.server.overview import judged_run
 from guieval.reports.server.runs_pages import RunPages
 from guieval.reports.server.scripts import SCRIPTS, STYLES, app_page
@@ -134,15 +134,11 @@ class ViewerApp:
                 return None
             case _, [""]:
                 return Answer(app_page("Runs", "runs").encode("utf-8", "replace"), HTML)
-            case _, ["app.js"]:
-                return joined(SCRIPTS, script=True)
-            case _, ["style.css"]:
-                return joined(STYLES, script=False)
             case _, ["data", "runs"]:
                 return as_json(self._library.listed())
             case _, ["runs", names, *rest]:
                 return self._pages.answer(names.split(","), rest)
-        return None
+        return page_part(request.parts, SCRIPTS, STYLES)
 
     def _note(self, names: str, body: bytes) -> Answer:
         try:

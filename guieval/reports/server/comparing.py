@@ -38,7 +38,6 @@ def differences_section(first: Path, second: Path, letter: str) -> dict[str, Any
 
 
 def _lettered(table: Table, letter: str) -> Table:
-    """The table with the second run under its own letter."""
     heads = tuple(replace(column, name=_HEADS.get(column.name, column.name).format(letter)) for column in table.columns)
     return replace(table, columns=heads)
 

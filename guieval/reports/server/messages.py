@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
-from guieval.data.files import read_text
+from guieval.reports.viewer.folder import joined, joined_script
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; "
@@ -85,8 +85,8 @@ def sentence(text: str, status: int) -> Answer:
     return Answer(f"{text}\n".encode("utf-8", "replace"), TEXT, status)
 
 
-def joined(files: Iterable[Path], *, script: bool) -> Answer:
-    """The parts of a page's script, in a function around them, or of its style."""
-    text = "\n".join(read_text(file) for file in files)
-    whole = f'"use strict";\n(() => {{\n{text}}})();\n' if script else text
-    return Answer(whole.encode("utf-8"), SCRIPT if script else STYLE)
+def page_part(rest: Sequence[str], scripts: Iterable[Path], styles: Iterable[Path]) -> Answer | None:
+    """A page's script or its style, as the ``rest`` of an address names it; ``None`` for anything else."""
+    if list(rest) == ["app.js"]:
+        return Answer(joined_script(scripts).encode("utf-8"), SCRIPT)
+    return Answer(joined(styles).encode("utf-8"), STYLE) if list(rest) == ["style.css"] else None

@@ -135,7 +135,6 @@ def metrics_section(run: JudgedRun) -> dict[str, Any]:
 
 
 def _headline(run: Run) -> dict[str, Any]:
-    """A run's leading metrics, its verdicts, and how far it came."""
     cards, verdicts = [], []
     for name, measured in run.summary.all_metrics.items():
         if (name in _CARDS or name in run.summary.further) and measured.value is not None:
@@ -219,7 +218,6 @@ def online_failures(online: OnlineTrajectories) -> Failures:
 
 
 def _cost_table(directory: Path) -> Table | None:
-    """The cost of the run's answers, from ``metrics.json``."""
     try:
         bill = RunFolder(directory).stored["cost"]
         rows = [(name.replace("_", " "), bill[name]) for name in ("answers", "prompt_tokens", "completion_tokens")]

@@ -12,7 +12,7 @@ from guieval.journal.run_folders import rounds_of
 from guieval.reports.notes import read_notes
 from guieval.reports.server import comparing, overview
 from guieval.reports.server.library import Library, kind_of
-from guieval.reports.server.messages import HTML, SCRIPT, Answer, as_json, joined
+from guieval.reports.server.messages import HTML, SCRIPT, Answer, as_json, page_part
 from guieval.reports.server.scripts import SCRIPTS, STYLES, app_page
 from guieval.reports.server.steps import StepPages
 from guieval.reports.server.trajectories import TrajectoryPages
@@ -52,17 +52,13 @@ class RunPages:
             case [""]:
                 title = " and ".join(self._library.title(name) for name in names)
                 return Answer(app_page(title, "run" if len(names) == 1 else "compare", up="../../").encode("utf-8"), HTML)
-            case ["app.js"]:
-                return joined(SCRIPTS, script=True)
-            case ["style.css"]:
-                return joined(STYLES, script=False)
             case ["data", section]:
                 return as_json(self._section(names, kinds, section))
             case ["steps" | "protocols", *file] if kinds[0] != "online":
                 return self._step_file(names, file, every=rest[0] == "protocols")
             case ["trajectories", *file] if kinds == ["online"]:
                 return self._trajectory_file(names[0], file)
-        return None
+        return page_part(rest, SCRIPTS, STYLES)
 
     def _section(self, names: Sequence[str], kinds: Sequence[str], section: str) -> dict[str, Any]:
         if section == "head":
@@ -122,10 +118,8 @@ class RunPages:
         return self._library.kept(f"{letter} against A", names[0], make, [names[place]])
 
     def _step_file(self, names: Sequence[str], file: Sequence[str], *, every: bool) -> Answer | None:
-        if file == ["app.js"]:
-            return joined(STEP_SCRIPTS, script=True)
-        if file == ["style.css"]:
-            return joined(STEP_STYLES, script=False)
+        if (part := page_part(file, STEP_SCRIPTS, STEP_STYLES)) is not None:
+            return part
         others = [self._library.directory(name) for name in names[1:]]
         protocols = [ALL] if every else None
         library = self._library
@@ -146,10 +140,8 @@ class RunPages:
         return None
 
     def _trajectory_file(self, name: str, file: Sequence[str]) -> Answer | None:
-        if file == ["app.js"]:
-            return joined(ONLINE_SCRIPTS, script=True)
-        if file == ["style.css"]:
-            return joined(ONLINE_STYLES, script=False)
+        if (part := page_part(file, ONLINE_SCRIPTS, ONLINE_STYLES)) is not None:
+            return part
         pages = self._library.kept("trajectories", name, TrajectoryPages)
         match file:
             case [""]:

@@ -19,7 +19,6 @@ from typing import Any
 from guieval.actions import Unsupported
 from guieval.data.screenshots import resolve
 from guieval.errors import ScreenshotError
-from guieval.journal.caveats import model_label
 from guieval.metrics.rounding import percentage
 from guieval.online.trajectory import SCREENS, TrajectoryStep
 from guieval.reports.consistency_tables import in_words
@@ -77,7 +76,7 @@ def page_values(online: OnlineTrajectories, rows: Sequence[dict[str, Any]]) -> d
     run = online.run
     counts = Counter(row["ended"] for row in rows)
     return {
-        "title": f"{model_label(run.manifest)} on {run.manifest.benchmark.name}, online",
+        "title": f"{run.label} on {run.manifest.benchmark.name}, online",
         "notes": run.notes,
         "rows": rows,
         "endings": [(name, counts[name]) for name in ENDINGS if counts[name]],
@@ -130,7 +129,6 @@ def _step_values(step: TrajectoryStep, screens: Screens) -> dict[str, Any]:
 
 
 def _missed(step: TrajectoryStep) -> str | None:
-    """Why the action of a step was not carried out; ``None`` if it was."""
     if step.executed:
         return None
     if step.action is None:

@@ -18,7 +18,6 @@ from guieval.data.doctor.counts import counted
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.journal import RunFolder
-from guieval.journal.caveats import model_label
 from guieval.journal.served_model import describe_served
 from guieval.reports.notes import read_notes
 from guieval.reports.viewer.index import INSTRUCTION_LIMIT, Index
@@ -154,7 +153,6 @@ class Content:
         return tasks
 
     def _noted(self, run: RunFolder) -> dict[str, str]:
-        """The notes on steps of a run by the steps' numbers."""
         texts = read_notes(run.directory).steps
         if not texts:
             return {}
@@ -230,7 +228,7 @@ def _prompt(prompter: Prompter | None, records: dict[int, StepRecord], record: S
 def _described(run: RunFolder) -> dict[str, str]:
     manifest = run.manifest
     return {
-        "model": model_label(manifest),
+        "model": run.label,
         "benchmark": manifest.benchmark.name,
         "mode": manifest.mode.label,
         "protocol": run.protocol,

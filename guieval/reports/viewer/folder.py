@@ -86,9 +86,8 @@ class ReportFolder:
 
     def page(self, template: Path, scripts: Iterable[Path], styles: Iterable[Path], **values: Any) -> None:
         """Write the page with the parts of its script and its style."""
-        # one function around everything: the data files can access only window.guieval
-        self._write("app.js", f'"use strict";\n(() => {{\n{_joined(scripts)}}})();\n')
-        self._write("style.css", _joined(styles))
+        self._write("app.js", joined_script(scripts))
+        self._write("style.css", joined(styles))
         self._write(PAGE, page(template, **values))
 
     def _write(self, name: str, text: str) -> None:
@@ -98,5 +97,11 @@ class ReportFolder:
             raise UsageError(f"the report cannot be written: {str(self._out / name)!r}: {error.strerror}") from None
 
 
-def _joined(files: Iterable[Path]) -> str:
+def joined(files: Iterable[Path]) -> str:
+    """The parts of a page's style, or of its script, as one text."""
     return "\n".join(read_text(file) for file in files)
+
+
+def joined_script(files: Iterable[Path]) -> str:
+    """The parts of a page's script in one function around everything: the data files can access only window.guieval."""
+    return f'"use strict";\n(() => {{\n{joined(files)}}})();\n'

@@ -68,7 +68,6 @@ def write_report(
 def _written(
     folder: ReportFolder, content: Content, pictures: Pictures, on_progress: Callable[[int, int], None]
 ) -> Iterator[Row]:
-    """The steps, after each was written into its files."""
     chunk = Chunk(content)
     texts: list[str] = []
     total = len(content)

@@ -9,10 +9,8 @@ from guieval.scoring.matrix.answers import (
     ALL,
     JudgedAnswers,
     judge_answers,
-    judge_predictions,
     judge_run,
     protocols_for,
-    score_run,
 )
 from guieval.scoring.matrix.disagreements import Disagreement, agreeing, disagreements, disputed
 from guieval.scoring.matrix.own_sets import Placed, on_own_sets
@@ -27,9 +25,7 @@ __all__ = [
     "disagreements",
     "disputed",
     "judge_answers",
-    "judge_predictions",
     "judge_run",
     "on_own_sets",
     "protocols_for",
-    "score_run",
 ]

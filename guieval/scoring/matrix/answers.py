@@ -20,14 +20,12 @@ import numpy as np
 from guieval.actions import Action
 from guieval.data.doctor.counts import counted
 from guieval.data.editions import Edition, LabelDigest
-from guieval.data.overlays import Overlay
 from guieval.data.selection import Choice, Selection
 from guieval.evaluation import ActionEvaluator, Protocol, get_protocol, list_protocols
 from guieval.evaluation.table import grounding
 from guieval.metrics import Ledger
 from guieval.metrics.columns import ENDS, Judged, RunColumns
 from guieval.scoring.answered import Answered, Unkept
-from guieval.scoring.matrix.answered_files import answered_file
 from guieval.scoring.recorded_run import recorded_answers
 from guieval.steps import Plan, Sample, Setting, StepOutcome, StepTaskModel
 
@@ -195,35 +193,6 @@ def judge_run(directory: Path | str, protocols: Sequence[str | Protocol] | None 
     Arguments and errors as in :func:`guieval.scoring.recorded_run.recorded_answers` and :func:`judge_answers`.
     """
     return judge_answers(recorded_answers(directory, **how), protocols)
-
-
-def judge_predictions(
-    file: Path,
-    bench: str | None = None,
-    data: Path | None = None,
-    protocols: Sequence[str | Protocol] | None = None,
-    **how: Any,
-) -> JudgedAnswers:
-    """Judge a predictions file of any format under ``protocols`` (default: its benchmark's own).
-
-    Arguments and errors as in :func:`guieval.scoring.matrix.answered_file` and :func:`judge_answers`.
-    """
-    return judge_answers(answered_file(file, bench, data, **how), protocols)
-
-
-def score_run(
-    directory: Path | str,
-    protocols: Sequence[str | Protocol] | None = None,
-    *,
-    choice: Choice | None = None,
-    overlay: Overlay | None = None,
-) -> RunColumns:
-    """A run directory under ``protocols`` (default: the one it was run with), as columns; see :func:`judge_run`.
-
-    ``choice`` restricts it to a part of what was run. Raises :class:`guieval.errors.UsageError` when there is no run, no such
-    protocol, or when the run does not hold all of that part.
-    """
-    return judge_run(directory, protocols, overlay=overlay).columns(choice)
 
 
 def _evaluators(

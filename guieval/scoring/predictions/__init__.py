@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from guieval.actions import Unsupported, action_from_json
-from guieval.errors import BOXES_DIVIDED, DataError, UsageError, nearest
+from guieval.errors import BOXES_DIVIDED, DataError, UsageError, known_name
 from guieval.scoring.predictions import aitw, every_eval_ever, grounding, inspect_log, os_atlas
 from guieval.scoring.predictions.guicourse import GUICOURSE
 from guieval.scoring.predictions.predicted import Format, Predicted, Rows
@@ -180,9 +180,7 @@ class Predictions:
 
 def get_format(name: str) -> Format:
     """The format called ``name``; :class:`UsageError` with the nearest name when there is none."""
-    if name not in FORMATS:
-        raise UsageError(f"unknown format {name!r}{nearest(name, FORMATS)}; known: {', '.join(FORMATS)}")
-    return FORMATS[name]
+    return FORMATS[known_name("format", name, FORMATS)]
 
 
 def detect_format(file: Path) -> Format:

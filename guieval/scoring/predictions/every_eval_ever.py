@@ -7,14 +7,12 @@ the outcome.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
 
 from guieval.actions import action_from_json
-from guieval.scoring.predictions.predicted import Format, Predicted, ReadRow, Rows
+from guieval.scoring.predictions.predicted import Format, Predicted
 from guieval.scoring.predictions.rows import Row
 from guieval.scoring.predictions.webarena_verified import task_outcome
-from guieval.steps import StepTaskModel
 
 READ_BY = "guieval adapter "
 """How ``extraction_method`` begins where guieval read the reply."""
@@ -73,13 +71,9 @@ def _whole(named: Row, field: str) -> int:
     return int(text)
 
 
-def _reader(rows: Rows, steps: Iterable[StepTaskModel]) -> ReadRow:
-    return _read
-
-
 EVERY_EVAL_EVER = Format(
     "every-eval-ever",
     "Every Eval Ever's *_samples.jsonl, as guieval export-results writes them",
     frozenset({"schema_version", "evaluation_id", "sample_id", "interaction_type"}),
-    _reader,
+    lambda rows, steps: _read,
 )

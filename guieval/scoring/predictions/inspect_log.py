@@ -6,14 +6,12 @@ by the adapter that the user names.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
 from guieval.actions import action_from_json
-from guieval.scoring.predictions.predicted import Format, Predicted, ReadRow, Rows
+from guieval.scoring.predictions.predicted import Format, Predicted
 from guieval.scoring.predictions.rows import Row
-from guieval.steps import StepTaskModel
 
 SCORE = "exact match"
 """The score of a sample that holds the action which guieval read."""
@@ -52,13 +50,9 @@ def _reply(row: Row) -> str:
     return "\n".join(str(part["text"]) for part in parts if isinstance(part, dict) and part.get("type") == "text")
 
 
-def _reader(rows: Rows, steps: Iterable[StepTaskModel]) -> ReadRow:
-    return _read
-
-
 INSPECT = Format(
     "inspect",
     "Inspect's logs (.eval), as guieval export-results writes them",
     frozenset({"id", "epoch", "input", "messages", "metadata"}),
-    _reader,
+    lambda rows, steps: _read,
 )

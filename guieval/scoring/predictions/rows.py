@@ -107,13 +107,16 @@ def _lines(file: Path, stream: BinaryIO) -> Iterator[Row | DataError]:
         line = line.removeprefix(MARK) if number == 1 else line
         if not line.strip():
             continue
-        where = f"{file}, line {number}"
-        try:
-            yield Row.of(from_json(line), where)
-        except ValueError as error:
-            yield DataError(f"{where}: is not JSON ({error})")
-        except DataError as error:
-            yield error
+        yield _row(line, f"{file}, line {number}")
+
+
+def _row(text: bytes, where: str) -> Row | DataError:
+    try:
+        return Row.of(from_json(text), where)
+    except ValueError as error:
+        return DataError(f"{where}: is not JSON ({error})")
+    except DataError as error:
+        return error
 
 
 def _archived(file: Path, stream: BinaryIO) -> Iterator[Row | DataError]:
@@ -128,12 +131,7 @@ def _archived(file: Path, stream: BinaryIO) -> Iterator[Row | DataError]:
                 if len(text) > LONGEST_LINE:
                     yield DataError(f"{where}: unpacks to more than {LONGEST_LINE >> 20} MiB")
                     continue
-                try:
-                    yield Row.of(from_json(text), where)
-                except ValueError as error:
-                    yield DataError(f"{where}: is not JSON ({error})")
-                except DataError as error:
-                    yield error
+                yield _row(text, where)
     except (BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:  # the last two: unknown, encrypted
         raise DataError(f"{file}: is a damaged ZIP archive ({error})") from None
 

@@ -7,10 +7,8 @@ Source: ServiceNow/webarena-verified 1.2.3.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from guieval.actions import Unsupported
-from guieval.scoring.predictions.predicted import Format, Predicted, ReadRow, Rows
+from guieval.scoring.predictions.predicted import Format, Predicted
 from guieval.scoring.predictions.rows import Row
 from guieval.steps import StepTaskModel
 
@@ -21,10 +19,6 @@ STATUSES = ("success", "partial_match", "failure", "error", "missing")
 def task_outcome(success: bool) -> Unsupported:
     """The outcome of a task as an answer; the label is ``task_outcome(True)``, and every protocol demands equality."""
     return Unsupported(name="task outcome", arguments={"success": success})
-
-
-def _reader(rows: Rows, steps: Iterable[StepTaskModel]) -> ReadRow:
-    return _read
 
 
 def _read(row: Row) -> Predicted | None:
@@ -62,5 +56,5 @@ WEBARENA_VERIFIED = Format(
     BENCHMARK,
     "WebArena-Verified's judgements",
     frozenset({"task_id", "intent", "sites", "task_type", "hard", "status"}),
-    _reader,
+    lambda rows, steps: _read,
 )

@@ -25,7 +25,7 @@ from guieval.reports.viewer.pictures import LONGEST_SIDE, Pictures
 from guieval.reports.viewer.reading import protocols_to_show, shown_run
 from guieval.reports.viewer.sources import PlannedTasks
 from guieval.reports.viewer.writing import write_report
-from guieval.scoring.matrix import score_run
+from guieval.scoring.matrix import judge_run
 from guieval.steps import EpisodeKey, StepRecord
 from tests.pictures import orientation
 from tests.reports.viewer.made_run import at, failed, record, report, task, write_run
@@ -116,7 +116,7 @@ def test_every_end_is_the_one_that_the_figures_count(tmp_path: Path, stop: str) 
             records.append(failed(one) if rng.random() < 0.15 else record(one, rng.choice(answers)))
     written = report(tmp_path, records, protocols=("all",), stop=stop)
     index = read(tmp_path, "index.js")
-    columns = score_run(tmp_path / "run", [each["name"] for each in index["protocols"]])
+    columns = judge_run(tmp_path / "run", [each["name"] for each in index["protocols"]]).columns()
     as_columns = {RIGHT: 0, MISS: 1, WRONG_TYPE: 1, UNPARSEABLE: 2, UNSUPPORTED: 3, FAILED: 4, NOT_REACHED: 5, NOT_RUN: 6}
     assert written.steps == len(columns) == 60
     for protocol, ends in zip(index["protocols"], index["ends"][0], strict=True):

@@ -21,7 +21,7 @@ from guieval.running.cluster.merging import Shard
 from guieval.running.progress import Progress
 from guieval.running.resume.identity import identity
 from guieval.running.runner import Runner
-from guieval.scoring.matrix import score_run
+from guieval.scoring.matrix import judge_run
 from guieval.scoring.score import evaluate_run, store_summary
 from guieval.steps import Usage
 from tests.metrics.made_columns import without_seconds
@@ -117,7 +117,7 @@ def test_figures_count_what_was_reached(tmp_path: Path, budget: int | str, reach
     assert summary == stored and summary.complete and len(engine.requests) == reached
     assert (summary.exact_match.n, summary.verdicts.not_reached) == (reached, not_reached)
     assert [summary.metrics[name].value for name in ("PG", "TSR")] == pytest.approx([1.25 / 3, 1 / 3])
-    columns = score_run(tmp_path / "run")
+    columns = judge_run(tmp_path / "run").columns()
     (judged,) = columns.judged.values()
     assert (judged.end == NOT_REACHED).sum() == not_reached and not (judged.end == NOT_RUN).any()
     assert judged.exact_match.sum() == summary.exact_match.count
@@ -128,7 +128,7 @@ def test_another_protocol_counts_its_own_mismatches(tmp_path: Path) -> None:
     ran(tmp_path / "run", patch="thought-free", patch_budget=1)
     for protocol in ("ui-s1-sop", "guievalkit"):
         summary = evaluate_run(tmp_path / "run", protocol).summary
-        (judged,) = score_run(tmp_path / "run", [protocol]).judged.values()
+        (judged,) = judge_run(tmp_path / "run", [protocol]).columns().judged.values()
         assert (judged.end == NOT_REACHED).sum() == summary.verdicts.not_reached
         assert judged.exact_match.sum() == summary.exact_match.count
 
@@ -254,7 +254,7 @@ def test_the_manifest_states_the_patches_and_the_label_too(tmp_path: Path) -> No
     ran(tmp_path / "run", patch="on-policy", patch_budget="unlimited")
     manifest = RunFolder(tmp_path / "run").manifest.to_json()
     assert manifest["mode"]["patch"] == {"method": "on-policy", "budget": None}
-    assert Manifest.of(manifest).mode.label == "sop+on-policy:unlimited" == score_run(tmp_path / "run").mode
+    assert Manifest.of(manifest).mode.label == "sop+on-policy:unlimited" == judge_run(tmp_path / "run").columns().mode
     assert json.loads((tmp_path / "run" / METRICS).read_text())["summary"]["mode"] == "sop+on-policy:unlimited"
     assert "thought" in manifest["prompts"]
 
