@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from guieval.engines.concurrency import AdaptiveConcurrency
 from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
 from guieval.engines.vllm.server import VLLMServer
 from guieval.errors import EngineError, FatalEngineError
+from guieval.journal.setup import EngineFacts
 from guieval.models import Request, Response
 
 _ENDING_SECONDS = 0.1
@@ -29,6 +30,11 @@ class LaunchedEngine(OpenAIEngine):
         """Find out the served model's name (:meth:`OpenAIEngine.discover`); needed before the first request."""
         self._router.servers[0].connections.url = self._server.base_url
         return await super().discover(candidates)
+
+    def _engines(self, model: str) -> Iterator[EngineFacts]:
+        """What the server said, its log and its command."""
+        for said in super()._engines(model):
+            yield said.completed(self._server.facts())
 
     async def generate(self, request: Request) -> Response:
         """Answer one request (:meth:`OpenAIEngine.generate`)."""

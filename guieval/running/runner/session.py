@@ -10,25 +10,25 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from guieval.data.benchmark import EpisodeRef
-from guieval.engines import ReportsServers
+from guieval.engines import ReportsSetup
 from guieval.errors import DataError, EngineError, FatalEngineError, JournalError
 from guieval.history import HistoryEntry, recalled, reference_entry, reference_history
 from guieval.journal import Journal
-from guieval.models import Engine
+from guieval.models import Engine, Request
 from guieval.online.tasks import EnvironmentTasks
 from guieval.online.trajectory import Trajectories, TrajectoryStep
 from guieval.redaction import Redaction
 from guieval.running.progress import Load, Progress, RunOutcome
 from guieval.running.resolve import ResolvedRun, load_episode
 from guieval.running.resume.answered import Answered
-from guieval.running.resume.served import ServedModels
+from guieval.running.resume.setups import SessionSetups
 from guieval.running.runner.actor import Actor
 from guieval.running.runner.answer_watch import AnswerWatch
 from guieval.running.runner.image_cache import ImageLoader
 from guieval.running.runner.scheduler import ActiveEpisode, Scheduler
 from guieval.running.runner.step import Asker
 from guieval.running.runner.task_pool import Gate, Workers
-from guieval.steps import Episode, EpisodeKey, StepRecord
+from guieval.steps import Episode, EpisodeKey, StepKey, StepRecord
 
 WINDOW_PER_SLOT = 4
 """Episodes kept loaded per request slot: enough that the longest unfinished one is nearly always among them."""
@@ -73,7 +73,7 @@ class Session:
         self,
         run: ResolvedRun,
         journal: Journal,
-        served: ServedModels,
+        setups: SessionSetups,
         answered: Answered,
         progress: Progress,
         *,
@@ -83,7 +83,9 @@ class Session:
     ) -> None:
         self._run = run
         self._journal = journal
-        self._served = served
+        self._setups = setups
+        self._first: StepKey | None = None
+        """The step that is queried first, whose request the set-up describes."""
         self._answered = answered
         self._progress = progress
         self._on_progress = on_progress
@@ -174,9 +176,17 @@ class Session:
                 raise
             except EngineError as error:
                 raise FatalEngineError(str(error), attempts=error.attempts) from None
+        self._note_setup()
+
+    def _note_setup(self) -> None:
         engine = self._run.engine
-        if isinstance(engine, ReportsServers) and (served := engine.served()) is not None:
-            self._warn(self._served.note_served(served, resumed=self._progress.resumed > 0))
+        if isinstance(engine, ReportsSetup) and (setup := engine.setup()) is not None:
+            self._progress.warnings += self._setups.note(setup, resumed=self._progress.resumed > 0)
+
+    def _note_request(self, request: Request) -> None:
+        if request.task.key == self._first and isinstance(self._run.engine, ReportsSetup):
+            self._run.engine.note(request)
+            self._note_setup()
 
     async def _work(self) -> None:
         while not self._stopped and not self._scheduler.exhausted and not self._halted():
@@ -202,6 +212,7 @@ class Session:
 
     async def _ask(self, episode: Episode, index: int) -> StepRecord:
         task = episode.steps[index]
+        self._first = self._first or task.key
         return await self._asker.answer(
             task,
             self._past.before(episode, index),
@@ -211,7 +222,8 @@ class Session:
         )
 
     def _take_in(self, active: ActiveEpisode, record: StepRecord) -> None:
-        self._warn(self._served.note_replies(record, resumed=self._progress.resumed > 0))
+        self._note_setup()
+        self._progress.warnings += self._setups.note_replies(record, resumed=self._progress.resumed > 0)
         self._journal.append(record)
         self._answered.ledger.take(record)
         self._progress.warnings += self._watch.add(record)
@@ -293,10 +305,6 @@ class Session:
         self._progress.halted = self._progress.halted or self._halt(self._progress)
         return self._progress.halted is not None
 
-    def _warn(self, warning: str | None) -> None:
-        if warning is not None:
-            self._progress.warnings.append(warning)
-
     def _make_asker(self) -> Asker | Actor:
         run, trajectories = self._run, self._trajectories
         root = run.benchmark.root if trajectories is None else trajectories.directory
@@ -318,6 +326,7 @@ class Session:
             tokens=self._progress.tokens,
             halted=lambda: self._progress.halted if self._halted() else None,
             lost=self._give_up_step,
+            note=self._note_request,
             redaction=Redaction.of_variables(run.config.api_key_env, run.config.patch_api_key_env),
         )
         if trajectories is None:
