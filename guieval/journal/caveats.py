@@ -44,6 +44,6 @@ def notes(manifest: Manifest) -> list[str]:
 
 def _changed_setups(manifest: Manifest) -> list[Change]:
     """In what the sessions' set-ups differ, but for the names of models, which have a note of their own."""
-    pairs = pairwise(manifest.setups or ())
+    pairs = pairwise(manifest.setups)
     changed = (change for one, other in pairs for change in differences([one], [other]) if change.fact != "answered as")
     return list(dict.fromkeys(changed))

@@ -197,7 +197,7 @@ class Manifest(Section):
     protocol: RecordedProtocol
     recorded_mode: RecordedMode = Field(alias="mode")
     action_spaces: RecordedSpaces
-    setups: list[Setup] | None = Field(None, validation_alias=AliasChoices("setups", "served"))
+    setups: list[Setup] = Field([], validation_alias=AliasChoices("setups", "served"))
     """Who answered, and how: one entry per session that differs from the one before."""
     reply_models: list[str] | None = None
     """The model names in responses, in order of appearance; since set-ups are recorded, they are there."""
@@ -217,7 +217,7 @@ class Manifest(Section):
     @property
     def answered_as(self) -> list[str]:
         """The names that responses give their model, in order of appearance."""
-        named = (name for setup in self.setups or () for name in setup.answered_as)
+        named = (name for setup in self.setups for name in setup.answered_as)
         return list(dict.fromkeys((*(self.reply_models or ()), *named)))
 
     @property

@@ -25,7 +25,7 @@ def _is_checkpoint(name: str, manifest: Manifest) -> bool:
 def unconfirmed_models(manifest: Manifest) -> list[str]:
     """Models that a run requested although they do not have its checkpoint's name and the user has not named them."""
     known = _checkpoint_names(manifest)
-    requested = [setup for setup in manifest.setups or () if setup.model]
+    requested = [setup for setup in manifest.setups if setup.model]
     named = {setup.model for setup in requested if setup.named}
     unconfirmed: dict[str, None] = {}
     for setup in requested:
@@ -37,7 +37,7 @@ def unconfirmed_models(manifest: Manifest) -> list[str]:
 
 def other_model(manifest: Manifest, now: Setup) -> str | None:
     """How the model that is queried now differs from that of earlier sessions, in words; ``None`` if it is the same."""
-    last = next((setup for setup in reversed(manifest.setups or ()) if setup.engines and setup.model), None)
+    last = next((setup for setup in reversed(manifest.setups) if setup.engines and setup.model), None)
     if last is None or not now.engines:
         return None
     if last.model != now.model and not (_is_checkpoint(last.model, manifest) and _is_checkpoint(now.model, manifest)):
@@ -70,7 +70,7 @@ def served_note(manifest: Manifest) -> str | None:
 def describe_served(manifest: Manifest) -> list[str]:
     """The requested model and its servers in one line, for each set-up of the run with servers."""
     lines: dict[str, None] = {}
-    for setup in manifest.setups or ():
+    for setup in manifest.setups:
         places = []
         for engine in filter(lambda each: each.url, setup.engines):
             root = f" (loaded from {one_line(engine.root, 120)})" if engine.root not in (None, setup.model) else ""

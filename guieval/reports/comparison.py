@@ -137,7 +137,7 @@ def compare_runs(first: Path, second: Path, protocols: Sequence[str] | None = No
     for name in names:
         here = one.judged[name].measured & other.judged[name].measured
         exact[name] = mcnemar(one.judged[name].exact_match[here], other.judged[name].exact_match[here])
-    setups = (describe(manifests[0].setups or ()), describe(manifests[1].setups or ()))
+    setups = (describe(manifests[0].setups), describe(manifests[1].setups))
     return Comparison(one, other, answers, setups, tuple(unlike), tuple(notes), tuple(metrics), exact)
 
 
@@ -244,7 +244,7 @@ def _notes(manifests: Sequence[Manifest], whole: Sequence[RunColumns], shared: R
     if changed:
         kind = "the runs are of one model and" if models[0] == models[1] else "besides the model, the runs"
         notes.append(f"{kind} differ in {', '.join(changed)}")
-    if setups := differences(*(each.setups or () for each in manifests), same_model=models[0] == models[1]):
+    if setups := differences(*(each.setups for each in manifests), same_model=models[0] == models[1]):
         notes.append(f"the set-ups differ in {'; '.join(change.said(' and ') for change in setups)}")
     if any(len(each) != len(shared) for each in whole):
         sizes = [dict(zip(run.episodes, np.bincount(run.episode).tolist(), strict=True)) for run in (shared, *whole)]

@@ -93,8 +93,8 @@ def past_run(directory: Path, name: str) -> PastRun:
         benchmark=manifest.benchmark.name,
         mode=manifest.mode.label,
         protocol=folder.protocol,
-        engine=engine_of(manifest.setups or ()),
-        setup=describe(manifest.setups or ()),
+        engine=engine_of(manifest.setups),
+        setup=describe(manifest.setups),
         exact_match=exact,
         success_rate=success,
     )

@@ -195,7 +195,7 @@ def print_notes(results: list[Result]) -> None:
     manifests = [RunFolder(result.outcome.directory).manifest for result in results]
     for text in dict.fromkeys(line for manifest in manifests for line in describe_served(manifest)):
         say(f"served:   {text}")
-    for text in dict.fromkeys(describe(manifest.setups or ()) for manifest in manifests):
+    for text in dict.fromkeys(describe(manifest.setups) for manifest in manifests):
         say(f"set-up:   {text}")
     for text in dict.fromkeys(result.outcome.selection.text for result in results):
         say(f"data:     {text}")

@@ -18,7 +18,7 @@ _CONFIG = re.compile(
     r"LLM engine \(v(?P<version>[^)\s]+)\) with config: "
     r".*?\bdtype=(?:torch\.)?(?P<dtype>\w+),.*?\bquantization=(?P<quantization>\w+)"
 )
-_ATTENTION = re.compile(r"Using (?P<name>\w+(?: \w+)*?) (?:attention )?backend(?: out of| on V1|\.)", re.IGNORECASE)
+_ATTENTION = re.compile(r"Using (?P<name>\w+(?: \w+)*?) (?:attention )?backend(?: out of| on V1|\.)")
 _PROCESSOR_FILES = ("processor_config.json", "preprocessor_config.json")
 
 

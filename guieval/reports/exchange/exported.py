@@ -126,7 +126,7 @@ class Exported:
     @cached_property
     def setup(self) -> dict[str, str]:
         """Who answered, and how, by the names of the facts; what nobody said is "unknown"."""
-        setups = self.manifest.setups or ()
+        setups = self.manifest.setups
         facts = {**facts_of(setups), "sha256": tuple(setup.digest for setup in setups)}
         return {name.replace(" ", "_"): " and ".join(values) or UNKNOWN for name, values in facts.items()}
 

@@ -401,7 +401,7 @@ def _notes(runs: Sequence[_Run], rows: Sequence[BoardRow], columns: Sequence[Boa
         yield f"labels: {line}"
     setups: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for run in runs:
-        setups[describe(run.manifest.setups or ())][_name(run)] = None
+        setups[describe(run.manifest.setups)][_name(run)] = None
     for setup, names in setups.items():
         yield f"set-up: {setup}" if len(setups) == 1 else f"set-up of {'; '.join(names)}: {setup}"
     by_benchmark: defaultdict[str, dict[tuple[str, str], BoardColumn]] = defaultdict(dict)

@@ -239,7 +239,7 @@ def run_head(first: Path, directory: Path) -> list[str]:
     facts += [f"Protocol: {manifest.protocol.name}", f"Begun: {manifest.created}", f"Folder: {directory}"]
     if manifest.selection is not None and manifest.selection.text:
         facts.append(f"Steps: {manifest.selection.text}")
-    facts.append(f"Set-up: {describe(manifest.setups or ())}")
+    facts.append(f"Set-up: {describe(manifest.setups)}")
     if manifest.benchmark.edition_line:
         facts.append(f"Labels: {manifest.benchmark.edition_line}")
     return [clean(fact) for fact in facts]

@@ -78,7 +78,7 @@ def page_values(online: OnlineTrajectories, rows: Sequence[dict[str, Any]]) -> d
     counts = Counter(row["ended"] for row in rows)
     return {
         "title": f"{run.label} on {run.manifest.benchmark.name}, online",
-        "notes": [*run.notes, f"Set-up: {describe(run.manifest.setups or ())}."],
+        "notes": [*run.notes, f"Set-up: {describe(run.manifest.setups)}."],
         "rows": rows,
         "endings": [(name, counts[name]) for name in ENDINGS if counts[name]],
         "tables": online_tables([("value", online.metrics)]),

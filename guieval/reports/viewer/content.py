@@ -237,8 +237,8 @@ def _described(run: RunFolder) -> dict[str, str]:
         "steps": (manifest.selection and manifest.selection.text) or "",
         "labels": manifest.benchmark.edition_line,
         "served": "; ".join(describe_served(manifest)),
-        "engine": engine_of(manifest.setups or ()),
-        "setup": describe(manifest.setups or ()),
+        "engine": engine_of(manifest.setups),
+        "setup": describe(manifest.setups),
     }
 
 

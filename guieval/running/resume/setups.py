@@ -31,7 +31,7 @@ class SessionSetups:
         name = self._run.config.served_model
         manifest = RunFolder(self._journal.directory).manifest
         if name is not None and name in unconfirmed_models(manifest):
-            setups = [*(manifest.setups or ()), Setup(model=name, named=True)]
+            setups = [each.model_copy(update={"named": each.named or each.model == name}) for each in manifest.setups]
             self._journal.amend(manifest.model_copy(update={"setups": setups}))
 
     def note(self, setup: Setup, *, resumed: bool) -> list[str]:
@@ -75,7 +75,7 @@ class SessionSetups:
     def _written(self, manifest: Manifest, setup: Setup) -> Manifest:
         """The manifest with ``setup`` as part of this session's, in place of a like one of the session before."""
         if self._earlier is None:
-            self._earlier = list(manifest.setups or ())
+            self._earlier = list(manifest.setups)
         place = next((place for place, own in enumerate(self._own) if own.model == setup.model), None)
         if place is None:
             self._own.append(setup)
