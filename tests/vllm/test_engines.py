@@ -230,7 +230,7 @@ def test_images_are_not_resized_a_second_time(tiny: Path, tmp_path: Path, make_r
 def test_three_engines_say_the_same_of_one_checkpoint(
     server: VLLMServer, checkpoint: Checkpoint, make_request: MakeRequest
 ) -> None:
-    """Version and attention differ; precision, processor, template and what is sent do not, or their answers could not agree."""
+    """Version and attention may differ; precision, processor and template may not, or their answers could not agree."""
 
     async def said(engine: Any) -> Setup:
         await (engine.discover() if isinstance(engine, OpenAIEngine) else engine.load())
