@@ -41,8 +41,8 @@ def test_what_a_server_says(owner: str, headers: dict[str, str], page: object, s
 def test_a_log_of_several_starts_is_read_for_the_last() -> None:
     text = LOG.format("float16", "awq") + LOG.format("bfloat16", "None")
     text += "INFO cuda.py:507] Using FLASHINFER attention backend out of potential backends: ['FLASHINFER'].\n"
-    known = {"name": "vLLM", "version": "0.11.0", "dtype": "bfloat16", "quantization": "none", "attention": "FLASHINFER"}
-    assert facts_of_log(text) == EngineFacts(**known)
+    known = EngineFacts(name="vLLM", version="0.11.0", dtype="bfloat16", quantization="none", attention="FLASHINFER")
+    assert facts_of_log(text) == known
     assert facts_of_log("Traceback: no engine") == EngineFacts()
 
 

@@ -400,10 +400,11 @@ class OpenAIEngine:
         except (TryAgain, EngineError) as error:
             failure = error
         else:
-            models = [ServedModel(*(text and self._redaction.response(text) for text in model)) for model in listed]
+            hide = self._redaction.response
+            models = [ServedModel(hide(each.name), each.root and hide(each.root), each.owner) for each in listed]
             path = page_of(models)
             page = b"" if path is None else await self._page(server, path)
-            self._facts[server.url] = facts_of_server(models, server.headers, page, self._redaction.response)
+            self._facts[server.url] = facts_of_server(models, server.headers, page, hide)
             return models
         if named:
             self._facts[server.url] = EngineFacts()

@@ -64,7 +64,7 @@ def facts_of_server(
 
     ``clean`` removes keys from texts. What cannot be read is unknown.
     """
-    said: dict[str, str] = {}
+    said: dict[str, Any] = {}
     engine = _engine_of(models)
     if engine is not None:
         said["name"] = engine.name

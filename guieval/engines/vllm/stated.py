@@ -50,17 +50,16 @@ def facts_of_command(words: Sequence[str]) -> EngineFacts:
     except (OSError, ValueError):
         text, processor = None, {}
     files = facts_of_checkpoint(weights, given.get("revision"), processor)
-    named = {name: given.get(option) for name, option in _OPTIONS.items()}
+    dtype, quantization, attention = (given.get(option) for option in ("dtype", "quantization", "attention-backend"))
     return EngineFacts(
         name="vLLM",
         chat_template=files.chat_template if template is None else text and text_digest(text),
         min_pixels=files.min_pixels,
         max_pixels=files.max_pixels,
-        **{name: value for name, value in named.items() if value not in (None, "auto")},
+        dtype=None if dtype == "auto" else dtype,
+        quantization=quantization,
+        attention=attention,
     )
-
-
-_OPTIONS = {"dtype": "dtype", "quantization": "quantization", "attention": "attention-backend"}
 
 
 def facts_of_checkpoint(weights: str, revision: str | None, given: Mapping[str, Any]) -> EngineFacts:
