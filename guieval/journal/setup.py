@@ -17,6 +17,8 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 from guieval.errors import one_line
 
 UNKNOWN = "unknown"
+AGENT = "Python agent"
+"""The engine of a model that is a program: it has no precision, no processor and no template."""
 MOST_LISTED = 20
 """Number of names that are recorded of a kind; hosted servers list hundreds of models."""
 _MOST_SHOWN = 3
@@ -197,7 +199,8 @@ def describe(setups: Sequence[Setup]) -> str:
         return "not recorded"
     known = [f"{name} {_listed(values)}" for name, values in facts.items() if values and name not in _OF_ENGINES]
     engine = [engine_of(setups)] if facts["engine"] or facts["version"] else []
-    unknown = [name for name, values in facts.items() if not values and name not in _OF_RESPONSES]
+    expected = () if facts["engine"] == (AGENT,) else facts
+    unknown = [name for name in expected if not facts[name] and name not in _OF_RESPONSES]
     return ", ".join((*engine, *known)) + (f"; {UNKNOWN}: {', '.join(unknown)}" if unknown else "")
 
 

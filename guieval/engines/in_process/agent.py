@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from guieval.engines import sent
 from guieval.engines.in_process.chat_prompts import request_bytes
 from guieval.errors import EngineError, FatalEngineError, UsageError
-from guieval.journal.setup import EngineFacts, Setup
+from guieval.journal.setup import AGENT, EngineFacts, Setup
 from guieval.models import ABCModel, ImageForm, Request, Response
 
 
@@ -26,7 +26,7 @@ class LocalEngine:
             raise UsageError(f"a local engine needs at least 1 worker, not {workers}")
         self._model = model
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="guieval-agent")
-        self._setup = Setup(engines=(EngineFacts(name="Python agent"),))
+        self._setup = Setup(engines=(EngineFacts(name=AGENT),))
 
     async def generate(self, request: Request) -> Response:
         """The agent's answer. Raises :class:`EngineError` with the type and text of an exception of the agent."""

@@ -125,9 +125,10 @@ class Exported:
 
     @cached_property
     def setup(self) -> dict[str, str]:
-        """Who answered, and how, by the names of the facts; what nobody said is "unknown"."""
+        """Who answered, and how, by the names of the facts; what nobody said is "unknown". Empty if nothing was recorded."""
         setups = self.manifest.setups
-        facts = {**facts_of(setups), "sha256": tuple(setup.digest for setup in setups)}
+        known = facts_of(setups)
+        facts = {**known, "sha256": tuple(setup.digest for setup in setups)} if any(known.values()) else {}
         return {name.replace(" ", "_"): " and ".join(values) or UNKNOWN for name, values in facts.items()}
 
     @cached_property

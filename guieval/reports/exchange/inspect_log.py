@@ -119,8 +119,8 @@ def _spec(run: Exported) -> dict[str, Any]:
 
 def _engine(run: Exported) -> dict[str, str]:
     """The engine as a package with its version, if it is known."""
-    engine, version = run.setup["engine"], run.setup["version"]
-    return {} if engine == UNKNOWN else {engine: version}
+    engine = run.setup.get("engine", UNKNOWN)
+    return {} if engine == UNKNOWN else {engine: run.setup["version"]}
 
 
 def _metric(metric: ExportedMetric) -> dict[str, Any]:
