@@ -85,7 +85,8 @@ class Session:
         self._journal = journal
         self._setups = setups
         self._first: StepKey | None = None
-        """The step that is queried first, whose request the set-up describes."""
+        """The step or task that is queried first, whose request the set-up describes."""
+        self._first_noted = False
         self._answered = answered
         self._progress = progress
         self._on_progress = on_progress
@@ -184,7 +185,12 @@ class Session:
             self._progress.warnings += self._setups.note(setup, resumed=self._progress.resumed > 0)
 
     def _note_request(self, request: Request) -> None:
-        if request.task.key == self._first and isinstance(self._run.engine, ReportsSetup):
+        """Take the first request of the first step, or of the first task, into the set-up: the same one, whoever answers."""
+        task, first = request.task, self._first
+        if self._first_noted or first is None or not isinstance(self._run.engine, ReportsSetup):
+            return
+        if task.key == first or (self._trajectories is not None and task.key[:3] == first[:3]):
+            self._first_noted = True
             self._run.engine.note(request)
             self._note_setup()
 
