@@ -30,8 +30,8 @@ from guieval.online.metrics import online_metrics
 from guieval.online.phone import PhoneEnvironment
 from guieval.online.tasks import EnvironmentTasks
 from guieval.registry import load_benchmark
-from guieval.running.config import RunConfig
 from guieval.running.engine_choice import native_api
+from guieval.settings import RunConfig
 from guieval.steps import StepTaskModel
 from guieval.testing.conformance import every_model
 from guieval.testing.mock_server import MockServer, MockSettings, wrong_action

@@ -10,7 +10,8 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from guieval.errors import UsageError
-from guieval.running.config import RunConfig, merge, parse
+from guieval.running.config import merge, parse
+from guieval.settings import RunConfig
 from tests.rows import every_row
 
 NAMES = {"model": "m", "bench": "b"}
@@ -21,14 +22,14 @@ def test_a_later_source_wins_and_groups_are_merged(tmp_path: Path) -> None:
     file.write_text("model: m\nbench: b\nlimit: 3\nsampling: {temperature: 1e-3, top_p: 1}\n")
     base = {"model": "old", "seed": 7, "limit": 1}
     config = merge(file, ["sampling.top_p=0.5", "limit=4", "sampling.stop=[[["], {"limit": 5, "seed": None}, base=base)
-    assert (config.model, config.seed, config.limit) == ("m", 7, 5)
-    assert config.sampling == {"temperature": 0.001, "top_p": 0.5, "stop": "[[["}
+    assert (config.model.name, config.data.seed, config.data.limit) == ("m", 7, 5)
+    assert config.sampling.request == {"temperature": 0.001, "top_p": 0.5, "stop": "[[["}
     assert base == {"model": "old", "seed": 7, "limit": 1}
 
 
 def test_an_override_of_the_model_is_an_option_of_its_adapter() -> None:
-    assert merge(None, ["model.scale=999", "options.prompt=web"], NAMES).options == {"scale": 999, "prompt": "web"}
-    assert merge(None, ["model=other"], {"bench": "b"}).model == "other"
+    assert merge(None, ["model.scale=999", "options.prompt=web"], NAMES).model.options == {"scale": 999, "prompt": "web"}
+    assert merge(None, ["model=other"], {"bench": "b"}).model.name == "other"
 
 
 @every_row(
@@ -82,7 +83,7 @@ def test_an_impossible_value_is_reported_with_its_field(values: dict[str, Any], 
 
 def test_settings_that_only_sound_like_secrets_are_taken() -> None:
     sampling = {"prompt_cache_key": "a", "max_tokens": 5, "stop_token_ids": [1], "extra": {"eos_token": "x"}}
-    assert parse({**NAMES, "sampling": sampling}).sampling == sampling
+    assert parse({**NAMES, "sampling": sampling}).sampling.request == sampling
 
 
 def test_a_key_given_in_place_of_its_variable_is_not_repeated() -> None:
@@ -111,9 +112,9 @@ def test_what_a_manifest_holds_gives_the_same_configuration_back(extra: dict[str
 
 
 def test_one_value_may_stand_without_its_list() -> None:
-    assert merge(None, ["base_urls=http://h:1/v1"], NAMES).base_urls == ("http://h:1/v1",)
-    assert parse({**NAMES, "subset": "general"}).subset == ("general",)
-    assert parse({**NAMES, "subset": ["general", "install"]}).subset == ("general", "install")
+    assert merge(None, ["base_urls=http://h:1/v1"], NAMES).server.base_urls == ("http://h:1/v1",)
+    assert parse({**NAMES, "subset": "general"}).data.subset == ("general",)
+    assert parse({**NAMES, "subset": ["general", "install"]}).data.subset == ("general", "install")
     with pytest.raises(UsageError, match=r"'subset\.0' is ''"):
         parse({**NAMES, "subset": ""})
 

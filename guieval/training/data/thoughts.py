@@ -20,8 +20,8 @@ from guieval.history import HistoryEntry, reference_entry, reference_history
 from guieval.journal import RunFolder
 from guieval.models import ABCModel, Engine, ModelInput, Request
 from guieval.models.patch_thoughts import off_policy_input, on_policy_input, read_thought, unbound
-from guieval.models.sampling import is_greedy
 from guieval.rewards.response import ResponseScorer
+from guieval.settings.sampling import is_greedy
 from guieval.steps import StepKey, StepTaskModel
 from guieval.training.config import ThoughtServer
 

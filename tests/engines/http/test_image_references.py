@@ -29,8 +29,8 @@ from guieval.engines.vllm.server import VLLMServer
 from guieval.errors import EngineError, ScreenshotError
 from guieval.models import ImageForm, ImageRef, Response
 from guieval.registry import load_benchmark, model_config
-from guieval.running.config import RunConfig
 from guieval.running.runner.image_cache import ImageLoader
+from guieval.settings import RunConfig
 from tests.engines.asking import engine_for, make_request
 from tests.rows import every_row
 from tests.scripted import opened_run
@@ -420,7 +420,7 @@ def test_a_server_of_ours_is_sent_references(tmp_path: Path, changes: dict[str, 
     fields = {"model": "ui-tars-7b", "bench": "demo", "data": str(data), "bench_options": {"episodes": 1}, **changes}
     config = RunConfig.model_validate(fields)
     checkpoint, media = model_config("ui-tars-7b", None), VLLMSettings.of({}, media=data)
-    server = VLLMServer(checkpoint, media, tmp_path / "vllm.log") if config.engine == "vllm" else None
+    server = VLLMServer(checkpoint, media, tmp_path / "vllm.log") if config.server.engine == "vllm" else None
     engine = opened_run(config, tmp_path / "run", server).run.engine
     assert isinstance(engine, OpenAIEngine | LaunchedEngine) and engine.images == ("file" if files else "base64")
     assert (engine.settings.local_images, engine.settings.image_uuids) == (data if files else None, ids)
