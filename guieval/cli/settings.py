@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import typer
 
-from guieval.settings import FLAG, GROUPS, SETTINGS, Mark, marks_of, own_names
+from guieval.settings import GROUPS, SETTINGS, own_names
+from guieval.settings.fields import FLAG, PATH, marks_of
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
@@ -23,7 +24,7 @@ Command: TypeAlias = Callable[..., None]
 
 _BY_NAME = Parameter.KEYWORD_ONLY
 _KINDS: tuple[tuple[Any, Any], ...] = (
-    *((tuple, list[str]), (Path, Path), (Mark.PATH, Path), (bool, bool)),
+    *((tuple, list[str]), (Path, Path), (PATH, Path), (bool, bool)),
     *((Literal, str), (float, float), (int, int)),
 )
 """The type of an option by what the type of its field is made of; else it is text."""
@@ -63,14 +64,14 @@ class Setting(NamedTuple):
         repeated = "; may be repeated" if self._is(tuple) else ""
         described, value = self.field.description or "", self.field.default
         default = "yes" if value is True else f"{value:g}" if isinstance(value, float) else value
-        unneeded = self.field.is_required() or value is False or value in (None, "", ()) or "default" in described
+        unneeded = self.field.is_required() or value is False or value in (None, "", (), {}) or "default" in described
         known = "" if unneeded else f" (default: {default})"
         return f"{described[:1].upper()}{described[1:]}{repeated}{known}."
 
     def mark(self, words: str | None = None) -> Any:
         """The mark of the option, with other ``words`` than the field's own."""
         words = words or self.help
-        if self._is(Path) or self._is(Mark.PATH):
+        if self._is(Path) or self._is(PATH):
             return path_option(words)
         others = [each for part in self._parts() if get_origin(part) is Literal for each in get_args(part)]
         return typer.Option(help=words, metavar="|".join(("N", *others)) if others and self._is(int) else None)

@@ -7,7 +7,7 @@ import resource
 from collections.abc import Awaitable, Callable
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from guieval.errors import UsageError
 from guieval.journal import RunFolder, journal_file
@@ -19,7 +19,7 @@ from guieval.settings import RunConfig, Server
 if TYPE_CHECKING:
     from guieval.engines.apis.native import NativeAPI
     from guieval.engines.concurrency import AdaptiveConcurrency
-    from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+    from guieval.engines.http.chat_completions import OpenAIEngine
     from guieval.engines.vllm.server import VLLMServer
 
 GIVE_UP_AFTER = 100
@@ -124,22 +124,12 @@ def choose_engine(config: RunConfig, model: ABCModel, screenshots: Path, server:
 
 def auxiliary_engine(config: RunConfig) -> OpenAIEngine:
     """The engine of the model that writes the thoughts of off-policy patches."""
-    from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+    from guieval.engines.http.chat_completions import OpenAIEngine
 
-    return OpenAIEngine(
-        OpenAISettings(
-            base_urls=config.history.patch_base_urls,
-            model=config.history.patch_model,
-            api_key_env=config.history.patch_api_key_env,
-            hidden_key_envs=(config.server.api_key_env,),
-            timeout=config.server.timeout,
-            max_attempts=config.server.max_attempts,
-            patience=config.server.patience,
-            verify_tls=config.server.insecure_tls is None,
-            proxy=config.server.proxy,
-            trust_env=config.server.trust_env,
-        )
-    )
+    patches = config.history
+    address = {"base_urls": patches.patch_base_urls, "api_key_env": patches.patch_api_key_env}
+    other = {**address, "served_model": patches.patch_model, "stream": False, "image_uuids": None}
+    return OpenAIEngine(config.server.model_copy(update=other), other_keys=(config.server.api_key_env,))
 
 
 def _replay(config: RunConfig, slots: int | None) -> Answering:
@@ -212,15 +202,13 @@ def _hosted(config: RunConfig, model: ABCModel, kind: str, slots: int | None) ->
 
     api = native_api(kind)
     most, notes = _room(slots or _HOSTED_SLOTS)
-    settings = _server_settings(config, Path(), None, most)
-    settings = settings.model_copy(
+    settings = config.server.model_copy(
         update={
             "base_urls": config.server.base_urls or (api.own_url,),
-            "model": config.server.served_model or model.config.served_as or model.config.name,
-            "local_images": None,
+            "served_model": config.server.served_model or model.config.served_as or model.config.name,
         }
     )
-    engine = HostedEngine(api, settings)
+    engine = HostedEngine(api, settings, max_concurrency=most, other_keys=(config.history.patch_api_key_env,))
     return Answering(engine, most, engine.discover, notes=notes)
 
 
@@ -241,33 +229,17 @@ def _by_server(
     finds_out = config.server.concurrency == "auto" or (config.server.concurrency is None and server is not None)
     most, notes = _room(MOST if finds_out else slots or 64)
     pace = AdaptiveConcurrency(most=most) if finds_out else None
-    settings = _server_settings(config, screenshots, server, most)
-    client = OpenAIEngine(settings, pace=pace) if server is None else LaunchedEngine(server, settings, pace=pace)
+    given = config.server
+    how: dict[str, Any] = {"pace": pace, "max_concurrency": most, "other_keys": (config.history.patch_api_key_env,)}
+    if server is None:
+        client = OpenAIEngine(given, folder=screenshots if given.local_images else None, **how)
+    else:  # ours: on this machine, with a cache of its own
+        uuids = given.image_uuids is not False
+        ours = {"base_urls": ("http://127.0.0.1/v1",), "proxy": None, "trust_env": False, "image_uuids": uuids}
+        folder = None if given.local_images is False else server.settings.media
+        client = LaunchedEngine(server, given.model_copy(update=ours), folder=folder, **how)
     names = [name for name in (model.config.hf_id, model.config.name) if name]
     return Answering(client, pace or most, lambda: client.discover(names), notes=notes)
-
-
-def _server_settings(config: RunConfig, screenshots: Path, server: VLLMServer | None, most: int) -> OpenAISettings:
-    from guieval.engines.http.chat_completions import OpenAISettings
-
-    ours = server is not None
-    shared = server.settings.media if server is not None else screenshots
-    return OpenAISettings(
-        base_urls=config.server.base_urls or ("http://127.0.0.1/v1",),  # LaunchedEngine replaces it by its server's address
-        model=config.server.served_model,
-        api_key_env=config.server.api_key_env,
-        stream=config.server.stream,
-        hidden_key_envs=(config.history.patch_api_key_env,),
-        max_concurrency=most,
-        timeout=config.server.timeout,
-        max_attempts=config.server.max_attempts,
-        patience=config.server.patience,
-        verify_tls=config.server.insecure_tls is None,
-        proxy=None if ours else config.server.proxy,
-        trust_env=config.server.trust_env and not ours,
-        local_images=shared if (ours if config.server.local_images is None else config.server.local_images) else None,
-        image_uuids=ours if config.server.image_uuids is None else config.server.image_uuids,
-    )
 
 
 def _weights(config: RunConfig, shipped: str | None) -> str | None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from contextlib import suppress
-from enum import Flag, auto
-from functools import reduce
+from enum import StrEnum, auto
 from math import inf
-from operator import or_
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -18,8 +17,8 @@ from pydantic_core import PydanticCustomError
 from guieval.settings.sampling import check_sampling
 
 
-class Mark(Flag):
-    """What follows from a setting: it stands in the annotation of its field."""
+class Mark(StrEnum):
+    """What follows from a setting."""
 
     RUNTIME = auto()
     """It may differ between a run and its resume: where things are and how hard to try, not what is measured."""
@@ -29,16 +28,22 @@ class Mark(Flag):
     """A run folder cannot decide it alone, since it starts, imports or sends something."""
     PUBLIC = auto()
     """It stays in the copy of a run that others may have."""
-    PATH = auto()
-    """It is the path of a file or a folder."""
 
 
-RUNTIME, FLAG, OUTWARD, PUBLIC = Mark.RUNTIME, Mark.FLAG, Mark.OUTWARD, Mark.PUBLIC
+RUNTIME, FLAG, OUTWARD, PUBLIC = Mark
+PATH = "path"
+"""The annotation of a text that is the path of a file or a folder."""
 
 
-def marks_of(field: FieldInfo) -> Mark:
+def setting(default: Any, meaning: str, *marks: Mark, **limits: Any) -> Any:
+    """A field with its default (``...``: required), its meaning and its marks; ``limits`` are pydantic's."""
+    return Field(default, description=meaning, json_schema_extra={"marks": list(marks)}, **limits)
+
+
+def marks_of(field: FieldInfo) -> Sequence[Mark]:
     """The marks of a setting's field."""
-    return reduce(or_, (mark for mark in field.metadata if isinstance(mark, Mark)), Mark(0))
+    extra = field.json_schema_extra
+    return extra["marks"] if isinstance(extra, dict) else ()  # type: ignore[return-value]  # as setting() has put them there
 
 
 _SECRET = re.compile(
@@ -117,7 +122,7 @@ def _number_or(word: str, least: int, most: float, expected: str) -> BeforeValid
 
 
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
-File: TypeAlias = Annotated[str, Field(min_length=1), Mark.PATH]
+File: TypeAlias = Annotated[str, Field(min_length=1), PATH]
 """A path: an empty one, as an unset shell variable gives it, is refused."""
 Variable: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")]
 """The name of an environment variable."""

@@ -20,7 +20,8 @@ from guieval.online.trajectory import TRAJECTORIES, TrajectoryStep, read_traject
 from guieval.reports.exchange.exported import Exported
 from guieval.reports.opened import open_run
 from guieval.reports.private_places import Shortener, in_strings
-from guieval.settings import GROUPS, PLACES, PUBLIC, SETTINGS, marks_of, placed
+from guieval.settings import GROUPS, PLACES, SETTINGS, placed
+from guieval.settings.fields import PUBLIC, marks_of
 from guieval.steps import StepError, StepRecord
 
 _LOCAL = ("platform", "python", "code")

@@ -27,7 +27,8 @@ from guieval.online.find import environments
 from guieval.registry import model_configs
 from guieval.running.config import merge, parse
 from guieval.running.engine_choice import HOSTED, native_api
-from guieval.settings import GROUPS, OUTWARD, RunConfig, Server, marks_of, placed
+from guieval.settings import GROUPS, RunConfig, Server, placed
+from guieval.settings.fields import OUTWARD, marks_of
 
 _CODE_ARGUMENTS = frozenset(
     {"python", "command", "middleware", "plugins", "tool-parser-plugin", "reasoning-parser-plugin", "worker-cls"}
