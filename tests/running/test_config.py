@@ -27,9 +27,14 @@ def test_a_later_source_wins_and_groups_are_merged(tmp_path: Path) -> None:
     assert base == {"model": "old", "seed": 7, "limit": 1}
 
 
-def test_an_override_of_the_model_is_an_option_of_its_adapter() -> None:
-    assert merge(None, ["model.scale=999", "options.prompt=web"], NAMES).model.options == {"scale": 999, "prompt": "web"}
-    assert merge(None, ["model=other"], {"bench": "b"}).model.name == "other"
+def test_a_setting_may_be_given_with_its_group_or_without() -> None:
+    bare = {**NAMES, "data": "d", "concurrency": 8, "sampling": {"top_k": 2}, "options": {"scale": 9}, "cluster": "ray"}
+    groups = {"model": {"name": "m", "scale": 9}, "data": {"bench": "b", "folder": "d"}, "server": {"concurrency": 8}}
+    overrides = ["server.concurrency=8", "cluster=ray", "model.scale=9", "sampling={top_k: 2}", "data.folder=d"]
+    config = parse(bare)
+    assert parse({**groups, "sampling": {"request": {"top_k": 2}}, "cluster": {"kind": "ray"}}) == config
+    assert merge(None, overrides, NAMES) == config
+    assert (config.data.folder, config.model.options, config.server.concurrency) == ("d", {"scale": 9}, 8)
 
 
 @every_row(
@@ -39,6 +44,10 @@ def test_an_override_of_the_model_is_an_option_of_its_adapter() -> None:
         ("1: a", "unknown setting 1"),
         ("null: a", "unknown setting None"),
         ("modl: m", "did you mean 'model'"),
+        ("server: {tieout: 1}", "unknown setting 'server.tieout' .did you mean 'server.timeout'"),
+        ("server: 1", "'server' is a group of settings"),
+        ("server: {timeout: 1}\ntimeout: 1", "'timeout' is given twice"),
+        ("temperature: 1", "give it as sampling.temperature"),
         ("model: m\nmodel", "is not YAML"),
         ("seed: 2024-13-45", "is not YAML: month must be in 1..12"),
         ("[" * 5000, "is not YAML"),
