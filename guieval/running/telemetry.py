@@ -49,7 +49,7 @@ class Telemetry:
         self._shown: RunDisplay | None = None
         self._warnings: list[str] = []
         for run in runs:
-            check_tracking(run.config.tracking.track, run.config.tracking.tracker)
+            check_tracking(run.config.tracking)
             limit, price = run.config.tracking.budget, price_of(run)
             if limit is None:
                 continue
@@ -69,8 +69,7 @@ class Telemetry:
             self._shown = shown
             if config.tracking.track and self._tracked:
                 self._tracking = Tracking(
-                    config.tracking.track,
-                    {**config.tracking.tracker, "name": self._name(run)},
+                    config.tracking.model_copy(update={"name": self._name(run)}),
                     directory,
                     _facts(run),
                     redaction=Redaction.of_variables(config.server.api_key_env, config.history.patch_api_key_env),
@@ -142,7 +141,7 @@ class Telemetry:
 
     def _name(self, run: ResolvedRun) -> str:
         config = run.config
-        given = config.tracking.tracker.get("name")
+        given = config.tracking.name
         if given is None:
             return f"{config.model.name}-{config.data.bench}-{config.history.mode}"
         return f"{given}-{config.history.mode}" if len(self._runs) > 1 else str(given)

@@ -219,10 +219,10 @@ class Cluster(Group):
 class Tracking(Group):
     """What a run reports and keeps, and what it may cost."""
 
-    main = open = "tracker"
-
     track: Texts = setting((), "trackers that the run reports to: wandb, mlflow, trackio", RUNTIME, FLAG, OUTWARD)
-    tracker: Values = setting({}, "options of these trackers: project, name, uri", RUNTIME, OUTWARD)
+    project: Text | None = setting(None, "project, or experiment, there (guieval when not given)", RUNTIME, OUTWARD)
+    name: Text | None = setting(None, "name of the run there; model, benchmark and mode when not given", RUNTIME, OUTWARD)
+    uri: Text | None = setting(None, "server of the tracker", RUNTIME, OUTWARD)
     budget: float | None = setting(
         None,
         "start no further step once the estimated cost reaches this, in the price's currency",
@@ -249,7 +249,7 @@ class RunConfig(BaseModel):
     cluster: Cluster = Field(default_factory=Cluster)
     tracking: Tracking = Field(default_factory=Tracking)
 
-    def __init__(self, /, **settings: Any) -> None:
+    def __init__(self, /, **settings: Any) -> None:  # their names are checked below
         super().__init__(**settings)
 
     @model_validator(mode="before")
@@ -372,5 +372,5 @@ def _unknown(name: Any, group: str | None = None) -> UsageError:
     elif name in GROUPS:
         return UsageError(f"{name!r} is a group of settings, not one: {', '.join(own_names(name))}")
     elif name in SamplingSettings.model_fields:
-        return UsageError(f"{name!r} is a parameter of requests, which have a group: give it as sampling.{name}")
+        return UsageError(f"unknown setting {name!r}: it is a parameter of requests, given as sampling.{name}")
     return UsageError(f"unknown setting {name!r}{nearest(str(name), known)}")

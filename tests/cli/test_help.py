@@ -89,14 +89,14 @@ def test_help_config_lists_every_setting_within_the_width(guieval: CommandLine, 
     listed = {each["setting"]: each for each in json.loads(guieval("help-config", "--json").out)}
     assert listed.keys() >= SETTINGS.keys()
     assert listed.keys() >= {f"sampling.{name}" for name in SamplingSettings.model_fields}
-    assert listed.keys() >= {"mix.kappa", "vllm.start_timeout", "tracking.project", "resampling.top_k"}
+    assert listed.keys() >= {"mix.kappa", "vllm.start_timeout", "project", "resampling.top_k"}
     assert all(each["description"] and each["type"] for each in listed.values())
     assert listed["max_attempts"]["type"] == "whole number from 1 to 100" and listed["max_attempts"]["default"] == 5
     assert listed["sampling.top_p"]["type"] == "number above 0 to 1"
     assert listed["sampling.stop"]["type"] == "text or list of texts"
     assert "replay" in listed["engine"]["type"]
     names = [each["setting"] for each in json.loads(guieval("help-config", "tracking", "--json").out)]
-    assert names[1:5] == ["tracking", "tracking.project", "tracking.name", "tracking.uri"]
+    assert names[:4] == ["track", "project", "name", "uri"]
     assert "did you mean 'sampling'" in guieval.sentence("help-config", "samplin")
     for width in (80, 120):
         monkeypatch.setenv("COLUMNS", str(width))

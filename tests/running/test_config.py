@@ -33,7 +33,7 @@ def test_a_setting_may_be_given_with_its_group_or_without() -> None:
     overrides = ["server.concurrency=8", "cluster=ray", "model.scale=9", "sampling={top_k: 2}", "data.folder=d"]
     config = parse(bare)
     assert parse({**groups, "sampling": {"request": {"top_k": 2}}, "cluster": {"kind": "ray"}}) == config
-    assert merge(None, overrides, NAMES) == config
+    assert merge(None, overrides, NAMES) == config == merge(None, [*overrides, "model=m"], {"bench": "b"})
     assert (config.data.folder, config.model.options, config.server.concurrency) == ("d", {"scale": 9}, 8)
 
 
@@ -47,7 +47,7 @@ def test_a_setting_may_be_given_with_its_group_or_without() -> None:
         ("server: {tieout: 1}", "unknown setting 'server.tieout' .did you mean 'server.timeout'"),
         ("server: 1", "'server' is a group of settings"),
         ("server: {timeout: 1}\ntimeout: 1", "'timeout' is given twice"),
-        ("temperature: 1", "give it as sampling.temperature"),
+        ("temperature: 1", "given as sampling.temperature"),
         ("model: m\nmodel", "is not YAML"),
         ("seed: 2024-13-45", "is not YAML: month must be in 1..12"),
         ("[" * 5000, "is not YAML"),

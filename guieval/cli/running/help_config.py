@@ -17,7 +17,6 @@ from guieval.history.mixing import Mix
 from guieval.reports.tables.table import Table, columns
 from guieval.settings import GROUPS, own_names, own_path
 from guieval.settings.sampling import SamplingSettings
-from guieval.telemetry.tracking import SETTINGS as TRACKING
 
 FREE = {
     "bench_options": "`guieval benchmarks NAME` lists the options of a benchmark",
@@ -80,7 +79,6 @@ def settings() -> Iterator[Setting]:
         "resampling": requests,
         "mix": list(_fields(Mix)),
         "vllm": [one for one in _fields(VLLMSettings) if one[0].replace("_", "-") in LAUNCH_SETTINGS],
-        "tracking": [(name, "text", None, words) for name, words in TRACKING.items()],
     }
     for group, kind in GROUPS.items():
         for name, (_, *rest) in zip(own_names(group), _fields(kind), strict=True):

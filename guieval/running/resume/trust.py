@@ -85,7 +85,8 @@ def reaches(config: RunConfig) -> Iterator[Reach]:
             f"join the Ray cluster {config.cluster.cluster_address!r}", ("--cluster-address", config.cluster.cluster_address)
         )
     for name in config.tracking.track:
-        yield Reach(f"report to {name} with {json.dumps(config.tracking.tracker, sort_keys=True)}", ("--track", name))
+        there = config.tracking.model_dump(include={"project", "name", "uri"}, exclude_none=True)
+        yield Reach(f"report to {name} with {json.dumps(there, sort_keys=True)}", ("--track", name))
 
 
 def remember(configs: Sequence[RunConfig]) -> None:
