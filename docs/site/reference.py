@@ -148,7 +148,7 @@ def settings_page() -> str:
     free = "\n".join(f"- `{name}.NAME`: {words}." for name, words in FREE.items())
     return (
         "# Settings\n\nEvery setting of a run, as `--set NAME=VALUE` and a file for `--config` take it. `guieval help-config` "
-        f"prints the same list.\n\n{table(('setting', 'type, default and meaning'), rows)}\n\n{free}"
+        f"prints the same list.\n\n{table(('group', 'setting', 'type, default and meaning'), rows)}\n\n{free}"
     )
 
 
