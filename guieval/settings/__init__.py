@@ -7,7 +7,7 @@ place that knows this, for files, options, Python and the manifests of earlier v
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -249,8 +249,9 @@ class RunConfig(BaseModel):
     cluster: Cluster = Field(default_factory=Cluster)
     tracking: Tracking = Field(default_factory=Tracking)
 
-    def __init__(self, /, **settings: Any) -> None:  # their names are checked below
-        super().__init__(**settings)
+    if TYPE_CHECKING:  # settings by their own names, too; with an __init__ at run time a validation's context would be lost
+
+        def __init__(self, /, **settings: Any) -> None: ...
 
     @model_validator(mode="before")
     @classmethod
@@ -356,6 +357,8 @@ def _fields_of(group: str, values: Mapping[str, Any], *, lenient: bool) -> dict[
     kind = GROUPS[group]
     fields = {name: value for name, value in values.items() if name in kind.model_fields}
     others = {name: value for name, value in values.items() if name not in kind.model_fields}
+    if not values and kind.open == kind.main != "":  # `sampling: {}` takes back what was there before
+        return {kind.open: {}}
     if not others or (kind.open and not isinstance(fields.get(kind.open, {}), Mapping)):
         return fields
     if kind.open:

@@ -81,7 +81,7 @@ def made(places: dict[str, Path], served: Served, guieval: CommandLine) -> dict[
         task = step(Click(point=Point(500, 500)))
         run = write_run(places["hostile"], [record(task, task.action)])
         manifest = json.loads((run / "manifest.json").read_text())
-        manifest["model"]["name"] = manifest["config"]["model"]["name"] = HOSTILE
+        manifest["model"]["name"] = manifest["config"]["model"] = HOSTILE
         (run / "manifest.json").write_text(json.dumps(manifest))
     return places
 
