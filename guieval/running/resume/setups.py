@@ -28,7 +28,7 @@ class SessionSetups:
 
     def confirm(self) -> None:
         """Let ``--served-model`` name what an earlier session requested, even if no step is left to be queried."""
-        name = self._run.config.served_model
+        name = self._run.config.server.served_model
         manifest = RunFolder(self._journal.directory).manifest
         if name is not None and name in unconfirmed_models(manifest):
             setups = [each.model_copy(update={"named": each.named or each.model == name}) for each in manifest.setups]
