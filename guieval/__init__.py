@@ -6,6 +6,7 @@ stay quick.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -133,3 +134,14 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Show runs, benchmarks and episodes as HTML in an IPython shell, for ``%load_ext guieval`` and an import in a notebook."""
+    from guieval.reports.notebook import register
+
+    register(shell)
+
+
+if (_shell := getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()) is not None:
+    load_ipython_extension(_shell)

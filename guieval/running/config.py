@@ -18,13 +18,12 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
-from guieval.data.files import read_text
+from guieval.data.files import config_folder, read_text
 from guieval.data.selection import Choice
 from guieval.data.yaml_text import AliasError, read_yaml
 from guieval.errors import UsageError, first_problem, nearest
 from guieval.models.sampling import UNKNOWN_SAMPLING, check_sampling, request_parameters
-from guieval.redaction import looks_secret
-from guieval.registry import config_folder
+from guieval.secrets import looks_secret, secret_name
 
 RUNTIME_FIELDS = frozenset(
     {"data", "base_urls", "api_key_env", "concurrency", "timeout", "max_attempts", "patience", "served_model", "episodes"}
@@ -61,13 +60,6 @@ _SERVING_ONLY = frozenset(
 )
 """Settings of a launched server that say how it is run; the others decide what it answers."""
 
-_SECRET = re.compile(
-    r"api[-_ ]?key|authorization|^(extra[-_])?headers$|(^|[-_])(password|passwd|secret|bearer|credentials?|cookies?)$"
-    r"|^token$|(^|[-_])(hf|hub|api|auth|access|bearer)[-_]?token$",
-    re.IGNORECASE,
-)
-"""Names under which keys are sent; others that end in the same words (``prompt_cache_key``, ``eos_token``) hold none."""
-
 MOST_CONCURRENCY = 4096
 """Requests in flight above which a run is surely a mistake."""
 NOT_OPTIONS = {
@@ -93,23 +85,9 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
 
 def _no_secrets(values: dict[str, Any]) -> dict[str, Any]:
     """Refuse a setting that is a secret by its name, unseen: the manifest holds all settings, and the journal some."""
-    if (name := _secret_name(values)) is not None:
+    if (name := secret_name(values)) is not None:
         raise PydanticCustomError("secret", "{name}", {"name": name})
     return values
-
-
-def _secret_name(value: Any) -> str | None:
-    items: list[tuple[str, Any]] = []
-    if isinstance(value, dict):
-        items = list(value.items())
-    elif isinstance(value, list):
-        items = [(str(place), item) for place, item in enumerate(value)]
-    for name, item in items:
-        if isinstance(value, dict) and _SECRET.search(name):
-            return name
-        if (inner := _secret_name(item)) is not None:
-            return f"{name}.{inner}"
-    return None
 
 
 def _no_reserved(values: dict[str, Any]) -> dict[str, Any]:

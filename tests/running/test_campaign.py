@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from guieval.data.files import config_folder
 from guieval.data.sample_sets import get_sample_set
 from guieval.errors import UsageError
 from guieval.evaluation import get_protocol
 from guieval.journal import MANIFEST, STEPS, RunFolder
-from guieval.registry import benchmark_class, config_folder, load_benchmark, model_config
+from guieval.registry import benchmark_class, load_benchmark, model_config
 from guieval.reports.leaderboards.published_results import get_results
 from guieval.running.campaign import planned, read_campaign
 from guieval.running.config import RunConfig

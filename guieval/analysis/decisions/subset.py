@@ -7,9 +7,8 @@ from functools import cache
 import yaml
 from pydantic import BaseModel, ConfigDict
 
-from guieval.data.files import read_text
+from guieval.data.files import config_folder, read_text
 from guieval.errors import UsageError, nearest
-from guieval.registry import config_folder
 
 
 class Subset(BaseModel):

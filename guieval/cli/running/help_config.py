@@ -16,7 +16,7 @@ from guieval.history.mixing import Mix
 from guieval.models.sampling import SamplingSettings
 from guieval.reports.tables.table import Table, columns
 from guieval.running.config import RunConfig
-from guieval.telemetry.tracking import SETTINGS as TRACKING
+from guieval.running.tracking import SETTINGS as TRACKING
 
 FREE = {
     "bench_options": "`guieval benchmarks NAME` lists the options of a benchmark",

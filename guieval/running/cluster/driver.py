@@ -29,7 +29,8 @@ from guieval.running.cluster.merging import SHARDS, Merger, Shard, discard_shard
 from guieval.running.cluster.server_numbers import named_for_all, over_all
 from guieval.running.cluster.worker import Ended, HandOut, Job, Reading, Worker, dealt_first
 from guieval.running.config import RunConfig
-from guieval.running.progress import Load, Progress, RunOutcome
+from guieval.running.outcome import RunOutcome
+from guieval.running.progress.counts import Load, Progress
 from guieval.running.resolve import ResolvedRun
 from guieval.running.resume.changes import accepted_changes, reference_types, with_changes
 from guieval.running.resume.identity import manifest_of

@@ -30,7 +30,7 @@ from guieval.journal.run_files import Manifest, ServedEntry
 from guieval.running.cluster.merging import SHARDS, discard_shard, has_records
 from guieval.running.config import parse
 from guieval.running.engine_choice import open_server
-from guieval.running.progress import Progress
+from guieval.running.progress.counts import Progress
 from guieval.running.resolve import ResolvedRun, resolve
 from guieval.running.resume.identity import manifest_of, refuse_unlike
 from guieval.running.runner import Runner

@@ -19,7 +19,7 @@ from guieval.journal import STEPS, RunFolder
 from guieval.models import ModelConfig, Request
 from guieval.running.config import RunConfig
 from guieval.running.history_artifacts import read_artifacts
-from guieval.running.progress import RunOutcome
+from guieval.running.outcome import RunOutcome
 from guieval.steps import Episode, EpisodeKey, Sample, StepKey, StepOutcome, StepRecord
 from tests.made_runs import record, step, write_run
 from tests.rows import every_row
