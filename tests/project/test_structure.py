@@ -89,7 +89,8 @@ def imported(node: ast.AST) -> set[str]:
 @cache
 def imports(code: str) -> set[str]:
     """Full dotted names of what a file imports anywhere, and of the modules that its strings name (``import_module``)."""
-    return set().union(*map(imported, statements(ast.parse(code)))) | set(re.findall(r'["\'](guieval(?:\.\w+)+)["\']', code))
+    named = set(re.findall(r'["\'](guieval(?:\.\w+)+)["\']', code)) - {f"guieval.{plugins}" for plugins in PLUGINS_MAY}
+    return named.union(*map(imported, statements(ast.parse(code))))
 
 
 def wrong_imports(path: Path, code: str) -> Iterator[str]:
