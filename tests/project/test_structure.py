@@ -82,8 +82,7 @@ def imported(node: ast.AST) -> set[str]:
         return {alias.name for alias in node.names}
     if not isinstance(node, ast.ImportFrom):
         return set()
-    module = "." * node.level + (node.module or "")
-    return {module, *(f"{module.removesuffix('.')}.{alias.name}" for alias in node.names)}
+    return {f"{'.' * node.level}{node.module}.{alias.name}".replace(".None", "") for alias in node.names}
 
 
 @cache
