@@ -10,8 +10,6 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
-
 __all__ = [
     "ABCBenchmark",
     "ABCDevice",
@@ -89,6 +87,7 @@ if TYPE_CHECKING:
         action_to_json,
     )
     from guieval.data.benchmark import ABCBenchmark, EpisodeRef
+    from guieval.data.shipped import __version__
     from guieval.errors import GuievalError, ParseError, UsageError
     from guieval.evaluation import ActionEvaluator, Protocol, get_protocol, list_protocols
     from guieval.history import HistoryEntry
@@ -108,6 +107,7 @@ _HOMES = {
     "actions": "Action ActionSpace Box Boxes Click LongPress Open Point Press Scroll Stop Type Unsupported Wait"
     " action_from_json action_to_json",
     "data.benchmark": "ABCBenchmark EpisodeRef",
+    "data.shipped": "__version__",
     "errors": "GuievalError ParseError UsageError",
     "evaluation": "ActionEvaluator Protocol get_protocol list_protocols",
     "history": "HistoryEntry",

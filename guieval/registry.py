@@ -22,7 +22,8 @@ from guieval.actions import ActionSpace
 from guieval.data.benchmark import ABCBenchmark
 from guieval.data.episodes.format import is_prepared, read_preparation
 from guieval.data.episodes.read import EpisodesFolder, PreparedEpisodes
-from guieval.data.files import config_folder, read_text
+from guieval.data.files import read_text
+from guieval.data.shipped import config_folder
 from guieval.errors import GuievalError, UsageError, nearest
 from guieval.models import ABCModel, ModelConfig
 

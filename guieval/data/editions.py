@@ -19,7 +19,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from guieval.actions import Action, Boxes
-from guieval.data.files import config_folder, read_bytes
+from guieval.data.files import read_bytes
+from guieval.data.shipped import config_folder
 from guieval.errors import UsageError, first_problem
 from guieval.frames import Size
 from guieval.steps import StepKey, StepTaskModel

@@ -14,18 +14,12 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO
 
 MOST_WHOLE = 512 << 20
 """The most bytes of a file that is read as a whole."""
 _DENSE = 1 << 30  # bytes; a larger file with a hole is refused, as no program for data writes holes
-
-
-def config_folder() -> Path:
-    """The folder of the files that come with guieval: checkpoints, settings, sample sets, published results, prices."""
-    return Path(next(iter(import_module("guieval.configs").__path__)))
 
 
 def open_descriptor(path: str | Path, flags: int = os.O_RDONLY, mode: int = 0o644) -> int:

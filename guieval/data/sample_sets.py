@@ -18,7 +18,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from guieval.actions import ActionType
 from guieval.data.benchmark import EpisodeRef
-from guieval.data.files import config_folder, read_bytes
+from guieval.data.files import read_bytes
+from guieval.data.shipped import config_folder
 from guieval.errors import UsageError, first_problem, nearest
 from guieval.steps import EpisodeKey, StepTaskModel
 

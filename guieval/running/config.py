@@ -18,8 +18,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
-from guieval.data.files import config_folder, read_text
+from guieval.data.files import read_text
 from guieval.data.selection import Choice
+from guieval.data.shipped import config_folder
 from guieval.data.yaml_text import AliasError, read_yaml
 from guieval.errors import UsageError, first_problem, nearest
 from guieval.models.sampling import UNKNOWN_SAMPLING, check_sampling, request_parameters

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from guieval.data.files import config_folder, read_text
+from guieval.data.files import read_text
+from guieval.data.shipped import config_folder
 from guieval.errors import UsageError, first_problem
 from guieval.steps import Patch, Sample, StepRecord, Usage
 

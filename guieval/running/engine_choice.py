@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from guieval.data.files import config_folder
+from guieval.data.shipped import config_folder
 from guieval.errors import UsageError
 from guieval.journal import RunFolder, journal_file
 from guieval.models import ABCModel, Engine, ModelConfig

@@ -10,7 +10,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from guieval.data.files import config_folder, read_text
+from guieval.data.files import read_text
+from guieval.data.shipped import config_folder
 from guieval.engines.in_process.checkpoint import Checkpoint
 from guieval.errors import UsageError
 from guieval.training.config import TrainingConfig

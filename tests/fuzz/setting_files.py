@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 from typing import ClassVar
 
-from guieval.data.files import config_folder
+from guieval.data.shipped import config_folder
 from guieval.errors import UsageError
 from guieval.running.campaign import planned, read_campaign
 from guieval.running.config import parse, read_settings

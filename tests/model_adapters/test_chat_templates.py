@@ -9,8 +9,8 @@ import pytest
 from jinja2 import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from guieval.data.files import config_folder
 from guieval.data.screenshots import Screenshot
+from guieval.data.shipped import config_folder
 from guieval.engines.http.chat_body import chat_body
 from guieval.models import ModelInput, Request
 from guieval.models.written_prompts import example_episode

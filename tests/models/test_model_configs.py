@@ -7,7 +7,7 @@ import re
 import pytest
 import yaml
 
-from guieval.data.files import config_folder
+from guieval.data.shipped import config_folder
 from guieval.errors import UsageError
 from guieval.models import ModelConfig
 from guieval.models.written_prompts import example_episode

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from guieval.data.files import config_folder
 from guieval.data.sample_sets import get_sample_set
+from guieval.data.shipped import config_folder
 from guieval.errors import UsageError
 from guieval.evaluation import get_protocol
 from guieval.journal import MANIFEST, STEPS, RunFolder

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from guieval.data.files import config_folder
 from guieval.data.sample_sets import get_sample_set
+from guieval.data.shipped import config_folder
 from guieval.evaluation import get_protocol
 from guieval.history.modes import get_mode
 from guieval.registry import benchmarks, load_model

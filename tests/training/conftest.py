@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import pytest
 import yaml
 
-from guieval.data.files import config_folder
+from guieval.data.shipped import config_folder
 from guieval.registry import load_benchmark
 from guieval.training.config import TrainingConfig, parse_config
 from tests.conftest import REPOSITORY

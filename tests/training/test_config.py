@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from guieval.data.files import config_folder
+from guieval.data.shipped import config_folder
 from guieval.errors import UsageError
 from guieval.registry import list_benchmarks, list_models, model_config
 from guieval.rewards.advantages import AdvantageSettings

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from guieval.data.files import config_folder
+from guieval.data.shipped import config_folder
 from guieval.errors import UsageError
 from guieval.training import planning
 from guieval.training.building import Parts

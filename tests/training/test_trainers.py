@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file
 from trl.rewards import get_soft_overlong_punishment
 
-from guieval.data.files import config_folder
+from guieval.data.shipped import config_folder
 from guieval.errors import UsageError
 from guieval.journal import RunFolder
 from guieval.rewards import Overlong

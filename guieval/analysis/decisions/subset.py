@@ -7,7 +7,8 @@ from functools import cache
 import yaml
 from pydantic import BaseModel, ConfigDict
 
-from guieval.data.files import config_folder, read_text
+from guieval.data.files import read_text
+from guieval.data.shipped import config_folder
 from guieval.errors import UsageError, nearest
 
 

@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from guieval.cli.tables import echo, say, show
-from guieval.data.files import config_folder
 from guieval.data.names import natural_order
+from guieval.data.shipped import config_folder
 from guieval.engines.vllm.command import merged_arguments
 from guieval.history import reference_history
 from guieval.models import ABCModel, ModelConfig

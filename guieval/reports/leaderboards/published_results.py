@@ -13,8 +13,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from guieval.data.files import config_folder, read_text
+from guieval.data.files import read_text
 from guieval.data.names import natural_order
+from guieval.data.shipped import config_folder
 from guieval.data.yaml_text import read_yaml
 from guieval.errors import UsageError, first_problem, nearest
 

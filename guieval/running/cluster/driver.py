@@ -18,8 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
-from guieval import __version__
 from guieval.data.benchmark import EpisodeRef
+from guieval.data.shipped import __version__
 from guieval.engines import EndpointStats
 from guieval.errors import DataError, EngineError, UsageError
 from guieval.journal import Journal, RunFolder

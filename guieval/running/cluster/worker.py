@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from guieval import __version__
 from guieval.data.benchmark import EpisodeRef
 from guieval.data.files import open_file
 from guieval.data.selection import Selection
+from guieval.data.shipped import __version__
 from guieval.engines import EndpointStats, ReportsServers
 from guieval.errors import DataError, GuievalError
 from guieval.journal import STEPS, Journal, RunFolder, is_run

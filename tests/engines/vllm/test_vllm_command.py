@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from guieval.data.files import config_folder
+from guieval.data.shipped import config_folder
 from guieval.engines.vllm.command import VLLMSettings, find_start, served_name, server_command
 from guieval.engines.vllm.kept_servers import command_digest
 from guieval.errors import UsageError
