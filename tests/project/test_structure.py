@@ -48,15 +48,13 @@ PLUGINS_MAY = {
     "model_adapters": VOCABULARY | {"data", "history", "models", "parsing"},
 }
 FOLDERS = ("guieval", *PLUGINS_MAY)
-MAPPED = {"guieval.benchmarks", "guieval.model_adapters", "guieval.configs"}
-"""Folders next to the package that are installed in it; what is in them is found by name."""
 BUILT_ON_HEAVY = ("guieval", "training")
 """What stands in there subclasses the classes of training frameworks; only `guieval train` imports it."""
 HEAVY = {
     *("torch", "vllm", "transformers", "trl", "verl", "ray", "matplotlib", "pandas"),
     *("rapidocr", "rapidocr_onnxruntime", "cv2", "onnxruntime"),
 }
-MOST_ARROWS, MOST_MODULES = 169, 40
+MOST_ARROWS, MOST_MODULES = 191, 40
 """Pairs of rooms of which one imports the other, and modules of a folder. A room is what stands next to this package's front
 doors: a folder with all that is in it, or a module; each plug-in folder is one too."""
 CORE = {path.stem for path in (REPOSITORY / "guieval").iterdir()}
@@ -89,9 +87,12 @@ def imported(node: ast.AST) -> set[str]:
 
 @cache
 def imports(code: str) -> set[str]:
-    """Full dotted names of what a file imports anywhere, and of the modules that its strings name (``import_module``)."""
-    named = set(re.findall(r'["\'](guieval(?:\.\w+)+)["\']', code)) - MAPPED
-    return named.union(*map(imported, statements(ast.parse(code))))
+    """Full dotted names of what a file imports anywhere; one that calls ``import_module`` imports what its strings name too."""
+    names = set().union(*map(imported, statements(ast.parse(code))))
+    pattern = r'import_module\("(guieval[\w.]+)"|"(guieval(?:\.\w+){2,})"' if "import_module" in code else "(?!)()()"
+    return names | {
+        name for pair in re.findall(pattern, code) for name in pair if name.count(".") and name.split(".")[1] in CORE
+    }
 
 
 def wrong_imports(path: Path, code: str) -> Iterator[str]:

@@ -14,9 +14,9 @@ import pytest
 from rich.console import Console
 
 from guieval.actions import Stop
-from guieval.cli.running import progress as module
 from guieval.engines import EndpointStats
 from guieval.running.config import RunConfig
+from guieval.running.progress import dashboard as module
 from guieval.running.progress.counts import Load, Progress
 from guieval.running.progress.dashboard import Dashboard, picture, plain_line
 from guieval.running.progress.view import Rate, View, Watch, clock, spoken

@@ -120,7 +120,7 @@ def _check(folder: Path, config: str, overrides: list[str]) -> None:
 
 def config_folder() -> Path:
     """Where the shipped configurations are."""
-    from guieval.registry import config_folder
+    from guieval.data.shipped import config_folder
 
     return config_folder().resolve() / "training" / "verl"
 
