@@ -48,6 +48,8 @@ PLUGINS_MAY = {
     "model_adapters": VOCABULARY | {"data", "history", "models", "parsing"},
 }
 FOLDERS = ("guieval", *PLUGINS_MAY)
+MAPPED = {"guieval.benchmarks", "guieval.model_adapters", "guieval.configs"}
+"""Folders next to the package that are installed in it; what is in them is found by name."""
 BUILT_ON_HEAVY = ("guieval", "training")
 """What stands in there subclasses the classes of training frameworks; only `guieval train` imports it."""
 HEAVY = {
@@ -89,10 +91,9 @@ def imported(node: ast.AST) -> set[str]:
 def imports(code: str) -> set[str]:
     """Full dotted names of what a file imports anywhere; one that calls ``import_module`` imports what its strings name too."""
     names = set().union(*map(imported, statements(ast.parse(code))))
-    pattern = r'import_module\("(guieval[\w.]+)"|"(guieval(?:\.\w+){2,})"' if "import_module" in code else "(?!)()()"
-    return names | {
-        name for pair in re.findall(pattern, code) for name in pair if name.count(".") and name.split(".")[1] in CORE
-    }
+    if "import_module" in code:
+        names.update(re.findall(r'import_module\("(guieval\.\w[\w.]*)"', code), re.findall(r'"(guieval(?:\.\w+){2,})"', code))
+    return names - MAPPED
 
 
 def wrong_imports(path: Path, code: str) -> Iterator[str]:
