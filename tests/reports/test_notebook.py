@@ -76,7 +76,7 @@ def test_a_benchmark_gives_an_episode_with_its_folder_which_is_not_written_down(
     ref = shown.index()[0]
     plain = shown.load(ref)
     for located in (shown.episode(0), shown.episode(ref.key.episode_id), *shown):
-        assert isinstance(located, LocatedEpisode) and located.root == shown.root and located.steps == plain.steps
+        assert isinstance(located, LocatedEpisode) and located.root == shown.root and located == plain and plain == located
         assert located.model_dump_json() == plain.model_dump_json() and pickle.loads(pickle.dumps(located)) == located
     assert "benchmark.episode(...)" in html_of(plain) and pictures(html_of(plain)) == []
 
