@@ -118,16 +118,10 @@ def arrows() -> dict[str, set[str]]:
     known, found = set(names.values()), dict[str, set[str]]()
     for path, code in sources().items():
         package = names[path] if path.stem == "__init__" else names[path].rpartition(".")[0]
-        full = {package + name if name.startswith(".") else name for name in imports(code)}
-        longest = {next((part for part in _prefixes(name) if part in known), "") for name in full}
-        found[names[path]] = longest - {"", names[path]}
+        full = [(package + name if name.startswith(".") else name).split(".") for name in imports(code)]
+        parts = ([".".join(name[:end]) for end in range(len(name), 0, -1)] for name in full)
+        found[names[path]] = {next((part for part in each if part in known), names[path]) for each in parts} - {names[path]}
     return found
-
-
-def _prefixes(name: str) -> Iterator[str]:
-    while name:
-        yield name
-        name = name.rpartition(".")[0]
 
 
 def room(module: str) -> str:
@@ -202,11 +196,6 @@ def test_a_wrong_import_is_found() -> None:
     assert found("guieval/training/a.py", "import torch, guieval.training.b") == set()
     assert found("benchmarks/a.py", "from guieval.parsing import a\nfrom .b import c") == {"parsing"}
     assert found("model_adapters/a.py", "from guieval.model_adapters.b import c") == {"model_adapters"}
-
-
-def test_only_the_vocabulary_is_loose() -> None:
-    loose = {path.stem for path in (REPOSITORY / "guieval").glob("*.py")}
-    assert loose == VOCABULARY | {"registry", "__init__", "__main__"}
 
 
 def test_every_package_states_what_it_holds() -> None:
