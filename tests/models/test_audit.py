@@ -32,9 +32,9 @@ from guieval.models.frame_audit import (
 )
 from guieval.models.scored_response import read_response
 from guieval.registry import load_benchmark, load_model
-from guieval.running.config import RunConfig
 from guieval.running.outcome import RunOutcome
 from guieval.running.progress.counts import Progress
+from guieval.settings import RunConfig
 from guieval.steps import Episode, Sample, StepTaskModel
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine

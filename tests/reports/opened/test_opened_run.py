@@ -224,7 +224,8 @@ def test_opening_runs_nothing_that_a_folder_names(tmp_path: Path) -> None:
     trap = tmp_path / "trap.py"
     trap.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
     with edited(directory / MANIFEST) as manifest:
-        manifest["model"]["adapter"] = manifest["config"]["adapter"] = manifest["config"]["bench"] = str(trap)
+        manifest["model"]["adapter"] = str(trap)
+        manifest["config"] = {"adapter": str(trap), "bench": str(trap)}
     run = offline_run(directory)
     assert html_of(run) and html_of(run.step(0)) and run.metrics()
     with pytest.raises(UsageError, match="unknown benchmark"):
