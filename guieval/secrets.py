@@ -35,13 +35,12 @@ _SECRET = re.compile(
 )
 """Names under which keys are sent; others that end in the same words (``prompt_cache_key``, ``eos_token``) hold none."""
 _MAYBE_SECRET = re.compile(
-    r"(?:^|[^a-z])(?:token|key|secret|password|passwd|auth|authorization|bearer|credentials?|cookies?)$|api[^a-z]?key|headers",
+    r"(?:^|[^a-z])(?:token|key|secrets?|passwords?|passwd|auth|authorization|bearer|credentials?|cookies?)$|api[^a-z]?key|headers",
     re.IGNORECASE,
 )
 _PARAMETER = re.compile(r"key|token|secret|passw|auth|code|credential|sig$|signature|session", re.IGNORECASE)
 _VERSION = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(-[a-z]+)?|[a-z]+([-.][a-z]+|[-.][0-9]{1,4})*")
 """A value that mixes letters and digits and is no secret: ``2024-12-01-preview``, ``gpt-4.1-2025``."""
-_VARIABLE = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)S?$")
 _SHORTEST_VALUE = 8
 """Shorter values of a variable are placeholders such as EMPTY, which a response may contain by chance."""
 _KEYS = re.compile(
@@ -93,7 +92,7 @@ def api_key(variable: str) -> str:
 
 def secret_variables() -> dict[str, bytes]:
     """The values of this process's environment variables that are secrets by their names."""
-    values = {name: value.strip() for name, value in os.environ.items() if _VARIABLE.search(name)}
+    values = {name: value.strip() for name, value in os.environ.items() if may_be_secret(name)}
     return {name: value.encode() for name, value in values.items() if len(value) >= _SHORTEST_VALUE}
 
 

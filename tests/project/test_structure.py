@@ -13,6 +13,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 from tests.conftest import REPOSITORY
+from tests.rows import every_row
 
 VOCABULARY = {"errors", "actions", "frames", "steps", "secrets", "settings"}
 CONTRACTS = VOCABULARY | {"data", "history", "evaluation", "models", "registry"}
@@ -60,6 +61,10 @@ HEAVY = {
 MOST_ARROWS, MOST_MODULES = 202, 40
 """Pairs of rooms of which one imports the other, and modules of a folder. A room is what stands next to this package's front
 doors: a folder with all that is in it, or a module; each plug-in folder is one too."""
+PAGE = (REPOSITORY / "docs" / "architecture.md").read_text(encoding="utf-8")
+TREE = re.search(r"^    guieval/\n((?:      .*\n)+)", PAGE, re.MULTILINE)
+NAMED = sorted(set(re.findall(r"`((?:guieval|benchmarks|model_adapters|configs|docs|tests)/[\w./-]*)`", PAGE)))
+"""What docs/architecture.md says: its tree of rooms, and the paths that it names."""
 CORE = {path.stem for path in (REPOSITORY / "guieval").iterdir()}
 """The modules and packages of the core."""
 
@@ -169,18 +174,6 @@ def test_one_module_reads_pictures() -> None:
     assert [path for path, code in sources().items() if opens_pictures(ast.parse(code))] == [READER]
 
 
-def test_a_second_reader_of_pictures_is_found() -> None:
-    for code in (
-        "def f():\n    from PIL import Image\n    with Image.open(a) as b:\n        pass",
-        "import PIL.Image\nPIL.Image.open(a)",
-        "from PIL.Image import open",
-        "ImageOps.exif_transpose(a)",
-        "cv2.imread(a)",
-    ):
-        assert opens_pictures(ast.parse(code)), code
-    assert not opens_pictures(ast.parse("from PIL import Image\nImage.new(a)\nopen(a)\npath.open()"))
-
-
 def test_a_wrong_import_is_found() -> None:
     def found(path: str, code: str) -> set[str]:
         return set(wrong_imports(Path(path), code))
@@ -216,3 +209,28 @@ def test_asking_for_help_imports_nothing_heavy() -> None:
         "print([m for m in ('numpy', 'pydantic', 'aiohttp', 'PIL', 'yaml', 'rich') if m in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def in_the_tree() -> list[str]:
+    assert TREE is not None
+    names: list[str] = []
+    for line in TREE.group(1).splitlines():
+        names += re.split(r"\s{2,}", line.strip())[0].replace("/", "").split(" ")
+    return names
+
+
+def test_the_tree_has_every_room_below_what_it_imports() -> None:
+    names = in_the_tree()
+    assert names == [*ALLOWED, "cli"]
+    assert [(name, end) for place, name in enumerate(names[:-1]) for end in ALLOWED[name] if end not in names[:place]] == []
+
+
+@every_row("path", NAMED)
+def test_every_path_that_the_page_names_exists(path: str) -> None:
+    place = REPOSITORY / path
+    assert place.exists() or place.with_name(f"{place.name}.py").is_file()
+
+
+def test_each_question_is_answered_by_one_or_two_files() -> None:
+    rows = [line for line in PAGE[PAGE.index("## Where is it?") :].splitlines() if line.startswith("| ")][2:]
+    assert len(rows) == 20 and [row for row in rows if not 1 <= sum(f"`{path}`" in row for path in NAMED) <= 2] == []
