@@ -9,7 +9,7 @@ in separate rows, and ranks are within a mode. Published tables are shown next t
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -399,8 +399,10 @@ def _notes(runs: Sequence[_Run], rows: Sequence[BoardRow], columns: Sequence[Boa
     for line in dict.fromkeys(run.columns.edition_line for run in runs if run.columns.edition_line):
         yield f"labels: {line}"
     setups: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    named = Counter(map(_name, runs))
     for run in runs:
-        setups[describe(run.manifest.setups)][_name(run)] = None
+        where = f" ({run.directory})" if named[_name(run)] > 1 else ""
+        setups[describe(run.manifest.setups)][f"{_name(run)}{where}"] = None
     for setup, names in setups.items():
         yield f"set-up: {setup}" if len(setups) == 1 else f"set-up of {'; '.join(names)}: {setup}"
     by_benchmark: defaultdict[str, dict[tuple[str, str], BoardColumn]] = defaultdict(dict)
