@@ -65,13 +65,15 @@ class Fit:
 class FrameReport:
     """An audit's findings. ``declared`` is the adapter's own frame and the first of ``fits``, the others follow best first.
 
-    ``alike`` names the readings that fit best or cannot be distinguished from the best. ``enough``: fewest steps for a verdict.
+    ``alike`` names the readings that fit best or cannot be distinguished from the best. ``enough`` and ``chance`` are the
+    fewest steps and the highest p of a verdict.
     """
 
     steps: int
     fits: tuple[Fit, ...]
     alike: tuple[str, ...]
     enough: int = ENOUGH
+    chance: float = CHANCE
 
     @property
     def declared(self) -> Fit:
@@ -84,7 +86,7 @@ class FrameReport:
         if self.steps < self.enough:
             return None
         ahead = (fit for fit in self.fits[1:] if fit.hits - self.declared.hits >= GAIN * self.steps)
-        return next((fit for fit in ahead if fit.chance < CHANCE), None)
+        return next((fit for fit in ahead if fit.chance < self.chance), None)
 
     @property
     def sentence(self) -> str:

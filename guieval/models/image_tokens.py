@@ -45,14 +45,13 @@ class Limits:
 
     @property
     def sentence(self) -> str:
-        """The limits in words."""
-        limits = []
+        """What the server does, in words that complete "the server ..."."""
+        does = [f"rounds sides to multiples of {self.factor}"]
         if self.shrunk:
-            limits.append(f"larger ones are shrunk to at most {_between(self.most)} pixels")
+            does.append(f"shrinks larger pictures to at most {_between(self.most)} pixels")
         if self.enlarged:
-            limits.append(f"smaller ones enlarged to at least {_between(self.least)} pixels")
-        words = f"sides rounded to multiples of {self.factor}"
-        return f"{words}, {' and '.join(limits)}" if limits else f"{words}, and no other change of size"
+            does.append(f"enlarges smaller ones to at least {_between(self.least)} pixels")
+        return " and ".join(does)
 
 
 def _between(bounds: tuple[int, int]) -> str:

@@ -14,22 +14,18 @@ from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine, Done
 
 MODEL = "qwen2.5-vl-7b"
-SMALL = ("--set", "options.max_pixels=1003520")
-
-
-@pytest.fixture(scope="module")
-def screens(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("screens")
-    list(load_benchmark("demo-screens", folder))
-    return folder
+Audited = Callable[..., Done]
 
 
 @pytest.fixture
-def audited(guieval: CommandLine, screens: Path) -> Callable[..., Done]:
+def audited(tmp_path: Path, guieval: CommandLine) -> Audited:
+    """What the command prints, and how it ends, on a mock server that sees its pictures like this."""
+
     def audit(sees: str, *more: str | Path, model: str = MODEL, **settings: Any) -> Done:
-        chosen = MockSettings(policy="reference", model=model, sees=sees, **settings)
-        with MockServer(chosen, benchmark=load_benchmark("demo-screens", screens)) as server:
-            return guieval("audit-engine", model, "--base-url", server.base_url, "--set", f"data={screens}", *SMALL, *more)
+        chosen = MockSettings.model_validate({"policy": "reference", "model": model, "sees": sees, **settings})
+        data = ("--set", f"data={tmp_path}", "--set", "bench_options.episodes=45")
+        with MockServer(chosen, benchmark=load_benchmark("demo-screens", tmp_path)) as server:
+            return guieval("audit-engine", model, "--base-url", server.base_url, *data, *more)
 
     return audit
 
@@ -38,40 +34,39 @@ def verdicts(done: Done) -> dict[str, str]:
     return {each["about"]: each["verdict"] for each in json.loads(done.out)["findings"]}
 
 
-def test_each_fault_is_found_by_what_it_changes(tmp_path: Path, audited: Callable[..., Done]) -> None:
+def test_each_fault_is_found_by_what_it_changes(tmp_path: Path, audited: Audited, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = tmp_path / "kept.json"
     right = audited("right", "--json", "--save", kept)
     fine = {"tokens": "fine", "clicks": "fine", "orientation": "fine"}
     assert (right.code, verdicts(right)) == (0, {**fine, "fingerprint": "unknown"}), right
-    for sees, alone, faults in (
-        ("right", {}, {}),
-        ("shrunk", {"tokens": "fault", "clicks": "fault"}, {"fingerprint": "fault"}),
-        ("unturned", {"orientation": "fault"}, {"fingerprint": "fault"}),
-        ("lossy", {}, {"fingerprint": "fault"}),
+    of_fingerprint = "The answers are not those of the fingerprint: "
+    turned = f"{of_fingerprint}answers differ on 8 of 8 screens with an EXIF orientation"
+    for sees, width, faults in (
+        ("right", 80, []),
+        (
+            "shrunk",
+            80,
+            ["Prompt tokens of 20 of 45", "Clicks hit", f"{of_fingerprint}prompt tokens differ on 20 of 45 screens"],
+        ),
+        ("unturned", 120, ["Of 8 clicks on pictures that an EXIF orientation turns, 0 hit the target, and 8 hit", turned]),
+        ("lossy", 120, [f"{of_fingerprint}log-probabilities of 37 screens differ by"]),
     ):
-        done = audited(sees, "--json", "--against", kept)
-        assert verdicts(done) == {**fine, "fingerprint": "fine", **alone, **faults}, (sees, done.out[-3000:])
-        assert done.code == (1 if faults else 0)
-        assert audited(sees, "--json").code == (1 if alone else 0)
-
-
-def test_a_shrunk_picture_is_told_with_its_limit(audited: Callable[..., Done], monkeypatch: pytest.MonkeyPatch) -> None:
-    for width in (80, 120):
         monkeypatch.setenv("COLUMNS", str(width))
-        done = audited("shrunk", seen_pixels=300_000)
-        text = " ".join(done.out.split())
-        assert "larger ones are shrunk to at most 300,000 to " not in text and done.code == 1
-        assert max(map(len, done.out.splitlines())) <= width
+        done = audited(sees, "--against", kept)
+        assert done.code == (1 if faults else 0) and max(map(len, done.out.splitlines())) <= width
+        found = [words.split("fault: ")[1] for words in " ".join(done.out.split()).split(". ") if "fault: " in words]
+        assert len(found) == len(faults), done.out
+        assert [one[: len(other)] for one, other in zip(map(str.strip, found), faults, strict=True)] == faults
 
 
-def test_what_cannot_be_known_is_said(tmp_path: Path, audited: Callable[..., Done]) -> None:
-    done = audited("nothing", "--json", model="ui-tars-7b")  # with prompt tokens that are no counts of the picture
-    assert verdicts(done)["tokens"] == "unknown" and done.code == 0
+def test_what_cannot_be_known_is_stated_and_no_fault(audited: Audited) -> None:
+    """Prompt tokens that are made up and follow no declared processor; clicks that miss; no log-probabilities."""
+    assert verdicts(audited("nothing", "--json", model="ui-tars-7b"))["tokens"] == "unknown"
     bad = audited("right", "--json", accuracy=0.0)
-    assert verdicts(bad)["clicks"] == "unknown" and bad.code == 0
+    assert (bad.code, verdicts(bad)["tokens"], verdicts(bad)["clicks"]) == (0, "fine", "unknown")
 
 
-def test_a_fingerprint_of_other_requests_is_refused(tmp_path: Path, audited: Callable[..., Done]) -> None:
+def test_a_fingerprint_of_other_requests_is_refused(tmp_path: Path, audited: Audited) -> None:
     kept = tmp_path / "kept.json"
     audited("right", "--save", kept)
     other = audited("right", "--against", kept, "--set", "sampling.max_tokens=7")

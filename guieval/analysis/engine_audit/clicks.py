@@ -13,11 +13,11 @@ from guieval.analysis.engine_audit.finding import Finding
 from guieval.frames import Frame
 from guieval.metrics.intervals import Floats
 from guieval.models import ABCModel
-from guieval.models.frame_audit import CHANCE, GAIN, FrameReport, Region, StepAudit, mcnemar, targets_of
+from guieval.models.frame_audit import GAIN, FrameReport, Region, StepAudit, mcnemar, targets_of
 from guieval.running.sent_screens import SentScreen
 
-ENOUGH = 30
-"""Fewest clicks for a verdict on their frame: the targets are known, so fewer than in a run."""
+ENOUGH, CHANCE = 30, 1e-4
+"""Fewest clicks and highest p of a verdict on their frame: targets are certain and looked at once, unlike those of a run."""
 _APART = 50.0  # thousandths of the screen; the slope between nearer targets is noise
 
 
@@ -35,7 +35,7 @@ class ClickAudit:
         audit = StepAudit(self.model, self.frames)
         for screen in self.screens:
             audit.add(screen.task, screen.sample, reread=True)
-        return None if audit.audit is None else replace(audit.audit.report(), enough=ENOUGH)
+        return None if audit.audit is None else replace(audit.audit.report(), enough=ENOUGH, chance=CHANCE)
 
     @property
     def findings(self) -> Iterator[Finding]:

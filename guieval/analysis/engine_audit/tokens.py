@@ -56,7 +56,7 @@ class TokenAudit:
         if self.limits is None:
             seen = "no resize of Qwen's kind explains them"
         else:
-            seen = f"the server has {self.limits.sentence}"
+            seen = f"the server {self.limits.sentence}"
         name = self.model.config.name
         if own is None:
             why = f"The adapter of {name} declares no processor, so its prompt tokens have no formula; by their numbers {seen}"

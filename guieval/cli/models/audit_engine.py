@@ -57,7 +57,7 @@ def audit_engine(
     checkpoint = model_config(config.model, config.adapter)
     chosen = checkpoint.model_copy(update={"options": {**checkpoint.options, **config.options}})
     loaded = build_model(chosen, thinking=config.thinking)
-    benchmark = load_benchmark(SCREENS, config.data)
+    benchmark = load_benchmark(SCREENS, config.data, **config.bench_options)
     if config.engine == "vllm":
         raise UsageError("audit-engine asks a server that runs: start it, and give its --base-url")
     answering = choose_engine(config, loaded, benchmark.root, None)
