@@ -55,6 +55,9 @@ _TURNS = {
     8: "turned left by 90 degrees",
 }
 
+_BACK = {6: 8, 8: 6}
+"""The orientations whose turn another one undoes."""
+
 Format = Literal["png", "jpeg", "webp"]
 _FORMATS: dict[str, Format] = {"PNG": "png", "WEBP": "webp"}
 
@@ -209,7 +212,12 @@ def turned(image: Image, orientation: int) -> Image:
 
 def unturned(image: Image, orientation: int) -> Image:
     """The image of which :func:`turned` makes this one."""
-    return turned(image, {6: 8, 8: 6}.get(orientation, orientation))
+    return turned(image, _BACK.get(orientation, orientation))
+
+
+def unturned_point(x: float, y: float, orientation: int) -> tuple[float, float]:
+    """Where a point in thousandths of an image is in that of :func:`unturned`; as it is for orientations that mirror."""
+    return {3: (1000.0 - x, 1000.0 - y), 6: (y, 1000.0 - x), 8: (1000.0 - y, x)}.get(orientation, (x, y))
 
 
 def stored(image: Image, orientation: int) -> bytes:

@@ -10,6 +10,7 @@ import numpy as np
 
 from guieval.actions import Click, Point
 from guieval.analysis.engine_audit.finding import Finding
+from guieval.data.screenshots import unturned_point
 from guieval.frames import Frame
 from guieval.metrics.intervals import Floats
 from guieval.models import ABCModel
@@ -59,7 +60,7 @@ class ClickAudit:
             )
         turned = [(screen, point) for screen, point in clicks if screen.orientation != 1]
         upright = sum(screen.hit for screen, _ in turned)
-        flat = sum(_inside(_target(screen), _turned(point, screen.orientation)) for screen, point in turned)
+        flat = sum(_inside(_unturned(_target(screen), screen.orientation), point) for screen, point in turned)
         if 2 * (flat - upright) >= len(turned) > 0:
             why = f"{flat} hit where it is in the unturned picture: the server does not turn them"
             on = f"Of {len(turned)} clicks on pictures that an EXIF orientation turns, {upright} hit the target"
@@ -78,10 +79,9 @@ def _inside(region: Region, point: Sequence[float]) -> bool:
     return left <= point[0] <= right and top <= point[1] <= bottom
 
 
-def _turned(point: Point, orientation: int) -> tuple[float, float]:
-    """Where a point of the unturned picture is on the screen, for the orientations that turn by a multiple of 90 degrees."""
-    x, y = point
-    return {3: (1000.0 - x, 1000.0 - y), 6: (1000.0 - y, x), 8: (y, 1000.0 - x)}.get(orientation, (x, y))
+def _unturned(region: Region, orientation: int) -> Region:
+    (x1, y1), (x2, y2) = (unturned_point(*corner, orientation) for corner in (region[:2], region[2:]))
+    return min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2)
 
 
 def _line(clicks: Sequence[tuple[SentScreen, Point]]) -> str | None:
@@ -103,7 +103,7 @@ def _line(clicks: Sequence[tuple[SentScreen, Point]]) -> str | None:
     gained, lost = (sum(one > other for one, other in zip(*each, strict=True)) for each in ((after, before), (before, after)))
     if gained - lost < GAIN * len(clicks) or mcnemar(gained, lost) >= CHANCE:
         return None
-    words = (f"{name} is {scale:.3f} times its place {offset:+.0f}" for name, (scale, offset) in zip("xy", lines, strict=True))
+    words = (f"{name} is {scale:.3f} times its place {round(offset):+}" for name, (scale, offset) in zip("xy", lines, strict=True))
     return f"{sum(after)} would hit without a scale and an offset (in thousandths of the screen): {', '.join(words)}"
 
 
