@@ -27,7 +27,16 @@ def audit(tmp_path: Path) -> Callable[..., tuple[int, dict[str, Any]]]:
 
     def command(server: VLLMServer, *more: str | Path) -> tuple[int, dict[str, Any]]:
         where = ("--base-url", server.base_url, "--served-model", served_name(server.model, server.settings))
-        small = ("--set", "options.max_pixels=1003520", "--set", "sampling.max_tokens=16", "--set", f"data={tmp_path}")
+        small = (
+            "--set",
+            "bench_options.episodes=45",
+            "--set",
+            "options.max_pixels=1003520",
+            "--set",
+            "sampling.max_tokens=16",
+            "--set",
+            f"data={tmp_path}",
+        )
         words = [sys.executable, "-m", "guieval", "audit-engine", MODEL, *where, *small, "--json", *map(str, more)]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         assert done.stdout, done.stderr
@@ -54,5 +63,5 @@ def test_a_server_with_another_limit_is_found_by_its_counts_and_by_the_fingerpri
     faults = sentences(found, "fault")
     assert code == 1 and faults.keys() == {"tokens", "fingerprint"}
     low, high = found["resize"]["most"]
-    assert low <= 602_112 < high and "larger ones are shrunk to at most" in faults["tokens"]
+    assert low <= 602_112 < high and "shrinks larger pictures to at most" in faults["tokens"]
     assert "prompt tokens differ on" in faults["fingerprint"]
