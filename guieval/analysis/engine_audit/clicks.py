@@ -103,7 +103,9 @@ def _line(clicks: Sequence[tuple[SentScreen, Point]]) -> str | None:
     gained, lost = (sum(one > other for one, other in zip(*each, strict=True)) for each in ((after, before), (before, after)))
     if gained - lost < GAIN * len(clicks) or mcnemar(gained, lost) >= CHANCE:
         return None
-    words = (f"{name} is {scale:.3f} times its place {round(offset):+}" for name, (scale, offset) in zip("xy", lines, strict=True))
+    words = (
+        f"{name} is {scale:.3f} times its place {round(offset):+}" for name, (scale, offset) in zip("xy", lines, strict=True)
+    )
     return f"{sum(after)} would hit without a scale and an offset (in thousandths of the screen): {', '.join(words)}"
 
 
