@@ -49,11 +49,11 @@ def audit_engine(
     from guieval.models.sampling import request_parameters
     from guieval.registry import build_model, load_benchmark, model_config
     from guieval.running.config import merge
-    from guieval.running.engine_choice import choose_engine
+    from guieval.running.engine_choice import choose_engine, with_key_variable
     from guieval.running.sent_screens import send_screens
 
     known = None if against is None else read_fingerprint(against)
-    config = merge(None, override or [], {**settings, "model": model, "bench": SCREENS})
+    config = with_key_variable(merge(None, override or [], {**settings, "model": model, "bench": SCREENS}))
     checkpoint = model_config(config.model, config.adapter)
     chosen = checkpoint.model_copy(update={"options": {**checkpoint.options, **config.options}})
     loaded = build_model(chosen, thinking=config.thinking)
