@@ -46,23 +46,23 @@ def audit_engine(
     from guieval.analysis.engine_audit import EngineAudit, fingerprint, read_fingerprint
     from guieval.errors import UsageError
     from guieval.journal import write_atomically
-    from guieval.models.sampling import request_parameters
     from guieval.registry import build_model, load_benchmark, model_config
     from guieval.running.config import merge
     from guieval.running.engine_choice import choose_engine, with_key_variable
     from guieval.running.sent_screens import send_screens
+    from guieval.settings.sampling import request_parameters
 
     known = None if against is None else read_fingerprint(against)
     config = with_key_variable(merge(None, override or [], {**settings, "model": model, "bench": SCREENS}))
-    checkpoint = model_config(config.model, config.adapter)
-    chosen = checkpoint.model_copy(update={"options": {**checkpoint.options, **config.options}})
-    loaded = build_model(chosen, thinking=config.thinking)
-    benchmark = load_benchmark(SCREENS, config.data, **config.bench_options)
-    if config.engine == "vllm":
+    checkpoint = model_config(config.model.name, config.model.adapter)
+    options = {**checkpoint.options, **config.model.options}
+    loaded = build_model(checkpoint.model_copy(update={"options": options}), thinking=config.model.thinking)
+    benchmark = load_benchmark(SCREENS, config.data.folder, **config.data.bench_options)
+    if config.server.engine == "vllm":
         raise UsageError("audit-engine asks a server that runs: start it, and give its --base-url")
     answering = choose_engine(config, loaded, benchmark.root, None)
     greedy = {"temperature": 0.0, "logprobs": True}
-    sampling = request_parameters(checkpoint.sampling, greedy, config.sampling)
+    sampling = request_parameters(checkpoint.sampling, greedy, config.sampling.request)
     if not sampling.keys() & {"max_tokens", "max_completion_tokens"}:
         sampling["max_tokens"] = MOST_TOKENS
     screens = asyncio.run(send_screens(loaded, answering, benchmark, sampling, twice=known is not None))
