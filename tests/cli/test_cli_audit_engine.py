@@ -57,6 +57,10 @@ def test_each_fault_is_found_by_what_it_changes(tmp_path: Path, audited: Audited
         found = [words.split("fault: ")[1] for words in " ".join(done.out.split()).split(". ") if "fault: " in words]
         assert len(found) == len(faults), done.out
         assert [one[: len(other)] for one, other in zip(map(str.strip, found), faults, strict=True)] == faults
+    other = audited("right", "--against", kept, "--set", "sampling.max_tokens=7")
+    assert other.code == 2 and "the fingerprint is of other requests" in other.err
+    kept.write_text("{}")
+    assert "is no fingerprint" in audited("right", "--against", kept).err
 
 
 def test_what_cannot_be_known_is_stated_and_no_fault(audited: Audited) -> None:
@@ -64,12 +68,3 @@ def test_what_cannot_be_known_is_stated_and_no_fault(audited: Audited) -> None:
     assert verdicts(audited("nothing", "--json", model="ui-tars-7b"))["tokens"] == "unknown"
     bad = audited("right", "--json", accuracy=0.0)
     assert (bad.code, verdicts(bad)["tokens"], verdicts(bad)["clicks"]) == (0, "fine", "unknown")
-
-
-def test_a_fingerprint_of_other_requests_is_refused(tmp_path: Path, audited: Audited) -> None:
-    kept = tmp_path / "kept.json"
-    audited("right", "--save", kept)
-    other = audited("right", "--against", kept, "--set", "sampling.max_tokens=7")
-    assert other.code == 2 and "the fingerprint is of other requests" in other.err
-    kept.write_text("{}")
-    assert "is no fingerprint" in audited("right", "--against", kept).err
