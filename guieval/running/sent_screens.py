@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
@@ -18,8 +17,8 @@ from guieval.data.screenshots import Screenshot, read_picture, read_screenshot, 
 from guieval.engines import request_id
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.evaluation import ActionEvaluator
-from guieval.frames import Size
 from guieval.models import ABCModel, ModelInput, Request
+from guieval.models.engine_audit.screen import SentScreen, orientation_of
 from guieval.models.scored_response import failed_sample, read_response
 from guieval.running.engine_choice import Answering
 from guieval.running.runner.task_pool import Gate
@@ -27,40 +26,6 @@ from guieval.steps import Sample, StepTaskModel
 
 _COMMON = 400_000
 """Pixels about which no processor changes an image beyond rounding."""
-
-
-@dataclass(frozen=True)
-class SentScreen:
-    """A screen as it was sent, and its answers.
-
-    ``size`` is the (width, height) in pixels of the sent picture, ``request`` a digest of its pixels, the prompt and the
-    sampling parameters. ``with_common`` is the answer to the same prompt with a picture of ``common`` (width, height) in its
-    place, ``again`` that to the same request, if it was sent twice.
-    """
-
-    task: StepTaskModel
-    size: Size
-    common: Size
-    request: str
-    sample: Sample
-    with_common: Sample
-    again: Sample | None = None
-
-    @property
-    def orientation(self) -> int:
-        """The EXIF orientation of the sent picture, 1 if it has none."""
-        return _orientation(self.task)
-
-    @property
-    def hit(self) -> bool:
-        """Whether the answer is a click on the target."""
-        return self.sample.outcome.verdict == "right"
-
-    @property
-    def beyond_common(self) -> int | None:
-        """How many more prompt tokens the picture takes than the common one; ``None`` if the server does not state them."""
-        both = (_prompt_tokens(self.sample), _prompt_tokens(self.with_common))
-        return None if both[0] is None or both[1] is None else both[0] - both[1]
 
 
 class _Prepared:
@@ -72,7 +37,7 @@ class _Prepared:
         if len(self.input.images) != 1:
             raise UsageError(f"model {model.config.name!r} is shown {len(self.input.images)} images of a screen, not one")
         file = benchmark.root, task.screenshot, task.screenshot_size
-        resize, orientation = self.input.images[0].resize, _orientation(task)
+        resize, orientation = self.input.images[0].resize, orientation_of(task)
         pixels = read_picture(*file, resize)
         if orientation == 1:
             self.picture = read_screenshot(*file, resize)
@@ -139,14 +104,5 @@ async def _all(asked: Sequence[Any]) -> list[Sample]:
             task.cancel()
 
 
-def _orientation(task: StepTaskModel) -> int:
-    orientation: int = task.extras.get("orientation", 1)
-    return orientation
-
-
 def _area(picture: Screenshot) -> int:
     return picture.size[0] * picture.size[1]
-
-
-def _prompt_tokens(sample: Sample) -> int | None:
-    return None if sample.usage is None else sample.usage.prompt_tokens

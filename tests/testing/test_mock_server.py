@@ -105,6 +105,10 @@ def unanswered(base_url: str, name: str = "r") -> socket.socket:
     return connection
 
 
+def counted(server: MockServer, name: str, number: int) -> bool:
+    return bool(server.stats()[name] == number)
+
+
 def sentence(answer: httpx.Response) -> str:
     content: str = answer.json()["choices"][0]["message"]["content"]
     return content
@@ -158,7 +162,7 @@ def test_no_more_than_the_limit_are_served_at_once_and_waiting_is_no_part_of_the
         with mock(latency=latency, sigma=0, concurrency=slots) as server, ExitStack() as clients:
             for number in range(4):
                 clients.enter_context(unanswered(server.base_url, f"r{number}"))
-            until(lambda server=server, count=count: server.stats()[count] == 4, "four requests")
+            until(partial(counted, server, count, 4), "four requests")
             stats = server.stats()
             assert stats["max_serving"] == slots
     assert stats["latency_sum"] == pytest.approx(4 * 0.05)

@@ -14,9 +14,9 @@ from guieval.cli.tables import JSON, echo, print_json, say, show
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from guieval.analysis.engine_audit import EngineAudit
+    from guieval.models.engine_audit import EngineAudit
+    from guieval.models.engine_audit.screen import SentScreen
     from guieval.reports.tables.table import Table
-    from guieval.running.sent_screens import SentScreen
 
 SCREENS = "demo-screens"
 MOST_TOKENS = 1024
@@ -43,9 +43,9 @@ def audit_engine(
     """
     import asyncio
 
-    from guieval.analysis.engine_audit import EngineAudit, fingerprint, read_fingerprint
     from guieval.errors import UsageError
     from guieval.journal import write_atomically
+    from guieval.models.engine_audit import EngineAudit, fingerprint, read_fingerprint
     from guieval.registry import build_model, load_benchmark, model_config
     from guieval.running.config import merge
     from guieval.running.engine_choice import choose_engine, with_key_variable

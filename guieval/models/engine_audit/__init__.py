@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from guieval.analysis.engine_audit.clicks import ClickAudit
-from guieval.analysis.engine_audit.finding import Finding
-from guieval.analysis.engine_audit.fingerprint import Fingerprint, FingerprintAudit, fingerprint, read_fingerprint
-from guieval.analysis.engine_audit.tokens import TokenAudit
 from guieval.models import ABCModel
-from guieval.running.sent_screens import SentScreen
+from guieval.models.engine_audit.clicks import ClickAudit
+from guieval.models.engine_audit.finding import Finding
+from guieval.models.engine_audit.fingerprint import Fingerprint, FingerprintAudit, fingerprint, read_fingerprint
+from guieval.models.engine_audit.screen import SentScreen
+from guieval.models.engine_audit.tokens import TokenAudit
 
 __all__ = ["EngineAudit", "Finding", "Fingerprint", "fingerprint", "read_fingerprint"]
 

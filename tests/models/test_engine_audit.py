@@ -6,11 +6,11 @@ import random
 from collections.abc import Callable
 
 from guieval.actions import Boxes, Click, Point
-from guieval.analysis.engine_audit.clicks import ClickAudit
 from guieval.evaluation import ActionEvaluator
+from guieval.models.engine_audit.clicks import ClickAudit
+from guieval.models.engine_audit.screen import SentScreen
 from guieval.models.scored_response import read_response
 from guieval.registry import load_model
-from guieval.running.sent_screens import SentScreen
 from tests.model_adapters.steps import step
 from tests.rows import every_row
 

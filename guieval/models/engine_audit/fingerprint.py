@@ -16,13 +16,13 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from guieval import __version__
 from guieval.actions import Click
-from guieval.analysis.engine_audit.finding import Finding
 from guieval.data.files import read_text
+from guieval.data.shipped import __version__
 from guieval.errors import UsageError, first_problem
+from guieval.models.engine_audit.finding import Finding
+from guieval.models.engine_audit.screen import SentScreen
 from guieval.models.frame_audit import mcnemar
-from guieval.running.sent_screens import SentScreen
 from guieval.steps import Sample
 
 UNLIKELY = 0.01

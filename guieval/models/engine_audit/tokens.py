@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from guieval.analysis.engine_audit.finding import Finding
 from guieval.frames import ResizedPixels, Size
 from guieval.models import ABCModel
+from guieval.models.engine_audit.finding import Finding
+from guieval.models.engine_audit.screen import SentScreen
 from guieval.models.image_tokens import FACTORS, Limits, fitted, tokens_of
-from guieval.running.sent_screens import SentScreen
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,7 @@ class TokenAudit:
         if len({screen.beyond_common for screen in counted}) == 1 < len({screen.size for screen in counted}):
             fixed = "Pictures of every size take as many prompt tokens: all are resized to one size, or none is seen"
             return Finding("tokens", "unknown" if own is None else "fault", fixed)
-        if self.limits is None:
-            seen = "no resize of Qwen's kind explains them"
-        else:
-            seen = f"the server {self.limits.sentence}"
+        seen = "no resize of Qwen's kind explains them" if self.limits is None else f"the server {self.limits.sentence}"
         name = self.model.config.name
         if own is None:
             why = f"The adapter of {name} declares no processor, so its prompt tokens have no formula; by their numbers {seen}"

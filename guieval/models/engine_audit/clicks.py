@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from guieval.actions import Click, Point
-from guieval.analysis.engine_audit.finding import Finding
 from guieval.data.screenshots import unturned_point
 from guieval.frames import Frame
-from guieval.metrics.intervals import Floats
 from guieval.models import ABCModel
+from guieval.models.engine_audit.finding import Finding
+from guieval.models.engine_audit.screen import SentScreen
 from guieval.models.frame_audit import GAIN, FrameReport, Region, StepAudit, mcnemar, targets_of
-from guieval.running.sent_screens import SentScreen
 
 ENOUGH, CHANCE = 30, 1e-4
 """Fewest clicks and highest p of a verdict on their frame: targets are certain and looked at once, unlike those of a run."""
@@ -109,7 +109,7 @@ def _line(clicks: Sequence[tuple[SentScreen, Point]]) -> str | None:
     return f"{sum(after)} would hit without a scale and an offset (in thousandths of the screen): {', '.join(words)}"
 
 
-def _theil_sen(places: Floats, clicked: Floats) -> tuple[float, float]:
+def _theil_sen(places: NDArray[np.float64], clicked: NDArray[np.float64]) -> tuple[float, float]:
     """Slope and offset of the line through ``clicked`` over ``places``; that of the diagonal where all places are alike."""
     one, other = np.triu_indices(len(places), 1)
     apart = np.abs(places[other] - places[one]) > _APART
