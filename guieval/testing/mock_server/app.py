@@ -26,6 +26,8 @@ from guieval.models.response import Call, calls_in
 from guieval.steps import StepKey
 from guieval.testing.mock_server.native import (
     KEY_HEADERS,
+    TOKENS_IN,
+    TOKENS_OUT,
     answer_body,
     api_of,
     damaged_body,
@@ -68,10 +70,12 @@ class Tag(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The answer of a policy."""
+    """The answer of a policy: ``logprob`` is that of each of its tokens; ``None`` for a server that says none."""
 
     text: str
     reasoning: str | None = None
+    prompt_tokens: int = TOKENS_IN
+    logprob: float | None = None
 
 
 Answers: TypeAlias = Callable[[Tag, bytes], Answer]
@@ -479,8 +483,11 @@ def _completion_body(answer: Answer, content: object = _SAME, *, calls: bool = F
         message |= {"content": text or None, "tool_calls": [_tool_call(number, call) for number, call in enumerate(made)]}
     if answer.reasoning is not None:
         message["reasoning_content"] = answer.reasoning
-    choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if made else "stop"}
-    usage = {"prompt_tokens": 3000, "completion_tokens": 60, "total_tokens": 3060}
+    choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": "tool_calls" if made else "stop"}
+    if answer.logprob is not None:
+        choice["logprobs"] = {"content": [{"token": word, "logprob": answer.logprob} for word in answer.text.split()]}
+    usage = {"prompt_tokens": answer.prompt_tokens, "completion_tokens": TOKENS_OUT}
+    usage["total_tokens"] = answer.prompt_tokens + TOKENS_OUT
     named = {"id": "mock", "object": "chat.completion", "model": "mock", "system_fingerprint": fingerprint}
     return _json({**named, "choices": [choice], "usage": usage})
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from guieval.errors import UsageError
 
 Policy: TypeAlias = Literal["centre", "random", "reference", "script", "fixed", "distribution"]
+Sight: TypeAlias = Literal["nothing", "right", "shrunk", "unturned", "lossy"]
 Malformed: TypeAlias = Literal["cut-json", "html", "null-content", "empty-choices", "cut-text"]
 MALFORMED: tuple[Malformed, ...] = get_args(Malformed)
 Hostile: TypeAlias = Literal["reset", "gzip", "gzip-bomb", "flood", "drip", "absurd-numbers", "twice"]
@@ -52,6 +53,12 @@ class MockSettings(BaseModel):
     )
     script: Path | None = Field(None, description='JSONL; policy script: {"key", "reply"}, distribution: {"key", "draws"}')
     reply: str = Field("", description="policy fixed: the reply")
+    sees: Sight = Field(
+        "nothing",
+        description="policy reference: how a picture is seen, by which places, prompt tokens and log-probabilities go: right, "
+        "shrunk to --seen-pixels, unturned whatever its EXIF orientation says, or lossy (as a JPEG)",
+    )
+    seen_pixels: int = Field(602_112, ge=1, description="sees shrunk: most pixels of a picture")
 
     looks: int = Field(0, ge=0, description="screenshots that a model asks for before it acts (native computer-use APIs)")
     refused_tools: tuple[str, ...] = Field(
