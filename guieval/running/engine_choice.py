@@ -207,7 +207,7 @@ def _hosted(config: RunConfig, model: ABCModel, kind: str, slots: int | None) ->
 
     api = native_api(kind)
     most, notes = _room(slots or _HOSTED_SLOTS)
-    settings = _server_settings(config, Path(), None, most)
+    settings = _server_settings(config, Path(), None)
     settings = settings.model_copy(
         update={
             "base_urls": config.base_urls or (api.own_url,),
@@ -236,13 +236,13 @@ def _by_server(
     finds_out = config.concurrency == "auto" or (config.concurrency is None and server is not None)
     most, notes = _room(MOST if finds_out else slots or 64)
     pace = AdaptiveConcurrency(most=most) if finds_out else None
-    settings = _server_settings(config, screenshots, server, most)
+    settings = _server_settings(config, screenshots, server)
     client = OpenAIEngine(settings, pace=pace) if server is None else LaunchedEngine(server, settings, pace=pace)
     names = [name for name in (model.config.hf_id, model.config.name) if name]
     return Answering(client, pace or most, lambda: client.discover(names), notes=notes)
 
 
-def _server_settings(config: RunConfig, screenshots: Path, server: VLLMServer | None, most: int) -> OpenAISettings:
+def _server_settings(config: RunConfig, screenshots: Path, server: VLLMServer | None) -> OpenAISettings:
     from guieval.engines.http.chat_completions import OpenAISettings
 
     ours = server is not None
@@ -253,7 +253,6 @@ def _server_settings(config: RunConfig, screenshots: Path, server: VLLMServer | 
         api_key_env=config.api_key_env,
         stream=config.stream,
         hidden_key_envs=(config.patch_api_key_env,),
-        max_concurrency=most,
         timeout=config.timeout,
         max_attempts=config.max_attempts,
         patience=config.patience,

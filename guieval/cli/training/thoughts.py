@@ -82,7 +82,6 @@ def _ask(config: RunConfig, by: str, out: Path, scorer: ResponseScorer, tries: i
     own = by == "self"
     sampling = sample_parameters(config, scorer.model.config)[0] if own else request_parameters({}, config.sampling)
     asking = Asking(answering.engine, benchmark.root, sampling)
-    slots = answering.concurrency if isinstance(answering.concurrency, int) else 16
 
     async def work() -> Counter[str]:
         try:
@@ -90,7 +89,7 @@ def _ask(config: RunConfig, by: str, out: Path, scorer: ResponseScorer, tries: i
                 await answering.prepare()
             counts: Counter[str] = Counter()
             by_whom: Writer = "self" if own else "auxiliary"
-            async for each in write_thoughts(steps, asking, scorer, by=by_whom, tries=tries, concurrency=slots):
+            async for each in write_thoughts(steps, asking, scorer, by=by_whom, tries=tries, concurrency=answering.concurrency):
                 counts += _written(out, [(str(each.key), each.thought, each.outcome)], known)
             return counts
         finally:

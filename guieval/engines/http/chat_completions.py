@@ -1,8 +1,8 @@
 """Client of any server that speaks the OpenAI chat-completions protocol (vLLM, SGLang, llama.cpp, hosted APIs).
 
-This is the hot path of a run, and it must survive faulty servers: it limits the requests in flight, the duration of a try
-and the size of an answer, and retries where that can help. The adapter writes the messages and parses the reply, and the
-runner chooses the screenshots.
+This is the hot path of a run, and it must survive faulty servers: it limits the duration of a try and the size of an answer,
+and retries where that can help. The adapter writes the messages and parses the reply, and the runner chooses the screenshots
+and limits the requests in flight.
 
 :mod:`guieval.engines.http.chat_body` writes bodies, :mod:`guieval.engines.http.chat_answers` reads answers, and
 :mod:`guieval.engines.http.routing` chooses the server of a request.
@@ -74,7 +74,6 @@ class OpenAISettings(BaseModel):
     )
     stream: bool = Field(False, description="whether to request each answer as a stream, for servers that give no other")
     hidden_key_envs: tuple[str, ...] = Field((), description="variables of further keys that no message may show")
-    max_concurrency: int = Field(64, ge=1, description="requests in flight at once, over all servers")
     timeout: float = Field(120.0, gt=0, allow_inf_nan=False, description="limit of one try, from connecting to the last byte")
     max_attempts: int = Field(5, ge=1, description="tries for each request")
     patience: float = Field(300.0, ge=0, allow_inf_nan=False, description="how long to wait for unreachable servers")
@@ -119,7 +118,6 @@ class OpenAIEngine:
         self.images: ImageForm = "base64" if settings.local_images is None else "file"
         self._references: dict[str, ImageReferences] = {}
         self._key = api_key(settings.api_key_env)
-        self._slots = asyncio.Semaphore(settings.max_concurrency)
         self._redaction = Redaction.of_variables(settings.api_key_env, *settings.hidden_key_envs)
         proxy = None if settings.proxy is None else proxy_url(settings.proxy)
         if settings.trust_env:
@@ -153,27 +151,26 @@ class OpenAIEngine:
         """
         if self.model is None:
             raise FatalEngineError("the model name is unknown: give one, or call discover() to ask the server")
-        async with self._slots:
-            try:
-                body = self._body(request, self.model)
-            except UsageError as error:
-                raise FatalEngineError(str(error)) from None
-            except ValueError as error:
-                raise EngineError(f"the request {request.request_id!r} cannot be written: {error}") from None
-            number = self._refusals.begun()
-            try:
-                reply, attempts = await self._answer(body, request)
-            except _Refused as refusal:
-                if not self._refusals.refused(number, refusal.status, refusal.text):
-                    raise
-                raise FatalEngineError(
-                    f"{refusal}; at least {IN_A_ROW} requests in a row got this answer and no other, so no more are sent",
-                    attempts=refusal.attempts,
-                ) from None
-            else:
-                self._refusals.answered()
-            finally:
-                self._refusals.over(number)
+        try:
+            body = self._body(request, self.model)
+        except UsageError as error:
+            raise FatalEngineError(str(error)) from None
+        except ValueError as error:
+            raise EngineError(f"the request {request.request_id!r} cannot be written: {error}") from None
+        number = self._refusals.begun()
+        try:
+            reply, attempts = await self._answer(body, request)
+        except _Refused as refusal:
+            if not self._refusals.refused(number, refusal.status, refusal.text):
+                raise
+            raise FatalEngineError(
+                f"{refusal}; at least {IN_A_ROW} requests in a row got this answer and no other, so no more are sent",
+                attempts=refusal.attempts,
+            ) from None
+        else:
+            self._refusals.answered()
+        finally:
+            self._refusals.over(number)
         return self._finished(reply, attempts)
 
     async def discover(self, candidates: Sequence[str] = ()) -> str:
