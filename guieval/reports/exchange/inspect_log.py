@@ -17,13 +17,14 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from guieval.actions import Action, action_to_json
 from guieval.data.screenshots import Screenshot, read_screenshot
 from guieval.errors import ScreenshotError
+from guieval.models.sampling import EXPORTED
 from guieval.reports.exchange.exported import Exported, ExportedMetric, failure, slug, token_counts
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun, OpenedStep, open_run
 from guieval.reports.trajectories.reading import Trajectory, read_online
 from guieval.steps import Sample, Usage, whole_text
 
 VERSION = 2
-_GENERATION = ("temperature", "top_p", "top_k", "max_tokens", "seed")
+_GENERATION = (*EXPORTED, "seed")
 _STOPS = {"stop": "stop", "length": "max_tokens", "tool_calls": "tool_calls", "content_filter": "content_filter"}
 _MOST_LISTED = 1024
 """Characters of a text that the list of samples repeats."""
