@@ -12,6 +12,7 @@ from typing import Literal, get_args
 Tier = Literal["core", "ci", "full"]
 TIERS: tuple[Tier, ...] = get_args(Tier)
 LARGER: dict[str, Tier] = {
+    "analysis/decisions/test_consistency_command.py": "ci",
     "analysis/decisions/test_mix_interrupted.py": "ci",
     "browser": "ci",
     "cli/test_three_agents.py": "ci",
