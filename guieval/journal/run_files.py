@@ -51,6 +51,9 @@ class RecordedConfig(Section):
     fixed_thoughts: str | None = None
     mix: dict[str, Any] | None = None
     mix_artifacts: str | None = None
+    name: str | None = None
+    tags: list[str] | None = None
+    note: str | None = None
 
 
 class RecordedModel(Section):

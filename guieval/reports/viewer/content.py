@@ -226,8 +226,11 @@ def _prompt(prompter: Prompter | None, records: dict[int, StepRecord], record: S
 
 
 def _described(run: RunFolder) -> dict[str, str]:
-    manifest = run.manifest
+    manifest, notes = run.manifest, read_notes(run.directory)
     return {
+        "name": notes.name,
+        "tags": ", ".join(notes.tags),
+        "note": notes.text,
         "model": run.label,
         "benchmark": manifest.benchmark.name,
         "mode": manifest.mode.label,
