@@ -58,8 +58,8 @@ def list_runs(
         return
     if not runs:
         known = sorted({tag for run in every for tag in run.tags})
-        tagged = f" with tag {' and '.join(tag)}; tags: {', '.join(known) or 'none'}" if tag and every else ""
-        say(f"There are no runs in {str(where)!r}{tagged}.")
+        wanted = f" with tag {' and '.join(tag)}; tags: {', '.join(known) or 'none'}" if tag and every else ""
+        say(f"There are no runs in {str(where)!r}{wanted}.")
         return
     now = datetime.now(UTC)
     named, tagged = any(run.title for run in runs), any(run.tags for run in runs)
