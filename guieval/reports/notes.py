@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -21,14 +20,12 @@ from guieval.data.files import open_descriptor, read_bytes
 from guieval.errors import GuievalError, UsageError
 from guieval.journal import RunFolder
 from guieval.journal.run_folders import rounds_of
+from guieval.settings.fields import MOST_TAGS, Tag
 from guieval.steps import StepKey
 
 NOTES = "notes.jsonl"
 LONGEST_NOTE = 10_000
-MOST_TAGS = 20
 _MOST_BYTES = 32 * 1024 * 1024
-
-Tag = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[^\s,]+$")]
 
 
 class NoteLine(BaseModel):
@@ -68,8 +65,8 @@ def read_notes(directory: Path) -> Notes:
     """The notes on a run or rollout: those it began with, and those of its file, unless that is absurdly large or no file."""
     notes = Notes()
     with suppress(GuievalError):  # a broken run may have notes
-        begun = RunFolder(rounds_of(directory)[0]).manifest.config
-        notes = Notes(text=begun.note or "", tags=list(begun.tags or ()), name=begun.name or "")
+        begun = RunFolder(rounds_of(directory)[0]).manifest.config.tracking
+        notes = Notes(text=begun.note or "", tags=list(begun.tags), name=begun.name or "")
     path = directory / NOTES
     try:
         if not path.is_file() or path.stat().st_size > _MOST_BYTES:

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from guieval.errors import UsageError
 from guieval.history.modes import ONLINE
@@ -21,10 +21,14 @@ from guieval.journal import RunFolder, new_directory, refuse_nested
 from guieval.metrics import Measured
 from guieval.metrics.rounding import percentage
 from guieval.online.metrics import online_metrics
-from guieval.running.config import RunConfig, merge, run_file
+from guieval.running.campaign import planned, read_campaign
+from guieval.running.config import run_file
+from guieval.running.defaults import new_config
 from guieval.running.display import LogDisplay, shows_bars
 from guieval.running.execute import Executor, Job, Result, execute, resolve_jobs
+from guieval.running.keywords import RunSettings
 from guieval.running.resume.trust import resumed_runs
+from guieval.settings import Cluster, RunConfig
 
 logging.getLogger("guieval").addHandler(logging.NullHandler())
 
@@ -59,7 +63,7 @@ class RunResult:
 
     def __getitem__(self, mode: str) -> Result:
         for run in self.runs:
-            if mode in (run.mode, run.config.mode):
+            if mode in (run.mode, run.config.history.mode):
                 return run
         raise KeyError(f"no run in mode {mode!r}; there are {', '.join(run.mode for run in self.runs)}")
 
@@ -89,12 +93,12 @@ def run(
     accept_changes: bool = False,
     trust_run: bool = False,
     progress: bool | None = None,
-    **settings: Any,
+    **settings: Unpack[RunSettings],
 ) -> RunResult:
     """Evaluate a model on a benchmark, or continue a run that was stopped.
 
     ``config`` is a :class:`RunConfig`, a YAML file of settings, or the name of a shipped one (``configs/runs/``); ``settings``
-    are fields of :class:`RunConfig` over it.
+    are those of :mod:`guieval.settings` over it, by their own names or in groups.
     Several modes give a run each, side by side below ``out`` (default: a new folder below ``runs/``). ``resume`` names the
     directory of the runs to be continued. ``progress`` says whether a bar is shown. The other arguments are the options of
     ``guieval run`` of the same names. Ctrl-C stops in order; the result is then not complete. Works inside of a running event
@@ -105,7 +109,6 @@ def run(
     """
     modes = [mode] if isinstance(mode, str) else None if mode is None else list(mode)
     file, base = (None, config.model_dump(mode="json")) if isinstance(config, RunConfig) else (config, None)
-    given = {name: str(value) if isinstance(value, Path) else value for name, value in settings.items()}
     if resume is not None and out is not None:
         raise UsageError("'resume' names the run directory; leave out 'out'")
     if resume is not None and base is not None:
@@ -113,7 +116,7 @@ def run(
     runs = planned_runs(
         None if file is None else Path(file),
         [],
-        given,
+        _plain(settings),
         modes=modes,
         out=None if out is None else Path(out),
         resume=None if resume is None else Path(resume),
@@ -125,6 +128,30 @@ def run(
     display = LogDisplay(bar=shows_bars() if progress is None else progress)
     results = _run_all(jobs, fresh=resume is None, display=display)
     return RunResult(root, tuple(results), tuple(job.directory for job in jobs[len(results) :]))
+
+
+def campaign(
+    file: Path | str,
+    *,
+    out: Path | str | None = None,
+    only: Sequence[str] = (),
+    progress: bool | None = None,
+    **settings: Unpack[RunSettings],
+) -> tuple[Result, ...]:
+    """Do every run of a campaign, as ``guieval campaign`` does, or continue one that was stopped; the results so far.
+
+    ``file`` is the campaign's, or the name of a shipped one; ``settings`` count for every run, over the file's. The other
+    arguments are the options of the same names. Raises :class:`guieval.errors.GuievalError` as :func:`run` does.
+    """
+    path = Path(file)
+    folder = Path("runs") / path.stem if out is None else Path(out)
+    runs = planned(read_campaign(path), folder, only=only, settings=_plain(settings))
+    jobs = resolve_jobs([(each.config, each.directory) for each in runs], root=folder)
+    return tuple(_run_all(jobs, fresh=False, display=LogDisplay(bar=shows_bars() if progress is None else progress)))
+
+
+def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: str(value) if isinstance(value, Path) else value for name, value in settings.items()}
 
 
 def planned_runs(
@@ -147,22 +174,23 @@ def planned_runs(
         settings = {"engine": "replay", **settings}
     if resume is not None:
         return resumed_runs(resume, modes, path, overrides, settings, trust=trust)
-    first = merge(path, overrides, {**settings, "mode": modes[0] if modes else None}, base=base)
+    first = new_config(path, overrides, {**settings, "mode": modes[0] if modes else None}, base=base)
     _refuse_unused_cluster_settings(first)
-    modes = modes or [first.mode]
-    configs = [first.model_copy(update={"mode": mode}) for mode in dict.fromkeys(modes)]
-    parent = out or new_directory(first.model, first.bench, *(modes if len(modes) == 1 else []))
-    runs = [(config, parent / config.mode if len(configs) > 1 else parent) for config in configs]
+    modes = modes or [first.history.mode]
+    configs = [first.having(mode=mode) for mode in dict.fromkeys(modes)]
+    parent = out or new_directory(first.model.name, first.data.bench, *(modes if len(modes) == 1 else []))
+    runs = [(config, parent / config.history.mode if len(configs) > 1 else parent) for config in configs]
     for _, directory in runs:
         refuse_nested(directory)
     return runs
 
 
 def _refuse_unused_cluster_settings(config: RunConfig) -> None:
-    if config.cluster == "none":
-        for field, option in (("workers", "--workers"), ("cluster_address", "--cluster-address")):
-            if getattr(config, field) != RunConfig.model_fields[field].default:
-                raise UsageError(f"{option} {getattr(config, field)} needs a cluster: add --cluster ray, or leave {option} out")
+    if config.cluster.kind == "none":
+        for name, value in config.cluster:
+            option = f"--{name.replace('_', '-')}"
+            if value != Cluster.model_fields[name].default:
+                raise UsageError(f"{option} {value} needs a cluster: add --cluster ray, or leave {option} out")
 
 
 def common_folder(directories: Sequence[Path]) -> Path:
@@ -199,6 +227,6 @@ def _in_thread(work: Callable[[], list[Result]], stop: Callable[[], None]) -> li
 
 
 def _metrics(run: Result) -> Mapping[str, Measured]:
-    if run.config.mode == ONLINE:  # the environment judges tasks, and those that failed are in no denominator
+    if run.config.history.mode == ONLINE:  # the environment judges tasks, and those that failed are in no denominator
         return online_metrics(RunFolder(run.directory).records, run.outcome.plan).metrics
     return run.summary.all_metrics

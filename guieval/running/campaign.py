@@ -20,7 +20,9 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from guieval.errors import UsageError, first_problem, nearest
-from guieval.running.config import RunConfig, override, parse, read_settings, settings_file
+from guieval.running.config import override_settings, read_settings, settings_file, update, update_by_options
+from guieval.running.defaults import Defaults, refuse_idle_seed
+from guieval.settings import RunConfig, placed
 
 Settings = dict[str, Any]
 
@@ -72,14 +74,22 @@ def read_campaign(file: Path) -> Campaign:
 
 
 def planned(
-    campaign: Campaign, out: Path, overrides: Sequence[str] = (), only: Sequence[str] = (), **flags: Any
+    campaign: Campaign,
+    out: Path,
+    overrides: Sequence[str] = (),
+    only: Sequence[str] = (),
+    settings: Mapping[str, Any] | None = None,
 ) -> list[PlannedRun]:
     """Every run of a campaign with its directory below ``out``, the runs of a model one after the other.
 
-    ``overrides`` and ``flags`` are settings for all runs; ``only`` names models that the runs are restricted to. Raises
+    ``overrides`` and ``settings`` are for all runs; ``only`` names models that the runs are restricted to. Raises
     :class:`UsageError` for a wrong setting, and for two runs of the same model, benchmark, mode and seed.
     """
-    runs = list(_runs(campaign, out, overrides, flags))
+    defaults = Defaults()
+    runs = list(_runs(campaign, out, overrides, settings or {}, defaults))
+    defaults.announce()
+    for run in runs if "seed" in (settings or {}) else ():
+        refuse_idle_seed(run.config)
     names = list(dict.fromkeys(run.model for run in runs))
     for name in only:
         if name not in names:
@@ -91,30 +101,36 @@ def planned(
     return [run for run in runs if not only or run.model in only]
 
 
-def _runs(campaign: Campaign, out: Path, overrides: Sequence[str], flags: Mapping[str, Any]) -> Iterator[PlannedRun]:
+def _runs(
+    campaign: Campaign, out: Path, overrides: Sequence[str], settings: Mapping[str, Any], defaults: Defaults
+) -> Iterator[PlannedRun]:
     for model in campaign.models:
         for bench in campaign.benchmarks:
             for mode in campaign.modes:
                 for seed in campaign.seeds or (None,):
                     named, values = _merged(campaign.settings, model, bench, mode, seed)
-                    override(values, overrides)
-                    values.update({name: value for name, value in flags.items() if value is not None})
+                    override_settings(values, overrides)
+                    update_by_options(values, settings)
                     rest = "-".join(filter(None, (named[1], mode, "" if seed is None else f"seed{seed}")))
                     name = re.sub(r"[^\w.-]+", "-", f"{named[0]}-{rest}")
-                    yield PlannedRun(config=parse(values), directory=out / name, model=named[0], rest=rest)
+                    yield PlannedRun(
+                        config=defaults.parsed(defaults.below(values)), directory=out / name, model=named[0], rest=rest
+                    )
 
 
 def _merged(
     shared: Settings, model: Settings, bench: Settings, mode: str, seed: int | None
 ) -> tuple[tuple[str, str], Settings]:
     """The name of a run, and its settings; ``name`` in a model's or a benchmark's settings is its name in the campaign."""
-    values = {**shared, **bench, **model, "mode": mode}
-    groups = [part["sampling"] for part in (shared, bench, model) if isinstance(part.get("sampling"), dict)]
-    sampling = {name: value for group in groups for name, value in group.items()}
-    if seed is not None:
-        sampling["seed"] = seed
-    if sampling:
-        values["sampling"] = sampling
-    values.pop("name", None)
-    names = [str(part.get("name") or part.get(field, "")) for part, field in ((model, "model"), (bench, "bench"))]
-    return (names[0], names[1]), values
+    parts = [placed({name: value for name, value in part.items() if name != "name"}) for part in (shared, bench, model)]
+    values: Settings = {}
+    sampling: dict[str, Any] = {}
+    for part in parts:
+        request = part.get("sampling", {}).get("request")
+        sampling |= request if isinstance(request, Mapping) else {}
+        update(values, part)
+    sampling |= {} if seed is None else {"seed": seed}
+    update(values, {"mode": mode, **({"sampling": sampling} if sampling else {})})
+    _, of_bench, of_model = parts
+    named = str(model.get("name") or of_model.get("model", {}).get("name", ""))
+    return (named, str(bench.get("name") or of_bench.get("data", {}).get("bench", ""))), values

@@ -24,8 +24,8 @@ from guieval.engines.in_process.checkpoint import Checkpoint
 from guieval.engines.in_process.transformers import TransformersModel
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.models import ImageForm, Request, Response
-from guieval.models.sampling import Draw
 from guieval.running.progress import Progress
+from guieval.settings.sampling import Draw
 from guieval.steps import LOWEST_LOGPROB
 
 BEATS = 8

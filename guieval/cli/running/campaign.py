@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from json import dumps
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,7 @@ import typer
 
 from guieval.cli import options
 from guieval.cli.running.perform import perform
-from guieval.cli.settings import path_argument, path_option
+from guieval.cli.settings import RUN, Given, path_argument, path_option
 from guieval.cli.tables import echo, say, show
 from guieval.data.doctor.counts import counted
 from guieval.errors import UsageError
@@ -26,16 +27,22 @@ from guieval.running.campaign import Campaign, PlannedRun, planned, read_campaig
 from guieval.running.engine_choice import LOADING
 from guieval.running.estimate import Estimate, estimates, of_jobs, side_by_side, without_servers
 from guieval.running.execute import resolve_jobs
+from guieval.settings.sampling import OPTIONS
 from guieval.telemetry.costs import amount
 
 
+@RUN.options(
+    *("data", "base_urls", "limit", "seed", "concurrency", "timeout", "max_attempts", "patience", "budget", "tags", "note"),
+    *OPTIONS,
+    data="Data folder, of a campaign with one benchmark.",
+    base_urls="Server, of a campaign with one model; may be repeated.",
+)
 def campaign(
+    settings: Given,
     file: Annotated[Path, path_argument("FILE", "The campaign: a YAML file, or the name of a shipped one.")],
     out: Annotated[Path | None, path_option("Folder of the runs (default: runs/NAME); the same folder continues them.")] = None,
     only: Annotated[list[str] | None, typer.Option(help="Run only this model of the campaign; may be repeated.")] = None,
     parallel: Annotated[int, typer.Option(min=1, help="Number of models to run at once, each in a process of its own.")] = 1,
-    data: Annotated[Path | None, path_option("Data folder, of a campaign with one benchmark.")] = None,
-    base_url: Annotated[str | None, typer.Option(help="Server, of a campaign with one model.")] = None,
     override: options.Override = None,
     pace: Annotated[float | None, typer.Option(min=0, help="Answers per second of one model, to estimate the time.")] = None,
     anyway: Annotated[bool, typer.Option("--anyway", help="Rank and compare runs whose labels differ too.")] = False,
@@ -49,9 +56,8 @@ def campaign(
     """
     read = read_campaign(file)
     folder = out or Path("runs") / file.stem
-    _check_single(read, data, base_url)
-    flags = {"data": None if data is None else str(data), "base_urls": base_url}
-    runs = planned(read, folder, override or [], only or (), **flags)
+    _check_single(read, settings)
+    runs = planned(read, folder, override or [], only or (), settings)
     if parallel > 1 and not dry_run:
         _refuse_loading(runs)
     configs = [(run.config, run.directory) for run in runs]
@@ -62,23 +68,25 @@ def campaign(
         echo("nothing was sent, and nothing was written")
         return
     if parallel > 1:
-        _side_by_side(file, folder, runs, parallel, [*(override or []), *(f"{k}={v}" for k, v in flags.items() if v)])
+        given = {f"sampling.{OPTIONS[name]}" if name in OPTIONS else name: value for name, value in settings.items()}
+        same = [*(override or []), *(f"{name}={dumps(value)}" for name, value in given.items())]
+        _side_by_side(file, folder, runs, parallel, same)
         _print_board(read, runs, folder, anyway)
         return
     perform(configs, fresh=False, quiet=quiet, root=folder, show=lambda _: _print_board(read, runs, folder, anyway))
 
 
-def _check_single(read: Campaign, data: Path | None, base_url: str | None) -> None:
-    if data is not None and len(read.benchmarks) > 1:
+def _check_single(read: Campaign, settings: Given) -> None:
+    if "data" in settings and len(read.benchmarks) > 1:
         raise UsageError("--data is for a campaign with one benchmark; give each of several its own 'data' in the file")
-    if base_url is not None and len(read.models) > 1:
+    if "base_urls" in settings and len(read.models) > 1:
         raise UsageError("--base-url is for a campaign with one model; give each of several its own 'base_urls' in the file")
 
 
 def _refuse_loading(runs: Sequence[PlannedRun]) -> None:
     for run in runs:
-        if run.config.engine in LOADING:
-            loads = f"engine {run.config.engine!r} of {run.model} loads a model on this machine"
+        if run.config.server.engine in LOADING:
+            loads = f"engine {run.config.server.engine!r} of {run.model} loads a model on this machine"
             raise UsageError(f"--parallel is for servers that are already up, and {loads}")
 
 
@@ -86,7 +94,8 @@ def _print_estimates(found: Sequence[Estimate], models: Sequence[str], parallel:
     """A row for each run, then the sums and what the steps can show; ``models`` are those of the runs."""
     rows = tuple((each.name, each.steps, each.left, *_sizes(each)) for each in found)
     show(Table("Runs", columns("run", "steps", "left", "tokens in", "tokens out (at most)", "cost (about)"), rows))
-    if missing := dict.fromkeys(each.config.data or f"the data of {each.config.bench}" for each in found if each.missing_data):
+    without = [each.config.data for each in found if each.missing_data]
+    if missing := dict.fromkeys(data.folder or f"the data of {data.bench}" for data in without):
         say(f"data:     not found: {', '.join(missing)}; tokens and cost are not known, and the steps are published numbers")
     say(f"time:     {_time(found, models, parallel)}")
     costs: dict[str, float] = {}
@@ -129,7 +138,7 @@ def _time(found: Sequence[Estimate], models: Sequence[str], parallel: int) -> st
 
 
 def _power(each: Estimate) -> str:
-    online = each.config.mode == ONLINE
+    online = each.config.history.mode == ONLINE
     number = counted(each.steps or 0, "task" if online else "step")
     if each.detectable is None:
         return f"{number} {'is' if each.steps == 1 else 'are'} too few to detect any difference (power 80 %)"

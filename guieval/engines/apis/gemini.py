@@ -24,7 +24,7 @@ from guieval.engines.apis.native import (
 from guieval.engines.usage_reports import usage_of
 from guieval.models import Request, Response
 from guieval.models.response import Call
-from guieval.models.sampling import NATIVE
+from guieval.settings.sampling import NATIVE
 
 
 class Gemini(NativeAPI):

@@ -17,7 +17,7 @@ from guieval.engines.apis.sdk_calls import entries, listed, mapping, raw_answer,
 from guieval.engines.usage_reports import usage_of
 from guieval.models import Request, Response
 from guieval.models.response import Call
-from guieval.models.sampling import NATIVE
+from guieval.settings.sampling import NATIVE
 
 
 class OpenAIResponses(NativeAPI):

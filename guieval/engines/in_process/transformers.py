@@ -14,7 +14,7 @@ from guieval.engines.in_process.chat_prompts import chat_options, pictures, prom
 from guieval.engines.in_process.checkpoint import Checkpoint, HeldModel, InProcessEngine, require
 from guieval.errors import UsageError, nearest
 from guieval.models import Request, Response
-from guieval.models.sampling import NEUTRAL, OF_A_CHECKPOINT, Draw
+from guieval.settings.sampling import NEUTRAL, OF_A_CHECKPOINT, Draw
 from guieval.steps import LOWEST_LOGPROB, Usage
 
 

@@ -16,11 +16,11 @@ from typing import Any
 
 from guieval.actions import Action, action_to_json
 from guieval.metrics.intervals import Interval
-from guieval.models.sampling import EXPORTED, NATIVE
 from guieval.reports.exchange.exported import Exported, ExportedMetric, failure, slug, token_counts
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun, OpenedStep
 from guieval.reports.trajectories.reading import Trajectory, read_online
 from guieval.scoring.predictions.every_eval_ever import READ_BY
+from guieval.settings.sampling import EXPORTED, NATIVE
 from guieval.steps import Sample
 
 VERSION = "0.3.0"
@@ -89,8 +89,8 @@ def _aggregate(run: Exported, organization: str, relationship: str) -> dict[str,
 
 
 def _model(run: Exported) -> dict[str, Any]:
-    config, model = run.manifest.config.to_json(), run.manifest.model.to_json()
-    engine = config.get("engine") or "auto"
+    model = run.manifest.model.to_json()
+    engine = run.manifest.config.server.engine or "auto"
     if engine == "auto":
         engine = model.get("engine") or "openai"
     deployed = "self_deployed" if engine in _SELF else "externally_managed" if engine in NATIVE else "unknown"

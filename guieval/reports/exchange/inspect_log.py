@@ -17,10 +17,10 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from guieval.actions import Action, action_to_json
 from guieval.data.screenshots import Screenshot, read_screenshot
 from guieval.errors import ScreenshotError
-from guieval.models.sampling import EXPORTED
 from guieval.reports.exchange.exported import Exported, ExportedMetric, failure, slug, token_counts
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun, OpenedStep, open_run
 from guieval.reports.trajectories.reading import Trajectory, read_online
+from guieval.settings.sampling import EXPORTED
 from guieval.steps import Sample, Usage, whole_text
 
 VERSION = 2

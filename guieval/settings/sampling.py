@@ -30,7 +30,7 @@ _SET_BY_ENGINE = {
 class SamplingSettings(BaseModel):
     """Request parameters; one that is null is not sent as a value of its own, so that the server's default counts."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
     temperature: float | None = Field(None, ge=0, description="0 is greedy decoding")
     top_p: float | None = Field(None, gt=0, le=1, description="sample from the likeliest tokens of this total probability")
@@ -107,11 +107,9 @@ def check_sampling(values: dict[str, Any], info: ValidationInfo) -> dict[str, An
     for name, value in new.items():
         _refuse_the_engines(name, value)
         if name not in SamplingSettings.model_fields:
-            prefix = f"{info.field_name}."
-            hint = nearest(prefix + name, [prefix + known for known in SamplingSettings.model_fields])
-            raise _problem(
-                name, value, f"is unknown{hint}; to send it to the server as it is, use {info.field_name}.extra.{name}"
-            )
+            group = "sampling" if info.field_name == "request" else info.field_name
+            hint = nearest(f"{group}.{name}", [f"{group}.{known}" for known in SamplingSettings.model_fields])
+            raise _problem(name, value, f"is unknown{hint}; to send it to the server as it is, use {group}.extra.{name}")
     SamplingSettings.model_validate(new)
     return values
 
@@ -181,6 +179,8 @@ NEUTRAL: dict[str, Any] = {
 """The settings of a model in transformers, with vLLM's defaults."""
 OF_A_CHECKPOINT = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
 """Those of them whose default a checkpoint's generation config may change."""
+OPTIONS = {"temperature": "temperature", "max_tokens": "max_tokens", "top_p": "top_p", "sampling_seed": "seed"}
+"""The settings that have an option of their own, by the option's name."""
 EXPORTED = ("temperature", "top_p", "top_k", "max_tokens")
 """Settings for which the formats of other toolkits have a field."""
 GREEDY: Mapping[str, Any] = {"temperature": 0.0}
