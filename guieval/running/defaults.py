@@ -22,6 +22,7 @@ FILE = Path("guieval.yaml")
 PREFIX = "GUIEVAL_"
 _NOT_SETTINGS = frozenset({"chromium", "conformance_dir", "shared_data", "vllm_python"})
 """Variables with another meaning."""
+_OPTION_OF = {name: option for option, name in BY_OPTION.items()}
 _ALIKE = 80.0
 _LOG = logging.getLogger(__name__)
 
@@ -72,7 +73,7 @@ class Defaults:
             _LOG.warning("settings: %s", self._taken(self._used))
 
     def _taken(self, names: Iterator[str] | Mapping[str, None]) -> str:
-        return ", ".join(f"{name} from {self._sources[name]}" for name in names)
+        return ", ".join(f"{_OPTION_OF.get(name, name)} from {self._sources[name]}" for name in names)
 
 
 def new_config(

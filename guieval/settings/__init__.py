@@ -225,9 +225,9 @@ class Tracking(Group):
     name: Text | None = setting(
         None, "name of the run in lists, reports and trackers; there model, benchmark and mode when not given", RUNTIME, FLAG
     )
+    uri: Text | None = setting(None, "server of the tracker", RUNTIME, OUTWARD)
     tags: Tags = setting((), "label of the run, by which `guieval runs --tag` finds it", RUNTIME, FLAG)
     note: Text | None = setting(None, "note on the run, shown with it", RUNTIME, FLAG)
-    uri: Text | None = setting(None, "server of the tracker", RUNTIME, OUTWARD)
     budget: float | None = setting(
         None,
         "start no further step once the estimated cost reaches this, in the price's currency",

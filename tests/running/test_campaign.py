@@ -50,7 +50,7 @@ settings: {concurrency: 7, sampling: {temperature: 0.5, top_p: 0.9}}
     assert {run.config.server.concurrency for run in runs} == {7}
     assert runs[0].config.sampling.request == {"temperature": 0.5, "top_p": 0.9, "seed": 3}
     assert runs[-1].config.sampling.request == {"temperature": 1.0, "top_p": 0.9, "seed": 4} and runs[-1].model == "hot"
-    only = planned(read_campaign(campaign_file(tmp_path, text)), tmp_path, only=["hot"], base_urls="http://h:1/v1")
+    only = planned(read_campaign(campaign_file(tmp_path, text)), tmp_path, only=["hot"], settings={"base_url": "http://h:1/v1"})
     assert {run.model for run in only} == {"hot"} and {run.config.server.base_urls for run in only} == {("http://h:1/v1",)}
 
 
