@@ -35,7 +35,7 @@ from guieval.reports.plots.scaling import mixing
 from guieval.reports.tables.table import Table, columns
 from guieval.running.config import run_file
 from guieval.running.defaults import new_config
-from guieval.running.progress import RunOutcome
+from guieval.running.outcome import RunOutcome
 from guieval.running.resume.trust import resumed
 from guieval.settings import RunConfig
 from guieval.settings.sampling import OPTIONS
