@@ -54,7 +54,7 @@ def list_runs(
     every = past_runs(where)
     runs = [run for run in every if set(tag or ()).issubset(run.tags)]
     if json_output:
-        print_json([{**vars(each), "created": each.created.isoformat()} for each in runs])
+        print_json([{**_values(each), "created": each.created.isoformat()} for each in runs])
         return
     if not runs:
         known = sorted({tag for run in every for tag in run.tags})
@@ -71,6 +71,11 @@ def list_runs(
     for each in runs:
         if each.problem is not None:
             say(f"broken: {each.name}: {each.problem}", err=True)
+
+
+def _values(run: PastRun) -> dict[str, Any]:
+    """The values of a run, but for the labels that it does not have."""
+    return {name: value for name, value in vars(run).items() if value or name not in ("title", "tags", "note")}
 
 
 def _about(run: PastRun, columns: list[str]) -> list[Cell]:

@@ -227,10 +227,9 @@ def _prompt(prompter: Prompter | None, records: dict[int, StepRecord], record: S
 
 def _described(run: RunFolder) -> dict[str, str]:
     manifest, notes = run.manifest, read_notes(run.directory)
+    labels = {"name": notes.name, "tags": ", ".join(notes.tags), "note": notes.text}
     return {
-        "name": notes.name,
-        "tags": ", ".join(notes.tags),
-        "note": notes.text,
+        **{name: text for name, text in labels.items() if text},
         "model": run.label,
         "benchmark": manifest.benchmark.name,
         "mode": manifest.mode.label,
