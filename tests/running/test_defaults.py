@@ -23,16 +23,8 @@ def test_the_nearer_source_counts_and_what_is_taken_is_announced(
     monkeypatch.chdir(tmp_path)
     FILE.write_text("server: {timeout: 7, patience: 8, max_attempts: 2}\nsampling: {top_p: 0.5, top_k: 3}\n")
     (file := tmp_path / "run.yaml").write_text("patience: 9\n")
-    variables = {
-        "BASE_URL": "http://e/v1",
-        "TIMEOUT": "6",
-        "TEMPERATURE": "0.3",
-        "LIMIT": "",
-        "CONCURENCY": "4",
-        "CHROMIUM": "/",
-    }
-    for name, value in variables.items():
-        monkeypatch.setenv(f"GUIEVAL_{name}", value)
+    for given in ("BASE_URL=http://e/v1", "TIMEOUT=6", "TEMPERATURE=0.3", "LIMIT=", "CONCURENCY=4", "CHROMIUM=/"):
+        monkeypatch.setenv(*f"GUIEVAL_{given}".split("="))
     config = new_config(file, ["sampling.top_p=0.9"], {**NAMES, "max_attempts": 4, "max_tokens": 5}, fallback={"samples": 3})
     server = config.server
     assert (server.base_urls, server.timeout, server.patience, server.max_attempts) == (("http://e/v1",), 6.0, 9.0, 4)
