@@ -76,6 +76,12 @@ class _Server(Section):
     served_model: str | None = None
 
 
+class _Tracking(Section):
+    name: str | None = None
+    tags: list[str] = []
+    note: str | None = None
+
+
 class RecordedConfig(Section):
     """The settings of a run that readers of its metrics use, in groups; a resume validates all settings."""
 
@@ -84,6 +90,7 @@ class RecordedConfig(Section):
     history: _History = _History()
     sampling: _Sampling = _Sampling()
     server: _Server = _Server()
+    tracking: _Tracking = _Tracking()
 
     @model_validator(mode="before")
     @classmethod

@@ -13,6 +13,7 @@ from typing import Any
 
 from guieval.data.screenshots import FileDigest, Screenshot
 from guieval.engines import request_id
+from guieval.engines.concurrency import Slots
 from guieval.errors import EngineError, FatalEngineError, ScreenshotError
 from guieval.evaluation import ActionEvaluator
 from guieval.history import HistoryEntry
@@ -23,7 +24,6 @@ from guieval.models.scored_response import failed_sample, read_response
 from guieval.running.costs import Tokens
 from guieval.running.fixed_thoughts import FixedThoughts
 from guieval.running.runner.image_cache import ImageLoader
-from guieval.running.runner.task_pool import Gate
 from guieval.secrets import Redaction
 from guieval.steps import Patch, PatchedBy, Sample, StepRecord, StepTaskModel, Usage
 
@@ -59,7 +59,7 @@ class Asker:
     mode: Mode
     sampling: Sequence[Mapping[str, Any]]
     images: ImageLoader
-    gate: Gate
+    slots: Slots
     thoughts: Engine | None = None
     thought_images: ImageLoader | None = None
     fixed: FixedThoughts | None = None
@@ -164,7 +164,7 @@ class Asker:
         if isinstance(loaded, Sample):
             return loaded
         name = request_id(task.key, len(self.sampling))  # after those of the samples
-        async with self.gate:
+        async with self.slots:
             reply = await self._reply(ask, Request(prepared, loaded, sampling, name, task, bill), about=about)
         if isinstance(reply, Sample):
             return reply
@@ -209,7 +209,7 @@ class Asker:
                 each.cancel()
 
     async def _sample(self, request: Request, asked: Asked) -> Sample:
-        async with self.gate:
+        async with self.slots:
             started = time.monotonic()
             reply = await self._reply(self._generate, request)
         others = tuple(request.bill.others)
