@@ -98,7 +98,7 @@ def crash(_: str) -> Any:
 )
 def test_an_adapters_bug_is_not_scored_and_keeps_the_reply(tmp_path: Path, parse: Callable[[str], Any]) -> None:
     sample = read_response(model_that(parse), EVALUATOR, TASK, Response("the reply", attempts=3))
-    assert sample.outcome.verdict == "infrastructure_failure" and sample.error is not None and sample.error.stage == "parse"
+    assert not sample.answered and sample.error is not None and sample.error.stage == "adapter"
     assert (sample.raw_response, sample.attempts, sample.action) == ("the reply", 3, None)
     assert journalled(sample, tmp_path) == sample
 
