@@ -438,6 +438,7 @@ def screens(run: Path) -> list[Path]:
     return sorted((run / SCREENS).iterdir())
 
 
+@pytest.mark.ci
 @every_row(
     ("left", "again"),
     [
