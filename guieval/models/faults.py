@@ -35,7 +35,7 @@ def fault_of(model: ABCModel, error: BaseException | None, method: str | None = 
     own = {each.__code__.co_filename for family in families for each in vars(family).values() if inspect.isfunction(each)}
     places = [(frame.f_code, line) for frame, line in walk_tb(error.__traceback__) if frame.f_code.co_filename in own]
     if not places and method is not None:
-        code = inspect.unwrap(getattr(type(model), method)).__code__
+        code = inspect.unwrap(getattr(model, method)).__code__
         places = [(code, code.co_firstlineno)]
     if not places:
         return None
