@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from guieval.models.sampling import check_sampling
+from guieval.settings.sampling import check_sampling
 
 
 class ModelConfig(BaseModel):
