@@ -16,7 +16,7 @@ from guieval.actions import Action, Button, Press
 from guieval.errors import ParseError
 from guieval.frames import Frame
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ParsedResponse, own_response, step_instruction
+from guieval.models import ABCModel, ParsedResponse, fill, own_response, step_instruction
 from guieval.parsing import call_tables as calls
 from guieval.parsing import clicked, first_round, json_value, split_reasoning, tagged
 from guieval.steps import StepTaskModel, whole_text
@@ -85,6 +85,8 @@ class QwenToolsModel(ABCModel):
     """The tool that a call names."""
     grounding_tool: ClassVar[str] = TOOL
     """The same on steps of grounding."""
+    thinking_form: ClassVar[str] = "<think>\n{thought}\n</think>\n"
+    """How a thought is written, with ``{thought}`` in it."""
     keeps_thoughts: ClassVar[bool] = True
     """Whether the past is shown with its thoughts."""
 
@@ -118,7 +120,7 @@ class QwenToolsModel(ABCModel):
         return progress([sentence.replace("\n", "").replace('"', "") for sentence in sentences])
 
     def _thinking(self, thought: str) -> str:
-        return f"<think>\n{thought}\n</think>\n"
+        return fill(self.thinking_form, thought=thought)
 
     def opening(self, task: StepTaskModel, thought: str) -> str:
         return self._thinking(thought)

@@ -85,6 +85,7 @@ class UITarsModel(ABCModel):
     prompts: ClassVar[str]
     """The beginning of the names of the version's prompt files."""
     options: UITarsOptions
+    thought_form = "Thought: {thought}\nAction:"
     table = CALLS
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
@@ -107,9 +108,6 @@ class UITarsModel(ABCModel):
     def read_call(self, task: StepTaskModel, name: str, arguments: Mapping[str, Any]) -> Action:
         table = MOUSE_CALLS if self.options.prompt == "computer" else CALLS
         return table.read(name, arguments, self.frame(task), task.screenshot_size, self.scroll_words)
-
-    def opening(self, task: StepTaskModel, thought: str) -> str:
-        return f"Thought: {thought}\nAction:"
 
     def _reply(self, task: StepTaskModel, action: Action, thought: str | None) -> str:
         return f"{self.opening(task, thought) if thought else 'Action:'} {self._call(task, action)}"

@@ -68,6 +68,7 @@ class AutoGLMPhone(ABCModel):
     """Adapter of AutoGLM-Phone. Options: :class:`AutoGLMOptions`."""
 
     options: AutoGLMOptions
+    thought_form = "<think>{thought}</think>\n"
     table = CALLS
     action_space = ActionSpace(buttons=frozenset({"BACK", "HOME"}), statuses=frozenset({"finish"}))
     source = "github.com/zai-org/Open-AutoGLM@6b18d7b phone_agent/config/prompts_zh.py, phone_agent/agent.py"
@@ -96,9 +97,6 @@ class AutoGLMPhone(ABCModel):
         """A past turn as the authors' agent keeps it: the thought, and the call as the model wrote it."""
         call = own_response(entry, lambda reply: _split(reply)[1].text) or self._call(entry.task, entry.action)
         return f"<think>{entry.thought or ''}</think><answer>{call}</answer>"
-
-    def opening(self, task: StepTaskModel, thought: str) -> str:
-        return f"<think>{thought}</think>\n"
 
     def _call(self, task: StepTaskModel, action: Action) -> str:
         """A call as the prompt writes it; an impossible task, which the past may hold, ends in words."""

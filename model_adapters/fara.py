@@ -66,6 +66,7 @@ class Fara(tools.QwenToolsModel):
     """Adapter of Fara. Options: :class:`FaraOptions`."""
 
     options: FaraOptions
+    thinking_form = "{thought}\n"
     table = CALLS
     tool = grounding_tool = "computer_use"
     pixels = 3136, 12_845_056
@@ -114,6 +115,3 @@ class Fara(tools.QwenToolsModel):
     def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         words = thought or conclusion
         return (self._thinking(words) if words else "") + tools.call_text(self._call(task, action))
-
-    def _thinking(self, thought: str) -> str:
-        return f"{thought}\n"

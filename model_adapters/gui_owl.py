@@ -45,6 +45,7 @@ class GUIOwl(tools.QwenToolsModel):
     pixels = 4 * PATCH**2, 12800 * PATCH**2
     grounding_pixels = 100 * PATCH**2, 12800 * PATCH**2
     options: GUIOwlOptions
+    thinking_form = "<thinking>\n{thought}\n\n</thinking>\n"
     action_space = ActionSpace(buttons=frozenset(BUTTONS))
     thinking_switch = True
     source = frame_source = "github.com/X-PLUG/MobileAgent Mobile-Agent-v3/cookbook/end2end_usage.ipynb"
@@ -72,9 +73,6 @@ class GUIOwl(tools.QwenToolsModel):
             return written
         before = self._thinking(thought) if thought else ""
         return before + written + (f"\n<conclusion>\n{conclusion}\n</conclusion>" if conclusion else "")
-
-    def _thinking(self, thought: str) -> str:
-        return f"<thinking>\n{thought}\n\n</thinking>\n"
 
     def opening(self, task: StepTaskModel, thought: str) -> str:
         return f"<thinking>\n{thought}\n</thinking>\n"

@@ -33,6 +33,7 @@ class GUIOwl15(MobileAgentModel):
     """Adapter of GUI-Owl-1.5. Options: :class:`GUIOwl15Options`."""
 
     options: GUIOwl15Options
+    thought_form = "<think>\n{thought}\n</think>\n\n"
     patch = 32
     pixels = 4 * 32**2, 4 * 1024 * 32**2
     step_label = "Step"
@@ -51,6 +52,3 @@ class GUIOwl15(MobileAgentModel):
         request = self.prompt("gui_owl_1_5-user", instruction=main_instruction(task), history=older)
         system = self.prompt(f"gui_owl_1_5-{'computer' if task.setting == 'grounding' else 'mobile'}-system")
         return ModelInput(tuple(self._messages(task, history, request, system, most)))
-
-    def opening(self, task: StepTaskModel, thought: str) -> str:
-        return f"<think>\n{thought}\n</think>\n\n"

@@ -71,6 +71,7 @@ class MAIUI(tools.QwenToolsModel):
     """Adapter of MAI-UI. Options: :class:`MAIUIOptions`."""
 
     options: MAIUIOptions
+    thinking_form = "<thinking>\n{thought}\n</thinking>\n"
     table = CALLS
     patch = 32
     pixels = 16 * 16 * 4, 6_553_600
@@ -107,9 +108,6 @@ class MAIUI(tools.QwenToolsModel):
             before = f"<grounding_think>\n{thought}\n</grounding_think>\n" if thought else ""
             return f'{before}<answer>\n{{"coordinate":[{x:g},{y:g}]}}\n</answer>'
         return (self._thinking(thought or "") if self.thinking is not False else "") + self._called(task, action)
-
-    def _thinking(self, thought: str) -> str:
-        return f"<thinking>\n{thought}\n</thinking>\n"
 
     def why_silent(self, task: StepTaskModel) -> str | None:
         return "the grounding prompt has a form of its own" if task.setting == "grounding" else super().why_silent(task)

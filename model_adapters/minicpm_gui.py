@@ -66,6 +66,7 @@ class MiniCPMGUI(ABCModel):
     """Adapter of MiniCPM-GUI. It has no options: screenshots are sent as they are, and the model cuts them up itself."""
 
     options: Options
+    thought_form = "thoughts: {thought}\nactions:\n"
     table = CALLS
     fixed_frame = PER_1000
     action_space = ActionSpace(types=frozenset(ACTION_TYPES) - {"LONG_PRESS", "OPEN", "WAIT"})
@@ -101,9 +102,6 @@ class MiniCPMGUI(ABCModel):
             return f"<box> {place} {place}</box>"
         before = f"thoughts: {thought}\n" if thought else ""
         return f"{before}actions:\n{self._line(task, action)}"
-
-    def opening(self, task: StepTaskModel, thought: str) -> str:
-        return f"thoughts: {thought}\nactions:\n"
 
     def _line(self, task: StepTaskModel, action: Action) -> str:
         name, arguments = self.write_call(task, action)

@@ -44,6 +44,7 @@ class OpenCUA(ABCModel):
     """Adapter of OpenCUA. Options: :class:`OpenCUAOptions`."""
 
     options: OpenCUAOptions
+    thought_form = "## Thought:\n{thought}\n\n"
     table = code.CALLS
     pixels = 3136, 12_845_056
     grounds_silently = True
@@ -87,9 +88,6 @@ class OpenCUA(ABCModel):
         head = f"## Thought:\n{thought}\n\n" if thought and self._thinks else ""
         sentence = f"## Action:\n{conclusion}\n\n" if conclusion else ""
         return f"{head}{sentence}## Code:\n{block}\n"
-
-    def opening(self, task: StepTaskModel, thought: str) -> str:
-        return f"## Thought:\n{thought}\n\n"
 
     def why_silent(self, task: StepTaskModel) -> str | None:
         return super().why_silent(task) if self._thinks else "its prompt asks for no thought"

@@ -43,6 +43,7 @@ class OSAtlas(ABCModel):
     """Adapter of OS-Atlas-Pro and OS-Atlas-Base. Options: :class:`OSAtlasOptions`."""
 
     options: OSAtlasOptions
+    thought_form = "thoughts:\n{thought}\nactions:\n"
     table = CALLS
     fixed_frame = PER_1000
     action_space = ActionSpace(buttons=frozenset({"BACK", "HOME", "ENTER", "RECENT"}))
@@ -67,9 +68,6 @@ class OSAtlas(ABCModel):
         text = self.prompt(f"os_atlas_base-grounding-{kind}", instruction=main_instruction(task))
         # the box is separated from the words before it by special tokens, which the authors keep too
         return chat(self.image(task), text, extra={} if kind == "point-4b" else {"skip_special_tokens": False})
-
-    def opening(self, task: StepTaskModel, thought: str) -> str:
-        return f"thoughts:\n{thought}\nactions:\n"
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         """Read ``thoughts: .. actions: CALL``.

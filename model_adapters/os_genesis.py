@@ -72,15 +72,13 @@ class OSGenesis(ABCModel):
     """Adapter of OS-Genesis's mobile checkpoints. Options: :class:`OSGenesisOptions`."""
 
     options: OSGenesisOptions
+    thought_form = "Low-level thought: {thought}\naction:"
     table = CALLS
     action_space = ActionSpace()
     source = frame_source = "github.com/OS-Copilot/OS-Genesis evaluation/android_world/genesis_agents.py"
 
     def frame(self, task: StepTaskModel) -> Frame:
         return PIXELS if self.options.coordinates == "pixels" else PER_1000
-
-    def opening(self, task: StepTaskModel, thought: str) -> str:
-        return f"Low-level thought: {thought}\naction:"
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         """Read a reply. As in the authors' scorer a missing ``action:`` is tolerated, and the first object counts."""

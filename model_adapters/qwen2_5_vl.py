@@ -23,6 +23,7 @@ class Qwen25VL(tools.QwenToolsModel):
     """Adapter of Qwen2.5-VL. Options: ``min_pixels`` and ``max_pixels``, which must equal the server's (defaults: its own)."""
 
     options: ImageLimits
+    thinking_form = "<thinking>\n{thought}\n</thinking>\n"
     pixels = QWEN_PIXELS
     action_space = ActionSpace(buttons=frozenset(BUTTONS))
     grounds_silently = True
@@ -56,9 +57,6 @@ class Qwen25VL(tools.QwenToolsModel):
         before = self._thinking(thought) if thought else ""
         after = f"\n<conclusion>\n{conclusion}\n</conclusion>" if conclusion else ""
         return before + tools.call_text(call) + after
-
-    def _thinking(self, thought: str) -> str:
-        return f"<thinking>\n{thought}\n</thinking>\n"
 
 
 IMAGE = "<|vision_start|><|image_pad|><|vision_end|>"

@@ -71,6 +71,7 @@ class Qwen35(tools.QwenToolsModel):
     """Adapter of Qwen3.5 and Qwen3.6. Options: :class:`Qwen35Options`."""
 
     options: Qwen35Options
+    thinking_form = "<think>\n{thought}\n</think>\n\n"
     patch = 32
     pixels = 3136, 12_845_056
     thinking_switch = True
@@ -142,6 +143,3 @@ class Qwen35(tools.QwenToolsModel):
     def write_call(self, task: StepTaskModel, action: Action) -> tuple[str, dict[str, Any]]:
         table = CALLS if task.setting == "grounding" else self.table
         return table.write(action, partial(self.write_place, task))
-
-    def _thinking(self, thought: str) -> str:
-        return f"<think>\n{thought}\n</think>\n\n"

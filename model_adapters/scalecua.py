@@ -98,6 +98,7 @@ class ScaleCUA(ABCModel):
     """Adapter of ScaleCUA. Options: :class:`ScaleCUAOptions`."""
 
     options: ScaleCUAOptions
+    thought_form = "<think>\n{thought}\n</think>\n"
     pixels = 3136, 2_109_744
     thinking_switch = True
     grounds_silently = True
@@ -166,9 +167,6 @@ class ScaleCUA(ABCModel):
             return answer
         sentence = f"<operation>\n{conclusion}\n</operation>\n" if conclusion else ""
         return (self.opening(task, thought) if thought and self.thinking is not False else "") + sentence + answer
-
-    def opening(self, task: StepTaskModel, thought: str) -> str:
-        return f"<think>\n{thought}\n</think>\n"
 
 
 def _in_pixels(arguments: Mapping[str, Any], width: float, height: float) -> dict[str, Any]:

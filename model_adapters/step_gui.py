@@ -45,6 +45,7 @@ class StepGUI(ABCModel):
     """Adapter of Step-GUI and GELab-Zero. Options: :class:`DisputedScale`."""
 
     options: DisputedScale
+    thought_form = "<THINK> {thought} </THINK>\n"
     table = CALLS
     action_space = ActionSpace(types=ActionSpace().types - {"PRESS"})
     """The prompt has no buttons."""
@@ -69,9 +70,6 @@ class StepGUI(ABCModel):
 
     def write_place(self, task: StepTaskModel, point: Point) -> str:
         return ",".join(f"{side:g}" for side in super().write_place(task, point))
-
-    def opening(self, task: StepTaskModel, thought: str) -> str:
-        return f"<THINK> {thought} </THINK>\n"
 
     def _past(self, history: Sequence[HistoryEntry]) -> str:
         if not history:

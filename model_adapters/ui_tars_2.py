@@ -78,6 +78,7 @@ class UITars2(ABCModel):
     """Adapter of UI-TARS-2. Options: :class:`UITars2Options`."""
 
     options: UITars2Options
+    thought_form = "<gui_think> {thought} </gui_think>\n"
     table = CALLS
     fixed_frame = PER_1000
     pixels = 1, 2048 * 1960
@@ -116,9 +117,6 @@ class UITars2(ABCModel):
 
     def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         return (self.opening(task, thought) if thought else "") + self._call(task, action)
-
-    def opening(self, task: StepTaskModel, thought: str) -> str:
-        return f"<gui_think> {thought} </gui_think>\n"
 
     def _call(self, task: StepTaskModel, action: Action) -> str:
         name, arguments = self.write_call(task, action)

@@ -104,6 +104,8 @@ class UIVenusNavi(ABCModel):
     """Adapter of UI-Venus-Navi and UI-Venus-Ground. Options: :class:`UIVenusOptions`."""
 
     options: UIVenusOptions
+    # the appendix's form with the family's own tag: GUIEvalKit's file for this family writes GUI-Owl's <thinking>
+    thought_form = "<think>\n{thought}\n</think>\n"
     table = CALLS
     pixels = QWEN_PIXELS
     action_space = ActionSpace(buttons=frozenset(BUTTONS), statuses=frozenset({"finish"}))
@@ -134,10 +136,6 @@ class UIVenusNavi(ABCModel):
         prompt = self.prompt("ui_venus_navi-mobile", instruction=main_instruction(task), history=past)
         return chat(prompt, image, system=HELPFUL)
 
-    def opening(self, task: StepTaskModel, thought: str) -> str:
-        """The appendix's form with the family's own tag: GUIEvalKit's file for this family writes GUI-Owl's ``<thinking>``."""
-        return f"<think>\n{thought}\n</think>\n"
-
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         text = whole_text(text)
         if task.setting == "grounding" and "<action>" not in text:
@@ -161,7 +159,7 @@ class UIVenusNavi(ABCModel):
             # a box without size: of an action no more than its point is known
             x, y = self.write_place(task, action.point)
             return f"[{x:g},{y:g},{x:g},{y:g}]"
-        before = f"<think>\n{thought}\n</think>\n" if thought else ""
+        before = self.opening(task, thought) if thought else ""
         after = f"\n<conclusion>\n{conclusion}\n</conclusion>" if conclusion else ""
         return f"{before}<action>\n{self._call(task, action)}\n</action>{after}"
 

@@ -93,7 +93,10 @@ class ABCModel(ABC):
     thinking_switch: ClassVar[bool] = False
     """Whether thinking can be turned on and off for this family."""
     fixes_thought: bool = False
-    """Whether a response can be begun with a given thought (:meth:`prepare_fixed_thought`); set by defining :meth:`opening`."""
+    """Whether a response can be begun with a given thought (:meth:`prepare_fixed_thought`), as ``thought_form`` or
+    :meth:`opening` says."""
+    thought_form: ClassVar[str | None] = None
+    """The beginning of a response with a thought, up to where its action begins, with ``{thought}`` in it."""
     grounds_silently: ClassVar[bool] = False
     """Whether its grounding prompt asks for no thought."""
     source: ClassVar[str] = ""
@@ -103,8 +106,8 @@ class ABCModel(ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if "opening" in vars(cls) and "fixes_thought" not in vars(cls):
-            cls.fixes_thought = cls.opening is not ABCModel.opening
+        if "fixes_thought" not in vars(cls) and {"opening", "thought_form"} & vars(cls).keys():
+            cls.fixes_thought = cls.thought_form is not None or cls.opening is not ABCModel.opening
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
         if thinking is not None and not self.thinking_switch:
@@ -261,8 +264,8 @@ class ABCModel(ABC):
         return begun(self.prepare_input(task, history), self.opening(task, thought.strip("\n")))
 
     def opening(self, task: StepTaskModel, thought: str) -> str:
-        """The beginning of a response with this thought, up to where its action begins."""
-        raise NotImplementedError
+        """The beginning of a response with this thought, up to where its action begins: by default :attr:`thought_form`."""
+        return fill(self.thought_form or "", thought=thought)
 
     def why_silent(self, task: StepTaskModel) -> str | None:
         """Why the model writes no thought on this step; ``None`` if it may write one."""
