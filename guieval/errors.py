@@ -26,6 +26,10 @@ class UsageError(GuievalError):
     """The request cannot be carried out: an unknown name, a missing folder, a resume with other settings. Exit code 2."""
 
 
+class AdapterFault(UsageError):
+    """An adapter's own code is at fault; a run stops when step after step has it, and can be resumed once it is mended."""
+
+
 class DataError(GuievalError):
     """A data file does not follow its format; the message names file, line and field."""
 

@@ -132,8 +132,8 @@ def test_a_dry_run_names_mistakes_first(setting: str, modes: str, words: str, tm
 
 
 def test_the_time_is_that_of_models_side_by_side() -> None:
-    times = ([3, 1, 1, 1], 1, 6), ([3, 1, 1, 1], 2, 3), ([1, 1, 3], 2, 4), ([2, 2, 2], 2, 4), ([2, 5], 8, 5), ([], 2, 0)
-    assert all(side_by_side(seconds, at_once) == whole for seconds, at_once, whole in times)
+    rows = ("3111", 1, 6), ("3111", 2, 3), ("113", 2, 4), ("222", 2, 4), ("25", 8, 5), ("", 2, 0)
+    assert all(side_by_side([float(each) for each in seconds], at_once) == whole for seconds, at_once, whole in rows)
 
 
 def test_the_time_counts_every_answer(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from guieval.actions import Action, ActionSpace, Boxes, Click, LongPress, Open, 
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef
 from guieval.engines import request_id
 from guieval.errors import UsageError
-from guieval.frames import PIXELS, Frame
+from guieval.frames import PIXELS
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ModelConfig, ModelInput, ParsedResponse
 from guieval.steps import Episode, EpisodeKey, StepKey, StepTaskModel
@@ -44,12 +44,10 @@ class JsonModel(ABCModel):
     """A family that writes the screen's size and the unified action as JSON."""
 
     action_space = ActionSpace()
+    fixed_frame = PIXELS
 
     def __init__(self) -> None:
         super().__init__(ModelConfig(name="json", adapter="json"))
-
-    def frame(self, task: StepTaskModel) -> Frame:
-        return PIXELS
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         return ModelInput(())
@@ -57,9 +55,7 @@ class JsonModel(ABCModel):
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         return ParsedResponse(actions.action_from_json(json.loads(text)["action"]))
 
-    def render(self, task: StepTaskModel, action: Action, thought: str | None = None, conclusion: str | None = None) -> str:
-        if action not in self.action_space:
-            raise ValueError("outside the space")
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         return json.dumps(
             {"size": task.screenshot_size, "thought": thought, "action": json.loads(actions.action_to_json(action))}
         )

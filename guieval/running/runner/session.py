@@ -12,7 +12,7 @@ from contextlib import suppress
 from guieval.data.benchmark import EpisodeRef
 from guieval.engines import ReportsSetup
 from guieval.engines.concurrency import Slots
-from guieval.errors import DataError, EngineError, FatalEngineError, JournalError
+from guieval.errors import AdapterFault, DataError, EngineError, FatalEngineError, JournalError
 from guieval.history import HistoryEntry, recalled, reference_entry, reference_history
 from guieval.journal import Journal
 from guieval.models import Engine, Request
@@ -146,6 +146,8 @@ class Session:
             if self._trajectories is not None:
                 self._trajectories.close()
         self._journal.check()
+        if self._progress.fault is not None:
+            raise AdapterFault(f"the adapter is at fault: {self._progress.fault}")
 
     def stop_soon(self) -> None:
         """Stop in order; may be called from any thread and from a signal handler, also before :meth:`drive`."""
@@ -302,7 +304,7 @@ class Session:
         return most is not None and self._progress.in_a_row >= most
 
     def _halted(self) -> bool:
-        self._progress.halted = self._progress.halted or self._halt(self._progress)
+        self._progress.halted = self._progress.halted or self._progress.fault or self._halt(self._progress)
         return self._progress.halted is not None
 
     def _make_asker(self) -> Asker | Actor:
