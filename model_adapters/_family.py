@@ -88,6 +88,10 @@ class FamilyModel(ABCModel):
             return SCALES[self._options.scale]
         return self._resize(task) if self.fixed_frame is None else self.fixed_frame
 
+    def processor(self, task: StepTaskModel) -> ResizedPixels | None:
+        resize = self._resize(task)
+        return None if resize.max_pixels == UNBOUND else resize
+
     @property
     def disputed_frames(self) -> Sequence[Frame]:
         return tuple(SCALES.values()) if isinstance(self._options, DisputedScale) else ()

@@ -91,6 +91,9 @@ class UITars2(FamilyModel):
     source = "github.com/trycua/cua@b296ec9 libs/python/agent/cua_agent/loops/uitars2.py"
     frame_source = "github.com/bytedance/UI-TARS-desktop@239b654 multimodal/omni-tars/gui-agent/src/GUIAgentT5Adapter.ts"
 
+    def processor(self, task: StepTaskModel) -> None:
+        """Not published: the limit is that of the authors' client."""
+
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         turns = self._conversation(task, history, [()] * (len(history) + 1), self._options.max_images)
         system = Message("system", (template("ui_tars_2-system"),))

@@ -20,7 +20,7 @@ from guieval.actions import Action, ActionSpace
 from guieval.data.files import read_text
 from guieval.data.screenshots import Screenshot
 from guieval.errors import UsageError
-from guieval.frames import Frame, Size
+from guieval.frames import Frame, ResizedPixels, Size
 from guieval.history import HistoryEntry
 from guieval.models.bill import Bill as Bill
 from guieval.models.response import Response as Response
@@ -208,6 +208,13 @@ class ABCModel(ABC):
     def disputed_frames(self) -> Sequence[Frame]:
         """The frames that other public sources give for this checkpoint: further candidates of ``guieval audit``."""
         return ()
+
+    def processor(self, task: StepTaskModel) -> ResizedPixels | None:
+        """How the checkpoint's own processor resizes the step's screenshot, in families whose makers publish it.
+
+        One image token is a square of its ``factor``. ``None``: it is of another kind than Qwen's, or its limits are not known.
+        """
+        return None
 
     @abstractmethod
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:

@@ -64,8 +64,8 @@ def list_runs(
     now = datetime.now(UTC)
     named, tagged = any(run.title for run in runs), any(run.tags for run in runs)
     about = [*(["name"] if named else []), *(["tags"] if tagged else [])]
-    heads = ("run", *about, "model", "benchmark", "mode", "protocol", "exact match", "success rate", "age", "state")
-    spare = ("success rate", "protocol", "age", "mode", "model", "benchmark")
+    heads = ("run", *about, "model", "benchmark", "mode", "protocol", "engine", "exact match", "success rate", "age", "state")
+    spare = ("engine", "success rate", "protocol", "age", "mode", "model", "benchmark")
     rows = tuple((each.name, *_about(each, about), *_row(each, now)) for each in runs)
     show(Table("", columns(*heads, keys=1, folds=("model", *about), spare=spare), rows))
     for each in runs:
@@ -83,7 +83,7 @@ def _about(run: PastRun, columns: list[str]) -> list[Cell]:
 
 
 def _row(run: PastRun, now: datetime) -> tuple[Cell, ...]:
-    what = (run.model, run.benchmark, run.mode, run.protocol)
+    what = (run.model, run.benchmark, run.mode, run.protocol, run.engine)
     numbers = (None if each is None else Number(each) for each in (run.exact_match, run.success_rate))
     return *what, *numbers, age(run.created, now), run.state
 

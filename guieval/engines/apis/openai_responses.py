@@ -23,6 +23,7 @@ from guieval.settings.sampling import NATIVE
 class OpenAIResponses(NativeAPI):
     """``POST /responses``."""
 
+    title = "OpenAI Responses API"
     package = "openai"
     extra = "openai"
     key_env = "OPENAI_API_KEY"
