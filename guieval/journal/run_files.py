@@ -23,6 +23,8 @@ from guieval.errors import UsageError, first_problem
 from guieval.history import HistorySource
 from guieval.history.modes import MODES, NO_PATCH, Mode, PatchMethod, PatchPolicy, StopPolicy
 
+NOT_RECORDED = "not recorded"
+"""In place of a scaffold's name: the run is of a version that did not record it."""
 MOST_STEPS = 100_000
 """Limit of an episode's steps; a file that plans more is damaged."""
 
@@ -47,18 +49,33 @@ class RecordedConfig(Section):
     data: str | None = None
     bench_options: dict[str, Any] | None = None
     thinking: bool | None = None
+    options: dict[str, Any] | None = None
     sampling: dict[str, Any] | None = None
+    max_steps: int | None = None
     fixed_thoughts: str | None = None
     mix: dict[str, Any] | None = None
     mix_artifacts: str | None = None
 
 
 class RecordedModel(Section):
-    """The checkpoint, as given in ``configs/models``."""
+    """The checkpoint, as given in ``configs/models``; earlier versions recorded ``thinking`` and ``sampling`` with it."""
 
     name: str = ""
     adapter: str | None = None
     hf_id: str | None = None
+    thinking: bool | None = None
+    sampling: dict[str, Any] | None = None
+
+
+class RecordedScaffold(Section):
+    """The scaffold (:class:`guieval.models.scaffold.Scaffold`), and the digest of its fields that decide numbers."""
+
+    name: str
+    sha256: str = ""
+    options: dict[str, Any] | None = None
+    prompt: str | None = None
+    images: int | None = None
+    history: str | None = None
     thinking: bool | None = None
     sampling: dict[str, Any] | None = None
 
@@ -198,6 +215,7 @@ class Manifest(Section):
     created: str = ""
     config: RecordedConfig
     model: RecordedModel
+    scaffold: RecordedScaffold | None = None
     benchmark: RecordedBenchmark
     selection: RecordedSelection | None = None
     overlay: RecordedOverlay | None = None
@@ -229,14 +247,40 @@ class Manifest(Section):
         return self.model.name or self.config.model
 
     @property
+    def checkpoint(self) -> dict[str, Any]:
+        """The checkpoint with its scaffold, as :class:`guieval.models.ModelConfig` takes them."""
+        values = self.model.to_json()
+        earlier = {name: values.pop(name) for name in ("thinking", "sampling") if name in values}
+        recorded = {"name": NOT_RECORDED, **earlier} if self.scaffold is None else self.scaffold.to_json()
+        return {**values, "scaffold": {name: value for name, value in recorded.items() if name != "sha256"}}
+
+    @property
+    def scaffold_line(self) -> str:
+        """The scaffold in words, with the settings that the run has changed: to be shown next to its metrics."""
+        if self.scaffold is None:
+            return NOT_RECORDED
+        named = {"prompt": self.scaffold.prompt, "max_images": self.scaffold.images, "history": self.scaffold.history}
+        options = {**(self.scaffold.options or {}), **named}
+        given = (("sampling", self.scaffold.sampling or {}, self.config.sampling), ("options", options, self.config.options))
+        changed = [
+            f"{group}.{name}"
+            for group, own, values in given
+            for name, value in (values or {}).items()
+            if name != "seed" and (name not in own or own[name] != value)  # another seed is another draw
+        ]
+        changed += ["thinking"] * (self.config.thinking not in (None, self.scaffold.thinking))
+        changed += ["max_steps"] * (self.config.max_steps is not None)
+        return f"{self.scaffold.name} (changed: {', '.join(changed)})" if changed else self.scaffold.name
+
+    @property
     def thinking(self) -> bool | None:
-        """The thinking switch of the run, else the checkpoint's default."""
-        return self.model.thinking if self.config.thinking is None else self.config.thinking
+        """The thinking switch of the run, else its scaffold's."""
+        return (self.scaffold or self.model).thinking if self.config.thinking is None else self.config.thinking
 
     @property
     def sampling(self) -> dict[str, Any]:
-        """The sampling parameters: the checkpoint's, changed by the run's."""
-        return {**(self.model.sampling or {}), **(self.config.sampling or {})}
+        """The sampling parameters: the scaffold's, changed by the run's."""
+        return {**((self.scaffold or self.model).sampling or {}), **(self.config.sampling or {})}
 
     @property
     def mode(self) -> Mode:

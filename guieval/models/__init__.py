@@ -12,9 +12,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from guieval.actions import Action, ActionSpace
 from guieval.data.files import read_text
@@ -24,7 +24,7 @@ from guieval.frames import Frame, Size
 from guieval.history import HistoryEntry
 from guieval.models.bill import Bill as Bill
 from guieval.models.response import Response as Response
-from guieval.models.sampling import check_sampling
+from guieval.models.scaffold import Scaffold as Scaffold
 from guieval.steps import StepTaskModel
 
 ImageForm: TypeAlias = Literal["none", "bytes", "base64", "file"]
@@ -127,11 +127,10 @@ class ModelConfig(BaseModel):
     engine: Literal["openai", "openai-responses", "anthropic", "gemini", "local"] = Field(
         "openai", description="default engine"
     )
-    sampling: Annotated[dict[str, Any], AfterValidator(check_sampling)] = Field(
-        default_factory=dict, description="request parameters its authors recommend"
+    scaffold: Scaffold = Field(Scaffold(), description="settings in which it is run; its file names the default ones")
+    options: dict[str, Any] = Field(
+        default_factory=dict, description="adapter options: in its file those that the weights fix, e.g. image limits"
     )
-    options: dict[str, Any] = Field(default_factory=dict, description="adapter options, e.g. image limits")
-    thinking: bool | None = Field(None, description="default of the thinking switch; null where the family has none")
     frame: str | None = Field(None, description="coordinate frame of its replies, in the words of the adapter's frame")
     context_length: int | None = Field(None, ge=1, description="tokens of prompt and reply together")
     vllm: dict[str, Any] = Field(default_factory=dict, description="arguments of `vllm serve` that it needs")
@@ -171,10 +170,11 @@ class ABCModel(ABC):
     """Where the coordinate frame is published, in one line."""
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
-        if thinking is not None and not self.thinking_switch:
-            raise UsageError(f"model {config.name!r} has no thinking switch; leave out --thinking/--no-thinking")
         self.config = config
-        self.thinking = thinking if thinking is not None else config.thinking
+        self.thinking = thinking if thinking is not None else config.scaffold.thinking
+        if self.thinking is not None and not self.thinking_switch:
+            given = "leave out --thinking/--no-thinking" if thinking is not None else "the scaffold's thinking must be null"
+            raise UsageError(f"model {config.name!r} has no thinking switch; {given}")
 
     @property
     def resolved_options(self) -> Mapping[str, Any]:

@@ -45,7 +45,7 @@ by its fingerprint, and so are the artifacts named by ``mix_artifacts``.
 PANELS = {
     "What to run": "bench mode data split subset sample_set episodes limit seed skip_damaged decode_check overlay protocol "
     "allow_network",
-    "Model": "model adapter thinking",
+    "Model": "model adapter scaffold thinking",
     "Server": "base_urls engine served_model reuse_server replay api_key_env concurrency timeout max_attempts patience budget "
     "prices cluster workers cluster_address",
     "History and patches": "patch patch_budget patch_model patch_base_urls fixed_thoughts",
@@ -153,6 +153,10 @@ class RunConfig(BaseModel):
 
     model: _Text = Field(description="checkpoint name (`guieval models`)")
     adapter: _Text | None = Field(None, description="model family, or Python file of an adapter, for an unlisted checkpoint")
+    scaffold: _Text | None = Field(
+        None,
+        description="prompt, history, sampling ...: a name (`guieval scaffolds`) or a YAML file; default: the model's own",
+    )
     bench: _Text = Field(description="benchmark name (`guieval benchmarks`)")
     bench_options: Annotated[_Values, AfterValidator(_no_reserved)] = Field(
         default_factory=dict, description="options of that benchmark's loader"
@@ -273,7 +277,7 @@ class RunConfig(BaseModel):
         values = {name: value for name, value in self.model_dump(mode="json").items() if name not in RUNTIME_FIELDS}
         if self.engine == "vllm":  # a server started elsewhere may finish what one of ours began
             values["engine"] = "openai"
-        values.pop("options")  # what they come to is part of the checkpoint
+        del values["options"], values["scaffold"]  # what they come to is compared with the checkpoint
         patching = {name: values.pop(name) for name in ("patch", "patch_budget", "patch_model")}
         if self.patch != "none" and self.patch_budget != 0:  # a run without patches is what it was before there were any
             values |= {**patching, "patch_budget": 1 if self.patch_budget is None else self.patch_budget}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef
 from guieval.data.content_digest import Content, read_content
 from guieval.data.overlays import Overlaid, read_overlay
+from guieval.data.plugin_options import option_names
 from guieval.data.preflight import SECONDS, inspect
 from guieval.data.selection import Selection, select
 from guieval.engines import EndpointStats, ReportsServers
@@ -22,13 +23,20 @@ from guieval.errors import DataError, GuievalError, UsageError
 from guieval.evaluation import ActionEvaluator, Protocol, get_protocol
 from guieval.history.modes import ONLINE, Mode, PatchPolicy, get_mode
 from guieval.journal.run_files import RecordedOverlay
-from guieval.models import ABCModel, Engine, ModelConfig
+from guieval.models import ABCModel, Engine, ModelConfig, Scaffold
 from guieval.models.sampling import drawing_options, greedy_because, is_greedy, request_parameters
 from guieval.online.find import environments, load_environment
 from guieval.online.tasks import PROTOCOL, EnvironmentTasks
 from guieval.registry import build_model, default_data_folder, list_benchmarks, load_benchmark, model_config
 from guieval.running.config import RunConfig
-from guieval.running.engine_choice import Answering, asks_a_model, auxiliary_engine, choose_engine, with_key_variable
+from guieval.running.engine_choice import (
+    Answering,
+    asks_a_model,
+    auxiliary_engine,
+    choose_engine,
+    engine_kind,
+    with_key_variable,
+)
 from guieval.running.fixed_thoughts import FixedThoughts, read_thoughts
 from guieval.steps import Episode, EpisodeKey, Plan
 
@@ -208,7 +216,7 @@ def sample_parameters(config: RunConfig, model: ModelConfig) -> list[dict[str, A
     where ``seed`` is that of ``sampling``, else the run's. The further ones have ``resampling`` over the parameters of the
     first. Raises :class:`UsageError` when a server would get the same greedy request more than once.
     """
-    first = request_parameters(model.sampling, config.sampling)
+    first = request_parameters(model.scaffold.sampling, config.sampling)
     if config.samples == 1:
         if config.resampling:
             raise UsageError("setting 'resampling' is for further samples, and there are none: add --samples N")
@@ -266,17 +274,27 @@ def _blaming(what: str) -> Iterator[None]:
 
 def _over(config: RunConfig) -> tuple[Any, ...]:
     names = ("bench", "data", "bench_options", "overlay", "skip_damaged", "fixed_thoughts", "engine", "replay", "max_steps")
-    return config.choice, config.mode == ONLINE, *(getattr(config, name) for name in names)
+    online = config.mode == ONLINE
+    scaffold = (config.model, config.adapter, config.scaffold) if online else None  # which sets budgets and waits
+    return config.choice, online, scaffold, *(getattr(config, name) for name in names)
 
 
 def _parts(config: RunConfig, server: VLLMServer | None, shared: ResolvedRun | None) -> Parts:
-    benchmark, overlay = _benchmark(config) if shared is None else (shared.benchmark, shared.overlay)
-    checkpoint = model_config(config.model, config.adapter)
+    checkpoint = model_config(config.model, config.adapter, config.scaffold)
+    scaffold = checkpoint.scaffold
+    benchmark, overlay = _benchmark(config, scaffold) if shared is None else (shared.benchmark, shared.overlay)
     options = {"options": {**checkpoint.options, **config.options}}
     model = build_model(checkpoint.model_copy(update=options), thinking=config.thinking)
+    if scaffold.sampling and engine_kind(config, checkpoint) == "local":
+        raise UsageError(f"scaffold {scaffold.name!r} sets sampling, and model {config.model!r} answers by itself and has none")
+    if scaffold.retries.request is not None and config.max_attempts == RunConfig.model_fields["max_attempts"].default:
+        config = config.model_copy(update={"max_attempts": scaffold.retries.request})
     answering = choose_engine(config, model, benchmark.root, server)
     if config.mode == ONLINE:  # a task holds a device from its first request to its last
         answering = answering._replace(concurrency=config.environments)
+    elif of_tasks := [name for name in ("budget", "ending", "wait") if name in scaffold.acts]:
+        note = f"{' and '.join(of_tasks)} of scaffold {scaffold.name!r} are for tasks, and do not apply to recorded steps"
+        answering = answering._replace(notes=(*answering.notes, note))
     return Parts(benchmark, model, answering, overlay)
 
 
@@ -298,10 +316,12 @@ def _check_online(config: RunConfig) -> None:
         raise UsageError("mode online runs on this machine: leave out --cluster")
 
 
-def _benchmark(config: RunConfig) -> tuple[ABCBenchmark, RecordedOverlay | None]:
+def _benchmark(config: RunConfig, scaffold: Scaffold) -> tuple[ABCBenchmark, RecordedOverlay | None]:
     if config.mode == ONLINE:
-        environment = load_environment(config.bench, allow_network=config.allow_network, **config.bench_options)
-        return EnvironmentTasks(default_data_folder(config.bench), environment, config.max_steps), None
+        options = {**_set_by(scaffold, config.bench), **config.bench_options}
+        environment = load_environment(config.bench, allow_network=config.allow_network, **options)
+        budget = {} if "max_steps" in config.bench_options else scaffold.budget.model_dump()
+        return EnvironmentTasks(default_data_folder(config.bench), environment, config.max_steps, **budget), None
     if config.bench in environments() and config.bench not in list_benchmarks():
         raise UsageError(f"{config.bench!r} is an environment, with no recorded episodes: add --mode online")
     benchmark = load_benchmark(config.bench, config.data, **config.bench_options)
@@ -312,6 +332,25 @@ def _benchmark(config: RunConfig) -> tuple[ABCBenchmark, RecordedOverlay | None]
     overlay = read_overlay(Path(config.overlay))
     recorded = RecordedOverlay(file=str(overlay.file), sha256=overlay.sha256, steps=overlay.steps)
     return Overlaid(benchmark, overlay), recorded
+
+
+def _set_by(scaffold: Scaffold, bench: str) -> dict[str, Any]:
+    """The options of an environment that a scaffold sets: waits, and a budget that is the same for all tasks."""
+    kind = environments().get(bench)
+    if kind is None:
+        return {}
+    options: dict[str, Any] = {}
+    if scaffold.budget.flat is not None and "max_steps" in option_names(kind):
+        options["max_steps"] = scaffold.budget.flat
+    for name, seconds in scaffold.wait.given.items() if not kind.deterministic else ():
+        if name not in kind.waits:
+            known = ", ".join(kind.waits) or "none"
+            raise UsageError(
+                f"scaffold {scaffold.name!r} waits {seconds:g} s {name.replace('_', ' ')}, which environment {bench!r} cannot "
+                f"(its waits: {known})"
+            )
+        options[kind.waits[name]] = seconds
+    return options
 
 
 def _select(config: RunConfig, benchmark: ABCBenchmark, model: ABCModel, engine: Engine) -> Selection:

@@ -72,9 +72,9 @@ def plan_rounds(config: RunConfig, rounds: int | None = None, seeds: Sequence[in
 
 
 def _refuse_greedy(config: RunConfig, rounds: int) -> None:
-    model = model_config(config.model, config.adapter)
+    model = model_config(config.model, config.adapter, config.scaffold)
     answers = rounds * config.samples
-    sampling = request_parameters(model.sampling, config.sampling)
+    sampling = request_parameters(model.scaffold.sampling, config.sampling)
     if answers > 1 and asks_a_model(config, model) and is_greedy(sampling):
         raise UsageError(
             f"{answers} samples of greedy decoding ({greedy_because(sampling)}) would be {answers} times the same answer: "

@@ -36,6 +36,7 @@ def campaign(
     parallel: Annotated[int, typer.Option(min=1, help="Number of models to run at once, each in a process of its own.")] = 1,
     data: Annotated[Path | None, path_option("Data folder, of a campaign with one benchmark.")] = None,
     base_url: Annotated[str | None, typer.Option(help="Server, of a campaign with one model.")] = None,
+    scaffold: options.Scaffold = None,
     override: options.Override = None,
     pace: Annotated[float | None, typer.Option(min=0, help="Answers per second of one model, to estimate the time.")] = None,
     anyway: Annotated[bool, typer.Option("--anyway", help="Rank and compare runs whose labels differ too.")] = False,
@@ -50,7 +51,7 @@ def campaign(
     read = read_campaign(file)
     folder = out or Path("runs") / file.stem
     _check_single(read, data, base_url)
-    flags = {"data": None if data is None else str(data), "base_urls": base_url}
+    flags = {"data": None if data is None else str(data), "base_urls": base_url, "scaffold": scaffold}
     runs = planned(read, folder, override or [], only or (), **flags)
     if parallel > 1 and not dry_run:
         _refuse_loading(runs)

@@ -44,7 +44,7 @@ SWEEP_SETTINGS = SettingsClass("analysis/mix_sweep/sweep.py", "Sweep", {"seed": 
 @SWEEP_SETTINGS.options(into="sweep_settings")
 @RUN.options(
     *("model", "bench", "mix_artifacts", "data", "base_urls", "engine", "subset", "sample_set", "episodes", "limit"),
-    *("protocol", "thinking", "concurrency", "patience"),
+    *("protocol", "scaffold", "thinking", "concurrency", "patience"),
 )
 def mix(
     settings: Given,

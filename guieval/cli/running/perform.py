@@ -191,14 +191,15 @@ def _plain(result: Result) -> dict[str, Any]:
 
 def print_notes(results: list[Result]) -> None:
     """Print notes below the metrics: steps, overlays, servers, failures, warnings, and why a run ended."""
-    answered_by = (RunFolder(result.outcome.directory).manifest.served or () for result in results)
-    for text in dict.fromkeys(describe_served(each) for entries in answered_by for each in entries if each.servers):
+    manifests = [RunFolder(result.outcome.directory).manifest for result in results]
+    for text in dict.fromkeys(describe_served(each) for one in manifests for each in one.served or () if each.servers):
         say(f"served:   {text}")
     for text in dict.fromkeys(result.outcome.selection.text for result in results):
         say(f"data:     {text}")
-    editions = (RunFolder(result.outcome.directory).manifest.benchmark.edition_line for result in results)
-    for text in dict.fromkeys(filter(None, editions)):
+    for text in dict.fromkeys(each.benchmark.edition_line for each in manifests if each.benchmark.edition_line):
         say(f"labels:   {text}")
+    for text in dict.fromkeys(each.scaffold_line for each in manifests):
+        say(f"scaffold: {text}")
     overlays = [result.outcome.overlay for result in results if result.outcome.overlay is not None]
     for text in dict.fromkeys(describe_overlay(overlay.file, overlay.sha256, overlay.steps) for overlay in overlays):
         say(f"overlay:  {text}")

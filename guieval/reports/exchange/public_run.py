@@ -25,7 +25,7 @@ from guieval.steps import StepError, StepRecord
 PUBLIC_SETTINGS = frozenset(
     {
         *("model", "bench", "mode", "protocol", "split", "subset", "sample_set", "limit", "seed", "skip_damaged"),
-        *("decode_check", "thinking", "sampling", "samples", "resampling", "engine", "patch", "patch_budget"),
+        *("scaffold", "decode_check", "thinking", "sampling", "samples", "resampling", "engine", "patch", "patch_budget"),
         *("max_steps", "environment_timeout", "compact"),
     }
 )

@@ -89,7 +89,11 @@ def run_html(manifest: Manifest, steps: tuple[str, int], directory: Path, notes:
     rows: list[tuple[str, object]] = [("benchmark", manifest.benchmark.name), ("mode", manifest.mode.label)]
     if manifest.mode.name != ONLINE:
         rows.append(("protocol", manifest.protocol.name))
-    rows += [("created", manifest.created), (name, (manifest.selection and manifest.selection.text) or f"{count:,}")]
+    rows += [
+        ("scaffold", manifest.scaffold_line),
+        ("created", manifest.created),
+        (name, (manifest.selection and manifest.selection.text) or f"{count:,}"),
+    ]
     rows += [("folder", directory), *(("note", note) for note in notes)]
     return f"<div><h3>{escaped(model_label(manifest))}</h3>{definitions(rows)}{metrics}</div>"
 

@@ -240,4 +240,5 @@ def run_head(first: Path, directory: Path) -> list[str]:
         facts.append(f"Steps: {manifest.selection.text}")
     if manifest.benchmark.edition_line:
         facts.append(f"Labels: {manifest.benchmark.edition_line}")
+    facts.append(f"Scaffold: {manifest.scaffold_line}")
     return [clean(fact) for fact in facts]

@@ -235,6 +235,7 @@ def _described(run: RunFolder) -> dict[str, str]:
         "created": manifest.created,
         "steps": (manifest.selection and manifest.selection.text) or "",
         "labels": manifest.benchmark.edition_line,
+        "scaffold": manifest.scaffold_line,
         "served": "; ".join(describe_served(entry) for entry in manifest.served or () if entry.servers),
     }
 
