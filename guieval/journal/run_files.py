@@ -250,7 +250,7 @@ class Manifest(Section):
     def checkpoint(self) -> dict[str, Any]:
         """The checkpoint with its scaffold, as :class:`guieval.models.ModelConfig` takes them."""
         values = self.model.to_json()
-        earlier = {name: values.pop(name) for name in ("thinking", "sampling") if name in values}
+        earlier: dict[str, Any] = {name: values.pop(name) for name in ("thinking", "sampling") if name in values}
         recorded = {"name": NOT_RECORDED, **earlier} if self.scaffold is None else self.scaffold.to_json()
         return {**values, "scaffold": {name: value for name, value in recorded.items() if name != "sha256"}}
 

@@ -106,7 +106,7 @@ def test_extra_is_no_other_run_than_the_bare_name_of_older_versions() -> None:
 
 def greedy_checkpoints() -> list[str]:
     """Checkpoints that only take the likeliest token."""
-    return [name for name in list_models() if model_config(name).sampling.get("top_k") == 1]
+    return [name for name in list_models() if model_config(name).scaffold.sampling.get("top_k") == 1]
 
 
 @every_row("name", lambda: [*greedy_checkpoints(), "ui-tars-7b"])

@@ -95,8 +95,19 @@ def test_screenshots_are_sent_in_the_encoding_of_the_scaffold(tmp_path: Path) ->
 def test_a_run_records_and_shows_its_scaffold_and_resumes_in_no_other(tmp_path: Path, guieval: CommandLine) -> None:
     own = tmp_path / "own.yaml"
     own.write_text(json.dumps({"name": "own", "families": ["ui_tars"], "prompt": "mobile", "encoding": {"format": "jpeg"}}))
-    with MockServer(MockSettings(model="ui-tars-7b")) as server:
-        words = ["run", "--model", "ui-tars-7b", "--bench", "demo", "--limit", "1", "--base-url", server.base_url, "--quiet"]
+    with MockServer(MockSettings(model="ui-tars-7b", keep=99)) as server:
+        words: list[str | Path] = [
+            "run",
+            "--model",
+            "ui-tars-7b",
+            "--bench",
+            "demo",
+            "--limit",
+            "1",
+            "--base-url",
+            server.base_url,
+            "--quiet",
+        ]
         for name, more, line in (
             ("plain", [], "ui-tars-default"),
             ("own", ["--scaffold", own, "--set", "sampling.top_p=0.5"], "own (changed: sampling.top_p)"),
@@ -108,7 +119,7 @@ def test_a_run_records_and_shows_its_scaffold_and_resumes_in_no_other(tmp_path: 
         assert b"image/jpeg" in last and b"image/png" in first and b"max_tokens" in first and b"max_tokens" not in last
         compared = guieval("compare", tmp_path / "plain", tmp_path / "own").out
         assert "scaffold: ui-tars-default (A), own (changed: sampling.top_p) (B)" in compared
-        resume = ["run", "--resume", tmp_path / "plain", "--base-url", server.base_url, "--quiet"]
+        resume: list[str | Path] = ["run", "--resume", tmp_path / "plain", "--base-url", server.base_url, "--quiet"]
         refused = guieval.sentence(*resume, "--scaffold", own)
         assert "scaffold (was 'ui-tars-default', now 'own')" in refused and "scaffold.encoding.format" in refused
         manifest = json.loads((tmp_path / "plain" / MANIFEST).read_text())

@@ -74,8 +74,8 @@ def test_a_task_of_androidworld_has_its_own_budget() -> None:
 def test_a_scaffold_sets_budget_and_waits_unless_options_do() -> None:
     with androidworld() as (_, environment):
         asked: dict[str, Any] = {"model": "mai-ui-8b", "base_urls": ["http://h/v1"], "bench": "androidworld", "mode": "online"}
-        for options, wait, steps in (({}, 3.0, [10, 10]), ({"max_steps": 7, "wait": 0.5}, 0.5, [7, 7])):
-            options = {"url": environment.servers.addresses[0], **options}
+        for given, wait, steps in (({}, 3.0, [10, 10]), ({"max_steps": 7, "wait": 0.5}, 0.5, [7, 7])):
+            options: dict[str, Any] = {"url": environment.servers.addresses[0], **given}
             tasks = resolve(RunConfig(**asked, scaffold="mai-ui-cua-lite-default", bench_options=options)).benchmark
             assert isinstance(tasks, EnvironmentTasks) and isinstance(tasks.environment, AndroidWorld)
             assert (tasks.environment.settle, tasks.environment.wait) == (1.0, wait)
