@@ -96,21 +96,11 @@ def test_a_run_records_and_shows_its_scaffold_and_resumes_in_no_other(tmp_path: 
     own = tmp_path / "own.yaml"
     own.write_text(json.dumps({"name": "own", "families": ["ui_tars"], "prompt": "mobile", "encoding": {"format": "jpeg"}}))
     with MockServer(MockSettings(model="ui-tars-7b", keep=99)) as server:
-        words: list[str | Path] = [
-            "run",
-            "--model",
-            "ui-tars-7b",
-            "--bench",
-            "demo",
-            "--limit",
-            "1",
-            "--base-url",
-            server.base_url,
-            "--quiet",
-        ]
+        words = f"run --model ui-tars-7b --bench demo --limit 1 --base-url {server.base_url} --quiet".split()
+        changed: list[str | Path] = ["--scaffold", own, "--set", "sampling.top_p=0.5"]
         for name, more, line in (
             ("plain", [], "ui-tars-default"),
-            ("own", ["--scaffold", own, "--set", "sampling.top_p=0.5"], "own (changed: sampling.top_p)"),
+            ("own", changed, "own (changed: sampling.top_p)"),
         ):
             assert f"scaffold: {line}\n" in guieval(*words, *more, "--out", tmp_path / name).out
             assert f"scaffold: {line}\n" in guieval("score", tmp_path / name).out
