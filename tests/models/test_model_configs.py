@@ -59,22 +59,3 @@ def test_ids_and_server_arguments_are_well_formed(name: str) -> None:
 def test_every_chat_template_is_some_checkpoints() -> None:
     named = {value for config in model_configs().values() for option, value in config.vllm.items() if option == "chat-template"}
     assert {file.name for file in (config_folder() / "chat_templates").iterdir()} == named
-
-
-# as the papers print them: GUIEvalKit's Table 2, and UI-S1's Tables 1 and 2
-TABLE_2 = """
-Qwen2.5-VL-3B Qwen2.5-VL-7B GLM-4.1V-Thinking GLM-4.5v Qwen3-VL-4B-Thinking Qwen3-VL-4B-Instruct Qwen3-VL-8B-Thinking
-Qwen3-VL-8B-Instruct MiMo-VL-7B-SFT-2508 MiMo-VL-7B-RL-2508 UI-TARS-2B-SFT UI-TARS-7B-SFT UI-TARS-7B-DPO UI-TARS-1.5-7B
-UI-TARS-72B-SFT UI-TARS-72B-DPO AgentCPM-GUI-8B MagicGUI-CPT MagicGUI-RFT UI-Venus-Navi-7B UI-Venus-Navi-72B GUI-Owl-7B
-GUI-Owl-32B
-"""
-UI_S1_TABLES = """
-Gemini-Pro-1.5 Claude-computer-use GPT-4o OS-Genesis-7B OS-Atlas-7B OS-Atlas-4B SeeClick Qwen2.5-VL-7B Qwen2.5-VL-3B
-Qwen2.5-VL-32B AgentCPM-GUI-8B MobileGUI-7B UI-TARS-7B Aguvis-7B Aguvis-72B UI-R1-3B GUI-R1-3B GUI-R1-7B UI-S1-7B
-Qwen2.5-VL-7B-UI-S1
-"""
-
-
-@every_row("printed", sorted({*TABLE_2.split(), *UI_S1_TABLES.split()}))
-def test_every_model_of_the_papers_can_be_evaluated_by_name(printed: str) -> None:
-    assert printed.lower() in list_models()
