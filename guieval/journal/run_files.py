@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, RootModel, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, RootModel, ValidationError, model_validator
 
 from guieval.actions import ActionSpace, ActionType, Button, StopStatus
 from guieval.data.editions import Edition
@@ -22,6 +22,7 @@ from guieval.data.files import read_bytes
 from guieval.errors import UsageError, first_problem
 from guieval.history import HistorySource
 from guieval.history.modes import MODES, NO_PATCH, Mode, PatchMethod, PatchPolicy, StopPolicy
+from guieval.settings import placed
 
 NOT_RECORDED = "not recorded"
 """In place of a scaffold's name: the run is of a version that did not record it."""
@@ -41,20 +42,51 @@ class Section(BaseModel):
         return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
-class RecordedConfig(Section):
-    """The settings of a run that readers of its metrics use; a resume validates all settings."""
-
-    model: str = ""
-    bench: str = ""
-    data: str | None = None
-    bench_options: dict[str, Any] | None = None
+class _Model(Section):
+    name: str = ""
     thinking: bool | None = None
     options: dict[str, Any] | None = None
-    sampling: dict[str, Any] | None = None
-    max_steps: int | None = None
+
+
+class _Data(Section):
+    bench: str = ""
+    folder: str | None = None
+    bench_options: dict[str, Any] | None = None
+
+
+class _History(Section):
     fixed_thoughts: str | None = None
     mix: dict[str, Any] | None = None
     mix_artifacts: str | None = None
+
+
+class _Online(Section):
+    max_steps: int | None = None
+
+
+class _Sampling(Section):
+    request: dict[str, Any] | None = None
+
+
+class _Server(Section):
+    engine: str | None = None
+    served_model: str | None = None
+
+
+class RecordedConfig(Section):
+    """The settings of a run that readers of its metrics use, in groups; a resume validates all settings."""
+
+    model: _Model = _Model()
+    data: _Data = _Data()
+    history: _History = _History()
+    sampling: _Sampling = _Sampling()
+    server: _Server = _Server()
+    online: _Online = _Online()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _placed(cls, values: Any) -> Any:
+        return placed(values, lenient=True) if isinstance(values, dict) else values  # earlier versions had no groups
 
 
 class RecordedModel(Section):
@@ -244,7 +276,7 @@ class Manifest(Section):
     @property
     def model_name(self) -> str:
         """The checkpoint's name."""
-        return self.model.name or self.config.model
+        return self.model.name or self.config.model.name
 
     @property
     def checkpoint(self) -> dict[str, Any]:
@@ -261,26 +293,28 @@ class Manifest(Section):
             return NOT_RECORDED
         named = {"prompt": self.scaffold.prompt, "max_images": self.scaffold.images, "history": self.scaffold.history}
         options = {**(self.scaffold.options or {}), **named}
-        given = (("sampling", self.scaffold.sampling or {}, self.config.sampling), ("options", options, self.config.options))
+        asked, sampling = self.config.model, self.config.sampling.request
+        given = (("sampling", self.scaffold.sampling or {}, sampling), ("options", options, asked.options))
         changed = [
             f"{group}.{name}"
             for group, own, values in given
             for name, value in (values or {}).items()
             if name != "seed" and (name not in own or own[name] != value)  # another seed is another draw
         ]
-        changed += ["thinking"] * (self.config.thinking not in (None, self.scaffold.thinking))
-        changed += ["max_steps"] * (self.config.max_steps is not None)
+        changed += ["thinking"] * (asked.thinking not in (None, self.scaffold.thinking))
+        changed += ["max_steps"] * (self.config.online.max_steps is not None)
         return f"{self.scaffold.name} (changed: {', '.join(changed)})" if changed else self.scaffold.name
 
     @property
     def thinking(self) -> bool | None:
         """The thinking switch of the run, else its scaffold's."""
-        return (self.scaffold or self.model).thinking if self.config.thinking is None else self.config.thinking
+        own = (self.scaffold or self.model).thinking
+        return own if self.config.model.thinking is None else self.config.model.thinking
 
     @property
     def sampling(self) -> dict[str, Any]:
         """The sampling parameters: the scaffold's, changed by the run's."""
-        return {**((self.scaffold or self.model).sampling or {}), **(self.config.sampling or {})}
+        return {**((self.scaffold or self.model).sampling or {}), **(self.config.sampling.request or {})}
 
     @property
     def mode(self) -> Mode:

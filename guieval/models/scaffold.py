@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from guieval.models.sampling import check_sampling
+from guieval.settings.sampling import check_sampling
 
 NO_SCAFFOLD = "none"
 """The name of the scaffold that sets nothing: the family's and the environment's own defaults."""

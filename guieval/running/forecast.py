@@ -11,11 +11,11 @@ from typing import Any
 from guieval.history import reference_entry
 from guieval.history.modes import ONLINE
 from guieval.models import ModelInput
-from guieval.models.sampling import request_parameters
 from guieval.online.tasks import EnvironmentTasks
 from guieval.running.engine_choice import HOSTED, engine_kind, native_api
 from guieval.running.resolve import ResolvedRun
 from guieval.running.telemetry import price_of
+from guieval.settings.sampling import request_parameters
 from guieval.steps import StepTaskModel
 from guieval.telemetry.costs import Price, amount
 
@@ -119,9 +119,9 @@ def forecast(run: ResolvedRun) -> Forecast:
     reply_tokens = limit if isinstance(limit, int) else native_api(kind).most_tokens if kind in HOSTED else None
     worst: dict[str, Any] = {
         "steps": requests // len(run.sampling),
-        "attempts": run.config.max_attempts,
+        "attempts": run.config.server.max_attempts,
         "looks": run.model.looks,
-        "thoughts": run.config.patch == "on-policy",
+        "thoughts": run.config.history.patch == "on-policy",
     }
     if isinstance(run.benchmark, EnvironmentTasks):
         return Forecast(ONLINE, requests, at_most, None, reply_tokens, price_of(run), **worst)

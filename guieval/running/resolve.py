@@ -16,7 +16,7 @@ from guieval.data.content_digest import Content, read_content
 from guieval.data.overlays import Overlaid, read_overlay
 from guieval.data.plugin_options import option_names
 from guieval.data.preflight import SECONDS, inspect
-from guieval.data.selection import Selection, select
+from guieval.data.selection import Choice, Selection, select
 from guieval.engines import EndpointStats, ReportsServers
 from guieval.engines.vllm.command import named_arguments
 from guieval.errors import DataError, GuievalError, UsageError
@@ -24,11 +24,9 @@ from guieval.evaluation import ActionEvaluator, Protocol, get_protocol
 from guieval.history.modes import ONLINE, Mode, PatchPolicy, get_mode
 from guieval.journal.run_files import RecordedOverlay
 from guieval.models import ABCModel, Engine, ModelConfig, Scaffold
-from guieval.models.sampling import drawing_options, greedy_because, is_greedy, request_parameters
 from guieval.online.find import environments, load_environment
 from guieval.online.tasks import PROTOCOL, EnvironmentTasks
 from guieval.registry import build_model, default_data_folder, list_benchmarks, load_benchmark, model_config
-from guieval.running.config import RunConfig
 from guieval.running.engine_choice import (
     Answering,
     asks_a_model,
@@ -38,6 +36,8 @@ from guieval.running.engine_choice import (
     with_key_variable,
 )
 from guieval.running.fixed_thoughts import FixedThoughts, read_thoughts
+from guieval.settings import SETTINGS, RunConfig
+from guieval.settings.sampling import drawing_options, greedy_because, is_greedy, request_parameters
 from guieval.steps import Episode, EpisodeKey, Plan
 
 if TYPE_CHECKING:
@@ -163,11 +163,11 @@ def resolve(
         config = with_key_variable(config)
     mode = run_mode(config)
     _check_online(config)
-    named_arguments(config.vllm)  # whatever the engine: a secret among them would be written into the run's files
+    named_arguments(config.server.vllm)  # whatever the engine: a secret among them would be written into the run's files
     shared = like if like is not None and _over(config) == _over(like.config) else None
     given = _parts(config, server, shared) if parts is None else parts
     benchmark, model, engine = given.benchmark, given.model, given.answering.engine
-    evaluator = ActionEvaluator(get_protocol(config.protocol or benchmark.protocol))
+    evaluator = ActionEvaluator(get_protocol(config.data.protocol or benchmark.protocol))
     sampling = sample_parameters(config, model.config)
     if shared is not None:
         fixed, selection, content, screenshots = shared.fixed, shared.selection, shared.content, shared.screenshots
@@ -203,10 +203,10 @@ def resolve(
 
 def run_mode(config: RunConfig) -> Mode:
     """The mode with its patches, its mixed history and its given thoughts; :class:`UsageError` if they do not fit."""
-    mode = get_mode(config.mode).patched(patch_policy(config))
-    if config.mix:
+    mode = get_mode(config.history.mode).patched(patch_policy(config))
+    if config.history.mix:
         mode = mode.mixed()
-    return mode.with_fixed_thoughts() if config.fixed_thoughts is not None else mode
+    return mode.with_fixed_thoughts() if config.history.fixed_thoughts is not None else mode
 
 
 def sample_parameters(config: RunConfig, model: ModelConfig) -> list[dict[str, Any]]:
@@ -216,34 +216,35 @@ def sample_parameters(config: RunConfig, model: ModelConfig) -> list[dict[str, A
     where ``seed`` is that of ``sampling``, else the run's. The further ones have ``resampling`` over the parameters of the
     first. Raises :class:`UsageError` when a server would get the same greedy request more than once.
     """
-    first = request_parameters(model.scaffold.sampling, config.sampling)
-    if config.samples == 1:
-        if config.resampling:
+    count = config.sampling.samples
+    first = request_parameters(model.scaffold.sampling, config.sampling.request)
+    if count == 1:
+        if config.sampling.resampling:
             raise UsageError("setting 'resampling' is for further samples, and there are none: add --samples N")
         return [first]
-    further = request_parameters(first, config.resampling)
+    further = request_parameters(first, config.sampling.resampling)
     if asks_a_model(config, model) and is_greedy(further):
         raise UsageError(
-            f"{config.samples} samples of greedy decoding ({greedy_because(further)}) would be {config.samples} times the same "
+            f"{count} samples of greedy decoding ({greedy_because(further)}) would be {count} times the same "
             f"answer: add {drawing_options(further, 'resampling')}, which leaves the first one greedy; 'sampling' in place of "
             "'resampling' changes the first one too"
         )
-    seed = further["seed"] if further.get("seed") is not None else config.seed
-    samples = [first, *(dict(further) for _ in range(config.samples - 1))]
+    seed = further["seed"] if further.get("seed") is not None else config.data.seed
+    samples = [first, *(dict(further) for _ in range(count - 1))]
     return [given if is_greedy(given) else {**given, "seed": seed + number} for number, given in enumerate(samples)]
 
 
 def patch_policy(config: RunConfig) -> PatchPolicy:
     """How a run patches mismatches. Raises :class:`UsageError` for settings of patches that do not go together."""
-    given = {"patch_budget": config.patch_budget, "patch_model": config.patch_model, "patch_base_urls": config.patch_base_urls}
+    given = config.history.model_dump(include={"patch_budget", "patch_model", "patch_base_urls"})
     flags = {"patch_budget": "--patch-budget", "patch_model": "--patch-model", "patch_base_urls": "--patch-base-url"}
-    if config.patch == "none":
+    if config.history.patch == "none":
         for name, value in given.items():
             if value:  # a budget of 0 means no patch
                 raise UsageError(f"{flags[name]} is for patches, and there are none: add --patch thought-free, say")
         return PatchPolicy()
-    budget = None if config.patch_budget == "unlimited" else config.patch_budget
-    policy = PatchPolicy(config.patch, 1 if config.patch_budget is None else budget)  # type: ignore[arg-type]  # it checks
+    budget = None if config.history.patch_budget == "unlimited" else config.history.patch_budget
+    policy = PatchPolicy(config.history.patch, 1 if config.history.patch_budget is None else budget)  # type: ignore[arg-type]  # it checks
     for name in ("patch_model", "patch_base_urls"):
         if policy.method == "off-policy" and not given[name]:
             raise UsageError(
@@ -273,25 +274,26 @@ def _blaming(what: str) -> Iterator[None]:
 
 
 def _over(config: RunConfig) -> tuple[Any, ...]:
-    names = ("bench", "data", "bench_options", "overlay", "skip_damaged", "fixed_thoughts", "engine", "replay", "max_steps")
-    online = config.mode == ONLINE
-    scaffold = (config.model, config.adapter, config.scaffold) if online else None  # which sets budgets and waits
-    return config.choice, online, scaffold, *(getattr(config, name) for name in names)
+    answering = (config.server.engine, config.server.replay)
+    online = config.history.mode == ONLINE
+    scaffold = (config.model.name, config.model.adapter, config.model.scaffold) if online else None  # it sets budgets and waits
+    return config.data, config.history.fixed_thoughts, *answering, config.online.max_steps, online, scaffold
 
 
 def _parts(config: RunConfig, server: VLLMServer | None, shared: ResolvedRun | None) -> Parts:
-    checkpoint = model_config(config.model, config.adapter, config.scaffold)
+    checkpoint = model_config(config.model.name, config.model.adapter, config.model.scaffold)
     scaffold = checkpoint.scaffold
     benchmark, overlay = _benchmark(config, scaffold) if shared is None else (shared.benchmark, shared.overlay)
-    options = {"options": {**checkpoint.options, **config.options}}
-    model = build_model(checkpoint.model_copy(update=options), thinking=config.thinking)
+    options = {"options": {**checkpoint.options, **config.model.options}}
+    model = build_model(checkpoint.model_copy(update=options), thinking=config.model.thinking)
     if scaffold.sampling and engine_kind(config, checkpoint) == "local":
-        raise UsageError(f"scaffold {scaffold.name!r} sets sampling, and model {config.model!r} answers by itself and has none")
-    if scaffold.retries.request is not None and config.max_attempts == RunConfig.model_fields["max_attempts"].default:
-        config = config.model_copy(update={"max_attempts": scaffold.retries.request})
+        name = config.model.name
+        raise UsageError(f"scaffold {scaffold.name!r} sets sampling, and model {name!r} answers by itself and has none")
+    if scaffold.retries.request is not None and config.server.max_attempts == SETTINGS["max_attempts"].default:
+        config = config.having(max_attempts=scaffold.retries.request)
     answering = choose_engine(config, model, benchmark.root, server)
-    if config.mode == ONLINE:  # a task holds a device from its first request to its last
-        answering = answering._replace(concurrency=config.environments)
+    if config.history.mode == ONLINE:  # a task holds a device from its first request to its last
+        answering = answering._replace(concurrency=config.online.environments)
     elif of_tasks := [name for name in ("budget", "ending", "wait") if name in scaffold.acts]:
         note = f"{' and '.join(of_tasks)} of scaffold {scaffold.name!r} are for tasks, and do not apply to recorded steps"
         answering = answering._replace(notes=(*answering.notes, note))
@@ -300,36 +302,37 @@ def _parts(config: RunConfig, server: VLLMServer | None, shared: ResolvedRun | N
 
 def _check_online(config: RunConfig) -> None:
     """Raise :class:`UsageError` for a setting that does not fit the mode: those of environments are for online runs only."""
-    if config.mode != ONLINE:
-        if config.max_steps is not None:
-            raise UsageError(f"max_steps is for mode online, and the mode is {config.mode!r}")
-        if config.allow_network:
-            raise UsageError(f"allow_network is for mode online, and the mode is {config.mode!r}")
+    if config.history.mode != ONLINE:
+        if config.online.max_steps is not None:
+            raise UsageError(f"max_steps is for mode online, and the mode is {config.history.mode!r}")
+        if config.online.allow_network:
+            raise UsageError(f"allow_network is for mode online, and the mode is {config.history.mode!r}")
         return
-    if config.protocol not in (None, PROTOCOL):
-        raise UsageError(f"mode online is judged by the environment, so it takes no protocol {config.protocol!r}")
-    unfit = ("sample_set", "overlay", "fixed_thoughts", "replay", "local_images")
-    for name in unfit:
-        if getattr(config, name):
+    if config.data.protocol not in (None, PROTOCOL):
+        raise UsageError(f"mode online is judged by the environment, so it takes no protocol {config.data.protocol!r}")
+    given = config.flat()
+    for name in ("sample_set", "overlay", "fixed_thoughts", "replay", "local_images"):
+        if given[name]:
             raise UsageError(f"{name} does not fit mode online: there is no recorded episode")
-    if config.cluster != "none":
+    if config.cluster.kind != "none":
         raise UsageError("mode online runs on this machine: leave out --cluster")
 
 
 def _benchmark(config: RunConfig, scaffold: Scaffold) -> tuple[ABCBenchmark, RecordedOverlay | None]:
-    if config.mode == ONLINE:
-        options = {**_set_by(scaffold, config.bench), **config.bench_options}
-        environment = load_environment(config.bench, allow_network=config.allow_network, **options)
-        budget = {} if "max_steps" in config.bench_options else scaffold.budget.model_dump()
-        return EnvironmentTasks(default_data_folder(config.bench), environment, config.max_steps, **budget), None
-    if config.bench in environments() and config.bench not in list_benchmarks():
-        raise UsageError(f"{config.bench!r} is an environment, with no recorded episodes: add --mode online")
-    benchmark = load_benchmark(config.bench, config.data, **config.bench_options)
-    if config.skip_damaged:
+    data, online = config.data, config.online
+    if config.history.mode == ONLINE:
+        options = {**_set_by(scaffold, data.bench), **data.bench_options}
+        environment = load_environment(data.bench, allow_network=online.allow_network, **options)
+        budget = {} if "max_steps" in data.bench_options else scaffold.budget.model_dump()
+        return EnvironmentTasks(default_data_folder(data.bench), environment, online.max_steps, **budget), None
+    if data.bench in environments() and data.bench not in list_benchmarks():
+        raise UsageError(f"{data.bench!r} is an environment, with no recorded episodes: add --mode online")
+    benchmark = load_benchmark(data.bench, data.folder, **data.bench_options)
+    if data.skip_damaged:
         benchmark = benchmark.skipping_damaged()
-    if config.overlay is None:
+    if data.overlay is None:
         return benchmark, None
-    overlay = read_overlay(Path(config.overlay))
+    overlay = read_overlay(Path(data.overlay))
     recorded = RecordedOverlay(file=str(overlay.file), sha256=overlay.sha256, steps=overlay.steps)
     return Overlaid(benchmark, overlay), recorded
 
@@ -354,13 +357,14 @@ def _set_by(scaffold: Scaffold, bench: str) -> dict[str, Any]:
 
 
 def _select(config: RunConfig, benchmark: ABCBenchmark, model: ABCModel, engine: Engine) -> Selection:
+    choice = Choice.of(config.data)
     with _blaming(f"benchmark {benchmark.name!r} cannot be listed"):
         unusable: Mapping[EpisodeKey, str] = {}
         if benchmark.skip_damaged and benchmark.needs_data:
-            whole = select(benchmark, replace(config.choice, limit=None))  # a sample is drawn from what can be shown
+            whole = select(benchmark, replace(choice, limit=None))  # a sample is drawn from what can be shown
             if _shows_screenshots(benchmark, model, engine, whole):
                 unusable = inspect(benchmark, whole.refs, whole.plan).reasons
-        return select(benchmark, config.choice, unusable)
+        return select(benchmark, choice, unusable)
 
 
 def _shows_screenshots(benchmark: ABCBenchmark, model: ABCModel, engine: Engine, selection: Selection) -> bool:
@@ -376,11 +380,11 @@ def _shows_screenshots(benchmark: ABCBenchmark, model: ABCModel, engine: Engine,
 
 
 def _fixed_thoughts(config: RunConfig, model: ABCModel, benchmark: ABCBenchmark) -> FixedThoughts | None:
-    if config.fixed_thoughts is None:
+    if config.history.fixed_thoughts is None:
         return None
     if not model.fixes_thought:
-        raise UsageError(f"model {config.model!r} cannot be given a thought; `guieval models` shows which models can")
-    source = Path(config.fixed_thoughts)
+        raise UsageError(f"model {config.model.name!r} cannot be given a thought; `guieval models` shows which models can")
+    source = Path(config.history.fixed_thoughts)
     fixed = read_thoughts(source)
     if fixed.benchmark != benchmark.name:
         raise UsageError(f"the thoughts of {str(source)!r} are about benchmark {fixed.benchmark!r}, not {benchmark.name!r}")
@@ -405,25 +409,25 @@ def _mixture(
     from guieval.history.mixing import Mixture, read_mix
     from guieval.running.history_artifacts import read_artifacts
 
-    if not config.mix:
-        if config.mix_artifacts is not None:
+    if not config.history.mix:
+        if config.history.mix_artifacts is not None:
             raise UsageError("mix_artifacts is for mixed histories, and there are none: add --set mix.start=P, say")
         return None
-    mix = read_mix(config.mix)
-    if config.mix_artifacts is None:
+    mix = read_mix(config.history.mix)
+    if config.history.mix_artifacts is None:
         raise UsageError("a mixed history needs the answers to mix in: add --set mix_artifacts=RUN")
     known = like.mixture if like is not None and _unmixed(like.config) == _unmixed(config) else None
     if known is not None and (known.mix.pick, known.mix.seed) == (mix.pick, mix.seed):
         return Mixture(mix, known.artifacts)
-    artifacts = read_artifacts(Path(config.mix_artifacts), evaluator, pick=mix.pick, seed=mix.seed)
+    artifacts = read_artifacts(Path(config.history.mix_artifacts), evaluator, pick=mix.pick, seed=mix.seed)
     for what, theirs, ours in (
         ("model", artifacts.model, model.config.name),
         ("benchmark", artifacts.benchmark, benchmark.name),
     ):
         if theirs != ours:
-            raise UsageError(f"the answers of {config.mix_artifacts!r} are of {what} {theirs!r}, not of {ours!r}")
+            raise UsageError(f"the answers of {config.history.mix_artifacts!r} are of {what} {theirs!r}, not of {ours!r}")
     return Mixture(mix, artifacts)
 
 
 def _unmixed(config: RunConfig) -> RunConfig:
-    return config.model_copy(update={"mix": {}})
+    return config.having(mix={})

@@ -16,7 +16,6 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from guieval.errors import UsageError, first_problem, nearest
 from guieval.history.modes import PatchMethod, PatchPolicy
 from guieval.models import ABCModel
-from guieval.models.sampling import UNKNOWN_SAMPLING, check_sampling
 from guieval.online.trajectory import Outcome
 from guieval.registry import build_model, model_config
 from guieval.rewards.advantages import AdvantageSettings
@@ -24,6 +23,7 @@ from guieval.rewards.overlong import Overlong
 from guieval.rewards.response import ResponseScorer
 from guieval.rewards.shapes import weighed
 from guieval.running.config import override, read_settings
+from guieval.settings.sampling import UNKNOWN_SAMPLING, check_sampling
 
 Kind: TypeAlias = Literal["sft", "grpo", "semi-online", "online"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

@@ -25,10 +25,11 @@ from guieval.online.find import load_environment
 from guieval.online.metrics import online_metrics
 from guieval.online.tasks import EnvironmentTasks
 from guieval.registry import default_data_folder, load_benchmark
-from guieval.running.config import RunConfig, parse
+from guieval.running.config import parse
 from guieval.running.engine_choice import Answering
 from guieval.running.resolve import Parts, resolve
 from guieval.running.runner import Runner
+from guieval.settings import RunConfig
 from guieval.steps import Plan
 from guieval.training.checkpoints import keep_until
 from guieval.training.config import Evaluation, OnlineTraining, TrainingConfig
@@ -76,7 +77,7 @@ class Evaluator:
                 self._engine.dismiss()
         if outcome.interrupted:
             raise KeyboardInterrupt
-        online = self._run.config.mode == ONLINE
+        online = self._run.config.history.mode == ONLINE
         row = judged(directory, outcome.plan) if online else metrics_of(outcome.summary())
         self.forget_after(step - 1)
         with (self._out / FILE).open("a", encoding="utf-8") as stream:

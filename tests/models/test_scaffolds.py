@@ -13,8 +13,8 @@ from guieval.errors import UsageError
 from guieval.journal import MANIFEST, RunFolder
 from guieval.models.scaffold import Scaffold, differing
 from guieval.registry import config_folder, list_adapters, load_model, load_scaffold, model_configs
-from guieval.running.config import RunConfig
 from guieval.running.resolve import resolve
+from guieval.settings import RunConfig
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.rows import every_row

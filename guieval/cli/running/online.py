@@ -19,7 +19,7 @@ def is_online(directory: Path) -> bool:
 def online_run(directory: Path) -> tuple[str, OnlineMetrics]:
     """The heading and the metrics of a run."""
     run = RunFolder(directory)
-    heading = [run.label, f"{run.manifest.config.bench} online"]
+    heading = [run.label, f"{run.manifest.config.data.bench} online"]
     if run.manifest.selection is not None and run.manifest.selection.title:
         heading.append(run.manifest.selection.title)
     return "\n".join(heading), online_metrics(run.records, run.plan)

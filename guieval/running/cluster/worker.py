@@ -34,6 +34,7 @@ from guieval.running.progress import Progress
 from guieval.running.resolve import ResolvedRun, resolve
 from guieval.running.resume.identity import manifest_of, refuse_unlike
 from guieval.running.runner import Runner
+from guieval.settings import RunConfig
 
 if TYPE_CHECKING:
     from guieval.engines.vllm.server import VLLMServer
@@ -154,7 +155,7 @@ class Worker:
         self.name = name
         self._shard: Path | None = None
         self._server: VLLMServer | None = None
-        self._served: Mapping[str, Any] | None = None
+        self._served: RunConfig | None = None
         self._turn = 0
         self._stopped_turn = 0
         self._finishing_turn = 0
@@ -237,7 +238,7 @@ class Worker:
                 return Ended("stopped")
             shard = self._folder(job)
         config = parse(job.config, kept=job.config)
-        if self._served is not None and self._served != {**job.config, "mode": ""}:
+        if self._served is not None and self._served != config.having(mode=""):
             self.close()
         if self._server is None:
             self._server = open_server(config, shard / "vllm.log")
@@ -248,7 +249,7 @@ class Worker:
         run = dataclasses.replace(run, selection=dataclasses.replace(run.selection, refs=refs))
         if self._server is not None and self._served is None:
             self._server.start()
-            self._served = {**job.config, "mode": ""}
+            self._served = config.having(mode="")
         claims = _Claims(refs, dealt, self._claim)
         runner = Runner(run, shard, on_progress=self._see, halt=self._ends, takes=claims.takes)
         with self._news:

@@ -281,7 +281,7 @@ class Session:
     @property
     def _wanted(self) -> int:
         """How many steps to work on at once; one under a budget, until a response has shown what they cost."""
-        unknown = self._run.config.budget is not None and not self._progress.tokens.answers
+        unknown = self._run.config.tracking.budget is not None and not self._progress.tokens.answers
         return 1 if unknown else self._gate.limit
 
     @property
@@ -303,7 +303,7 @@ class Session:
 
         def images(engine: Engine) -> ImageLoader:
             encoding = run.model.config.scaffold.encoding
-            return ImageLoader(root, self._threads, form=engine.images, check=run.config.decode_check, encoding=encoding)
+            return ImageLoader(root, self._threads, form=engine.images, check=run.config.data.decode_check, encoding=encoding)
 
         asker = Asker(
             model=run.model,
@@ -319,11 +319,11 @@ class Session:
             tokens=self._progress.tokens,
             halted=lambda: self._progress.halted if self._halted() else None,
             lost=self._give_up_step,
-            redaction=Redaction.of_variables(run.config.api_key_env, run.config.patch_api_key_env),
+            redaction=Redaction.of_variables(run.config.server.api_key_env, run.config.history.patch_api_key_env),
         )
         if trajectories is None:
             return asker
         assert isinstance(run.benchmark, EnvironmentTasks)
         most = run.benchmark.environment.most_devices
-        devices = asyncio.Semaphore(min(run.config.environments, most or run.config.environments))
-        return Actor(run.benchmark, asker, trajectories, devices, run.config.environment_timeout, run.config.seed)
+        devices = asyncio.Semaphore(min(run.config.online.environments, most or run.config.online.environments))
+        return Actor(run.benchmark, asker, trajectories, devices, run.config.online.environment_timeout, run.config.data.seed)

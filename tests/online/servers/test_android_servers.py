@@ -23,8 +23,8 @@ from guieval.online.servers.androidworld import AndroidWorld, android_action
 from guieval.online.servers.androidworld_budgets import BUDGETS
 from guieval.online.servers.mobileworld import MobileWorld, mobile_action
 from guieval.online.tasks import EnvironmentTasks
-from guieval.running.config import RunConfig
 from guieval.running.resolve import resolve
+from guieval.settings import RunConfig
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.online.deadlines import SECONDS, Deadlines
 from tests.online.devices import EVERY, failure, on, played
