@@ -25,6 +25,7 @@ from guieval.data.benchmark import ABCBenchmark
 from guieval.data.episodes.format import is_prepared, read_preparation
 from guieval.data.episodes.read import EpisodesFolder, PreparedEpisodes
 from guieval.data.files import read_text
+from guieval.data.shipped import config_folder
 from guieval.data.yaml_text import read_yaml
 from guieval.errors import GuievalError, UsageError, first_problem, nearest
 from guieval.models import ABCModel, ModelConfig, Scaffold
@@ -171,12 +172,6 @@ def _module_from_file(path: Path) -> ModuleType:
     except (Exception, SystemExit) as error:  # the user's file may raise anything
         raise UsageError(f"the adapter file {str(path)!r} cannot be imported: {type(error).__name__}: {error}") from error
     return module
-
-
-def config_folder() -> Path:
-    """The folder of the shipped YAML files."""
-    module = importlib.import_module("guieval.configs")
-    return Path(next(iter(module.__path__)))
 
 
 def read_scaffold(path: Path) -> Scaffold:

@@ -153,7 +153,7 @@ app = typer.Typer(
 
 def _print_version(asked: bool) -> None:
     if asked:
-        from guieval import __version__
+        from guieval.data.shipped import __version__
 
         echo(f"guieval {__version__}")
         raise typer.Exit

@@ -16,9 +16,9 @@ from guieval.errors import GuievalError
 from guieval.journal import is_run
 from guieval.metrics import RunSummary
 from guieval.running.cluster import Cluster, absorb_shards, has_shards
-from guieval.running.display import Display
 from guieval.running.engine_choice import open_server
-from guieval.running.progress import RunOutcome
+from guieval.running.outcome import RunOutcome
+from guieval.running.progress.display import Display
 from guieval.running.resolve import ResolvedRun, resolve
 from guieval.running.resume.trust import remember
 from guieval.running.runner import Runner

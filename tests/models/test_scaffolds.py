@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from guieval.data.screenshots import read_screenshot
+from guieval.data.shipped import config_folder
 from guieval.errors import UsageError
 from guieval.journal import MANIFEST, RunFolder
 from guieval.models.scaffold import Scaffold, differing
-from guieval.registry import config_folder, list_adapters, load_model, load_scaffold, model_configs
+from guieval.registry import list_adapters, load_model, load_scaffold, model_configs
 from guieval.running.resolve import resolve
 from guieval.settings import RunConfig
 from guieval.testing.mock_server import MockServer, MockSettings

@@ -9,11 +9,11 @@ from pathlib import Path
 from guieval.data.benchmark import EpisodeRef
 from guieval.history.modes import ONLINE
 from guieval.journal import RunFolder, journal_file
-from guieval.running.progress import Progress
+from guieval.running.costs import Tokens
+from guieval.running.progress.counts import Progress
 from guieval.running.resolve import ResolvedRun
 from guieval.running.resume.changes import open_ledger
 from guieval.steps import Episode, EpisodeKey, Sample, StepKey, StepRecord, Verdict
-from guieval.telemetry.costs import Tokens
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from guieval import __version__
 from guieval.data.content_digest import read_content
 from guieval.data.earlier_boxes import earlier_json
+from guieval.data.shipped import __version__
 from guieval.errors import UsageError
 from guieval.journal import SCHEMA, RunFolder, plan_rows
 from guieval.journal.run_files import Manifest

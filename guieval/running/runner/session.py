@@ -17,8 +17,8 @@ from guieval.journal import Journal
 from guieval.models import Engine
 from guieval.online.tasks import EnvironmentTasks
 from guieval.online.trajectory import Trajectories, TrajectoryStep
-from guieval.redaction import Redaction
-from guieval.running.progress import Load, Progress, RunOutcome
+from guieval.running.outcome import RunOutcome
+from guieval.running.progress.counts import Load, Progress
 from guieval.running.resolve import ResolvedRun, load_episode
 from guieval.running.resume.answered import Answered
 from guieval.running.resume.served import ServedModels
@@ -28,6 +28,7 @@ from guieval.running.runner.image_cache import ImageLoader
 from guieval.running.runner.scheduler import ActiveEpisode, Scheduler
 from guieval.running.runner.step import Asker
 from guieval.running.runner.task_pool import Gate, Workers
+from guieval.secrets import Redaction
 from guieval.steps import Episode, EpisodeKey, StepRecord
 
 WINDOW_PER_SLOT = 4
