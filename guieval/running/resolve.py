@@ -295,7 +295,7 @@ def _parts(config: RunConfig, server: VLLMServer | None, shared: ResolvedRun | N
     if config.history.mode == ONLINE:  # a task holds a device from its first request to its last
         answering = answering._replace(concurrency=config.online.environments)
     elif of_tasks := [name for name in ("budget", "ending", "wait") if name in scaffold.acts]:
-        note = f"{' and '.join(of_tasks)} of scaffold {scaffold.name!r} are for tasks, and do not apply to recorded steps"
+        note = f"scaffold {scaffold.name!r} sets {' and '.join(of_tasks)} of tasks, which does not apply to recorded steps"
         answering = answering._replace(notes=(*answering.notes, note))
     return Parts(benchmark, model, answering, overlay)
 
