@@ -23,6 +23,7 @@ from guieval.history.modes import ONLINE
 from guieval.journal import RunFolder, is_run
 from guieval.journal.caveats import model_label
 from guieval.journal.served_model import describe_served
+from guieval.journal.setup import describe
 from guieval.reports.console import Run as Shown
 from guieval.reports.console import report_json, report_tables, warning_lines
 from guieval.reports.online_tables import online_tables
@@ -194,11 +195,13 @@ def _plain(result: Result) -> dict[str, Any]:
 def print_notes(results: list[Result]) -> None:
     """Print notes below the metrics: steps, overlays, servers, failures, warnings, and why a run ended."""
     manifests = [RunFolder(result.outcome.directory).manifest for result in results]
-    for text in dict.fromkeys(describe_served(each) for one in manifests for each in one.served or () if each.servers):
+    for text in dict.fromkeys(line for manifest in manifests for line in describe_served(manifest)):
         say(f"served:   {text}")
+    for text in dict.fromkeys(describe(manifest.setups) for manifest in manifests):
+        say(f"set-up:   {text}")
     for text in dict.fromkeys(result.outcome.selection.text for result in results):
         say(f"data:     {text}")
-    for text in dict.fromkeys(each.benchmark.edition_line for each in manifests if each.benchmark.edition_line):
+    for text in dict.fromkeys(filter(None, (manifest.benchmark.edition_line for manifest in manifests))):
         say(f"labels:   {text}")
     for text in dict.fromkeys(each.scaffold_line for each in manifests):
         say(f"scaffold: {text}")

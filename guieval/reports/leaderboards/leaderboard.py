@@ -9,7 +9,7 @@ in separate rows, and ranks are within a mode. Published tables are shown next t
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from guieval.errors import UsageError, nearest
 from guieval.evaluation import get_protocol
 from guieval.journal import RunFolder
 from guieval.journal.run_files import Manifest
+from guieval.journal.setup import describe
 from guieval.metrics.columns import End, Judged, RunColumns
 from guieval.metrics.intervals import Terms
 from guieval.metrics.leading import Leading, leading
@@ -405,9 +406,16 @@ def _notes(runs: Sequence[_Run], rows: Sequence[BoardRow], columns: Sequence[Boa
     models: defaultdict[str, list[str]] = defaultdict(list)
     for row in rows:
         models[row.scaffold].append(row.model)
-    for scaffold, named in models.items():
-        whose = "" if len(models) == 1 else f" ({', '.join(dict.fromkeys(named))})"
+    for scaffold, of in models.items():
+        whose = "" if len(models) == 1 else f" ({', '.join(dict.fromkeys(of))})"
         yield f"scaffold: {scaffold}{whose}"
+    setups: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    named = Counter(map(_name, runs))
+    for run in runs:
+        where = f" ({run.directory})" if named[_name(run)] > 1 else ""
+        setups[describe(run.manifest.setups)][f"{_name(run)}{where}"] = None
+    for setup, names in setups.items():
+        yield f"set-up: {setup}" if len(setups) == 1 else f"set-up of {'; '.join(names)}: {setup}"
     by_benchmark: defaultdict[str, dict[tuple[str, str], BoardColumn]] = defaultdict(dict)
     for column in columns:
         by_benchmark[column.benchmark].setdefault((column.steps, column.overlay), column)
@@ -419,14 +427,17 @@ def _notes(runs: Sequence[_Run], rows: Sequence[BoardRow], columns: Sequence[Boa
         yield from _shortcomings(run)
 
 
+def _name(run: _Run) -> str:
+    return f"{run.columns.model} ({run.columns.mode}) on {run.columns.benchmark}"
+
+
 def _steps(column: BoardColumn) -> str:
     overlay = f", overlay {column.overlay}" if column.overlay else ""
     return f"{column.selection or 'all'} ({column.step_count:,} steps, {column.steps[:6]}{overlay})"
 
 
 def _shortcomings(run: _Run) -> Iterator[str]:
-    columns = run.columns
-    name = f"{columns.model} ({columns.mode}) on {columns.benchmark}"
+    columns, name = run.columns, _name(run)
     yield from (f"{name}: {note}" for note in run.notes)
     if columns.stop == "first-mismatch":
         reached = ", ".join(f"{np.count_nonzero(each.reached):,} under {key}" for key, each in columns.judged.items())
