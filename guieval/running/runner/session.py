@@ -312,7 +312,8 @@ class Session:
         root = run.benchmark.root if trajectories is None else trajectories.directory
 
         def images(engine: Engine) -> ImageLoader:
-            return ImageLoader(root, self._threads, form=engine.images, check=run.config.data.decode_check)
+            encoding = run.model.config.scaffold.encoding
+            return ImageLoader(root, self._threads, form=engine.images, check=run.config.data.decode_check, encoding=encoding)
 
         asker = Asker(
             model=run.model,
