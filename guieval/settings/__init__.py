@@ -51,7 +51,7 @@ class Group(BaseModel):
     """Settings that belong together.
 
     ``main`` is the field that is meant where the group has a plain value (``model: ui-tars-7b``), ``open`` the one that holds
-    names which are no fields (``sampling: {temperature: 0}``).
+    names which are no fields (``sampling: {top_k: 1}``).
     """
 
     # the schema is built at the first validation: the help of a command needs none

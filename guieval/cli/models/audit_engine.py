@@ -50,7 +50,7 @@ def audit_engine(
     from guieval.running.config import merge
     from guieval.running.engine_choice import choose_engine, with_key_variable
     from guieval.running.sent_screens import send_screens
-    from guieval.settings.sampling import request_parameters
+    from guieval.settings.sampling import GREEDY, request_parameters
 
     known = None if against is None else read_fingerprint(against)
     config = with_key_variable(merge(None, override or [], {**settings, "model": model, "bench": SCREENS}))
@@ -61,7 +61,7 @@ def audit_engine(
     if config.server.engine == "vllm":
         raise UsageError("audit-engine asks a server that runs: start it, and give its --base-url")
     answering = choose_engine(config, loaded, benchmark.root, None)
-    greedy = {"temperature": 0.0, "logprobs": True}
+    greedy = {**GREEDY, "logprobs": True}
     sampling = request_parameters(checkpoint.scaffold.sampling, greedy, config.sampling.request)
     if not sampling.keys() & {"max_tokens", "max_completion_tokens"}:
         sampling["max_tokens"] = MOST_TOKENS
