@@ -14,10 +14,10 @@ from typing import Any
 
 from guieval.data.benchmark import ABCBenchmark
 from guieval.data.screenshots import Screenshot, read_picture, read_screenshot, stored
-from guieval.engines import request_id
+from guieval.engines import ReportsServers, request_id
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.evaluation import ActionEvaluator
-from guieval.models import ABCModel, ModelInput, Request
+from guieval.models import ABCModel, Engine, ModelInput, Request
 from guieval.models.engine_audit.screen import SentScreen, orientation_of
 from guieval.models.scored_response import failed_sample, read_response
 from guieval.running.engine_choice import Answering
@@ -81,7 +81,9 @@ async def send_screens(
         limit = "max_completion_tokens" if "max_completion_tokens" in sampling else "max_tokens"
         asked = [ask(screen, screen.picture, 0, sampling) for screen in screens]
         asked += [ask(screen, common, 1, {**sampling, limit: 1}) for screen in prompts.values()]
-        asked += [ask(screen, screen.picture, 2, sampling) for screen in reversed(screens)] if twice else []
+        if twice:  # not from the cache of prefixes, or the second answer would be the first one's echo
+            salt = {"cache_salt": "again"} if _knows_salt(engine) else {}
+            asked += [ask(screen, screen.picture, 2, {**sampling, **salt}) for screen in reversed(screens)]
         samples = await _all(asked)
     finally:
         await engine.close()
@@ -102,6 +104,12 @@ async def _all(asked: Sequence[Any]) -> list[Sample]:
     finally:
         for task in tasks:
             task.cancel()
+
+
+def _knows_salt(engine: Engine) -> bool:
+    """Whether the servers state the checkpoint that they loaded, as vLLM does; others may refuse a field of its own."""
+    served = engine.served() if isinstance(engine, ReportsServers) else None
+    return served is not None and all(server.root for server in served.servers)
 
 
 def _area(picture: Screenshot) -> int:
