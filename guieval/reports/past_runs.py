@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 from guieval.errors import GuievalError
 from guieval.journal import EPISODES, LOCK, MANIFEST, METRICS, PACKED_STEPS, STEPS, SWEEP, RunFolder
 from guieval.journal.run_files import Manifest
+from guieval.journal.setup import describe, engine_of
 from guieval.metrics import Measured, RunSummary
 from guieval.metrics.summary import State
 from guieval.online.metrics import online_metrics
@@ -30,6 +31,7 @@ class PastRun:
 
     ``exact_match`` and ``success_rate`` are over all planned steps and episodes; ``None`` if no step was answered. An online
     run has no exact match, and its success rate is over the judged tasks. ``state``, n and missing steps are of one summary.
+    ``engine`` is who answered, with the version; ``setup`` all that is known of how.
     """
 
     name: str
@@ -40,6 +42,8 @@ class PastRun:
     benchmark: str | None = None
     mode: str | None = None
     protocol: str | None = None
+    engine: str | None = None
+    setup: str | None = None
     exact_match: Measured | None = None
     success_rate: Measured | None = None
     problem: str | None = None
@@ -89,6 +93,8 @@ def past_run(directory: Path, name: str) -> PastRun:
         benchmark=manifest.benchmark.name,
         mode=manifest.mode.label,
         protocol=folder.protocol,
+        engine=engine_of(manifest.setups),
+        setup=describe(manifest.setups),
         exact_match=exact,
         success_rate=success,
     )

@@ -58,8 +58,8 @@ def list_runs(
         say(f"There are no runs in {str(where)!r}.")
         return
     now = datetime.now(UTC)
-    heads = ("run", "model", "benchmark", "mode", "protocol", "exact match", "success rate", "age", "state")
-    spare = ("success rate", "protocol", "age", "mode", "model", "benchmark")
+    heads = ("run", "model", "benchmark", "mode", "protocol", "engine", "exact match", "success rate", "age", "state")
+    spare = ("engine", "success rate", "protocol", "age", "mode", "model", "benchmark")
     rows = tuple(_row(each, now) for each in runs)
     show(Table("", columns(*heads, keys=1, folds=("model",), spare=spare), rows))
     for each in runs:
@@ -68,7 +68,7 @@ def list_runs(
 
 
 def _row(run: PastRun, now: datetime) -> tuple[Cell, ...]:
-    what = (run.name, run.model, run.benchmark, run.mode, run.protocol)
+    what = (run.name, run.model, run.benchmark, run.mode, run.protocol, run.engine)
     numbers = (None if each is None else Number(each) for each in (run.exact_match, run.success_rate))
     return *what, *numbers, age(run.created, now), run.state
 

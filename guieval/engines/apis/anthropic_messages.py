@@ -22,6 +22,7 @@ from guieval.models.response import Call
 class AnthropicMessages(NativeAPI):
     """``POST /v1/messages``."""
 
+    title = "Anthropic Messages API"
     package = "anthropic"
     extra = "anthropic"
     key_env = "ANTHROPIC_API_KEY"

@@ -29,6 +29,7 @@ from guieval.models.response import Call
 class Gemini(NativeAPI):
     """``POST /v1beta/models/MODEL:generateContent``."""
 
+    title = "Gemini API"
     package = "google.genai"
     extra = "gemini"
     key_env = "GEMINI_API_KEY"

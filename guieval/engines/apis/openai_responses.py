@@ -22,6 +22,7 @@ from guieval.models.response import Call
 class OpenAIResponses(NativeAPI):
     """``POST /responses``."""
 
+    title = "OpenAI Responses API"
     package = "openai"
     extra = "openai"
     key_env = "OPENAI_API_KEY"

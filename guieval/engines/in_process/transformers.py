@@ -11,8 +11,9 @@ from typing import Any
 
 from guieval.engines import mean_logprob
 from guieval.engines.in_process.chat_prompts import chat_options, pictures, prompt_text
-from guieval.engines.in_process.checkpoint import Checkpoint, HeldModel, InProcessEngine, require
+from guieval.engines.in_process.checkpoint import Checkpoint, HeldModel, InProcessEngine, facts_of_processor, require
 from guieval.errors import UsageError, nearest
+from guieval.journal.setup import EngineFacts
 from guieval.models import Request, Response
 from guieval.steps import LOWEST_LOGPROB, Usage
 
@@ -116,9 +117,13 @@ class TransformersModel(HeldModel):
         values["stop"] = (values["stop"],) if isinstance(values["stop"], str) else tuple(values["stop"])
         return values
 
+    @property
+    def _template(self) -> Any:
+        processor = self._processor
+        return self.checkpoint.chat_template or processor.chat_template or processor.tokenizer.chat_template
+
     def _inputs(self, request: Request, options: Mapping[str, Any]) -> Any:
-        template = self.checkpoint.chat_template or self._processor.chat_template or self._processor.tokenizer.chat_template
-        text = prompt_text(self._processor.tokenizer, template, request, options)
+        text = prompt_text(self._processor.tokenizer, self._template, request, options)
         images = pictures(request)
         inputs = self._processor(text=[text], images=images or None, return_tensors="pt", add_special_tokens=False)
         grid = inputs.get("image_grid_thw")
@@ -191,6 +196,21 @@ class TransformersModel(HeldModel):
         usage = Usage(prompt_tokens=prompt_length, completion_tokens=len(tokens))
         finish = "stop" if ended or stopped is not None else "length"
         return Response(text, usage=usage, finish_reason=finish, logprob=logprob)
+
+    def facts(self) -> EngineFacts:
+        import transformers
+
+        config = self._model.config
+        quantized = getattr(config, "quantization_config", None)
+        method = quantized.get("quant_method") if isinstance(quantized, dict) else getattr(quantized, "quant_method", None)
+        return EngineFacts(
+            name="transformers",
+            version=transformers.__version__,
+            dtype=str(self._model.dtype).removeprefix("torch."),
+            quantization=str(getattr(method, "value", method)).lower(),
+            attention=getattr(config, "_attn_implementation", None),
+            **facts_of_processor(self._processor, self._template),
+        )
 
     def _free(self) -> None:
         self._model = self._processor = None

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Action, action_to_json
+from guieval.journal.setup import AGENT, UNKNOWN
 from guieval.metrics.intervals import Interval
 from guieval.reports.exchange.exported import Exported, ExportedMetric, failure, slug, token_counts
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun, OpenedStep
@@ -99,9 +100,14 @@ def _model(run: Exported) -> dict[str, Any]:
     values: dict[str, Any] = {"name": run.manifest.model_name, "id": run.model}
     if "/" in run.model:
         values["developer"] = run.model.split("/")[0]
-    if engine in ("vllm", "vllm-inprocess", "transformers"):
-        values["inference_engine"] = {"name": engine.partition("-")[0]}
-    return {**values, "additional_details": {name: str(value) for name, value in details.items() if value is not None}}
+    known = run.setup.get("engine", UNKNOWN)
+    name = known if known != UNKNOWN else engine.partition("-")[0]
+    if engine in _API:
+        values["inference_platform"] = name
+    elif name not in ("openai", "local", "replay", AGENT):
+        values["inference_engine"] = {"name": name, "version": run.setup.get("version", UNKNOWN)}
+    texts = {name: str(value) for name, value in details.items() if value is not None}
+    return {**values, "additional_details": {**texts, **{f"setup_{name}": value for name, value in run.setup.items()}}}
 
 
 def _source(run: Exported) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from guieval.running.resolve import ResolvedRun
 from guieval.running.resume.answered import Answered
 from guieval.running.resume.changes import check_directory, open_journal
 from guieval.running.resume.identity import manifest_of
-from guieval.running.resume.served import ServedModels
+from guieval.running.resume.setups import SessionSetups
 from guieval.running.runner.session import Session
 from guieval.running.stop_signals import on_stop_signals
 
@@ -79,9 +79,9 @@ class Runner:
         if not resume:
             self.run.screenshots.look(self.run, resume=False)
         with open_journal(self.run, self.directory, resume=resume) as journal:
-            served = ServedModels(self.run, journal)
+            setups = SessionSetups(self.run, journal)
             if resume:
-                served.confirm()
+                setups.confirm()
             answered = Answered(self.run, self.directory)
             progress = answered.progress()
             resumed = progress.resumed
@@ -91,7 +91,7 @@ class Runner:
             if answered.damage is not None:
                 progress.warnings.append(answered.damage)
             session = self._session = Session(
-                self.run, journal, served, answered, progress, on_progress=self._on_progress, halt=self._halt, takes=self._takes
+                self.run, journal, setups, answered, progress, on_progress=self._on_progress, halt=self._halt, takes=self._takes
             )
             if self._stop_asked:  # before there was a session
                 session.stop_soon()

@@ -10,18 +10,18 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from guieval.data.benchmark import EpisodeRef
-from guieval.engines import ReportsServers
+from guieval.engines import ReportsSetup
 from guieval.errors import DataError, EngineError, FatalEngineError, JournalError
 from guieval.history import HistoryEntry, recalled, reference_entry, reference_history
 from guieval.journal import Journal
-from guieval.models import Engine
+from guieval.models import Engine, Request
 from guieval.online.tasks import EnvironmentTasks
 from guieval.online.trajectory import Trajectories, TrajectoryStep
 from guieval.running.outcome import RunOutcome
 from guieval.running.progress.counts import Load, Progress
 from guieval.running.resolve import ResolvedRun, load_episode
 from guieval.running.resume.answered import Answered
-from guieval.running.resume.served import ServedModels
+from guieval.running.resume.setups import SessionSetups
 from guieval.running.runner.actor import Actor
 from guieval.running.runner.answer_watch import AnswerWatch
 from guieval.running.runner.image_cache import ImageLoader
@@ -29,7 +29,7 @@ from guieval.running.runner.scheduler import ActiveEpisode, Scheduler
 from guieval.running.runner.step import Asker
 from guieval.running.runner.task_pool import Gate, Workers
 from guieval.secrets import Redaction
-from guieval.steps import Episode, EpisodeKey, StepRecord
+from guieval.steps import Episode, EpisodeKey, StepKey, StepRecord
 
 WINDOW_PER_SLOT = 4
 """Episodes kept loaded per request slot: enough that the longest unfinished one is nearly always among them."""
@@ -74,7 +74,7 @@ class Session:
         self,
         run: ResolvedRun,
         journal: Journal,
-        served: ServedModels,
+        setups: SessionSetups,
         answered: Answered,
         progress: Progress,
         *,
@@ -84,7 +84,10 @@ class Session:
     ) -> None:
         self._run = run
         self._journal = journal
-        self._served = served
+        self._setups = setups
+        self._first: StepKey | None = None
+        """The step or task that is queried first, whose request the set-up describes."""
+        self._first_noted = False
         self._answered = answered
         self._progress = progress
         self._on_progress = on_progress
@@ -175,9 +178,22 @@ class Session:
                 raise
             except EngineError as error:
                 raise FatalEngineError(str(error), attempts=error.attempts) from None
+        self._note_setup()
+
+    def _note_setup(self) -> None:
         engine = self._run.engine
-        if isinstance(engine, ReportsServers) and (served := engine.served()) is not None:
-            self._warn(self._served.note_served(served, resumed=self._progress.resumed > 0))
+        if isinstance(engine, ReportsSetup) and (setup := engine.setup()) is not None:
+            self._progress.warnings += self._setups.note(setup, resumed=self._progress.resumed > 0)
+
+    def _note_request(self, request: Request) -> None:
+        """Take the first request of the first step, or of the first task, into the set-up: the same one, whoever answers."""
+        task, first = request.task, self._first
+        if self._first_noted or first is None or not isinstance(self._run.engine, ReportsSetup):
+            return
+        if task.key == first or (self._trajectories is not None and task.key[:3] == first[:3]):
+            self._first_noted = True
+            self._run.engine.note(request)
+            self._note_setup()
 
     async def _work(self) -> None:
         while not self._stopped and not self._scheduler.exhausted and not self._halted():
@@ -203,6 +219,7 @@ class Session:
 
     async def _ask(self, episode: Episode, index: int) -> StepRecord:
         task = episode.steps[index]
+        self._first = self._first or task.key
         return await self._asker.answer(
             task,
             self._past.before(episode, index),
@@ -212,7 +229,8 @@ class Session:
         )
 
     def _take_in(self, active: ActiveEpisode, record: StepRecord) -> None:
-        self._warn(self._served.note_replies(record, resumed=self._progress.resumed > 0))
+        self._note_setup()
+        self._progress.warnings += self._setups.note_replies(record, resumed=self._progress.resumed > 0)
         self._journal.append(record)
         self._answered.ledger.take(record)
         self._progress.warnings += self._watch.add(record)
@@ -294,10 +312,6 @@ class Session:
         self._progress.halted = self._progress.halted or self._halt(self._progress)
         return self._progress.halted is not None
 
-    def _warn(self, warning: str | None) -> None:
-        if warning is not None:
-            self._progress.warnings.append(warning)
-
     def _make_asker(self) -> Asker | Actor:
         run, trajectories = self._run, self._trajectories
         root = run.benchmark.root if trajectories is None else trajectories.directory
@@ -319,6 +333,7 @@ class Session:
             tokens=self._progress.tokens,
             halted=lambda: self._progress.halted if self._halted() else None,
             lost=self._give_up_step,
+            note=self._note_request,
             redaction=Redaction.of_variables(run.config.server.api_key_env, run.config.history.patch_api_key_env),
         )
         if trajectories is None:

@@ -48,7 +48,8 @@ class Asker:
     and takes its screenshots from ``thought_images``. ``fixed`` are the thoughts that the model is made to think.
 
     ``tokens`` are those of every response, counted when it is received. ``halted`` says why a step that was paid for may not be
-    requested again. ``lost`` is called with the record of a step that was paid for and is given up, because the run ends.
+    requested again. ``lost`` is called with the record of a step that was paid for and is given up, because the run ends,
+    ``note`` with the first request of each step before it is sent.
     ``redaction`` removes the keys from messages.
     """
 
@@ -65,6 +66,7 @@ class Asker:
     tokens: Tokens = field(default_factory=Tokens)
     halted: Callable[[], str | None] = lambda: None
     lost: Callable[[StepRecord], None] = lambda record: None
+    note: Callable[[Request], None] = lambda request: None
     redaction: Redaction = field(default_factory=lambda: Redaction(()))
 
     async def answer(
@@ -194,6 +196,8 @@ class Asker:
             for number, sampling in enumerate(self.sampling)
             if number not in earlier
         ]
+        if requests:
+            self.note(requests[0])
         if len(requests) == 1 and not earlier:
             return [await self._sample(requests[0], asked)]
         asking = [asyncio.create_task(self._sample(request, asked)) for request in requests]

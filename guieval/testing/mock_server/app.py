@@ -200,6 +200,8 @@ class MockApp:
                 return
             models = [{"id": name, "object": "model", "owned_by": "guieval"} for name in self.settings.listed_models]
             await exchange.answer(200, _json({"object": "list", "data": models}))
+        elif path == "/version" and self.settings.engine_version is not None:
+            await exchange.answer(200, _json({"version": self.settings.engine_version}))
         else:
             await exchange.answer(404, _error(f"there is nothing at {path!r}"))
 
@@ -269,7 +271,7 @@ class MockApp:
             await _send_malformed(exchange, fault, answer)
             return
         becomes("served")
-        await exchange.answer(200, _answer_body(exchange, answer, self.settings.looks))
+        await exchange.answer(200, _answer_body(exchange, answer, self.settings.looks, self.settings.fingerprint))
 
     async def _serve(self, exchange: _Exchange, tag: Tag, latency: float) -> bool:
         """Take a slot for the request's latency; false if the client disconnects in the meantime."""
@@ -473,7 +475,7 @@ def _tool_call(number: int, call: Call) -> dict[str, Any]:
     return {"id": f"call_{number}", "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
 
-def _completion_body(answer: Answer, content: object = _SAME, *, calls: bool = False) -> bytes:
+def _completion_body(answer: Answer, content: object = _SAME, *, calls: bool = False, fingerprint: str | None = None) -> bytes:
     """``calls``: the client offered functions, so calls in the text are sent in the protocol's format."""
     message: dict[str, Any] = {"role": "assistant", "content": answer.text if content is _SAME else content}
     text, made = calls_in(answer.text) if calls else (answer.text, ())
@@ -486,13 +488,15 @@ def _completion_body(answer: Answer, content: object = _SAME, *, calls: bool = F
         choice["logprobs"] = {"content": [{"token": word, "logprob": answer.logprob} for word in answer.text.split()]}
     usage = {"prompt_tokens": answer.prompt_tokens, "completion_tokens": TOKENS_OUT}
     usage["total_tokens"] = answer.prompt_tokens + TOKENS_OUT
-    return _json({"id": "mock", "object": "chat.completion", "model": "mock", "choices": [choice], "usage": usage})
+    named = {"id": "mock", "object": "chat.completion", "model": "mock", "system_fingerprint": fingerprint}
+    return _json({**named, "choices": [choice], "usage": usage})
 
 
-def _answer_body(exchange: _Exchange, answer: Answer, looks: int = 0) -> bytes:
+def _answer_body(exchange: _Exchange, answer: Answer, looks: int = 0, fingerprint: str | None = None) -> bytes:
     if exchange.api is not None:
         return answer_body(exchange.api, answer.text, exchange.body, looks)
-    return _completion_body(answer, calls="<tool_call>" in answer.text and bool(_TOOLS.search(exchange.body)))
+    calls = "<tool_call>" in answer.text and bool(_TOOLS.search(exchange.body))
+    return _completion_body(answer, calls=calls, fingerprint=fingerprint)
 
 
 def _error(message: str) -> bytes:

@@ -35,6 +35,8 @@ class MockSettings(BaseModel):
     check_model: bool = Field(False, description="refuse requests for any other model with status 404")
     api_key: str | None = Field(None, description="answer requests without this key with status 401")
     longest_body: int | None = Field(None, ge=1, description="bytes above which a request is too long a prompt: status 400")
+    engine_version: str | None = Field("1.0", description="version that /version reports; null: there is no such page")
+    fingerprint: str | None = Field(None, description="system_fingerprint of responses (chat completions)")
     certificate: Path | None = Field(None, description="PEM file of a certificate and its key; the server then speaks https")
 
     policy: Policy = Field("centre", description="what is answered: centre, random, reference, script, fixed or distribution")
