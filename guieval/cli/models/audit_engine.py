@@ -45,6 +45,7 @@ def audit_engine(
 
     from guieval.errors import UsageError
     from guieval.journal import write_atomically
+    from guieval.journal.setup import describe
     from guieval.models.engine_audit import EngineAudit, fingerprint, read_fingerprint
     from guieval.registry import build_model, load_benchmark, model_config
     from guieval.running.config import merge
@@ -65,16 +66,19 @@ def audit_engine(
     sampling = request_parameters(checkpoint.scaffold.sampling, greedy, config.sampling.request)
     if not sampling.keys() & {"max_tokens", "max_completion_tokens"}:
         sampling["max_tokens"] = MOST_TOKENS
-    screens = asyncio.run(send_screens(loaded, answering, benchmark, sampling, twice=known is not None))
-    audit = EngineAudit(loaded, screens, known)
+    screens, answered = asyncio.run(send_screens(loaded, answering, benchmark, sampling, twice=known is not None))
+    audit, setup = EngineAudit(loaded, screens, known), describe([] if answered is None else [answered])
     if json:
-        print_json(_plain(audit))
+        print_json({**_plain(audit), "setup": setup})
     else:
         show(_table(audit))
+        say(f"set-up:   {setup}")
+        if known is not None:
+            say(f"against:  {known.setup}")
         for finding in audit.findings:
             say(f"{finding.verdict + ':':<9} {finding.sentence}.")
     if save is not None:
-        write_atomically(save, fingerprint(loaded.config.name, screens).model_dump_json(indent=1) + "\n")
+        write_atomically(save, fingerprint(loaded.config.name, screens, setup).model_dump_json(indent=1) + "\n")
         echo(f"saved:    {save}")
     if audit.differs:
         raise typer.Exit(1)
