@@ -41,6 +41,7 @@ __all__ = [
     "Protocol",
     "RunConfig",
     "RunResult",
+    "Scaffold",
     "Score",
     "Scroll",
     "StepOutcome",
@@ -54,14 +55,17 @@ __all__ = [
     "__version__",
     "action_from_json",
     "action_to_json",
+    "campaign",
     "evaluate_run",
     "get_protocol",
     "list_benchmarks",
     "list_models",
     "list_protocols",
+    "list_scaffolds",
     "load_benchmark",
     "load_environment",
     "load_model",
+    "load_scaffold",
     "metric",
     "open_run",
     "run",
@@ -92,12 +96,12 @@ if TYPE_CHECKING:
     from guieval.evaluation import ActionEvaluator, Protocol, get_protocol, list_protocols
     from guieval.history import HistoryEntry
     from guieval.metrics import Measured, metric
-    from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse
+    from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse, Scaffold
     from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
     from guieval.online.find import load_environment
-    from guieval.registry import list_benchmarks, list_models, load_benchmark, load_model
+    from guieval.registry import list_benchmarks, list_models, list_scaffolds, load_benchmark, load_model, load_scaffold
     from guieval.reports.opened import open_run
-    from guieval.running.api import RunResult, run
+    from guieval.running.api import RunResult, campaign, run
     from guieval.scoring.score import evaluate_run
     from guieval.settings import RunConfig
     from guieval.steps import Episode, StepOutcome, StepRecord, StepTaskModel
@@ -112,12 +116,12 @@ _HOMES = {
     "evaluation": "ActionEvaluator Protocol get_protocol list_protocols",
     "history": "HistoryEntry",
     "metrics": "Measured metric",
-    "models": "ABCModel ImageRef Message ModelConfig ModelInput ParsedResponse",
+    "models": "ABCModel ImageRef Message ModelConfig ModelInput ParsedResponse Scaffold",
     "online": "ABCDevice ABCEnvironment EnvironmentTask Observation Score",
     "online.find": "load_environment",
-    "registry": "list_benchmarks list_models load_benchmark load_model",
+    "registry": "list_benchmarks list_models list_scaffolds load_benchmark load_model load_scaffold",
     "reports.opened": "open_run",
-    "running.api": "RunResult run",
+    "running.api": "RunResult campaign run",
     "scoring.score": "evaluate_run",
     "settings": "RunConfig",
     "steps": "Episode StepOutcome StepRecord StepTaskModel",

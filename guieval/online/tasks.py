@@ -11,7 +11,7 @@ from pathlib import Path
 
 from guieval.actions import ActionSpace
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef
-from guieval.errors import DataError
+from guieval.errors import DataError, UsageError
 from guieval.online.contract import ABCEnvironment, EnvironmentTask
 from guieval.online.trajectory import outcome_action
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
@@ -21,19 +21,32 @@ PROTOCOL = "environment"
 
 
 class EnvironmentTasks(ABCBenchmark):
-    """The tasks of ``environment``; ``root`` is not read. ``max_steps`` limits the steps of every task further."""
+    """The tasks of ``environment``; ``root`` is not read.
+
+    A task may take ``flat`` steps, or ``per_complexity`` for each point of its complexity, or else as many as the environment
+    says; ``max_steps`` limits them further. Raises :class:`UsageError` where a task has no complexity.
+    """
 
     needs_data = False
     protocol = PROTOCOL
     dataset = "online"
     action_space = ActionSpace()
 
-    def __init__(self, root: Path, environment: ABCEnvironment, max_steps: int | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        environment: ABCEnvironment,
+        max_steps: int | None = None,
+        *,
+        flat: int | None = None,
+        per_complexity: float | None = None,
+    ) -> None:
         super().__init__(root)
         # the object stands for any environment, so it has what a benchmark's class states
         vars(self).update({name: getattr(environment, name) for name in ("name", "title", "source", "licence")})
         self.environment = environment
         self.max_steps = max_steps
+        self._flat, self._per_complexity = flat, per_complexity
 
     def index(self) -> Sequence[EpisodeRef]:
         return tuple(EpisodeRef(self.environment.key(task), 1, task) for task in self.environment.tasks())
@@ -75,4 +88,12 @@ class EnvironmentTasks(ABCBenchmark):
 
     def steps(self, task: EnvironmentTask) -> int:
         """The most steps of a task in this run."""
-        return task.max_steps if self.max_steps is None else min(task.max_steps, self.max_steps)
+        most = self._flat or task.max_steps
+        if self._per_complexity is not None:
+            if task.complexity is None:
+                raise UsageError(
+                    f"the budget of {self._per_complexity:g} steps for each point of complexity does not fit environment "
+                    f"{self.name!r}: its task {task.id!r} has none"
+                )
+            most = max(1, int(self._per_complexity * task.complexity))
+        return most if self.max_steps is None else min(most, self.max_steps)

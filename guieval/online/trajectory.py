@@ -29,10 +29,11 @@ SCREENS = "screens"
 """Folder of the screenshots in a run directory; a file is named by the SHA-256 of its content."""
 OUTCOME = "trajectory outcome"
 
-Ended: TypeAlias = Literal["success", "false completion", "wrong stop", "failed", "step limit", "unparseable"]
+Ended: TypeAlias = Literal["success", "false completion", "wrong stop", "failed", "step limit", "unparseable", "loop"]
 """How a task ended. ``success``: so judged. ``false completion``: the model stopped it as finished, and the judge disagrees.
 ``wrong stop``: the model stopped it as impossible. ``failed``: the environment ended it. ``step limit``: no step was left.
-``unparseable``: too many replies in a row held no action."""
+``unparseable``: too many replies in a row held no action. ``loop``: the model repeated itself as
+often as its scaffold allows."""
 ENDS: tuple[Ended, ...] = get_args(Ended)
 
 

@@ -19,6 +19,7 @@ from guieval.journal.setup import describe, engine_of
 from guieval.metrics import Measured, RunSummary
 from guieval.metrics.summary import State
 from guieval.online.metrics import online_metrics
+from guieval.reports.notes import read_notes
 from guieval.scoring.score import summary_of_run
 
 RunState: TypeAlias = State | Literal["running", "broken"]
@@ -28,6 +29,8 @@ _OF_A_RUN = frozenset({EPISODES, LOCK, METRICS, STEPS, PACKED_STEPS})
 @dataclass(frozen=True)
 class PastRun:
     """One run directory. ``name`` is its path below the folder that was searched; ``problem`` is the reason why it is broken.
+
+    ``title``, ``tags`` and ``note`` are what its user calls it (:mod:`guieval.reports.notes`).
 
     ``exact_match`` and ``success_rate`` are over all planned steps and episodes; ``None`` if no step was answered. An online
     run has no exact match, and its success rate is over the judged tasks. ``state``, n and missing steps are of one summary.
@@ -47,6 +50,9 @@ class PastRun:
     exact_match: Measured | None = None
     success_rate: Measured | None = None
     problem: str | None = None
+    title: str = ""
+    tags: tuple[str, ...] = ()
+    note: str = ""
 
 
 def past_runs(folder: Path) -> list[PastRun]:
@@ -74,7 +80,7 @@ def _read(folder: Path, directory: Path) -> PastRun:
 def past_run(directory: Path, name: str) -> PastRun:
     """The run in a directory, from its stored summary, or from its journal if that has changed since."""
     changed = datetime.fromtimestamp(directory.stat().st_mtime, UTC)
-    folder = RunFolder(directory)
+    folder, notes = RunFolder(directory), read_notes(directory)
     try:
         manifest = folder.check().manifest
         found = online_metrics(folder.records, folder.plan) if folder.online else summary_of_run(folder)
@@ -97,6 +103,9 @@ def past_run(directory: Path, name: str) -> PastRun:
         setup=describe(manifest.setups),
         exact_match=exact,
         success_rate=success,
+        title=notes.name,
+        tags=tuple(notes.tags),
+        note=notes.text,
     )
 
 

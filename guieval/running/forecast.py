@@ -11,6 +11,7 @@ from typing import Any
 from guieval.history import reference_entry
 from guieval.history.modes import ONLINE
 from guieval.models import ModelInput
+from guieval.models.faults import named_faults
 from guieval.online.tasks import EnvironmentTasks
 from guieval.running.costs import Price, amount
 from guieval.running.engine_choice import HOSTED, engine_kind, native_api
@@ -156,7 +157,9 @@ def _examples(run: ResolvedRun) -> Iterator[ModelInput]:
     stride = max(1, len(places) // EXAMPLES)
     for ref, index in places[stride // 2 :: stride][:EXAMPLES]:
         steps = run.benchmark.load(ref).steps
-        yield run.model.prepare_input(steps[index], tuple(map(reference_entry, steps[:index])))
+        with named_faults(run.model):
+            prepared = run.model.prepare_input(steps[index], tuple(map(reference_entry, steps[:index])))
+        yield prepared
 
 
 def _tokens(prepared: ModelInput) -> float:

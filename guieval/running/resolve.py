@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef
 from guieval.data.content_digest import Content, read_content
 from guieval.data.overlays import Overlaid, read_overlay
+from guieval.data.plugin_options import option_names
 from guieval.data.preflight import SECONDS, inspect
 from guieval.data.selection import Choice, Selection, select
 from guieval.engines import EndpointStats, ReportsServers
@@ -22,13 +23,20 @@ from guieval.errors import DataError, GuievalError, UsageError
 from guieval.evaluation import ActionEvaluator, Protocol, get_protocol
 from guieval.history.modes import ONLINE, Mode, PatchPolicy, get_mode
 from guieval.journal.run_files import RecordedOverlay
-from guieval.models import ABCModel, Engine, ModelConfig
+from guieval.models import ABCModel, Engine, ModelConfig, Scaffold
 from guieval.online.find import environments, load_environment
 from guieval.online.tasks import PROTOCOL, EnvironmentTasks
 from guieval.registry import build_model, default_data_folder, list_benchmarks, load_benchmark, model_config
-from guieval.running.engine_choice import Answering, asks_a_model, auxiliary_engine, choose_engine, with_key_variable
+from guieval.running.engine_choice import (
+    Answering,
+    asks_a_model,
+    auxiliary_engine,
+    choose_engine,
+    engine_kind,
+    with_key_variable,
+)
 from guieval.running.fixed_thoughts import FixedThoughts, read_thoughts
-from guieval.settings import RunConfig
+from guieval.settings import SETTINGS, RunConfig
 from guieval.settings.sampling import drawing_options, greedy_because, is_greedy, request_parameters
 from guieval.steps import Episode, EpisodeKey, Plan
 
@@ -209,7 +217,7 @@ def sample_parameters(config: RunConfig, model: ModelConfig) -> list[dict[str, A
     first. Raises :class:`UsageError` when a server would get the same greedy request more than once.
     """
     count = config.sampling.samples
-    first = request_parameters(model.sampling, config.sampling.request)
+    first = request_parameters(model.scaffold.sampling, config.sampling.request)
     if count == 1:
         if config.sampling.resampling:
             raise UsageError("setting 'resampling' is for further samples, and there are none: add --samples N")
@@ -267,17 +275,28 @@ def _blaming(what: str) -> Iterator[None]:
 
 def _over(config: RunConfig) -> tuple[Any, ...]:
     answering = (config.server.engine, config.server.replay)
-    return config.data, config.history.fixed_thoughts, *answering, config.online.max_steps, config.history.mode == ONLINE
+    online = config.history.mode == ONLINE
+    scaffold = (config.model.name, config.model.adapter, config.model.scaffold) if online else None  # it sets budgets and waits
+    return config.data, config.history.fixed_thoughts, *answering, config.online.max_steps, online, scaffold
 
 
 def _parts(config: RunConfig, server: VLLMServer | None, shared: ResolvedRun | None) -> Parts:
-    benchmark, overlay = _benchmark(config) if shared is None else (shared.benchmark, shared.overlay)
-    checkpoint = model_config(config.model.name, config.model.adapter)
+    checkpoint = model_config(config.model.name, config.model.adapter, config.model.scaffold)
+    scaffold = checkpoint.scaffold
+    benchmark, overlay = _benchmark(config, scaffold) if shared is None else (shared.benchmark, shared.overlay)
     options = {"options": {**checkpoint.options, **config.model.options}}
     model = build_model(checkpoint.model_copy(update=options), thinking=config.model.thinking)
+    if scaffold.sampling and engine_kind(config, checkpoint) == "local":
+        name = config.model.name
+        raise UsageError(f"scaffold {scaffold.name!r} sets sampling, and model {name!r} answers by itself and has none")
+    if scaffold.retries.request is not None and config.server.max_attempts == SETTINGS["max_attempts"].default:
+        config = config.having(max_attempts=scaffold.retries.request)
     answering = choose_engine(config, model, benchmark.root, server)
     if config.history.mode == ONLINE:  # a task holds a device from its first request to its last
         answering = answering._replace(concurrency=config.online.environments)
+    elif of_tasks := [name for name in ("budget", "ending", "wait") if name in scaffold.acts]:
+        note = f"scaffold {scaffold.name!r} sets {' and '.join(of_tasks)} of tasks, which does not apply to recorded steps"
+        answering = answering._replace(notes=(*answering.notes, note))
     return Parts(benchmark, model, answering, overlay)
 
 
@@ -299,11 +318,13 @@ def _check_online(config: RunConfig) -> None:
         raise UsageError("mode online runs on this machine: leave out --cluster")
 
 
-def _benchmark(config: RunConfig) -> tuple[ABCBenchmark, RecordedOverlay | None]:
+def _benchmark(config: RunConfig, scaffold: Scaffold) -> tuple[ABCBenchmark, RecordedOverlay | None]:
     data, online = config.data, config.online
     if config.history.mode == ONLINE:
-        environment = load_environment(data.bench, allow_network=online.allow_network, **data.bench_options)
-        return EnvironmentTasks(default_data_folder(data.bench), environment, online.max_steps), None
+        options = {**_set_by(scaffold, data.bench), **data.bench_options}
+        environment = load_environment(data.bench, allow_network=online.allow_network, **options)
+        budget = {} if "max_steps" in data.bench_options else scaffold.budget.model_dump()
+        return EnvironmentTasks(default_data_folder(data.bench), environment, online.max_steps, **budget), None
     if data.bench in environments() and data.bench not in list_benchmarks():
         raise UsageError(f"{data.bench!r} is an environment, with no recorded episodes: add --mode online")
     benchmark = load_benchmark(data.bench, data.folder, **data.bench_options)
@@ -314,6 +335,25 @@ def _benchmark(config: RunConfig) -> tuple[ABCBenchmark, RecordedOverlay | None]
     overlay = read_overlay(Path(data.overlay))
     recorded = RecordedOverlay(file=str(overlay.file), sha256=overlay.sha256, steps=overlay.steps)
     return Overlaid(benchmark, overlay), recorded
+
+
+def _set_by(scaffold: Scaffold, bench: str) -> dict[str, Any]:
+    """The options of an environment that a scaffold sets: waits, and a budget that is the same for all tasks."""
+    kind = environments().get(bench)
+    if kind is None:
+        return {}
+    options: dict[str, Any] = {}
+    if scaffold.budget.flat is not None and "max_steps" in option_names(kind):
+        options["max_steps"] = scaffold.budget.flat
+    for name, seconds in scaffold.wait.given.items() if not kind.deterministic else ():
+        if name not in kind.waits:
+            known = ", ".join(kind.waits) or "none"
+            raise UsageError(
+                f"scaffold {scaffold.name!r} waits {seconds:g} s {name.replace('_', ' ')}, which environment {bench!r} cannot "
+                f"(its waits: {known})"
+            )
+        options[kind.waits[name]] = seconds
+    return options
 
 
 def _select(config: RunConfig, benchmark: ABCBenchmark, model: ABCModel, engine: Engine) -> Selection:

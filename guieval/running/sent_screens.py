@@ -15,6 +15,7 @@ from typing import Any
 from guieval.data.benchmark import ABCBenchmark
 from guieval.data.screenshots import Screenshot, read_picture, read_screenshot, stored
 from guieval.engines import ReportsSetup, request_id
+from guieval.engines.concurrency import Slots
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.journal.setup import Setup
@@ -22,7 +23,6 @@ from guieval.models import ABCModel, ModelInput, Request
 from guieval.models.engine_audit.screen import SentScreen, orientation_of
 from guieval.models.scored_response import failed_sample, read_response
 from guieval.running.engine_choice import Answering
-from guieval.running.runner.task_pool import Gate
 from guieval.steps import Sample, StepTaskModel
 
 _COMMON = 400_000
@@ -59,12 +59,12 @@ async def send_screens(
     sample. Raises
     :class:`FatalEngineError` when none can succeed, :class:`UsageError` for a model that is not shown one image.
     """
-    engine, gate = answering.engine, Gate(answering.concurrency)
+    engine, slots = answering.engine, Slots(answering.concurrency)
     evaluator = ActionEvaluator(benchmark.protocol)
 
     async def ask(screen: _Prepared, picture: Screenshot, number: int, parameters: Mapping[str, Any]) -> Sample:
         name = request_id(screen.task.key, number)
-        async with gate:
+        async with slots:
             try:
                 response = await model.generate(Request(screen.input, (picture,), parameters, name, screen.task), engine)
             except FatalEngineError:

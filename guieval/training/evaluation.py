@@ -221,6 +221,7 @@ def run_config(config: TrainingConfig, evaluation: Evaluation, at_once: int) -> 
         "model": config.model,
         "adapter": config.adapter,
         "bench": evaluation.bench or config.bench,
+        "scaffold": config.scaffold,
         "thinking": config.thinking,
         "options": config.model_options,
         "engine": "transformers",

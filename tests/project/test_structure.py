@@ -29,7 +29,7 @@ ALLOWED: dict[str, set[str]] = {
     "history": VOCABULARY,
     "parsing": VOCABULARY,
     "evaluation": VOCABULARY | {"data"},
-    "models": VOCABULARY | {"data", "history", "evaluation"},
+    "models": VOCABULARY | {"data", "history", "parsing", "evaluation"},
     "registry": VOCABULARY | {"data", "models"},
     "metrics": VOCABULARY | {"data", "history", "evaluation"},
     "journal": VOCABULARY | {"data", "history"},

@@ -24,7 +24,16 @@ MOST_TOKENS = 1024
 
 
 @RUN.options(
-    "base_urls", "engine", "served_model", "adapter", "thinking", "api_key_env", "concurrency", "timeout", "max_attempts"
+    "base_urls",
+    "engine",
+    "served_model",
+    "adapter",
+    "scaffold",
+    "thinking",
+    "api_key_env",
+    "concurrency",
+    "timeout",
+    "max_attempts",
 )
 def audit_engine(
     settings: Given,
@@ -55,7 +64,7 @@ def audit_engine(
 
     known = None if against is None else read_fingerprint(against)
     config = with_key_variable(merge(None, override or [], {**settings, "model": model, "bench": SCREENS}))
-    checkpoint = model_config(config.model.name, config.model.adapter)
+    checkpoint = model_config(config.model.name, config.model.adapter, config.model.scaffold)
     options = {**checkpoint.options, **config.model.options}
     loaded = build_model(checkpoint.model_copy(update={"options": options}), thinking=config.model.thinking)
     benchmark = load_benchmark(SCREENS, config.data.folder, **config.data.bench_options)
@@ -63,7 +72,7 @@ def audit_engine(
         raise UsageError("audit-engine asks a server that runs: start it, and give its --base-url")
     answering = choose_engine(config, loaded, benchmark.root, None)
     greedy = {"temperature": 0.0, "logprobs": True}
-    sampling = request_parameters(checkpoint.sampling, greedy, config.sampling.request)
+    sampling = request_parameters(checkpoint.scaffold.sampling, greedy, config.sampling.request)
     if not sampling.keys() & {"max_tokens", "max_completion_tokens"}:
         sampling["max_tokens"] = MOST_TOKENS
     screens, answered = asyncio.run(send_screens(loaded, answering, benchmark, sampling, twice=known is not None))

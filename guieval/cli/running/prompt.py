@@ -15,6 +15,7 @@ from guieval.errors import UsageError, nearest
 from guieval.history import HistoryEntry, reference_history, select
 from guieval.history.modes import Mode, get_mode
 from guieval.journal import RunFolder
+from guieval.models.faults import named_faults
 from guieval.models.written_prompts import shown
 from guieval.registry import load_model
 from guieval.steps import Episode, Sample
@@ -32,10 +33,11 @@ def prompt(
     thinking: options.Thinking = None,
     thought: Annotated[str | None, typer.Option(help="Show the prompt that contains this thought.")] = None,
     adapter: options.Adapter = None,
+    scaffold: options.Scaffold = None,
     override: options.LoaderOptions = None,
 ) -> None:
     """Print what a model would be sent for one step; a screenshot appears as name, size and size after resizing."""
-    loaded = load_model(model, adapter=adapter, thinking=thinking)
+    loaded = load_model(model, adapter=adapter, scaffold=scaffold, thinking=thinking)
     how = get_mode(mode)
     if how.history != "reference" and run is None:
         raise UsageError(f"in mode {mode!r} the past holds the model's own answers: add --run, a run in which it gave them")
@@ -45,7 +47,8 @@ def prompt(
     if not 0 <= step < len(found):
         raise UsageError(f"episode {episode!r} has the steps 0 to {len(found) - 1}, not {step}")
     task, past = found.steps[step], _past(found, step, how, run)
-    prepared = loaded.prepare_input(task, past) if thought is None else loaded.prepare_fixed_thought(task, past, thought)
+    with named_faults(loaded):
+        prepared = loaded.prepare_input(task, past) if thought is None else loaded.prepare_fixed_thought(task, past, thought)
     echo(shown(prepared), nl=False)
 
 

@@ -1,8 +1,8 @@
 """Client of any server that speaks the OpenAI chat-completions protocol (vLLM, SGLang, llama.cpp, hosted APIs).
 
-This is the hot path of a run, and it must survive faulty servers: it limits the requests in flight, the duration of a try
-and the size of an answer, and retries where that can help. The adapter writes the messages and parses the reply, and the
-runner chooses the screenshots.
+This is the hot path of a run, and it must survive faulty servers: it limits the duration of a try and the size of an answer,
+and retries where that can help. The adapter writes the messages and parses the reply, and the runner chooses the screenshots
+and limits the requests in flight.
 
 :mod:`guieval.engines.http.chat_body` writes bodies, :mod:`guieval.engines.http.chat_answers` reads answers, and
 :mod:`guieval.engines.http.routing` chooses the server of a request.
@@ -82,7 +82,6 @@ class OpenAIEngine:
         settings: ServerSettings,
         *,
         folder: Path | None = None,
-        max_concurrency: int = 64,
         other_keys: Sequence[str] = (),
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         pace: AdaptiveConcurrency | None = None,
@@ -96,7 +95,6 @@ class OpenAIEngine:
         self.images: ImageForm = "base64" if folder is None else "file"
         self._references: dict[str, ImageReferences] = {}
         self._key = api_key(settings.api_key_env)
-        self._slots = asyncio.Semaphore(max_concurrency)
         self._redaction = Redaction.of_variables(settings.api_key_env, *other_keys)
         if settings.trust_env:
             check_environment_proxies()
@@ -131,27 +129,26 @@ class OpenAIEngine:
         """
         if self.model is None:
             raise FatalEngineError("the model name is unknown: give one, or call discover() to ask the server")
-        async with self._slots:
-            try:
-                body = self._body(request, self.model)
-            except UsageError as error:
-                raise FatalEngineError(str(error)) from None
-            except ValueError as error:
-                raise EngineError(f"the request {request.request_id!r} cannot be written: {error}") from None
-            number = self._refusals.begun()
-            try:
-                reply, attempts = await self._answer(body, request)
-            except _Refused as refusal:
-                if not self._refusals.refused(number, refusal.status, refusal.text):
-                    raise
-                raise FatalEngineError(
-                    f"{refusal}; at least {IN_A_ROW} requests in a row got this answer and no other, so no more are sent",
-                    attempts=refusal.attempts,
-                ) from None
-            else:
-                self._refusals.answered()
-            finally:
-                self._refusals.over(number)
+        try:
+            body = self._body(request, self.model)
+        except UsageError as error:
+            raise FatalEngineError(str(error)) from None
+        except ValueError as error:
+            raise EngineError(f"the request {request.request_id!r} cannot be written: {error}") from None
+        number = self._refusals.begun()
+        try:
+            reply, attempts = await self._answer(body, request)
+        except _Refused as refusal:
+            if not self._refusals.refused(number, refusal.status, refusal.text):
+                raise
+            raise FatalEngineError(
+                f"{refusal}; at least {IN_A_ROW} requests in a row got this answer and no other, so no more are sent",
+                attempts=refusal.attempts,
+            ) from None
+        else:
+            self._refusals.answered()
+        finally:
+            self._refusals.over(number)
         return self._finished(reply, attempts)
 
     async def discover(self, candidates: Sequence[str] = ()) -> str:

@@ -21,11 +21,11 @@ from guieval.reports.exchange.exported import Exported, ExportedMetric, failure,
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun, OpenedStep
 from guieval.reports.trajectories.reading import Trajectory, read_online
 from guieval.scoring.predictions.every_eval_ever import READ_BY
+from guieval.settings.sampling import EXPORTED, NATIVE
 from guieval.steps import Sample
 
 VERSION = "0.3.0"
 _SELF = ("vllm", "vllm-inprocess", "transformers", "local")
-_API = ("anthropic", "gemini", "openai-responses")
 
 
 def write(run: Exported, folder: Path, *, organization: str = "not stated", relationship: str = "other") -> list[Path]:
@@ -94,7 +94,7 @@ def _model(run: Exported) -> dict[str, Any]:
     engine = run.manifest.config.server.engine or "auto"
     if engine == "auto":
         engine = model.get("engine") or "openai"
-    deployed = "self_deployed" if engine in _SELF else "externally_managed" if engine in _API else "unknown"
+    deployed = "self_deployed" if engine in _SELF else "externally_managed" if engine in NATIVE else "unknown"
     weights = "open_weights" if model.get("hf_id") else "closed_weights" if model.get("licence") == "proprietary" else "unknown"
     details = {"deployment_type": deployed, "model_availability": weights, "adapter": model.get("adapter")}
     values: dict[str, Any] = {"name": run.manifest.model_name, "id": run.model}
@@ -102,7 +102,7 @@ def _model(run: Exported) -> dict[str, Any]:
         values["developer"] = run.model.split("/")[0]
     known = run.setup.get("engine", UNKNOWN)
     name = known if known != UNKNOWN else engine.partition("-")[0]
-    if engine in _API:
+    if engine in NATIVE:
         values["inference_platform"] = name
     elif name not in ("openai", "local", "replay", AGENT):
         values["inference_engine"] = {"name": name, "version": run.setup.get("version", UNKNOWN)}
@@ -171,11 +171,10 @@ def _uncertainty(interval: Interval | None, n: int) -> dict[str, Any]:
 
 
 def _generation(run: Exported) -> dict[str, Any]:
-    named = ("temperature", "top_p", "top_k", "max_tokens")
-    arguments = {name: run.manifest.sampling[name] for name in named if name in run.manifest.sampling}
+    arguments = {name: run.manifest.sampling[name] for name in EXPORTED if name in run.manifest.sampling}
     if run.manifest.thinking is not None:
         arguments["reasoning"] = run.manifest.thinking
-    others = {name: json.dumps(value) for name, value in run.manifest.sampling.items() if name not in named}
+    others = {name: json.dumps(value) for name, value in run.manifest.sampling.items() if name not in EXPORTED}
     return {"generation_args": arguments, "additional_details": others}
 
 

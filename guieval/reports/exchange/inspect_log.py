@@ -21,10 +21,11 @@ from guieval.journal.setup import UNKNOWN
 from guieval.reports.exchange.exported import Exported, ExportedMetric, failure, slug, token_counts
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun, OpenedStep, open_run
 from guieval.reports.trajectories.reading import Trajectory, read_online
+from guieval.settings.sampling import EXPORTED
 from guieval.steps import Sample, Usage, whole_text
 
 VERSION = 2
-_GENERATION = ("temperature", "top_p", "top_k", "max_tokens", "seed")
+_GENERATION = (*EXPORTED, "seed")
 _STOPS = {"stop": "stop", "length": "max_tokens", "tool_calls": "tool_calls", "content_filter": "content_filter"}
 _MOST_LISTED = 1024
 """Characters of a text that the list of samples repeats."""

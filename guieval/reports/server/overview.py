@@ -235,11 +235,13 @@ def _cost_table(directory: Path) -> Table | None:
 def run_head(first: Path, directory: Path) -> list[str]:
     """The run in ``directory``, in a line for each fact; ``first`` is the run itself, or the first of its rounds."""
     manifest = RunFolder(first).manifest
-    facts = [f"Model: {manifest.model_name}", f"Benchmark: {manifest.benchmark.name}", f"Mode: {manifest.mode.label}"]
+    facts = [f"Name: {manifest.config.tracking.name}"] if manifest.config.tracking.name else []
+    facts += [f"Model: {manifest.model_name}", f"Benchmark: {manifest.benchmark.name}", f"Mode: {manifest.mode.label}"]
     facts += [f"Protocol: {manifest.protocol.name}", f"Begun: {manifest.created}", f"Folder: {directory}"]
     if manifest.selection is not None and manifest.selection.text:
         facts.append(f"Steps: {manifest.selection.text}")
     facts.append(f"Set-up: {describe(manifest.setups)}")
     if manifest.benchmark.edition_line:
         facts.append(f"Labels: {manifest.benchmark.edition_line}")
+    facts.append(f"Scaffold: {manifest.scaffold_line}")
     return [clean(fact) for fact in facts]

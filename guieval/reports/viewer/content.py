@@ -227,8 +227,10 @@ def _prompt(prompter: Prompter | None, records: dict[int, StepRecord], record: S
 
 
 def _described(run: RunFolder) -> dict[str, str]:
-    manifest = run.manifest
+    manifest, notes = run.manifest, read_notes(run.directory)
+    labels = {"name": notes.name, "tags": ", ".join(notes.tags), "note": notes.text}
     return {
+        **{name: text for name, text in labels.items() if text},
         "model": run.label,
         "benchmark": manifest.benchmark.name,
         "mode": manifest.mode.label,
@@ -236,6 +238,7 @@ def _described(run: RunFolder) -> dict[str, str]:
         "created": manifest.created,
         "steps": (manifest.selection and manifest.selection.text) or "",
         "labels": manifest.benchmark.edition_line,
+        "scaffold": manifest.scaffold_line,
         "served": "; ".join(describe_served(manifest)),
         "engine": engine_of(manifest.setups),
         "setup": describe(manifest.setups),

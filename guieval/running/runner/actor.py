@@ -16,7 +16,7 @@ from guieval.errors import EnvironmentFailure
 from guieval.history import HistoryEntry
 from guieval.models.scored_response import failed_sample
 from guieval.online import ABCDevice, Observation
-from guieval.online.attempt import MOST_ATTEMPTS, MOST_UNPARSEABLE, Attempt, carried_out, closed, screen_name, within
+from guieval.online.attempt import MOST_ATTEMPTS, MOST_UNPARSEABLE, Attempt, LoopRule, carried_out, closed, screen_name, within
 from guieval.online.tasks import EnvironmentTasks
 from guieval.online.trajectory import Outcome, Trajectories, TrajectoryStep, outcome_action
 from guieval.running.runner.step import Asker
@@ -71,7 +71,8 @@ class Actor:
     async def _repetition(self, task: StepTaskModel, number: int, models: dict[str, None]) -> Sample:
         key, failure = task.episode_key, ""
         attempt = self.trajectories.last_attempt(key, number)
-        for _ in range(MOST_ATTEMPTS):
+        most = self.asker.model.config.scaffold.retries.task or MOST_ATTEMPTS
+        for _ in range(most):
             recorded = self.trajectories.steps(key, number)
             if recorded and recorded[0].attempt < attempt:
                 recorded = []
@@ -90,7 +91,7 @@ class Actor:
                     self.trajectories.forget(key, number)
                 return sample
         spent = self.trajectories.spent(key, number)
-        return failed_sample("environment", f"{failure} ({MOST_ATTEMPTS} attempts)", **spent)
+        return failed_sample("environment", f"{failure} ({most} attempts)", **spent)
 
     async def _attempt(
         self, task: StepTaskModel, number: int, attempt: int, recorded: Sequence[TrajectoryStep], models: dict[str, None]
@@ -119,7 +120,7 @@ class Actor:
 
         asker = replace(self.asker, sampling=self.asker.sampling[number : number + 1], lost=lost)
         observation = await self._within(device.reset(environment_task, self.seed + number), "to begin a task")
-        played = Attempt(task, most)
+        played = self._begun(task, most)
         while not played.steps or not played.over(observation):
             shown = played.shown(observation, await self._stored(observation))
             if played.steps < len(recorded):
@@ -131,21 +132,29 @@ class Actor:
                 models.update(dict.fromkeys(record.models))
                 if not record.sample.answered:  # what was done so far is recorded, and a resume goes on from there
                     return record.sample
-                step = _step(task, shown, record.sample, number, attempt, observation)
+                executed = bool(carried_out(record.sample)) and not played.replaced(record.sample)
+                step = _step(task, shown, record.sample, number, attempt, observation, executed=executed)
                 await asyncio.to_thread(self.trajectories.append, step)
             if carried := played.answered(shown, step):
                 observation = await self._within(device.step(carried), "to carry out an action")
         score = await self._within(device.score(), "to judge")
         screenshot = await self._stored(observation)
-        return self._judged(task, played.outcome(score, observation, attempt=attempt, screenshot=screenshot))
+        return self._judged(task, played, played.outcome(score, observation, attempt=attempt, screenshot=screenshot))
 
-    def _judged(self, task: StepTaskModel, outcome: Outcome) -> Sample:
+    def _begun(self, task: StepTaskModel, most: int) -> Attempt:
+        ending = self.asker.model.config.scaffold.ending
+        loop = None if ending.loop is None else LoopRule(ending.loop.equal, ending.loop.effect)
+        return Attempt(task, most, unparseable=ending.unparseable or MOST_UNPARSEABLE, loop=loop)
+
+    def _judged(self, task: StepTaskModel, played: Attempt, outcome: Outcome) -> Sample:
         unread = outcome.ended == "unparseable"
         action = None if unread else outcome_action(outcome.score.success)
         return Sample(
             raw_response=outcome.model_dump_json(),
             action=action,
-            error=StepError(stage="parse", message=f"{MOST_UNPARSEABLE} replies in a row held no action") if unread else None,
+            error=StepError(stage="parse", message=f"{played.most_unparseable} replies in a row held no action")
+            if unread
+            else None,
             outcome=self.asker.evaluator.evaluate(task, action),
         )
 
@@ -157,7 +166,14 @@ class Actor:
 
 
 def _step(
-    task: StepTaskModel, shown: StepTaskModel, sample: Sample, number: int, attempt: int, observation: Observation
+    task: StepTaskModel,
+    shown: StepTaskModel,
+    sample: Sample,
+    number: int,
+    attempt: int,
+    observation: Observation,
+    *,
+    executed: bool,
 ) -> TrajectoryStep:
     return TrajectoryStep(
         key=task.episode_key,
@@ -174,7 +190,7 @@ def _step(
         conclusion=sample.conclusion,
         action=sample.action,
         batch=sample.batch,
-        executed=bool(carried_out(sample)),
+        executed=executed,
         error=sample.error,
         usage=sample.usage,
         other_usage=sample.other_usage,

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from guieval.data.benchmark import EpisodeRef
-from guieval.errors import DataError, FatalEngineError, ServersAway
+from guieval.errors import AdapterFault, DataError, FatalEngineError, ServersAway
 from guieval.running.outcome import RunOutcome
 from guieval.running.progress.counts import Progress
 from guieval.running.resolve import ResolvedRun
@@ -73,7 +73,7 @@ class Runner:
         """Run to the end, to the user's Ctrl-C, to :meth:`stop`, or to an error that no further step could survive.
 
         Raises :class:`UsageError` (unlike resume, empty plan), :class:`guieval.errors.JournalError` (the directory is held
-        or full) and :class:`FatalEngineError` (wrong key, unknown model, no server any more).
+        or full), :class:`FatalEngineError` (wrong key, unknown model, no server any more) and :class:`AdapterFault`.
         What was answered before is in the journal.
         """
         if not resume:
@@ -98,11 +98,13 @@ class Runner:
             try:
                 with on_stop_signals(session.stop_soon):
                     asyncio.run(session.drive())
-            except (DataError, FatalEngineError) as error:
+            except (DataError, FatalEngineError, AdapterFault) as error:
                 if not resumed and not journal.appended and not isinstance(error, ServersAway):
                     raise
                 self.broken_off = session.outcome()
-                kept = f"{error}; every answer before is kept, and `guieval run --resume {self.directory}` continues from there"
+                changed = " --accept-changes" * isinstance(error, AdapterFault)
+                command = f"guieval run --resume {self.directory}{changed}"
+                kept = f"{error}; every answer before is kept, and `{command}` continues from there"
                 raise type(error)(kept) from error
         return session.outcome()
 

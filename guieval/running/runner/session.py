@@ -11,7 +11,8 @@ from contextlib import suppress
 
 from guieval.data.benchmark import EpisodeRef
 from guieval.engines import ReportsSetup
-from guieval.errors import DataError, EngineError, FatalEngineError, JournalError
+from guieval.engines.concurrency import Slots
+from guieval.errors import AdapterFault, DataError, EngineError, FatalEngineError, JournalError
 from guieval.history import HistoryEntry, recalled, reference_entry, reference_history
 from guieval.journal import Journal
 from guieval.models import Engine, Request
@@ -27,7 +28,6 @@ from guieval.running.runner.answer_watch import AnswerWatch
 from guieval.running.runner.image_cache import ImageLoader
 from guieval.running.runner.scheduler import ActiveEpisode, Scheduler
 from guieval.running.runner.step import Asker
-from guieval.running.runner.task_pool import Gate, Workers
 from guieval.secrets import Redaction
 from guieval.steps import Episode, EpisodeKey, StepKey, StepRecord
 
@@ -96,20 +96,19 @@ class Session:
         self._past = Past(run)
         self._patched: Counter[EpisodeKey] = Counter()
         self._watch = AnswerWatch(run.model, journal.directory)
-        self._gate = Gate(run.answering.concurrency)
+        self._slots = Slots(run.answering.concurrency)
         self._scheduler = Scheduler(
             run.selection.refs,
             self._activate,
             sequential=run.mode.sequential,
-            window=WINDOW_PER_SLOT * self._gate.most,
+            window=WINDOW_PER_SLOT * self._slots.most,
             count=lambda ref: len(run.plan[ref.key]),
         )
         self._threads = ThreadPoolExecutor(min(4, (os.cpu_count() or 1) + 1), thread_name_prefix="images")
         online = isinstance(run.benchmark, EnvironmentTasks)
         self._trajectories = Trajectories(journal.directory, self._count_earlier) if online else None
         self._asker = self._make_asker()
-        self._workers = Workers()
-        self._changed = asyncio.Event()
+        self._steps = asyncio.TaskGroup()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._driver: asyncio.Task[None] | None = None
         self._stop_asked = False
@@ -126,8 +125,11 @@ class Session:
             if self._answered.has_work():
                 await self._prepare()
             self._on_progress(self._progress)
-            self._workers.fill(self._wanted, self._work)
-            await self._workers.done()
+            async with self._steps:
+                self._begin_steps()
+                await asyncio.sleep(0)  # a stop that was asked for before is raised here
+        except BaseExceptionGroup as failures:  # of the steps that were under way; the first is what ended the run
+            raise failures.exceptions[0] from None
         except asyncio.CancelledError:
             if not self._stopped:
                 raise
@@ -137,7 +139,6 @@ class Session:
                 self._on_progress(self._progress)
         finally:
             self._journal.on_failure(lambda: None)
-            await self._workers.cancel()
             await self._run.engine.close()
             if self._run.thoughts is not None:
                 await self._run.thoughts.close()
@@ -145,6 +146,8 @@ class Session:
             if self._trajectories is not None:
                 self._trajectories.close()
         self._journal.check()
+        if self._progress.fault is not None:
+            raise AdapterFault(f"the adapter is at fault: {self._progress.fault}")
 
     def stop_soon(self) -> None:
         """Stop in order; may be called from any thread and from a signal handler, also before :meth:`drive`."""
@@ -195,27 +198,19 @@ class Session:
             self._run.engine.note(request)
             self._note_setup()
 
-    async def _work(self) -> None:
-        while not self._stopped and not self._scheduler.exhausted and not self._halted():
-            if self._workers.dismisses(self._wanted):
-                break
-            taken = self._scheduler.take()
-            if taken is None:
-                if self._scheduler.exhausted:  # what was waiting turned out to be done already
-                    break
-                self._changed.clear()
-                await self._changed.wait()
-                continue
-            active, index = taken
+    def _begin_steps(self) -> None:
+        """Begin steps until as many are under way as there are slots, or none is ready."""
+        while self._progress.in_flight < self._wanted and not self._stopped:
+            if self._scheduler.exhausted or self._halted() or (taken := self._scheduler.take()) is None:
+                return
             self._progress.in_flight += 1
-            record = await self._ask(active.episode, index)
-            self._progress.in_flight -= 1
-            self._take_in(active, record)
-            self._changed.set()
-            if not self._scheduler.exhausted and self._progress.halted is None:
-                self._workers.fill(self._wanted, self._work)
-            await asyncio.sleep(0)  # an engine may answer without ever waiting; a signal must get through even so
-        self._changed.set()
+            self._steps.create_task(self._step(*taken))
+
+    async def _step(self, active: ActiveEpisode, index: int) -> None:
+        record = await self._ask(active.episode, index)
+        self._progress.in_flight -= 1
+        self._take_in(active, record)
+        self._begin_steps()
 
     async def _ask(self, episode: Episode, index: int) -> StepRecord:
         task = episode.steps[index]
@@ -301,7 +296,7 @@ class Session:
     def _wanted(self) -> int:
         """How many steps to work on at once; one under a budget, until a response has shown what they cost."""
         unknown = self._run.config.tracking.budget is not None and not self._progress.tokens.answers
-        return 1 if unknown else self._gate.limit
+        return 1 if unknown else self._slots.limit
 
     @property
     def _gives_up(self) -> bool:
@@ -309,7 +304,7 @@ class Session:
         return most is not None and self._progress.in_a_row >= most
 
     def _halted(self) -> bool:
-        self._progress.halted = self._progress.halted or self._halt(self._progress)
+        self._progress.halted = self._progress.halted or self._progress.fault or self._halt(self._progress)
         return self._progress.halted is not None
 
     def _make_asker(self) -> Asker | Actor:
@@ -317,7 +312,8 @@ class Session:
         root = run.benchmark.root if trajectories is None else trajectories.directory
 
         def images(engine: Engine) -> ImageLoader:
-            return ImageLoader(root, self._threads, form=engine.images, check=run.config.data.decode_check)
+            encoding = run.model.config.scaffold.encoding
+            return ImageLoader(root, self._threads, form=engine.images, check=run.config.data.decode_check, encoding=encoding)
 
         asker = Asker(
             model=run.model,
@@ -326,7 +322,7 @@ class Session:
             mode=run.mode,
             sampling=run.sampling,
             images=images(run.engine),
-            gate=self._gate,
+            slots=self._slots,
             thoughts=run.thoughts,
             thought_images=None if run.thoughts is None else images(run.thoughts),
             fixed=run.fixed,
