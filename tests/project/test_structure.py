@@ -58,9 +58,10 @@ HEAVY = {
     *("torch", "vllm", "transformers", "trl", "verl", "ray", "matplotlib", "pandas"),
     *("rapidocr", "rapidocr_onnxruntime", "cv2", "onnxruntime"),
 }
-MOST_ARROWS, MOST_MODULES = 202, 40
-"""Pairs of rooms of which one imports the other, and modules of a folder. A room is what stands next to this package's front
-doors: a folder with all that is in it, or a module; each plug-in folder is one too."""
+MOST_ARROWS, MOST_MODULES = 150, 40
+"""Pairs of rooms of which one imports the other, and modules of a folder. A room is a folder of ``guieval/`` with all that is in
+it, a plug-in folder, or one of the modules at the top; but for those that are the vocabulary, which are one room."""
+WORDS = {"errors", "actions", "frames", "steps", "secrets"}
 PAGE = (REPOSITORY / "docs" / "architecture.md").read_text(encoding="utf-8")
 TREE = re.search(r"^    guieval/\n((?:      .*\n)+)", PAGE, re.MULTILINE)
 NAMED = sorted(set(re.findall(r"`((?:guieval|benchmarks|model_adapters|configs|docs|tests)/[\w./-]*)`", PAGE)))
@@ -132,7 +133,8 @@ def arrows() -> dict[str, set[str]]:
 
 def room(module: str) -> str:
     """The room of a module."""
-    return (module + ".__init__").split(".")[1]
+    name = (module + ".__init__").split(".")[1]
+    return "vocabulary" if name in WORDS else name
 
 
 def test_every_import_is_allowed() -> None:
@@ -142,7 +144,8 @@ def test_every_import_is_allowed() -> None:
 
 
 def test_few_arrows_between_rooms_and_few_modules_in_a_folder() -> None:
-    between = {(room(start), room(end)) for start, ends in arrows().items() for end in ends} - {(each, each) for each in CORE}
+    pairs = {(room(start), room(end)) for start, ends in arrows().items() for end in ends}
+    between = {pair for pair in pairs if pair[0] != pair[1]}
     print(f"{len(between)} arrows between {len(set(map(room, arrows())))} rooms")
     assert len(between) <= MOST_ARROWS, f"{len(between)} arrows: {sorted(between)}"
     sizes = Counter(path.parent for path in sources() if path.parts[0] == "guieval")
