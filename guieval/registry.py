@@ -20,7 +20,6 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from guieval.actions import ActionSpace
 from guieval.data.benchmark import ABCBenchmark
 from guieval.data.episodes.format import is_prepared, read_preparation
 from guieval.data.episodes.read import EpisodesFolder, PreparedEpisodes
@@ -145,10 +144,6 @@ def _adapter_in(module: ModuleType, name: str) -> type[ABCModel]:
     if len(classes) != 1:
         raise UsageError(
             f"adapter {name!r} must define exactly one public ABCModel subclass, found {len(classes)}{_lacking(module)}"
-        )
-    if not isinstance(getattr(classes[0], "action_space", None), ActionSpace):
-        raise UsageError(
-            f"adapter {name!r} must set action_space, an ActionSpace: the actions {classes[0].__name__} can output"
         )
     return classes[0]
 

@@ -116,6 +116,9 @@ class ABCModel(ABC):
             given = "leave out --thinking/--no-thinking" if thinking is not None else "the scaffold's thinking must be null"
             raise UsageError(f"model {config.name!r} has no thinking switch; {given}")
         self.options = self._read_options()
+        if not isinstance(getattr(self, "action_space", None), ActionSpace):
+            name = type(self).__name__
+            raise UsageError(f"adapter {config.adapter!r} must set action_space, an ActionSpace: the actions {name} can output")
         if not (self.fixed_frame or self.pixels or isinstance(self.options, DisputedScale)) and _same(self, "frame"):
             raise UsageError(
                 f"the adapter of model {config.name!r} states no coordinate frame: set fixed_frame of {type(self).__name__}, "
