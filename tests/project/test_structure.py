@@ -59,8 +59,8 @@ HEAVY = {
     *("rapidocr", "rapidocr_onnxruntime", "cv2", "onnxruntime"),
 }
 MOST_ARROWS, MOST_MODULES = 150, 40
-"""Pairs of rooms of which one imports the other, and modules of a folder. A room is a folder of ``guieval/`` with all that is in
-it, a plug-in folder, or one of the modules at the top; but for those that are the vocabulary, which are one room."""
+"""Pairs of rooms of which one imports the other, and modules of a folder. A room is a folder of ``guieval/`` with all in it, a
+plug-in folder, or one of the modules at the top; but for those that are the vocabulary, which are one room."""
 WORDS = {"errors", "actions", "frames", "steps", "secrets"}
 PAGE = (REPOSITORY / "docs" / "architecture.md").read_text(encoding="utf-8")
 TREE = re.search(r"^    guieval/\n((?:      .*\n)+)", PAGE, re.MULTILINE)
