@@ -375,6 +375,16 @@ class StepRecord(BaseModel):
         return (self.sample.model_copy(update={"other_usage": others}), *self.samples[1:])
 
     @property
+    def verdict(self) -> Verdict:
+        """That of the first sample."""
+        return self.sample.outcome.verdict
+
+    @property
+    def exact(self) -> bool:
+        """Whether the first sample matches exactly."""
+        return self.sample.outcome.exact_match
+
+    @property
     def finished(self) -> bool:
         """Whether every sample was answered, so that a resume skips the step."""
         return all(sample.answered for sample in self.samples)

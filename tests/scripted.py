@@ -18,8 +18,9 @@ from guieval.models import ABCModel, Engine, ImageForm, Message, ModelConfig, Mo
 from guieval.running.config import RunConfig
 from guieval.running.engine_choice import GIVE_UP_AFTER, Answering
 from guieval.running.progress import Progress, RunOutcome
-from guieval.running.resolve import Parts, resolve
-from guieval.running.runner import Runner
+from guieval.running.resolve import resolve
+from guieval.running.resolved import Parts
+from guieval.running.runner.runner import Runner
 from guieval.steps import Episode, StepTaskModel, Usage
 from tests.made_runs import step
 

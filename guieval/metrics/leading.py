@@ -15,6 +15,7 @@ from guieval.metrics.intervals import Terms
 from guieval.metrics.measured import Better, Measured
 from guieval.metrics.protocol_metric import ALL_EXACT, ProtocolMetric
 from guieval.metrics.registry import registered
+from guieval.metrics.tasks import LEADING
 
 
 class Leading(Shape):
@@ -38,9 +39,11 @@ class Leading(Shape):
 
 
 def leading(protocol: Protocol) -> list[Leading]:
-    """Exact match over all steps, the protocol's own metrics, those of users; of online runs only the protocol's."""
+    """Exact match over all steps, the protocol's own metrics, those of users; or those of tasks. The first leads."""
+    if protocol.judges_outcomes:
+        return [*LEADING]
     own = [ProtocolMetric(metric, protocol.failure) for metric in protocol.metrics if metric != EXACT_MATCH]
-    return [*own] if protocol.judges_outcomes else [ALL_EXACT, *own, *registered().values()]
+    return [ALL_EXACT, *own, *registered().values()]
 
 
 def denominators(protocol: str, over: Mapping[str, str]) -> str:

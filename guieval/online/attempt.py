@@ -16,9 +16,10 @@ from typing import Any, TypeVar
 from guieval.actions import ExecutableAction, Stop, StopStatus, Unsupported, executable
 from guieval.errors import EnvironmentFailure, GuievalError
 from guieval.history import HistoryEntry
-from guieval.online.contract import ABCDevice, Observation, Score
-from guieval.online.trajectory import Ended, Outcome, TrajectoryStep
+from guieval.online.contract import ABCDevice, Observation
+from guieval.online.trajectory import TrajectoryStep
 from guieval.steps import Sample, StepTaskModel
+from guieval.tasks import Ended, OnlineTask, Outcome, Score
 
 MOST_ATTEMPTS = 3
 """Attempts at a task in one session, if its environment fails."""
@@ -32,15 +33,15 @@ _Result = TypeVar("_Result")
 
 
 class Attempt:
-    """An attempt at ``task``, the record of a task in an environment (:class:`guieval.online.tasks.EnvironmentTasks`).
+    """An attempt at ``task``.
 
-    It ends after ``most`` steps, when the model stops it, when the environment has ended it, or after
-    :data:`MOST_UNPARSEABLE` replies in a row without an action.
+    It ends after ``most`` steps (the task's, until it is cut), when the model stops it, when the environment has ended it, or
+    after :data:`MOST_UNPARSEABLE` responses in a row without an action.
     """
 
-    def __init__(self, task: StepTaskModel, most: int) -> None:
+    def __init__(self, task: OnlineTask) -> None:
         self.task = task
-        self.most = most
+        self.most = task.max_steps
         self.history: list[HistoryEntry] = []
         """The executed steps so far, oldest first, as prompts show them."""
         self.steps = 0

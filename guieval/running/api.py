@@ -16,11 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from guieval.errors import UsageError
-from guieval.history.modes import ONLINE
-from guieval.journal import RunFolder, new_directory, refuse_nested
+from guieval.journal import new_directory, refuse_nested
 from guieval.metrics import Measured
 from guieval.metrics.rounding import percentage
-from guieval.online.metrics import online_metrics
 from guieval.running.config import RunConfig, merge, run_file
 from guieval.running.display import LogDisplay, shows_bars
 from guieval.running.execute import Executor, Job, Result, execute, resolve_jobs
@@ -49,7 +47,7 @@ class RunResult:
 
     def metrics(self) -> dict[str, Mapping[str, Measured]]:
         """The metrics of each mode by name, as every command shows them."""
-        return {run.mode: _metrics(run) for run in self.runs}
+        return {run.mode: run.summary.all_metrics for run in self.runs}
 
     def __iter__(self) -> Iterator[Result]:
         return iter(self.runs)
@@ -67,7 +65,7 @@ class RunResult:
         head = "".join(f"<th>{escape(name)}</th>" for name in ("mode", "steps", *_SHOWN, "directory"))
         rows = []
         for run in self.runs:
-            found, verdicts = _metrics(run), run.summary.verdicts
+            found, verdicts = run.summary.all_metrics, run.summary.verdicts
             values = (None if (each := found.get(name)) is None else each.value for name in _SHOWN)
             shares = ["-" if value is None else f"{percentage(value)} %" for value in values]
             cells = (
@@ -196,9 +194,3 @@ def _in_thread(work: Callable[[], list[Result]], stop: Callable[[], None]) -> li
         except KeyboardInterrupt:
             stop()
             return working.result()
-
-
-def _metrics(run: Result) -> Mapping[str, Measured]:
-    if run.config.mode == ONLINE:  # the environment judges tasks, and those that failed are in no denominator
-        return online_metrics(RunFolder(run.directory).records, run.outcome.plan).metrics
-    return run.summary.all_metrics

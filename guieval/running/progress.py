@@ -6,14 +6,15 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from guieval.data.selection import Selection
 from guieval.engines import EndpointStats
 from guieval.journal.run_files import RecordedOverlay
-from guieval.metrics import Ledger, RunSummary, summarise
-from guieval.running.resolve import ResolvedRun
-from guieval.steps import Plan, StepRecord, Verdict
+from guieval.metrics import AnyLedger, summary_of
+from guieval.running.resolved import ResolvedRun
+from guieval.steps import Plan, Verdict
+from guieval.tasks import Record
 from guieval.telemetry.costs import Tokens
 
 
@@ -46,6 +47,8 @@ class Progress:
     done: int = 0
     unit: Literal["step", "task"] = "step"
     """The unit of ``total`` and ``done``: steps, or the tasks of an online run, whose steps are not known before."""
+    measure: str = "exact match"
+    """The name of the metric ``exact``."""
     exact: int = 0
     failures: int = 0
     in_a_row: int = 0
@@ -73,11 +76,6 @@ class Progress:
         return f"{self.unit}s"
 
     @property
-    def measure(self) -> str:
-        """The name of the metric ``exact``."""
-        return "exact match" if self.unit == "step" else "success"
-
-    @property
     def judged(self) -> int:
         """How many of the done steps or tasks ``exact`` is a share of: a task that failed is in no denominator."""
         return self.done if self.unit == "step" else self.done - self.verdicts["infrastructure_failure"]
@@ -88,16 +86,16 @@ class Progress:
             return self.in_flight * samples
         return self.in_flight * max(samples, round(self.tokens.answers / self.done))
 
-    def count(self, record: StepRecord) -> None:
+    def count(self, record: Record) -> None:
         """Count one more record; the tokens are counted with the responses."""
         self.done += 1
-        self.exact += record.sample.outcome.exact_match
-        self.verdicts[record.sample.outcome.verdict] += 1
+        self.exact += record.exact
+        self.verdicts[record.verdict] += 1
         if record.finished:
             self.in_a_row = 0
             return
         self.failures += 1
-        error = next(sample.error for sample in record.samples if sample.outcome.verdict == "infrastructure_failure")
+        error = next(sample.error for sample in record.samples if not sample.answered)
         self.in_a_row += error is not None and error.stage == "generate"
         if error is not None:
             self.last_failure = (error.stage, error.message)
@@ -114,7 +112,7 @@ class RunOutcome:
     """
 
     directory: Path
-    ledger: Ledger
+    ledger: AnyLedger
     selection: Selection
     protocol: str
     interrupted: bool
@@ -132,7 +130,7 @@ class RunOutcome:
         cls,
         run: ResolvedRun,
         directory: Path,
-        ledger: Ledger,
+        ledger: AnyLedger,
         progress: Progress,
         *,
         interrupted: bool,
@@ -161,6 +159,6 @@ class RunOutcome:
         """The steps that count of every episode."""
         return self.selection.plan
 
-    def summary(self, *, intervals: bool = False, users: bool = False) -> RunSummary:
-        """The metrics of the run so far; see :func:`guieval.metrics.summarise`."""
-        return summarise(self.ledger.columns(), self.ledger.evaluators[0].protocol, intervals=intervals, users=users)
+    def summary(self, *, intervals: bool = False, users: bool = False) -> Any:
+        """The metrics of the run so far; see :func:`guieval.metrics.summary_of`."""
+        return summary_of(self.ledger.columns(), self.ledger.evaluators[0].protocol, intervals=intervals, users=users)

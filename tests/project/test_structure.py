@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.conftest import REPOSITORY
 
-VOCABULARY = {"redaction", "errors", "actions", "frames", "steps"}
+VOCABULARY = {"redaction", "errors", "actions", "frames", "steps", "tasks"}
 CONTRACTS = VOCABULARY | {"data", "history", "evaluation", "models", "registry"}
 RUNS = CONTRACTS | {"journal", "metrics"}
 ALLOWED: dict[str, set[str]] = {
@@ -20,6 +20,7 @@ ALLOWED: dict[str, set[str]] = {
     "actions": set(),
     "frames": {"actions"},
     "steps": {"actions", "errors"},
+    "tasks": {"actions", "steps"},
     "data": VOCABULARY,
     "history": VOCABULARY,
     "parsing": VOCABULARY,

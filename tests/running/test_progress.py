@@ -20,7 +20,7 @@ from guieval.engines import EndpointStats
 from guieval.running.config import RunConfig
 from guieval.running.progress import Load, Progress
 from guieval.running.resolve import resolve
-from guieval.running.runner import Runner
+from guieval.running.runner.runner import Runner
 from guieval.running.view import View, Watch
 from guieval.steps import Sample, StepError, StepOutcome, StepRecord, Usage, Verdict
 from guieval.telemetry.rates import Rate, clock, spoken

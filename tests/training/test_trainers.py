@@ -20,7 +20,7 @@ from guieval.registry import config_folder
 from guieval.rewards import Overlong
 from guieval.rewards.rollout import SemiOnlineRollout
 from guieval.running.config import RunConfig
-from guieval.running.runner import Runner
+from guieval.running.runner.runner import Runner
 from guieval.training.building import Parts
 from guieval.training.checkpoints import mark
 from guieval.training.config import TrainingConfig, read_config

@@ -18,13 +18,13 @@ from guieval.online import Observation, icons
 from guieval.online.tasks import EnvironmentTasks
 from guieval.registry import load_model
 from guieval.rewards.advantages import Trajectory, advantages
-from guieval.steps import StepTaskModel
+from guieval.tasks import OnlineTask
 from guieval.testing.icons.screens import SIZE, IconEpisode, generate_icon_episode
 from guieval.training.acting import OnlineRollout
 from guieval.training.verl.online_loop import OnlineLoop
 from guieval.training.verl.records import RowRecord, logged, row_advantages
 from guieval.training.verl.rows import read_online_place
-from guieval.training.verl.settings import ONLINE, read_settings
+from guieval.training.verl.settings import TASKS, read_settings
 from tests.programs import started
 from tests.training_verl.conftest import Compose, Roll, read_rows
 from tests.training_verl.scripted_server import WRONG, ScriptedServer
@@ -85,7 +85,7 @@ def wrong(number: int, prompt: str) -> str:
 
 
 def test_a_row_names_its_task(tasks: list[Row]) -> None:
-    assert len(tasks) == 4 and {row["agent_name"] for row in tasks} == {ONLINE}
+    assert len(tasks) == 4 and {row["agent_name"] for row in tasks} == {TASKS}
     place = read_online_place(tasks[2]["extra_info"])
     assert place.task.instruction in tasks[2]["prompt"][0]["content"] and not place.validation
     with pytest.raises(UsageError, match="rows --online"):
@@ -135,7 +135,7 @@ def test_a_group_begins_from_one_seed(rolled: Rolled, tasks: list[Row], written:
     seeds = list[int]()
 
     class Noted(OnlineRollout):
-        def __init__(self, tasks: EnvironmentTasks, task: StepTaskModel, seed: int) -> None:
+        def __init__(self, tasks: EnvironmentTasks, task: OnlineTask, seed: int) -> None:
             seeds.append(seed)
             super().__init__(tasks, task, seed)
 

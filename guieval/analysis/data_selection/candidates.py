@@ -77,7 +77,7 @@ def read_candidates(directories: Sequence[Path], protocol: str | None = None) ->
         planned = run.plan
         counted = {StepKey(*key, index) for key, indices in planned.items() for index in indices}
         found: dict[StepKey, Candidate] = {}
-        for record in run.records:
+        for record in run.steps:
             task = record.task
             if task.key in counted:
                 sample = read_again(evaluator, None, task, record.sample)

@@ -12,11 +12,10 @@ from guieval.data.display.marks import Overlay
 from guieval.data.display.notebook import definitions, escaped, picture
 from guieval.data.screenshots import read_picture
 from guieval.errors import ScreenshotError, UsageError, nearest
-from guieval.history.modes import ONLINE
 from guieval.journal.caveats import model_label
 from guieval.journal.run_files import Manifest
+from guieval.metrics import TaskSummary
 from guieval.metrics.rounding import percentage
-from guieval.online.metrics import OnlineMetrics
 from guieval.online.trajectory import TrajectoryStep
 from guieval.reports.consistency_tables import in_words
 from guieval.reports.online_tables import online_tables
@@ -53,7 +52,7 @@ class OpenedOnlineRun:
         """Notes on the metrics, e.g. on damaged lines of the journal."""
         return tuple(self._read.run.notes)
 
-    def metrics(self) -> OnlineMetrics:
+    def metrics(self) -> TaskSummary:
         """The metrics that ``guieval score`` prints: success, progress, how tasks ended, steps."""
         return self._read.metrics
 
@@ -87,9 +86,8 @@ def run_html(manifest: Manifest, steps: tuple[str, int], directory: Path, notes:
     """A run for a notebook: its settings, what its steps are called and their number, its folder, notes and metrics."""
     name, count = steps
     rows: list[tuple[str, object]] = [("benchmark", manifest.benchmark.name), ("mode", manifest.mode.label)]
-    if manifest.mode.name != ONLINE:
-        rows.append(("protocol", manifest.protocol.name))
-    rows += [("created", manifest.created), (name, (manifest.selection and manifest.selection.text) or f"{count:,}")]
+    rows += [("protocol", manifest.protocol.name), ("created", manifest.created)]
+    rows += [(name, (manifest.selection and manifest.selection.text) or f"{count:,}")]
     rows += [("folder", directory), *(("note", note) for note in notes)]
     return f"<div><h3>{escaped(model_label(manifest))}</h3>{definitions(rows)}{metrics}</div>"
 

@@ -13,9 +13,9 @@ from guieval.journal.served_model import (
     served_note,
     unconfirmed_models,
 )
-from guieval.running.resolve import ResolvedRun
+from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.changes import ACCEPT, with_changes
-from guieval.steps import StepRecord
+from guieval.tasks import Record
 
 
 class ServedModels:
@@ -48,7 +48,7 @@ class ServedModels:
             self._journal.amend(manifest)
         return served_note(manifest)
 
-    def note_replies(self, record: StepRecord, *, resumed: bool) -> str | None:
+    def note_replies(self, record: Record, *, resumed: bool) -> str | None:
         """Record how replies name their model; returns a warning where they name several.
 
         Raises :class:`FatalEngineError` where a resumed run's replies name another one, unless the user accepts that.

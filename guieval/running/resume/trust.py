@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 
 from guieval.data.files import read_bytes, read_text
 from guieval.errors import UsageError
-from guieval.history.modes import ONLINE
 from guieval.journal import MANIFEST, RunFolder, has_records, is_run
 from guieval.online.find import environments
 from guieval.registry import model_configs
@@ -78,7 +77,7 @@ def reaches(config: RunConfig) -> Iterator[Reach]:
                 ("--set", f"vllm.{name}={value if isinstance(value, str) else json.dumps(value)}"),
                 code=plain in _CODE_ARGUMENTS,
             )
-    environment = environments().get(config.bench) if config.mode == ONLINE else None
+    environment = environments().get(config.bench)
     for name in sorted(config.bench_options.keys() & (environment.outward if environment else set())):
         value = config.bench_options[name]
         yield Reach(f"act in {config.bench} with {name}={value!r}", ("--set", f"bench_options.{name}={value}"))

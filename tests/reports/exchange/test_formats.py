@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from guieval.errors import DataError, EngineError, UsageError
+from guieval.journal.directory import TASKS
 from guieval.models import Request
 from guieval.online.trajectory import SCREENS, TRAJECTORIES
 from guieval.reports.exchange.atif import Document
@@ -231,7 +232,7 @@ def test_trajectories_name_the_type_of_a_screenshot(online: Path, tmp_path: Path
     run = Path(shutil.copytree(online, tmp_path / "run"))
     first = min((run / SCREENS).iterdir())
     first.rename(first.with_suffix(".jpg"))
-    for name in (TRAJECTORIES, "steps.jsonl"):
+    for name in (TRAJECTORIES, TASKS):
         with edited(run / name) as lines:
             lines[:] = json.loads(json.dumps(lines).replace(first.name, f"{first.stem}.jpg"))
     format_named("atif").write(exported(run), tmp_path / "out", images=True)

@@ -21,7 +21,7 @@ from guieval.models import Engine, ImageRef, ModelConfig, ModelInput, Request
 from guieval.registry import load_model
 from guieval.running.engine_choice import GIVE_UP_AFTER
 from guieval.running.progress import Progress, RunOutcome
-from guieval.running.runner import Runner
+from guieval.running.runner.runner import Runner
 from guieval.scoring.score import evaluate_run
 from guieval.steps import Episode
 from tests.rows import every_row

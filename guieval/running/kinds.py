@@ -1,0 +1,163 @@
+"""The two kinds of runs: over recorded steps, and over tasks in an environment. Which one it is follows from the mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from guieval.data.benchmark import Listing
+from guieval.data.content_digest import Content, read_content
+from guieval.data.earlier_boxes import earlier_json
+from guieval.data.overlays import Overlaid, read_overlay
+from guieval.data.selection import Selection
+from guieval.errors import UsageError
+from guieval.history import reference_entry
+from guieval.history.modes import Kind, get_mode
+from guieval.journal.earlier_tasks import digests
+from guieval.journal.run_files import RecordedOverlay
+from guieval.models import ModelInput
+from guieval.online.find import environments, load_environment
+from guieval.online.tasks import PROTOCOL, EnvironmentTasks
+from guieval.registry import benchmark_class, default_data_folder, list_benchmarks, load_benchmark
+from guieval.running.config import RunConfig
+from guieval.running.engine_choice import Answering
+from guieval.running.resolved import ResolvedRun, RunKind, load_episode
+from guieval.running.runner.actor import Actor
+from guieval.running.runner.asking import Asking
+from guieval.running.runner.episodes import EpisodeAsking
+from guieval.running.runner.step import Asker
+from guieval.steps import Episode, StepRecord, StepTaskModel
+from guieval.tasks import OnlineTask, TaskRecord
+from guieval.telemetry.costs import Tokens
+
+
+class Steps(RunKind):
+    """Runs over the steps of recorded episodes."""
+
+    name, unit, measure = "steps", "step", "exact match"
+
+    def check(self, config: RunConfig) -> None:
+        for name in ("max_steps", "allow_network"):
+            if getattr(config, name):
+                raise UsageError(f"{name} is for mode online, and the mode is {config.mode!r}")
+
+    def needs_data(self, config: RunConfig) -> bool:
+        return benchmark_class(config.bench).needs_data
+
+    def open(self, config: RunConfig) -> tuple[Listing[Any], RecordedOverlay | None]:
+        if config.bench in environments() and config.bench not in list_benchmarks():
+            raise UsageError(f"{config.bench!r} is an environment, with no recorded episodes: add --mode online")
+        benchmark = load_benchmark(config.bench, config.data, **config.bench_options)
+        if config.skip_damaged:
+            benchmark = benchmark.skipping_damaged()
+        if config.overlay is None:
+            return benchmark, None
+        overlay = read_overlay(Path(config.overlay))
+        recorded = RecordedOverlay(file=str(overlay.file), sha256=overlay.sha256, steps=overlay.steps)
+        return Overlaid(benchmark, overlay), recorded
+
+    def at_once(self, config: RunConfig, answering: Answering) -> Answering:
+        return answering
+
+    def content(self, benchmark: Listing[Any], selection: Selection) -> Content:
+        return read_content(selection.refs, selection.plan, lambda ref: load_episode(benchmark, ref))
+
+    def earlier_contents(self, run: ResolvedRun) -> set[str | None]:
+        found = read_content(run.selection.refs, run.plan, lambda ref: load_episode(run.benchmark, ref), earlier_json)
+        return {found.sha256}
+
+    def about(self, benchmark: Listing[Any]) -> dict[str, Any]:
+        return {}
+
+    def part(self, loaded: Episode, index: int) -> StepTaskModel:
+        return loaded.steps[index]
+
+    def requests(self, run: ResolvedRun) -> tuple[int, bool]:
+        return len(run.sampling) * sum(map(len, run.plan.values())), run.mode.stop != "never"
+
+    def examples(self, run: ResolvedRun, most: int) -> list[ModelInput] | None:
+        places = [(ref, index) for ref in run.selection.refs for index in run.plan[ref.key]]
+        stride = max(1, len(places) // most)
+        found = []
+        for ref, index in places[stride // 2 :: stride][:most]:
+            steps = run.benchmark.load(ref).steps
+            found.append(run.model.prepare_input(steps[index], tuple(map(reference_entry, steps[:index]))))
+        return found
+
+    def screens(self, benchmark: Listing[Any], directory: Path) -> Path:
+        return benchmark.root
+
+    def asking(self, run: ResolvedRun, directory: Path, asker: Asker, seen: Callable[[StepRecord], None]) -> Asking:
+        return EpisodeAsking(run, asker, seen)
+
+    def count(self, tokens: Tokens, record: StepRecord) -> None:
+        tokens.add(record)
+
+
+class Tasks(RunKind):
+    """Online runs: over the tasks of an environment, in which the model acts."""
+
+    name, unit, measure = "tasks", "task", "success"
+    settings = ("environment_timeout", "max_steps", "allow_network")
+
+    def check(self, config: RunConfig) -> None:
+        if config.protocol not in (None, PROTOCOL):
+            raise UsageError(f"mode online is judged by the environment, so it takes no protocol {config.protocol!r}")
+        for name in ("sample_set", "overlay", "fixed_thoughts", "replay", "local_images"):
+            if getattr(config, name):
+                raise UsageError(f"{name} does not fit mode online: there is no recorded episode")
+        if config.cluster != "none":
+            raise UsageError("mode online runs on this machine: leave out --cluster")
+
+    def needs_data(self, config: RunConfig) -> bool:
+        return False
+
+    def most_at_once(self, benchmark: EnvironmentTasks) -> int | None:  # type: ignore[override]  # its own
+        return benchmark.environment.most_devices
+
+    def open(self, config: RunConfig) -> tuple[Listing[Any], RecordedOverlay | None]:
+        environment = load_environment(config.bench, allow_network=config.allow_network, **config.bench_options)
+        return EnvironmentTasks(default_data_folder(config.bench), environment, config.max_steps), None
+
+    def at_once(self, config: RunConfig, answering: Answering) -> Answering:
+        return answering._replace(concurrency=config.environments)  # a task has a device from its first request to its last
+
+    def content(self, benchmark: EnvironmentTasks, selection: Selection) -> Content:  # type: ignore[override]  # its own
+        return Content({}, benchmark.digest(selection.refs), None)
+
+    def earlier_contents(self, run: ResolvedRun) -> set[str | None]:
+        tasks: EnvironmentTasks = run.benchmark  # type: ignore[assignment]  # its own
+        return {*digests(map(tasks.load, run.selection.refs), tasks.environment.version)}
+
+    def about(self, benchmark: EnvironmentTasks) -> dict[str, Any]:  # type: ignore[override]  # its own
+        return {"environment": benchmark.environment.version}
+
+    def part(self, loaded: OnlineTask, index: int) -> OnlineTask:
+        return loaded
+
+    def requests(self, run: ResolvedRun) -> tuple[int, bool]:
+        return len(run.sampling) * sum(run.benchmark.load(ref).max_steps for ref in run.selection.refs), True
+
+    def examples(self, run: ResolvedRun, most: int) -> list[ModelInput] | None:
+        return None
+
+    def screens(self, benchmark: Listing[Any], directory: Path) -> Path:
+        return directory
+
+    def asking(self, run: ResolvedRun, directory: Path, asker: Asker, seen: Callable[[StepRecord], None]) -> Asking:
+        tasks: EnvironmentTasks = run.benchmark  # type: ignore[assignment]  # its own
+        config, most = run.config, self.most_at_once(tasks)
+        devices = min(config.environments, most or config.environments)
+        return Actor(tasks, asker, directory, seen, devices=devices, timeout=config.environment_timeout, seed=config.seed)
+
+    def count(self, tokens: Tokens, record: TaskRecord) -> None:
+        tokens.add_others(record)  # those of the answers are next to the journal
+
+
+KINDS: Mapping[Kind, RunKind] = {kind.name: kind for kind in (Steps(), Tasks())}
+
+
+def kind_of(config: RunConfig) -> RunKind:
+    """The kind of a run; :class:`UsageError` for an unknown mode."""
+    return KINDS[get_mode(config.mode).kind]
