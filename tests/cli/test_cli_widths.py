@@ -116,6 +116,7 @@ def test_json_stands_alone_on_standard_output(name: str, made: dict[str, Path], 
     assert values and isinstance(values, dict | list)
 
 
+@pytest.mark.ci
 def test_sweeps(
     made: dict[str, Path], served: Served, guieval: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

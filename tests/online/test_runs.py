@@ -444,6 +444,7 @@ def screens(run: Path) -> list[Path]:
     return sorted((run / SCREENS).iterdir())
 
 
+@pytest.mark.ci
 @every_row(
     ("left", "again"),
     [

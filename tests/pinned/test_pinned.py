@@ -210,7 +210,7 @@ def numbers_of(summary: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
     return {name: found[name] for name in ALWAYS if name in found} | {"verdicts": tuple(summary["verdicts"].items())}
 
 
-@pytest.mark.parametrize("kind", RESUMED)
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=[pytest.mark.ci] * (kind == "steps")) for kind in RESUMED])
 def test_a_run_that_was_killed_resumes_to_the_same_metrics_and_texts(place: Place, kind: Kind) -> None:
     skip_without_its_screens(kind)
     runs = place.folder / "runs"

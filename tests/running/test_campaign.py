@@ -193,7 +193,7 @@ settings: {{limit: 2, concurrency: 2}}
 """
 
 
-@pytest.mark.parametrize("parallel", [1, 2])
+@pytest.mark.parametrize("parallel", [1, pytest.param(2, marks=pytest.mark.ci)])
 def test_a_campaign_is_done_once_and_ends_with_one_leaderboard(
     parallel: int, tmp_path: Path, guieval: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

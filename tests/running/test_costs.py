@@ -116,11 +116,12 @@ def test_every_shipped_price_has_a_source_and_a_date_and_no_name_has_two() -> No
 
 
 def test_every_hosted_model_with_a_computer_tool_has_a_price_and_what_one_serves_oneself_has_none() -> None:
+    prices = read_prices()
     for name, config in model_configs().items():
         if config.adapter != "openai_tools" and config.engine not in HOSTED:
-            assert find_price(read_prices(), [config.hf_id or name, name]) is None
+            assert find_price(prices, [config.hf_id or name, name]) is None
     hosted = [config for config in model_configs().values() if config.engine in HOSTED]
-    unpriced = [each.name for each in hosted if find_price(read_prices(), [each.served_as or each.name]) is None]
+    unpriced = [each.name for each in hosted if find_price(prices, [each.served_as or each.name]) is None]
     assert len(hosted) > 30 and unpriced == ["claude-computer-toolset"], "it is for a model that its user names"
 
 

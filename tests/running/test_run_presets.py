@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+
 from guieval.data.sample_sets import get_sample_set
 from guieval.evaluation import get_protocol
 from guieval.history.modes import get_mode
@@ -42,6 +44,7 @@ def test_every_name_exists_and_fits_the_others(name: str) -> None:
     assert f"guieval run --config {name}" in text, "its comment names it as it is given"
 
 
+@pytest.mark.ci
 def test_flags_and_settings_go_over_a_preset_and_a_path_serves_as_well(guieval: CommandLine, tmp_path: Path) -> None:
     mine = tmp_path / "mine.yaml"
     shutil.copy(config_folder() / "runs" / "demo.yaml", mine)

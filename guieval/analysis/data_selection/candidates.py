@@ -65,8 +65,8 @@ class Candidates:
 def read_candidates(directories: Sequence[Path], protocol: str | None = None) -> Candidates:
     """The counted steps of run directories, each answer judged again under ``protocol`` (default: each run's own).
 
-    Of several answers to a step the first one is judged, as in every step metric; where a journal has several records of a
-    step the last one counts. Raises :class:`UsageError` for no run, an unknown protocol, and a step that two of the runs hold.
+    Of several answers to a step the first one is judged, as in every step metric; of several records of a step the last
+    answered one counts. Raises :class:`UsageError` for no run, an unknown protocol, and a step that two of the runs hold.
     """
     steps: list[Candidate] = []
     run_of: dict[StepKey, str] = {}
@@ -74,13 +74,10 @@ def read_candidates(directories: Sequence[Path], protocol: str | None = None) ->
     for directory in directories:
         run = RunFolder(directory)
         evaluator = ActionEvaluator(run.protocol if protocol is None else protocol)
-        planned = run.plan
-        counted = {StepKey(*key, index) for key, indices in planned.items() for index in indices}
         found: dict[StepKey, Candidate] = {}
-        for record in run.steps:
-            task = record.task
-            if task.key in counted:
-                sample = read_again(evaluator, None, task, record.sample)
+        for episode in run.offsets:
+            for record in run.read(episode).values():
+                task, sample = record.task, read_again(evaluator, None, record.task, record.sample)
                 found[task.key] = Candidate(
                     key=task.key,
                     dataset=task.dataset,
@@ -103,10 +100,9 @@ def read_candidates(directories: Sequence[Path], protocol: str | None = None) ->
                     "must come from one of them, so give one run of each benchmark"
                 )
         # In the plan's order: that of the journal is the order in which the servers happened to answer.
-        steps += [
-            found[step] for key, indices in planned.items() for index in indices if (step := StepKey(*key, index)) in found
-        ]
-        unrecorded += len(counted) - len(found)
+        planned = [StepKey(*key, index) for key, indices in run.plan.items() for index in indices]
+        steps += [found[step] for step in planned if step in found]
+        unrecorded += len(planned) - len(found)
     if not steps:
         raise UsageError(f"no step is recorded in {', '.join(repr(str(each)) for each in directories)}")
     return Candidates(steps, [directory.name for directory in directories], unrecorded)

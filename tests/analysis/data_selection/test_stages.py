@@ -90,6 +90,12 @@ def test_a_step_that_nobody_answered_is_neither_hard_nor_lost_silently(tmp_path:
     assert [each.step.type for each in curate(candidates.steps, Recipe()).chosen] == ["SCROLL"]
 
 
+def test_a_later_failure_replaces_no_answer(tmp_path: Path) -> None:
+    first, *_ = trajectory("a", [SCROLL, BACK])
+    run = control_run(tmp_path / "run", [answer(first, right=False), record(first)])
+    assert [step.verdict for step in read_candidates([run]).steps] == ["wrong"]
+
+
 def test_the_protocol_decides_what_is_hard(tmp_path: Path) -> None:
     """A click 20 thousandths outside the box: wrong for ScreenSpot's rule, near enough for one that takes a distance."""
     task = target("near").model_copy(update={"action": TARGET.model_copy(update={"point": (310.0, 200.0)})})

@@ -93,6 +93,7 @@ def test_mistakes_in_the_settings() -> None:
 # Policies whose decisions are known. Bounds are 5 standard errors: once in two million draws one would be beyond them.
 
 
+@pytest.mark.ci
 @every_row("shares", [(1.0,), (0.7, 0.2, 0.1), (0.25, 0.25, 0.25, 0.25), (0.05, 0.95)])
 def test_a_policys_distribution_comes_back_from_its_executions(shares: tuple[float, ...]) -> None:
     n = 4096

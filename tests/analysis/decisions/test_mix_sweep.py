@@ -135,6 +135,7 @@ def common(data: Path, server: MockServer) -> list[str | Path]:
     return ["--quiet", "--model", MODEL, "--bench", "demo", "--data", data, "--base-url", server.base_url, *options]
 
 
+@pytest.mark.ci
 def test_the_command_runs_a_sweep_goes_on_with_it_and_reports_it(tmp_path: Path, data: Path, guieval: CommandLine) -> None:
     run, sweep, picture = tmp_path / "run", tmp_path / "sweep", tmp_path / "figure.svg"
     pairs = ("--pair", "0:0", "--pair", "0:1", "--pair", "1:0", "--pair", "1:1", "--means", "3")
