@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Action, ActionSpace, Click, Point, Scroll, Stop, Type, action_from_json
-from guieval.data.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef, Listing
 from guieval.engines.concurrency import AdaptiveConcurrency
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, Frame
@@ -136,7 +136,7 @@ ACTIONS: tuple[Action, ...] = (CLICK, Type(text="tea"), Scroll(point=Point(500.0
 def runner_of(
     config: RunConfig,
     directory: Path,
-    benchmark: ABCBenchmark,
+    benchmark: Listing[Any],
     model: ABCModel,
     engine: Engine,
     concurrency: int | AdaptiveConcurrency,

@@ -56,8 +56,8 @@ def write_line(record: Record, *, compact: bool) -> bytes:
     raise JournalError(f"the record of {record.task.key} cannot be stored as JSON that can be read again: {why:.200}")
 
 
-def read_line(line: bytes) -> Record:
-    """The record of a line; :class:`ValueError` (pydantic's is one) if it is not a record, or its checksum is wrong."""
+def read_line(line: bytes) -> Any:
+    """The record of a step or task in a line; :class:`ValueError` (pydantic's too) if it is none, or its checksum is wrong."""
     text = json_line(line)
     if text.startswith(_OF_TASK):
         return TaskRecord.model_validate_json(text)

@@ -237,7 +237,7 @@ class Records(Generic[_Record]):
 
     def with_offsets(self) -> Iterator[tuple[int, _Record]]:
         """Yield the records with the byte offsets of their lines. A torn last line is left out silently."""
-        return self._read(read_line)  # type: ignore[arg-type]  # a journal has records of one kind
+        return self._read(read_line)
 
     def outline(self) -> Iterator[tuple[int, tuple[StepKey, bool]]]:
         """As :meth:`with_offsets`, but only a record's step and whether it is finished; compact lines are not unpacked."""
@@ -247,7 +247,8 @@ class Records(Generic[_Record]):
         """The record at a byte offset from :meth:`with_offsets`."""
         with open_file(self.path) as stream:
             stream.seek(offset)
-            return read_line(stream.readline())  # type: ignore[return-value]  # a journal has records of one kind
+            record: _Record = read_line(stream.readline())
+            return record
 
     def _read(self, parse: Callable[[bytes], _Read]) -> Iterator[tuple[int, _Read]]:
         if not self.path.exists():

@@ -10,7 +10,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -202,7 +201,7 @@ class TaskMetric:
 
     def measure(self, columns: RunColumns, judged: Judged, *, intervals: bool = True) -> Measured:
         """Its value on these tasks."""
-        above, below, _ = self.terms(columns, judged)
+        above, below = self._sums(columns)
         count, n = float(above.sum()), float(below.sum())
         if self.spans:
             lost = _lost(columns)
@@ -215,9 +214,14 @@ class TaskMetric:
         return Measured(count / n if n else None, round(n), self.of, count=round(count), unit=self.unit, better=self.better)
 
     def terms(self, columns: RunColumns, judged: Judged) -> Terms:
-        """Its sums over the run's e tasks, (e,) each."""
+        """Its sums over the run's e tasks, (e, 1) each."""
+        above, below = self._sums(columns)
+        return Terms(above[:, None], below[:, None], pooled)
+
+    def _sums(self, columns: RunColumns) -> tuple[Floats, Floats]:
+        """(e,) numerators and denominators."""
         below = columns.samples.astype(np.float64) if self.below is None else _sum(columns, self.below)
-        return Terms(_sum(columns, self.above), below, pooled)
+        return _sum(columns, self.above), below
 
 
 SUCCESS = TaskMetric(SUCCESS_RATE.name, "share of the repetitions that are a success", "success", _JUDGED, spans=True)
@@ -257,7 +261,8 @@ def _sum(columns: RunColumns, name: str) -> Floats:
 def _lost(columns: RunColumns) -> Floats:
     """(n,) the repetitions of each task that have no outcome."""
     assert columns.ended is not None  # they are columns of tasks
-    return columns.ended[:, [FAILED, NOT_RUN]].sum(axis=1).astype(np.float64)
+    lost: Floats = columns.ended[:, [FAILED, NOT_RUN]].sum(axis=1).astype(np.float64)
+    return lost
 
 
 class TaskSummary(BaseModel):
@@ -292,7 +297,7 @@ class TaskSummary(BaseModel):
         """The success rate."""
         return self.metrics[SUCCESS_RATE.name]
 
-    @cached_property
+    @property
     def state(self) -> State:
         """How far the tasks came."""
         return self.verdicts.state

@@ -32,6 +32,7 @@ from guieval.reports.tables.table import NOTHING, Number, Row, Table, columns
 from guieval.scoring.matrix import JudgedAnswers
 from guieval.steps import StepKey
 
+_RIGHT = {"step": "are exact", "task": "succeed at first"}
 SIGNIFICANT = 0.05
 """A difference whose p-value is below this is marked with a star."""
 _HEADS = ("metric", "n", "A", "B", "B - A", "95 % interval", "p", "detectable")
@@ -301,12 +302,12 @@ def headings(comparison: Comparison) -> Iterator[str]:
 
 def footnotes(comparison: Comparison) -> Iterator[str]:
     """The lines below the tables: the steps that flipped, and how to read the columns."""
-    unit, right = comparison.first.unit, {"step": "exact", "task": "right at first"}[comparison.first.unit]
+    unit, right = comparison.first.unit, _RIGHT[comparison.first.unit]
     for name, found in comparison.exact.items():
         discordant = found.only_first + found.only_second
         n = found.both + found.neither + discordant
         yield (
-            f"{name}: of {n:,} {unit}s both runs answered, {found.only_first:,} are {right} in A alone, {found.only_second:,} "
+            f"{name}: of {n:,} {unit}s both runs answered, {found.only_first:,} {right} in A alone, {found.only_second:,} "
             f"in B alone, {found.both:,} in both and {found.neither:,} in neither; McNemar's test ({found.method}), which "
             f"takes {unit}s for independent: p {'' if found.p_value < 0.001 else '= '}{p_value(found.p_value)}"
         )

@@ -187,4 +187,5 @@ def _all_steps(runs: Sequence[Run]) -> list[Row]:
 
 
 def _without_type(run: Run) -> int:
-    return run.summary.type_match.n - sum(cell.n for cell in run.summary.by_action_type.values())
+    summary: RunSummary = run.summary
+    return summary.type_match.n - sum(cell.n for cell in summary.by_action_type.values())

@@ -56,7 +56,8 @@ class Result(NamedTuple):
     @property
     def mode(self) -> str:
         """The mode, with what tells it from the plain one."""
-        return self.summary.mode
+        mode: str = self.summary.mode
+        return mode
 
     @property
     def unread(self) -> bool:

@@ -152,7 +152,9 @@ class Tasks(RunKind):
         return Actor(tasks, asker, directory, seen, devices=devices, timeout=config.environment_timeout, seed=config.seed)
 
     def count(self, tokens: Tokens, record: TaskRecord) -> None:
-        tokens.add_others(record)  # those of the answers are next to the journal
+        for number, sample in enumerate(record.samples):
+            for usage in sample.other_usage if number not in record.earlier else ():
+                tokens.count_other(usage)  # those of the answers are next to the journal
 
 
 KINDS: Mapping[Kind, RunKind] = {kind.name: kind for kind in (Steps(), Tasks())}

@@ -19,7 +19,7 @@ from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator, Protocol
 from guieval.journal import METRICS, RunFolder, write_atomically
 from guieval.journal.run_files import RecordedProtocol
-from guieval.metrics import Summary, summary_of
+from guieval.metrics import RunSummary, Summary, TaskSummary, summary_of
 from guieval.scoring.answered import Answered
 from guieval.scoring.matrix.answers import JudgedAnswers, judge_answers
 from guieval.scoring.recorded_run import recorded_answers
@@ -133,7 +133,7 @@ class _Stored(BaseModel):
 
     protocol: RecordedProtocol
     journal_bytes: int
-    summary: Summary
+    summary: RunSummary | TaskSummary
 
 
 def stored_summary(folder: RunFolder) -> Summary | None:

@@ -157,7 +157,8 @@ def played(variant: Variant, demo: ABCBenchmark, server: MockServer, mode: str, 
     outcome = runner_of(config, directory, demo, variant.model, engine, 8).execute(resume=False)
     assert outcome.failures == {}
     assert outcome.warnings == ()
-    return outcome.summary()
+    summary: RunSummary = outcome.summary()
+    return summary
 
 
 @IN_PARTS

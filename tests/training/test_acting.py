@@ -23,6 +23,7 @@ from guieval.training.acting import OnlineRollout, Stage
 from guieval.training.config import JudgeReward
 
 MODEL = load_model("tiny-policy")
+SCREEN = Observation("a goal", b"", (320, 640))
 EVALUATOR = ActionEvaluator(get_protocol(PROTOCOL))
 
 
@@ -146,7 +147,7 @@ def test_unparseable_replies_the_step_limit_and_bugs_end_a_rollout(stage: Stage)
     assert rollout.outcome.unparseable == rollout.outcome.steps == MOST_UNPARSEABLE
     (rollout,) = rollouts(RecordedIcons(), 0, max_steps=2)
     beside = Click(point=Point(1.0, 999.0))
-    rolled(stage, [rollout], lambda each: MODEL.render(each.task, beside, None, None))
+    rolled(stage, [rollout], lambda each: MODEL.render(each.attempt.shown(SCREEN, "a.png"), beside, None, None))
     assert rollout.outcome is not None and rollout.outcome.ended == "step limit" and rollout.outcome.steps == 2
     (rollout,) = rollouts(RecordedIcons(), 0)
     stage.advance([rollout])

@@ -15,6 +15,7 @@ import guieval.training.verl.online_loop as online_loop
 from guieval.actions import Click, ExecutableAction
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online import Observation, icons
+from guieval.online.attempt import Attempt
 from guieval.online.tasks import EnvironmentTasks
 from guieval.registry import load_model
 from guieval.rewards.advantages import Trajectory, advantages
@@ -76,7 +77,7 @@ def episode_of(row: Row) -> IconEpisode:
 def right(row: Row, done: int) -> str:
     """The reply that taps the next icon after ``done`` were tapped."""
     episode, task = episode_of(row), read_online_place(row["extra_info"]).task
-    shown = task.model_copy(update={"screenshot_size": SIZE})
+    shown = Attempt(task).shown(Observation(task.instruction, b"", SIZE), "screen.png")
     return load_model(MODEL).render(shown, Click(point=episode.screens[done].find(episode.goal[done]).centre), "next")
 
 

@@ -156,7 +156,7 @@ def _print_tasks(
     summary = scored(answers, choice).summary
     if not json:
         show(*online_tables([(task_heading(RunFolder(place)), summary)]))
-    return _Shown(summary.state != "finished", {"source": place} | plain_tasks(summary))
+    return _Shown(summary.state != "finished", {"source": place, **plain_tasks(summary)})
 
 
 def _print_steps(

@@ -34,7 +34,7 @@ def task_heading(run: RunFolder, more: Sequence[str] = ()) -> str:
 
 def plain_tasks(summary: TaskSummary) -> Mapping[str, Any]:
     """The metrics of an online run for JSON."""
-    return {name: value for name, value in vars(summary).items() if name not in ("mode", "protocol", "verdicts", "state")}
+    return {name: value for name, value in vars(summary).items() if name not in ("mode", "protocol", "verdicts")}
 
 
 SHOWN: Mapping[Kind, Shown] = {
@@ -69,7 +69,8 @@ def over_steps(directories: Sequence[Path], instead: str) -> list[Path]:
 
     Online runs are named on standard error; :class:`UsageError`, ending with what to use ``instead``, if there are no others.
     """
-    kept, left_out = [], []
+    kept: list[Path] = []
+    left_out: list[Path] = []
     for directory in directories:
         of_steps = not is_run(directory) or RunFolder(directory).kind == "steps"
         (kept if of_steps else left_out).append(directory)

@@ -149,7 +149,7 @@ def print_results(results: list[Result], *, json: bool) -> None:
     """Print the tables of the runs, or their metrics as JSON, and what a reader should know beside them."""
     shown = [(result.kind.name, _run(result)) for result in results]
     if json:
-        plain = [_plain(result) | SHOWN[kind].plain(run) for result, (kind, run) in zip(results, shown, strict=True)]
+        plain = [_plain(result) | dict(SHOWN[kind].plain(run)) for result, (kind, run) in zip(results, shown, strict=True)]
         print_json({"runs": plain})
     else:
         show_all(shown, show)

@@ -20,8 +20,8 @@ from guieval.online.trajectory import TRAJECTORIES, TrajectoryStep, read_traject
 from guieval.reports.exchange.exported import Exported
 from guieval.reports.opened import open_run
 from guieval.reports.private_places import Shortener, in_strings
-from guieval.steps import StepError
-from guieval.tasks import Record
+from guieval.steps import Sample, StepError
+from guieval.tasks import Record, Repetition
 
 PUBLIC_SETTINGS = frozenset(
     {
@@ -97,7 +97,8 @@ def _strings(value: Any) -> Iterator[str]:
 
 def _public_record(record: Record, shortener: Shortener) -> Record:
     values = in_strings(record.model_dump(mode="json"), shortener.known)
-    for sample, own in zip(values["samples"], record.samples, strict=True):
+    samples: tuple[Sample | Repetition, ...] = record.samples
+    for sample, own in zip(values["samples"], samples, strict=True):
         _shorten_error(sample, own.error, shortener)
         if not own.answered and sample["outcome"] is not None:
             sample["outcome"]["reason"] = shortener.message(sample["outcome"]["reason"])

@@ -79,7 +79,7 @@ class OnlineTrajectories:
     @cached_property
     def metrics(self) -> TaskSummary:
         """The metrics of the run."""
-        found: TaskSummary = summary_of_run(self.run)  # type: ignore[assignment]  # that of an online run
+        found: TaskSummary = summary_of_run(self.run)
         return found
 
     @cached_property

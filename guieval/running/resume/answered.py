@@ -39,7 +39,7 @@ class Answered:
         self._partial: dict[StepKey, int] = {}
         """Where the record lies of a step that has some of its samples."""
         for offset, record in self._records.with_offsets():
-            self.ledger.take(record)  # type: ignore[arg-type]  # of the run's kind
+            self.ledger.take(record)
             run.kind.count(self.tokens, record)
             self._note(offset, record)
 

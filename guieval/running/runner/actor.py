@@ -115,8 +115,8 @@ class Actor(Asking):
                 if found.answered:
                     self.trajectories.forget(key, number)
                 return found
-        error = StepError(stage="environment", message=f"{failure} ({MOST_ATTEMPTS} attempts)")
-        return Repetition(error=error, **self.trajectories.spent(key, number))
+        given_up = StepError(stage="environment", message=f"{failure} ({MOST_ATTEMPTS} attempts)")
+        return Repetition(error=given_up, **self.trajectories.spent(key, number))
 
     async def _attempt(
         self, task: OnlineTask, number: int, attempt: int, recorded: Sequence[TrajectoryStep], models: dict[str, None]

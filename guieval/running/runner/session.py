@@ -181,7 +181,7 @@ class Session:
         """Record what was paid for a step that is not answered any more; its tokens are counted already."""
         with suppress(JournalError):  # which may be what ends the run
             self._journal.append(record)
-            self._answered.ledger.take(record)  # type: ignore[arg-type]  # of the run's kind
+            self._answered.ledger.take(record)
 
     def _activate(self, ref: EpisodeRef) -> ActiveEpisode | None:
         """Load an episode whose turn has come; ``None`` where nothing of it is left, or where it is left to others."""

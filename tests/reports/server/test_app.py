@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from guieval.actions import Stop
-from guieval.journal import STEPS, Journal, Records
+from guieval.journal import STEPS, Journal, RunFolder
 from guieval.reports.notes import NOTES, read_notes
 from guieval.reports.opened import open_run
 from guieval.reports.opened.run import OpenedRun
@@ -133,8 +133,8 @@ def test_a_step_that_failed_in_every_start_is_listed_once(runs: Path) -> None:
     (failed,) = (line for line in lines if b"the server is gone" in line)
     (folder / STEPS).write_bytes(b"".join([*lines, failed, failed]))
     assert [failure["count"] for failure in failures_section(judged_run(folder).failures, folder)["failures"]] == [1]
-    record = next(record for record in Records(folder) if record.finished)
-    late = record.model_copy(update={"samples": next(each for each in Records(folder) if not each.finished).samples})
+    record = next(record for record in RunFolder(folder).steps if record.finished)
+    late = record.model_copy(update={"samples": next(each for each in RunFolder(folder).steps if not each.finished).samples})
     with Journal(folder) as journal:
         journal.append(late)  # an answer is not replaced by a failure
     assert judged_run(folder).failures.counts.total() == 1
