@@ -226,6 +226,10 @@ class ABCBenchmark(Listing[Episode]):
         return benchmark_html(self)
 
 
+CLASS_ATTRIBUTES = (*Listing.__annotations__, *ABCBenchmark.__annotations__)
+"""The names of what a benchmark's class states."""
+
+
 class _InPlace(Release):
     """A release that its loader reads in place."""
 

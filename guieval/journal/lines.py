@@ -53,7 +53,7 @@ def write_line(record: Record, *, compact: bool) -> bytes:
         why = str(error)
     else:
         return _packed(text, stored) if compact else _sealed(text)
-    raise JournalError(f"the record of {record.task.key} cannot be stored as JSON that can be read again: {why:.200}")
+    raise JournalError(f"the record of step {record.task.key} cannot be stored as JSON that can be read again: {why:.200}")
 
 
 def read_line(line: bytes) -> Any:

@@ -6,6 +6,7 @@ Each can be computed on any steps that the protocol judged, and compared (:meth:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 from typing import Protocol as Shape
 
 from guieval.evaluation import Protocol
@@ -38,12 +39,15 @@ class Leading(Shape):
     def terms(self, columns: RunColumns, judged: Judged) -> Terms: ...
 
 
-def leading(protocol: Protocol) -> list[Leading]:
-    """Exact match over all steps, the protocol's own metrics, those of users; or those of tasks. The first leads."""
-    if protocol.judges_outcomes:
+def leading(protocol: Protocol, unit: Literal["step", "task"] = "step") -> list[Leading]:
+    """Exact match over all steps, the protocol's own metrics, those of users; or those of tasks. The first leads.
+
+    Of a file with outcomes only the protocol's own.
+    """
+    if unit == "task":
         return [*LEADING]
     own = [ProtocolMetric(metric, protocol.failure) for metric in protocol.metrics if metric != EXACT_MATCH]
-    return [ALL_EXACT, *own, *registered().values()]
+    return [*own] if protocol.judges_outcomes else [ALL_EXACT, *own, *registered().values()]
 
 
 def denominators(protocol: str, over: Mapping[str, str]) -> str:

@@ -269,7 +269,7 @@ def _compared(protocol: str, first: RunColumns, second: RunColumns, lost: NDArra
     runs = (first, second)
     both = first.judged[protocol].measured & second.judged[protocol].measured
     whole = (first.per_episode(lost) == 0)[first.episode]
-    metrics = leading(get_protocol(protocol))
+    metrics = leading(get_protocol(protocol), first.unit)
     if not both.all():
         before, after = (metrics[0].measure(run, run.judged[protocol]) for run in runs)
         yield Compared(protocol, metrics[0].name, metrics[0].meaning, before, after, Measured(None), None, shared=False)

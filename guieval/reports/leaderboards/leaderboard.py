@@ -201,7 +201,7 @@ def leaderboard(
         {
             (column := _column(run, name, metric)): _cell(run, name, metric, column)
             for name in run.columns.judged
-            for metric in leading(get_protocol(name))
+            for metric in leading(get_protocol(name), run.columns.unit)
         }
         for run in runs
     ]
@@ -349,7 +349,7 @@ def _rank(runs: Sequence[_Run], cells: Sequence[dict[BoardColumn, Cell]]) -> Non
 def _aligned(run: _Run, column: BoardColumn) -> Terms:
     """A metric's terms with the episodes in the same order for all runs."""
     columns = run.columns
-    metric = next(each for each in leading(get_protocol(column.protocol)) if each.name == column.metric)
+    metric = next(each for each in leading(get_protocol(column.protocol), columns.unit) if each.name == column.metric)
     made = metric.terms(columns, columns.judged[column.protocol])
     order = sorted(range(len(columns.episodes)), key=lambda place: columns.episodes[place])
     return Terms(made.numerator[order], made.denominator[order], made.combine)
