@@ -31,17 +31,26 @@ class Run(NamedTuple):
     summary: Any
 
 
+def _has_outcomes(summary: RunSummary) -> bool:
+    """Whether no label is an action of the unified space (a file of outcomes), so that types and coverage have no meaning."""
+    return set(summary.by_action_type) == {"UNSUPPORTED"}
+
+
 def run_table(runs: Sequence[Run]) -> Table:
     """The metrics of every run: over all steps, those of the user, coverage, and how each planned step ended.
 
     Metrics that none of the runs defines are skipped, those of episodes if every episode is one step (grounding).
+    Of tasks whose labels are outcomes only the success rate is left.
     """
     names = list(dict.fromkeys(name for run in runs for name in run.summary.metrics))
-    several = any(run.summary.verdicts.planned > run.summary.episodes for run in runs)
-    skipped = {*_NO_SCORES, *_HIDDEN, *(() if several else _WHOLE_EPISODES)}
-    shown = [name for name in names if name not in skipped]
-    rest = [name for name in shown if WITHOUT_OPEN in name or "cover" in name]
-    steps = [name for name in shown if name not in rest]
+    if all(_has_outcomes(run.summary) for run in runs):
+        steps, rest = ["success rate"], []
+    else:
+        several = any(run.summary.verdicts.planned > run.summary.episodes for run in runs)
+        skipped = {*_NO_SCORES, *_HIDDEN, *(() if several else _WHOLE_EPISODES)}
+        shown = [name for name in names if name not in skipped]
+        rest = [name for name in shown if WITHOUT_OPEN in name or "cover" in name]
+        steps = [name for name in shown if name not in rest]
     further = list(dict.fromkeys(name for run in runs for name in run.summary.further))
     known = [
         name for name in _NO_SCORES if any(run.summary.all_metrics.get(name, Measured(None)).value is not None for run in runs)
@@ -133,7 +142,7 @@ def _warnings(label: str, summary: RunSummary) -> Iterator[str]:
             f"{verdicts.not_run:,} never sent). They count as wrong: exact match is at least {share(exact.value)} "
             f"and at most {share(exact.value if exact.upper is None else exact.upper)}."
         )
-    if summary.coverage.value is not None and not summary.coverage_ok:
+    if summary.coverage.value is not None and not summary.coverage_ok and not _has_outcomes(summary):
         ends = {"unparseable": verdicts.unparseable, "unsupported": verdicts.unsupported}
         why = ", ".join(f"{count:,} {name}" for name, count in ends.items() if count)
         others = verdicts.measured - round(summary.coverage.count) - sum(ends.values())
