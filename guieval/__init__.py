@@ -98,8 +98,8 @@ if TYPE_CHECKING:
     from guieval.registry import list_benchmarks, list_models, load_benchmark, load_model
     from guieval.reports.opened import open_run
     from guieval.running.api import RunResult, run
-    from guieval.running.config import RunConfig
     from guieval.scoring.score import evaluate_run
+    from guieval.settings import RunConfig
     from guieval.steps import Episode, StepOutcome, StepRecord, StepTaskModel
 
 
@@ -117,8 +117,8 @@ _HOMES = {
     "registry": "list_benchmarks list_models load_benchmark load_model",
     "reports.opened": "open_run",
     "running.api": "RunResult run",
-    "running.config": "RunConfig",
     "scoring.score": "evaluate_run",
+    "settings": "RunConfig",
     "steps": "Episode StepOutcome StepRecord StepTaskModel",
 }
 """The names of each module, as they are imported above for type checkers."""

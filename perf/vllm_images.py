@@ -28,11 +28,12 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Wait
-from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+from guieval.engines.http.chat_completions import OpenAIEngine
 from guieval.engines.vllm.command import VLLMSettings
 from guieval.engines.vllm.server import VLLMServer
 from guieval.models import ImageRef, Message, ModelConfig, ModelInput, Part, Request
 from guieval.running.runner.image_cache import ImageLoader
+from guieval.settings import Server
 from guieval.steps import StepTaskModel
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -91,10 +92,8 @@ async def measure(
 ) -> Measured:
     """All steps of all episodes, each with the last ``shown`` screenshots, an episode's steps one after the other."""
     screens = pictures_of(folder, mark)
-    settings = OpenAISettings(
-        base_urls=(url,), model="tiny", local_images=folder if files else None, image_uuids=uuids, max_attempts=1
-    )
-    engine = OpenAIEngine(settings)
+    settings = Server(base_urls=(url,), served_model="tiny", image_uuids=uuids, max_attempts=1)
+    engine = OpenAIEngine(settings, folder=folder if files else None)
     with ThreadPoolExecutor(2) as threads:
         images = ImageLoader(folder, threads, form=engine.images)
 

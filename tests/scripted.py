@@ -15,12 +15,12 @@ from guieval.errors import ParseError
 from guieval.frames import PER_1000, Frame
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, Engine, ImageForm, Message, ModelConfig, ModelInput, ParsedResponse, Request, Response
-from guieval.running.config import RunConfig
 from guieval.running.engine_choice import GIVE_UP_AFTER, Answering
 from guieval.running.progress import Progress, RunOutcome
 from guieval.running.resolve import resolve
 from guieval.running.resolved import Parts
 from guieval.running.runner.runner import Runner
+from guieval.settings import RunConfig
 from guieval.steps import Episode, StepTaskModel, Usage
 from tests.made_runs import step
 

@@ -27,7 +27,7 @@ API = {
     "benchmarks": ("Benchmarks", ("guieval.data.benchmark",)),
     "models": ("Model adapters and history", ("guieval.models", "guieval.history")),
     "evaluation": ("Evaluation", ("guieval.evaluation", "guieval.scoring.score")),
-    "runs": ("Runs", ("guieval.running.api", "guieval.running.config", "guieval.reports.opened")),
+    "runs": ("Runs", ("guieval.running.api", "guieval.settings", "guieval.running.config", "guieval.reports.opened")),
     "environments": ("Environments", ("guieval.online.contract", "guieval.online.find")),
     "rewards": ("Rewards", ("guieval.rewards",)),
     "training": ("Training", ("guieval.training.config",)),
@@ -144,11 +144,11 @@ def option_row(option: Any, context: Context) -> tuple[str, str, str, str]:
 
 def settings_page() -> str:
     """What ``guieval help-config`` prints."""
-    rows = [(f"`{one.setting}`", in_words(one)) for one in settings()]
+    rows = [(one.group, f"`{one.setting}`", in_words(one)) for one in settings()]
     free = "\n".join(f"- `{name}.NAME`: {words}." for name, words in FREE.items())
     return (
         "# Settings\n\nEvery setting of a run, as `--set NAME=VALUE` and a file for `--config` take it. `guieval help-config` "
-        f"prints the same list.\n\n{table(('setting', 'type, default and meaning'), rows)}\n\n{free}"
+        f"prints the same list.\n\n{table(('group', 'setting', 'type, default and meaning'), rows)}\n\n{free}"
     )
 
 

@@ -23,7 +23,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
-from guieval.cli.help_panels import arrange
 from guieval.cli.tables import echo
 from guieval.data.files import read_text
 from guieval.errors import DataError, FatalEngineError, GuievalError, ServersAway, UsageError
@@ -97,6 +96,8 @@ class Commands(TyperGroup):
 
 def load(name: str) -> TyperCommand | TyperGroup:
     """A command with its options, its help as it is laid out."""
+    from guieval.cli.help_panels import arrange  # it knows the settings of a run, which a list of commands does not need
+
     module = import_module(f"guieval.cli.{COMMANDS[name]}")
     single = getattr(module, "app", None)
     if single is None:

@@ -7,10 +7,10 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 from guieval.cli.settings import RUN, run_panels
 
 OWN = {
-    "What to run": "preset config override",
-    "History and patches": "artifacts levels pair means shape kappa over mix_seed pick",
+    "Data": "preset",
+    "History": "artifacts levels pair means shape kappa over mix_seed pick",
     "Sampling": "rounds seeds",
-    "Output": "out resume dry_run trust_run accept_changes plot width drop_answers json quiet",
+    "Run": "config override out resume dry_run trust_run accept_changes plot width drop_answers json quiet",
 }
 """Options that are not settings of a run, by panel."""
 
@@ -19,7 +19,8 @@ COMMANDS = ("run", "rollout", "mix")
 
 def panels() -> dict[str, list[str]]:
     """The options of each panel, by the names of the functions' parameters."""
-    return {panel: [*map(RUN.option, names), *OWN.get(panel, "").split()] for panel, names in run_panels().items()}
+    options = {panel: [RUN.option(name) for name in names] for panel, names in run_panels().items()}
+    return {panel: [*options.get(panel, ()), *OWN.get(panel, "").split()] for panel in {**options, **OWN}}
 
 
 def arrange(command: TyperCommand | TyperGroup) -> None:

@@ -1,34 +1,33 @@
-"""Options made from the fields of a settings class, so that a setting is declared once: where it is checked.
-
-The class is read from its source. Importing it would load pydantic and numpy, which takes longer than showing the help.
-"""
+"""Options made from the fields of a settings class, so that a setting is declared once: where it is checked."""
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable, Collection, Mapping
-from functools import cache
+from collections.abc import Callable, Collection, Iterator, Mapping
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias, get_args, get_origin
 
 import typer
 
-from guieval.data.files import read_text
+from guieval.settings import GROUPS, SETTINGS, own_names
+from guieval.settings.fields import FLAG, PATH, marks_of
 
 if TYPE_CHECKING:
-    from pydantic import ValidationError
+    from pydantic import BaseModel, ValidationError
+    from pydantic.fields import FieldInfo
 
     from guieval.errors import UsageError
 
 Given: TypeAlias = dict[str, Any]
-"""The settings that were given on the command line, by the names of their fields."""
+"""The settings that were given on the command line, by their own names."""
 Command: TypeAlias = Callable[..., None]
 
-_PACKAGE = Path(__file__).parents[1]
 _BY_NAME = Parameter.KEYWORD_ONLY
-_PATHS = ("Path", "_File")
-"""Types of fields that hold a path."""
+_KINDS: tuple[tuple[Any, Any], ...] = (
+    *((tuple, list[str]), (Path, Path), (PATH, Path), (bool, bool)),
+    *((Literal, str), (float, float), (int, int)),
+)
+"""The type of an option by what the type of its field is made of; else it is text."""
 
 
 def path(text: str) -> Path:
@@ -49,58 +48,60 @@ def path_argument(metavar: str, help: str) -> Any:
 
 
 class Setting(NamedTuple):
-    """A field as its class declares it. ``default`` is ``None`` where it is not a plain value."""
+    """A setting: its own name, and its field."""
 
     name: str
-    type: ast.expr
-    default: Any
-    description: str
+    field: FieldInfo
 
     @property
     def option(self) -> str:
         """The name of the option, which is repeated where the field is a list: ``base_urls`` is set by ``base_url``."""
-        return self.name.removesuffix("s") if self._is("tuple") else self.name
+        return self.name.removesuffix("s") if self._is(tuple) else self.name
 
     @property
     def help(self) -> str:
         """The description as a sentence, with what a reader of the help needs to know besides."""
-        repeated = "; may be repeated" if self._is("tuple") else ""
-        default = "yes" if self.default is True else f"{self.default:g}" if isinstance(self.default, float) else self.default
-        unneeded = default is False or default in (None, "", ()) or "default" in self.description
+        repeated = "; may be repeated" if self._is(tuple) else ""
+        described, value = self.field.description or "", self.field.default
+        default = "yes" if value is True else f"{value:g}" if isinstance(value, float) else value
+        unneeded = self.field.is_required() or value is False or value in (None, "", (), {}) or "default" in described
         known = "" if unneeded else f" (default: {default})"
-        return f"{self.description[:1].upper()}{self.description[1:]}{repeated}{known}."
+        return f"{described[:1].upper()}{described[1:]}{repeated}{known}."
 
     def mark(self, words: str | None = None) -> Any:
         """The mark of the option, with other ``words`` than the field's own."""
         words = words or self.help
-        if self._is(*_PATHS):
+        if self._is(Path) or self._is(PATH):
             return path_option(words)
-        others = self._literals() if self._is("int") else []
-        return typer.Option(help=words, metavar="|".join(("N", *others)) if others else None)
+        others = [each for part in self._parts() if get_origin(part) is Literal for each in get_args(part)]
+        return typer.Option(help=words, metavar="|".join(("N", *others)) if others and self._is(int) else None)
 
     def annotation(self, words: str | None) -> Any:
         """The annotation from which Typer makes the option."""
-        kinds = {"tuple": list[str], **dict.fromkeys(_PATHS, Path), "bool": bool, "Literal": str, "float": float, "int": int}
-        kind: Any = next((kind for name, kind in kinds.items() if self._is(name)), str)
+        kind: Any = next((kind for part, kind in _KINDS if self._is(part)), str)
         return Annotated[kind | None, self.mark(words)]
 
-    def _is(self, *names: str) -> bool:
-        return any(isinstance(node, ast.Name) and node.id in names for node in ast.walk(self.type))
+    def _is(self, kind: Any) -> bool:
+        return any(part is kind or get_origin(part) is kind for part in self._parts())
 
-    def _literals(self) -> list[str]:
-        return [node.value for node in ast.walk(self.type) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    def _parts(self) -> Iterator[Any]:
+        yield from self.field.metadata
+        parts = [self.field.annotation]
+        for part in parts:
+            yield part
+            parts += [] if get_origin(part) is Literal else get_args(part)
 
 
-class SettingsClass(NamedTuple):
-    """A class of settings: its file within the package, its name, and the fields whose option has another name."""
+class Settings(NamedTuple):
+    """Settings that options are made from, by their own names; ``renamed`` are those whose option has another name."""
 
-    file: str
-    name: str
+    fields: Mapping[str, Setting]
     renamed: Mapping[str, str] = {}
 
-    @property
-    def fields(self) -> dict[str, Setting]:
-        return _fields(self.file, self.name)
+    @classmethod
+    def of(cls, kind: type[BaseModel], renamed: Mapping[str, str]) -> Settings:
+        """The fields of a class."""
+        return cls({name: Setting(name, field) for name, field in kind.model_fields.items()}, renamed)
 
     def option(self, field: str) -> str:
         """The option of a field, as the parameter of a function."""
@@ -147,48 +148,16 @@ class SettingsClass(NamedTuple):
         return extended
 
 
-RUN = SettingsClass("running/config.py", "RunConfig", {"mix_artifacts": "artifacts"})
+RUN = Settings({name: Setting(name, field) for name, field in SETTINGS.items()}, {"mix_artifacts": "artifacts"})
 """The settings of a run."""
 
 
-@cache
 def run_panels() -> dict[str, list[str]]:
-    """The settings of a run that have an option of their own, by the panel of the help that they stand in."""
-    for node in _source(RUN.file).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "PANELS":
-            return {panel: names.split() for panel, names in ast.literal_eval(node.value).items()}
-    raise AssertionError(f"{RUN.file} declares no PANELS")
+    """The settings of a run that have an option of their own, by the panel of the help that they are in: their group."""
+    return {group.title(): [name for name in own_names(group) if FLAG in marks_of(SETTINGS[name])] for group in GROUPS}
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
     return (tuple(value) or None) if isinstance(value, list) else value
-
-
-@cache
-def _source(file: str) -> ast.Module:
-    return ast.parse(read_text(_PACKAGE / file))
-
-
-@cache
-def _fields(file: str, name: str) -> dict[str, Setting]:
-    [declared] = [node for node in _source(file).body if isinstance(node, ast.ClassDef) and node.name == name]
-    return {field.name: field for field in map(_field, declared.body) if field is not None}
-
-
-def _field(node: ast.stmt) -> Setting | None:
-    if not isinstance(node, ast.AnnAssign):
-        return None
-    value, description = node.value, None
-    if isinstance(value, ast.Call):  # Field(default, ..., description=...)
-        description = next((_literal(each.value) for each in value.keywords if each.arg == "description"), None)
-        value = value.args[0] if value.args else None
-    return Setting(ast.unparse(node.target), node.annotation, _literal(value), description or "")
-
-
-def _literal(node: ast.expr | None) -> Any:
-    try:
-        return None if node is None else ast.literal_eval(node)
-    except ValueError:  # a constant by its name
-        return None

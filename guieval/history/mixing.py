@@ -208,7 +208,7 @@ def uniform(*parts: object) -> float:
 
 
 class Mix(BaseModel, frozen=True, extra="forbid"):
-    """The setting ``mix`` of :class:`guieval.running.config.RunConfig`, which makes a run a mixed one."""
+    """The setting ``mix`` of :class:`guieval.settings.History`, which makes a run a mixed one."""
 
     start: float = Field(ge=0, le=1, description="probability that a history's first steps are the model's own")
     end: float | None = Field(

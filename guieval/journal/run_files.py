@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, RootModel, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, RootModel, ValidationError, model_validator
 
 from guieval.actions import ActionSpace, ActionType, Button, StopStatus
 from guieval.data.editions import Edition
@@ -22,6 +22,7 @@ from guieval.data.files import read_bytes
 from guieval.errors import UsageError, first_problem
 from guieval.history import HistorySource
 from guieval.history.modes import MODES, NO_PATCH, Mode, PatchMethod, PatchPolicy, StopPolicy
+from guieval.settings import placed
 
 MOST_STEPS = 100_000
 """Limit of an episode's steps; a file that plans more is damaged."""
@@ -39,18 +40,45 @@ class Section(BaseModel):
         return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
-class RecordedConfig(Section):
-    """The settings of a run that readers of its metrics use; a resume validates all settings."""
-
-    model: str = ""
-    bench: str = ""
-    data: str | None = None
-    bench_options: dict[str, Any] | None = None
+class _Model(Section):
+    name: str = ""
     thinking: bool | None = None
-    sampling: dict[str, Any] | None = None
+
+
+class _Data(Section):
+    bench: str = ""
+    folder: str | None = None
+    bench_options: dict[str, Any] | None = None
+
+
+class _History(Section):
     fixed_thoughts: str | None = None
     mix: dict[str, Any] | None = None
     mix_artifacts: str | None = None
+
+
+class _Sampling(Section):
+    request: dict[str, Any] | None = None
+
+
+class _Server(Section):
+    engine: str | None = None
+    served_model: str | None = None
+
+
+class RecordedConfig(Section):
+    """The settings of a run that readers of its metrics use, in groups; a resume validates all settings."""
+
+    model: _Model = _Model()
+    data: _Data = _Data()
+    history: _History = _History()
+    sampling: _Sampling = _Sampling()
+    server: _Server = _Server()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _placed(cls, values: Any) -> Any:
+        return placed(values, lenient=True) if isinstance(values, dict) else values  # earlier versions had no groups
 
 
 class RecordedModel(Section):
@@ -226,17 +254,17 @@ class Manifest(Section):
     @property
     def model_name(self) -> str:
         """The checkpoint's name."""
-        return self.model.name or self.config.model
+        return self.model.name or self.config.model.name
 
     @property
     def thinking(self) -> bool | None:
         """The thinking switch of the run, else the checkpoint's default."""
-        return self.model.thinking if self.config.thinking is None else self.config.thinking
+        return self.model.thinking if self.config.model.thinking is None else self.config.model.thinking
 
     @property
     def sampling(self) -> dict[str, Any]:
         """The sampling parameters: the checkpoint's, changed by the run's."""
-        return {**(self.model.sampling or {}), **(self.config.sampling or {})}
+        return {**(self.model.sampling or {}), **(self.config.sampling.request or {})}
 
     @property
     def mode(self) -> Mode:

@@ -93,7 +93,7 @@ def describe_served(entry: ServedEntry) -> str:
 
 
 def _checkpoint_names(manifest: Manifest) -> list[str]:
-    names = (manifest.model.name, manifest.config.model, manifest.model.hf_id)
+    names = (manifest.model.name, manifest.config.model.name, manifest.model.hf_id)
     return list(dict.fromkeys(name for name in names if name))
 
 

@@ -24,7 +24,7 @@ from guieval.frames import Frame, Size
 from guieval.history import HistoryEntry
 from guieval.models.bill import Bill as Bill
 from guieval.models.response import Response as Response
-from guieval.models.sampling import check_sampling
+from guieval.settings.sampling import check_sampling
 from guieval.steps import StepTaskModel
 
 ImageForm: TypeAlias = Literal["none", "bytes", "base64", "file"]

@@ -61,8 +61,8 @@ def spending(columns: RunColumns, judged: Judged, price: Price | None) -> Spendi
 def price_of_run(run: RunFolder, prices: Sequence[Price] = ()) -> Price | None:
     """The price of a run's model: among ``prices``, else the one that the run recorded."""
     manifest = run.manifest
-    config, model = manifest.config.model_extra or {}, manifest.model.model_extra or {}
-    names = (config.get("served_model"), model.get("served_as"), manifest.model.hf_id, manifest.model_name)
+    model = manifest.model.model_extra or {}
+    names = (manifest.config.server.served_model, model.get("served_as"), manifest.model.hf_id, manifest.model_name)
     return find_price(prices, [name for name in names if isinstance(name, str)]) or _recorded_price(run)
 
 

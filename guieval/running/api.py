@@ -19,10 +19,11 @@ from guieval.errors import UsageError
 from guieval.journal import new_directory, refuse_nested
 from guieval.metrics import Measured
 from guieval.metrics.rounding import percentage
-from guieval.running.config import RunConfig, merge, run_file
+from guieval.running.config import merge, run_file
 from guieval.running.display import LogDisplay, shows_bars
 from guieval.running.execute import Executor, Job, Result, execute, resolve_jobs
 from guieval.running.resume.trust import resumed_runs
+from guieval.settings import Cluster, RunConfig
 
 logging.getLogger("guieval").addHandler(logging.NullHandler())
 
@@ -57,7 +58,7 @@ class RunResult:
 
     def __getitem__(self, mode: str) -> Result:
         for run in self.runs:
-            if mode in (run.mode, run.config.mode):
+            if mode in (run.mode, run.config.history.mode):
                 return run
         raise KeyError(f"no run in mode {mode!r}; there are {', '.join(run.mode for run in self.runs)}")
 
@@ -92,7 +93,7 @@ def run(
     """Evaluate a model on a benchmark, or continue a run that was stopped.
 
     ``config`` is a :class:`RunConfig`, a YAML file of settings, or the name of a shipped one (``configs/runs/``); ``settings``
-    are fields of :class:`RunConfig` over it.
+    are those of :mod:`guieval.settings` over it, by their own names or in groups.
     Several modes give a run each, side by side below ``out`` (default: a new folder below ``runs/``). ``resume`` names the
     directory of the runs to be continued. ``progress`` says whether a bar is shown. The other arguments are the options of
     ``guieval run`` of the same names. Ctrl-C stops in order; the result is then not complete. Works inside of a running event
@@ -147,20 +148,21 @@ def planned_runs(
         return resumed_runs(resume, modes, path, overrides, settings, trust=trust)
     first = merge(path, overrides, {**settings, "mode": modes[0] if modes else None}, base=base)
     _refuse_unused_cluster_settings(first)
-    modes = modes or [first.mode]
-    configs = [first.model_copy(update={"mode": mode}) for mode in dict.fromkeys(modes)]
-    parent = out or new_directory(first.model, first.bench, *(modes if len(modes) == 1 else []))
-    runs = [(config, parent / config.mode if len(configs) > 1 else parent) for config in configs]
+    modes = modes or [first.history.mode]
+    configs = [first.having(mode=mode) for mode in dict.fromkeys(modes)]
+    parent = out or new_directory(first.model.name, first.data.bench, *(modes if len(modes) == 1 else []))
+    runs = [(config, parent / config.history.mode if len(configs) > 1 else parent) for config in configs]
     for _, directory in runs:
         refuse_nested(directory)
     return runs
 
 
 def _refuse_unused_cluster_settings(config: RunConfig) -> None:
-    if config.cluster == "none":
-        for field, option in (("workers", "--workers"), ("cluster_address", "--cluster-address")):
-            if getattr(config, field) != RunConfig.model_fields[field].default:
-                raise UsageError(f"{option} {getattr(config, field)} needs a cluster: add --cluster ray, or leave {option} out")
+    if config.cluster.kind == "none":
+        for name, value in config.cluster:
+            option = f"--{name.replace('_', '-')}"
+            if value != Cluster.model_fields[name].default:
+                raise UsageError(f"{option} {value} needs a cluster: add --cluster ray, or leave {option} out")
 
 
 def common_folder(directories: Sequence[Path]) -> Path:

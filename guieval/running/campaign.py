@@ -20,7 +20,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from guieval.errors import UsageError, first_problem, nearest
-from guieval.running.config import RunConfig, override, parse, read_settings, settings_file
+from guieval.running.config import override_settings, parse, read_settings, settings_file, update
+from guieval.settings import RunConfig, placed
 
 Settings = dict[str, Any]
 
@@ -97,8 +98,8 @@ def _runs(campaign: Campaign, out: Path, overrides: Sequence[str], flags: Mappin
             for mode in campaign.modes:
                 for seed in campaign.seeds or (None,):
                     named, values = _merged(campaign.settings, model, bench, mode, seed)
-                    override(values, overrides)
-                    values.update({name: value for name, value in flags.items() if value is not None})
+                    override_settings(values, overrides)
+                    update(values, {name: value for name, value in flags.items() if value is not None})
                     rest = "-".join(filter(None, (named[1], mode, "" if seed is None else f"seed{seed}")))
                     name = re.sub(r"[^\w.-]+", "-", f"{named[0]}-{rest}")
                     yield PlannedRun(config=parse(values), directory=out / name, model=named[0], rest=rest)
@@ -108,13 +109,15 @@ def _merged(
     shared: Settings, model: Settings, bench: Settings, mode: str, seed: int | None
 ) -> tuple[tuple[str, str], Settings]:
     """The name of a run, and its settings; ``name`` in a model's or a benchmark's settings is its name in the campaign."""
-    values = {**shared, **bench, **model, "mode": mode}
-    groups = [part["sampling"] for part in (shared, bench, model) if isinstance(part.get("sampling"), dict)]
-    sampling = {name: value for group in groups for name, value in group.items()}
-    if seed is not None:
-        sampling["seed"] = seed
-    if sampling:
-        values["sampling"] = sampling
-    values.pop("name", None)
-    names = [str(part.get("name") or part.get(field, "")) for part, field in ((model, "model"), (bench, "bench"))]
-    return (names[0], names[1]), values
+    parts = [placed({name: value for name, value in part.items() if name != "name"}) for part in (shared, bench, model)]
+    values: Settings = {}
+    sampling: dict[str, Any] = {}
+    for part in parts:
+        request = part.get("sampling", {}).get("request")
+        sampling |= request if isinstance(request, Mapping) else {}
+        update(values, part)
+    sampling |= {} if seed is None else {"seed": seed}
+    update(values, {"mode": mode, **({"sampling": sampling} if sampling else {})})
+    _, of_bench, of_model = parts
+    named = str(model.get("name") or of_model.get("model", {}).get("name", ""))
+    return (named, str(bench.get("name") or of_bench.get("data", {}).get("bench", ""))), values

@@ -7,18 +7,19 @@ import resource
 from collections.abc import Awaitable, Callable
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from guieval.errors import UsageError
 from guieval.journal import RunFolder, journal_file
 from guieval.models import ABCModel, Engine, ModelConfig
 from guieval.registry import config_folder, default_data_folder, model_config
-from guieval.running.config import RunConfig, refuse_the_key
+from guieval.running.config import refuse_the_key
+from guieval.settings import RunConfig, Server
 
 if TYPE_CHECKING:
     from guieval.engines.apis.native import NativeAPI
     from guieval.engines.concurrency import AdaptiveConcurrency
-    from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+    from guieval.engines.http.chat_completions import OpenAIEngine
     from guieval.engines.vllm.server import VLLMServer
 
 GIVE_UP_AFTER = 100
@@ -44,7 +45,7 @@ class Answering(NamedTuple):
 
 def engine_kind(config: RunConfig, model: ModelConfig) -> str:
     """The engine's name, where the setting is ``auto`` the checkpoint's own."""
-    return model.engine if config.engine == "auto" else config.engine
+    return model.engine if config.server.engine == "auto" else config.server.engine
 
 
 def asks_a_model(config: RunConfig, model: ModelConfig) -> bool:
@@ -54,11 +55,11 @@ def asks_a_model(config: RunConfig, model: ModelConfig) -> bool:
 
 def never_asked(config: RunConfig) -> RunConfig:
     """The configuration with an address, for a run that sends nothing and so needs no server, no engine and no key."""
-    kind = engine_kind(config, model_config(config.model, config.adapter))
-    address = {"base_urls": config.base_urls or ("http://127.0.0.1/v1",)}
-    if kind in LOADING:
-        return config.model_copy(update={**address, "engine": "openai", "reuse_server": False})
-    return config.model_copy(update=address) if kind in ("openai", *HOSTED) else config
+    kind = engine_kind(config, model_config(config.model.name, config.model.adapter))
+    if kind not in (*LOADING, "openai", *HOSTED):
+        return config
+    config = config.having(base_urls=config.server.base_urls or ("http://127.0.0.1/v1",))
+    return config.having(engine="openai", reuse_server=False) if kind in LOADING else config
 
 
 def open_server(config: RunConfig, log: Path) -> VLLMServer | None:
@@ -66,24 +67,26 @@ def open_server(config: RunConfig, log: Path) -> VLLMServer | None:
 
     Raises :class:`UsageError` if it could not be started: vLLM is missing, an argument is wrong, the weights are unknown.
     """
-    if config.engine != "vllm":
-        if config.reuse_server and not config.base_urls:
-            raise UsageError(f"--reuse-server is for --engine vllm, which starts the server; the engine is {config.engine!r}")
+    if config.server.engine != "vllm":
+        if config.server.reuse_server and not config.server.base_urls:
+            raise UsageError(
+                f"--reuse-server is for --engine vllm, which starts the server; the engine is {config.server.engine!r}"
+            )
         return None
     from guieval.engines.vllm.command import VLLMSettings
     from guieval.engines.vllm.server import VLLMServer
 
-    if config.base_urls:
+    if config.server.base_urls:
         raise UsageError("--engine vllm starts its own server: leave out --base-url, or say --engine openai")
-    model = model_config(config.model, config.adapter)
+    model = model_config(config.model.name, config.model.adapter)
     if model.engine == "local":
-        raise UsageError(f"model {config.model!r} answers by itself and needs no server: leave out --engine vllm")
+        raise UsageError(f"model {config.model.name!r} answers by itself and needs no server: leave out --engine vllm")
     settings = VLLMSettings.of(
-        {**config.vllm, "model": weights} if (weights := _weights(config, model.folder)) else config.vllm,
-        served_name=config.served_model,
-        media=Path(config.data) if config.data is not None else default_data_folder(config.bench),
+        {**config.server.vllm, "model": weights} if (weights := _weights(config, model.folder)) else config.server.vllm,
+        served_name=config.server.served_model,
+        media=Path(config.data.folder) if config.data.folder is not None else default_data_folder(config.data.bench),
         chat_templates=config_folder() / "chat_templates",
-        reuse=config.reuse_server,
+        reuse=config.server.reuse_server,
         state=default_data_folder("servers"),
     )
     server = VLLMServer(model, settings, log)
@@ -98,12 +101,12 @@ def choose_engine(config: RunConfig, model: ABCModel, screenshots: Path, server:
     needs a server and none is named.
     """
     kind = engine_kind(config, model.config)
-    if config.concurrency == "auto" and kind not in ("openai", "vllm"):
+    if config.server.concurrency == "auto" and kind not in ("openai", "vllm"):
         raise UsageError(f"--concurrency auto is for servers; engine {kind!r} needs a number")
-    if config.stream and kind not in ("openai", "vllm"):
+    if config.server.stream and kind not in ("openai", "vllm"):
         raise UsageError(f"stream=true is for chat-completions servers; engine {kind!r} has no streams")
-    slots = config.concurrency if isinstance(config.concurrency, int) else None
-    if kind in ("local", "replay") and config.patch == "on-policy":
+    slots = config.server.concurrency if isinstance(config.server.concurrency, int) else None
+    if kind in ("local", "replay") and config.history.patch == "on-policy":
         raise UsageError(f"on-policy patches need a model that can generate a thought; engine {kind!r} cannot")
     if kind == "local":
         from guieval.engines.in_process.agent import LocalEngine
@@ -121,46 +124,38 @@ def choose_engine(config: RunConfig, model: ABCModel, screenshots: Path, server:
 
 def auxiliary_engine(config: RunConfig) -> OpenAIEngine:
     """The engine of the model that writes the thoughts of off-policy patches."""
-    from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+    from guieval.engines.http.chat_completions import OpenAIEngine
 
-    return OpenAIEngine(
-        OpenAISettings(
-            base_urls=config.patch_base_urls,
-            model=config.patch_model,
-            api_key_env=config.patch_api_key_env,
-            hidden_key_envs=(config.api_key_env,),
-            timeout=config.timeout,
-            max_attempts=config.max_attempts,
-            patience=config.patience,
-            verify_tls=config.insecure_tls is None,
-            proxy=config.proxy,
-            trust_env=config.trust_env,
-        )
-    )
+    patches = config.history
+    address = {"base_urls": patches.patch_base_urls, "api_key_env": patches.patch_api_key_env}
+    other = {**address, "served_model": patches.patch_model, "stream": False, "image_uuids": None}
+    return OpenAIEngine(config.server.model_copy(update=other), other_keys=(config.server.api_key_env,))
 
 
 def _replay(config: RunConfig, slots: int | None) -> Answering:
     from guieval.engines.replay import ReplayEngine
 
-    if config.replay is None:
+    if config.server.replay is None:
         raise UsageError("engine 'replay' needs --replay RUN, the directory of the run that answers")
-    _ = RunFolder(Path(config.replay)).manifest
+    _ = RunFolder(Path(config.server.replay)).manifest
     # a step without an answer does not mean that all others have none, so the run never gives up
-    return Answering(ReplayEngine(journal_file(Path(config.replay))), slots or 64, give_up_after=None)
+    return Answering(ReplayEngine(journal_file(Path(config.server.replay))), slots or 64, give_up_after=None)
 
 
 def _in_process(config: RunConfig, slots: int | None) -> Answering:
     """An engine that loads the model into this process; all such runs of one command share the model."""
     from guieval.engines.in_process.checkpoint import Checkpoint
 
-    if config.base_urls:
-        raise UsageError(f"engine {config.engine!r} loads the model itself: leave out --base-url, or say --engine openai")
-    model = model_config(config.model, config.adapter)
+    if config.server.base_urls:
+        raise UsageError(
+            f"engine {config.server.engine!r} loads the model itself: leave out --base-url, or say --engine openai"
+        )
+    model = model_config(config.model.name, config.model.adapter)
     if model.engine == "local":
-        raise UsageError(f"model {config.model!r} answers by itself: leave out --engine {config.engine}")
+        raise UsageError(f"model {config.model.name!r} answers by itself: leave out --engine {config.server.engine}")
     folder = config_folder() / "chat_templates"
-    checkpoint = Checkpoint(model, path=_weights(config, model.folder), arguments=config.vllm, chat_templates=folder)
-    if config.engine == "transformers":
+    checkpoint = Checkpoint(model, path=_weights(config, model.folder), arguments=config.server.vllm, chat_templates=folder)
+    if config.server.engine == "transformers":
         from guieval.engines.in_process.transformers import transformers_engine
 
         engine = transformers_engine(checkpoint)
@@ -193,10 +188,10 @@ def with_key_variable(config: RunConfig) -> RunConfig:
 
     Raises :class:`UsageError` if another setting holds that key.
     """
-    kind = engine_kind(config, model_config(config.model, config.adapter))
-    if kind not in HOSTED or config.api_key_env != RunConfig.model_fields["api_key_env"].default:
+    kind = engine_kind(config, model_config(config.model.name, config.model.adapter))
+    if kind not in HOSTED or config.server.api_key_env != Server.model_fields["api_key_env"].default:
         return config
-    named = config.model_copy(update={"api_key_env": native_api(kind).key_env})
+    named = config.having(api_key_env=native_api(kind).key_env)
     refuse_the_key(named)
     return named
 
@@ -207,15 +202,13 @@ def _hosted(config: RunConfig, model: ABCModel, kind: str, slots: int | None) ->
 
     api = native_api(kind)
     most, notes = _room(slots or _HOSTED_SLOTS)
-    settings = _server_settings(config, Path(), None, most)
-    settings = settings.model_copy(
+    settings = config.server.model_copy(
         update={
-            "base_urls": config.base_urls or (api.own_url,),
-            "model": config.served_model or model.config.served_as or model.config.name,
-            "local_images": None,
+            "base_urls": config.server.base_urls or (api.own_url,),
+            "served_model": config.server.served_model or model.config.served_as or model.config.name,
         }
     )
-    engine = HostedEngine(api, settings)
+    engine = HostedEngine(api, settings, max_concurrency=most, other_keys=(config.history.patch_api_key_env,))
     return Answering(engine, most, engine.discover, notes=notes)
 
 
@@ -226,49 +219,33 @@ def _by_server(
     from guieval.engines.http.chat_completions import OpenAIEngine
     from guieval.engines.vllm.launched import LaunchedEngine
 
-    if server is None and config.engine == "vllm":
+    if server is None and config.server.engine == "vllm":
         raise UsageError("engine 'vllm' needs the server that open_server makes")
-    if server is None and not config.base_urls:
+    if server is None and not config.server.base_urls:
         raise UsageError(
-            f"model {config.model!r} is answered by a server: add --base-url URL, e.g. http://127.0.0.1:8000/v1, "
+            f"model {config.model.name!r} is answered by a server: add --base-url URL, e.g. http://127.0.0.1:8000/v1, "
             "or --engine vllm to have one started"
         )
-    finds_out = config.concurrency == "auto" or (config.concurrency is None and server is not None)
+    finds_out = config.server.concurrency == "auto" or (config.server.concurrency is None and server is not None)
     most, notes = _room(MOST if finds_out else slots or 64)
     pace = AdaptiveConcurrency(most=most) if finds_out else None
-    settings = _server_settings(config, screenshots, server, most)
-    client = OpenAIEngine(settings, pace=pace) if server is None else LaunchedEngine(server, settings, pace=pace)
+    given = config.server
+    how: dict[str, Any] = {"pace": pace, "max_concurrency": most, "other_keys": (config.history.patch_api_key_env,)}
+    if server is None:
+        client = OpenAIEngine(given, folder=screenshots if given.local_images else None, **how)
+    else:  # ours: on this machine, with a cache of its own
+        uuids = given.image_uuids is not False
+        ours = {"base_urls": ("http://127.0.0.1/v1",), "proxy": None, "trust_env": False, "image_uuids": uuids}
+        folder = None if given.local_images is False else server.settings.media
+        client = LaunchedEngine(server, given.model_copy(update=ours), folder=folder, **how)
     names = [name for name in (model.config.hf_id, model.config.name) if name]
     return Answering(client, pace or most, lambda: client.discover(names), notes=notes)
 
 
-def _server_settings(config: RunConfig, screenshots: Path, server: VLLMServer | None, most: int) -> OpenAISettings:
-    from guieval.engines.http.chat_completions import OpenAISettings
-
-    ours = server is not None
-    shared = server.settings.media if server is not None else screenshots
-    return OpenAISettings(
-        base_urls=config.base_urls or ("http://127.0.0.1/v1",),  # LaunchedEngine replaces it by its server's address
-        model=config.served_model,
-        api_key_env=config.api_key_env,
-        stream=config.stream,
-        hidden_key_envs=(config.patch_api_key_env,),
-        max_concurrency=most,
-        timeout=config.timeout,
-        max_attempts=config.max_attempts,
-        patience=config.patience,
-        verify_tls=config.insecure_tls is None,
-        proxy=None if ours else config.proxy,
-        trust_env=config.trust_env and not ours,
-        local_images=shared if (ours if config.local_images is None else config.local_images) else None,
-        image_uuids=ours if config.image_uuids is None else config.image_uuids,
-    )
-
-
 def _weights(config: RunConfig, shipped: str | None) -> str | None:
     """Where the user says that the weights are, else where they are shipped; ``None`` if the model's id finds them."""
-    if config.model_path or config.vllm.get("model") or shipped is None:
-        return config.model_path
+    if config.model.model_path or config.server.vllm.get("model") or shipped is None:
+        return config.model.model_path
     return str(config_folder() / "checkpoints" / shipped)
 
 

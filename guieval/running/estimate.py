@@ -15,13 +15,13 @@ from guieval.evaluation import get_protocol
 from guieval.journal import METRICS, RunFolder, is_run
 from guieval.metrics.power import even_lengths, independent_steps, smallest_paired
 from guieval.registry import benchmark_class, model_config
-from guieval.running.config import RunConfig
 from guieval.running.engine_choice import asks_a_model, never_asked
 from guieval.running.execute import Job
 from guieval.running.forecast import Forecast, forecast
 from guieval.running.kinds import kind_of
 from guieval.running.resolve import resolve, run_mode, sample_parameters
 from guieval.running.resolved import ResolvedRun, RunKind
+from guieval.settings import RunConfig
 
 
 class Sized(NamedTuple):
@@ -103,7 +103,7 @@ def _estimate(of: Sized, pace: float | None, measured: Sequence[float], disagree
     left = None if steps is None else _left(of.directory, steps)
     needed, at_most = (None, run_mode(config).stop != "never") if run is None else run.kind.requests(run)
     if needed is None and steps is not None:
-        needed = steps * config.samples
+        needed = steps * config.sampling.samples
     seconds = None
     if left == 0:
         seconds = 0.0
@@ -111,7 +111,7 @@ def _estimate(of: Sized, pace: float | None, measured: Sequence[float], disagree
         seconds = left / steps * needed / pace
     elif measured and left is not None:
         seconds = left / (sum(measured) / len(measured))
-    asks = asks_a_model(config, model_config(config.model, config.adapter))
+    asks = asks_a_model(config, model_config(config.model.name, config.model.adapter))
     return Estimate(
         config=config,
         name=of.directory.name,
@@ -130,7 +130,7 @@ def _estimate(of: Sized, pace: float | None, measured: Sequence[float], disagree
 def _has_data(config: RunConfig) -> bool:
     if not kind_of(config).needs_data(config):
         return True
-    return config.data is not None and Path(config.data).exists()
+    return config.data.folder is not None and Path(config.data.folder).exists()
 
 
 def _published_lengths(config: RunConfig) -> Sequence[int] | None:
@@ -138,12 +138,12 @@ def _published_lengths(config: RunConfig) -> Sequence[int] | None:
 
     They are the sample set's, or those of the published test split, evenly long.
     """
-    sample_parameters(config, model_config(config.model, config.adapter))
+    sample_parameters(config, model_config(config.model.name, config.model.adapter))
     run_mode(config)
-    kind = benchmark_class(config.bench)
-    get_protocol(config.protocol or kind.protocol)
-    chosen = None if config.sample_set is None else get_sample_set(config.sample_set)
-    if config.split or config.subset or config.episodes or config.limit or config.bench_options:
+    kind = benchmark_class(config.data.bench)
+    get_protocol(config.data.protocol or kind.protocol)
+    chosen = None if config.data.sample_set is None else get_sample_set(config.data.sample_set)
+    if config.data.split or config.data.subset or config.data.episodes or config.data.limit or config.data.bench_options:
         return None
     if chosen is not None:
         lengths = [len(chosen.counted(name)) for name in chosen.ids]

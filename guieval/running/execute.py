@@ -16,7 +16,6 @@ from guieval.errors import GuievalError
 from guieval.journal import is_run
 from guieval.metrics import Summary
 from guieval.running.cluster import Cluster, absorb_shards, has_shards
-from guieval.running.config import RunConfig
 from guieval.running.display import Display
 from guieval.running.engine_choice import open_server
 from guieval.running.kinds import kind_of
@@ -26,6 +25,7 @@ from guieval.running.resolved import ResolvedRun, RunKind
 from guieval.running.resume.trust import remember
 from guieval.running.runner.runner import Runner
 from guieval.running.telemetry import Telemetry
+from guieval.settings import RunConfig
 
 
 class Job(NamedTuple):
@@ -90,7 +90,7 @@ def open_servers(configs: Sequence[RunConfig], log: Path) -> list[VLLMServer | N
     made: list[tuple[RunConfig, VLLMServer | None]] = []
     servers: list[VLLMServer | None] = []
     for config in configs:
-        alike = config.model_copy(update={"mode": ""})
+        alike = config.having(mode="")
         shared = next((server for other, server in made if other == alike), None)
         if shared is None:
             shared = open_server(config, log)
@@ -149,7 +149,7 @@ class Executor:
     def __init__(self, config: RunConfig, display: Display, telemetry: Telemetry) -> None:
         self._telemetry = telemetry
         self._servers = Servers(display)
-        self._cluster = Cluster(config) if config.cluster == "ray" else None
+        self._cluster = Cluster(config) if config.cluster.kind == "ray" else None
         self._open = ExitStack()
         self._running: Runner | None = None
         self._stop_asked = threading.Event()

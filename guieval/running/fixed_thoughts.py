@@ -81,7 +81,7 @@ def read_thoughts(directory: Path) -> FixedThoughts:
     manifest = RunFolder(directory).manifest
     thoughts = {record.task.key: thought_of(record) for record in answered(directory)}
     texts = {key: text for key, text in thoughts.items() if text is not None}
-    model = manifest.config.model
+    model = manifest.config.model.name
     if not texts:
         why = "holds no answer" if not thoughts else f"holds no thought: {model} gave none at {len(thoughts):,} steps"
         raise UsageError(f"the run {str(directory)!r} {why}")

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from guieval.models import ModelInput
-from guieval.models.sampling import request_parameters
 from guieval.running.engine_choice import HOSTED, engine_kind, native_api
 from guieval.running.resolved import ResolvedRun
 from guieval.running.telemetry import price_of
+from guieval.settings.sampling import request_parameters
 from guieval.steps import StepTaskModel
 from guieval.telemetry.costs import Price, amount
 
@@ -116,9 +116,9 @@ def forecast(run: ResolvedRun) -> Forecast:
     reply_tokens = limit if isinstance(limit, int) else native_api(kind).most_tokens if kind in HOSTED else None
     worst: dict[str, Any] = {
         "steps": requests // len(run.sampling),
-        "attempts": run.config.max_attempts,
+        "attempts": run.config.server.max_attempts,
         "looks": run.model.looks,
-        "thoughts": run.config.patch == "on-policy",
+        "thoughts": run.config.history.patch == "on-policy",
     }
     examples = run.kind.examples(run, EXAMPLES)
     if examples is None:

@@ -28,8 +28,8 @@ def read_artifacts(directory: Path, evaluator: ActionEvaluator, *, pick: Pick = 
     for number, run in enumerate(rounds_of(directory)):
         manifest = RunFolder(run).manifest
         names.add((manifest.model_name, manifest.benchmark.name))
-        thinker = manifest.config.model if manifest.fixed_thoughts is None else manifest.fixed_thoughts.model
-        if thinker != manifest.config.model:
+        thinker = manifest.config.model.name if manifest.fixed_thoughts is None else manifest.fixed_thoughts.model
+        if thinker != manifest.config.model.name:
             raise UsageError(f"{str(run)!r} was given the thoughts of {thinker!r}, so its answers are not one model's own")
         for key, best in _of_run(run, number, evaluator, pick, seed).items():
             if key not in found or best[0] < found[key][0]:

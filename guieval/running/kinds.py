@@ -20,13 +20,13 @@ from guieval.models import ModelInput
 from guieval.online.find import environments, load_environment
 from guieval.online.tasks import PROTOCOL, EnvironmentTasks
 from guieval.registry import benchmark_class, default_data_folder, list_benchmarks, load_benchmark
-from guieval.running.config import RunConfig
 from guieval.running.engine_choice import Answering
 from guieval.running.resolved import ResolvedRun, RunKind, load_episode
 from guieval.running.runner.actor import Actor
 from guieval.running.runner.asking import Asking
 from guieval.running.runner.episodes import EpisodeAsking
 from guieval.running.runner.step import Asker
+from guieval.settings import RunConfig
 from guieval.steps import Episode, StepRecord, StepTaskModel
 from guieval.tasks import OnlineTask, TaskRecord
 from guieval.telemetry.costs import Tokens
@@ -39,21 +39,22 @@ class Steps(RunKind):
 
     def check(self, config: RunConfig) -> None:
         for name in ("max_steps", "allow_network"):
-            if getattr(config, name):
-                raise UsageError(f"{name} is for mode online, and the mode is {config.mode!r}")
+            if getattr(config.online, name):
+                raise UsageError(f"{name} is for mode online, and the mode is {config.history.mode!r}")
 
     def needs_data(self, config: RunConfig) -> bool:
-        return benchmark_class(config.bench).needs_data
+        return benchmark_class(config.data.bench).needs_data
 
     def open(self, config: RunConfig) -> tuple[Listing[Any], RecordedOverlay | None]:
-        if config.bench in environments() and config.bench not in list_benchmarks():
-            raise UsageError(f"{config.bench!r} is an environment, with no recorded episodes: add --mode online")
-        benchmark = load_benchmark(config.bench, config.data, **config.bench_options)
-        if config.skip_damaged:
+        data = config.data
+        if data.bench in environments() and data.bench not in list_benchmarks():
+            raise UsageError(f"{data.bench!r} is an environment, with no recorded episodes: add --mode online")
+        benchmark = load_benchmark(data.bench, data.folder, **data.bench_options)
+        if data.skip_damaged:
             benchmark = benchmark.skipping_damaged()
-        if config.overlay is None:
+        if data.overlay is None:
             return benchmark, None
-        overlay = read_overlay(Path(config.overlay))
+        overlay = read_overlay(Path(data.overlay))
         recorded = RecordedOverlay(file=str(overlay.file), sha256=overlay.sha256, steps=overlay.steps)
         return Overlaid(benchmark, overlay), recorded
 
@@ -102,12 +103,14 @@ class Tasks(RunKind):
     settings = ("environment_timeout", "max_steps", "allow_network")
 
     def check(self, config: RunConfig) -> None:
-        if config.protocol not in (None, PROTOCOL):
-            raise UsageError(f"mode online is judged by the environment, so it takes no protocol {config.protocol!r}")
+        given = config.flat()
+        if given["protocol"] not in (None, PROTOCOL):
+            taken = f"so it takes no protocol {given['protocol']!r}"
+            raise UsageError(f"mode online is judged by the environment, {taken}")
         for name in ("sample_set", "overlay", "fixed_thoughts", "replay", "local_images"):
-            if getattr(config, name):
+            if given[name]:
                 raise UsageError(f"{name} does not fit mode online: there is no recorded episode")
-        if config.cluster != "none":
+        if config.cluster.kind != "none":
             raise UsageError("mode online runs on this machine: leave out --cluster")
 
     def needs_data(self, config: RunConfig) -> bool:
@@ -117,11 +120,14 @@ class Tasks(RunKind):
         return benchmark.environment.most_devices
 
     def open(self, config: RunConfig) -> tuple[Listing[Any], RecordedOverlay | None]:
-        environment = load_environment(config.bench, allow_network=config.allow_network, **config.bench_options)
-        return EnvironmentTasks(default_data_folder(config.bench), environment, config.max_steps), None
+        data, online = config.data, config.online
+        environment = load_environment(data.bench, allow_network=online.allow_network, **data.bench_options)
+        return EnvironmentTasks(default_data_folder(data.bench), environment, online.max_steps), None
 
     def at_once(self, config: RunConfig, answering: Answering) -> Answering:
-        return answering._replace(concurrency=config.environments)  # a task has a device from its first request to its last
+        return answering._replace(
+            concurrency=config.online.environments
+        )  # a task has a device from its first request to its last
 
     def content(self, benchmark: EnvironmentTasks, selection: Selection) -> Content:  # type: ignore[override]  # its own
         return Content({}, benchmark.digest(selection.refs), None)
@@ -147,9 +153,9 @@ class Tasks(RunKind):
 
     def asking(self, run: ResolvedRun, directory: Path, asker: Asker, seen: Callable[[StepRecord], None]) -> Asking:
         tasks: EnvironmentTasks = run.benchmark  # type: ignore[assignment]  # its own
-        config, most = run.config, self.most_at_once(tasks)
-        devices = min(config.environments, most or config.environments)
-        return Actor(tasks, asker, directory, seen, devices=devices, timeout=config.environment_timeout, seed=config.seed)
+        online, most = run.config.online, self.most_at_once(tasks)
+        devices, seed = min(online.environments, most or online.environments), run.config.data.seed
+        return Actor(tasks, asker, directory, seen, devices=devices, timeout=online.environment_timeout, seed=seed)
 
     def count(self, tokens: Tokens, record: TaskRecord) -> None:
         for number, sample in enumerate(record.samples):
@@ -162,4 +168,4 @@ KINDS: Mapping[Kind, RunKind] = {kind.name: kind for kind in (Steps(), Tasks())}
 
 def kind_of(config: RunConfig) -> RunKind:
     """The kind of a run; :class:`UsageError` for an unknown mode."""
-    return KINDS[get_mode(config.mode).kind]
+    return KINDS[get_mode(config.history.mode).kind]

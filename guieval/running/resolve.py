@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 from guieval.data.benchmark import Listing
 from guieval.data.preflight import inspect
-from guieval.data.selection import Selection, select
+from guieval.data.selection import Choice, Selection, select
 from guieval.engines.vllm.command import named_arguments
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator, get_protocol
 from guieval.history.modes import Mode, PatchPolicy, get_mode
 from guieval.models import ABCModel, Engine, ModelConfig
-from guieval.models.sampling import drawing_options, greedy_because, is_greedy, request_parameters
 from guieval.registry import build_model, model_config
-from guieval.running.config import RunConfig
 from guieval.running.engine_choice import asks_a_model, auxiliary_engine, choose_engine, with_key_variable
 from guieval.running.fixed_thoughts import FixedThoughts, read_thoughts
 from guieval.running.kinds import kind_of
 from guieval.running.resolved import Parts, ResolvedRun, RunKind, ScreenshotCheck, blaming, shows_screenshots
+from guieval.settings import RunConfig
+from guieval.settings.sampling import drawing_options, greedy_because, is_greedy, request_parameters
 from guieval.steps import EpisodeKey
 
 if TYPE_CHECKING:
@@ -53,11 +53,11 @@ def resolve(
     mode = run_mode(config)
     kind = kind_of(config)
     kind.check(config)
-    named_arguments(config.vllm)  # whatever the engine: a secret among them would be written into the run's files
+    named_arguments(config.server.vllm)  # whatever the engine: a secret among them would be written into the run's files
     shared = like if like is not None and _over(config) == _over(like.config) else None
     given = _parts(config, kind, server, shared) if parts is None else parts
     benchmark, model, engine = given.benchmark, given.model, given.answering.engine
-    evaluator = ActionEvaluator(get_protocol(config.protocol or benchmark.protocol))
+    evaluator = ActionEvaluator(get_protocol(config.data.protocol or benchmark.protocol))
     sampling = sample_parameters(config, model.config)
     if shared is not None:
         fixed, selection, content, screenshots = shared.fixed, shared.selection, shared.content, shared.screenshots
@@ -94,10 +94,10 @@ def resolve(
 
 def run_mode(config: RunConfig) -> Mode:
     """The mode with its patches, its mixed history and its given thoughts; :class:`UsageError` if they do not fit."""
-    mode = get_mode(config.mode).patched(patch_policy(config))
-    if config.mix:
+    mode = get_mode(config.history.mode).patched(patch_policy(config))
+    if config.history.mix:
         mode = mode.mixed()
-    return mode.with_fixed_thoughts() if config.fixed_thoughts is not None else mode
+    return mode.with_fixed_thoughts() if config.history.fixed_thoughts is not None else mode
 
 
 def sample_parameters(config: RunConfig, model: ModelConfig) -> list[dict[str, Any]]:
@@ -107,34 +107,35 @@ def sample_parameters(config: RunConfig, model: ModelConfig) -> list[dict[str, A
     where ``seed`` is that of ``sampling``, else the run's. The further ones have ``resampling`` over the parameters of the
     first. Raises :class:`UsageError` when a server would get the same greedy request more than once.
     """
-    first = request_parameters(model.sampling, config.sampling)
-    if config.samples == 1:
-        if config.resampling:
+    count = config.sampling.samples
+    first = request_parameters(model.sampling, config.sampling.request)
+    if count == 1:
+        if config.sampling.resampling:
             raise UsageError("setting 'resampling' is for further samples, and there are none: add --samples N")
         return [first]
-    further = request_parameters(first, config.resampling)
+    further = request_parameters(first, config.sampling.resampling)
     if asks_a_model(config, model) and is_greedy(further):
         raise UsageError(
-            f"{config.samples} samples of greedy decoding ({greedy_because(further)}) would be {config.samples} times the same "
+            f"{count} samples of greedy decoding ({greedy_because(further)}) would be {count} times the same "
             f"answer: add {drawing_options(further, 'resampling')}, which leaves the first one greedy; 'sampling' in place of "
             "'resampling' changes the first one too"
         )
-    seed = further["seed"] if further.get("seed") is not None else config.seed
-    samples = [first, *(dict(further) for _ in range(config.samples - 1))]
+    seed = further["seed"] if further.get("seed") is not None else config.data.seed
+    samples = [first, *(dict(further) for _ in range(count - 1))]
     return [given if is_greedy(given) else {**given, "seed": seed + number} for number, given in enumerate(samples)]
 
 
 def patch_policy(config: RunConfig) -> PatchPolicy:
     """How a run patches mismatches. Raises :class:`UsageError` for settings of patches that do not go together."""
-    given = {"patch_budget": config.patch_budget, "patch_model": config.patch_model, "patch_base_urls": config.patch_base_urls}
+    given = config.history.model_dump(include={"patch_budget", "patch_model", "patch_base_urls"})
     flags = {"patch_budget": "--patch-budget", "patch_model": "--patch-model", "patch_base_urls": "--patch-base-url"}
-    if config.patch == "none":
+    if config.history.patch == "none":
         for name, value in given.items():
             if value:  # a budget of 0 means no patch
                 raise UsageError(f"{flags[name]} is for patches, and there are none: add --patch thought-free, say")
         return PatchPolicy()
-    budget = None if config.patch_budget == "unlimited" else config.patch_budget
-    policy = PatchPolicy(config.patch, 1 if config.patch_budget is None else budget)  # type: ignore[arg-type]  # it checks
+    budget = None if config.history.patch_budget == "unlimited" else config.history.patch_budget
+    policy = PatchPolicy(config.history.patch, 1 if config.history.patch_budget is None else budget)  # type: ignore[arg-type]  # it checks
     for name in ("patch_model", "patch_base_urls"):
         if policy.method == "off-policy" and not given[name]:
             raise UsageError(
@@ -147,35 +148,36 @@ def patch_policy(config: RunConfig) -> PatchPolicy:
 
 
 def _over(config: RunConfig) -> tuple[Any, ...]:
-    names = ("bench", "data", "bench_options", "overlay", "skip_damaged", "fixed_thoughts", "engine", "replay", "max_steps")
-    return config.choice, kind_of(config), *(getattr(config, name) for name in names)
+    answering = (config.server.engine, config.server.replay)
+    return config.data, config.history.fixed_thoughts, *answering, config.online.max_steps, kind_of(config)
 
 
 def _parts(config: RunConfig, kind: RunKind, server: VLLMServer | None, shared: ResolvedRun | None) -> Parts:
     benchmark, overlay = kind.open(config) if shared is None else (shared.benchmark, shared.overlay)
-    checkpoint = model_config(config.model, config.adapter)
-    options = {"options": {**checkpoint.options, **config.options}}
-    model = build_model(checkpoint.model_copy(update=options), thinking=config.thinking)
+    checkpoint = model_config(config.model.name, config.model.adapter)
+    options = {"options": {**checkpoint.options, **config.model.options}}
+    model = build_model(checkpoint.model_copy(update=options), thinking=config.model.thinking)
     answering = kind.at_once(config, choose_engine(config, model, benchmark.root, server))
     return Parts(benchmark, model, answering, overlay)
 
 
 def _select(config: RunConfig, benchmark: Listing[Any], model: ABCModel, engine: Engine) -> Selection:
+    choice = Choice.of(config.data)
     with blaming(f"benchmark {benchmark.name!r} cannot be listed"):
         unusable: Mapping[EpisodeKey, str] = {}
         if benchmark.skip_damaged and benchmark.needs_data:
-            whole = select(benchmark, replace(config.choice, limit=None))  # a sample is drawn from what can be shown
+            whole = select(benchmark, replace(choice, limit=None))  # a sample is drawn from what can be shown
             if shows_screenshots(benchmark, model, engine, whole):
                 unusable = inspect(benchmark, whole.refs, whole.plan).reasons
-        return select(benchmark, config.choice, unusable)
+        return select(benchmark, choice, unusable)
 
 
 def _fixed_thoughts(config: RunConfig, model: ABCModel, benchmark: Listing[Any]) -> FixedThoughts | None:
-    if config.fixed_thoughts is None:
+    if config.history.fixed_thoughts is None:
         return None
     if not model.fixes_thought:
-        raise UsageError(f"model {config.model!r} cannot be given a thought; `guieval models` shows which models can")
-    source = Path(config.fixed_thoughts)
+        raise UsageError(f"model {config.model.name!r} cannot be given a thought; `guieval models` shows which models can")
+    source = Path(config.history.fixed_thoughts)
     fixed = read_thoughts(source)
     if fixed.benchmark != benchmark.name:
         raise UsageError(f"the thoughts of {str(source)!r} are about benchmark {fixed.benchmark!r}, not {benchmark.name!r}")
@@ -200,25 +202,25 @@ def _mixture(
     from guieval.history.mixing import Mixture, read_mix
     from guieval.running.history_artifacts import read_artifacts
 
-    if not config.mix:
-        if config.mix_artifacts is not None:
+    if not config.history.mix:
+        if config.history.mix_artifacts is not None:
             raise UsageError("mix_artifacts is for mixed histories, and there are none: add --set mix.start=P, say")
         return None
-    mix = read_mix(config.mix)
-    if config.mix_artifacts is None:
+    mix = read_mix(config.history.mix)
+    if config.history.mix_artifacts is None:
         raise UsageError("a mixed history needs the answers to mix in: add --set mix_artifacts=RUN")
     known = like.mixture if like is not None and _unmixed(like.config) == _unmixed(config) else None
     if known is not None and (known.mix.pick, known.mix.seed) == (mix.pick, mix.seed):
         return Mixture(mix, known.artifacts)
-    artifacts = read_artifacts(Path(config.mix_artifacts), evaluator, pick=mix.pick, seed=mix.seed)
+    artifacts = read_artifacts(Path(config.history.mix_artifacts), evaluator, pick=mix.pick, seed=mix.seed)
     for what, theirs, ours in (
         ("model", artifacts.model, model.config.name),
         ("benchmark", artifacts.benchmark, benchmark.name),
     ):
         if theirs != ours:
-            raise UsageError(f"the answers of {config.mix_artifacts!r} are of {what} {theirs!r}, not of {ours!r}")
+            raise UsageError(f"the answers of {config.history.mix_artifacts!r} are of {what} {theirs!r}, not of {ours!r}")
     return Mixture(mix, artifacts)
 
 
 def _unmixed(config: RunConfig) -> RunConfig:
-    return config.model_copy(update={"mix": {}})
+    return config.having(mix={})

@@ -16,10 +16,11 @@ from typing import Any
 from guieval.errors import UsageError
 from guieval.journal import ROLLOUT, write_atomically
 from guieval.journal.run_files import RolloutFile, read_file
-from guieval.models.sampling import drawing_options, greedy_because, is_greedy, request_parameters
 from guieval.registry import model_config
-from guieval.running.config import RunConfig, parse
+from guieval.running.config import parse
 from guieval.running.engine_choice import asks_a_model
+from guieval.settings import RunConfig
+from guieval.settings.sampling import drawing_options, greedy_because, is_greedy, request_parameters
 
 PAPER_SEEDS = (7278727, 7779397, 7771087, 7867747, 7977857, 5113051, 9581717, 20000303)
 """The seeds that appendix C.2.1 lists, one a round."""
@@ -38,43 +39,43 @@ class Round:
 
 
 def plan_rounds(config: RunConfig, rounds: int | None = None, seeds: Sequence[int] = ()) -> list[Round]:
-    """The rounds of a rollout of ``config.samples`` samples a step and round, by default with the paper's seeds.
+    """The rounds of a rollout of ``samples`` samples a step and round, by default with the paper's seeds.
 
     Sample i of a step has the round's seed + i. Raises :class:`UsageError` where samples would not be independent draws of one
     distribution: seeds that lie closer together than a round has samples, further samples with parameters of their own, greedy
     decoding, or a seed among the parameters; for a seed that servers do not take; and for no round, or more than seeds.
     """
-    given = tuple(seeds) or PAPER_SEEDS
+    samples, given = config.sampling.samples, tuple(seeds) or PAPER_SEEDS
     count = rounds if rounds is not None else len(given)
     if count < 1:
         raise UsageError(f"{count} rounds draw no samples; a rollout has at least 1")
-    if (most := max(given)) + config.samples - 1 > _LARGEST_SEED:
+    if (most := max(given)) + samples - 1 > _LARGEST_SEED:
         raise UsageError(f"the seed {most} is too large: servers take seeds up to {_LARGEST_SEED}, and sample i adds i to it")
     if count > len(given) or (seeds and count != len(given)):
         whose = "" if seeds else " (those of the paper)"
         raise UsageError(f"{count} rounds need {count} seeds, and there are {len(given)}{whose}: add --seeds A,B,...")
     chosen = given[:count]
     for one, other in zip(ordered := sorted(chosen), ordered[1:], strict=False):
-        if other - one < config.samples:
+        if other - one < samples:
             raise UsageError(
-                f"the seeds {one} and {other} are closer together than the {config.samples} samples of a round, which take the "
+                f"the seeds {one} and {other} are closer together than the {samples} samples of a round, which take the "
                 "seeds from there on: some samples would be drawn twice"
             )
-    if config.resampling:
+    if config.sampling.resampling:
         raise UsageError("setting 'resampling' is for runs whose first sample is special; in a rollout use sampling")
-    if "seed" in config.sampling:
+    if "seed" in config.sampling.request:
         raise UsageError("setting 'sampling.seed' is each round's own in a rollout: give them with --seeds A,B,...")
     _refuse_greedy(config, count)
     return [
-        Round(f"seed-{seed}", seed, config.model_copy(update={"sampling": {**config.sampling, "seed": seed}, "compact": True}))
+        Round(f"seed-{seed}", seed, config.having(sampling={**config.sampling.request, "seed": seed}, compact=True))
         for seed in chosen
     ]
 
 
 def _refuse_greedy(config: RunConfig, rounds: int) -> None:
-    model = model_config(config.model, config.adapter)
-    answers = rounds * config.samples
-    sampling = request_parameters(model.sampling, config.sampling)
+    model = model_config(config.model.name, config.model.adapter)
+    answers = rounds * config.sampling.samples
+    sampling = request_parameters(model.sampling, config.sampling.request)
     if answers > 1 and asks_a_model(config, model) and is_greedy(sampling):
         raise UsageError(
             f"{answers} samples of greedy decoding ({greedy_because(sampling)}) would be {answers} times the same answer: "

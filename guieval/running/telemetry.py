@@ -47,8 +47,8 @@ class Telemetry:
         self._shown: RunDisplay | None = None
         self._warnings: list[str] = []
         for run in runs:
-            check_tracking(run.config.track, run.config.tracking)
-            limit, price = run.config.budget, price_of(run)
+            check_tracking(run.config.tracking)
+            limit, price = run.config.tracking.budget, price_of(run)
             if limit is None:
                 continue
             if price is None:
@@ -61,17 +61,16 @@ class Telemetry:
     def following(self, run: ResolvedRun, directory: Path) -> Iterator[Callbacks]:
         """Show the run as it goes, keep the budget, and report to the trackers; :meth:`close` reports the end."""
         config = run.config
-        title = f"{config.model} on {config.bench}, {config.mode}{self._number(run)}"
+        title = f"{config.model.name} on {config.data.bench}, {config.history.mode}{self._number(run)}"
         self._warnings = []
         with self._display.following(title, self._cost(run)) as shown:
             self._shown = shown
-            if config.track and self._tracked:
+            if config.tracking.track and self._tracked:
                 self._tracking = Tracking(
-                    config.track,
-                    {**config.tracking, "name": self._name(run)},
+                    config.tracking.model_copy(update={"name": self._name(run)}),
                     directory,
                     _facts(run),
-                    redaction=Redaction.of_variables(config.api_key_env, config.patch_api_key_env),
+                    redaction=Redaction.of_variables(config.server.api_key_env, config.history.patch_api_key_env),
                     warn=self._warn,
                 )
             try:
@@ -107,8 +106,8 @@ class Telemetry:
             self._tracking = None
         text = None if cost is None else describe(cost)
         label = "tokens:  " if cost is None or cost["price"] is None else "cost:    "
-        notes = [] if text is None else [f"{label} {run.config.mode}: {text}"]
-        return summary, notes + [f"warning:  {run.config.mode}: {warning}" for warning in self._warnings]
+        notes = [] if text is None else [f"{label} {run.config.history.mode}: {text}"]
+        return summary, notes + [f"warning:  {run.config.history.mode}: {warning}" for warning in self._warnings]
 
     def _seen(self, shown: RunDisplay) -> Callable[[Progress], None]:
         watch = Watch("")
@@ -124,7 +123,7 @@ class Telemetry:
         budget = self._budget
         if budget is None:
             return lambda progress: None
-        return lambda progress: budget.reached(progress.tokens, progress.ahead(run.config.samples))
+        return lambda progress: budget.reached(progress.tokens, progress.ahead(run.config.sampling.samples))
 
     def _number(self, run: ResolvedRun) -> str:
         place = next((number for number, other in enumerate(self._runs, 1) if other is run), None)
@@ -137,10 +136,10 @@ class Telemetry:
 
     def _name(self, run: ResolvedRun) -> str:
         config = run.config
-        given = config.tracking.get("name")
+        given = config.tracking.name
         if given is None:
-            return f"{config.model}-{config.bench}-{config.mode}"
-        return f"{given}-{config.mode}" if len(self._runs) > 1 else str(given)
+            return f"{config.model.name}-{config.data.bench}-{config.history.mode}"
+        return f"{given}-{config.history.mode}" if len(self._runs) > 1 else str(given)
 
     def _cost(self, run: ResolvedRun) -> Cost:
         price, budget = price_of(run), self._budget
@@ -175,17 +174,17 @@ def live_metrics(view: View) -> dict[str, float]:
 def _names(run: ResolvedRun) -> list[str]:
     config = run.model.config
     names = (config.served_as, config.hf_id, config.name)
-    return [run.config.served_model] if run.config.served_model else [name for name in names if name]
+    return [run.config.server.served_model] if run.config.server.served_model else [name for name in names if name]
 
 
 def price_of(run: ResolvedRun) -> Price | None:
     """The price of the model, where a service is asked that has one."""
-    if run.config.engine not in ("auto", "openai", *HOSTED) or not asks_a_model(run.config, run.model.config):
+    if run.config.server.engine not in ("auto", "openai", *HOSTED) or not asks_a_model(run.config, run.model.config):
         return None
-    return find_price(read_prices(Path(run.config.prices) if run.config.prices else None), _names(run))
+    return find_price(read_prices(Path(run.config.tracking.prices) if run.config.tracking.prices else None), _names(run))
 
 
 def _facts(run: ResolvedRun) -> dict[str, Any]:
     manifest = manifest_of(run)
-    names = ("guieval", "config", "options", "rules", "benchmark", "protocol", "prompts", "selection")
-    return {name: manifest[name] for name in names}
+    names = ("guieval", "options", "rules", "benchmark", "protocol", "prompts", "selection")
+    return {"config": run.config.flat(), **{name: manifest[name] for name in names}}

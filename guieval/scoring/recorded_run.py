@@ -160,7 +160,7 @@ def recorded_model(manifest: Manifest, adapter: str | None = None) -> ABCModel:
             f"the run was made with the adapter file {config.adapter!r}, and guieval runs no code that only a run folder "
             f"names: look at it, then add --adapter {config.adapter}"
         )
-    return build_model(config, thinking=manifest.config.thinking)
+    return build_model(config, thinking=manifest.config.model.thinking)
 
 
 def read_again(evaluator: ActionEvaluator, model: ABCModel | None, task: StepTaskModel, sample: Sample) -> Sample:

@@ -9,14 +9,15 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from guieval.errors import UsageError, known_name, nearest
+from guieval.errors import UsageError, known_name
 from guieval.redaction import Redaction
+from guieval.settings import Tracking as TrackingSettings
 
 EVERY = 5.0
 """Seconds between two sets of live metrics."""
@@ -123,26 +124,15 @@ class _Trackio:
 _CLIENTS: Mapping[str, Callable[[TrackedRun], Tracker]] = {"mlflow": _MLflow, "trackio": _Trackio, "wandb": _WandB}
 NAMES = tuple(_CLIENTS)
 """Names of the trackers, which are also the names of their packages."""
-SETTINGS: Mapping[str, str] = {
-    "project": f"the tracker's project, or experiment ({DEFAULT_PROJECT} when not given)",
-    "name": "the run's name there; model, benchmark and mode when not given",
-    "uri": "the tracker's server",
-}
-"""The settings of a tracker and their descriptions."""
 
 
-def check_tracking(names: Sequence[str], settings: Mapping[str, Any]) -> None:
-    """Raise :class:`UsageError` for an unknown tracker or setting, and for a package that is not installed."""
-    for name in names:
+def check_tracking(settings: TrackingSettings) -> None:
+    """Raise :class:`UsageError` for an unknown tracker, a URI with a secret, and a package that is not installed."""
+    for name in settings.track:
         known_name("tracker", name, NAMES)
         if find_spec(name) is None:
             raise UsageError(f"--track {name} needs a package that is not installed: pip install {name}")
-    for key, value in settings.items():
-        if key not in SETTINGS:
-            raise UsageError(f"unknown setting 'tracking.{key}'{nearest(key, SETTINGS)}; known: {', '.join(SETTINGS)}")
-        if not isinstance(value, str) or not value:
-            raise UsageError(f"the setting 'tracking.{key}' is {value!r}, not a text")
-    uri = settings.get("uri", "")
+    uri = settings.uri or ""
     if "@" in uri or (uri.lower().startswith(("http:", "https:")) and "?" in uri):
         raise UsageError(
             "the setting 'tracking.uri' must not hold a user, a password or a query; these belong in the environment"
@@ -158,8 +148,7 @@ class Tracking:
 
     def __init__(
         self,
-        names: Sequence[str],
-        settings: Mapping[str, str],
+        settings: TrackingSettings,
         folder: Path,
         config: Mapping[str, Any],
         *,
@@ -168,15 +157,15 @@ class Tracking:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         run = TrackedRun(
-            settings.get("project", DEFAULT_PROJECT),
-            settings.get("name", folder.name),
-            settings.get("uri"),
+            settings.project or DEFAULT_PROJECT,
+            settings.name or folder.name,
+            settings.uri,
             folder,
             dict(flat(config, redaction)),
         )
         self._clock = clock
         self._next = clock()
-        self._trackers = [_TrackerThread(name, run, warn) for name in dict.fromkeys(names)]
+        self._trackers = [_TrackerThread(name, run, warn) for name in dict.fromkeys(settings.track)]
 
     def live(self, metrics: Callable[[], Mapping[str, float]], step: int) -> None:
         """Log the metrics after ``step`` steps, unless metrics were logged less than :data:`EVERY` seconds ago."""

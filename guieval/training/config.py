@@ -16,13 +16,13 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from guieval.errors import UsageError, first_problem, nearest
 from guieval.history.modes import PatchMethod, PatchPolicy
 from guieval.models import ABCModel
-from guieval.models.sampling import UNKNOWN_SAMPLING, check_sampling
 from guieval.registry import build_model, model_config
 from guieval.rewards.advantages import AdvantageSettings
 from guieval.rewards.overlong import Overlong
 from guieval.rewards.response import ResponseScorer
 from guieval.rewards.shapes import weighed
 from guieval.running.config import override, read_settings
+from guieval.settings.sampling import UNKNOWN_SAMPLING, check_sampling
 from guieval.tasks import Outcome
 
 Kind: TypeAlias = Literal["sft", "grpo", "semi-online", "online"]

@@ -20,12 +20,13 @@ from guieval.history.modes import Kind, get_mode
 from guieval.metrics import TaskSummary
 from guieval.metrics.summary import RunSummary
 from guieval.models import ABCModel
-from guieval.running.config import RunConfig, parse
+from guieval.running.config import parse
 from guieval.running.engine_choice import Answering
 from guieval.running.kinds import KINDS, kind_of
 from guieval.running.resolve import resolve
 from guieval.running.resolved import Parts
 from guieval.running.runner.runner import Runner
+from guieval.settings import RunConfig
 from guieval.training.checkpoints import keep_until
 from guieval.training.config import Evaluation, TrainingConfig
 from guieval.training.lockstep import LockstepEngine
@@ -45,7 +46,7 @@ class Evaluator:
         self._engine = engine
         given = run_config(config, evaluation, engine.capacity)
         data = evaluation.data or (config.data if evaluation.bench in (None, config.bench) else None)
-        benchmark, _ = kind_of(given).open(given.model_copy(update={"data": data}))
+        benchmark, _ = kind_of(given).open(given.model_copy(update={"data": given.data.model_copy(update={"folder": data})}))
         # a round waits for every task in flight, so each must have its device
         at_once = min(engine.capacity, kind_of(given).most_at_once(benchmark) or engine.capacity)
         parts = Parts(benchmark, model, Answering(engine, at_once))

@@ -19,7 +19,7 @@ from guieval.data.yaml_text import read_yaml
 from guieval.errors import UsageError
 from guieval.journal import write_atomically
 from guieval.running.api import run
-from guieval.running.config import RunConfig
+from guieval.settings import Online
 from guieval.training.checkpoints import COMPLETE, checkpoints
 from guieval.training.config import Evaluation, TrainingConfig, parse_config
 from guieval.training.evaluation import LOGGED, run_config
@@ -89,7 +89,7 @@ def _evaluated(
     if (where / "manifest.json").is_file():
         result = run(resume=where, progress=progress, **given)
     else:
-        base = run_config(config, evaluation, RunConfig.model_fields["environments"].default)
+        base = run_config(config, evaluation, Online.model_fields["environments"].default)
         folder_of_data = data or evaluation.data or (config.data if evaluation.bench in (None, config.bench) else None)
         result = run(base, out=where, progress=progress, data=folder_of_data, **given)
     if not result.complete:

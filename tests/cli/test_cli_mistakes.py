@@ -15,7 +15,7 @@ import pytest
 
 from guieval.cli.running.perform import perform
 from guieval.journal import EPISODES, MANIFEST, METRICS, STEPS, RunFolder
-from guieval.running.config import RunConfig
+from guieval.settings import RunConfig
 from guieval.testing.mock_server import MockServer
 from tests.cli.demo_runs import BASELINE, MODEL, SERVED, SMALL, centre, command
 from tests.command_line import CommandLine

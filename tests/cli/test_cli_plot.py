@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from guieval.journal.lines import json_line
-from guieval.running.config import RunConfig
 from guieval.scoring.matrix import protocols_for
+from guieval.settings import RunConfig
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.scripted import opened_run

@@ -14,9 +14,9 @@ from typer.core import TyperOption
 from guieval import __version__, cli
 from guieval.cli.help_panels import COMMANDS, panels
 from guieval.cli.settings import RUN, run_panels
-from guieval.models.sampling import SamplingSettings
 from guieval.registry import list_models
-from guieval.running.config import RunConfig
+from guieval.settings import GROUPS, SETTINGS
+from guieval.settings.sampling import SamplingSettings
 from tests.command_line import CommandLine
 from tests.rows import every_row
 
@@ -49,16 +49,12 @@ def test_paragraphs_of_a_help_text_fill_the_line(guieval: CommandLine, command: 
 
 
 def test_an_option_states_what_its_setting_means_and_by_which_name_it_is_set() -> None:
-    """What is read from the source is what the class itself says."""
     named = [name for names in run_panels().values() for name in names]
     options = {option.name: option for option in cli.load("run").params if isinstance(option, TyperOption)}
-    assert len(named) == len(set(named))
+    assert len(SETTINGS) == sum(len(group.model_fields) for group in GROUPS.values()), "an own name is of one setting"
     for name in named:
-        field, setting = RunConfig.model_fields[name], RUN.fields[name]
-        assert setting.description == field.description
-        assert setting.default == (None if field.is_required() else field.default)
-        shown = options[RUN.option(name)].help
-        assert name == "mode" or (shown is not None and shown[1:].startswith(setting.description[1:]))
+        shown, meaning = options[RUN.option(name)].help, SETTINGS[name].description
+        assert name == "mode" or (shown and meaning and shown[1:].startswith(meaning[1:]))
     assert options["base_url"].multiple and not options["seed"].multiple
     # no name in a panel is of no command
     known = {option.name for command in COMMANDS for option in cli.load(command).params}
@@ -91,16 +87,16 @@ def test_completion_stays_out_of_options_and_there_is_a_version(guieval: Command
 
 def test_help_config_lists_every_setting_within_the_width(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = {each["setting"]: each for each in json.loads(guieval("help-config", "--json").out)}
-    assert listed.keys() >= RunConfig.model_fields.keys()
+    assert listed.keys() >= SETTINGS.keys()
     assert listed.keys() >= {f"sampling.{name}" for name in SamplingSettings.model_fields}
-    assert listed.keys() >= {"mix.kappa", "vllm.start_timeout", "tracking.project", "resampling.top_k"}
+    assert listed.keys() >= {"mix.kappa", "vllm.start_timeout", "project", "resampling.top_k"}
     assert all(each["description"] and each["type"] for each in listed.values())
     assert listed["max_attempts"]["type"] == "whole number from 1 to 100" and listed["max_attempts"]["default"] == 5
     assert listed["sampling.top_p"]["type"] == "number above 0 to 1"
     assert listed["sampling.stop"]["type"] == "text or list of texts"
     assert "replay" in listed["engine"]["type"]
     names = [each["setting"] for each in json.loads(guieval("help-config", "tracking", "--json").out)]
-    assert names == ["tracking", "tracking.project", "tracking.name", "tracking.uri"]
+    assert names[:4] == ["track", "project", "name", "uri"]
     assert "did you mean 'sampling'" in guieval.sentence("help-config", "samplin")
     for width in (80, 120):
         monkeypatch.setenv("COLUMNS", str(width))

@@ -14,7 +14,7 @@ import pytest
 import guieval
 from guieval.cli import COMMANDS
 from guieval.registry import list_benchmarks
-from guieval.running.config import RunConfig
+from guieval.settings import SETTINGS
 from tests.browser.conftest import Opened
 from tests.conftest import REPOSITORY
 
@@ -44,7 +44,7 @@ def test_there_is_a_page_for_everything(site: Path) -> None:
     assert {f"reference/commands/{name}.html" for name in COMMANDS} <= pages
     assert {f"reference/benchmarks/{name}.html" for name in list_benchmarks()} <= pages
     settings = (site / "reference" / "settings.html").read_text(encoding="utf-8")
-    assert all(f"<code>{name}</code>" in settings for name in RunConfig.model_fields)
+    assert all(f"<code>{name}</code>" in settings for name in SETTINGS)
     names = (site / "reference" / "api" / "index.html").read_text(encoding="utf-8")
     assert all(f"<code>{name}</code>" in names for name in guieval.__all__ if not name.startswith("__"))
     notebooks = {f"notebooks/{path.stem}.html" for path in (REPOSITORY / "docs" / "notebooks").glob("*.ipynb")}

@@ -14,8 +14,9 @@ from guieval.actions import Click, Point
 from guieval.data.screenshots import Screenshot
 from guieval.engines import request_id
 from guieval.engines.concurrency import AdaptiveConcurrency
-from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+from guieval.engines.http.chat_completions import OpenAIEngine
 from guieval.models import Engine, ImageRef, Message, ModelInput, Part, Request, Response
+from guieval.settings import Server
 from guieval.steps import StepTaskModel
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.waiting import PATIENCE
@@ -80,8 +81,9 @@ def engine_for(
     **changes: Any,
 ) -> OpenAIEngine:
     """Without a ``sleep`` of the test's the waits between tries are not waited for."""
-    fields: dict[str, Any] = {"base_urls": urls, "model": "m", "timeout": 20.0}
-    return OpenAIEngine(OpenAISettings.model_validate({**fields, **changes}), sleep=sleep or Sleeps(), pace=pace)
+    fields: dict[str, Any] = {"base_urls": urls, "served_model": "m", "timeout": 20.0}
+    own = {name: changes.pop(name) for name in ("folder", "max_concurrency") if name in changes}
+    return OpenAIEngine(Server(**{**fields, **changes}), sleep=sleep or Sleeps(), pace=pace, **own)
 
 
 async def asked(engine: Engine, *requests: Request) -> list[Response]:

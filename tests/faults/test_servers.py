@@ -12,8 +12,8 @@ from typing import Any
 from guieval.data.benchmark import ABCBenchmark
 from guieval.journal import RunFolder
 from guieval.registry import load_benchmark
-from guieval.running.config import RunConfig
 from guieval.running.engine_choice import GIVE_UP_AFTER
+from guieval.settings import RunConfig
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.faults.program import MODEL, Program, guieval, most_memory, tries_again, wait_for_lines
 from tests.faults.rows import Row, rows

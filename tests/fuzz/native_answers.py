@@ -18,7 +18,6 @@ from PIL import Image
 from guieval.data.screenshots import Screenshot
 from guieval.engines import request_id
 from guieval.engines.apis.hosted import HostedEngine
-from guieval.engines.http.chat_completions import OpenAISettings
 from guieval.errors import EngineError, UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.models import ABCModel, ModelConfig, Request
@@ -26,6 +25,7 @@ from guieval.models.response import Call, Response, calls_in
 from guieval.models.scored_response import read_response
 from guieval.registry import adapter_class
 from guieval.running.engine_choice import native_api
+from guieval.settings import Server
 from guieval.testing.conformance import example_actions, example_step
 from guieval.testing.mock_server.native import answer_body
 
@@ -101,7 +101,7 @@ class NativeAnswers(Target):
         kind, api = _APIS[adapter]
         model = adapter_class(adapter)(ModelConfig(name=adapter, adapter=adapter))
         where = (f"http://127.0.0.1:{self._port}/v1",)
-        settings = OpenAISettings(base_urls=where, model="m", api_key_env=native_api(kind).key_env, **QUICK)
+        settings = Server(base_urls=where, served_model="m", api_key_env=native_api(kind).key_env, **QUICK)
         task = example_step(TASKS[0].action)
         request = Request(model.prepare_input(task, []), (self._screenshot,), {}, request_id(task.key, 0), task)
         words = [model.render(task, action, "I see it.", "Tap it.") for action in example_actions(model.action_space)]

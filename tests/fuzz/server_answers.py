@@ -10,12 +10,13 @@ from random import Random
 from typing import Any, ClassVar
 
 from guieval.engines import request_id
-from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+from guieval.engines.http.chat_completions import OpenAIEngine
 from guieval.errors import EngineError, UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.models import Message, ModelConfig, ModelInput, Request, Response
 from guieval.models.scored_response import read_response
 from guieval.registry import adapter_class
+from guieval.settings import Server
 
 from . import mutations
 from .engine import QUICK, TASKS, Target, at_once, sentence, stored
@@ -83,7 +84,7 @@ class ServerAnswers(Target):
 
     async def _asked(self, request: Request, *, discover: bool) -> Response | None:
         where = (f"http://127.0.0.1:{self._port}/v1",)
-        engine = OpenAIEngine(OpenAISettings(base_urls=where, model=None if discover else "m", **QUICK), sleep=at_once)
+        engine = OpenAIEngine(Server(base_urls=where, served_model=None if discover else "m", **QUICK), sleep=at_once)
         try:
             if discover:
                 await engine.discover()

@@ -22,14 +22,14 @@ from guieval.actions import Action, ActionSpace, Click, Point, Stop
 from guieval.data.benchmark import ABCBenchmark
 from guieval.engines import request_id
 from guieval.engines.apis.hosted import HostedEngine
-from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+from guieval.engines.http.chat_completions import OpenAIEngine
 from guieval.metrics import RunSummary
 from guieval.models import ABCModel, Engine
 from guieval.online.phone import PhoneEnvironment
 from guieval.online.tasks import EnvironmentTasks
 from guieval.registry import load_benchmark
-from guieval.running.config import RunConfig
 from guieval.running.engine_choice import native_api
+from guieval.settings import RunConfig, Server
 from guieval.steps import StepTaskModel
 from guieval.testing.conformance import every_model
 from guieval.testing.mock_server import MockServer, MockSettings, wrong_action
@@ -146,7 +146,7 @@ def expected(demo: ABCBenchmark, space: ActionSpace, *, stops: bool) -> Expected
 
 
 def engine_of(variant: Variant, server: MockServer) -> Engine:
-    settings = OpenAISettings(base_urls=(server.base_url,), model=variant.name, max_attempts=1)
+    settings = Server(base_urls=(server.base_url,), served_model=variant.name, max_attempts=1)
     kind = variant.model.config.engine
     return OpenAIEngine(settings) if kind == "openai" else HostedEngine(native_api(kind), settings)
 

@@ -57,7 +57,7 @@ def test_a_wrong_sampling_setting_is_one_sentence(guieval: CommandLine, tmp_path
 def test_values_stay_as_they_were_given() -> None:
     """They are sent and fingerprinted as they are: 1 does not become 1.0."""
     given = {"temperature": 1, "top_k": -1, "top_p": None, "seed": 7, "stop": ["a"], "logit_bias": {"5": 1}}
-    assert json.dumps(parse({**NAMES, "sampling": given}).sampling) == json.dumps(given)
+    assert json.dumps(parse({**NAMES, "sampling": given}).sampling.request) == json.dumps(given)
 
 
 def test_extra_of_checkpoint_and_run_are_merged() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from guieval.actions import Press
 from guieval.journal import MANIFEST
 from guieval.models import Request
+from guieval.settings import RunConfig
 from guieval.steps import Usage
 from tests.scripted import ACTIONS, ScriptedEngine, make_episode, reply_with, run_scripted
 
@@ -61,8 +62,8 @@ def named(model: str, **more: Any) -> Callable[[dict[str, Any]], None]:
     """Gives a run another model's name, and its configuration ``more``."""
 
     def rewrite(manifest: dict[str, Any]) -> None:
-        manifest["model"]["name"] = manifest["config"]["model"] = model
-        manifest["config"].update(more)
+        manifest["model"]["name"] = model
+        manifest["config"] = RunConfig(**manifest["config"]).having(model=model, **more).model_dump(mode="json")
 
     return rewrite
 

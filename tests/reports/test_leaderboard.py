@@ -162,7 +162,7 @@ def test_what_counts_as_reproduced_and_how_it_is_shown(tmp_path: Path) -> None:
 @every_row("title, held", [("aitz-test-4724", True), ("aitz-test-4724, 12 of 506", False), ("split test", False)])
 def test_a_sample_set_that_a_limit_cut_down_is_not_the_published_one(tmp_path: Path, title: str, held: bool) -> None:
     def chosen(manifest: dict[str, Any]) -> None:
-        manifest["config"]["sample_set"] = "aitz-test-4724"
+        manifest["config"]["data"]["sample_set"] = "aitz-test-4724"
         manifest["selection"] = {"title": title, "text": title, "sample_set_sha256": None}
 
     run = made_run(tmp_path / "x", rewrite=chosen)

@@ -26,7 +26,7 @@ from guieval.registry import load_model, model_config
 from guieval.rewards.advantages import Trajectory
 from guieval.rewards.patches import OffPolicyThoughts, OnPolicyThoughts, ThoughtSource, finish_patch
 from guieval.rewards.rollout import SemiOnlineRollout
-from guieval.running.config import RunConfig
+from guieval.settings import RunConfig
 from guieval.steps import Episode, Patch, Sample, StepRecord, StepTaskModel
 from tests.checkpoints import of_each_kind
 from tests.rows import every_row

@@ -69,7 +69,7 @@ def test_it_works_inside_of_a_running_event_loop_and_resumes(tmp_path: Path, dat
 def test_settings_lie_over_a_configuration(tmp_path: Path, data: Path, server: MockServer) -> None:
     config = guieval.RunConfig(model=MODEL, bench="demo", data=str(data), bench_options=OPTIONS, base_urls=(server.base_url,))
     result = guieval.run(config, out=tmp_path / "run", limit=1)
-    assert result.runs[0].config == config.model_copy(update={"limit": 1})
+    assert result.runs[0].config == config.having(limit=1)
     file = tmp_path / "run.yaml"
     file.write_text(f"model: {MODEL}\nbench: demo\nlimit: 1\nbase_urls: [{server.base_url}]\n")
     again = guieval.run(file, out=tmp_path / "again", data=data, bench_options=OPTIONS)
@@ -78,7 +78,7 @@ def test_settings_lie_over_a_configuration(tmp_path: Path, data: Path, server: M
 
 def test_a_shipped_configuration_is_given_by_name(tmp_path: Path, data: Path) -> None:
     result = guieval.run("demo", out=tmp_path / "run", data=data, mode="offline", limit=1)
-    assert result.runs[0].config.model == "ocr-baseline" and result.complete
+    assert result.runs[0].config.model.name == "ocr-baseline" and result.complete
     with pytest.raises(UsageError, match=r"no shipped run settings of that name \(did you mean 'demo'\?\)"):
         guieval.run("demos", out=tmp_path / "other")
 

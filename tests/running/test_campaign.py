@@ -18,8 +18,8 @@ from guieval.journal import MANIFEST, STEPS, RunFolder
 from guieval.registry import benchmark_class, config_folder, load_benchmark, model_config
 from guieval.reports.leaderboards.published_results import get_results
 from guieval.running.campaign import planned, read_campaign
-from guieval.running.config import RunConfig
 from guieval.running.estimate import estimates, side_by_side, without_servers
+from guieval.settings import RunConfig
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
@@ -47,11 +47,11 @@ settings: {concurrency: 7, sampling: {temperature: 0.5, top_p: 0.9}}
     runs = planned(read_campaign(campaign_file(tmp_path, text)), tmp_path / "out")
     assert [run.directory.name for run in runs[:2]] == ["ui-tars-7b-demo-offline-seed3", "ui-tars-7b-demo-offline-seed4"]
     assert len({run.directory for run in runs}) == len(runs) == 8
-    assert {run.config.concurrency for run in runs} == {7}
-    assert runs[0].config.sampling == {"temperature": 0.5, "top_p": 0.9, "seed": 3}
-    assert runs[-1].config.sampling == {"temperature": 1.0, "top_p": 0.9, "seed": 4} and runs[-1].model == "hot"
+    assert {run.config.server.concurrency for run in runs} == {7}
+    assert runs[0].config.sampling.request == {"temperature": 0.5, "top_p": 0.9, "seed": 3}
+    assert runs[-1].config.sampling.request == {"temperature": 1.0, "top_p": 0.9, "seed": 4} and runs[-1].model == "hot"
     only = planned(read_campaign(campaign_file(tmp_path, text)), tmp_path, only=["hot"], base_urls="http://h:1/v1")
-    assert {run.model for run in only} == {"hot"} and {run.config.base_urls for run in only} == {("http://h:1/v1",)}
+    assert {run.model for run in only} == {"hot"} and {run.config.server.base_urls for run in only} == {("http://h:1/v1",)}
 
 
 @every_row(
@@ -88,12 +88,12 @@ def test_shipped_campaigns_name_what_there_is(name: str, tmp_path: Path) -> None
     campaign = read_campaign(Path(name))
     for run in planned(campaign, tmp_path):
         config = run.config
-        assert model_config(config.model, config.adapter).name == config.model
-        assert benchmark_class(config.bench).name == config.bench
-        if config.protocol is not None:
-            get_protocol(config.protocol)
-        if config.sample_set is not None:
-            get_sample_set(config.sample_set)
+        assert model_config(config.model.name, config.model.adapter).name == config.model.name
+        assert benchmark_class(config.data.bench).name == config.data.bench
+        if config.data.protocol is not None:
+            get_protocol(config.data.protocol)
+        if config.data.sample_set is not None:
+            get_sample_set(config.data.sample_set)
     for reference in campaign.references:
         get_results(reference)
 
@@ -109,8 +109,8 @@ def test_a_dry_run_of_a_shipped_campaign_needs_no_engine_and_no_data(
     assert "nothing was sent" in done.out and not list(tmp_path.iterdir())
     found = estimates(without_servers([(run.config, run.directory) for run in runs]), pace=10, disagreement=0.2, icc=0.1)
     for run, estimate in zip(runs, found, strict=True):
-        if run.config.sample_set is not None and estimate.missing_data:
-            chosen = get_sample_set(run.config.sample_set)
+        if run.config.data.sample_set is not None and estimate.missing_data:
+            chosen = get_sample_set(run.config.data.sample_set)
             assert (estimate.steps, estimate.episodes, estimate.left) == (chosen.steps, chosen.episodes, chosen.steps)
             assert estimate.seconds == chosen.steps / 10 and estimate.forecast is None
     missing = any(estimate.missing_data for estimate in found)

@@ -126,7 +126,7 @@ def test_a_run_from_before_selections_is_resumed_and_scored(tmp_path: Path) -> N
     manifest = json.loads((run / "manifest.json").read_text())
     del manifest["selection"]
     for name in ("split", "subset", "sample_set", "episodes", "skip_damaged", "overlay"):
-        del manifest["config"][name]
+        del manifest["config"]["data"][name]
     (run / "manifest.json").write_text(json.dumps(manifest))
     engine = ScriptedEngine(right)
     outcome = run_scripted(run, EPISODE_LIST, engine, resume=True)

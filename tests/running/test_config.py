@@ -10,7 +10,8 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from guieval.errors import UsageError
-from guieval.running.config import RunConfig, merge, parse
+from guieval.running.config import merge, parse
+from guieval.settings import RunConfig
 from tests.rows import every_row
 
 NAMES = {"model": "m", "bench": "b"}
@@ -21,14 +22,19 @@ def test_a_later_source_wins_and_groups_are_merged(tmp_path: Path) -> None:
     file.write_text("model: m\nbench: b\nlimit: 3\nsampling: {temperature: 1e-3, top_p: 1}\n")
     base = {"model": "old", "seed": 7, "limit": 1}
     config = merge(file, ["sampling.top_p=0.5", "limit=4", "sampling.stop=[[["], {"limit": 5, "seed": None}, base=base)
-    assert (config.model, config.seed, config.limit) == ("m", 7, 5)
-    assert config.sampling == {"temperature": 0.001, "top_p": 0.5, "stop": "[[["}
+    assert (config.model.name, config.data.seed, config.data.limit) == ("m", 7, 5)
+    assert config.sampling.request == {"temperature": 0.001, "top_p": 0.5, "stop": "[[["}
     assert base == {"model": "old", "seed": 7, "limit": 1}
 
 
-def test_an_override_of_the_model_is_an_option_of_its_adapter() -> None:
-    assert merge(None, ["model.scale=999", "options.prompt=web"], NAMES).options == {"scale": 999, "prompt": "web"}
-    assert merge(None, ["model=other"], {"bench": "b"}).model == "other"
+def test_a_setting_may_be_given_with_its_group_or_without() -> None:
+    bare = {**NAMES, "data": "d", "concurrency": 8, "sampling": {"top_k": 2}, "options": {"scale": 9}, "cluster": "ray"}
+    groups = {"model": {"name": "m", "scale": 9}, "data": {"bench": "b", "folder": "d"}, "server": {"concurrency": 8}}
+    overrides = ["server.concurrency=8", "cluster=ray", "model.scale=9", "sampling={top_k: 2}", "data.folder=d"]
+    config = parse(bare)
+    assert parse({**groups, "sampling": {"request": {"top_k": 2}}, "cluster": {"kind": "ray"}}) == config
+    assert merge(None, overrides, NAMES) == config == merge(None, [*overrides, "model=m"], {"bench": "b"})
+    assert (config.data.folder, config.model.options, config.server.concurrency) == ("d", {"scale": 9}, 8)
 
 
 @every_row(
@@ -38,6 +44,10 @@ def test_an_override_of_the_model_is_an_option_of_its_adapter() -> None:
         ("1: a", "unknown setting 1"),
         ("null: a", "unknown setting None"),
         ("modl: m", "did you mean 'model'"),
+        ("server: {tieout: 1}", "unknown setting 'server.tieout' .did you mean 'server.timeout'"),
+        ("server: 1", "'server' is a group of settings"),
+        ("server: {timeout: 1}\ntimeout: 1", "'timeout' is given twice"),
+        ("temperature: 1", "given as sampling.temperature"),
         ("model: m\nmodel", "is not YAML"),
         ("seed: 2024-13-45", "is not YAML: month must be in 1..12"),
         ("[" * 5000, "is not YAML"),
@@ -82,7 +92,7 @@ def test_an_impossible_value_is_reported_with_its_field(values: dict[str, Any], 
 
 def test_settings_that_only_sound_like_secrets_are_taken() -> None:
     sampling = {"prompt_cache_key": "a", "max_tokens": 5, "stop_token_ids": [1], "extra": {"eos_token": "x"}}
-    assert parse({**NAMES, "sampling": sampling}).sampling == sampling
+    assert parse({**NAMES, "sampling": sampling}).sampling.request == sampling
 
 
 def test_a_key_given_in_place_of_its_variable_is_not_repeated() -> None:
@@ -111,9 +121,9 @@ def test_what_a_manifest_holds_gives_the_same_configuration_back(extra: dict[str
 
 
 def test_one_value_may_stand_without_its_list() -> None:
-    assert merge(None, ["base_urls=http://h:1/v1"], NAMES).base_urls == ("http://h:1/v1",)
-    assert parse({**NAMES, "subset": "general"}).subset == ("general",)
-    assert parse({**NAMES, "subset": ["general", "install"]}).subset == ("general", "install")
+    assert merge(None, ["base_urls=http://h:1/v1"], NAMES).server.base_urls == ("http://h:1/v1",)
+    assert parse({**NAMES, "subset": "general"}).data.subset == ("general",)
+    assert parse({**NAMES, "subset": ["general", "install"]}).data.subset == ("general", "install")
     with pytest.raises(UsageError, match=r"'subset\.0' is ''"):
         parse({**NAMES, "subset": ""})
 

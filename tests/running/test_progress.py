@@ -17,11 +17,11 @@ from guieval.actions import Stop
 from guieval.cli.running import progress as module
 from guieval.cli.running.progress import Dashboard, picture, plain_line
 from guieval.engines import EndpointStats
-from guieval.running.config import RunConfig
 from guieval.running.progress import Load, Progress
 from guieval.running.resolve import resolve
 from guieval.running.runner.runner import Runner
 from guieval.running.view import View, Watch
+from guieval.settings import RunConfig
 from guieval.steps import Sample, StepError, StepOutcome, StepRecord, Usage, Verdict
 from guieval.telemetry.rates import Rate, clock, spoken
 from guieval.testing.mock_server import MockServer, MockSettings

@@ -11,9 +11,10 @@ from guieval.data.sample_sets import get_sample_set
 from guieval.evaluation import get_protocol
 from guieval.history.modes import get_mode
 from guieval.registry import benchmarks, config_folder, load_model
-from guieval.running.config import RunConfig, merge, run_file
+from guieval.running.config import merge, run_file
 from guieval.running.resolve import patch_policy, sample_parameters
 from guieval.running.rollouts import plan_rounds
+from guieval.settings import RunConfig
 from tests.command_line import CommandLine
 from tests.rows import every_row
 
@@ -26,20 +27,20 @@ def settings(name: str) -> RunConfig:
 
 def test_there_is_one_of_each_kind_and_decisions_is_one_of_a_rollout_too() -> None:
     assert {"demo", "androidcontrol-soeval", "ui-s1-sop", "decisions", "screenspot-grounding"} <= set(SHIPPED)
-    assert [each.config.samples for each in plan_rounds(settings("decisions"), 2)] == [64, 64]
+    assert [each.config.sampling.samples for each in plan_rounds(settings("decisions"), 2)] == [64, 64]
 
 
 @every_row("name", SHIPPED)
 def test_every_name_exists_and_fits_the_others(name: str) -> None:
     config = settings(name)
-    bench = benchmarks()[config.bench]
-    model = load_model(config.model, adapter=config.adapter, thinking=config.thinking)
-    assert get_protocol(config.protocol or bench.protocol).applies_to(bench.dataset)
-    assert len(sample_parameters(config, model.config)) == config.samples
-    get_mode(config.mode).patched(patch_policy(config))
-    if config.sample_set is not None:
-        assert bench.dataset in get_sample_set(config.sample_set).datasets
-    assert config.data is None and not config.base_urls, "where data and servers are is the user's to say"
+    bench = benchmarks()[config.data.bench]
+    model = load_model(config.model.name, adapter=config.model.adapter, thinking=config.model.thinking)
+    assert get_protocol(config.data.protocol or bench.protocol).applies_to(bench.dataset)
+    assert len(sample_parameters(config, model.config)) == config.sampling.samples
+    get_mode(config.history.mode).patched(patch_policy(config))
+    if config.data.sample_set is not None:
+        assert bench.dataset in get_sample_set(config.data.sample_set).datasets
+    assert config.data.folder is None and not config.server.base_urls, "where data and servers are is the user's to say"
     text = (config_folder() / "runs" / f"{name}.yaml").read_text(encoding="utf-8")
     assert f"guieval run --config {name}" in text, "its comment names it as it is given"
 

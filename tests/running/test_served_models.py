@@ -125,7 +125,7 @@ def test_what_makes_two_names_one_checkpoint(tmp_path: Path) -> None:
     assert not same_checkpoint("Qwen/Qwen2.5-VL-7B-Instruct", "Qwen/Qwen2.5-VL-7B-Instruct-AWQ")
     assert not same_checkpoint("", "/")
     made = RunFolder(write_run(tmp_path / "made", [record(step(Wait()), Wait())])).manifest
-    model, config = RecordedModel(name="m", hf_id="Org/Model"), RecordedConfig(model="m")
+    model, config = RecordedModel(name="m", hf_id="Org/Model"), RecordedConfig.model_validate({"model": "m"})
     manifest = made.model_copy(update={"model": model, "config": config})
     alias = served_entry("default", False, {"http://a": [ServedModel("default", "/weights/model")]})
     assert unconfirmed_models(manifest.model_copy(update={"served": add_served([], alias)})) == []

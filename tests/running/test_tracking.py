@@ -18,6 +18,8 @@ import pytest
 from guieval.errors import UsageError
 from guieval.journal import METRICS
 from guieval.redaction import Redaction
+from guieval.running.config import parse
+from guieval.settings import Tracking as Settings
 from guieval.telemetry import tracking
 from guieval.telemetry.tracking import Tracking, check_tracking, final_metrics, flat
 from guieval.testing.mock_server import MockServer, MockSettings
@@ -179,7 +181,7 @@ def test_live_metrics_come_rarely_and_a_slow_tracker_gets_the_latest(tmp_path: P
     monkeypatch.setattr(tracking, "_CLIENTS", {"slow": Slow})
     now = [0.0]
     asked: list[int] = []
-    guests = Tracking(["slow"], {}, tmp_path, {}, clock=lambda: now[0])
+    guests = Tracking(Settings(track=("slow",)), tmp_path, {}, clock=lambda: now[0])
     for step in range(100):
         now[0] = float(step)
         guests.live(lambda step=step: asked.append(step) or {"step": float(step)}, step)  # type: ignore[misc, func-returns-value]
@@ -213,26 +215,26 @@ def test_final_metrics_are_those_of_the_whole_run() -> None:
 
 
 @every_row(
-    ("names", "settings", "message"),
+    ("settings", "message"),
     [
-        (["wandbb"], {}, r"unknown tracker 'wandbb' \(did you mean 'wandb'\?\)"),
-        ([], {"projct": "x"}, r"unknown setting 'tracking.projct' \(did you mean 'project'\?\)"),
-        ([], {"project": 5}, "'tracking.project' is 5, not a text"),
-        ([], {"uri": "http://me:pass@host"}, "must not hold a user, a password or a query"),
-        ([], {"uri": "HTTPS://host/?token=pass@"}, "must not hold a user, a password or a query"),
-        ([], {"uri": "https://host/?token=pass"}, "must not hold a user, a password or a query"),
+        ({"track": "wandbb"}, r"unknown tracker 'wandbb' \(did you mean 'wandb'\?\)"),
+        ({"projct": "x"}, r"unknown setting 'tracking.projct' \(did you mean 'tracking.project'\?\)"),
+        ({"project": 5}, "'project' is 5: expected text"),
+        ({"uri": "http://me:pass@host"}, "must not hold a user, a password or a query"),
+        ({"uri": "HTTPS://host/?token=pass@"}, "must not hold a user, a password or a query"),
+        ({"uri": "https://host/?token=pass"}, "must not hold a user, a password or a query"),
     ],
 )
-def test_mistakes_give_one_sentence(names: list[str], settings: dict[str, Any], message: str) -> None:
+def test_mistakes_give_one_sentence(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message) as raised:
-        check_tracking(names, settings)
+        check_tracking(parse({"model": "m", "bench": "b", "tracking": settings}).tracking)
     assert "pass@" not in str(raised.value) and "=pass" not in str(raised.value)
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tracking, "find_spec", lambda name: None)
     with pytest.raises(UsageError, match="pip install mlflow"):
-        check_tracking(["mlflow"], {})
+        check_tracking(Settings(track=("mlflow",)))
 
 
 def test_mlflow_really_holds_the_run(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

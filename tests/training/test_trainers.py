@@ -19,8 +19,8 @@ from guieval.journal import RunFolder
 from guieval.registry import config_folder
 from guieval.rewards import Overlong
 from guieval.rewards.rollout import SemiOnlineRollout
-from guieval.running.config import RunConfig
 from guieval.running.runner.runner import Runner
+from guieval.settings import RunConfig
 from guieval.training.building import Parts
 from guieval.training.checkpoints import mark
 from guieval.training.config import TrainingConfig, read_config

@@ -174,7 +174,7 @@ def test_a_run_whose_prompts_cannot_be_written_again_is_refused(tmp_path: Path) 
     ran(tmp_path / "run", mode="offline")
     manifest = RunFolder(tmp_path / "run").manifest.to_json()
     for name, given in {"mix": {"start": 0.0, "end": 1.0}, "mix_artifacts": "runs/a", "fixed_thoughts": "runs/a"}.items():
-        changed = {**manifest, "config": {**manifest["config"], name: given}}
+        changed = {**manifest, "config": {**manifest["config"], "history": {name: given}}}
         (tmp_path / "run" / MANIFEST).write_text(json.dumps(changed), encoding="utf-8")
         with pytest.raises(UsageError, match=rf"cannot be used for training: its prompts hold .* of another run \({name}\)"):
             list(journal_examples(tmp_path / "run", SCRIPTED))

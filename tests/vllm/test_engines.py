@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from guieval.engines.http.chat_body import chat_body
-from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+from guieval.engines.http.chat_completions import OpenAIEngine
 from guieval.engines.in_process.chat_prompts import chat_options, pictures, prompt_text
 from guieval.engines.in_process.checkpoint import Checkpoint
 from guieval.engines.in_process.transformers import TransformersModel, transformers_engine
@@ -23,6 +23,7 @@ from guieval.engines.vllm.server import VLLMServer
 from guieval.errors import EngineError, FatalEngineError
 from guieval.models import Message, ModelInput, Request
 from guieval.registry import load_model
+from guieval.settings import Server
 from tests.rows import every_row
 
 from .conftest import ARGUMENTS, MODEL, Ask, MakeRequest, asking, counts, texts
@@ -43,7 +44,7 @@ def in_process(checkpoint: Checkpoint) -> Iterator[dict[str, Ask]]:
 
 @pytest.fixture(scope="module")
 def engines(in_process: dict[str, Ask], server: VLLMServer) -> dict[str, Ask]:
-    settings = OpenAISettings(base_urls=(server.base_url,), model=served_name(server.model, server.settings))
+    settings = Server(base_urls=(server.base_url,), served_model=served_name(server.model, server.settings))
     return {"server": asking(lambda: OpenAIEngine(settings)), **in_process}
 
 

@@ -21,11 +21,12 @@ import pytest
 from guieval.data.benchmark import ABCBenchmark
 from guieval.data.screenshots import Screenshot
 from guieval.engines.http.chat_body import chat_body
-from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+from guieval.engines.http.chat_completions import OpenAIEngine
 from guieval.engines.vllm.command import served_name
 from guieval.engines.vllm.server import VLLMServer
 from guieval.journal import METRICS, RunFolder
 from guieval.models import ABCModel, Request, Response
+from guieval.settings import Server
 from tests.programs import started
 from tests.waiting import until
 
@@ -183,12 +184,13 @@ def unsent(request: Request, *, named: bool) -> Request:
     return replace(request, images=tuple(images))
 
 
-def replies(server: VLLMServer, requests: Sequence[Request], **settings: Any) -> list[Response]:
+def replies(server: VLLMServer, requests: Sequence[Request], folder: Path | None = None, **settings: Any) -> list[Response]:
     """Asked one after the other; none may need a second try."""
 
     async def main() -> list[Response]:
-        fields = {"base_urls": (server.base_url,), "model": served_name(server.model, server.settings), "max_attempts": 1}
-        engine = OpenAIEngine(OpenAISettings.model_validate({**fields, **settings}))
+        name = served_name(server.model, server.settings)
+        given = Server(base_urls=(server.base_url,), served_model=name, max_attempts=1, **settings)
+        engine = OpenAIEngine(given, folder=folder)
         try:
             return [await engine.generate(request) for request in requests]
         finally:
@@ -220,10 +222,10 @@ def test_files_are_read_by_the_server_and_what_was_sent_once_is_held(
 ) -> None:
     named, again = ([unsent(request, named=each) for request in asked] for each in (True, False))
     with caplog.at_level(logging.WARNING):
-        read = replies(server, named, local_images=screens)
+        read = replies(server, named, folder=screens)
         held = replies(server, [*asked, *reversed(again)], image_uuids=True)
     assert same(read, in_bytes) and same(held, [*in_bytes, *reversed(in_bytes)]) and not caplog.records
-    both = replies(server, [*named, *again], local_images=screens, image_uuids=True)
+    both = replies(server, [*named, *again], folder=screens, image_uuids=True)
     assert same(both, [*in_bytes, *in_bytes])
 
 
@@ -239,7 +241,7 @@ def test_a_file_that_the_server_may_not_read_is_sent(
             copies.append(replace(image, path=path))
         moved.append(replace(request, images=tuple(copies)))
     with caplog.at_level(logging.WARNING):
-        sent = replies(server, moved, local_images=tmp_path)
+        sent = replies(server, moved, folder=tmp_path)
     assert same(sent, in_bytes)
     assert len(caplog.records) == 1 and "does not read local files" in caplog.text
 

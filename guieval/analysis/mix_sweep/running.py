@@ -22,8 +22,6 @@ from guieval.data.benchmark import EpisodeRef
 from guieval.history.mixing import Mix, Mixture
 from guieval.journal import METRICS, Journal, RunFolder, is_run
 from guieval.journal.run_files import Manifest
-from guieval.models.sampling import is_greedy
-from guieval.running.config import RunConfig
 from guieval.running.display import Display
 from guieval.running.engine_choice import asks_a_model, open_server
 from guieval.running.execute import Executor, Job
@@ -34,6 +32,8 @@ from guieval.running.resume.identity import in_terms_of, manifest_of, refuse_unl
 from guieval.running.resume.trust import remember
 from guieval.running.runner.runner import Runner
 from guieval.running.telemetry import Telemetry
+from guieval.settings import RunConfig
+from guieval.settings.sampling import is_greedy
 from guieval.steps import HistoryOrigin, Plan, StepKey, StepRecord
 
 SETTINGS = "settings"
@@ -191,7 +191,7 @@ def _copy(record: StepRecord) -> StepRecord:
 
 
 def _configured(config: RunConfig, mix: Mix) -> RunConfig:
-    return config.model_copy(update={"mix": mix.model_dump(mode="json", exclude_none=True)})
+    return config.having(mix=mix.model_dump(mode="json", exclude_none=True))
 
 
 def _mixture(run: ResolvedRun) -> Mixture:

@@ -19,7 +19,7 @@ from guieval.online import ABCEnvironment
 from guieval.online.find import environments
 from guieval.registry import benchmark_class, list_benchmarks
 from guieval.reports.tables.table import Column, Table, columns
-from guieval.running.config import NOT_OPTIONS
+from guieval.settings.fields import NOT_OPTIONS
 
 
 def benchmarks(name: Annotated[str | None, typer.Argument(help="Show this benchmark in full.")] = None) -> None:

@@ -101,7 +101,7 @@ def _write_page(found: Consistency, file: Path, data: Path | None, each: int, un
     config = RunFolder(found.run).manifest.config
     root = None
     try:
-        root = load_benchmark(config.bench, data or config.data, **(config.bench_options or {})).root
+        root = load_benchmark(config.data.bench, data or config.data.folder, **(config.data.bench_options or {})).root
     except UsageError as error:
         if data is not None:
             raise

@@ -77,8 +77,8 @@ def _check_single(read: Campaign, data: Path | None, base_url: str | None) -> No
 
 def _refuse_loading(runs: Sequence[PlannedRun]) -> None:
     for run in runs:
-        if run.config.engine in LOADING:
-            loads = f"engine {run.config.engine!r} of {run.model} loads a model on this machine"
+        if run.config.server.engine in LOADING:
+            loads = f"engine {run.config.server.engine!r} of {run.model} loads a model on this machine"
             raise UsageError(f"--parallel is for servers that are already up, and {loads}")
 
 
@@ -86,7 +86,8 @@ def _print_estimates(found: Sequence[Estimate], models: Sequence[str], parallel:
     """A row for each run, then the sums and what the steps can show; ``models`` are those of the runs."""
     rows = tuple((each.name, each.steps, each.left, *_sizes(each)) for each in found)
     show(Table("Runs", columns("run", "steps", "left", "tokens in", "tokens out (at most)", "cost (about)"), rows))
-    if missing := dict.fromkeys(each.config.data or f"the data of {each.config.bench}" for each in found if each.missing_data):
+    without = [each.config.data for each in found if each.missing_data]
+    if missing := dict.fromkeys(data.folder or f"the data of {data.bench}" for data in without):
         say(f"data:     not found: {', '.join(missing)}; tokens and cost are not known, and the steps are published numbers")
     say(f"time:     {_time(found, models, parallel)}")
     costs: dict[str, float] = {}

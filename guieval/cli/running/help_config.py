@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -13,26 +14,24 @@ from guieval.cli.tables import JSON, print_json, say, show
 from guieval.engines.vllm.command import LAUNCH_SETTINGS, VLLMSettings
 from guieval.errors import UsageError, nearest
 from guieval.history.mixing import Mix
-from guieval.models.sampling import SamplingSettings
 from guieval.reports.tables.table import Table, columns
-from guieval.running.config import RunConfig
-from guieval.telemetry.tracking import SETTINGS as TRACKING
+from guieval.settings import GROUPS, own_names, own_path
+from guieval.settings.sampling import SamplingSettings
 
 FREE = {
     "bench_options": "`guieval benchmarks NAME` lists the options of a benchmark",
     "options": "the adapter's file lists the options of a model family",
     "vllm": "and any argument of `vllm serve` under its own name",
 }
-"""Groups that take names which no model here lists."""
-
-
+"""Settings that take names which no model here lists."""
 _ANY = 2**53
 """A bound from here on, e.g. the largest seed, is not shown."""
 
 
 class Setting(NamedTuple):
-    """One setting, as ``--set`` and a settings file name it."""
+    """One setting of a group, as ``--set`` and a settings file name it."""
 
+    group: str
     setting: str
     type: str
     default: Any
@@ -40,22 +39,31 @@ class Setting(NamedTuple):
 
 
 def help_config(
-    group: Annotated[str | None, typer.Argument(help="Only this setting, or group of settings, e.g. sampling.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[GROUP|SETTING]", help="Only this group, or setting, e.g. server or sampling.stop.")
+    ] = None,
     json_output: JSON = False,
 ) -> None:
-    """List every setting of a run, as --set NAME=VALUE and --config FILE take it, with type, default and meaning."""
+    """List every setting of a run in its group, as --set NAME=VALUE and --config FILE take it, with type, default and meaning.
+
+    A name may be given with its group (server.timeout) or without it (timeout); in a file a group may hold its settings.
+    """
     known = list(settings())
-    chosen = [one for one in known if group is None or one.setting == group or one.setting.startswith(f"{group}.")]
+    own = name if name is None or name in GROUPS else ".".join(own_path(name.split(".")))
+    chosen = [one for one in known if own in (None, one.group, one.setting) or one.setting.startswith(f"{own}.")]
     if not chosen:
-        raise UsageError(f"unknown setting {group!r}{nearest(group or '', [one.setting for one in known])}")
+        raise UsageError(f"unknown setting {name!r}{nearest(name or '', [*GROUPS, *(one.setting for one in known)])}")
     if json_output:
         print_json(chosen)
         return
     what = "type, default and meaning"  # in one column, which at 80 characters leaves room for all three
-    show(Table("", columns("setting", what, folds=(what,)), tuple((one.setting, in_words(one)) for one in chosen)))
-    for name, words in FREE.items():
-        if any(one.setting == name for one in chosen):
-            say(f"{name}.NAME: {words}.")
+    for group, listed in groupby(chosen, key=lambda one: one.group):
+        rows = tuple((one.setting, in_words(one)) for one in listed)
+        title = f"{group}: {(GROUPS[group].__doc__ or '').splitlines()[0]}"
+        show(Table(title, columns("setting", what, folds=(what,)), rows))
+    for setting, words in FREE.items():
+        if any(one.setting == setting for one in chosen):
+            say(f"{setting}.NAME: {words}.")
 
 
 def in_words(setting: Setting) -> str:
@@ -65,27 +73,27 @@ def in_words(setting: Setting) -> str:
 
 
 def settings() -> Iterator[Setting]:
-    """Every setting of a run, the groups\' own included."""
-    groups = {
-        "sampling": list(_fields(SamplingSettings)),
-        "resampling": list(_fields(SamplingSettings)),
+    """Every setting of a run, and what the settings that are groups themselves take."""
+    taken: dict[str, Iterable[tuple[str, str, Any, str]]] = {
+        "sampling": (requests := list(_fields(SamplingSettings))),
+        "resampling": requests,
         "mix": list(_fields(Mix)),
-        "vllm": [one for one in _fields(VLLMSettings) if one.setting.replace("_", "-") in LAUNCH_SETTINGS],
-        "tracking": [Setting(name, "text", None, words) for name, words in TRACKING.items()],
+        "vllm": [one for one in _fields(VLLMSettings) if one[0].replace("_", "-") in LAUNCH_SETTINGS],
     }
-    for one in _fields(RunConfig):
-        yield one
-        yield from (inner._replace(setting=f"{one.setting}.{inner.setting}") for inner in groups.get(one.setting, ()))
+    for group, kind in GROUPS.items():
+        for name, (_, *rest) in zip(own_names(group), _fields(kind), strict=True):
+            yield Setting(group, name, *rest)
+            yield from (Setting(group, f"{name}.{inner}", *more) for inner, *more in taken.get(name, ()))
 
 
-def _fields(model: type[BaseModel]) -> Iterator[Setting]:
+def _fields(model: type[BaseModel]) -> Iterator[tuple[str, str, Any, str]]:
     schema = model.model_json_schema()
     for name, field in model.model_fields.items():
         default = None if field.is_required() else field.get_default(call_default_factory=True)
         plain = list(default) if isinstance(default, tuple) else default
         words = "required" if field.is_required() else None
         described = "; ".join(filter(None, (field.description, words)))
-        yield Setting(name, type_in_words(schema["properties"][name]), plain, described)
+        yield name, type_in_words(schema["properties"][name]), plain, described
 
 
 def type_in_words(schema: Mapping[str, Any]) -> str:

@@ -23,7 +23,7 @@ from guieval.analysis.mix_sweep.sweep import (
 )
 from guieval.cli import options
 from guieval.cli.running.perform import Terminal, print_failure
-from guieval.cli.settings import RUN, Given, SettingsClass, path_option
+from guieval.cli.settings import RUN, Given, Settings, path_option
 from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.data.doctor.counts import counted
 from guieval.engines.vllm.server import ServerFailure
@@ -33,12 +33,13 @@ from guieval.metrics.rounding import percentage
 from guieval.reports.plots.paper import Width, check_file, write
 from guieval.reports.plots.scaling import mixing
 from guieval.reports.tables.table import Table, columns
-from guieval.running.config import RunConfig, merge, run_file
+from guieval.running.config import merge, run_file
 from guieval.running.progress import RunOutcome
 from guieval.running.resume.trust import resumed
+from guieval.settings import RunConfig
 
 TABLE = "mixing.csv"
-SWEEP_SETTINGS = SettingsClass("analysis/mix_sweep/sweep.py", "Sweep", {"seed": "mix_seed"})
+SWEEP_SETTINGS = Settings.of(Sweep, {"seed": "mix_seed"})
 
 
 @SWEEP_SETTINGS.options(into="sweep_settings")
@@ -74,7 +75,7 @@ def mix(
         sweep = _sweep(preset or "try", sweep_settings)
         base = {"compact": True}  # hundreds of runs over the same steps
         merged = merge(file, override or [], settings, base=base)
-        directory = out or new_directory(merged.model, merged.bench, "mix")
+        directory = out or new_directory(merged.model.name, merged.data.bench, "mix")
         if not (directory / SWEEP).exists():  # beginning one where there is one already has its own answer
             refuse_nested(directory)
     else:
@@ -84,7 +85,8 @@ def mix(
             raise UsageError("--resume goes on with the settings that the sweep has; leave out what asks for others")
         held = read_sweep(resume)
         sweep, directory = held.sweep, resume
-        recorded = {name: value for name, value in held.manifest.config.to_json().items() if name != "mix"}
+        recorded = held.manifest.config.to_json()
+        recorded.get("history", {}).pop("mix", None)
         merged = resumed(recorded, file, override or [], settings, trust=trust_run, folder=resume)
     _check(merged)
     stopped = _run(merged, sweep, directory, resumed=resume is not None, drop_answers=drop_answers, quiet=quiet)
@@ -94,13 +96,13 @@ def mix(
 
 
 def _check(config: RunConfig) -> None:
-    if config.mix:
+    if config.history.mix:
         raise UsageError("a sweep makes every setting's mix itself; leave out mix, or use `guieval run` for a single one")
-    if config.mix_artifacts is None:
+    if config.history.mix_artifacts is None:
         raise UsageError("a sweep needs the answers to mix in: add --artifacts RUN, a run or rollout of the same model")
-    if config.cluster != "none":
+    if config.cluster.kind != "none":
         raise UsageError("a sweep runs on this machine; leave out cluster")
-    if config.budget is not None:
+    if config.tracking.budget is not None:
         raise UsageError("a budget is a run's, and a sweep has many; leave it out")
 
 

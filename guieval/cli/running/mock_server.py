@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
-from guieval.cli.settings import Given, SettingsClass
+from guieval.cli.settings import Given, Settings
 from guieval.errors import UsageError
 from guieval.testing.mock_server import MockSettings, serve
 
-SERVER = SettingsClass("testing/mock_server/settings.py", "MockSettings", {"concurrency": "slots", "benchmark": "bench"})
+SERVER = Settings.of(MockSettings, {"concurrency": "slots", "benchmark": "bench"})
 FOR_TESTS = ("api_key", "retry_after_date", "echo_key", "hang_at", "keep")
 """Settings without an option."""
 PORT = 8000

@@ -29,7 +29,7 @@ class Shown(NamedTuple):
 def task_heading(run: RunFolder, more: Sequence[str] = ()) -> str:
     """The heading of an online run."""
     title = "" if run.manifest.selection is None else run.manifest.selection.title
-    return "\n".join(filter(None, (run.label, f"{run.manifest.config.bench} online", title)))
+    return "\n".join(filter(None, (run.label, f"{run.manifest.config.data.bench} online", title)))
 
 
 def plain_tasks(summary: TaskSummary) -> Mapping[str, Any]:

@@ -24,12 +24,12 @@ from guieval.journal import RunFolder, is_run
 from guieval.journal.served_model import describe_served
 from guieval.reports.console import Run
 from guieval.running.api import common_folder
-from guieval.running.config import RunConfig
 from guieval.running.display import Cost, Display, RunDisplay, Waited
 from guieval.running.engine_choice import asks_a_model, never_asked
 from guieval.running.execute import Result, execute, resolve_jobs
 from guieval.running.forecast import forecast
 from guieval.running.resume.trust import resume_command
+from guieval.settings import RunConfig
 
 
 class Terminal(Display):
@@ -138,7 +138,7 @@ def print_forecast(configs: list[tuple[RunConfig, Path]]) -> None:
     configs = [(never_asked(config), directory) for config, directory in configs]
     for job in resolve_jobs(configs, root=common_folder([directory for _, directory in configs])):
         if not asks_a_model(job.run.config, job.run.model.config):
-            say(f"requests: none: {job.run.config.model} answers in this process or from an earlier run")
+            say(f"requests: none: {job.run.config.model.name} answers in this process or from an earlier run")
             continue
         for label, text in forecast(job.run).lines():
             say(f"{label + ':':<10}{text}")
@@ -159,7 +159,7 @@ def print_results(results: list[Result], *, json: bool) -> None:
 def _run(result: Result) -> Run:
     """A run with its heading for tables."""
     config, outcome, summary, _ = result
-    lines = (f"{config.bench} {summary.mode}", outcome.selection.title, outcome.protocol)
+    lines = (f"{config.data.bench} {summary.mode}", outcome.selection.title, outcome.protocol)
     marks = [outcome.foreign] * bool(outcome.foreign) + ["with overlay"] * (outcome.overlay is not None)
     return Run(SHOWN[result.kind.name].heading(RunFolder(outcome.directory), (*lines, *marks)), summary)
 
@@ -168,8 +168,8 @@ def _plain(result: Result) -> dict[str, Any]:
     config, outcome = result.config, result.outcome
     return {
         "directory": outcome.directory,
-        "model": config.model,
-        "bench": config.bench,
+        "model": config.model.name,
+        "bench": config.data.bench,
         "mode": result.summary.mode,
         "protocol": outcome.protocol,
         "steps": outcome.selection.text,
@@ -192,34 +192,35 @@ def print_notes(results: list[Result]) -> None:
     overlays = [result.outcome.overlay for result in results if result.outcome.overlay is not None]
     for text in dict.fromkeys(describe_overlay(overlay.file, overlay.sha256, overlay.steps) for overlay in overlays):
         say(f"overlay:  {text}")
-    for text in dict.fromkeys(result.config.fixed_thoughts for result in results if result.config.fixed_thoughts):
+    for text in dict.fromkeys(filter(None, (result.config.history.fixed_thoughts for result in results))):
         say(f"thoughts: those of the run {text}")
     damaged = [error for result in results[:1] for error in result.outcome.selection.damaged]
     if damaged:
         say(f"damaged:  {len(damaged):,} left out, first: {damaged[0]}")
     for result in results:
         config, outcome, summary, notes = result
+        mode = config.history.mode
         for note in notes:
             say(note)
         for server in outcome.endpoints if len(outcome.endpoints) > 1 else ():
-            say(f"server:   {config.mode}: {describe_endpoint(server)}")
+            say(f"server:   {mode}: {describe_endpoint(server)}")
         for stage, failures in outcome.failures.items():
-            say(f"failed:   {config.mode}: {counted(failures.count, 'step')} at {stage}, first: {failures.example}")
+            say(f"failed:   {mode}: {counted(failures.count, 'step')} at {stage}, first: {failures.example}")
         for warning in outcome.warnings:
-            say(f"warning:  {config.mode}: {warning}")
+            say(f"warning:  {mode}: {warning}")
         if result.unread:
             records = RunFolder(outcome.directory).records
             texts = any(getattr(sample, "raw_response", None) for record in records for sample in record.samples)
             again = "; after a change of the adapter `guieval score RUN --reparse` reads them again"
             say(
-                f"unread:   {config.mode}: none of the {summary.verdicts.unparseable:,} replies could be read as an action, so "
+                f"unread:   {mode}: none of the {summary.verdicts.unparseable:,} replies could be read as an action, so "
                 f"the metrics say nothing about the model{again if texts else ''}"
             )
         if outcome.gave_up:
-            why = "too many requests in a row were not answered" if config.cluster == "none" else "no worker is left"
-            say(f"stopped:  {config.mode}: {why}")
+            why = "too many requests in a row were not answered" if config.cluster.kind == "none" else "no worker is left"
+            say(f"stopped:  {mode}: {why}")
         if outcome.halted:
-            say(f"stopped:  {config.mode}: {outcome.halted}")
+            say(f"stopped:  {mode}: {outcome.halted}")
 
 
 def _finish(results: list[Result], directories: list[Path], root: Path, resume: str) -> None:

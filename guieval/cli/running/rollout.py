@@ -18,11 +18,12 @@ from guieval.journal import new_directory, refuse_nested
 from guieval.journal.run_folders import is_rollout
 from guieval.registry import load_benchmark
 from guieval.reports.tables.table import Cell, Table, columns, share
-from guieval.running.config import RunConfig, merge, run_file
+from guieval.running.config import merge, run_file
 from guieval.running.execute import Result
 from guieval.running.kinds import kind_of
 from guieval.running.resume.trust import resumed
 from guieval.running.rollouts import PAPER_SAMPLES, plan_rounds, read_rollout, write_rollout
+from guieval.settings import RunConfig
 
 _MOST_DIGITS = 20
 """Of a seed. Python refuses to convert thousands of digits; a number that is too large for a server is refused later."""
@@ -65,10 +66,10 @@ def rollout(
         if preset is not None:
             merged = _drawn_as(preset, merged)
         planned = plan_rounds(merged, rounds, _numbers(seeds))
-        directory = out or new_directory(merged.model, merged.bench, "rollout", merged.mode)
+        directory = out or new_directory(merged.model.name, merged.data.bench, "rollout", merged.history.mode)
         if not is_rollout(directory):  # beginning one where there is one already has its own answer
             refuse_nested(directory)
-    if merged.cluster != "none":
+    if merged.cluster.kind != "none":
         raise UsageError("a rollout is done on one machine: leave out the setting 'cluster'")
     if kind_of(merged).unit != "step":
         raise UsageError("a rollout samples recorded steps; online, `guieval run --mode online --samples N` repeats every task")
@@ -84,12 +85,12 @@ def rollout(
 
 
 def _drawn_as(preset: str, settings: RunConfig) -> RunConfig:
-    if settings.limit is not None:
+    if settings.data.limit is not None:
         raise UsageError("--preset says how many episodes are drawn: leave out --limit")
-    benchmark = load_benchmark(settings.bench, settings.data, **settings.bench_options)
+    benchmark = load_benchmark(settings.data.bench, settings.data.folder, **settings.data.bench_options)
     subset = get_subset(preset)
     dataset = benchmark.dataset or benchmark.load(next(iter(benchmark.index()))).steps[0].dataset
-    return settings.model_copy(update={"limit": subset.limit(dataset)})
+    return settings.having(limit=subset.limit(dataset))
 
 
 def _numbers(text: str | None) -> list[int]:

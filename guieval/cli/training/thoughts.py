@@ -18,7 +18,8 @@ from guieval.errors import UsageError, nearest
 from guieval.registry import load_benchmark, load_model
 from guieval.rewards import ResponseScorer
 from guieval.rewards.shapes import weighed
-from guieval.running.config import RunConfig, merge, run_file
+from guieval.running.config import merge, run_file
+from guieval.settings import RunConfig
 from guieval.steps import StepTaskModel
 
 SOURCES = ("self", "auxiliary", "replies")
@@ -57,22 +58,23 @@ def thoughts(
     if run:
         raise UsageError(f"--run is for --by replies; --by {by} asks a server")
     merged = merge(run_file(config), override or [], settings)
-    if by == "auxiliary" and merged.served_model is None:
+    if by == "auxiliary" and merged.server.served_model is None:
         raise UsageError("--by auxiliary needs --served-model NAME: --model only gives the format of the thoughts")
-    _ask(merged, by, out, ResponseScorer(load_model(merged.model, adapter=merged.adapter), weighed(reward, None, {})), tries)
+    model = load_model(merged.model.name, adapter=merged.model.adapter)
+    _ask(merged, by, out, ResponseScorer(model, weighed(reward, None, {})), tries)
 
 
 def _ask(config: RunConfig, by: str, out: Path, scorer: ResponseScorer, tries: int) -> None:
-    from guieval.data.selection import select
-    from guieval.models.sampling import request_parameters
+    from guieval.data.selection import Choice, select
     from guieval.running.engine_choice import choose_engine
     from guieval.running.resolve import sample_parameters
+    from guieval.settings.sampling import request_parameters
     from guieval.training.data.thoughts import Asking, Writer, write_thoughts
 
-    benchmark = load_benchmark(config.bench, config.data, **config.bench_options)
-    if config.skip_damaged:
+    benchmark = load_benchmark(config.data.bench, config.data.folder, **config.data.bench_options)
+    if config.data.skip_damaged:
         benchmark = benchmark.skipping_damaged()
-    selection = select(benchmark, config.choice)
+    selection = select(benchmark, Choice.of(config.data))
     known = _known(out)
     steps: list[tuple[Sequence[StepTaskModel], int]] = []
     for ref in selection.refs:
@@ -80,7 +82,7 @@ def _ask(config: RunConfig, by: str, out: Path, scorer: ResponseScorer, tries: i
         steps += [(episode, index) for index in selection.plan[ref.key] if str(episode[index].key) not in known]
     answering = choose_engine(config, scorer.model, benchmark.root, None)
     own = by == "self"
-    sampling = sample_parameters(config, scorer.model.config)[0] if own else request_parameters({}, config.sampling)
+    sampling = sample_parameters(config, scorer.model.config)[0] if own else request_parameters({}, config.sampling.request)
     asking = Asking(answering.engine, benchmark.root, sampling)
     slots = answering.concurrency if isinstance(answering.concurrency, int) else 16
 

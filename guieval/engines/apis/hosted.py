@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
 from guieval.engines.apis.native import Connection, Conversation, NativeAPI, TooDeep, Turn, Unanswered
 from guieval.engines.http.chat_answers import TryAgain, whole_response
-from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+from guieval.engines.http.chat_completions import OpenAIEngine
 from guieval.engines.http.image_references import Refusal
 from guieval.engines.http.routing import Server
 from guieval.engines.usage_reports import usage_in
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.journal.run_files import ServedEntry
 from guieval.models import ImageForm, Request, Response
+from guieval.settings import Server as ServerSettings
 from guieval.steps import Usage
 
 _TOOL_REFUSED = re.compile(r"(?i)not support[^.]*\bcomputer|\bcomputer\w*\b[^.]*not (support|enabled)")
@@ -35,23 +36,20 @@ class HostedEngine(OpenAIEngine):
 
     images: ImageForm = "base64"
 
-    def __init__(
-        self, api: type[NativeAPI], settings: OpenAISettings, *, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
-    ) -> None:
+    def __init__(self, api: type[NativeAPI], settings: ServerSettings, **more: Any) -> None:
         if find_spec(api.package) is None:
             raise UsageError(f"this model's API needs its maker's SDK: pip install 'guieval[{api.extra}]'")
         if len(settings.base_urls) > 1:
             raise UsageError(
                 f"this model's API is queried at a single address, and {len(settings.base_urls)} base URLs are given"
             )
-        super().__init__(settings, sleep=sleep)
+        super().__init__(settings, **more)
         if self._router.servers[0].connections.query:
             raise UsageError("the base URL of a model's native API must not hold a query; one of a chat-completions server may")
-        self.images = "base64"
         (url,) = settings.base_urls
         if url == api.own_url and not self._key:
             raise UsageError(
-                f"model {settings.model!r} is answered by {url}, which needs a key: set the environment variable "
+                f"model {settings.served_model!r} is answered by {url}, which needs a key: set the environment variable "
                 f"{settings.api_key_env}, or give --base-url of a server that needs none"
             )
         self._bodies: dict[str, bytes] = {}

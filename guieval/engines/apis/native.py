@@ -18,7 +18,7 @@ from guieval.engines.http.connections import Connections
 from guieval.errors import UsageError, nearest
 from guieval.models import END_TURN, LOOKS, ImageRef, Message, Request, Response
 from guieval.models.response import Call
-from guieval.models.sampling import SamplingSettings
+from guieval.settings.sampling import SamplingSettings
 
 NO_POINTER = "The position of the pointer is not known."
 _SPARE = 200

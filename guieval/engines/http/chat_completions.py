@@ -21,8 +21,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from guieval.engines import EndpointStats, with_try
 from guieval.engines.concurrency import AdaptiveConcurrency
 from guieval.engines.http.chat_answers import (
@@ -51,6 +49,7 @@ from guieval.journal.run_files import ServedEntry
 from guieval.journal.served_model import ServedModel, same_checkpoint, served_entry
 from guieval.models import ImageForm, Request, Response
 from guieval.redaction import Redaction
+from guieval.settings import Server as ServerSettings
 
 RETRIED = frozenset({408, 409, 429})
 """Statuses below 500 after which a request is retried."""
@@ -58,38 +57,6 @@ _STREAMS_ONLY = re.compile(r"only supports? stream|enable the stream|stream(ing)
 """A refusal of a request without a stream, as in "This model only supports stream mode" (DashScope)."""
 _CHECK_TIMEOUT = 5.0
 _PROBE_BYTES = 65_536
-
-
-class OpenAISettings(BaseModel):
-    """How to reach a model, and how long to wait for it. All times are in seconds."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
-
-    base_urls: tuple[str, ...] = Field(
-        min_length=1, description="base URLs of servers of the same model, e.g. http://host:8000/v1"
-    )
-    model: str | None = Field(None, description="model name to request; null to discover it")
-    api_key_env: str = Field(
-        "OPENAI_API_KEY", description="environment variable that holds the API key, if the server wants one"
-    )
-    stream: bool = Field(False, description="whether to request each answer as a stream, for servers that give no other")
-    hidden_key_envs: tuple[str, ...] = Field((), description="variables of further keys that no message may show")
-    max_concurrency: int = Field(64, ge=1, description="requests in flight at once, over all servers")
-    timeout: float = Field(120.0, gt=0, allow_inf_nan=False, description="limit of one try, from connecting to the last byte")
-    max_attempts: int = Field(5, ge=1, description="tries for each request")
-    patience: float = Field(300.0, ge=0, allow_inf_nan=False, description="how long to wait for unreachable servers")
-    backoff: float = Field(
-        0.5, ge=0, allow_inf_nan=False, description="longest wait before the second try; it doubles each time"
-    )
-    max_backoff: float = Field(30.0, ge=0, allow_inf_nan=False, description="no wait before a try is longer")
-    max_retry_after: float = Field(60.0, ge=0, allow_inf_nan=False, description="a server's Retry-After is honoured up to this")
-    proxy: str | None = Field(None, description="URL of a proxy for all servers, without a password")
-    trust_env: bool = Field(False, description="whether HTTP_PROXY and the like apply (they would catch local servers)")
-    verify_tls: bool = Field(
-        True, description="whether an https server must have a valid certificate (SSL_CERT_FILE: the authorities to trust)"
-    )
-    local_images: Path | None = Field(None, description="folder from which the servers read screenshots by file:// URLs")
-    image_uuids: bool = Field(False, description="whether to send a cached screenshot's id instead of its bytes (vLLM's uuid)")
 
 
 class _Refused(EngineError, Refusal):
@@ -103,30 +70,37 @@ class OpenAIEngine:
     is unreachable moves at once to another server that is up, and is not counted; nor is a try that its server refused. A
     server that refuses everything is put aside if another is left. When all servers are unreachable, all requests wait until
     one is back (:class:`guieval.engines.http.patience.Patience`), and the failed tries are not counted. ``sleep`` waits
-    between tries, ``pace`` receives the result of each try. Raises :class:`UsageError` for an invalid base URL or key.
+    between tries, ``pace`` receives the result of each try. The servers read screenshots from ``folder``, if there is one, by
+    file:// URLs; no message shows the keys in the variables ``other_keys``. Raises :class:`UsageError` for an invalid base URL
+    or key.
     """
 
     def __init__(
         self,
-        settings: OpenAISettings,
+        settings: ServerSettings,
         *,
+        folder: Path | None = None,
+        max_concurrency: int = 64,
+        other_keys: Sequence[str] = (),
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         pace: AdaptiveConcurrency | None = None,
     ) -> None:
         self.settings = settings
-        self.model = settings.model
+        self.model = settings.served_model
+        self.folder = folder
         self._listed: dict[str, list[ServedModel]] = {}
-        self.images: ImageForm = "base64" if settings.local_images is None else "file"
+        self.images: ImageForm = "base64" if folder is None else "file"
         self._references: dict[str, ImageReferences] = {}
         self._key = api_key(settings.api_key_env)
-        self._slots = asyncio.Semaphore(settings.max_concurrency)
-        self._redaction = Redaction.of_variables(settings.api_key_env, *settings.hidden_key_envs)
-        proxy = None if settings.proxy is None else proxy_url(settings.proxy)
+        self._slots = asyncio.Semaphore(max_concurrency)
+        self._redaction = Redaction.of_variables(settings.api_key_env, *other_keys)
         if settings.trust_env:
             check_environment_proxies()
+        through: dict[str, Any] = {"trust_env": settings.trust_env, "verify_tls": settings.insecure_tls is None}
+        proxy = None if settings.proxy is None else proxy_url(settings.proxy)
         self._router = Router(
             [
-                Server(Connections(url, proxy=proxy, trust_env=settings.trust_env, verify_tls=settings.verify_tls, query=query))
+                Server(Connections(url, proxy=proxy, query=query, **through))
                 for url, query in dict.fromkeys(base_url(text, self._redaction) for text in settings.base_urls)
             ],
             self._is_well,
@@ -186,8 +160,8 @@ class OpenAIEngine:
             server, error = failed
             if not await self._patience.outlasts(server, str(error)):
                 raise error
-        if self.settings.model is not None:
-            return self.settings.model
+        if self.settings.served_model is not None:
+            return self.settings.served_model
         lists = [[model.name for model in models] for models in self._listed.values()]
         served = [name for name in lists[0] if all(name in names for names in lists)]
         chosen = served[0] if len(served) == 1 else _first_of(candidates, served)
@@ -209,7 +183,7 @@ class OpenAIEngine:
         """The requested model, and the models that the servers list (:class:`guieval.engines.ReportsServers`)."""
         if self.model is None or not self._listed:
             return None
-        return served_entry(self.model, self.settings.model is not None, self._listed)
+        return served_entry(self.model, self.settings.served_model is not None, self._listed)
 
     def stats(self) -> list[EndpointStats]:
         """The numbers of each server (:class:`guieval.engines.ReportsServers`)."""
@@ -368,7 +342,7 @@ class OpenAIEngine:
 
         Hosted servers need not list any. With ``several`` servers the first attempt waits less than a request would.
         """
-        named = self.settings.model is not None
+        named = self.settings.served_model is not None
         patience = min(_CHECK_TIMEOUT, self.settings.timeout) if named or (several and attempt == 1) else None
         try:
             async with asyncio.timeout(patience):
@@ -439,8 +413,7 @@ class OpenAIEngine:
         if body is None:
             return await self._send(server, method, path, None, name)
         if server.url not in self._references:
-            folder, uuids = self.settings.local_images, self.settings.image_uuids
-            self._references[server.url] = ImageReferences(server.url, folder, uuids=uuids)
+            self._references[server.url] = ImageReferences(server.url, self.folder, uuids=bool(self.settings.image_uuids))
         references = self._references[server.url]
         if body.in_bytes or not references.offered:
             return await self._send(server, method, path, body.written(in_bytes(body.images)), name)

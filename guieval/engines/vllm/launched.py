@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from guieval.engines.concurrency import AdaptiveConcurrency
-from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+from guieval.engines.http.chat_completions import OpenAIEngine
 from guieval.engines.vllm.server import VLLMServer
 from guieval.errors import EngineError, FatalEngineError
 from guieval.models import Request, Response
+from guieval.settings import Server as ServerSettings
 
 _ENDING_SECONDS = 0.1
 """A killed process closes its connections a moment before it is gone."""
@@ -21,8 +22,8 @@ class LaunchedEngine(OpenAIEngine):
     gone, every request raises :class:`guieval.engines.vllm.server.ServerFailure`, so that a run ends at once with what it has.
     """
 
-    def __init__(self, server: VLLMServer, settings: OpenAISettings, *, pace: AdaptiveConcurrency | None = None) -> None:
-        super().__init__(settings, sleep=server.pause, pace=pace)
+    def __init__(self, server: VLLMServer, settings: ServerSettings, **more: Any) -> None:
+        super().__init__(settings, sleep=server.pause, **more)
         self._server = server
 
     async def discover(self, candidates: Sequence[str] = ()) -> str:

@@ -89,8 +89,8 @@ def _aggregate(run: Exported, organization: str, relationship: str) -> dict[str,
 
 
 def _model(run: Exported) -> dict[str, Any]:
-    config, model = run.manifest.config.to_json(), run.manifest.model.to_json()
-    engine = config.get("engine") or "auto"
+    model = run.manifest.model.to_json()
+    engine = run.manifest.config.server.engine or "auto"
     if engine == "auto":
         engine = model.get("engine") or "openai"
     deployed = "self_deployed" if engine in _SELF else "externally_managed" if engine in _API else "unknown"

@@ -20,17 +20,11 @@ from guieval.online.trajectory import TRAJECTORIES, TrajectoryStep, read_traject
 from guieval.reports.exchange.exported import Exported
 from guieval.reports.opened import open_run
 from guieval.reports.private_places import Shortener, in_strings
+from guieval.settings import GROUPS, PLACES, SETTINGS, placed
+from guieval.settings.fields import PUBLIC, marks_of
 from guieval.steps import Sample, StepError
 from guieval.tasks import Record, Repetition
 
-PUBLIC_SETTINGS = frozenset(
-    {
-        *("model", "bench", "mode", "protocol", "split", "subset", "sample_set", "limit", "seed", "skip_damaged"),
-        *("decode_check", "thinking", "sampling", "samples", "resampling", "engine", "patch", "patch_budget"),
-        *("max_steps", "environment_timeout", "compact"),
-    }
-)
-"""The settings of a run that stay in its public manifest."""
 _LOCAL = ("platform", "python", "code")
 _PUBLISHED = ("notes", "licence")
 """Fields of a checkpoint that may link to public pages."""
@@ -64,7 +58,7 @@ def public_copy(run: Exported, folder: Path) -> Exported:
 def public_manifest(values: dict[str, Any], shortener: Shortener) -> dict[str, Any]:
     """A manifest without paths, servers and what describes the machine."""
     kept = {name: value for name, value in values.items() if name not in _LOCAL}
-    kept["config"] = {name: value for name, value in values["config"].items() if name in PUBLIC_SETTINGS}
+    kept["config"] = _settings(values, public=True)
     model = {name: value for name, value in values["model"].items() if name not in ("folder", "vllm")}
     linked = {name: in_strings(model.pop(name), shortener.known) for name in _PUBLISHED if name in model}
     kept.pop("model")
@@ -79,10 +73,20 @@ def public_manifest(values: dict[str, Any], shortener: Shortener) -> dict[str, A
     return shortened
 
 
+def _settings(manifest: dict[str, Any], *, public: bool) -> dict[str, dict[str, Any]]:
+    """The settings that stay in a public manifest, or those that do not; one that is not known does not."""
+    marked = {place: PUBLIC in marks_of(SETTINGS[name]) for name, place in PLACES.items()}
+    return {
+        group: {field: value for field, value in given.items() if marked.get((group, field), False) is public}
+        for group, given in placed(manifest["config"], lenient=True).items()
+        if group in GROUPS
+    }
+
+
 def _shortener(directory: Path, manifest: dict[str, Any]) -> Shortener:
     """Knows what the settings that are left out name."""
-    private = {name: value for name, value in manifest["config"].items() if name not in PUBLIC_SETTINGS}
-    named = [*_strings(private), *_strings(manifest["model"].get("folder")), *_strings(manifest.get("served"))]
+    private = (_settings(manifest, public=False), manifest["model"].get("folder"), manifest.get("served"))
+    named = [text for values in private for text in _strings(values)]
     folders = [Path(text).expanduser() for text in named if text.startswith(("/", "~"))]
     return Shortener([directory, *folders], [text for text in named if "://" in text])
 

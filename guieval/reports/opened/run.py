@@ -161,7 +161,7 @@ class OpenedRun:
         """The folder of the screenshots; :class:`UsageError` if the data cannot be opened."""
         config = self.manifest.config
         try:
-            return load_benchmark(config.bench, self.data or config.data, **(config.bench_options or {})).root
+            return load_benchmark(config.data.bench, self.data or config.data.folder, **(config.data.bench_options or {})).root
         except UsageError as error:
             if self.data is not None:
                 raise

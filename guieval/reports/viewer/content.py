@@ -92,7 +92,7 @@ class Content:
     def folders(self) -> list[Path]:
         """Local folders that error messages and data may contain."""
         return [run.directory for run in self.runs] + [
-            Path(data) for run in self.runs if (data := run.manifest.config.data) is not None
+            Path(data) for run in self.runs if (data := run.manifest.config.data.folder) is not None
         ]
 
     def rows(self, first: int = 0, last: int | None = None) -> Iterator[Row]:

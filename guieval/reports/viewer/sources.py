@@ -24,7 +24,7 @@ def open_data(manifest: Manifest, data: Path | None) -> tuple[ABCBenchmark | Non
     """The benchmark of a run on its data folder, or why there is none; a folder that the user named must exist."""
     config = manifest.config
     try:
-        return load_benchmark(config.bench, data or config.data, **(config.bench_options or {})), ""
+        return load_benchmark(config.data.bench, data or config.data.folder, **(config.data.bench_options or {})), ""
     except UsageError as error:
         if data is not None:
             raise

@@ -15,7 +15,7 @@ from typing import Any
 
 from guieval.data.files import read_text
 from guieval.errors import UsageError
-from guieval.running.config import RunConfig
+from guieval.settings import RunConfig
 
 GPU_ENGINES = frozenset({"vllm", "vllm-inprocess", "transformers"})
 PARALLEL = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size")
@@ -75,13 +75,13 @@ def connect(ray: Any, address: str) -> bool:
 
 def gpus_of_one(config: RunConfig) -> int:
     """GPUs that one worker takes: as many as its server is spread over, none where servers run elsewhere."""
-    if config.engine not in GPU_ENGINES:
+    if config.server.engine not in GPU_ENGINES:
         return 0
-    if config.engine == "transformers":
+    if config.server.engine == "transformers":
         return 1
     from guieval.registry import model_config
 
-    given = {**model_config(config.model, config.adapter).vllm, **config.vllm}
+    given = {**model_config(config.model.name, config.model.adapter).vllm, **config.server.vllm}
     named = {str(name).replace("_", "-"): value for name, value in given.items()}
     return math.prod(int(named.get(name) or 1) for name in PARALLEL)
 

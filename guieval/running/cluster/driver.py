@@ -28,7 +28,6 @@ from guieval.running.cluster.connection import connect, gpus_of_one, import_ray
 from guieval.running.cluster.merging import SHARDS, Merger, Shard, discard_shard, empty_shards, shard_folders
 from guieval.running.cluster.server_numbers import named_for_all, over_all
 from guieval.running.cluster.worker import Ended, HandOut, Job, Reading, Worker, dealt_first
-from guieval.running.config import RunConfig
 from guieval.running.progress import Load, Progress, RunOutcome
 from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.changes import accepted_changes, reference_types, with_changes
@@ -36,6 +35,7 @@ from guieval.running.resume.identity import manifest_of
 from guieval.running.resume.served import ServedModels
 from guieval.running.runner.answer_watch import AnswerWatch
 from guieval.running.stop_signals import on_stop_signals
+from guieval.settings import RunConfig
 from guieval.steps import StepRecord
 
 STOP_SECONDS = 10.0
@@ -93,8 +93,8 @@ class Cluster:
         self._ray: Any = None
 
     def __enter__(self) -> Cluster:
-        self._ray = import_ray(alone=self._config.cluster_address == "local")
-        self._connected_here = connect(self._ray, self._config.cluster_address)
+        self._ray = import_ray(alone=self._config.cluster.cluster_address == "local")
+        self._connected_here = connect(self._ray, self._config.cluster.cluster_address)
         try:
             self._start()
         except BaseException:
@@ -155,14 +155,14 @@ class Cluster:
         nodes = sum(node["Alive"] and node["Resources"].get("CPU", 0) >= 1 for node in self._ray.nodes())
         gpus = gpus_of_one(self._config) if has.get("GPU", 0) else 0
         room = {"CPUs": int(has.get("CPU", 0)), **({"GPUs": int(has["GPU"] // gpus)} if gpus else {})}
-        count = self._config.workers or (room["GPUs"] if gpus else nodes)
+        count = self._config.cluster.workers or (room["GPUs"] if gpus else nodes)
         for name, fit in room.items():
             if count > fit or not fit:
                 raise UsageError(
                     f"{max(1, count)} workers do not fit into this Ray cluster: its {name} suffice for {fit}; "
                     "lower --workers, or add machines"
                 )
-        urls = self._config.base_urls
+        urls = self._config.server.base_urls
         make = self._ray.remote(Worker)
         for number in range(count):
             name = f"{number:04d}"
@@ -338,7 +338,8 @@ class _Session:
         known = b"".join(self._merger.known_lines(self._refs[position].key) for position in dealt)
         job = self._job
         if member.urls:
-            job = dataclasses.replace(job, config={**job.config, "base_urls": list(member.urls)})
+            own = self._run.config.having(base_urls=member.urls)
+            job = dataclasses.replace(job, config=own.model_dump(mode="json"))
         member.turn += 1
         member.earlier_servers, member.servers, member.in_flight = over_all([*member.earlier_servers, *member.servers]), (), 0
         member.working = member.actor.work.remote(job, dealt, known, turn=member.turn)

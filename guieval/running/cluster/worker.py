@@ -35,6 +35,7 @@ from guieval.running.resolve import resolve
 from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.identity import manifest_of, refuse_unlike
 from guieval.running.runner.runner import Runner
+from guieval.settings import RunConfig
 
 if TYPE_CHECKING:
     from guieval.engines.vllm.server import VLLMServer
@@ -155,7 +156,7 @@ class Worker:
         self.name = name
         self._shard: Path | None = None
         self._server: VLLMServer | None = None
-        self._served: Mapping[str, Any] | None = None
+        self._served: RunConfig | None = None
         self._turn = 0
         self._stopped_turn = 0
         self._finishing_turn = 0
@@ -238,7 +239,7 @@ class Worker:
                 return Ended("stopped")
             shard = self._folder(job)
         config = parse(job.config, kept=job.config)
-        if self._served is not None and self._served != {**job.config, "mode": ""}:
+        if self._served is not None and self._served != config.having(mode=""):
             self.close()
         if self._server is None:
             self._server = open_server(config, shard / "vllm.log")
@@ -249,7 +250,7 @@ class Worker:
         run = dataclasses.replace(run, selection=dataclasses.replace(run.selection, refs=refs))
         if self._server is not None and self._served is None:
             self._server.start()
-            self._served = {**job.config, "mode": ""}
+            self._served = config.having(mode="")
         claims = _Claims(refs, dealt, self._claim)
         runner = Runner(run, shard, on_progress=self._see, halt=self._ends, takes=claims.takes)
         with self._news:

@@ -29,7 +29,7 @@ class ServedModels:
 
     def confirm(self) -> None:
         """Let ``--served-model`` name what an earlier session asked, even where no step is left to ask about."""
-        name = self._run.config.served_model
+        name = self._run.config.server.served_model
         if name is not None and name in unconfirmed_models(RunFolder(self._journal.directory).manifest):
             self.note_served(served_entry(name, True, {}), resumed=True)
 

@@ -24,20 +24,16 @@ from guieval.errors import UsageError
 from guieval.journal import MANIFEST, RunFolder, has_records, is_run
 from guieval.online.find import environments
 from guieval.registry import model_configs
-from guieval.running.config import RunConfig, merge, parse
+from guieval.running.config import merge, parse
 from guieval.running.engine_choice import HOSTED, native_api
+from guieval.settings import GROUPS, RunConfig, Server, placed
+from guieval.settings.fields import OUTWARD, marks_of
 
 _CODE_ARGUMENTS = frozenset(
     {"python", "command", "middleware", "plugins", "tool-parser-plugin", "reasoning-parser-plugin", "worker-cls"}
     | {"worker-extension-cls", "scheduler-cls", "logits-processors", "distributed-executor-backend", "trust-remote-code"}
 )
 """Settings of a launched vLLM server that name a program, a module or a file that is executed."""
-
-_OUTWARD = frozenset(
-    {"adapter", "base_urls", "api_key_env", "insecure_tls", "model_path", "vllm", "engine", "cluster", "cluster_address"}
-    | {"patch_base_urls", "patch_api_key_env", "proxy", "track", "tracking", "bench_options", "allow_network"}
-)
-"""Settings that a run folder cannot decide alone."""
 
 
 class Reach(NamedTuple):
@@ -55,38 +51,41 @@ class Reach(NamedTuple):
 
 def reaches(config: RunConfig) -> Iterator[Reach]:
     """Everything that a configuration sends to, starts or imports: endpoints with the variable of their key, weights, code."""
-    if config.adapter is not None and config.adapter.endswith(".py"):
-        yield Reach(f"import the adapter file {config.adapter!r}", ("--adapter", config.adapter), code=True)
-    unproven = " without verifying its certificate" if config.insecure_tls else ""
-    through = f" through the proxy {config.proxy!r}" if config.proxy else ""
-    again = ("--set", f"proxy={config.proxy}") if config.proxy else ()
+    if config.model.adapter is not None and config.model.adapter.endswith(".py"):
+        yield Reach(f"import the adapter file {config.model.adapter!r}", ("--adapter", config.model.adapter), code=True)
+    unproven = " without verifying its certificate" if config.server.insecure_tls else ""
+    through = f" through the proxy {config.server.proxy!r}" if config.server.proxy else ""
+    again = ("--set", f"proxy={config.server.proxy}") if config.server.proxy else ()
     service, key_variable = _service(config)
-    key, patch_key = ("--api-key-env", key_variable), ("--set", f"patch_api_key_env={config.patch_api_key_env}")
-    for option, urls, named in (("--base-url", service, key), ("--patch-base-url", config.patch_base_urls, patch_key)):
+    key, patch_key = ("--api-key-env", key_variable), ("--set", f"patch_api_key_env={config.history.patch_api_key_env}")
+    for option, urls, named in (("--base-url", service, key), ("--patch-base-url", config.history.patch_base_urls, patch_key)):
         variable = named[-1].rpartition("=")[2]
         for url in urls:  # the key and the screenshots go there
             text = f"ask the server {url!r}{through}{unproven} with the key in {variable}"
             yield Reach(text, (option, url, *named, *again))
-    if config.engine in ("vllm", "vllm-inprocess", "transformers"):
-        if config.model_path is not None:
-            yield Reach(f"load the weights {config.model_path!r}", ("--set", f"model_path={config.model_path}"))
-        for name, value in sorted(config.vllm.items()):
+    if config.server.engine in ("vllm", "vllm-inprocess", "transformers"):
+        if config.model.model_path is not None:
+            yield Reach(f"load the weights {config.model.model_path!r}", ("--set", f"model_path={config.model.model_path}"))
+        for name, value in sorted(config.server.vllm.items()):
             plain = name.removeprefix("--").replace("_", "-")
             yield Reach(
                 f"start vLLM with {plain}={json.dumps(value, sort_keys=True)}",
                 ("--set", f"vllm.{name}={value if isinstance(value, str) else json.dumps(value)}"),
                 code=plain in _CODE_ARGUMENTS,
             )
-    environment = environments().get(config.bench)
-    for name in sorted(config.bench_options.keys() & (environment.outward if environment else set())):
-        value = config.bench_options[name]
-        yield Reach(f"act in {config.bench} with {name}={value!r}", ("--set", f"bench_options.{name}={value}"))
-    if config.allow_network:
-        yield Reach(f"let pages of {config.bench} reach any host", ("--allow-network",))
-    if config.cluster != "none":
-        yield Reach(f"join the Ray cluster {config.cluster_address!r}", ("--cluster-address", config.cluster_address))
-    for name in config.track:
-        yield Reach(f"report to {name} with {json.dumps(config.tracking, sort_keys=True)}", ("--track", name))
+    environment = environments().get(config.data.bench)
+    for name in sorted(config.data.bench_options.keys() & (environment.outward if environment else set())):
+        value = config.data.bench_options[name]
+        yield Reach(f"act in {config.data.bench} with {name}={value!r}", ("--set", f"bench_options.{name}={value}"))
+    if config.online.allow_network:
+        yield Reach(f"let pages of {config.data.bench} reach any host", ("--allow-network",))
+    if config.cluster.kind != "none":
+        yield Reach(
+            f"join the Ray cluster {config.cluster.cluster_address!r}", ("--cluster-address", config.cluster.cluster_address)
+        )
+    for name in config.tracking.track:
+        there = config.tracking.model_dump(include={"project", "name", "uri"}, exclude_none=True)
+        yield Reach(f"report to {name} with {json.dumps(there, sort_keys=True)}", ("--track", name))
 
 
 def remember(configs: Sequence[RunConfig]) -> None:
@@ -121,8 +120,8 @@ def resumed(
         if str(error) == _problem(base):  # the user has given nothing that it speaks of
             raise UsageError(f"{str(folder / 'manifest.json')!r}, field config: {error}") from None
         raise
-    own = merge(file, overrides, flags, base={name: value for name, value in base.items() if name not in _OUTWARD})
-    named = {each.text for each in reaches(own.model_copy(update={"engine": config.engine, "cluster": config.cluster}))}
+    own = merge(file, overrides, flags, base=_without_outward(base))
+    named = {each.text for each in reaches(own.having(engine=config.server.engine, cluster=config.cluster.kind))}
     unnamed = [each for each in reaches(config) if each.text not in named]
     if code := [each for each in unnamed if each.code]:
         raise UsageError(
@@ -139,15 +138,23 @@ def resumed(
     return config
 
 
+def _without_outward(base: Mapping[str, Any]) -> dict[str, Any]:
+    """An earlier run's settings without those that its folder cannot decide alone."""
+    return {
+        group: {name: value for name, value in given.items() if OUTWARD not in marks_of(GROUPS[group].model_fields[name])}
+        for group, given in placed(base).items()
+    }
+
+
 def _service(config: RunConfig) -> tuple[tuple[str, ...], str]:
     """The addresses that a model is queried at, a hosted model's own by default, and the variable of the key sent there."""
-    known = model_configs().get(config.model)
-    kind = known.engine if known is not None and config.engine == "auto" else config.engine
+    known = model_configs().get(config.model.name)
+    kind = known.engine if known is not None and config.server.engine == "auto" else config.server.engine
     if kind not in HOSTED:
-        return config.base_urls, config.api_key_env
+        return config.server.base_urls, config.server.api_key_env
     api = native_api(kind)
-    unset = config.api_key_env == RunConfig.model_fields["api_key_env"].default
-    return config.base_urls or (api.own_url,), api.key_env if unset else config.api_key_env
+    unset = config.server.api_key_env == Server.model_fields["api_key_env"].default
+    return config.server.base_urls or (api.own_url,), api.key_env if unset else config.server.api_key_env
 
 
 def _problem(base: Mapping[str, Any]) -> str | None:
@@ -180,11 +187,11 @@ def resumed_runs(
         raise UsageError(f"nothing to resume: {str(directory)!r} holds no run")
     recorded = [(RunFolder(folder).manifest.config.to_json(), folder) for folder in folders]
     runs = [(resumed(base, file, overrides, flags, trust=trust, folder=folder), folder) for base, folder in recorded]
-    here = {config.mode for config, _ in runs}
+    here = {config.history.mode for config, _ in runs}
     for mode in modes or ():
         if mode not in here:
             raise UsageError(f"{str(directory)!r} holds no run in mode {mode!r}, only in {', '.join(sorted(here))}")
-    return [(config, folder) for config, folder in runs if not modes or config.mode in modes]
+    return [(config, folder) for config, folder in runs if not modes or config.history.mode in modes]
 
 
 def resume_command(directory: Path, configs: Iterable[RunConfig]) -> str:
@@ -203,13 +210,13 @@ def resume_of(directory: Path) -> str:
 
 def code_digests(config: RunConfig) -> dict[str, str]:
     """SHA-256 of the files outside the package that a configuration executes, by what they are; those that exist."""
-    named = {name.removeprefix("--").replace("_", "-"): value for name, value in config.vllm.items()}
+    named = {name.removeprefix("--").replace("_", "-"): value for name, value in config.server.vllm.items()}
     command = named.get("command")
     words = shlex.split(command) if isinstance(command, str) else command if isinstance(command, list) else []
     files: dict[str, Any] = {
-        "adapter file": config.adapter if config.adapter and config.adapter.endswith(".py") else None,
-        "vllm.command": words[0] if words and config.engine == "vllm" else None,
-        "vllm.python": named.get("python") if config.engine == "vllm" else None,
+        "adapter file": config.model.adapter if config.model.adapter and config.model.adapter.endswith(".py") else None,
+        "vllm.command": words[0] if words and config.server.engine == "vllm" else None,
+        "vllm.python": named.get("python") if config.server.engine == "vllm" else None,
     }
     found: dict[str, str] = {}
     for what, name in files.items():

@@ -202,7 +202,7 @@ class Session:
     @property
     def _wanted(self) -> int:
         """How many steps to work on at once; one under a budget, until a response has shown what they cost."""
-        unknown = self._run.config.budget is not None and not self._progress.tokens.answers
+        unknown = self._run.config.tracking.budget is not None and not self._progress.tokens.answers
         return 1 if unknown else self._gate.limit
 
     @property
@@ -223,7 +223,7 @@ class Session:
         root = run.kind.screens(run.benchmark, self._journal.directory)
 
         def images(engine: Engine) -> ImageLoader:
-            return ImageLoader(root, self._threads, form=engine.images, check=run.config.decode_check)
+            return ImageLoader(root, self._threads, form=engine.images, check=run.config.data.decode_check)
 
         return Asker(
             model=run.model,
@@ -239,5 +239,5 @@ class Session:
             tokens=self._progress.tokens,
             halted=lambda: self._progress.halted if self._halted() else None,
             lost=self._give_up_step,
-            redaction=Redaction.of_variables(run.config.api_key_env, run.config.patch_api_key_env),
+            redaction=Redaction.of_variables(run.config.server.api_key_env, run.config.history.patch_api_key_env),
         )

@@ -205,9 +205,9 @@ def journal_examples(run: Path, model: ABCModel) -> Iterator[Example]:
     The prompts are rebuilt by ``model``, so the run should be of the same family. Raises :class:`UsageError` if there is no
     run, or if its prompts contain what its journal does not: another run's answers, or fixed thoughts.
     """
-    config = RunFolder(run).manifest.config.to_json()
+    history = RunFolder(run).manifest.config.history
     for name, kept in _NOT_IN_THE_JOURNAL.items():
-        if config.get(name):
+        if getattr(history, name):
             raise UsageError(f"the run {str(run)!r} cannot be used for training: its prompts hold {kept} ({name})")
     latest: dict[Any, StepRecord] = {}
     for record in RunFolder(run).steps:

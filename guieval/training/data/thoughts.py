@@ -20,8 +20,9 @@ from guieval.history import HistoryEntry, reference_entry, reference_history
 from guieval.journal import RunFolder
 from guieval.models import ABCModel, Engine, ModelInput, Request
 from guieval.models.patch_thoughts import off_policy_input, on_policy_input, read_thought, unbound
-from guieval.models.sampling import is_greedy
 from guieval.rewards.response import ResponseScorer
+from guieval.settings import Server
+from guieval.settings.sampling import is_greedy
 from guieval.steps import StepKey, StepTaskModel
 from guieval.training.config import ThoughtServer
 
@@ -229,6 +230,7 @@ class ServedThoughts:
         self._known[task.key] = await Asking(engine, root, self._settings.sampling).off_policy(task)
 
     def _opened(self) -> OpenAIEngine:
-        from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+        from guieval.engines.http.chat_completions import OpenAIEngine
 
-        return OpenAIEngine(OpenAISettings(**self._settings.model_dump(exclude={"sampling"})))
+        given = self._settings.model_dump(exclude={"sampling", "model"})
+        return OpenAIEngine(Server(**given, served_model=self._settings.model))

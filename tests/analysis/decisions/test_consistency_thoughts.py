@@ -15,10 +15,10 @@ from guieval.history import HistoryEntry
 from guieval.journal import RunFolder
 from guieval.journal.run_files import Manifest
 from guieval.models import Message, ModelConfig, ModelInput, Request
-from guieval.running.config import RunConfig
 from guieval.running.fixed_thoughts import FixedThoughts, read_thoughts
 from guieval.running.resume.identity import identity
 from guieval.running.runner.runner import Runner
+from guieval.settings import RunConfig
 from guieval.steps import Sample, StepError, StepKey, StepOutcome, StepTaskModel
 from tests import scripted
 from tests.command_line import CommandLine

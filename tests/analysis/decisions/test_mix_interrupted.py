@@ -12,7 +12,7 @@ from guieval.actions import Stop, Wait
 from guieval.analysis.mix_sweep.sweep import OUTCOMES
 from guieval.models import ModelConfig
 from guieval.registry import load_benchmark
-from guieval.running.config import RunConfig
+from guieval.settings import RunConfig
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.programs import signalled, started

@@ -17,9 +17,9 @@ from guieval.evaluation import ActionEvaluator
 from guieval.history.mixing import Artifact, Artifacts, Mix, Mixture, read_mix
 from guieval.journal import STEPS, RunFolder
 from guieval.models import ModelConfig, Request
-from guieval.running.config import RunConfig
 from guieval.running.history_artifacts import read_artifacts
 from guieval.running.progress import RunOutcome
+from guieval.settings import RunConfig
 from guieval.steps import Episode, EpisodeKey, Sample, StepKey, StepOutcome, StepRecord
 from tests.made_runs import record, step, write_run
 from tests.rows import every_row
@@ -174,7 +174,7 @@ def mixed(
 ) -> RunOutcome:
     config = RunConfig(model="scripted", bench="scripted", mix={**MIX, **mix}, mix_artifacts="made" if artifacts else None)
     model = ScriptedModel(ModelConfig(name="scripted", adapter="scripted"))
-    mixture = None if artifacts is None else Mixture(read_mix(config.mix), artifacts)
+    mixture = None if artifacts is None else Mixture(read_mix(config.history.mix), artifacts)
     run = runner_of(config, directory, ListBenchmark(EPISODES), model, engine, many, mixture=mixture)
     return run.execute(resume=resume)
 

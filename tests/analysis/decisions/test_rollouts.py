@@ -21,9 +21,9 @@ from guieval.evaluation import ActionEvaluator
 from guieval.journal import PACKED_STEPS, RunFolder
 from guieval.journal.run_folders import rounds_of
 from guieval.registry import benchmarks, load_benchmark, load_model
-from guieval.running.config import RunConfig
 from guieval.running.rollouts import PAPER_SEEDS, plan_rounds
 from guieval.scoring.score import evaluate_run
+from guieval.settings import RunConfig
 from guieval.steps import StepTaskModel
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
@@ -43,8 +43,8 @@ def test_rounds_differ_in_nothing_but_the_seed_and_are_compact() -> None:
     rounds = plan_rounds(config(), 8)
     assert [each.seed for each in rounds] == list(PAPER_SEEDS)
     for each in rounds:
-        assert each.config.sampling == {**WARM, "seed": each.seed} and each.config.compact
-        assert each.config.model_copy(update={"sampling": WARM, "compact": False}) == config()
+        assert each.config.sampling.request == {**WARM, "seed": each.seed} and each.config.tracking.compact
+        assert each.config.having(sampling=WARM, compact=False) == config()
     assert [each.seed for each in plan_rounds(config(), 2)] == [7278727, 7779397]
     for seeds in ((5, 500), (100, 164), (5, 2**63 - 64)):  # exactly a round apart, and as large as the last sample allows
         assert tuple(each.seed for each in plan_rounds(config(), seeds=seeds)) == seeds
@@ -168,7 +168,7 @@ def test_a_rollout_is_resumed_round_by_round_and_each_round_is_a_run(tmp_path: P
         whole = {each.task.key: (each.actions, each.counts.tolist()) for each in read_executions(out)}
         first, second, third = rounds_of(out)
         assert evaluate_run(first).summary.complete
-        assert RunFolder(second).manifest.to_json()["config"]["sampling"]["seed"] == 7779397
+        assert RunFolder(second).manifest.to_json()["config"]["sampling"]["request"]["seed"] == 7779397
         packed = first / PACKED_STEPS
         packed.write_bytes(packed.read_bytes()[:-7])
         shutil.rmtree(third)

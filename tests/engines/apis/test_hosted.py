@@ -13,11 +13,11 @@ import pytest
 from guieval.data.screenshots import Screenshot
 from guieval.engines.apis.hosted import HostedEngine
 from guieval.engines.apis.native import zoomed
-from guieval.engines.http.chat_completions import OpenAISettings
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.models import END_TURN, Bill, Response
 from guieval.models.response import Call
 from guieval.running.engine_choice import native_api
+from guieval.settings import Server
 from guieval.steps import Usage
 from guieval.testing.mock_server import MockServer
 from tests.engines import asking
@@ -85,8 +85,8 @@ def ask(kind: str, sleeps: Sleeps, bills: list[Bill]) -> Ask:
         url: str, *, extra: dict[str, Any] | None = None, sampling: dict[str, Any] | None = None, **changes: Any
     ) -> Response:
         api = native_api(kind)
-        fields: dict[str, Any] = {"base_urls": (url,), "model": "m", "timeout": PATIENCE, "api_key_env": api.key_env}
-        engine = HostedEngine(api, OpenAISettings.model_validate({**fields, **changes}), sleep=sleeps)
+        fields: dict[str, Any] = {"base_urls": (url,), "served_model": "m", "timeout": PATIENCE, "api_key_env": api.key_env}
+        engine = HostedEngine(api, Server(**{**fields, **changes}), sleep=sleeps)
         request = make_request(
             "Click on the button.", images=[screenshot()], extra={**TOOLS[kind], **(extra or {})}, sampling=sampling
         )
@@ -246,9 +246,9 @@ def test_nobody_at_the_address_is_one_sentence(kind: str, ask: Ask) -> None:
 def test_the_makers_own_address_needs_a_key_and_two_are_refused(kind: str) -> None:
     api = native_api(kind)
     with pytest.raises(UsageError, match=f"needs a key: set the environment variable {api.key_env}"):
-        HostedEngine(api, OpenAISettings(base_urls=(api.own_url,), model="m", api_key_env=api.key_env))
+        HostedEngine(api, Server(base_urls=(api.own_url,), served_model="m", api_key_env=api.key_env))
     with pytest.raises(UsageError, match="2 base URLs"):
-        HostedEngine(api, OpenAISettings(base_urls=("http://a/v1", "http://b/v1"), model="m"))
+        HostedEngine(api, Server(base_urls=("http://a/v1", "http://b/v1"), served_model="m"))
 
 
 def test_request_parameters_have_the_apis_names(kind: str, ask: Ask) -> None:

@@ -20,7 +20,7 @@ VERSION = "?api-version=2024-12-01-preview"
 @in_a_loop
 async def test_the_query_of_a_base_url_is_carried_to_every_request() -> None:
     async with Small(lambda path: "200 OK").serving() as server:
-        engine = engine_for(f"{server.url}/deployments/d{VERSION}", model=None)
+        engine = engine_for(f"{server.url}/deployments/d{VERSION}", served_model=None)
         assert await engine.discover() == "m"
         assert VERSION not in repr(engine) and VERSION not in str(engine.stats())
         assert (await engine.generate(make_request("Click."))).text == "the answer"

@@ -57,7 +57,8 @@ async def check(
             writer.close()
 
     async with listening(handle, tls=tls) as port:
-        engine = engine_for(f"{'http' if tls is None else 'https'}://127.0.0.1:{port}/v1", timeout=10.0, verify_tls=False)
+        url = f"{'http' if tls is None else 'https'}://127.0.0.1:{port}/v1"
+        engine = engine_for(url, timeout=10.0, insecure_tls="I accept unverified certificates")
         for number in range(REQUESTS):
             name = f"request-{number}"
             reply = await engine.generate(make_request("hello", name=name))

@@ -29,8 +29,8 @@ from guieval.engines.vllm.server import VLLMServer
 from guieval.errors import EngineError, ScreenshotError
 from guieval.models import ImageForm, ImageRef, Response
 from guieval.registry import load_benchmark, model_config
-from guieval.running.config import RunConfig
 from guieval.running.runner.image_cache import ImageLoader
+from guieval.settings import RunConfig
 from tests.engines.asking import engine_for, make_request
 from tests.rows import every_row
 from tests.scripted import opened_run
@@ -204,7 +204,7 @@ def run(vision: Vision, *steps: Steps, **settings: Any) -> Vision:
 
 
 def test_an_original_is_named_and_not_sent(data: Path, shots: list[Screenshot]) -> None:
-    vision = run(Vision(folder=data), [shots[0], replace(shots[1], path=None)], local_images=data)
+    vision = run(Vision(folder=data), [shots[0], replace(shots[1], path=None)], folder=data)
     assert vision.forms == [["file", "data"]]
     assert vision.asked[0][0]["image_url"]["url"] == f"file://{data.resolve()}/a%20b%2520%C3%BC/shot%20%230%3F.png"
 
@@ -217,7 +217,7 @@ def test_a_file_outside_of_the_folder_is_sent(tmp_path: Path, data: Path) -> Non
     (data / "out.png").symlink_to(tmp_path / "outside.png")
     (data / "in.png").symlink_to(data / "inside" / "real.png")
     found = [read_screenshot(tmp_path, f"data/{name}.png", (3, 4)) for name in ("out", "in")]
-    vision = run(Vision(folder=data), found, local_images=data)
+    vision = run(Vision(folder=data), found, folder=data)
     assert vision.forms == [["data", "file"]]
     assert vision.asked[0][1]["image_url"]["url"].endswith("/inside/real.png")
 
@@ -229,7 +229,7 @@ def test_a_name_that_is_no_text_is_sent(data: Path) -> None:
         (data / "plain.png").rename(data / name)
     except OSError:
         pytest.skip("this disk takes no such names")
-    assert run(Vision(folder=data), [read_screenshot(data, name, (3, 4))], local_images=data).forms == [["data"]]
+    assert run(Vision(folder=data), [read_screenshot(data, name, (3, 4))], folder=data).forms == [["data"]]
 
 
 @pytest.mark.parametrize("refusal", [(500, NO_PATH), (400, ELSEWHERE), (500, NOT_THERE)])
@@ -239,7 +239,7 @@ def test_a_server_that_reads_no_files_is_sent_bytes_and_it_is_reported_once(
     vision = Vision()
     vision.no_file = refusal
     with caplog.at_level(logging.WARNING):
-        run(vision, *([shot] for shot in shots[:5]), local_images=data)
+        run(vision, *([shot] for shot in shots[:5]), folder=data)
     assert vision.forms == [["file"], *[["data"]] * 5]
     (record,) = caplog.records
     assert "does not read local files" in record.getMessage() and refusal[1][:20] in record.getMessage()
@@ -248,7 +248,7 @@ def test_a_server_that_reads_no_files_is_sent_bytes_and_it_is_reported_once(
 def test_an_image_is_sent_once_where_that_is_asked_for(data: Path, shots: list[Screenshot]) -> None:
     one, two = shots[:1], shots[:2]
     assert run(Vision(), one, one).forms == [["data"]] * 2
-    both = run(Vision(folder=data), one, two, local_images=data, image_uuids=True)
+    both = run(Vision(folder=data), one, two, folder=data, image_uuids=True)
     assert both.forms == [["file+id"], ["held", "file+id"]]
     vision = run(Vision(), one, two, [*shots[:3], shots[1]], image_uuids=True)
     assert vision.forms == [["data+id"], ["held", "data+id"], ["held", "held", "data+id", "held"]]
@@ -420,7 +420,7 @@ def test_a_server_of_ours_is_sent_references(tmp_path: Path, changes: dict[str, 
     fields = {"model": "ui-tars-7b", "bench": "demo", "data": str(data), "bench_options": {"episodes": 1}, **changes}
     config = RunConfig.model_validate(fields)
     checkpoint, media = model_config("ui-tars-7b", None), VLLMSettings.of({}, media=data)
-    server = VLLMServer(checkpoint, media, tmp_path / "vllm.log") if config.engine == "vllm" else None
+    server = VLLMServer(checkpoint, media, tmp_path / "vllm.log") if config.server.engine == "vllm" else None
     engine = opened_run(config, tmp_path / "run", server).run.engine
     assert isinstance(engine, OpenAIEngine | LaunchedEngine) and engine.images == ("file" if files else "base64")
-    assert (engine.settings.local_images, engine.settings.image_uuids) == (data if files else None, ids)
+    assert (engine.folder, bool(engine.settings.image_uuids)) == (data if files else None, ids)

@@ -655,10 +655,7 @@ def test_a_proxy_is_used_where_the_settings_say_so(
 @every_row(
     ("proxy", "sentence"),
     [
-        *(
-            (url, "does not hold the URL of a proxy")
-            for url in ("", "ftp://pw-host:1", "http://pw-host:99999", "http://pw-host:x")
-        ),
+        *((url, "does not hold the URL of a proxy") for url in ("ftp://pw-host:1", "http://pw-host:99999", "http://pw-host:x")),
         ("http://user:pw@host:1", "must not hold a user or a password"),
     ],
 )
@@ -668,7 +665,7 @@ def test_a_proxy_that_cannot_be_used_is_a_sentence(proxy: str, sentence: str, mo
     assert "pw" not in str(caught.value)
     monkeypatch.setenv("https_proxy", proxy)
     engine_for("http://host/v1")
-    if "user" in proxy or not proxy:  # there a password may stand, and nothing at all means no proxy
+    if "user" in proxy:  # there a password may stand
         engine_for("http://host/v1", trust_env=True)
         return
     with pytest.raises(UsageError, match=f"the environment variable HTTPS_PROXY {sentence}") as caught:
@@ -705,7 +702,7 @@ def discover(engine: OpenAIEngine, *candidates: str) -> str:
 def serving(*models: Sequence[str]) -> Iterator[OpenAIEngine]:
     """An engine that knows no model, over servers of these."""
     with ExitStack() as stack:
-        yield engine_for(*(stack.enter_context(mock(served_models=served)).base_url for served in models), model=None)
+        yield engine_for(*(stack.enter_context(mock(served_models=served)).base_url for served in models), served_model=None)
 
 
 @every_row(
@@ -734,9 +731,9 @@ def test_what_is_served_is_listed_when_nothing_fits(models: list[tuple[str, ...]
 
 def test_a_model_is_given_or_looked_up_before_a_request_in_whichever_event_loop() -> None:
     with reserved_port() as port:
-        assert discover(engine_for(f"http://127.0.0.1:{port}/v1", model="mine")) == "mine"
+        assert discover(engine_for(f"http://127.0.0.1:{port}/v1", served_model="mine")) == "mine"
     with mock() as server:
-        engine = engine_for(server.base_url, model=None)
+        engine = engine_for(server.base_url, served_model=None)
         with pytest.raises(FatalEngineError, match="the model name is unknown"):
             ask(engine, make_request())
         assert server.stats()["requests"] == 0

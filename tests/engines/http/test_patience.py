@@ -162,7 +162,7 @@ async def test_discovery_waits_for_a_server_that_an_earlier_run_of_the_command_a
     server = Small(well, port)
     async with server.serving():
         await engine_at(server.url).generate(make_request("x"))
-    later = engine_at(server.url, model=None, max_attempts=1)
+    later = engine_at(server.url, served_model=None, max_attempts=1)
     asking = asyncio.create_task(later.discover())
     await waits(later)
     async with server.serving():
@@ -174,7 +174,7 @@ async def test_discovery_waits_for_a_server_that_an_earlier_run_of_the_command_a
 async def test_a_url_that_never_answered_is_not_waited_for(port: int) -> None:
     url = f"http://127.0.0.1:{port}/v1"
     with pytest.raises(EngineError, match="could not be reached"):
-        await engine_at(url, model=None, max_attempts=2).discover()
+        await engine_at(url, served_model=None, max_attempts=2).discover()
     message = f"after 2 tries; at last {url}/chat/completions could not be reached"
     with pytest.raises(FatalEngineError, match=message) as caught:
         await engine_at(url, max_attempts=2).generate(make_request("x"))
@@ -185,7 +185,7 @@ async def test_a_url_that_never_answered_is_not_waited_for(port: int) -> None:
 async def test_one_of_several_servers_that_is_away_at_the_start_is_done_without(port: int) -> None:
     away = f"http://127.0.0.1:{port}/v1"
     async with Small(well).serving() as server:
-        engine = engine_at(away, server.url, model=None, max_attempts=1)
+        engine = engine_at(away, server.url, served_model=None, max_attempts=1)
         assert await engine.discover() == "m"
         assert (await engine.generate(make_request("x"))).attempts == 1
         await engine.close()
@@ -201,7 +201,7 @@ async def test_servers_that_do_not_list_their_models_hold_up_none_that_does(
         away, mute = (f"http://127.0.0.1:{port}/v1" for port in (nobody, silent.getsockname()[1]))
         loading = Small(lambda path: "503 Loading")
         async with loading.serving(), Small(well).serving() as server:
-            engine = engine_at(away, mute, loading.url, server.url, model=None, timeout=2 * PATIENCE)
+            engine = engine_at(away, mute, loading.url, server.url, served_model=None, timeout=2 * PATIENCE)
             assert await engine.discover() == "m"
             asking = (engine.generate(make_request("x", name=f"r{number}")) for number in range(8))
             assert {reply.attempts for reply in await asyncio.gather(*asking)} == {1}

@@ -14,11 +14,12 @@ from typing import Any, TypeVar
 import pytest
 
 from guieval.engines import describe_endpoint
-from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+from guieval.engines.http.chat_completions import OpenAIEngine
 from guieval.engines.http.connections import Answer, Connections
 from guieval.engines.http.routing import HOMES, Router, Server
 from guieval.errors import EngineError, FatalEngineError
 from guieval.models import Request, Response
+from guieval.settings import Server as ServerSettings
 from guieval.steps import Usage
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.engines.asking import Clock, Sleeps, Small, ask, engine_for, in_a_loop, make_request, make_task, mock
@@ -327,7 +328,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> defaultdict[str, Counter[str]]:
     return seen
 
 
-THREE = OpenAISettings(base_urls=("http://one/v1", "http://two/v1", "http://three/v1"), model="m")
+THREE = ServerSettings(base_urls=("http://one/v1", "http://two/v1", "http://three/v1"), served_model="m")
 
 
 @pytest.mark.parametrize("at_once", [False, True])
@@ -474,7 +475,7 @@ def test_a_server_that_refuses_now_and_then_keeps_its_work(episodes: dict[str, l
 @in_a_loop
 async def test_a_server_that_does_not_tell_its_models_is_put_aside_and_the_model_is_known_from_the_others() -> None:
     with mocks({"api_key": "another"}, {"served_models": ("one",)}) as servers:
-        engine = engine_over(servers, model=None)
+        engine = engine_over(servers, served_model=None)
         assert await engine.discover() == "one"
         refused, well = engine.stats()
         assert well.aside is None and "put aside, because" in describe_endpoint(refused)

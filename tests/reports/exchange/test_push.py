@@ -36,7 +36,8 @@ def push(hub: str, *arguments: str | Path, **variables: str) -> subprocess.Compl
 
 
 def private(manifest: dict[str, Any]) -> None:
-    manifest["config"].update(data="/home/ann/secret-project", base_urls=["http://10.1.2.3:8000/v1"], proxy="http://p:1")
+    manifest["config"]["data"]["folder"] = "/home/ann/secret-project"
+    manifest["config"]["server"].update(base_urls=["http://10.1.2.3:8000/v1"], proxy="http://p:1")
     manifest["platform"] = "ann's laptop"
     servers = [{"url": "http://10.1.2.3:8000/v1", "root": "/home/ann/m", "models": ["m"]}]
     manifest["served"] = [{"asked": "m", "named": True, "servers": servers}]
@@ -85,7 +86,7 @@ def test_the_error_of_a_failed_step_names_no_server_and_no_path(compact: bool, t
     run = tmp_path / "run"
     run_scripted(run, [make_episode("e00", ACTIONS)], ScriptedEngine(policy), compact=compact)
     with edited(run / MANIFEST) as manifest:
-        manifest["config"].update(base_urls=["http://gpu7:8000/v1"], data="/home/ann/secret-project")
+        manifest["config"] = {"base_urls": ["http://gpu7:8000/v1"], "data": "/home/ann/secret-project"}  # of an earlier version
         manifest["changes"] = [{"when": "2026-01-02", "what": ["data (/home/ann/a, then ../secret/b)"]}]
     assert any(FAILURE in str(record.sample.error) for record in RunFolder(run).records)
 

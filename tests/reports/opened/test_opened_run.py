@@ -223,7 +223,8 @@ def test_opening_runs_nothing_that_a_folder_names(tmp_path: Path) -> None:
     trap = tmp_path / "trap.py"
     trap.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
     with edited(directory / MANIFEST) as manifest:
-        manifest["model"]["adapter"] = manifest["config"]["adapter"] = manifest["config"]["bench"] = str(trap)
+        manifest["model"]["adapter"] = str(trap)
+        manifest["config"] = {"adapter": str(trap), "bench": str(trap)}
     run = offline_run(directory)
     assert run._repr_html_() and run.step(0)._repr_html_() and run.metrics()
     with pytest.raises(UsageError, match="unknown benchmark"):

@@ -266,7 +266,7 @@ def test_no_program_or_adapter_that_only_a_folder_names_is_used(app: ViewerApp, 
     evil.write_text(f"open({str(marker)!r}, 'w')\n")
     with edited(runs / "a" / "manifest.json") as manifest:
         manifest["model"]["adapter"] = str(evil)
-        manifest["config"] |= {"adapter": str(evil), "bench_options": {"path": str(evil)}, "bench": str(evil)}
+        manifest["config"] = {"adapter": str(evil), "bench_options": {"path": str(evil)}, "bench": str(evil)}
     run = ids(app)["a"]
     for path in ("data/head", "data/metrics", "data/failures", "steps/", "steps/data/steps-00000.js"):
         ask(app, f"/runs/{run}/{path}")

@@ -158,7 +158,7 @@ def test_sigterm_outside_any_run_is_as_ctrl_c(nodes: Any, data: Path, server: Mo
 import signal
 from pathlib import Path
 from guieval.cli.running.perform import perform
-from guieval.running.config import RunConfig
+from guieval.settings import RunConfig
 config = RunConfig(
     model={MODEL!r}, bench="demo", data={str(data)!r}, base_urls=({server.base_url!r},), bench_options={OPTIONS!r},
     cluster="ray", cluster_address={nodes.address!r},

@@ -17,10 +17,10 @@ from guieval.models.scored_response import failed_sample
 from guieval.registry import load_benchmark
 from guieval.running.cluster import Ended, Job, Merger, Reading, Worker, dealt_first
 from guieval.running.cluster.merging import SHARDS, Shard, discard_shard
-from guieval.running.config import RunConfig
 from guieval.running.resolve import resolve
 from guieval.running.resume.identity import manifest_of
 from guieval.running.runner.runner import Runner
+from guieval.settings import RunConfig
 from guieval.steps import StepRecord
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.outage import held, outage
@@ -47,7 +47,7 @@ def opened(tmp_path: Path, data: Path, server: MockServer) -> Runner:
 
 
 def job_of(run: Runner, **changes: Any) -> Job:
-    config = {**run.run.config.model_dump(mode="json"), **changes}
+    config = RunConfig(**{**run.run.config.flat(), **changes}).model_dump(mode="json")
     return Job(config, manifest_of(run.run), str(run.directory), os.getcwd(), "now")
 
 
@@ -119,7 +119,7 @@ PATCHED = {"mode": "sop", "patch_budget": "unlimited"}
 def test_it_goes_on(opened: Runner, worker: Worker, server: MockServer, tmp_path: Path, changes: dict[str, Any]) -> None:
     """The known answers are in its shard, with the patches and their thoughts, and were not asked again; the figures are those
     of one who did it all."""
-    config = opened.run.config.model_copy(update=changes)
+    config = opened.run.config.having(**changes)
     whole, run = (opened_run(config, tmp_path / name) for name in ("whole", "other"))
     whole.execute(resume=False)
     run.begin()
@@ -138,7 +138,7 @@ def test_it_goes_on(opened: Runner, worker: Worker, server: MockServer, tmp_path
 
 @pytest.mark.parametrize("mode", ["offline", "soeval"])
 def test_it_asks_only_the_missing_sample(opened: Runner, worker: Worker, server: MockServer, tmp_path: Path, mode: str) -> None:
-    config = opened.run.config.model_copy(update={"mode": mode, "samples": 3})
+    config = opened.run.config.having(mode=mode, samples=3)
     run, whole = (opened_run(config, tmp_path / name) for name in ("samples", "whole"))
     run.begin()
     whole.execute(resume=False)

@@ -129,7 +129,7 @@ def test_a_hosted_run_names_its_rules_and_own_key(
             "several actions": "the first is scored",
             "looks before the first action": "answered, up to option looks",
         }
-        assert manifest["config"]["api_key_env"] == "ANTHROPIC_API_KEY"
+        assert manifest["config"]["server"]["api_key_env"] == "ANTHROPIC_API_KEY"
         resumed: list[str | Path] = ["run", "--resume", tmp_path / "run", "--base-url", server.base_url]
         refused = guieval.sentence(*resumed, "--set", "options.looks=5")
         assert "options.looks (was None, now 5)" in refused and "the option 'looks'" not in refused, "each change once"

@@ -70,7 +70,7 @@ def test_no_command_runs_the_adapter_that_a_folder_names(
     hostile.write_text(f"open({str(tmp_path / 'executed')!r}, 'w').close()\n")
     monkeypatch.chdir(tmp_path)
     rewrite(finished, "model", "adapter", value=str(hostile))
-    rewrite(finished, "config", "adapter", value=str(hostile))
+    rewrite(finished, "config", "model", "adapter", value=str(hostile))
     runs = (finished, finished) if command[0] == "compare" else (finished,)
     done = guieval(*command, *runs)
     assert not (tmp_path / "executed").exists()
@@ -110,9 +110,9 @@ def test_no_program_that_a_folder_names_is_started(tmp_path: Path, guieval: Comm
     program = tmp_path / "program"
     program.write_text(f"#!/bin/sh\ntouch {tmp_path / 'executed'}\n")
     program.chmod(0o755)
-    rewrite(finished, "config", "engine", value="vllm")
-    rewrite(finished, "config", "base_urls", value=[])
-    rewrite(finished, "config", "vllm", value={name: str(program)})
+    rewrite(finished, "config", "server", "engine", value="vllm")
+    rewrite(finished, "config", "server", "base_urls", value=[])
+    rewrite(finished, "config", "server", "vllm", value={name: str(program)})
     for more in ((), ("--trust-run",)):
         message = guieval.sentence("run", "--resume", finished, *more)
         assert f"start vLLM with {name}" in message and f"--set vllm.{name}={program}" in message
@@ -126,7 +126,7 @@ def test_a_key_goes_to_no_server_that_only_a_folder_names(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "third-machine"))
     monkeypatch.setenv("AWS_SECRET", KEY)
     asked = mock.requests
-    rewrite(finished, "config", "api_key_env", value="AWS_SECRET")
+    rewrite(finished, "config", "server", "api_key_env", value="AWS_SECRET")
     (finished / "steps.jsonl").write_text("")  # there is something to ask
     message = guieval.sentence("run", "--resume", finished)
     assert f"ask the server {mock.base_url!r} with the key in AWS_SECRET" in message and "--trust-run" in message

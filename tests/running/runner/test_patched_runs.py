@@ -225,7 +225,7 @@ def test_no_patch_and_a_budget_of_nought_are_the_run_that_always_was(tmp_path: P
     assert identities[0] == identities[1] == identities[2] and lines[0] == lines[1] == lines[2]
     assert not [name for name in identities[0] if "patch" in name or "thought" in name]
     manifest = RunFolder(tmp_path / "0").manifest.to_json()
-    manifest["config"] = {name: value for name, value in manifest["config"].items() if not name.startswith("patch")}
+    manifest["config"]["history"] = {"mode": "sop"}
     assert identity(Manifest.of(manifest)) == identities[0]
     (tmp_path / "0" / "manifest.json").write_text(json.dumps(manifest))
     assert not ran(tmp_path / "0", resume=True, patch="thought-free", patch_budget=0).requests

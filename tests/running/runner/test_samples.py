@@ -19,10 +19,10 @@ from guieval.journal import STEPS as STEPS_FILE
 from guieval.journal import RunFolder
 from guieval.metrics.sampling import sampled
 from guieval.models import ModelConfig, Request
-from guieval.running.config import RunConfig
 from guieval.running.resolve import sample_parameters
 from guieval.scoring.matrix import judge_run
 from guieval.scoring.score import evaluate_run
+from guieval.settings import RunConfig
 from guieval.steps import StepRecord
 from tests.rows import every_row
 from tests.running.scripted_runs import scripted_runner

@@ -29,7 +29,7 @@ _SET_BY_ENGINE = {
 class SamplingSettings(BaseModel):
     """Request parameters; one that is null is not sent as a value of its own, so that the server's default counts."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
     temperature: float | None = Field(None, ge=0, description="0 is greedy decoding")
     top_p: float | None = Field(None, gt=0, le=1, description="sample from the likeliest tokens of this total probability")
@@ -106,11 +106,9 @@ def check_sampling(values: dict[str, Any], info: ValidationInfo) -> dict[str, An
     for name, value in new.items():
         _refuse_the_engines(name, value)
         if name not in SamplingSettings.model_fields:
-            prefix = f"{info.field_name}."
-            hint = nearest(prefix + name, [prefix + known for known in SamplingSettings.model_fields])
-            raise _problem(
-                name, value, f"is unknown{hint}; to send it to the server as it is, use {info.field_name}.extra.{name}"
-            )
+            group = "sampling" if info.field_name == "request" else info.field_name
+            hint = nearest(f"{group}.{name}", [f"{group}.{known}" for known in SamplingSettings.model_fields])
+            raise _problem(name, value, f"is unknown{hint}; to send it to the server as it is, use {group}.extra.{name}")
     SamplingSettings.model_validate(new)
     return values
 
