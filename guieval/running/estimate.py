@@ -85,8 +85,10 @@ def estimates(runs: Sequence[Sized], *, pace: float | None, disagreement: float,
     paces: dict[tuple[str, RunKind], list[float]] = {}
     for each in runs:
         if (measured := _pace(each.directory)) is not None:
-            paces.setdefault((each.config.model, kind_of(each.config)), []).append(measured)
-    return [_estimate(each, pace, paces.get((each.config.model, kind_of(each.config)), ()), disagreement, icc) for each in runs]
+            paces.setdefault((each.config.model.name, kind_of(each.config)), []).append(measured)
+    return [
+        _estimate(each, pace, paces.get((each.config.model.name, kind_of(each.config)), ()), disagreement, icc) for each in runs
+    ]
 
 
 def side_by_side(seconds: Sequence[float], workers: int) -> float:
