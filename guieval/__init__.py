@@ -6,10 +6,9 @@ stay quick.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-__version__ = "0.1.0"
 
 __all__ = [
     "ABCBenchmark",
@@ -88,6 +87,7 @@ if TYPE_CHECKING:
         action_to_json,
     )
     from guieval.data.benchmark import ABCBenchmark, EpisodeRef
+    from guieval.data.shipped import __version__
     from guieval.errors import GuievalError, ParseError, UsageError
     from guieval.evaluation import ActionEvaluator, Protocol, get_protocol, list_protocols
     from guieval.history import HistoryEntry
@@ -107,6 +107,7 @@ _HOMES = {
     "actions": "Action ActionSpace Box Boxes Click LongPress Open Point Press Scroll Stop Type Unsupported Wait"
     " action_from_json action_to_json",
     "data.benchmark": "ABCBenchmark EpisodeRef",
+    "data.shipped": "__version__",
     "errors": "GuievalError ParseError UsageError",
     "evaluation": "ActionEvaluator Protocol get_protocol list_protocols",
     "history": "HistoryEntry",
@@ -133,3 +134,14 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Show runs, benchmarks and episodes as HTML in an IPython shell, for ``%load_ext guieval`` and an import in a notebook."""
+    from guieval.reports.notebook import register
+
+    register(shell)
+
+
+if (_shell := getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()) is not None:
+    load_ipython_extension(_shell)

@@ -23,6 +23,7 @@ from guieval.data.benchmark import ABCBenchmark
 from guieval.data.episodes.format import is_prepared, read_preparation
 from guieval.data.episodes.read import EpisodesFolder, PreparedEpisodes
 from guieval.data.files import read_text
+from guieval.data.shipped import config_folder
 from guieval.errors import GuievalError, UsageError, nearest
 from guieval.models import ABCModel, ModelConfig
 
@@ -167,12 +168,6 @@ def _module_from_file(path: Path) -> ModuleType:
     except (Exception, SystemExit) as error:  # the user's file may raise anything
         raise UsageError(f"the adapter file {str(path)!r} cannot be imported: {type(error).__name__}: {error}") from error
     return module
-
-
-def config_folder() -> Path:
-    """The folder of the shipped YAML files."""
-    module = importlib.import_module("guieval.configs")
-    return Path(next(iter(module.__path__)))
 
 
 @cache

@@ -7,8 +7,6 @@ in a journal. Both are written as one JSON line and can be read without their pl
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self, TypeAlias
 
@@ -170,22 +168,6 @@ class Episode(BaseModel):
     def key(self) -> EpisodeKey:
         """The key of the episode."""
         return self.steps[0].episode_key
-
-    @cached_property
-    def root(self) -> Path | None:
-        """The folder of the screenshots, where :meth:`located` gave one; neither compared nor written down."""
-        return None
-
-    def located(self, root: Path) -> Episode:
-        """The same episode, which shows its screenshots of the folder ``root`` in a notebook."""
-        episode = self.model_copy()
-        episode.__dict__["root"] = root
-        return episode
-
-    def _repr_html_(self) -> str:
-        # imported by name, since the drawing code imports this module
-        shown: str = import_module("guieval.data.display.notebook").episode_html(self)
-        return shown
 
     def __len__(self) -> int:
         return len(self.steps)

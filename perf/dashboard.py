@@ -16,10 +16,10 @@ from unittest.mock import patch
 from rich.console import Console
 
 from guieval.actions import Click, Point
-from guieval.cli.running.progress import Dashboard, picture
 from guieval.engines import EndpointStats
-from guieval.running.progress import Load, Progress
-from guieval.running.view import Watch
+from guieval.running.progress.counts import Load, Progress
+from guieval.running.progress.dashboard import Dashboard, picture
+from guieval.running.progress.view import Watch
 from guieval.steps import Sample, StepOutcome, StepRecord, StepTaskModel, Usage
 
 ENDPOINTS = tuple(EndpointStats(f"http://127.0.0.1:{8000 + n}/v1", 8, 1000, 3, 900.0) for n in range(8))

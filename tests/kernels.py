@@ -1,11 +1,19 @@
-"""Notebooks that tests execute."""
+"""Notebooks that tests execute, and what they show."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+from guieval.reports.notebook import VIEWS, views
 from tests.waiting import PATIENCE
+
+
+def html_of(value: object) -> str:
+    """What a notebook shows of a value."""
+    names = (f"{kind.__module__}.{kind.__qualname__}" for kind in type(value).__mro__)
+    shown: str = getattr(views, next(VIEWS[name] for name in names if name in VIEWS))(value)
+    return shown
 
 
 def executed(notebook: Any, folder: Path, **options: Any) -> None:

@@ -16,7 +16,8 @@ from guieval.frames import PER_1000, Frame
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, Engine, ImageForm, Message, ModelConfig, ModelInput, ParsedResponse, Request, Response
 from guieval.running.engine_choice import GIVE_UP_AFTER, Answering
-from guieval.running.progress import Progress, RunOutcome
+from guieval.running.outcome import RunOutcome
+from guieval.running.progress.counts import Progress
 from guieval.running.resolve import resolve
 from guieval.running.resolved import Parts
 from guieval.running.runner.runner import Runner

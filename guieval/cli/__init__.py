@@ -148,7 +148,7 @@ app = typer.Typer(
 
 def _print_version(asked: bool) -> None:
     if asked:
-        from guieval import __version__
+        from guieval.data.shipped import __version__
 
         echo(f"guieval {__version__}")
         raise typer.Exit

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
+from pydantic import Field
+
 from guieval.actions import ActionSpace, ActionType
 from guieval.data.files import read_bytes
 from guieval.data.plugin_options import check_options, unknown_option
@@ -65,6 +67,17 @@ class ReleasedEpisode:
 
     episode: Episode
     screenshots: Mapping[str, Callable[[], bytes]]
+
+
+class LocatedEpisode(Episode):
+    """An episode as a benchmark gives it: with the folder of its screenshots, which is neither compared nor written down."""
+
+    root: Path = Field(exclude=True, repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Episode) and self.steps == other.steps
+
+    __hash__ = Episode.__hash__
 
 
 class _Reader(ABC):
@@ -198,9 +211,9 @@ class ABCBenchmark(Listing[Episode]):
             except DataError as error:
                 self.refuse(error)
                 continue
-            yield episode.located(self.root)
+            yield self.located(episode)
 
-    def episode(self, which: int | str, *, subset: str | None = None) -> Episode:
+    def episode(self, which: int | str, *, subset: str | None = None) -> LocatedEpisode:
         """The episode at a place in :meth:`index`, or of an id; in a notebook it shows its screenshots.
 
         Raises :class:`UsageError` if no episode or several have this id.
@@ -209,7 +222,7 @@ class ABCBenchmark(Listing[Episode]):
         if isinstance(which, int):
             if not 0 <= which < len(refs):
                 raise UsageError(f"benchmark {self.name!r} has no episode {which}: it has {len(refs):,}, counted from 0")
-            return self.load(refs[which]).located(self.root)
+            return self.located(self.load(refs[which]))
         named = [ref for ref in refs if ref.key.episode_id == which and subset in (None, ref.key.subset)]
         if not named:
             raise UsageError(
@@ -218,12 +231,11 @@ class ABCBenchmark(Listing[Episode]):
         if len(named) > 1:
             subsets = ", ".join(repr(ref.key.subset) for ref in named)
             raise UsageError(f"several subsets of {self.name!r} have an episode {which!r}: add subset, one of {subsets}")
-        return self.load(named[0]).located(self.root)
+        return self.located(self.load(named[0]))
 
-    def _repr_html_(self) -> str:
-        from guieval.data.display.notebook import benchmark_html
-
-        return benchmark_html(self)
+    def located(self, episode: Episode) -> LocatedEpisode:
+        """An episode of this benchmark with the folder of its screenshots."""
+        return LocatedEpisode(steps=episode.steps, root=self.root)
 
 
 CLASS_ATTRIBUTES = (*Listing.__annotations__, *ABCBenchmark.__annotations__)

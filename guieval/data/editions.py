@@ -13,8 +13,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from hashlib import blake2b, sha256
-from importlib import import_module
-from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -22,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from guieval.actions import Action, Boxes
 from guieval.data.files import read_bytes
+from guieval.data.shipped import config_folder
 from guieval.errors import UsageError, first_problem
 from guieval.frames import Size
 from guieval.steps import StepKey, StepTaskModel
@@ -163,7 +162,7 @@ def known_editions(dataset: str) -> tuple[KnownEdition, ...]:
 
 @cache
 def _file(dataset: str) -> _File | None:
-    path = Path(next(iter(import_module("guieval.configs").__path__))) / "editions" / f"{dataset}.json"
+    path = config_folder() / "editions" / f"{dataset}.json"
     try:
         return _File.model_validate_json(read_bytes(path))
     except (OSError, ValueError) as error:

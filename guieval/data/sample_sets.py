@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from hashlib import sha256
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, NamedTuple, Self, TypeAlias
 
@@ -20,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from guieval.actions import ActionType
 from guieval.data.benchmark import EpisodeRef
 from guieval.data.files import read_bytes
+from guieval.data.shipped import config_folder
 from guieval.errors import UsageError, first_problem, nearest
 from guieval.steps import EpisodeKey, StepTaskModel
 
@@ -144,7 +144,7 @@ def step_digest(steps: Mapping[str, Iterable[int]]) -> str:
 
 def sample_sets_folder() -> Path:
     """The folder of the shipped sample sets."""
-    return Path(next(iter(import_module("guieval.configs").__path__))) / "sample_sets"
+    return config_folder() / "sample_sets"
 
 
 def list_sample_sets() -> list[str]:

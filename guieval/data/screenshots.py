@@ -120,10 +120,27 @@ class Screenshot:
         """The data in base64, computed once, since every later step that shows the screenshot sends it again."""
         return b64encode(self.data)
 
+    @property
+    def media_type(self) -> str:
+        """Its type as HTTP names it, e.g. ``image/png``."""
+        return f"image/{self.format}"
+
+    @property
+    def data_url(self) -> str:
+        """The picture within a URL."""
+        return f"data:{self.media_type};base64,{self.base64.decode()}"
+
     @cached_property
     def sha256(self) -> str:
         """The data's SHA-256 in hexadecimal, computed once."""
         return sha256(self.data).hexdigest()
+
+
+def jpeg_url(image: Image, quality: int) -> str:
+    """An image for people to look at, within a URL of a page."""
+    stream = io.BytesIO()
+    image.save(stream, format="JPEG", quality=quality)
+    return f"data:image/jpeg;base64,{b64encode(stream.getvalue()).decode()}"
 
 
 def resolve(root: Path, relative: str) -> Path:

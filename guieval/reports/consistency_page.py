@@ -6,15 +6,13 @@ execute who are given it. The page needs no other file, no script and no network
 
 from __future__ import annotations
 
-import base64
-from io import BytesIO
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from guieval.actions import Action, Click, LongPress, Scroll
 from guieval.analysis.consistency.judging import Consistency, Majority, Trace
-from guieval.data.screenshots import read_picture
+from guieval.data.screenshots import jpeg_url, read_picture
 from guieval.errors import ScreenshotError
 from guieval.reports.consistency_tables import MEANING, decided, examples, in_words, tables
 from guieval.reports.private_places import Shortener
@@ -74,6 +72,4 @@ def _image(trace: Trace, root: Path | None) -> tuple[str, tuple[int, int], str]:
         image = read_picture(root, trace.task.screenshot, trace.task.screenshot_size, at_most=SIDE)
     except ScreenshotError as error:
         return "", (0, 0), Shortener([root], ()).message(str(error))
-    stream = BytesIO()
-    image.save(stream, format="JPEG", quality=QUALITY)
-    return f"data:image/jpeg;base64,{base64.b64encode(stream.getvalue()).decode()}", image.size, ""
+    return jpeg_url(image, QUALITY), image.size, ""

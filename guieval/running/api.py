@@ -11,23 +11,19 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from guieval.errors import UsageError
 from guieval.journal import new_directory, refuse_nested
 from guieval.metrics import Measured
-from guieval.metrics.rounding import percentage
 from guieval.running.config import merge, run_file
-from guieval.running.display import LogDisplay, shows_bars
 from guieval.running.execute import Executor, Job, Result, execute, resolve_jobs
+from guieval.running.progress.display import LogDisplay, shows_bars
 from guieval.running.resume.trust import resumed_runs
 from guieval.settings import Cluster, RunConfig
 
 logging.getLogger("guieval").addHandler(logging.NullHandler())
-
-_SHOWN = ("exact match", "type match", "success rate", "progress", "coverage")
 
 
 @dataclass(frozen=True)
@@ -61,22 +57,6 @@ class RunResult:
             if mode in (run.mode, run.config.history.mode):
                 return run
         raise KeyError(f"no run in mode {mode!r}; there are {', '.join(run.mode for run in self.runs)}")
-
-    def _repr_html_(self) -> str:
-        head = "".join(f"<th>{escape(name)}</th>" for name in ("mode", "steps", *_SHOWN, "directory"))
-        rows = []
-        for run in self.runs:
-            found, verdicts = run.summary.all_metrics, run.summary.verdicts
-            values = (None if (each := found.get(name)) is None else each.value for name in _SHOWN)
-            shares = ["-" if value is None else f"{percentage(value)} %" for value in values]
-            cells = (
-                run.mode,
-                f"{verdicts.measured:,} of {verdicts.planned - verdicts.not_reached:,}",
-                *shares,
-                str(run.directory),
-            )
-            rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
 def run(

@@ -14,10 +14,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from guieval.data.files import read_text
+from guieval.data.shipped import config_folder
 from guieval.data.yaml_text import AliasError, read_yaml
 from guieval.errors import UsageError, first_problem, nearest
-from guieval.redaction import looks_secret
-from guieval.registry import config_folder
+from guieval.secrets import looks_secret
 from guieval.settings import RunConfig, own_path, place, placed
 from guieval.settings.sampling import UNKNOWN_SAMPLING
 

@@ -9,10 +9,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from guieval.data.shipped import config_folder
 from guieval.errors import UsageError
 from guieval.journal import RunFolder, journal_file
 from guieval.models import ABCModel, Engine, ModelConfig
-from guieval.registry import config_folder, default_data_folder, model_config
+from guieval.registry import default_data_folder, model_config
 from guieval.running.config import refuse_the_key
 from guieval.settings import RunConfig, Server
 

@@ -16,10 +16,10 @@ from guieval.errors import GuievalError
 from guieval.journal import is_run
 from guieval.metrics import Summary
 from guieval.running.cluster import Cluster, absorb_shards, has_shards
-from guieval.running.display import Display
 from guieval.running.engine_choice import open_server
 from guieval.running.kinds import kind_of
-from guieval.running.progress import RunOutcome
+from guieval.running.outcome import RunOutcome
+from guieval.running.progress.display import Display
 from guieval.running.resolve import resolve
 from guieval.running.resolved import ResolvedRun, RunKind
 from guieval.running.resume.trust import remember

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from guieval.models import ModelInput
+from guieval.running.costs import Price, amount
 from guieval.running.engine_choice import HOSTED, engine_kind, native_api
 from guieval.running.resolved import ResolvedRun
 from guieval.running.telemetry import price_of
 from guieval.settings.sampling import request_parameters
 from guieval.steps import StepTaskModel
-from guieval.telemetry.costs import Price, amount
 
 CHARACTERS, PATCH = 4, 28
 """What one token is taken for: so many characters of text, and a square of so many pixels of an image (as Qwen2.5-VL and Claude

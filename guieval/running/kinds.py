@@ -20,6 +20,7 @@ from guieval.models import ModelInput
 from guieval.online.find import environments, load_environment
 from guieval.online.tasks import PROTOCOL, EnvironmentTasks
 from guieval.registry import benchmark_class, default_data_folder, list_benchmarks, load_benchmark
+from guieval.running.costs import Tokens
 from guieval.running.engine_choice import Answering
 from guieval.running.resolved import ResolvedRun, RunKind, load_episode
 from guieval.running.runner.actor import Actor
@@ -29,7 +30,6 @@ from guieval.running.runner.step import Asker
 from guieval.settings import RunConfig
 from guieval.steps import Episode, StepRecord, StepTaskModel
 from guieval.tasks import OnlineTask, TaskRecord
-from guieval.telemetry.costs import Tokens
 
 
 class Steps(RunKind):

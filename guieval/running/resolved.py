@@ -23,13 +23,13 @@ from guieval.evaluation import ActionEvaluator, Protocol
 from guieval.history.modes import Kind, Mode
 from guieval.journal.run_files import RecordedOverlay
 from guieval.models import ABCModel, Engine, ModelInput
+from guieval.running.costs import Tokens
 from guieval.running.engine_choice import Answering
 from guieval.running.fixed_thoughts import FixedThoughts
 from guieval.running.runner.asking import Asking
 from guieval.running.runner.step import Asker
 from guieval.settings import RunConfig
 from guieval.steps import Plan, StepRecord
-from guieval.telemetry.costs import Tokens
 
 if TYPE_CHECKING:
     from guieval.engines.vllm.server import VLLMServer

@@ -11,17 +11,18 @@ from typing import Any, NamedTuple
 from guieval.errors import UsageError
 from guieval.journal import METRICS
 from guieval.metrics import Summary
-from guieval.redaction import Redaction
-from guieval.running.display import Cost, Display, RunDisplay
+from guieval.running.costs import Budget, Price, Tokens, amount, bill, describe, find_price, read_prices
 from guieval.running.engine_choice import HOSTED, asks_a_model
-from guieval.running.progress import Progress, RunOutcome
+from guieval.running.outcome import RunOutcome
+from guieval.running.progress.counts import Progress
+from guieval.running.progress.display import Cost, Display, RunDisplay
+from guieval.running.progress.view import View, Watch
 from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.identity import manifest_of
-from guieval.running.view import View, Watch
+from guieval.running.tracking import Tracking, check_tracking, final_metrics
 from guieval.scoring.score import store_summary
+from guieval.secrets import Redaction
 from guieval.steps import VERDICTS
-from guieval.telemetry.costs import Budget, Price, Tokens, amount, bill, describe, find_price, read_prices
-from guieval.telemetry.tracking import Tracking, check_tracking, final_metrics
 
 
 class Callbacks(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from contextlib import suppress
 from enum import StrEnum, auto
@@ -14,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
+from guieval.secrets import secret_name
 from guieval.settings.sampling import check_sampling
 
 
@@ -46,13 +46,6 @@ def marks_of(field: FieldInfo) -> Sequence[Mark]:
     return extra["marks"] if isinstance(extra, dict) else ()  # type: ignore[return-value]  # as setting() has put them there
 
 
-_SECRET = re.compile(
-    r"api[-_ ]?key|authorization|^(extra[-_])?headers$|(^|[-_])(password|passwd|secret|bearer|credentials?|cookies?)$"
-    r"|^token$|(^|[-_])(hf|hub|api|auth|access|bearer)[-_]?token$",
-    re.IGNORECASE,
-)
-"""Names under which keys are sent; others that end in the same words (``prompt_cache_key``, ``eos_token``) hold none."""
-
 MOST_CONCURRENCY = 4096
 """Requests in flight above which a run is surely a mistake."""
 NOT_OPTIONS = {
@@ -78,23 +71,9 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
 
 def _no_secrets(values: dict[str, Any]) -> dict[str, Any]:
     """Refuse a setting that is a secret by its name, unseen: the manifest holds all settings, and the journal some."""
-    if (name := _secret_name(values)) is not None:
+    if (name := secret_name(values)) is not None:
         raise PydanticCustomError("secret", "{name}", {"name": name})
     return values
-
-
-def _secret_name(value: Any) -> str | None:
-    items: list[tuple[str, Any]] = []
-    if isinstance(value, dict):
-        items = list(value.items())
-    elif isinstance(value, list):
-        items = [(str(place), item) for place, item in enumerate(value)]
-    for name, item in items:
-        if isinstance(value, dict) and _SECRET.search(name):
-            return name
-        if (inner := _secret_name(item)) is not None:
-            return f"{name}.{inner}"
-    return None
 
 
 def _no_reserved(values: dict[str, Any]) -> dict[str, Any]:

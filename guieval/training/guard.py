@@ -1,9 +1,9 @@
-"""Checks the environment of a training: the extra is installed, and TRL or verl is a supported version.
+"""Checks the environment of a training: the extra is installed, and TRL is a supported version.
 
-Neither has a public hook for semi-online rollouts or dynamic sampling (TRL's ``rollout_func`` keeps one row per prompt, and its
+TRL has no public hook for semi-online rollouts or dynamic sampling (its ``rollout_func`` keeps one row per prompt, and its
 environments cannot rewrite the policy's own turns), so private methods are overridden or called. Before a training begins,
-their parameters are checked here, and their behaviour on tiny inputs in :mod:`.trainers.behaviour` and :mod:`.verl.behaviour`.
-A release that changes them is refused with a sentence that names the change.
+their parameters are checked here, and their behaviour on tiny inputs in :mod:`.trainers.behaviour`. A release that changes
+them is refused with a sentence that names the change. :mod:`.verl.guard` does the same for verl.
 """
 
 from __future__ import annotations
@@ -66,32 +66,6 @@ INTERNAL: dict[str, tuple[str, ...]] = {
 }
 """Names imported from modules that are not TRL's or accelerate's public interface."""
 
-VERL_SUPPORTED = "verl>=0.9.1,<0.10"
-VERL_PACKAGES = ("torch", "transformers", "ray", "tensordict", "transfer_queue", "verl")
-VERL_METHODS: dict[str, dict[str, tuple[str, ...]]] = {
-    "PPOTrainerSync": {
-        "_build_replay_buffer": ("self",),
-        "_compute_advantage": ("self", "batch", "metrics"),
-        "_get_required_batch_multiple": ("self", "dp_size"),
-        "_update_actor": ("self", "batch", "metrics"),
-        "_add_prompts_to_generate": ("self", "num_prompts"),
-    },
-    "ReplayBuffer": {
-        "sample": ("self", "global_steps", "partition_id", "batch_size"),
-        "_dapo_filtered_keys": ("self", "partition_id"),
-    },
-    "ReplayBufferAsync": {
-        "sample": ("self", "global_steps", "partition_id", "batch_size"),
-        "_evict_terminal_groups": ("self", "global_steps", "partition_id", "eviction_reasons"),
-    },
-    "AgentLoopBase": {
-        "run": ("self", "sampling_params", "kwargs"),
-        "_assert_mm_supported": ("self", "has_multi_modal"),
-        "_get_mm_processor_kwargs": ("self", "audio_data"),
-    },
-}
-"""Private methods of verl's classes that are overridden or called, and their parameters in the supported versions."""
-
 
 class Behaviour(NamedTuple):
     """A behaviour of another package's internals that is relied on.
@@ -123,25 +97,6 @@ def require_trl() -> None:
 def check_trainer(trainer: Any) -> None:
     """:class:`UsageError` naming the supported versions unless ``trainer``, TRL's GRPOTrainer, is as this package knows it."""
     check_methods(trainer, PRIVATE, "trl", SUPPORTED)
-
-
-def require_verl() -> None:
-    """:class:`UsageError` unless the extra is installed, and verl's classes have the methods that are relied on."""
-    require_packages("training with verl", VERL_PACKAGES, "verl")
-    from verl.experimental.agent_loop.agent_loop import AgentLoopBase
-    from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer, ReplayBufferAsync
-    from verl.trainer.ppo.v1.trainer_sync import PPOTrainerSync
-
-    for kind in (PPOTrainerSync, ReplayBuffer, ReplayBufferAsync, AgentLoopBase):
-        check_verl_class(kind)
-    from guieval.training.verl.behaviour import BEHAVIOURS
-
-    check_behaviours(BEHAVIOURS, "verl", VERL_SUPPORTED)
-
-
-def check_verl_class(kind: Any) -> None:
-    """:class:`UsageError` naming the supported versions unless a class of verl has the methods that are relied on."""
-    check_methods(kind, VERL_METHODS[kind.__name__], "verl", VERL_SUPPORTED)
 
 
 def require_packages(purpose: str, packages: Iterable[str], extra: str) -> None:

@@ -24,7 +24,7 @@ from guieval.engines.in_process.checkpoint import Checkpoint
 from guieval.engines.in_process.transformers import TransformersModel
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.models import ImageForm, Request, Response
-from guieval.running.progress import Progress
+from guieval.running.progress.counts import Progress
 from guieval.steps import LOWEST_LOGPROB
 
 BEATS = 8

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from guieval.data.files import read_text
+from guieval.data.shipped import config_folder
 from guieval.engines.in_process.checkpoint import Checkpoint
 from guieval.errors import UsageError
-from guieval.registry import config_folder
 from guieval.training.config import TrainingConfig
 from guieval.training.memory import Layer, ModelSize
 from guieval.training.weights import freeze, lora_config

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from guieval.data.shipped import config_folder
 from guieval.engines.in_process.checkpoint import Checkpoint
 from guieval.errors import UsageError
 from guieval.models import ABCModel
-from guieval.registry import config_folder
 from guieval.training.config import Lora, TrainingConfig
 
 

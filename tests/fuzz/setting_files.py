@@ -6,8 +6,8 @@ from pathlib import Path
 from random import Random
 from typing import ClassVar
 
+from guieval.data.shipped import config_folder
 from guieval.errors import UsageError
-from guieval.registry import config_folder
 from guieval.running.campaign import planned, read_campaign
 from guieval.running.config import parse, read_settings
 

@@ -10,10 +10,11 @@ from jinja2 import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from guieval.data.screenshots import Screenshot
+from guieval.data.shipped import config_folder
 from guieval.engines.http.chat_body import chat_body
 from guieval.models import ModelInput, Request
 from guieval.models.written_prompts import example_episode
-from guieval.registry import config_folder, list_models, load_model, model_config
+from guieval.registry import list_models, load_model, model_config
 from tests.rows import every_row
 
 from .steps import past, step

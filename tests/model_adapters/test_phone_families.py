@@ -12,7 +12,7 @@ from guieval.history import reference_entry
 from guieval.models import ABCModel, Message
 from guieval.registry import build_model, load_model
 from guieval.steps import StepTaskModel
-from guieval.testing.conformance.adapters import example_step
+from guieval.testing.conformance.examples import example_step
 from tests.rows import every_row
 
 from .steps import scroll

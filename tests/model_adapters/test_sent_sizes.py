@@ -13,7 +13,7 @@ from guieval.frames import ResizedPixels, Size
 from guieval.models import ABCModel, ImageRef, ModelConfig
 from guieval.registry import build_model, load_model
 from guieval.steps import Setting
-from guieval.testing.conformance.adapters import example_step
+from guieval.testing.conformance.examples import example_step
 from tests.rows import every_row
 
 from .steps import CLICK, PHONE, adapter, step

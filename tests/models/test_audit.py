@@ -32,7 +32,8 @@ from guieval.models.frame_audit import (
 )
 from guieval.models.scored_response import read_response
 from guieval.registry import load_benchmark, load_model
-from guieval.running.progress import Progress, RunOutcome
+from guieval.running.outcome import RunOutcome
+from guieval.running.progress.counts import Progress
 from guieval.settings import RunConfig
 from guieval.steps import Episode, Sample, StepTaskModel
 from guieval.testing.mock_server import MockServer, MockSettings

@@ -7,10 +7,11 @@ import re
 import pytest
 import yaml
 
+from guieval.data.shipped import config_folder
 from guieval.errors import UsageError
 from guieval.models import ModelConfig
 from guieval.models.written_prompts import example_episode
-from guieval.registry import config_folder, list_adapters, list_models, load_model, model_config
+from guieval.registry import list_adapters, list_models, load_model, model_config
 from tests.rows import every_row
 
 FILES = sorted((config_folder() / "models").glob("*.yaml"))

@@ -56,7 +56,8 @@ def test_a_wrong_sampling_setting_is_one_sentence(guieval: CommandLine, tmp_path
 
 def test_values_stay_as_they_were_given() -> None:
     """They are sent and fingerprinted as they are: 1 does not become 1.0."""
-    given = {"temperature": 1, "top_k": -1, "top_p": None, "seed": 7, "stop": ["a"], "logit_bias": {"5": 1}}
+    given: dict[str, Any] = {"temperature": 1, "top_k": -1, "top_p": None, "seed": 7, "stop": ["a"], "logit_bias": {"5": 1}}
+    given |= {"prompt_cache_key": "a", "stop_token_ids": [1], "extra": {"eos_token": "x"}}  # which only sound like secrets
     assert json.dumps(parse({**NAMES, "sampling": given}).sampling.request) == json.dumps(given)
 
 

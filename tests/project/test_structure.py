@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 from tests.conftest import REPOSITORY
+from tests.rows import every_row
 
-LOOSE = {"redaction", "errors", "actions", "frames", "steps", "tasks"}
-VOCABULARY = LOOSE | {"settings"}
+VOCABULARY = {"errors", "actions", "frames", "steps", "tasks", "secrets", "settings"}
 CONTRACTS = VOCABULARY | {"data", "history", "evaluation", "models", "registry"}
 RUNS = CONTRACTS | {"journal", "metrics"}
 ALLOWED: dict[str, set[str]] = {
-    "redaction": set(),
     "errors": set(),
     "actions": set(),
     "frames": {"actions"},
     "steps": {"actions", "errors"},
     "tasks": {"actions", "steps"},
-    "settings": {"errors"},
+    "secrets": {"errors"},
+    "settings": {"errors", "secrets"},
     "data": VOCABULARY,
     "history": VOCABULARY,
     "parsing": VOCABULARY,
@@ -30,15 +33,14 @@ ALLOWED: dict[str, set[str]] = {
     "models": VOCABULARY | {"data", "history", "evaluation"},
     "registry": VOCABULARY | {"data", "models"},
     "metrics": VOCABULARY | {"data", "history", "evaluation"},
-    "telemetry": VOCABULARY | {"data"},
     "journal": VOCABULARY | {"data", "history"},
     "engines": VOCABULARY | {"data", "models", "journal"},
     "scoring": RUNS | {"parsing"},
     "testing": CONTRACTS | {"engines"},
     "online": CONTRACTS | {"engines", "metrics", "testing"},
-    "running": RUNS | {"engines", "telemetry", "scoring", "online"},
+    "running": RUNS | {"engines", "scoring", "online"},
     "analysis": RUNS | {"running", "scoring"},
-    "reports": RUNS | {"scoring", "analysis", "online", "telemetry"},
+    "reports": RUNS | {"scoring", "analysis", "online", "running"},
     "rewards": CONTRACTS,
     "training": RUNS | {"engines", "rewards", "running", "testing", "analysis", "online"},
 }
@@ -49,21 +51,30 @@ PLUGINS_MAY = {
     "model_adapters": VOCABULARY | {"data", "history", "models", "parsing"},
 }
 FOLDERS = ("guieval", *PLUGINS_MAY)
+MAPPED = {"guieval.benchmarks", "guieval.model_adapters", "guieval.configs"}
+"""Folders next to the package that are installed in it; what is in them is found by name."""
 BUILT_ON_HEAVY = ("guieval", "training")
 """What stands in there subclasses the classes of training frameworks; only `guieval train` imports it."""
 HEAVY = {
     *("torch", "vllm", "transformers", "trl", "verl", "ray", "matplotlib", "pandas"),
     *("rapidocr", "rapidocr_onnxruntime", "cv2", "onnxruntime"),
 }
+MOST_ARROWS, MOST_MODULES = 202, 40
+"""Pairs of rooms of which one imports the other, and modules of a folder. A room is what stands next to this package's front
+doors: a folder with all that is in it, or a module; each plug-in folder is one too."""
+PAGE = (REPOSITORY / "docs" / "architecture.md").read_text(encoding="utf-8")
+TREE = re.search(r"^    guieval/\n((?:      .*\n)+)", PAGE, re.MULTILINE)
+NAMED = sorted(set(re.findall(r"`((?:guieval|benchmarks|model_adapters|configs|docs|tests)/[\w./-]*)`", PAGE)))
+"""What docs/architecture.md says: its tree of rooms, and the paths that it names."""
 CORE = {path.stem for path in (REPOSITORY / "guieval").iterdir()}
 """The modules and packages of the core."""
 
 
 @cache
-def sources() -> dict[Path, ast.Module]:
-    """The tree of each file, by its path in the repository."""
+def sources() -> dict[Path, str]:
+    """The text of each file, by its path in the repository."""
     paths = sorted(path for folder in FOLDERS for path in (REPOSITORY / folder).rglob("*.py"))
-    return {path.relative_to(REPOSITORY): ast.parse(path.read_bytes()) for path in paths}
+    return {path.relative_to(REPOSITORY): path.read_text(encoding="utf-8") for path in paths}
 
 
 def statements(tree: ast.AST) -> Iterator[ast.AST]:
@@ -75,33 +86,72 @@ def statements(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def imported(node: ast.AST) -> set[str]:
-    """Full dotted names of what a statement imports."""
+    """Full dotted names of what a statement imports; relative ones begin with dots."""
     if isinstance(node, ast.Import):
         return {alias.name for alias in node.names}
-    if not isinstance(node, ast.ImportFrom) or not node.module or node.level:
+    if not isinstance(node, ast.ImportFrom):
         return set()
-    return {node.module, *(f"{node.module}.{alias.name}" for alias in node.names if node.module == "guieval")}
+    return {f"{'.' * node.level}{node.module}.{alias.name}".replace(".None", "") for alias in node.names}
 
 
-def wrong_imports(path: Path, tree: ast.Module) -> Iterator[str]:
+@cache
+def imports(code: str) -> set[str]:
+    """Full dotted names of what a file imports anywhere; one that calls ``import_module`` imports what its strings name too."""
+    names = set().union(*map(imported, statements(ast.parse(code))))
+    if "import_module" in code:
+        names.update(re.findall(r'import_module\("(guieval\.\w[\w.]*)"', code), re.findall(r'"(guieval(?:\.\w+){2,})"', code))
+    return names - MAPPED
+
+
+def wrong_imports(path: Path, code: str) -> Iterator[str]:
     """What a file of the repository imports and may not."""
-    names = set().union(*map(imported, statements(tree)))
-    parts = {name.split(".")[1] for name in names if name.startswith("guieval.")}
+    parts = {name.split(".")[1] for name in imports(code) if name.startswith("guieval.")}
     folder, part = path.parts[0], path.parts[1].removesuffix(".py")
     if folder != "guieval":
         yield from parts & CORE - PLUGINS_MAY[folder]
     elif part not in MAY_IMPORT_ALL:
         yield from parts & CORE - ALLOWED[part] - {part}
-    yield from parts & PLUGINS_MAY.keys()  # only the registry finds them, and one plug-in never another
+    yield from parts & PLUGINS_MAY.keys()  # they are found by name, and one plug-in never another
     if path.parts[:2] != BUILT_ON_HEAVY:
-        at_the_top = {name.split(".")[0] for name in set().union(*map(imported, tree.body))}
+        at_the_top = {name.split(".")[0] for name in set().union(*map(imported, ast.parse(code).body))}
         yield from (f"{name} at its top" for name in at_the_top & HEAVY)
+
+
+@cache
+def arrows() -> dict[str, set[str]]:
+    """The modules that each module imports, by their full dotted names."""
+    names = {path: ".".join(path.with_suffix("").parts).removesuffix(".__init__") for path in sources()}
+    names = {path: name if name.startswith("guieval") else f"guieval.{name}" for path, name in names.items()}
+    known, found = set(names.values()), dict[str, set[str]]()
+    for path, code in sources().items():
+        package = names[path] if path.stem == "__init__" else names[path].rpartition(".")[0]
+        full = [(package + name if name.startswith(".") else name).split(".") for name in imports(code)]
+        parts = ([".".join(name[:end]) for end in range(len(name), 0, -1)] for name in full)
+        found[names[path]] = {next((part for part in each if part in known), names[path]) for each in parts} - {names[path]}
+    return found
+
+
+def room(module: str) -> str:
+    """The room of a module."""
+    return (module + ".__init__").split(".")[1]
 
 
 def test_every_import_is_allowed() -> None:
     packages = {path.parts[1].removesuffix(".py") for path in sources() if path.parts[0] == "guieval"}
     assert packages - MAY_IMPORT_ALL == ALLOWED.keys(), "each package needs its row in ALLOWED"
-    assert [f"{path} imports {name}" for path, tree in sources().items() for name in wrong_imports(path, tree)] == []
+    assert [f"{path} imports {name}" for path, code in sources().items() for name in wrong_imports(path, code)] == []
+
+
+def test_few_arrows_between_rooms_and_few_modules_in_a_folder() -> None:
+    between = {(room(start), room(end)) for start, ends in arrows().items() for end in ends} - {(each, each) for each in CORE}
+    print(f"{len(between)} arrows between {len(set(map(room, arrows())))} rooms")
+    assert len(between) <= MOST_ARROWS, f"{len(between)} arrows: {sorted(between)}"
+    sizes = Counter(path.parent for path in sources() if path.parts[0] == "guieval")
+    assert [(str(folder), size) for folder, size in sizes.items() if size > MOST_MODULES] == []
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    TopologicalSorter(arrows()).prepare()  # raises an error with the circle
 
 
 READER = Path("guieval/data/screenshots.py")
@@ -122,30 +172,19 @@ def opens_pictures(tree: ast.Module) -> bool:
 
 def test_one_module_reads_pictures() -> None:
     """Else one part of a run would see a picture turned, or on black, that another sees otherwise."""
-    assert [path for path, tree in sources().items() if opens_pictures(tree)] == [READER]
-
-
-def test_a_second_reader_of_pictures_is_found() -> None:
-    for code in (
-        "def f():\n    from PIL import Image\n    with Image.open(a) as b:\n        pass",
-        "import PIL.Image\nPIL.Image.open(a)",
-        "from PIL.Image import open",
-        "ImageOps.exif_transpose(a)",
-        "cv2.imread(a)",
-    ):
-        assert opens_pictures(ast.parse(code)), code
-    assert not opens_pictures(ast.parse("from PIL import Image\nImage.new(a)\nopen(a)\npath.open()"))
+    assert [path for path, code in sources().items() if opens_pictures(ast.parse(code))] == [READER]
 
 
 def test_a_wrong_import_is_found() -> None:
     def found(path: str, code: str) -> set[str]:
-        return set(wrong_imports(Path(path), ast.parse(code)))
+        return set(wrong_imports(Path(path), code))
 
     inside = "def f():\n    from guieval.running.a import b\n    import guieval.cli"
     assert found("guieval/data/a.py", inside) == {"running", "cli"}
     assert found("guieval/data/a.py", "from guieval import engines, errors, data") == {"engines"}
     nested = "try:\n    a\nexcept b:\n    import guieval.{}\nelse:\n    import guieval.{}\nfinally:\n    import guieval.{}"
     assert found("guieval/data/a.py", nested.format("cli", "online", "engines")) == {"cli", "online", "engines"}
+    assert found("guieval/data/a.py", 'def f():\n    return import_module("guieval.reports.a").b()') == {"reports"}
     assert found("guieval/data/a.py", "match a:\n    case 1:\n        import guieval.cli") == {"cli"}
     assert found("guieval/cli/a.py", "import guieval.running\nfrom guieval.benchmarks.demo import a") == {"benchmarks"}
     assert found("guieval/cli/a.py", "import torch.nn, numpy\ndef f():\n    import vllm") == {"torch at its top"}
@@ -154,22 +193,11 @@ def test_a_wrong_import_is_found() -> None:
     assert found("model_adapters/a.py", "from guieval.model_adapters.b import c") == {"model_adapters"}
 
 
-def test_only_the_vocabulary_is_loose() -> None:
-    loose = {path.stem for path in (REPOSITORY / "guieval").glob("*.py")}
-    assert loose == LOOSE | {"registry", "__init__", "__main__"}
-
-
 def test_every_package_states_what_it_holds() -> None:
-    stated = {path.parent for path, tree in sources().items() if path.name == "__init__.py" and ast.get_docstring(tree)}
+    stated = {
+        path.parent for path, code in sources().items() if path.name == "__init__.py" and ast.get_docstring(ast.parse(code))
+    }
     assert stated == {path.parent for path in sources()}
-
-
-def test_the_allowed_arrows_have_no_cycle() -> None:
-    done: set[str] = set()
-    while len(done) < len(ALLOWED):
-        ready = {part for part, targets in ALLOWED.items() if part not in done and targets <= done}
-        assert ready, f"cycle among {sorted(ALLOWED.keys() - done)}"
-        done |= ready
 
 
 def test_no_stray_folder_hides_the_plugins() -> None:
@@ -182,3 +210,28 @@ def test_asking_for_help_imports_nothing_heavy() -> None:
         "print([m for m in ('numpy', 'pydantic', 'aiohttp', 'PIL', 'yaml', 'rich') if m in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def in_the_tree() -> list[str]:
+    assert TREE is not None
+    names: list[str] = []
+    for line in TREE.group(1).splitlines():
+        names += re.split(r"\s{2,}", line.strip())[0].replace("/", "").split(" ")
+    return names
+
+
+def test_the_tree_has_every_room_below_what_it_imports() -> None:
+    names = in_the_tree()
+    assert names == [*ALLOWED, "cli"]
+    assert [(name, end) for place, name in enumerate(names[:-1]) for end in ALLOWED[name] if end not in names[:place]] == []
+
+
+@every_row("path", NAMED)
+def test_every_path_that_the_page_names_exists(path: str) -> None:
+    place = REPOSITORY / path
+    assert place.exists() or place.with_name(f"{place.name}.py").is_file()
+
+
+def test_each_question_is_answered_by_one_or_two_files() -> None:
+    rows = [line for line in PAGE[PAGE.index("## Where is it?") :].splitlines() if line.startswith("| ")][2:]
+    assert len(rows) == 20 and [row for row in rows if not 1 <= sum(f"`{path}`" in row for path in NAMED) <= 2] == []

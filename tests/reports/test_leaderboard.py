@@ -26,9 +26,8 @@ from guieval.reports.leaderboards.formats import FORMATS, Format, format_named, 
 from guieval.reports.leaderboards.leaderboard import Board, Cell, arranged, leaderboard
 from guieval.reports.leaderboards.published_results import ResultTable
 from guieval.reports.leaderboards.sections import sections
-from guieval.reports.spending import Spending
+from guieval.running.costs import Price, Spending, Tokens, bill
 from guieval.steps import Usage
-from guieval.telemetry.costs import Price, Tokens, bill
 from tests.reports.scripted_runs import EPISODES, made_run, named, reported
 from tests.rows import every_row
 

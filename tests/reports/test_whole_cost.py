@@ -20,10 +20,10 @@ from guieval.reports.opened import OpenedRun, open_run
 from guieval.reports.trajectories.reading import read_online
 from guieval.reports.viewer.reading import shown_run, walk
 from guieval.reports.viewer.step import seen_values
+from guieval.running.costs import Tokens
 from guieval.scoring.matrix import judge_run
 from guieval.settings import RunConfig
 from guieval.steps import Usage
-from guieval.telemetry.costs import Tokens
 from tests.online.test_runs import AGENT, settings, write_agent
 from tests.reports.scripted_runs import HOME
 from tests.running.scripted_runs import scripted_runner

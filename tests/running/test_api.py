@@ -17,6 +17,7 @@ from guieval.running.api import RunResult
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.cli.demo_runs import MODEL, OPTIONS, command, reference
 from tests.command_line import CommandLine
+from tests.kernels import html_of
 from tests.running.records import figures
 
 
@@ -45,7 +46,7 @@ def test_it_is_what_the_command_does(tmp_path: Path, data: Path, server: MockSer
         assert result.metrics()[mode]["exact match"] == result[mode].summary.exact_match
     with pytest.raises(KeyError, match="no run in mode 'soeval'; there are offline, sop"):
         _ = result["soeval"]
-    page = result._repr_html_()
+    page = html_of(result)
     assert page.count("<tr>") == 3 and f"{100 * (result['sop'].summary.exact_match.value or 0):.2f} %" in page
 
 

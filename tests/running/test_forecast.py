@@ -10,11 +10,11 @@ import pytest
 from guieval.history import reference_entry
 from guieval.models import ModelInput
 from guieval.registry import load_benchmark, load_model
+from guieval.running.costs import Price
 from guieval.running.engine_choice import open_server
 from guieval.running.forecast import Forecast, forecast
 from guieval.running.resolve import resolve
 from guieval.settings import RunConfig
-from guieval.telemetry.costs import Price
 from tests.command_line import CommandLine
 
 PRICE = Price(models=("m",), currency="EUR", input=2.0, output=10.0, source="here", as_of="2026-11")

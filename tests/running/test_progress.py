@@ -14,16 +14,15 @@ import pytest
 from rich.console import Console
 
 from guieval.actions import Stop
-from guieval.cli.running import progress as module
-from guieval.cli.running.progress import Dashboard, picture, plain_line
 from guieval.engines import EndpointStats
-from guieval.running.progress import Load, Progress
+from guieval.running.progress import dashboard as module
+from guieval.running.progress.counts import Load, Progress
+from guieval.running.progress.dashboard import Dashboard, picture, plain_line
+from guieval.running.progress.view import Rate, View, Watch, clock, spoken
 from guieval.running.resolve import resolve
 from guieval.running.runner.runner import Runner
-from guieval.running.view import View, Watch
 from guieval.settings import RunConfig
 from guieval.steps import Sample, StepError, StepOutcome, StepRecord, Usage, Verdict
-from guieval.telemetry.rates import Rate, clock, spoken
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.outage import outage
 from tests.rows import every_row

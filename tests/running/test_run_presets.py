@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from guieval.data.sample_sets import get_sample_set
+from guieval.data.shipped import config_folder
 from guieval.evaluation import get_protocol
 from guieval.history.modes import get_mode
-from guieval.registry import benchmarks, config_folder, load_model
+from guieval.registry import benchmarks, load_model
 from guieval.running.config import merge, run_file
 from guieval.running.resolve import patch_policy, sample_parameters
 from guieval.running.rollouts import plan_rounds

@@ -14,7 +14,8 @@ from typing import Any, TypeAlias
 import pytest
 import yaml
 
-from guieval.registry import config_folder, load_benchmark
+from guieval.data.shipped import config_folder
+from guieval.registry import load_benchmark
 from guieval.training.config import TrainingConfig, parse_config
 from tests.conftest import REPOSITORY
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from guieval.data.shipped import config_folder
 from guieval.errors import UsageError
-from guieval.registry import config_folder, list_benchmarks, list_models, model_config
+from guieval.registry import list_benchmarks, list_models, model_config
 from guieval.rewards.advantages import AdvantageSettings
 from guieval.rewards.shapes import get_reward
 from guieval.training.arguments import batch_counts

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 from pydantic import ValidationError
 
-from guieval.registry import config_folder
+from guieval.data.shipped import config_folder
 from guieval.rewards.adapters.ms_swift import GuievalReward
 from guieval.rewards.adapters.rows import task_of
 from guieval.training.data.export import write_rows

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import torch
 
+from guieval.data.shipped import config_folder
 from guieval.errors import UsageError
-from guieval.registry import config_folder
 from guieval.training import planning
 from guieval.training.building import Parts
 from guieval.training.config import TrainingConfig, read_config

@@ -14,9 +14,9 @@ import torch
 from safetensors.torch import load_file
 from trl.rewards import get_soft_overlong_punishment
 
+from guieval.data.shipped import config_folder
 from guieval.errors import UsageError
 from guieval.journal import RunFolder
-from guieval.registry import config_folder
 from guieval.rewards import Overlong
 from guieval.rewards.rollout import SemiOnlineRollout
 from guieval.running.runner.runner import Runner

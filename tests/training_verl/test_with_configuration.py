@@ -29,9 +29,10 @@ from guieval.errors import UsageError
 from guieval.registry import load_model
 from guieval.rewards import open_scorer
 from guieval.training.data.examples import TrainingData
-from guieval.training.guard import VERL_SUPPORTED, check_behaviours, check_verl_class, require_verl
+from guieval.training.guard import check_behaviours
 from guieval.training.verl.__main__ import app, config_folder
 from guieval.training.verl.behaviour import BEHAVIOURS
+from guieval.training.verl.guard import SUPPORTED, check_verl_class, require_verl
 from guieval.training.verl.sampler import AsyncSpreadReplayBuffer
 from guieval.training.verl.settings import read_settings
 from guieval.training.verl.trainer import GuiColocateAsyncTrainer, GuiSemiOnlineTrainer, GuiSeparateAsyncTrainer
@@ -281,12 +282,12 @@ def unequal_in_a_reply(original: Callable[..., Any]) -> Callable[..., Any]:
 def test_changes_are_refused(kind: Any, method: str, change: Any, sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kind, method, change(getattr(kind, method)))
     with pytest.raises(UsageError) as caught:
-        check_behaviours(BEHAVIOURS, "verl", VERL_SUPPORTED)
+        check_behaviours(BEHAVIOURS, "verl", SUPPORTED)
     assert sentence in str(caught.value) and "pip install 'verl>=0.9.1,<0.10'" in str(caught.value)
 
 
 def test_the_installed_verl_behaves_as_relied_on_and_waiting_for_ever_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    check_behaviours(BEHAVIOURS, "verl", VERL_SUPPORTED)
+    check_behaviours(BEHAVIOURS, "verl", SUPPORTED)
     monkeypatch.setattr(ReplayBuffer, "_sampleable_terminal_keys", lambda self, *given: set())
     with pytest.raises(UsageError, match=r"ReplayBuffer\.sample no longer .* \(TimeoutError: no batch after 20 looks"):
-        check_behaviours(BEHAVIOURS, "verl", VERL_SUPPORTED)
+        check_behaviours(BEHAVIOURS, "verl", SUPPORTED)

@@ -8,8 +8,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict
 
 from guieval.data.files import read_text
+from guieval.data.shipped import config_folder
 from guieval.errors import UsageError, nearest
-from guieval.registry import config_folder
 
 
 class Subset(BaseModel):

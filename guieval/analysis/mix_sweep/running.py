@@ -22,10 +22,10 @@ from guieval.data.benchmark import EpisodeRef
 from guieval.history.mixing import Mix, Mixture
 from guieval.journal import METRICS, Journal, RunFolder, is_run
 from guieval.journal.run_files import Manifest
-from guieval.running.display import Display
 from guieval.running.engine_choice import asks_a_model, open_server
 from guieval.running.execute import Executor, Job
-from guieval.running.progress import RunOutcome
+from guieval.running.outcome import RunOutcome
+from guieval.running.progress.display import Display
 from guieval.running.resolve import resolve
 from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.identity import in_terms_of, manifest_of, refuse_unlike

@@ -12,13 +12,13 @@ from typing import Annotated
 
 import typer
 
-from guieval import __version__
 from guieval.cli import options
 from guieval.cli.settings import path_option
 from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.data.doctor.counts import counted
 from guieval.data.doctor.examine import Examination, examine
 from guieval.data.overlays import Overlaid, read_overlay
+from guieval.data.shipped import __version__
 from guieval.errors import UsageError
 from guieval.evaluation import list_protocols
 from guieval.evaluation.label_cost import cost

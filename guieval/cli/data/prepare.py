@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from guieval.cli import options
-from guieval.cli.progress_bar import progress_bar
 from guieval.cli.settings import path_option
 from guieval.cli.tables import echo
 from guieval.data.doctor.counts import counted, size_of
@@ -17,6 +16,7 @@ from guieval.data.episodes.prepare import Prepared
 from guieval.data.episodes.prepare import prepare as prepare_release
 from guieval.errors import DataError
 from guieval.registry import benchmark_class
+from guieval.running.progress.bar import progress_bar
 
 SHOWN = 5
 WORDS = {

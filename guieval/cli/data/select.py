@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from guieval import __version__
 from guieval.analysis.data_selection.candidates import read_candidates
 from guieval.analysis.data_selection.curated_files import HYPERTRACK_SIZES, nested_episodes, write_curated, write_nested
 from guieval.analysis.data_selection.stages import Curated, Recipe, curate, get_preset, read_quota, read_source
@@ -20,6 +19,7 @@ from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.data.doctor.counts import counted
 from guieval.data.selection import Choice
 from guieval.data.selection import select as select_episodes
+from guieval.data.shipped import __version__
 from guieval.errors import UsageError, nearest
 from guieval.reports.tables.table import Table, columns
 

@@ -11,11 +11,12 @@ import typer
 
 from guieval.cli.tables import echo, say, show
 from guieval.data.names import natural_order
+from guieval.data.shipped import config_folder
 from guieval.engines.vllm.command import merged_arguments
 from guieval.history import reference_history
 from guieval.models import ABCModel, ModelConfig
 from guieval.models.written_prompts import example_episode, shown
-from guieval.registry import adapter_class, config_folder, load_model, model_configs
+from guieval.registry import adapter_class, load_model, model_configs
 from guieval.reports.tables.table import Table, columns
 
 

@@ -18,7 +18,7 @@ from guieval.reports.leaderboards.leaderboard import arranged
 from guieval.reports.leaderboards.leaderboard import leaderboard as board_of
 from guieval.reports.leaderboards.published_results import get_results, list_results
 from guieval.reports.tables.table import Table, columns
-from guieval.telemetry.costs import read_prices
+from guieval.running.costs import read_prices
 
 
 def leaderboard(

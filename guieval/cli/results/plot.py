@@ -31,9 +31,8 @@ from guieval.reports.plots.pareto import Spent, on_front, pareto
 from guieval.reports.plots.reliability import Panel, reliability
 from guieval.reports.plots.samples import samples
 from guieval.reports.plots.training import training
-from guieval.reports.spending import COSTED_STEPS, price_of_run, spending
+from guieval.running.costs import COSTED_STEPS, Price, price_of_run, read_prices, spending
 from guieval.scoring.matrix import ALL, judge_run
-from guieval.telemetry.costs import Price, read_prices
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

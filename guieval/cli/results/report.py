@@ -9,7 +9,6 @@ from typing import Annotated, NamedTuple
 import typer
 
 from guieval.cli import options
-from guieval.cli.progress_bar import progress_bar
 from guieval.cli.running.run_folders import paired_runs, several_runs
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import echo
@@ -24,6 +23,7 @@ from guieval.reports.viewer.pictures import Pictures
 from guieval.reports.viewer.reading import protocols_to_show, shown_run
 from guieval.reports.viewer.sources import PlannedTasks, open_data, prompter
 from guieval.reports.viewer.writing import write_report
+from guieval.running.progress.bar import progress_bar
 
 
 def report(

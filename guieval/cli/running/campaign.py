@@ -22,11 +22,11 @@ from guieval.reports.exchange.exported import slug
 from guieval.reports.leaderboards.formats import board_tables, format_named, written
 from guieval.reports.tables.table import Number, Table, bare, columns
 from guieval.running.campaign import Campaign, PlannedRun, planned, read_campaign
+from guieval.running.costs import amount
 from guieval.running.engine_choice import LOADING
 from guieval.running.estimate import Estimate, estimates, of_jobs, side_by_side, without_servers
 from guieval.running.execute import resolve_jobs
 from guieval.running.kinds import kind_of
-from guieval.telemetry.costs import amount
 
 
 def campaign(

@@ -34,7 +34,7 @@ from guieval.reports.plots.paper import Width, check_file, write
 from guieval.reports.plots.scaling import mixing
 from guieval.reports.tables.table import Table, columns
 from guieval.running.config import merge, run_file
-from guieval.running.progress import RunOutcome
+from guieval.running.outcome import RunOutcome
 from guieval.running.resume.trust import resumed
 from guieval.settings import RunConfig
 

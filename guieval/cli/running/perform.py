@@ -13,7 +13,6 @@ from typing import Any
 import typer
 
 from guieval.cli.running.online import SHOWN, show_all
-from guieval.cli.running.progress import PLAIN_SECONDS, Dashboard
 from guieval.cli.tables import echo, print_json, say, show
 from guieval.data.doctor.counts import counted
 from guieval.data.overlays import describe_overlay
@@ -24,10 +23,11 @@ from guieval.journal import RunFolder, is_run
 from guieval.journal.served_model import describe_served
 from guieval.reports.console import Run
 from guieval.running.api import common_folder
-from guieval.running.display import Cost, Display, RunDisplay, Waited
 from guieval.running.engine_choice import asks_a_model, never_asked
 from guieval.running.execute import Result, execute, resolve_jobs
 from guieval.running.forecast import forecast
+from guieval.running.progress.dashboard import PLAIN_SECONDS, Dashboard
+from guieval.running.progress.display import Cost, Display, RunDisplay, Waited
 from guieval.running.resume.trust import resume_command
 from guieval.settings import RunConfig
 

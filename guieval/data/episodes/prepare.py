@@ -308,7 +308,7 @@ class _Writer:
 
     def finish(self) -> None:
         """Write the index and mark the folder as complete."""
-        from guieval import __version__
+        from guieval.data.shipped import __version__
 
         os.fsync(self._file)
         index = EpisodeIndex(self.state.benchmark)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from guieval.data.screenshots import Screenshot
-from guieval.engines.apis.native import Conversation, NativeAPI, Turn, media_type, shown, system_text, with_images
+from guieval.engines.apis.native import Conversation, NativeAPI, Turn, shown, system_text, with_images
 from guieval.engines.apis.sdk_calls import entries, mapping, raw_answer, text_of
 from guieval.engines.usage_reports import usage_of
 from guieval.models import Request, Response
@@ -87,7 +87,7 @@ class AnthropicMessages(NativeAPI):
 def _part(part: str | Screenshot) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "text", "text": part}
-    return {"type": "image", "source": {"type": "base64", "media_type": media_type(part), "data": part.base64.decode()}}
+    return {"type": "image", "source": {"type": "base64", "media_type": part.media_type, "data": part.base64.decode()}}
 
 
 def _turn(answer: dict[str, Any]) -> Turn:

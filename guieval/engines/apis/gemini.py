@@ -17,7 +17,6 @@ from guieval.engines.apis.native import (
     TooDeep,
     Turn,
     Unanswered,
-    media_type,
     shown,
     system_text,
     with_images,
@@ -107,7 +106,7 @@ class Gemini(NativeAPI):
             if call.id:
                 response["id"] = call.id
             if isinstance(answer, Screenshot):
-                response["parts"] = [{"inline_data": {"mime_type": media_type(answer), "data": answer.data}}]
+                response["parts"] = [{"inline_data": {"mime_type": answer.media_type, "data": answer.data}}]
             parts.append({"function_response": response})
         conversation.turns += [turn.content, {"role": "user", "parts": parts}]
 
@@ -131,7 +130,7 @@ def _asked_wait(refusal: Any) -> dict[str, str]:
 def _part(part: str | Screenshot) -> dict[str, Any]:
     if isinstance(part, str):
         return {"text": part}
-    return {"inline_data": {"mime_type": media_type(part), "data": part.data}}
+    return {"inline_data": {"mime_type": part.media_type, "data": part.data}}
 
 
 def _turn(answer: Any) -> Turn:

@@ -182,11 +182,6 @@ def system_text(request: Request) -> str:
     return "\n".join(part for message in messages for part in message.parts if isinstance(part, str))
 
 
-def media_type(screenshot: Screenshot) -> str:
-    """The MIME type of a screenshot."""
-    return f"image/{screenshot.format}"
-
-
 def zoomed(screenshot: Screenshot, region: Any) -> Screenshot:
     """The ``region`` (left, top, right, bottom) of a screenshot in its pixels, enlarged to its size, as a PNG file.
 

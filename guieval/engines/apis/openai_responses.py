@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from guieval.data.screenshots import Screenshot
-from guieval.engines.apis.native import Conversation, NativeAPI, Turn, media_type, shown, system_text, with_images
+from guieval.engines.apis.native import Conversation, NativeAPI, Turn, shown, system_text, with_images
 from guieval.engines.apis.sdk_calls import entries, listed, mapping, raw_answer, text_of
 from guieval.engines.usage_reports import usage_of
 from guieval.models import Request, Response
@@ -87,18 +87,14 @@ class OpenAIResponses(NativeAPI):
                 continue
             screen = answer if isinstance(answer, Screenshot) else conversation.images[-1]
             output: dict[str, Any] = {"type": "computer_call_output", "call_id": call.id}
-            output["output"] = {"type": "computer_screenshot", "image_url": _data_url(screen), **conversation.detail}
+            output["output"] = {"type": "computer_screenshot", "image_url": screen.data_url, **conversation.detail}
             if checks := item.get("pending_safety_checks"):
                 output["acknowledged_safety_checks"] = checks
             conversation.turns.append(output)
 
 
-def _data_url(screenshot: Screenshot) -> str:
-    return f"data:{media_type(screenshot)};base64,{screenshot.base64.decode()}"
-
-
 def _image(screenshot: Screenshot, detail: str | None) -> dict[str, Any]:
-    return {"type": "input_image", "image_url": _data_url(screenshot), **({} if detail is None else {"detail": detail})}
+    return {"type": "input_image", "image_url": screenshot.data_url, **({} if detail is None else {"detail": detail})}
 
 
 def _turn(answer: dict[str, Any]) -> Turn:

@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 
 from guieval.engines import EndpointStats, with_try
 from guieval.engines.concurrency import AdaptiveConcurrency
+from guieval.engines.http.addresses import base_url, check_environment_proxies, proxy_url
 from guieval.engines.http.chat_answers import (
     GATEWAY,
     MAX_REPLY_BYTES,
@@ -37,7 +38,6 @@ from guieval.engines.http.chat_answers import (
 )
 from guieval.engines.http.chat_body import ChatBody
 from guieval.engines.http.connections import Connections
-from guieval.engines.http.credentials import api_key, base_url, check_environment_proxies, proxy_url
 from guieval.engines.http.event_stream import MAX_STREAM_BYTES
 from guieval.engines.http.image_references import ImageReferences, Refusal, in_bytes
 from guieval.engines.http.patience import Patience
@@ -48,7 +48,7 @@ from guieval.errors import EngineError, FatalEngineError, Halted, UsageError, ne
 from guieval.journal.run_files import ServedEntry
 from guieval.journal.served_model import ServedModel, same_checkpoint, served_entry
 from guieval.models import ImageForm, Request, Response
-from guieval.redaction import Redaction
+from guieval.secrets import Redaction, api_key
 from guieval.settings import Server as ServerSettings
 
 RETRIED = frozenset({408, 409, 429})

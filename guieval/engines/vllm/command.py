@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from guieval.errors import UsageError, first_problem, nearest
 from guieval.models import ModelConfig
+from guieval.secrets import VARIABLE_OF
 
 MODULE = "vllm.entrypoints.openai.api_server"
 SERVE = ("-m", "vllm.entrypoints.cli.main", "serve")
@@ -50,7 +51,6 @@ _SET_HERE = {
     "config": "its lines can be given as vllm.ARGUMENT",
 }
 _LIMITS = ("min_pixels", "max_pixels")
-_SECRET = {"api-key": "VLLM_API_KEY (and --api-key-env VLLM_API_KEY)", "hf-token": "HF_TOKEN"}
 _JSON = (Mapping, list, tuple, bool, int, float, type(None))
 
 
@@ -66,8 +66,8 @@ def named_arguments(values: Mapping[str, Any]) -> dict[str, Any]:
             raise UsageError(f"vllm.{name} is not an argument of vLLM's server: expected a name like tensor-parallel-size")
         if value is None:  # leaves it to vLLM
             continue
-        if name in _SECRET:
-            raise UsageError(f"vllm.{name} cannot be given as a setting, for it is a secret: set {_SECRET[name]}")
+        if name in VARIABLE_OF:
+            raise UsageError(f"vllm.{name} cannot be given as a setting, for it is a secret: set {VARIABLE_OF[name]}")
         if name in _SET_HERE:
             raise UsageError(f"vllm.{name} cannot be set: {_SET_HERE[name]}")
     return named

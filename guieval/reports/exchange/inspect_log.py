@@ -155,7 +155,7 @@ class _Content:
         except ScreenshotError:  # its message may name a folder of this machine
             return [*words, {"type": "text", "text": f"[{path} cannot be read]"}]
         name = screenshot.sha256[:32]
-        self.attachments[name] = f"data:image/{screenshot.format};base64,{screenshot.base64.decode()}"
+        self.attachments[name] = screenshot.data_url
         return [*words, {"type": "image", "image": _ATTACHED + name}]
 
 

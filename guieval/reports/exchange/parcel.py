@@ -5,9 +5,6 @@ Screenshots stay here unless they are asked for. A file that contains a key is r
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Iterator
 from pathlib import Path
 
 from guieval.data.files import open_file
@@ -18,14 +15,7 @@ from guieval.reports.exchange.public_run import public_copy
 from guieval.reports.opened import OpenedOnlineRun
 from guieval.reports.tables.table import Number, Table, columns
 from guieval.reports.tables.writers import markdown
-
-_SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)S?$")
-_SECRETS = re.compile(
-    rb"\b(sk-[\w-]{20,}|hf_[A-Za-z0-9]{20,}|gh[pousr]_[A-Za-z0-9]{30,}|AKIA[0-9A-Z]{16}|AIza[\w-]{35})\b"
-    rb"|-----BEGIN [A-Z ]*PRIVATE KEY-----"
-)
-_SHORTEST = 8
-"""Shorter values of a variable are placeholders such as EMPTY, which a reply may hold by chance."""
+from guieval.secrets import secret_variables, secrets_in
 
 
 def pack(run: Exported, folder: Path, *, images: bool = False) -> Exported:
@@ -60,21 +50,10 @@ def write_card(runs: list[Exported], folder: Path) -> None:
 
 def check_secrets(folder: Path) -> None:
     """Refuse a folder in which a text file holds the value of a secret variable of this process, or what looks like a key."""
-    values = {
-        name: value.strip().encode()
-        for name, value in os.environ.items()
-        if _SECRET_NAME.search(name) and len(value.strip()) >= _SHORTEST
-    }
+    variables = secret_variables()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        for number, problem in _found(path, values):
-            raise UsageError(f"{path.relative_to(folder).as_posix()!r}, line {number}, holds {problem}: nothing was uploaded")
-
-
-def _found(path: Path, values: dict[str, bytes]) -> Iterator[tuple[int, str]]:
-    with open_file(path) as stream:
-        for number, line in enumerate(stream, 1):
-            for name, value in values.items():
-                if value in line:
-                    yield number, f"the value of the variable {name}"
-            if _SECRETS.search(line):
-                yield number, "what looks like a key"
+        with open_file(path) as stream:
+            for number, line in enumerate(stream, 1):
+                for found in secrets_in(line, variables):
+                    where = f"{path.relative_to(folder).as_posix()!r}, line {number}"
+                    raise UsageError(f"{where}, holds {found}: nothing was uploaded")

@@ -20,13 +20,12 @@ from guieval.metrics.leading import denominators
 from guieval.reports.leaderboards.drawing import drawing
 from guieval.reports.leaderboards.leaderboard import Board, BoardColumn, BoardRow, Cell
 from guieval.reports.leaderboards.sections import Front, Section, sections
-from guieval.reports.spending import COSTED_STEPS, Spending
 from guieval.reports.tables.records import write_records
 from guieval.reports.tables.table import Column, Number, Row, Table, bare, columns, share
 from guieval.reports.tables.terminal import as_text
 from guieval.reports.tables.writers import json_text, latex, markdown, page
+from guieval.running.costs import COSTED_STEPS, Spending, amount
 from guieval.steps import whole_text
-from guieval.telemetry.costs import amount
 
 Format: TypeAlias = Literal["text", "md", "csv", "latex", "json", "html"]
 FORMATS: tuple[Format, ...] = get_args(Format)

@@ -31,9 +31,8 @@ from guieval.reports.comparison import unlike_labels
 from guieval.reports.cut_short import cut_short, incomplete, judged_with_own
 from guieval.reports.leaderboards.published_results import Column as PublishedColumn
 from guieval.reports.leaderboards.published_results import ResultTable
-from guieval.reports.spending import Spending, price_of_run, spending
 from guieval.reports.tables.table import share
-from guieval.telemetry.costs import Price
+from guieval.running.costs import Price, Spending, price_of_run, spending
 
 _T = TypeVar("_T")
 

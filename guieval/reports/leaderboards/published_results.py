@@ -15,9 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from guieval.data.files import read_text
 from guieval.data.names import natural_order
+from guieval.data.shipped import config_folder
 from guieval.data.yaml_text import read_yaml
 from guieval.errors import UsageError, first_problem, nearest
-from guieval.registry import config_folder
 
 
 class _Value(BaseModel):

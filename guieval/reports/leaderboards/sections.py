@@ -12,8 +12,7 @@ from guieval.evaluation import get_protocol
 from guieval.metrics.front import front
 from guieval.metrics.measured import SHARE, Measured
 from guieval.reports.leaderboards.leaderboard import Board, BoardColumn, BoardRow
-from guieval.reports.spending import COSTED_STEPS, Spending
-from guieval.telemetry.costs import amount
+from guieval.running.costs import COSTED_STEPS, Spending, amount
 
 
 @dataclass(frozen=True)

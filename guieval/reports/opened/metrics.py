@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from guieval.data.display.notebook import escaped
 from guieval.data.selection import Choice
 from guieval.errors import UsageError, nearest
 from guieval.metrics import Measured
@@ -15,7 +14,6 @@ from guieval.reports.console import Run, report_tables, warning_lines
 from guieval.reports.score_tables import breakdown_table, sample_table
 from guieval.reports.tables.table import Table
 from guieval.reports.tables.terminal import as_text
-from guieval.reports.tables.writers import html
 from guieval.scoring.matrix import JudgedAnswers
 from guieval.scoring.score import scored
 
@@ -76,10 +74,6 @@ class Metrics(Mapping[str, Measured]):
     def __str__(self) -> str:
         """The tables as text, as the command prints them to a file."""
         return as_text(self.tables) + "\n".join([*self.notes, f"data:     {self.steps}"])
-
-    def _repr_html_(self) -> str:
-        notes = "".join(f"<p>{escaped(note)}</p>" for note in (*self.notes, f"Steps: {self.steps}"))
-        return f"<div>{''.join(map(html, self.tables))}{notes}</div>"
 
 
 def data_frame(rows: Sequence[Mapping[str, Any]], types: Mapping[str, str], index: str | None = None) -> pd.DataFrame:

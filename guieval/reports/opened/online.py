@@ -8,26 +8,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, overload
 
-from guieval.data.display.marks import Overlay
-from guieval.data.display.notebook import definitions, escaped, picture
 from guieval.data.screenshots import read_picture
-from guieval.errors import ScreenshotError, UsageError, nearest
-from guieval.journal.caveats import model_label
+from guieval.errors import UsageError, nearest
 from guieval.journal.run_files import Manifest
 from guieval.metrics import TaskSummary
-from guieval.metrics.rounding import percentage
 from guieval.online.trajectory import TrajectoryStep
-from guieval.reports.consistency_tables import in_words
-from guieval.reports.online_tables import online_tables
-from guieval.reports.tables.writers import html
+from guieval.reports.marks import Overlay
 from guieval.reports.trajectories.reading import OnlineTrajectories, Trajectory
 from guieval.steps import EpisodeKey, Plan
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-_SHOWN = (180, 320)
-"""The largest (width, height) of a step's picture in a notebook, in pixels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +57,6 @@ class OpenedOnlineRun:
             raise UsageError(f"task {task!r} has no repetition {repetition}: it has {len(repetitions)}, counted from 0")
         return OpenedTrajectory(repetitions[repetition], self.directory)
 
-    def _repr_html_(self) -> str:
-        tables = online_tables([("value", self.metrics())])
-        return run_html(self.manifest, ("tasks", len(self)), self.directory, self.notes, "".join(map(html, tables)))
-
 
 def planned_episode(plan: Plan, name: str, subset: str | None, kind: Literal["episode", "task"] = "episode") -> EpisodeKey:
     """The episode with an id; :class:`guieval.errors.UsageError` if the plan has none, or several subsets have it."""
@@ -80,16 +67,6 @@ def planned_episode(plan: Plan, name: str, subset: str | None, kind: Literal["ep
         subsets = ", ".join(repr(key.subset) for key in keys)
         raise UsageError(f"several subsets have the {kind} {name!r}: add subset, one of {subsets}")
     return keys[0]
-
-
-def run_html(manifest: Manifest, steps: tuple[str, int], directory: Path, notes: Sequence[str], metrics: str) -> str:
-    """A run for a notebook: its settings, what its steps are called and their number, its folder, notes and metrics."""
-    name, count = steps
-    rows: list[tuple[str, object]] = [("benchmark", manifest.benchmark.name), ("mode", manifest.mode.label)]
-    rows += [("protocol", manifest.protocol.name), ("created", manifest.created)]
-    rows += [(name, (manifest.selection and manifest.selection.text) or f"{count:,}")]
-    rows += [("folder", directory), *(("note", note) for note in notes)]
-    return f"<div><h3>{escaped(model_label(manifest))}</h3>{definitions(rows)}{metrics}</div>"
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,16 +90,6 @@ class OpenedTrajectory(Sequence["OpenedTrajectoryStep"]):
     def __getitem__(self, place: int | slice) -> OpenedTrajectoryStep | Sequence[OpenedTrajectoryStep]:
         return self._steps[place]
 
-    def _repr_html_(self) -> str:
-        each, outcome = self.trajectory, self.trajectory.outcome
-        rows: list[tuple[str, object]] = [("goal", each.goal), ("ended", each.ended)]
-        if outcome is not None:
-            rows += [("progress", f"{percentage(outcome.score.progress, '.0f')}%"), ("reason", outcome.score.reason)]
-            rows += [("side effect", effect) for effect in outcome.score.side_effects]
-        steps = "".join(step._repr_html_() for step in self)
-        head = f"<h4>{escaped(f'{each.key}, repetition {each.repetition}')}</h4>{definitions(rows)}"
-        return f'<div>{head}<div style="display:flex;gap:12px;overflow-x:auto">{steps}</div></div>'
-
 
 @dataclass(frozen=True, eq=False)
 class OpenedTrajectoryStep:
@@ -141,15 +108,3 @@ class OpenedTrajectoryStep:
         if self.record.action is not None:
             overlay.action(self.record.action, "prediction")
         return overlay.over(screenshot)
-
-    def _repr_html_(self) -> str:
-        record = self.record
-        try:
-            image = self.image()
-            image.thumbnail(_SHOWN)
-            shown = picture(image)
-        except ScreenshotError as error:
-            shown = escaped(error)
-        missed = "" if record.executed else "<br>not carried out"
-        words = f"<b>{record.index + 1}</b> {escaped(in_words(record.action))}{missed}<br>{escaped(record.thought or '')}"
-        return f'<figure style="margin:0;flex:none;width:{_SHOWN[0]}px;overflow-wrap:anywhere">{shown}<br>{words}</figure>'

@@ -15,21 +15,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from guieval.actions import Action
-from guieval.data.display.marks import step_overlay
-from guieval.data.display.notebook import definitions, escaped, picture
 from guieval.data.screenshots import read_picture
-from guieval.errors import GuievalError, UsageError
+from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.history.modes import Kind
 from guieval.journal import RunFolder
 from guieval.journal.run_files import Manifest
 from guieval.journal.run_folders import is_rollout, one_run, open_folder
 from guieval.registry import load_benchmark
-from guieval.reports.console import run_table
+from guieval.reports.marks import step_overlay
 from guieval.reports.opened.metrics import Metrics, data_frame, score_metrics
-from guieval.reports.opened.online import OpenedOnlineRun, planned_episode, run_html
+from guieval.reports.opened.online import OpenedOnlineRun, planned_episode
 from guieval.reports.past_runs import RunState, past_run
-from guieval.reports.tables.writers import html
 from guieval.reports.trajectories.reading import OnlineTrajectories
 from guieval.reports.viewer.reading import NOT_REACHED, SeenStep, walk
 from guieval.reports.viewer.step import task_values
@@ -42,8 +39,6 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _LOG.addHandler(logging.NullHandler())  # nothing is printed unless the user's program sets logging up
-_SHOWN = 480
-"""The longest side of a step's picture in a notebook, in pixels."""
 _COLUMNS = {
     "number": "int64",
     "subset": "string",
@@ -180,13 +175,6 @@ class OpenedRun:
                     yield OpenedStep(number + place, key, index, evaluator.protocol.name, self, seen[index])
             number += len(counted)
 
-    def _repr_html_(self) -> str:
-        try:
-            metrics = "" if self._run.further or not self._run.offsets else html(run_table([self.metrics().run]))
-        except GuievalError as error:
-            metrics = f"<p>{escaped(error)}</p>"
-        return run_html(self.manifest, ("steps", len(self)), self.directory, self.notes, metrics)
-
 
 @dataclass(frozen=True, eq=False)
 class OpenedStep:
@@ -273,21 +261,6 @@ class OpenedStep:
         if not 0 <= sample < len(samples):
             raise UsageError(f"there is no sample {sample}: the step has {len(samples)}, counted from 0")
         return samples[sample]
-
-    def _repr_html_(self) -> str:
-        head = f"<h4>{escaped(f'{self.key}, step {self.index}')}: {escaped(self.verdict)} under {escaped(self.protocol)}</h4>"
-        if self.record is None:
-            return f"<div>{head}</div>"
-        try:
-            image = self.image()
-            image.thumbnail((_SHOWN, _SHOWN))
-            shown = picture(image)
-        except GuievalError as error:
-            shown = escaped(error)
-        return (
-            f'<div>{head}<div style="display:flex;gap:16px;align-items:flex-start"><div style="flex:none;max-width:{_SHOWN}px">'
-            f"{shown}</div><div>{definitions(self.texts().items())}</div></div></div>"
-        )
 
 
 _OPENED: Mapping[Kind, Callable[[RunFolder, Path, Path | None], OpenedRun | OpenedOnlineRun]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import math
@@ -14,7 +15,6 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from guieval.data.display.notebook import escaped
 from guieval.errors import harmless
 from guieval.metrics.measured import Measured
 from guieval.reports.tables.records import write_records
@@ -36,6 +36,8 @@ _LATIN = "\u024f"
 """The last letter that LaTeX sets without a font of its own."""
 _HEAD_WIDTH = 10
 """Characters of a line of a heading in LaTeX, as wide as an interval in small print."""
+_TEXT_LIMIT = 4000
+"""Characters of a text that a notebook shows."""
 _NARROW = 6
 """The most columns of a LaTeX table that fit one column of a page with two."""
 
@@ -199,8 +201,15 @@ def _tex_cell(cell: Cell) -> str:
     return rf"\textbf{{{tex(cell.shown)}}}" if cell.best and cell.of.value is not None else tex(cell.shown)
 
 
-def html(table: Table) -> str:
-    """A table for a notebook; every name is escaped."""
+def escaped(text: object) -> str:
+    """Text that a page shows as it is: it has no markup and does not turn the text around it."""
+    shown = str(text)
+    cut = f"{shown[:_TEXT_LIMIT]} [...]" if len(shown) > _TEXT_LIMIT else shown
+    return f"<bdi>{html.escape(harmless(cut))}</bdi>"
+
+
+def html_table(table: Table) -> str:
+    """A table as HTML; every name is escaped."""
     heads = "".join(f'<th style="white-space:pre-line">{escaped(column.name)}</th>' for column in table.columns)
     rows = "".join(
         "<tr>"

@@ -18,8 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
-from guieval import __version__
 from guieval.data.benchmark import EpisodeRef
+from guieval.data.shipped import __version__
 from guieval.engines import EndpointStats
 from guieval.errors import DataError, EngineError, UsageError
 from guieval.journal import Journal, RunFolder
@@ -28,7 +28,8 @@ from guieval.running.cluster.connection import connect, gpus_of_one, import_ray
 from guieval.running.cluster.merging import SHARDS, Merger, Shard, discard_shard, empty_shards, shard_folders
 from guieval.running.cluster.server_numbers import named_for_all, over_all
 from guieval.running.cluster.worker import Ended, HandOut, Job, Reading, Worker, dealt_first
-from guieval.running.progress import Load, Progress, RunOutcome
+from guieval.running.outcome import RunOutcome
+from guieval.running.progress.counts import Load, Progress
 from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.changes import accepted_changes, reference_types, with_changes
 from guieval.running.resume.identity import manifest_of

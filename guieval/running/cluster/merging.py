@@ -18,7 +18,7 @@ from pathlib import Path
 from guieval.data.files import open_file
 from guieval.journal import EPISODES, LOCK, MANIFEST, STEPS, Journal, RunFolder
 from guieval.journal.lines import read_line
-from guieval.running.progress import Progress
+from guieval.running.progress.counts import Progress
 from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.changes import check_directory, open_ledger
 from guieval.running.resume.identity import manifest_of

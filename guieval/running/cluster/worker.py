@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from guieval import __version__
 from guieval.data.benchmark import EpisodeRef
 from guieval.data.files import open_file
 from guieval.data.selection import Selection
+from guieval.data.shipped import __version__
 from guieval.engines import EndpointStats, ReportsServers
 from guieval.errors import DataError, GuievalError
 from guieval.journal import STEPS, Journal, RunFolder, is_run
@@ -30,7 +30,7 @@ from guieval.journal.run_files import Manifest, ServedEntry
 from guieval.running.cluster.merging import SHARDS, discard_shard, has_records
 from guieval.running.config import parse
 from guieval.running.engine_choice import open_server
-from guieval.running.progress import Progress
+from guieval.running.progress.counts import Progress
 from guieval.running.resolve import resolve
 from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.identity import manifest_of, refuse_unlike

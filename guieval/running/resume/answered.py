@@ -9,12 +9,12 @@ from typing import Any
 
 from guieval.data.benchmark import EpisodeRef
 from guieval.journal import RunFolder, journal_file
-from guieval.running.progress import Progress
+from guieval.running.costs import Tokens
+from guieval.running.progress.counts import Progress
 from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.changes import open_ledger
 from guieval.steps import EpisodeKey, StepKey, Verdict
 from guieval.tasks import Record
-from guieval.telemetry.costs import Tokens
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from guieval import __version__
+from guieval.data.shipped import __version__
 from guieval.errors import UsageError
 from guieval.journal import SCHEMA, RunFolder, plan_rows
 from guieval.journal.run_files import Manifest

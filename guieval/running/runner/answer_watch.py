@@ -10,7 +10,7 @@ from guieval.errors import one_line
 from guieval.models import ABCModel
 from guieval.models.frame_audit import FrameWatch
 from guieval.models.response import how_ended
-from guieval.redaction import HIDDEN
+from guieval.secrets import HIDDEN
 from guieval.steps import Sample, StepRecord
 
 LOOKED_AT = 20

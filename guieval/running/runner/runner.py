@@ -14,7 +14,8 @@ from pathlib import Path
 
 from guieval.data.benchmark import EpisodeRef
 from guieval.errors import DataError, FatalEngineError, ServersAway
-from guieval.running.progress import Progress, RunOutcome
+from guieval.running.outcome import RunOutcome
+from guieval.running.progress.counts import Progress
 from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.answered import Answered
 from guieval.running.resume.changes import check_directory, open_journal

@@ -13,8 +13,8 @@ from guieval.engines import ReportsServers
 from guieval.errors import EngineError, FatalEngineError, JournalError
 from guieval.journal import Journal
 from guieval.models import Engine
-from guieval.redaction import Redaction
-from guieval.running.progress import Load, Progress, RunOutcome
+from guieval.running.outcome import RunOutcome
+from guieval.running.progress.counts import Load, Progress
 from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.answered import Answered
 from guieval.running.resume.served import ServedModels
@@ -23,6 +23,7 @@ from guieval.running.runner.image_cache import ImageLoader
 from guieval.running.runner.scheduler import ActiveEpisode, Scheduler
 from guieval.running.runner.step import Asker
 from guieval.running.runner.task_pool import Gate, Workers
+from guieval.secrets import Redaction
 from guieval.steps import StepKey, StepRecord
 from guieval.tasks import Record
 

@@ -20,12 +20,12 @@ from guieval.history.modes import Mode, after
 from guieval.models import ABCModel, Bill, Engine, ImageRef, Request, Response
 from guieval.models.patch_thoughts import off_policy_input, on_policy_input, read_thought, unbound
 from guieval.models.scored_response import failed_sample, read_response
-from guieval.redaction import Redaction
+from guieval.running.costs import Tokens
 from guieval.running.fixed_thoughts import FixedThoughts
 from guieval.running.runner.image_cache import ImageLoader
 from guieval.running.runner.task_pool import Gate
+from guieval.secrets import Redaction
 from guieval.steps import Patch, PatchedBy, Sample, StepRecord, StepTaskModel, Usage
-from guieval.telemetry.costs import Tokens
 
 
 @dataclass

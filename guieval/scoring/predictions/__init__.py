@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from guieval.actions import Unsupported, action_from_json
 from guieval.errors import BOXES_DIVIDED, DataError, UsageError, known_name
-from guieval.scoring.predictions import aitw, every_eval_ever, grounding, inspect_log, os_atlas
+from guieval.scoring.predictions import every_eval_ever, grounding, guievalkit, inspect_log, os_atlas
 from guieval.scoring.predictions.guicourse import GUICOURSE
 from guieval.scoring.predictions.predicted import Format, Predicted, Rows
 from guieval.scoring.predictions.rows import Row, open_rows
@@ -92,13 +92,13 @@ FORMATS: dict[str, Format] = {
     form.name: form
     for form in (
         OWN,
-        aitw.GUIEVALKIT,
-        aitw.AGENTCPM,
+        guievalkit.GUIEVALKIT,
+        guievalkit.AGENTCPM,
         os_atlas.OS_ATLAS,
         UI_S1,
         *grounding.FORMATS,
         os_atlas.KAIROS,
-        aitw.LZ_DONG,
+        guievalkit.LZ_DONG,
         every_eval_ever.EVERY_EVAL_EVER,
         inspect_log.INSPECT,
         WEBARENA_VERIFIED,

@@ -5,8 +5,9 @@ synthetic steps. Neither needs data, a server or a GPU. Both return a list of :c
 pass.
 """
 
-from guieval.testing.conformance.adapters import check_adapter, every_model, example_actions, example_step
+from guieval.testing.conformance.adapters import check_adapter, every_model
 from guieval.testing.conformance.benchmarks import check_benchmark, check_benchmarks
+from guieval.testing.conformance.examples import example_actions, example_step
 from guieval.testing.conformance.finding import Finding
 
 __all__ = [

@@ -15,8 +15,6 @@ from guieval.actions import (
     BUTTONS,
     Action,
     ActionSpace,
-    Box,
-    Boxes,
     Click,
     LongPress,
     Point,
@@ -30,11 +28,9 @@ from guieval.frames import Frame, Normalised, Size
 from guieval.history import HistoryEntry, reference_history
 from guieval.models import ABCModel, ModelConfig, ModelInput
 from guieval.steps import Setting, StepTaskModel
+from guieval.testing.conformance.examples import SIZES, example_actions, example_step
 from guieval.testing.conformance.finding import Finding, run_check
 from guieval.testing.conformance.published import published_responses_are_read
-
-SIZES: tuple[Size, ...] = ((1080, 2400), (1920, 1080), (330, 210))
-"""Screenshots of the synthetic steps: a phone, a desktop, and one that is smaller than some families' lower limit."""
 
 SETTINGS: tuple[Setting, ...] = ("high", "low", "grounding")
 
@@ -50,35 +46,6 @@ GARBAGE = (
     "\0",
 )
 """Replies that hold no action in any family's format."""
-
-
-def example_step(
-    action: Action, *, setting: Setting = "high", size: Size = SIZES[0], index: int = 0, length: int = 8
-) -> StepTaskModel:
-    """A synthetic step whose reference is ``action``; a box of 4 % of the screen lies around its point, if it has one."""
-    point: Point | None = getattr(action, "point", None)
-    boxes = Boxes([Box(point.x - 20, point.y - 20, point.x + 20, point.y + 20)]) if point else Boxes()
-    return StepTaskModel(
-        benchmark="conformance",
-        dataset="conformance",
-        episode_id="episode",
-        step_index=index,
-        episode_length=length,
-        setting=setting,
-        instruction='Turn on {Wi-Fi} and say "done"',
-        low_level_instruction="Tap the switch",
-        screenshot=f"{index}.png",
-        screenshot_size=size,
-        action=action,
-        targets=boxes,
-    )
-
-
-def example_actions(space: ActionSpace) -> tuple[Action, ...]:
-    """The examples of an action space, and some with a duration of their own."""
-    point = Point(400.0, 600.0)
-    timed: tuple[Action, ...] = (LongPress(point=point, duration=2500.0), Wait(duration=2500.0))
-    return (*space.examples, *(action for action in timed if action in space))
 
 
 def check_adapter(model: ABCModel, name: str | None = None) -> list[Finding]:

@@ -32,6 +32,7 @@ from guieval.data.yaml_text import read_yaml
 from guieval.errors import ParseError
 from guieval.models import ABCModel, ModelConfig
 from guieval.steps import Setting, StepTaskModel
+from guieval.testing.conformance.examples import example_step
 
 TOLERANCE = 1.0
 """How far numbers may be apart, in unified units: less than half a pixel of any frame here."""
@@ -67,8 +68,6 @@ class PublishedGroup(BaseModel):
 
     def task(self) -> StepTaskModel:
         """A step on a screenshot of this group's size."""
-        from guieval.testing.conformance.adapters import example_step
-
         return example_step(Click(point=Point(500.0, 500.0)), setting=self.setting, size=self.size)
 
 

@@ -18,7 +18,7 @@ from guieval.history.mixing import Artifact, Artifacts, Mix, Mixture, read_mix
 from guieval.journal import STEPS, RunFolder
 from guieval.models import ModelConfig, Request
 from guieval.running.history_artifacts import read_artifacts
-from guieval.running.progress import RunOutcome
+from guieval.running.outcome import RunOutcome
 from guieval.settings import RunConfig
 from guieval.steps import Episode, EpisodeKey, Sample, StepKey, StepOutcome, StepRecord
 from tests.made_runs import record, step, write_run

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from guieval.engines.http.credentials import base_url
+from guieval.engines.http.addresses import base_url
 from guieval.errors import EngineError, FatalEngineError, UsageError
-from guieval.redaction import Redaction
+from guieval.secrets import Redaction
 from tests.engines.asking import Small, ask, engine_for, in_a_loop, make_request, mock
 from tests.engines.http.raw_answers import ask_raw, response
 from tests.rows import every_row

@@ -16,8 +16,8 @@ from guieval.history.modes import get_mode
 from guieval.journal import STEPS, Journal, RunFolder
 from guieval.models.scored_response import read_response
 from guieval.registry import load_model
+from guieval.running.costs import Price, Tokens
 from guieval.steps import MOST_TOKENS, Sample, StepOutcome, StepRecord, Usage
-from guieval.telemetry.costs import Price, Tokens
 from tests.metrics.made_columns import made_ledger, whole
 from tests.rows import every_row
 from tests.scripted import ACTIONS, make_episode

@@ -32,7 +32,7 @@ from guieval.engines.http.chat_body import chat_body
 from guieval.engines.http.chat_completions import OpenAIEngine
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.models import ImageRef, Message, ModelInput, Request, Response
-from guieval.redaction import Redaction
+from guieval.secrets import Redaction
 from guieval.steps import Usage
 from guieval.testing.mock_server import MockServer
 from tests.engines.asking import Sleeps, ask, ask_all, asked, engine_for, listening, make_request, mock

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
+from guieval.data.shipped import config_folder
 from guieval.engines.vllm.command import VLLMSettings, find_start, served_name, server_command
 from guieval.engines.vllm.kept_servers import command_digest
 from guieval.errors import UsageError
 from guieval.models import ModelConfig
-from guieval.registry import config_folder, list_models, model_config
+from guieval.registry import list_models, model_config
 from tests.rows import every_row
 
 TEMPLATES = config_folder() / "chat_templates"

@@ -26,8 +26,8 @@ from guieval.engines.vllm.server import ServerFailure, VLLMServer
 from guieval.errors import UsageError
 from guieval.journal import METRICS, STEPS, RunFolder
 from guieval.models import ModelConfig
-from guieval.running.display import Display
 from guieval.running.execute import Servers
+from guieval.running.progress.display import Display
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY

@@ -9,9 +9,10 @@ import pytest
 
 from guieval import open_run
 from guieval.actions import Click
-from guieval.data.display.marks import ORANGE
 from guieval.errors import ScreenshotError, UsageError
+from guieval.reports.marks import ORANGE
 from guieval.reports.opened import OpenedOnlineRun
+from tests.kernels import html_of
 from tests.online.test_runs import ENDED, figures_of, reference, task_id
 from tests.reports.trajectories.made_online import HOSTILE, made_hostile, online_run
 
@@ -43,7 +44,7 @@ def test_the_picture_of_a_step(run: OpenedOnlineRun) -> None:
     (run.directory / step.record.screenshot).write_bytes(b"")
     with pytest.raises(ScreenshotError):
         step.image()
-    assert step.record.screenshot in run.trajectory(task_id(0))._repr_html_()
+    assert step.record.screenshot in html_of(run.trajectory(task_id(0)))
 
 
 def test_what_is_not_in_the_run(run: OpenedOnlineRun) -> None:
@@ -56,6 +57,6 @@ def test_what_is_not_in_the_run(run: OpenedOnlineRun) -> None:
 def test_a_notebook_runs_nothing_of_the_texts(tmp_path: Path) -> None:
     run = open_run(made_hostile(online_run(tmp_path)))
     assert isinstance(run, OpenedOnlineRun)
-    assert "success" in run._repr_html_() and "37.50" in run._repr_html_()
-    shown = run.trajectory(HOSTILE)._repr_html_()
+    assert "success" in html_of(run) and "37.50" in html_of(run)
+    shown = html_of(run.trajectory(HOSTILE))
     assert "false completion" in shown and "&lt;img src=x" in shown and "<img src=x" not in shown

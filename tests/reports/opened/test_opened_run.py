@@ -14,14 +14,15 @@ from PIL import Image
 
 from guieval import open_run
 from guieval.actions import Point, Scroll, Type
-from guieval.data.display.marks import BLUE, ORANGE
 from guieval.errors import GuievalError, ScreenshotError, UsageError
 from guieval.journal import MANIFEST, STEPS
+from guieval.reports.marks import BLUE, ORANGE
 from guieval.reports.opened import OpenedRun
 from guieval.reports.tables.writers import plain
 from guieval.steps import EpisodeKey, StepRecord
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
+from tests.kernels import html_of
 from tests.reports.scripted_runs import edited
 from tests.reports.viewer.made_run import at, failed, record, task, write_run
 
@@ -200,7 +201,7 @@ def test_a_rollout_is_opened_with_the_samples_of_its_rounds(tmp_path: Path, fram
     rounds = [{"directory": f"round-{number}", "seed": number} for number in range(2)]
     (tmp_path / ROLLOUT).write_text(json.dumps({"schema": 1, "rounds": rounds}))
     run = offline_run(tmp_path)
-    assert list(run.steps()["sample"]) == [0, 1, 2, 3] and "rounds" in run._repr_html_()
+    assert list(run.steps()["sample"]) == [0, 1, 2, 3] and "rounds" in html_of(run)
     with pytest.raises(UsageError, match=r"open one of its rounds '.*round-0', '.*round-1'"):
         run.metrics()
 
@@ -226,7 +227,7 @@ def test_opening_runs_nothing_that_a_folder_names(tmp_path: Path) -> None:
         manifest["model"]["adapter"] = str(trap)
         manifest["config"] = {"adapter": str(trap), "bench": str(trap)}
     run = offline_run(directory)
-    assert run._repr_html_() and run.step(0)._repr_html_() and run.metrics()
+    assert html_of(run) and html_of(run.step(0)) and run.metrics()
     with pytest.raises(UsageError, match="unknown benchmark"):
         run.step(0).image()
     assert not (tmp_path / "ran").exists()
@@ -239,13 +240,13 @@ def test_screenshots_that_are_not_to_be_had(tmp_path: Path) -> None:
         offline_run(directory, data=tmp_path / "run" / "deeper").step(0).image()
     with pytest.raises(GuievalError, match="leads out of its folder"):
         offline_run(directory).step(0).image()
-    assert "leads out of its folder" in offline_run(directory).step(0)._repr_html_()
+    assert "leads out of its folder" in html_of(offline_run(directory).step(0))
 
 
 def test_no_text_of_a_model_or_a_data_set_is_markup(tmp_path: Path) -> None:
     one = task(f"e{HOSTILE}", length=1, instruction=HOSTILE, groups={HOSTILE: HOSTILE}, screenshot="s.png")
     run = opened(tmp_path, [record(one, Type(text=HOSTILE), raw=HOSTILE + "\u202e\x1b[2J")], model=HOSTILE)
-    pages = [run._repr_html_(), run.step(0)._repr_html_(), run.metrics()._repr_html_()]
+    pages = [html_of(run), html_of(run.step(0)), html_of(run.metrics())]
     assert all("<script" not in page and "<img src=x" not in page and "\x1b" not in page for page in pages)
     assert "\u202e" not in pages[1] and pages[1].count("&lt;script&gt;") >= 4 and "data:image/jpeg;base64," in pages[1]
     assert "&lt;script&gt;" in pages[0] and "&lt;script&gt;" in pages[2]
@@ -254,7 +255,7 @@ def test_no_text_of_a_model_or_a_data_set_is_markup(tmp_path: Path) -> None:
 def test_a_run_that_has_just_begun_opens(tmp_path: Path, frames: Any) -> None:
     run = offline_run(write_run(tmp_path, [], plan={EpisodeKey("demo", "", "e1"): range(3)}))
     assert list(run.steps().verdict) == ["not_run"] * 3 and run.metrics().run.summary.verdicts.not_run == 3
-    assert "not_run" in run.step(1)._repr_html_() and run._repr_html_()
+    assert "not_run" in html_of(run.step(1)) and html_of(run)
 
 
 def test_without_pandas_there_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from guieval.models.scored_response import failed_sample
 from guieval.running.cluster import HandOut, Merger, absorb_shards, dealt_first, has_shards
 from guieval.running.cluster.merging import SHARDS, Shard
 from guieval.running.cluster.worker import MOST_AT_ONCE
-from guieval.running.progress import Progress
+from guieval.running.progress.counts import Progress
 from guieval.running.runner.runner import Runner
 from guieval.steps import Episode, EpisodeKey, Sample, StepOutcome, StepRecord
 from tests.metrics.made_columns import without_seconds

@@ -12,8 +12,8 @@ from guieval.errors import EngineError, FatalEngineError
 from guieval.journal import RunFolder
 from guieval.models import Request, Response
 from guieval.models.patch_thoughts import HINT
+from guieval.running.costs import Tokens
 from guieval.steps import Usage
-from guieval.telemetry.costs import Tokens
 from tests.running.scripted_runs import scripted_runner
 from tests.scripted import Policy, ScriptedEngine, make_episode, reply_with
 

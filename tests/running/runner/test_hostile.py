@@ -20,7 +20,8 @@ from guieval.journal import EPISODES, MANIFEST, STEPS, RunFolder
 from guieval.models import Engine, ImageRef, ModelConfig, ModelInput, Request
 from guieval.registry import load_model
 from guieval.running.engine_choice import GIVE_UP_AFTER
-from guieval.running.progress import Progress, RunOutcome
+from guieval.running.outcome import RunOutcome
+from guieval.running.progress.counts import Progress
 from guieval.running.runner.runner import Runner
 from guieval.scoring.score import evaluate_run
 from guieval.steps import Episode

@@ -18,7 +18,7 @@ from guieval.models import Request
 from guieval.reports.comparison import compare_runs
 from guieval.running.cluster import Merger
 from guieval.running.cluster.merging import Shard
-from guieval.running.progress import Progress
+from guieval.running.progress.counts import Progress
 from guieval.running.resume.identity import identity
 from guieval.running.runner.runner import Runner
 from guieval.scoring.matrix import judge_run

@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from typing import Any
 
 from guieval.metrics.rounding import percentage
-from guieval.running.progress import Progress
-from guieval.telemetry.costs import Tokens
+from guieval.running.costs import Tokens
+from guieval.running.progress.counts import Progress
 
 Cost = Callable[[Tokens], str | None]
 """Says what tokens cost, where there is a price."""

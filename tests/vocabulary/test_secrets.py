@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from guieval.redaction import HIDDEN, Redaction, looks_secret
+from guieval.secrets import HIDDEN, Redaction, looks_secret
 from tests.rows import every_row
 
 SECRET = "sk-proj-9f8e7d6c5b4a"

@@ -6,7 +6,6 @@ end, and is dropped with one warning when it fails. It receives no secrets.
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from guieval.errors import UsageError, known_name
-from guieval.redaction import Redaction
+from guieval.secrets import Redaction, may_be_secret
 from guieval.settings import Tracking as TrackingSettings
 
 EVERY = 5.0
@@ -25,10 +24,6 @@ PATIENCE = 30.0
 """Seconds that a tracker may take to finish after the run."""
 DEFAULT_PROJECT = "guieval"
 
-_SECRET = re.compile(
-    r"(?:^|[^a-z])(?:token|key|secret|password|passwd|auth|authorization|bearer|credentials?|cookies?)$|api[^a-z]?key|headers",
-    re.IGNORECASE,
-)
 _NOTHING_HIDDEN = Redaction(())
 _MLFLOW_LONGEST = 500  # characters of a parameter that all versions of its server accept
 _MLFLOW_BATCH = 100  # parameters per request
@@ -246,7 +241,7 @@ def flat(values: Mapping[str, Any], redaction: Redaction = _NOTHING_HIDDEN) -> d
     """Nested JSON as ``a.b: value``, lists as text, without empty values and secrets (by name or content)."""
     flattened: dict[str, str | int | float | bool] = {}
     for name, value in values.items():
-        if _SECRET.search(str(name)):
+        if may_be_secret(str(name)):
             continue
         if isinstance(value, Mapping):
             flattened.update({f"{name}.{key}": inner for key, inner in flat(value, redaction).items()})

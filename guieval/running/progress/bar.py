@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import TypeAlias
 
 from guieval.errors import harmless
-from guieval.telemetry.rates import clock, part_done
+from guieval.running.progress.view import clock, part_done
 
 LINE_SECONDS = 10.0
 """Seconds between two plain lines."""

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from guieval.cli.progress_bar import progress_bar
 from guieval.registry import benchmarks
-from guieval.telemetry.rates import part_done
+from guieval.running.progress.bar import progress_bar
+from guieval.running.progress.view import part_done
 from tests.command_line import CommandLine
 from tests.reports.scripted_runs import made_run
 from tests.reports.trajectories.made_online import online_run

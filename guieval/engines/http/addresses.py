@@ -1,18 +1,13 @@
-"""Checks base URLs, proxies and API keys; :mod:`guieval.redaction` hides the keys."""
+"""Checks base URLs and proxies, which must not contain a key (:mod:`guieval.secrets`)."""
 
 from __future__ import annotations
 
-import os
-import re
 from importlib.util import find_spec
 from urllib.request import getproxies
 
 from guieval.errors import UsageError
-from guieval.redaction import Redaction, looks_secret
+from guieval.secrets import Redaction, may_be_secret_parameter
 
-_SECRET_NAME = re.compile(r"key|token|secret|passw|auth|code|credential|sig$|signature|session", re.IGNORECASE)
-_VERSION = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(-[a-z]+)?|[a-z]+([-.][a-z]+|[-.][0-9]{1,4})*")
-"""A value that mixes letters and digits and is no secret: ``2024-12-01-preview``, ``gpt-4.1-2025``."""
 _PROXIES = ("http", "https", "socks5", "socks5h")
 
 
@@ -35,7 +30,7 @@ def base_url(text: str, redaction: Redaction) -> tuple[str, str]:
         raise UsageError(f"the base URL of {url.host!r} names port {url.port}, expected 1 to 65535")
     if url.raw_user or url.raw_password or url.fragment:
         raise UsageError(f"the base URL of {url.host!r} must not hold a user or a fragment; a key belongs in the environment")
-    if any(_may_be_secret(name, value, redaction) for name, value in url.query.items()):
+    if any(may_be_secret_parameter(name, value, redaction) for name, value in url.query.items()):
         raise UsageError(
             f"the base URL of {url.host!r} must not hold a key in its query (api-version=2024-10-21 is fine); a key belongs in "
             "the environment"
@@ -45,12 +40,6 @@ def base_url(text: str, redaction: Redaction) -> tuple[str, str]:
         raise UsageError(f"{named} must be like http://localhost:8000/v1")
     query = f"?{url.raw_query_string}" if url.raw_query_string else ""
     return str(url.with_query(None)).rstrip("/").removesuffix("/chat/completions"), query
-
-
-def _may_be_secret(name: str, value: str, redaction: Redaction) -> bool:
-    if _SECRET_NAME.search(name) or redaction.message(value) != value:
-        return True
-    return looks_secret(value) and not _VERSION.fullmatch(value)
 
 
 def proxy_url(text: str) -> str:
@@ -85,16 +74,3 @@ def _proxy(text: str, where: str) -> str:
     if url.scheme.startswith("socks") and find_spec("aiohttp_socks") is None:
         raise UsageError(f"{where} holds the URL of a SOCKS proxy, for which the package aiohttp-socks must be installed")
     return str(url)
-
-
-def api_key(variable: str) -> str:
-    """The API key in an environment variable, empty if it is not set; :class:`UsageError` for an invalid key."""
-    if variable not in os.environ and not variable.isupper():
-        raise UsageError(
-            "api_key_env must be the name of an environment variable that is set; the given value is not repeated here, "
-            "since it may be the key itself"
-        )
-    key = os.environ.get(variable, "").strip()
-    if not (key.isascii() and key.isprintable()):
-        raise UsageError(f"the environment variable {variable} holds characters that are not allowed in an API key")
-    return key

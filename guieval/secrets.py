@@ -1,4 +1,7 @@
-"""Decides what is removed from what: a configured key from messages and logs, and a key that looks secret from responses.
+"""Keeps secrets out of files: which settings are refused, which names are dropped, and what is removed from which texts.
+
+A setting whose name says that it is a secret is refused. A configured key is removed from messages and logs, one that looks
+secret from responses too, and a file that contains one is not published.
 
 Keys such as ``EMPTY``, ``x`` or ``anything`` are common where a server wants a key and checks none. Such a word is removed from
 a message where it stands alone, and a response or the name of a model is never changed for it, as a model may write the word.
@@ -9,9 +12,11 @@ from __future__ import annotations
 import base64
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
+
+from guieval.errors import UsageError
 
 HIDDEN = "[API key]"
 MOST_HIDDEN = 1_000
@@ -19,6 +24,82 @@ MOST_HIDDEN = 1_000
 SHORTEST_SECRET, SHORTEST_LETTERS = 16, 24
 """Characters from which a key with letters and digits looks secret, and from which one with letters of both cases does."""
 _MOST_MEMORY = 64 * 1024 * 1024
+
+
+VARIABLE_OF = {"api-key": "VLLM_API_KEY (and --api-key-env VLLM_API_KEY)", "hf-token": "HF_TOKEN"}
+"""The environment variables in place of the arguments of vLLM that are secrets."""
+_SECRET = re.compile(
+    r"api[-_ ]?key|authorization|^(extra[-_])?headers$|(^|[-_])(password|passwd|secret|bearer|credentials?|cookies?)$"
+    r"|^token$|(^|[-_])(hf|hub|api|auth|access|bearer)[-_]?token$",
+    re.IGNORECASE,
+)
+"""Names under which keys are sent; others that end in the same words (``prompt_cache_key``, ``eos_token``) hold none."""
+_MAYBE_SECRET = re.compile(
+    r"(?:^|[^a-z])(?:token|key|secrets?|passwords?|passwd|auth|authorization|bearer|credentials?|cookies?)$|api[^a-z]?key|headers",
+    re.IGNORECASE,
+)
+_PARAMETER = re.compile(r"key|token|secret|passw|auth|code|credential|sig$|signature|session", re.IGNORECASE)
+_VERSION = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(-[a-z]+)?|[a-z]+([-.][a-z]+|[-.][0-9]{1,4})*")
+"""A value that mixes letters and digits and is no secret: ``2024-12-01-preview``, ``gpt-4.1-2025``."""
+_SHORTEST_VALUE = 8
+"""Shorter values of a variable are placeholders such as EMPTY, which a response may contain by chance."""
+_KEYS = re.compile(
+    rb"\b(sk-[\w-]{20,}|hf_[A-Za-z0-9]{20,}|gh[pousr]_[A-Za-z0-9]{30,}|AKIA[0-9A-Z]{16}|AIza[\w-]{35})\b"
+    rb"|-----BEGIN [A-Z ]*PRIVATE KEY-----"
+)
+"""Keys of well-known services, by their form."""
+
+
+def secret_name(value: Any) -> str | None:
+    """The first name in nested JSON that is the name of a secret, as a path; its value is not read."""
+    items: list[tuple[str, Any]] = []
+    if isinstance(value, dict):
+        items = list(value.items())
+    elif isinstance(value, list):
+        items = [(str(place), item) for place, item in enumerate(value)]
+    for name, item in items:
+        if isinstance(value, dict) and _SECRET.search(name):
+            return name
+        if (inner := secret_name(item)) is not None:
+            return f"{name}.{inner}"
+    return None
+
+
+def may_be_secret(name: str) -> bool:
+    """Whether something with this name is not passed on, e.g. to a tracker: it may be a secret."""
+    return _MAYBE_SECRET.search(name) is not None
+
+
+def may_be_secret_parameter(name: str, value: str, redaction: Redaction) -> bool:
+    """Whether a parameter of a URL may be a secret, by its name or its value."""
+    if _PARAMETER.search(name) or redaction.message(value) != value:
+        return True
+    return looks_secret(value) and not _VERSION.fullmatch(value)
+
+
+def api_key(variable: str) -> str:
+    """The API key in an environment variable, empty if it is not set; :class:`UsageError` for an invalid key."""
+    if variable not in os.environ and not variable.isupper():
+        raise UsageError(
+            "api_key_env must be the name of an environment variable that is set; the given value is not repeated here, "
+            "since it may be the key itself"
+        )
+    key = os.environ.get(variable, "").strip()
+    if not (key.isascii() and key.isprintable()):
+        raise UsageError(f"the environment variable {variable} holds characters that are not allowed in an API key")
+    return key
+
+
+def secret_variables() -> dict[str, bytes]:
+    """The values of this process's environment variables that are secrets by their names."""
+    values = {name: value.strip() for name, value in os.environ.items() if may_be_secret(name)}
+    return {name: value.encode() for name, value in values.items() if len(value) >= _SHORTEST_VALUE}
+
+
+def secrets_in(line: bytes, variables: Mapping[str, bytes]) -> list[str]:
+    """What secrets a line contains, in words: values of ``variables``, and what looks like a key."""
+    found = [f"the value of the variable {name}" for name, value in variables.items() if value in line]
+    return found + ["what looks like a key"] * bool(_KEYS.search(line))
 
 
 def looks_secret(key: str) -> bool:

@@ -11,19 +11,18 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from guieval.cli.progress_bar import is_live
 from guieval.errors import harmless
-from guieval.running.display import RunDisplay
-from guieval.running.view import View, Watch
-from guieval.telemetry.rates import clock, part_done
+from guieval.running.progress.bar import is_live
+from guieval.running.progress.display import RunDisplay
+from guieval.running.progress.view import View, Watch, clock, part_done
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from guieval.engines import EndpointStats
-    from guieval.running.progress import Progress
+    from guieval.running.costs import Tokens
+    from guieval.running.progress.counts import Progress
     from guieval.steps import Verdict
-    from guieval.telemetry.costs import Tokens
 
 REFRESH_SECONDS = 0.25
 PLAIN_SECONDS = 30.0

@@ -1,1 +1,0 @@
-"""Displays for notebooks: screenshots with the marks of the step viewer, and benchmarks and episodes as HTML."""
