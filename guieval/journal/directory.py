@@ -2,7 +2,7 @@
 
 A run directory holds ``manifest.json`` (the configuration), ``episodes.json`` (the planned episodes and steps),
 ``steps.jsonl`` (one :class:`guieval.steps.StepRecord` per line, in the order of completion), ``metrics.json`` and ``lock``. An
-online run has ``tasks.jsonl`` instead (one :class:`guieval.tasks.TaskRecord` per line). A line is written by one system call
+online run has ``tasks.jsonl`` instead (one :class:`guieval.steps.TaskRecord` per line). A line is written by one system call
 and a torn last line is cut off before anything is added, so it never hides a good one. If a step is in the journal more than
 once, the last finished record counts.
 
@@ -30,8 +30,7 @@ from guieval.errors import JournalError, UsageError
 from guieval.history.modes import Kind
 from guieval.journal.lines import write_line
 from guieval.journal.run_files import Manifest
-from guieval.steps import Plan, ReferenceTypes
-from guieval.tasks import Record
+from guieval.steps import Plan, Record, ReferenceTypes
 
 SCHEMA = 2
 """Version of the run directories that this version writes; 2 adds checksums to plain journals."""

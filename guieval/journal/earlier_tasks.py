@@ -16,8 +16,7 @@ from pydantic_core import to_json
 from guieval.actions import Unsupported
 from guieval.data.content_digest import as_json
 from guieval.data.earlier_boxes import divided, earlier_json
-from guieval.steps import Sample, StepError, StepRecord, StepTaskModel
-from guieval.tasks import DATASET, OnlineTask, Outcome, Repetition, TaskRecord
+from guieval.steps import DATASET, OnlineTask, Outcome, Repetition, Sample, StepError, StepRecord, StepTaskModel, TaskRecord
 
 _SUCCESS = Unsupported(name="trajectory outcome", arguments={"success": True})
 

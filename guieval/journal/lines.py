@@ -25,8 +25,7 @@ from pydantic_core import PydanticSerializationError
 from guieval.data.earlier_boxes import divided
 from guieval.errors import JournalError, first_problem
 from guieval.journal.earlier_tasks import as_task
-from guieval.steps import StepKey, StepRecord
-from guieval.tasks import DATASET, Record, TaskRecord
+from guieval.steps import DATASET, Record, StepKey, StepRecord, TaskRecord
 
 _BEFORE, _AFTER = b',"crc32":"', b'"}'
 _LENGTH = len(_BEFORE) + 8 + len(_AFTER)

@@ -25,8 +25,7 @@ from guieval.journal import caveats
 from guieval.journal.directory import EPISODES, MANIFEST, METRICS, is_held, journal_file
 from guieval.journal.lines import read_line, read_name
 from guieval.journal.run_files import Manifest, PlannedEpisodes, read_file
-from guieval.steps import EpisodeKey, Plan, StepKey, StepRecord
-from guieval.tasks import TaskRecord
+from guieval.steps import EpisodeKey, Plan, StepKey, StepRecord, TaskRecord
 
 _Read = TypeVar("_Read")
 _Record = TypeVar("_Record")

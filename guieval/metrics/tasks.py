@@ -25,8 +25,20 @@ from guieval.metrics.intervals import Floats, Terms, pooled, quoted, spanning
 from guieval.metrics.measured import SHARE, Better, Measured, mean_over_episodes, share_of
 from guieval.metrics.sampling import pass_measured
 from guieval.metrics.summary import State, Verdicts
-from guieval.steps import VERDICTS, EpisodeKey, Plan, ReferenceTypes, StepKey, StepOutcome
-from guieval.tasks import ENDS, Ended, OnlineTask, Outcome, Repetition, TaskRecord
+from guieval.steps import (
+    ENDS,
+    VERDICTS,
+    Ended,
+    EpisodeKey,
+    OnlineTask,
+    Outcome,
+    Plan,
+    ReferenceTypes,
+    Repetition,
+    StepKey,
+    StepOutcome,
+    TaskRecord,
+)
 
 _JUDGED = "judged repetitions"
 

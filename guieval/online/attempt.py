@@ -18,8 +18,7 @@ from guieval.errors import EnvironmentFailure, GuievalError
 from guieval.history import HistoryEntry
 from guieval.online.contract import ABCDevice, Observation
 from guieval.online.trajectory import TrajectoryStep
-from guieval.steps import Sample, StepTaskModel
-from guieval.tasks import Ended, OnlineTask, Outcome, Score
+from guieval.steps import Ended, OnlineTask, Outcome, Sample, Score, StepTaskModel
 
 MOST_ATTEMPTS = 3
 """Attempts at a task in one session, if its environment fails."""

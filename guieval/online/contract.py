@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 from guieval.actions import Action, Boxes, ExecutableAction
-from guieval.steps import EpisodeKey
-from guieval.tasks import Score
+from guieval.steps import EpisodeKey, Score
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from guieval.actions import (
 )
 from guieval.errors import UsageError
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, ExpertStep, Observation
-from guieval.tasks import Score
+from guieval.steps import Score
 from guieval.testing.phone import VERSION, Phone, PhoneEpisode, checked_size, encode, generate_episode, replay
 from guieval.testing.phone.state import Item, Size, State
 

@@ -12,8 +12,7 @@ from guieval.data.episodes.write import episode_line
 from guieval.data.names import path_inside
 from guieval.errors import DataError, UsageError
 from guieval.online.trajectory import TrajectoryStep, last_attempts
-from guieval.steps import Episode, EpisodeKey, StepTaskModel
-from guieval.tasks import TaskRecord
+from guieval.steps import Episode, EpisodeKey, StepTaskModel, TaskRecord
 
 
 class Recorded(NamedTuple):

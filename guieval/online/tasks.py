@@ -10,8 +10,7 @@ from pathlib import Path
 from guieval.data.benchmark import EpisodeRef, Listing
 from guieval.errors import DataError
 from guieval.online.contract import ABCEnvironment, EnvironmentTask
-from guieval.steps import EpisodeKey
-from guieval.tasks import DATASET, OnlineTask
+from guieval.steps import DATASET, EpisodeKey, OnlineTask
 
 PROTOCOL = "environment"
 """The protocol of online runs: the environment's own score."""

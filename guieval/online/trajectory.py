@@ -1,6 +1,6 @@
 """Records of the steps of tasks done in an environment, while they happen, for resume and for the viewer.
 
-The outcomes are in the run's journal (:class:`guieval.tasks.TaskRecord`), the steps in a file next to it.
+The outcomes are in the run's journal (:class:`guieval.steps.TaskRecord`), the steps in a file next to it.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class Trajectories:
         self._spent.pop(_Place(key, sample), None)
 
     def spent(self, key: EpisodeKey, sample: int) -> dict[str, Any]:
-        """Tokens and seconds of the replies of all attempts at a repetition, as fields of :class:`guieval.tasks.Repetition`."""
+        """Tokens and seconds of the replies of all attempts at a repetition, as fields of :class:`guieval.steps.Repetition`."""
         spent = self._spent.get(_Place(key, sample))
         if spent is None:
             return {}

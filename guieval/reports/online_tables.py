@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from guieval.metrics import Measured, TaskSummary
 from guieval.reports.tables.table import Number, Row, Table, side_by_side
-from guieval.tasks import ENDS
+from guieval.steps import ENDS
 
 _NOTE = "False completion: of the tasks that the model stopped as finished, those that the environment judges as not done."
 

@@ -28,8 +28,7 @@ from guieval.running.runner.asking import Asking
 from guieval.running.runner.episodes import EpisodeAsking
 from guieval.running.runner.step import Asker
 from guieval.settings import RunConfig
-from guieval.steps import Episode, StepRecord, StepTaskModel
-from guieval.tasks import OnlineTask, TaskRecord
+from guieval.steps import Episode, OnlineTask, StepRecord, StepTaskModel, TaskRecord
 
 
 class Steps(RunKind):

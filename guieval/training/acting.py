@@ -15,8 +15,7 @@ from guieval.errors import EnvironmentFailure
 from guieval.online import ABCDevice, ABCEnvironment, Observation
 from guieval.online.attempt import MOST_ATTEMPTS, Attempt, closed, screen_name, within
 from guieval.online.tasks import EnvironmentTasks
-from guieval.steps import Sample, StepTaskModel
-from guieval.tasks import OnlineTask, Outcome
+from guieval.steps import OnlineTask, Outcome, Sample, StepTaskModel
 
 
 class OnlineRollout:

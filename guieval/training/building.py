@@ -15,8 +15,7 @@ from guieval.online import Observation
 from guieval.online.attempt import Attempt
 from guieval.online.tasks import EnvironmentTasks
 from guieval.rewards.response import ResponseScorer
-from guieval.steps import StepKey, StepTaskModel
-from guieval.tasks import OnlineTask
+from guieval.steps import OnlineTask, StepKey, StepTaskModel
 from guieval.training.acting import Stage
 from guieval.training.arguments import check_enough, trainer_arguments
 from guieval.training.config import GRPOTraining, OnlineTraining, SemiOnlineTraining, SFTTraining, TrainingConfig

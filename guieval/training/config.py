@@ -23,7 +23,7 @@ from guieval.rewards.response import ResponseScorer
 from guieval.rewards.shapes import weighed
 from guieval.running.config import override, read_settings
 from guieval.settings.sampling import UNKNOWN_SAMPLING, check_sampling
-from guieval.tasks import Outcome
+from guieval.steps import Outcome
 
 Kind: TypeAlias = Literal["sft", "grpo", "semi-online", "online"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

@@ -30,8 +30,7 @@ from guieval.models import ABCModel
 from guieval.online.attempt import Attempt
 from guieval.registry import load_benchmark, load_model
 from guieval.rewards import ResponseScorer, action_reward, coordinate_reward, format_reward, get_reward
-from guieval.steps import Sample, StepTaskModel
-from guieval.tasks import OnlineTask
+from guieval.steps import OnlineTask, Sample, StepTaskModel
 from tests.evaluation.verdicts import judged
 from tests.made_runs import ANSWERED, step
 from tests.rows import every_row

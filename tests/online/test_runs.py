@@ -28,7 +28,7 @@ from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observati
 from guieval.online.attempt import screen_name
 from guieval.online.trajectory import SCREENS, TRAJECTORIES, last_attempts, read_trajectories
 from guieval.reports.server.library import Library
-from guieval.tasks import Outcome
+from guieval.steps import Outcome
 from guieval.testing.mock_server import MockServer, MockSettings
 from guieval.testing.phone import generate_episode
 from tests.command_line import CommandLine

@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.conftest import REPOSITORY
 from tests.rows import every_row
 
-VOCABULARY = {"errors", "actions", "frames", "steps", "tasks", "secrets", "settings"}
+VOCABULARY = {"errors", "actions", "frames", "steps", "secrets", "settings"}
 CONTRACTS = VOCABULARY | {"data", "history", "evaluation", "models", "registry"}
 RUNS = CONTRACTS | {"journal", "metrics"}
 ALLOWED: dict[str, set[str]] = {
@@ -23,7 +23,6 @@ ALLOWED: dict[str, set[str]] = {
     "actions": set(),
     "frames": {"actions"},
     "steps": {"actions", "errors"},
-    "tasks": {"actions", "steps"},
     "secrets": {"errors"},
     "settings": {"errors", "secrets"},
     "data": VOCABULARY,

@@ -16,8 +16,7 @@ from guieval.online.attempt import MOST_UNPARSEABLE
 from guieval.online.icons import IconsEnvironment
 from guieval.online.tasks import PROTOCOL, EnvironmentTasks
 from guieval.registry import load_model
-from guieval.steps import Sample, StepOutcome
-from guieval.tasks import Outcome
+from guieval.steps import Outcome, Sample, StepOutcome
 from guieval.testing.icons.screens import generate_icon_episode
 from guieval.training.acting import OnlineRollout, Stage
 from guieval.training.config import JudgeReward

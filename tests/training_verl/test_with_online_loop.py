@@ -19,7 +19,7 @@ from guieval.online.attempt import Attempt
 from guieval.online.tasks import EnvironmentTasks
 from guieval.registry import load_model
 from guieval.rewards.advantages import Trajectory, advantages
-from guieval.tasks import OnlineTask
+from guieval.steps import OnlineTask
 from guieval.testing.icons.screens import SIZE, IconEpisode, generate_icon_episode
 from guieval.training.acting import OnlineRollout
 from guieval.training.verl.online_loop import OnlineLoop

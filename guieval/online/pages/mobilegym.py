@@ -42,7 +42,7 @@ from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, 
 from guieval.online.pages.browser import Browser, require_playwright
 from guieval.online.servers.foreign_screenshots import checked_screenshot
 from guieval.online.servers.service import Service, checked_address, look_up
-from guieval.tasks import Score
+from guieval.steps import Score
 
 NAME = "MobileGym's page"
 EXAMPLE = "http://127.0.0.1:4173"

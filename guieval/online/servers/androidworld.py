@@ -33,7 +33,7 @@ from guieval.online.servers.foreign_screenshots import read_screenshot
 from guieval.online.servers.pixels import pixel
 from guieval.online.servers.server_device import ServerDevice
 from guieval.online.servers.service import Servers, Service, look_up
-from guieval.tasks import Score
+from guieval.steps import Score
 
 NAME = "the AndroidWorld server"
 EXAMPLE = "http://127.0.0.1:5000"

@@ -21,7 +21,7 @@ from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, 
 from guieval.online.pages.browsergym_actions import browsergym_call
 from guieval.online.servers.foreign_screenshots import read_screenshot
 from guieval.online.servers.service import Service, checked_address, look_up
-from guieval.tasks import Score
+from guieval.steps import Score
 
 if TYPE_CHECKING:
     import aiohttp

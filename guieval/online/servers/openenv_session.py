@@ -21,7 +21,7 @@ from guieval.actions import DeviceAction, ExecutableAction, Stop, TableNineActio
 from guieval.errors import GuievalError, UsageError, first_problem, nearest
 from guieval.online.attempt import closed
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
-from guieval.tasks import Score
+from guieval.steps import Score
 
 SPLIT = "all"
 """The only split of an environment's tasks."""

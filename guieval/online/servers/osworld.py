@@ -25,7 +25,7 @@ from guieval.errors import EnvironmentFailure, UsageError, nearest, one_line
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
 from guieval.online.servers.foreign_screenshots import checked_screenshot
 from guieval.online.servers.pyautogui_code import pyautogui_code
-from guieval.tasks import Score
+from guieval.steps import Score
 
 _Result = TypeVar("_Result")
 

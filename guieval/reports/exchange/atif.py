@@ -21,8 +21,7 @@ from guieval.journal.earlier_tasks import earlier
 from guieval.reports.exchange.exported import Exported, slug, token_counts
 from guieval.reports.opened import OpenedOnlineRun
 from guieval.reports.trajectories.reading import OnlineTrajectories, Trajectory, read_online
-from guieval.steps import EpisodeKey, total_usage
-from guieval.tasks import TaskRecord
+from guieval.steps import EpisodeKey, TaskRecord, total_usage
 
 ENDING = ".trajectory.json"
 RUN = "run"

@@ -20,8 +20,7 @@ from guieval.journal import Journal
 from guieval.journal.run_files import Manifest
 from guieval.online.trajectory import SCREENS, TRAJECTORIES, TrajectoryStep
 from guieval.reports.exchange.atif import ELSEWHERE, ENDING, IMAGES, RUN, Document, RunPart, Step
-from guieval.steps import EpisodeKey
-from guieval.tasks import TaskRecord
+from guieval.steps import EpisodeKey, TaskRecord
 
 
 class ReadTrajectories(NamedTuple):

@@ -22,8 +22,7 @@ from guieval.reports.opened import open_run
 from guieval.reports.private_places import Shortener, in_strings
 from guieval.settings import GROUPS, PLACES, SETTINGS, placed
 from guieval.settings.fields import PUBLIC, marks_of
-from guieval.steps import Sample, StepError
-from guieval.tasks import Record, Repetition
+from guieval.steps import Record, Repetition, Sample, StepError
 
 _LOCAL = ("platform", "python", "code")
 _PUBLISHED = ("notes", "licence")

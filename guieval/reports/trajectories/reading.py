@@ -14,8 +14,7 @@ from guieval.journal.run_folders import open_folder
 from guieval.metrics import TaskSummary
 from guieval.online.trajectory import TrajectoryStep, last_attempts
 from guieval.scoring.score import summary_of_run
-from guieval.steps import EpisodeKey, Usage
-from guieval.tasks import ENDS, Ended, Outcome, Repetition
+from guieval.steps import ENDS, Ended, EpisodeKey, Outcome, Repetition, Usage
 
 Unjudged: TypeAlias = Literal["infrastructure failure", "unfinished", "not run"]
 """The state of a repetition without an outcome. ``unfinished``: it has steps, but no record."""

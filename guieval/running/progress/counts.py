@@ -9,8 +9,7 @@ from typing import Literal
 
 from guieval.engines import EndpointStats
 from guieval.running.costs import Tokens
-from guieval.steps import Verdict
-from guieval.tasks import Record
+from guieval.steps import Record, Verdict
 
 
 @dataclass

@@ -13,8 +13,7 @@ from guieval.running.costs import Tokens
 from guieval.running.progress.counts import Progress
 from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.changes import open_ledger
-from guieval.steps import EpisodeKey, StepKey, Verdict
-from guieval.tasks import Record
+from guieval.steps import EpisodeKey, Record, StepKey, Verdict
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,7 @@ from guieval.journal.run_files import Manifest, RecordedChange
 from guieval.metrics import LEDGERS, AnyLedger
 from guieval.running.resolved import ResolvedRun, load_episode
 from guieval.running.resume.identity import in_terms_of, manifest_of, refuse_unlike
-from guieval.steps import EpisodeKey, ReferenceTypes, StepRecord
-from guieval.tasks import Record
+from guieval.steps import EpisodeKey, Record, ReferenceTypes, StepRecord
 
 DIGEST_SECONDS = 1.0
 """How long screenshots of answered steps are read again on resume, in random order; the sizes of all files are compared."""

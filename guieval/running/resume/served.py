@@ -15,7 +15,7 @@ from guieval.journal.served_model import (
 )
 from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.changes import ACCEPT, with_changes
-from guieval.tasks import Record
+from guieval.steps import Record
 
 
 class ServedModels:

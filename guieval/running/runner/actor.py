@@ -21,8 +21,7 @@ from guieval.online.tasks import EnvironmentTasks
 from guieval.online.trajectory import Trajectories, TrajectoryStep
 from guieval.running.runner.asking import Asking
 from guieval.running.runner.step import Asker
-from guieval.steps import EpisodeKey, Sample, StepError, StepRecord, StepTaskModel
-from guieval.tasks import OnlineTask, Record, Repetition, TaskRecord
+from guieval.steps import EpisodeKey, OnlineTask, Record, Repetition, Sample, StepError, StepRecord, StepTaskModel, TaskRecord
 
 _Result = TypeVar("_Result")
 

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from guieval.data.benchmark import EpisodeRef
-from guieval.steps import EpisodeKey
-from guieval.tasks import Record
+from guieval.steps import EpisodeKey, Record
 
 
 class Asking(ABC):

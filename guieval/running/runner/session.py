@@ -24,8 +24,7 @@ from guieval.running.runner.scheduler import ActiveEpisode, Scheduler
 from guieval.running.runner.step import Asker
 from guieval.running.runner.task_pool import Gate, Workers
 from guieval.secrets import Redaction
-from guieval.steps import StepKey, StepRecord
-from guieval.tasks import Record
+from guieval.steps import Record, StepKey, StepRecord
 
 WINDOW_PER_SLOT = 4
 """Episodes kept loaded per request slot: enough that the longest unfinished one is nearly always among them."""

@@ -26,8 +26,7 @@ from guieval.metrics import LEDGERS, AnyLedger
 from guieval.metrics.columns import ENDS, Judged, RunColumns
 from guieval.scoring.answered import Answered, Unkept
 from guieval.scoring.recorded_run import recorded_answers
-from guieval.steps import Plan, Setting, StepOutcome
-from guieval.tasks import DATASET
+from guieval.steps import DATASET, Plan, Setting, StepOutcome
 
 ALL = "all"
 """In a list of protocols: every one written for the data set, the run's own first."""

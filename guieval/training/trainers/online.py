@@ -23,7 +23,7 @@ from guieval.evaluation import ActionEvaluator, get_protocol
 from guieval.models.scored_response import read_response
 from guieval.online.tasks import PROTOCOL, EnvironmentTasks
 from guieval.rewards.advantages import AdvantageSettings, Trajectory, advantages, keep_group
-from guieval.tasks import OnlineTask
+from guieval.steps import OnlineTask
 from guieval.training.acting import OnlineRollout, Stage
 from guieval.training.config import JudgeReward
 from guieval.training.data.environment_tasks import SCREENS

@@ -24,7 +24,7 @@ from guieval.errors import EnvironmentFailure, UsageError
 from guieval.evaluation import ActionEvaluator, get_protocol
 from guieval.models.scored_response import read_response
 from guieval.online.tasks import PROTOCOL
-from guieval.tasks import Outcome
+from guieval.steps import Outcome
 from guieval.training.acting import Devices, OnlineRollout
 from guieval.training.data.examples import PromptBuilder
 from guieval.training.verl.loop import PolicyLoop, TooLong

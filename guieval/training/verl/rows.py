@@ -16,8 +16,7 @@ from guieval.data.benchmark import EpisodeRef
 from guieval.errors import UsageError
 from guieval.online.find import load_environment
 from guieval.online.tasks import EnvironmentTasks
-from guieval.steps import Episode, EpisodeKey, StepKey
-from guieval.tasks import OnlineTask
+from guieval.steps import Episode, EpisodeKey, OnlineTask, StepKey
 from guieval.training.config import Curriculum
 from guieval.training.data.curriculum import factors, read_measured
 from guieval.training.data.examples import TrainingData
