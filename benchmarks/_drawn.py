@@ -46,8 +46,8 @@ class DrawnBenchmark(ABCBenchmark):
     def _ref(self, generated: Any) -> EpisodeRef: ...
 
     @abstractmethod
-    def _steps(self, generated: Any) -> Iterator[tuple[Callable[[], Image], dict[str, Any]]]:
-        """For each step, the function that draws its screenshot, and the fields of its record that are its own."""
+    def _steps(self, generated: Any) -> Iterator[tuple[Callable[[], Image | bytes], dict[str, Any]]]:
+        """For each step, the function that draws its screenshot or its file, and the fields of its record that are its own."""
 
     def index(self) -> Sequence[EpisodeRef]:
         return tuple(self._ref(self._generate(number)) for number in range(self.episodes))
@@ -66,7 +66,8 @@ class DrawnBenchmark(ABCBenchmark):
         for index, (render, fields) in enumerate(self._steps(generated)):
             screenshot = f"{self.folder}/{self.file.format(ref.locator, index)}"
             if not (self.root / screenshot).exists():
-                _write(self.root / screenshot, encode(render()))
+                drawn = render()
+                _write(self.root / screenshot, drawn if isinstance(drawn, bytes) else encode(drawn))
             steps.append(StepTaskModel(**placed(self, ref, index, ref.length), screenshot=screenshot, **fields))
         return Episode(steps=tuple(steps))
 

@@ -54,6 +54,7 @@ __all__ = [
     "__version__",
     "action_from_json",
     "action_to_json",
+    "campaign",
     "evaluate_run",
     "get_protocol",
     "list_benchmarks",
@@ -97,7 +98,7 @@ if TYPE_CHECKING:
     from guieval.online.find import load_environment
     from guieval.registry import list_benchmarks, list_models, load_benchmark, load_model
     from guieval.reports.opened import open_run
-    from guieval.running.api import RunResult, run
+    from guieval.running.api import RunResult, campaign, run
     from guieval.scoring.score import evaluate_run
     from guieval.settings import RunConfig
     from guieval.steps import Episode, StepOutcome, StepRecord, StepTaskModel
@@ -117,7 +118,7 @@ _HOMES = {
     "online.find": "load_environment",
     "registry": "list_benchmarks list_models load_benchmark load_model",
     "reports.opened": "open_run",
-    "running.api": "RunResult run",
+    "running.api": "RunResult campaign run",
     "scoring.score": "evaluate_run",
     "settings": "RunConfig",
     "steps": "Episode StepOutcome StepRecord StepTaskModel",

@@ -26,6 +26,10 @@ class UsageError(GuievalError):
     """The request cannot be carried out: an unknown name, a missing folder, a resume with other settings. Exit code 2."""
 
 
+class AdapterFault(UsageError):
+    """An adapter's own code is at fault; a run stops when step after step has it, and can be resumed once it is mended."""
+
+
 class DataError(GuievalError):
     """A data file does not follow its format; the message names file, line and field."""
 
@@ -94,11 +98,14 @@ def in_short(message: str) -> str:
     return message if len(message) < 300 else f"{message[:200]} ... {message[-90:]}"
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return `` (did you mean 'x'?)`` for the known name most like ``name``, or an empty string when none is close."""
+def nearest(name: str, known: Iterable[str], *, least: float = 55.0) -> str:
+    """Return `` (did you mean 'x'?)`` for the known name most like ``name``, or an empty string when none is close.
+
+    ``least`` is the likeness that counts as close, of 100.
+    """
     from rapidfuzz import fuzz, process
 
-    best = process.extractOne(name, list(known), scorer=fuzz.ratio, processor=str.lower, score_cutoff=55.0)
+    best = process.extractOne(name, list(known), scorer=fuzz.ratio, processor=str.lower, score_cutoff=least)
     return f" (did you mean {best[0]!r}?)" if best else ""
 
 

@@ -191,12 +191,16 @@ class StepOutcome(BaseModel):
     reason: str = ""
 
 
+Stage: TypeAlias = Literal["screenshot", "prepare", "generate", "parse", "adapter", "environment"]
+"""Where a step failed. ``adapter``: a fault in the adapter's own code, whatever it was doing."""
+
+
 class StepError(BaseModel):
-    """Where a step failed: ``stage`` is screenshot, prepare, generate, parse or environment; ``message`` is one sentence."""
+    """Where a step failed, and why in one sentence."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    stage: Literal["screenshot", "prepare", "generate", "parse", "environment"]
+    stage: Stage
     message: str
 
 

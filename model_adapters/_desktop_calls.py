@@ -1,14 +1,11 @@
-"""The ``computer_use`` calls that models made from Qwen-VL share: keys and waiting, and how a call is written."""
+"""What the ``computer_use`` calls of models made from Qwen-VL share: keys, waiting, and scrolls that are vertical."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from guieval.actions import Action, ActionSpace, Press, Scroll, Wait
-from guieval.frames import Frame
+from guieval.actions import Action, ActionSpace, Scroll, Wait
 from guieval.parsing import call_tables as calls
-from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
 from ._hosted import keys_pressed
@@ -28,7 +25,7 @@ def keys(enter: str) -> calls.Form:
     def read(call: calls.Arguments) -> Action:
         return keys_pressed(call.keys("keys", "text").keys, call)
 
-    return calls.Form(Press, read, lambda action, _: {"keys": [enter]} if action == calls.ENTER else None)
+    return calls.enter(read, keys=[enter])
 
 
 def waited(*seconds: str, default: Wait) -> calls.Form:
@@ -44,11 +41,3 @@ def waited(*seconds: str, default: Wait) -> calls.Form:
 def and_the_past(table: calls.CallTable) -> calls.CallTable:
     """A family's table, and the base model's words for what only the past may hold: what is written there is read as well."""
     return calls.CallTable({**table, **{name: entry for name, entry in tools.CALLS.items() if name not in table}})
-
-
-def call_of(
-    action: Action, table: calls.CallTable, task: StepTaskModel, frame: Frame, tool: str = "computer_use"
-) -> dict[str, Any]:
-    """The call for an action."""
-    name, arguments = table.write(action, lambda point: list(frame.quantise(point, task.screenshot_size)))
-    return {"name": tool, "arguments": {"action": name, **arguments}}

@@ -18,14 +18,12 @@ from pydantic import Field
 
 from guieval.actions import Action, ActionSpace, Click, Point, Scroll, StopStatus, Wait
 from guieval.errors import ParseError
-from guieval.frames import PER_999, PER_1000, Frame, Size
+from guieval.frames import PER_999, PER_1000, Frame
 from guieval.history import HistoryEntry
-from guieval.models import ImageRef, ModelInput, ParsedResponse, fill
-from guieval.parsing import MAX_REPAIR, clicked, closed_thought, first_round, json_value
+from guieval.models import ABCModel, ImageRef, ModelInput, Options, ParsedResponse, chat, main_instruction, own_response
+from guieval.parsing import MAX_REPAIR, closed_thought, first_round, json_value
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
-
-from ._family import FamilyModel, Options, chat, main_instruction, own_reply, past_sentence, template
 
 BEGIN, END = "<|begin_of_box|>", "<|end_of_box|>"
 FIRST_STEP = "You just started, no action has been performed yet."
@@ -76,12 +74,13 @@ class GLMOptions(Options):
     )
 
 
-class GLMModel(FamilyModel):
+class GLMModel(ABCModel):
     """The base of the adapters of both versions. One turn: the screenshot as it is, then all text."""
 
-    prompt: ClassVar[str]
+    navigation: ClassVar[str]
     """The name of the version's navigation prompt."""
-    _options: GLMOptions
+    options: GLMOptions
+    table = CALLS
     action_space = ActionSpace()
     """All of the unified space but PRESS(RECENT)."""
 
@@ -91,16 +90,16 @@ class GLMModel(FamilyModel):
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         if task.setting == "grounding":
-            text = fill(template("glm-grounding"), instruction=task.instruction)
+            text = self.prompt("glm-grounding", instruction=task.instruction)
         else:
-            steps = (f"Step {index}:\n{_past_step(entry)}" for index, entry in enumerate(history))
+            steps = (f"Step {index}:\n{self._past_step(entry)}" for index, entry in enumerate(history))
             past, values = "\n\n".join(steps) or FIRST_STEP, self._placeholders()
-            text = fill(template(self.prompt), instruction=main_instruction(task), history=past, **values)
+            text = self.prompt(self.navigation, instruction=main_instruction(task), history=past, **values)
         return chat(ImageRef(task), text)
 
     def _placeholders(self) -> dict[str, str]:
         """The prompt's fields beside the instruction and the past."""
-        return {"supported_apps": ",".join(self._options.supported_apps)}
+        return {"supported_apps": ",".join(self.options.supported_apps)}
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         """Read a reply; of several actions or boxes the first counts.
@@ -113,35 +112,42 @@ class GLMModel(FamilyModel):
         if task.setting == "grounding":
             text = first_round(whole_text(text))
             thought, answer = closed_thought(text, BEGIN if BEGIN in text else "")
-            return ParsedResponse(clicked(_place(answer), PER_1000, task.screenshot_size), thought or None)
+            return ParsedResponse(self.read_click(task, _place(answer)), thought or None)
         thought, _, reason, body = _parts(text)
         conclusion = reason if reason not in ("", "None") else None
         thought = thought or (conclusion if self.thinking is False else None)
         call = _call(body)
-        name = call.pop("action_type").strip().lower()
-        return ParsedResponse(CALLS.read(name, call, PER_999, task.screenshot_size), thought, conclusion)
+        return ParsedResponse(self.read_call(task, call.pop("action_type").strip().lower(), call), thought, conclusion)
 
     def _answer(self, task: StepTaskModel, action: Action, conclusion: str | None) -> str:
         if task.setting == "grounding" and isinstance(action, Click):
-            return f"{BEGIN}{json.dumps(_box(action.point, PER_1000, task.screenshot_size))}{END}"
-        call = json.dumps(_call_of(action, task.screenshot_size), ensure_ascii=False)
+            return f"{BEGIN}{json.dumps(self.write_place(task, action.point))}{END}"
+        call = json.dumps(self._call_of(task, action), ensure_ascii=False)
         return f"Memory: None\nReason: {conclusion or None}\nAction: {BEGIN}{call}{END}"
 
+    def _past_step(self, entry: HistoryEntry) -> str:
+        """A past step as the published samples show it, with the action as Python writes a dict."""
 
-def _past_step(entry: HistoryEntry) -> str:
-    """A past step as the published samples show it, with the action as Python writes a dict."""
+        def written(reply: str) -> str:
+            _, memory, reason, body = _parts(reply)
+            return f"Memory: {memory}\nReason: {reason}\nAction: {_call(body)!r}"
 
-    def written(reply: str) -> str:
-        _, memory, reason, body = _parts(reply)
-        return f"Memory: {memory}\nReason: {reason}\nAction: {_call(body)!r}"
+        own = own_response(entry, written)
+        if own is not None:
+            return own
+        # no benchmark has memories; a step instruction is the nearest to a reason
+        reason = (entry.conclusion and self.sentence(entry)) or entry.thought or self.sentence(entry)
+        return f"Memory: None\nReason: {reason}\nAction: {self._call_of(entry.task, entry.action)!r}"
 
-    own = own_reply(entry, written)
-    if own is not None:
-        return own
-    # no benchmark has memories; a step instruction is the nearest to a reason
-    reason = entry.conclusion and past_sentence(entry, PER_999)
-    call = _call_of(entry.action, entry.task.screenshot_size)
-    return f"Memory: None\nReason: {reason or entry.thought or past_sentence(entry, PER_999)}\nAction: {call!r}"
+    def _call_of(self, task: StepTaskModel, action: Action) -> dict[str, Any]:
+        """Any action as the family's object. A swipe from the middle is one of the whole screen, without box."""
+        name, arguments = self.write_call(task, action)
+        return {"action_type": name, **arguments}
+
+    def write_place(self, task: StepTaskModel, point: Point) -> list[list[float]]:
+        """A box without extent, since the size of its target is unknown."""
+        place = super().write_place(task, point)
+        return [place + place]
 
 
 _LABEL = re.MULTILINE | re.IGNORECASE
@@ -227,18 +233,3 @@ def _call(body: str) -> dict[str, Any]:
     if not isinstance(call, dict) or not isinstance(call.get("action_type"), str):
         raise ParseError(f"the reply's JSON is not an action: {call!r:.80}")
     return call
-
-
-def _call_of(action: Action, size: Size) -> dict[str, Any]:
-    """Any action as the family's object, also one that it has no word for, which the past may hold.
-
-    A point becomes a box without extent, since the size of its target is unknown. A swipe from the middle is one of the whole
-    screen, without box.
-    """
-    name, arguments = CALLS.write(action, lambda point: _box(point, PER_999, size))
-    return {"action_type": name, **arguments}
-
-
-def _box(point: Point, frame: Frame, size: Size) -> list[list[float]]:
-    x, y = frame.quantise(point, size)
-    return [[x, y, x, y]]

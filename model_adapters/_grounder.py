@@ -6,29 +6,28 @@ evaluated on what its planner would have to say.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from guieval.actions import Action, ActionSpace, Click
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry
-from guieval.models import ModelInput, ParsedResponse, fill
-from guieval.parsing import clicked, is_place, stated_place
+from guieval.models import QWEN_PIXELS, ABCModel, ImageLimits, ModelInput, ParsedResponse, chat, main_instruction
+from guieval.parsing import is_place, stated_place
 from guieval.steps import StepTaskModel, whole_text
 
 from . import _qwen_tools as tools
-from ._family import QWEN_PIXELS, FamilyModel, ImageLimits, chat, main_instruction, template
 
 CLICKS = ActionSpace(types=frozenset({"CLICK"}))
 
 
-class Grounder(FamilyModel):
+class Grounder(ABCModel):
     """An adapter of a grounder whose answer is a place: the first that stands in brackets, or a first line of numbers alone.
 
     Subclasses state prompt and form.
     """
 
-    _options: ImageLimits
+    options: ImageLimits
     pixels = QWEN_PIXELS
     action_space = CLICKS
     system: ClassVar[str | None] = None
@@ -37,15 +36,17 @@ class Grounder(FamilyModel):
     """The name of its user's prompt; ``None`` where the query is sent as it is."""
     query: ClassVar[str] = "instruction"
     """The name of the query in the user's prompt."""
+    extra: ClassVar[Mapping[str, Any]] = {}
+    """Further fields of its requests."""
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         words = main_instruction(task)
-        text = words if self.user is None else fill(template(self.user), **{self.query: words})
-        system = None if self.system is None else fill(template(self.system), **self._screen(task))
-        return chat(self._image(task), text, system=system)
+        text = words if self.user is None else self.prompt(self.user, **{self.query: words})
+        system = None if self.system is None else self.prompt(self.system, **self.screen(task))
+        return chat(self.image(task), text, system=system, extra=self.extra)
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        return ParsedResponse(clicked(self._place(whole_text(text)), self.frame(task), task.screenshot_size))
+        return ParsedResponse(self.read_click(task, self._place(whole_text(text))))
 
     def _place(self, text: str) -> object:
         first = text.strip().partition("\n")[0]
@@ -54,9 +55,9 @@ class Grounder(FamilyModel):
             raise ParseError(f"the reply gives no place: {text.strip()[:80]!r}")
         return place
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         assert isinstance(action, Click)
-        x, y = (f"{side:g}" for side in self.frame(task).quantise(action.point, task.screenshot_size))
+        x, y = (f"{side:g}" for side in self.write_place(task, action.point))
         return self._answer(x, y)
 
     def _answer(self, x: str, y: str) -> str:
@@ -70,4 +71,4 @@ class CallingGrounder(tools.QwenToolsModel):
     action_space = CLICKS
 
     def _action(self, task: StepTaskModel, call: Any) -> Action:
-        return tools.action_of(call, self.frame(task), task.screenshot_size, grounding=True, table=self.table)
+        return tools.action_of(self, task, call, grounding=True)

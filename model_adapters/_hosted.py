@@ -27,7 +27,9 @@ from guieval.actions import (
     ActionSpace,
     Button,
     Direction,
+    Drag,
     Hotkey,
+    Point,
     Scroll,
     Stop,
     StopStatus,
@@ -36,11 +38,10 @@ from guieval.actions import (
 from guieval.errors import ParseError
 from guieval.frames import Frame, OriginalPixels, Size
 from guieval.history import HistoryEntry
-from guieval.models import END_TURN, LOOKS, ImageRef, ModelConfig, ModelInput, ParsedResponse, fill
+from guieval.models import END_TURN, LOOKS, ABCModel, ImageRef, ModelConfig, ModelInput, Options, ParsedResponse, chat
+from guieval.models.prompts import step_instruction
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
-
-from ._family import FamilyModel, Options, chat, past_sentence, step_instruction, template
 
 Environment: TypeAlias = Literal["mobile", "browser", "desktop"]
 STATUSES: dict[str, StopStatus] = {"done": "finish", "impossible": "impossible"}
@@ -99,23 +100,36 @@ class SentPixels(OriginalPixels):
     def extent(self, size: Size) -> tuple[float, float]:
         return super().extent(self.sent(size))
 
+
+class HostedModel(ABCModel):
+    """Base class of adapters of hosted models, by default in pixels of the image that is sent."""
+
+    options: ImageSize
+    action_space = ActionSpace(buttons=frozenset(BUTTONS))
+
+    def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
+        super().__init__(config, thinking=thinking)
+        self.sent = SentPixels(**{name: getattr(self.options, name) for name in ImageSize.model_fields})
+
+    def frame(self, task: StepTaskModel) -> Frame:
+        return self.fixed_frame or self.sent
+
     def image(self, task: StepTaskModel) -> ImageRef:
-        """The step's screenshot in the size in which it is sent."""
-        size = self.sent(task.screenshot_size)
+        size = self.sent.sent(task.screenshot_size)
         return ImageRef(task, None if size == task.screenshot_size else size)
 
-
-def question(task: StepTaskModel, history: Sequence[HistoryEntry], frame: Frame) -> str:
-    """The user's turn of a step: the task and the past, one line a step with the model's own thoughts."""
-    past: list[str] = []
-    for number, entry in enumerate(history, 1):
-        sentence = past_sentence(entry, frame)
-        words = f"{sentence} Thought: {entry.thought}" if entry.thought else sentence
-        past.append(f"Step {number}: {' '.join(words.split())}")  # a line is a step
-    goal = task.instruction
-    if task.setting == "low":
-        goal += f"\nWhat to do in this step: {step_instruction(task)}"
-    return fill(template("openai_tools-user"), instruction=goal, history="\n".join(past) or "nothing")
+    def question(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> str:
+        """The user's turn: a query, or the task and the past, one line a step with the model's own thoughts."""
+        if task.setting == "grounding":
+            return task.instruction
+        past: list[str] = []
+        for number, entry in enumerate(history, 1):
+            words = f"{self.sentence(entry)} Thought: {entry.thought}" if entry.thought else self.sentence(entry)
+            past.append(f"Step {number}: {' '.join(words.split())}")  # a line is a step
+        goal = task.instruction
+        if task.setting == "low":
+            goal += f"\nWhat to do in this step: {step_instruction(task)}"
+        return self.prompt("openai_tools-user", instruction=goal, history="\n".join(past) or "nothing")
 
 
 class ComputerOptions(ImageSize):
@@ -127,52 +141,39 @@ class ComputerOptions(ImageSize):
     looks: int = Field(3, ge=0, description="how often a step may ask for a screenshot or a zoom before it must act")
 
 
-class ComputerUse(FamilyModel):
+class ComputerUse(HostedModel):
     """Base class of adapters of native computer-use APIs. Subclasses state the tool and the table of its calls."""
 
-    _options: ComputerOptions
-    action_space = ActionSpace(buttons=frozenset(BUTTONS))
-    table: ClassVar[calls.CallTable]
+    options: ComputerOptions
+    scroll_words: calls.ScrollWords = "content"
     several_actions: ClassVar[str] = "the first is scored"
     """The scored part of a reply with several actions."""
     own_mobile_tools: ClassVar[bool] = False
     """Whether the API's tool can open apps, press buttons and hold on phones, so that no functions are added for these."""
 
-    def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
-        super().__init__(config, thinking=thinking)
-        options = self._options
-        self._sent = SentPixels(
-            max_side=options.max_side,
-            max_pixels=options.max_pixels,
-            max_patches=options.max_patches,
-            patch=options.patch,
-        )
-
     @property
     def looks(self) -> int:
-        return self._options.looks
+        return self.options.looks
 
     @property
     def reply_rules(self) -> Mapping[str, str]:
         return {"several actions": self.several_actions, "looks before the first action": "answered, up to option looks"}
 
-    def frame(self, task: StepTaskModel) -> Frame:
-        return self._sent if self.fixed_frame is None else self.fixed_frame
-
     def environment(self, size: Size) -> Environment:
         """The device named in the prompt, for a screenshot of ``size``."""
-        if self._options.environment != "auto":
-            return self._options.environment
+        if self.options.environment != "auto":
+            return self.options.environment
         return "mobile" if size[1] > size[0] else "desktop"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         grounding = task.setting == "grounding"
-        system = template(f"computer_use-{'grounding-' if grounding else ''}system")
-        words = task.instruction if grounding else question(task, history, self.frame(task))
+        system = self.prompt(f"computer_use-{'grounding-' if grounding else ''}system")
         environment = self.environment(task.screenshot_size)
-        functions = () if grounding else added_functions(environment == "mobile" and not self.own_mobile_tools)
-        tools = self._tools(environment, self._sent.sent(task.screenshot_size), functions)
-        return chat(words, self._sent.image(task), system=system, extra={"looks": self.looks, **tools})
+        added = "" if grounding else self.prompt("computer_use-functions")
+        if added and environment == "mobile" and not self.own_mobile_tools:
+            added += "\n" + self.prompt("computer_use-mobile-functions")
+        tools = self._tools(environment, self.sent.sent(task.screenshot_size), functions(added))
+        return chat(self.question(task, history), self.image(task), system=system, extra={"looks": self.looks, **tools})
 
     @abstractmethod
     def _tools(self, environment: Environment, size: Size, functions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -189,17 +190,14 @@ class ComputerUse(FamilyModel):
         if not acting:
             return ParsedResponse(_without_call(words, bool(made), grounding=task.setting == "grounding"), thought)
         (name, arguments), *further = acting
-        actions = [self._read(name, arguments, task)]
+        actions = [self.read_call(task, name, arguments)]
         for name, arguments in further:
             try:
-                actions.append(self._read(name, arguments, task))
+                actions.append(self.read_call(task, name, arguments))
             except ParseError:  # what the model meant after this cannot be carried out in its place
                 break
         scored = self._scored(actions, made)
         return ParsedResponse(scored, thought, batch=tuple(actions) if len(actions) > 1 else ())
-
-    def _read(self, name: str, arguments: Mapping[str, Any], task: StepTaskModel) -> Action:
-        return self.table.read(name, arguments, self.frame(task), task.screenshot_size, "content")
 
     def _expanded(self, name: str, arguments: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
         """The calls of the table that a call consists of."""
@@ -209,8 +207,8 @@ class ComputerUse(FamilyModel):
         """The action that is scored: the first one."""
         return actions[0]
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
-        name, arguments = self.table.write(action, self._place(task), "content")
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+        name, arguments = self.write_call(task, action)
         if not isinstance(action, Unsupported):
             name, arguments = self._written_call(name, arguments)
         call = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
@@ -220,17 +218,14 @@ class ComputerUse(FamilyModel):
         """A call of the table as the checkpoint's tool has it."""
         return name, arguments
 
-    def _place(self, task: StepTaskModel) -> Any:
-        return lambda point: [round(side) for side in self.frame(task).quantise(point, task.screenshot_size)]
+    def write_place(self, task: StepTaskModel, point: Point) -> list[int]:
+        return [round(side) for side in self.frame(task).quantise(point, task.screenshot_size)]
 
 
-@lru_cache
-def added_functions(mobile: bool) -> tuple[dict[str, Any], ...]:
-    """The functions offered beside a computer tool: to end the task as impossible, and what only phones have."""
-    lines = template("computer_use-functions").splitlines()
-    if mobile:
-        lines += template("computer_use-mobile-functions").splitlines()
-    return tuple(json.loads(line) for line in lines)
+@lru_cache(maxsize=256)
+def functions(described: str) -> tuple[dict[str, Any], ...]:
+    """Functions that are offered, each described on a line in JSON: name, description and parameters."""
+    return tuple(json.loads(line) for line in described.splitlines())
 
 
 ADDED_CALLS: dict[str, Action | calls.Form] = {
@@ -239,7 +234,8 @@ ADDED_CALLS: dict[str, Action | calls.Form] = {
     "long_press": calls.hold(*calls.XY, seconds="seconds"),
     "end_task": calls.stopped("status", STATUSES),
 }
-"""The table's rows for :func:`added_functions`."""
+"""The table's rows for the functions offered next to a computer tool: to end the task as impossible, and what only phones
+have."""
 
 _CALL = re.compile(r"<tool_call>\n(.*)\n</tool_call>")
 _TAGS = re.compile(r"<(safety_check|refusal)>(.*?)</\1>", re.DOTALL)
@@ -292,6 +288,14 @@ _KEYS = {
     **{f"arrow{side}": side for side in ("up", "down", "left", "right")},
 }
 """Names of keys in the APIs, as pyautogui calls them."""
+
+
+def drag(call: calls.Arguments, start: object, end: object) -> Action:
+    """A drag: on a screen taller than wide a swipe of the finger, elsewhere the mouse's."""
+    if call.size[1] > call.size[0]:
+        return call.swipe(start, end)
+    places = call._replace(values={"start": start, "end": end})
+    return call.unsupported(Drag(start=places.point("start"), end=places.point("end")))
 
 
 def scroll_by(

@@ -13,13 +13,11 @@ from typing import ClassVar
 from guieval.actions import BUTTONS, Action, ActionSpace, Answer, Stop, executable
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry, describe
-from guieval.models import Message, ParsedResponse, Part
+from guieval.models import ABCModel, Message, ParsedResponse, Part
 from guieval.parsing import call_tables as calls
-from guieval.parsing import first_round, split_reasoning
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
-from ._family import FamilyModel, past_sentence
 
 CALLS = calls.CallTable(tools.CALLS, drag=calls.dragged((), ("coordinate",)), **calls.outside("interact"))
 
@@ -28,13 +26,15 @@ class MobileAgentModel(tools.QwenToolsModel):
     """An adapter with this conversation, by default in thousandths of the screen."""
 
     table = CALLS
+    grounding_tool = "computer_use"
+    keeps_thoughts = False
     fixed_frame = PER_1000
     action_space = ActionSpace(buttons=frozenset(BUTTONS))
     step_label: ClassVar[str]
     """The text before an older step's number in the request."""
     answer_ends: ClassVar[bool] = False
     """Whether the prompt for phones says that ``answer`` ends the task: online a stop follows it."""
-    _opening = FamilyModel._opening
+    opening = ABCModel.opening
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         parsed = super().parse_response(task, text)
@@ -45,27 +45,15 @@ class MobileAgentModel(tools.QwenToolsModel):
     def _older(self, history: Sequence[HistoryEntry], max_images: int) -> str:
         """The steps without a screenshot, a line each; empty where there are none."""
         older = history[: max(0, len(history) - max_images + 1)]
-        return "\n".join(f"{self.step_label}{number}: {self._sentence(entry)}" for number, entry in enumerate(older, 1))
+        return "\n".join(f"{self.step_label}{number}: {self.sentence(entry)}" for number, entry in enumerate(older, 1))
 
     def _messages(
         self, task: StepTaskModel, history: Sequence[HistoryEntry], request: str, system: str, max_images: int
     ) -> list[Message]:
         older = max(0, len(history) - max_images + 1)
         turns: list[tuple[Part, ...]] = [()] * older + [(request,), *[()] * (len(history) - older)]
-        return [Message("system", (system,)), *[*self._conversation(task, history, turns, max_images)][older:]]
+        return [Message("system", (system,)), *[*self.conversation(task, history, max_images, turns)][older:]]
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
-        call = self._call(task, action)
-        if task.setting == "grounding":
-            call["name"] = "computer_use"
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         before = self._thinking(thought) if thought and self.thinking is not False else ""
-        return f"{before}Action: {conclusion or describe(action)}\n{tools.call_text(call)}"
-
-    def _past_reply(self, entry: HistoryEntry) -> str:
-        """A past reply without its thought, as the authors' clients send it back."""
-        if entry.raw_response is not None:
-            return split_reasoning(first_round(entry.raw_response), "<tool_call>")[1].lstrip()
-        return self._written(entry.task, entry.action, None, self._sentence(entry))
-
-    def _sentence(self, entry: HistoryEntry) -> str:
-        return past_sentence(entry, self.frame(entry.task))
+        return f"{before}Action: {conclusion or describe(action)}\n{tools.call_text(self._call(task, action))}"

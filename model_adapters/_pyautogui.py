@@ -19,16 +19,16 @@ from guieval.actions import (
     DoubleClick,
     Drag,
     Hotkey,
-    Press,
+    Point,
     RightClick,
     Scroll,
     StopStatus,
     Wait,
 )
 from guieval.errors import ParseError
-from guieval.frames import Frame, Size
+from guieval.models import ABCModel
 from guieval.parsing import call_tables as calls
-from guieval.steps import whole_text
+from guieval.steps import StepTaskModel, whole_text
 
 _MODULES = ("pyautogui", "computer", "time")
 _XY = ("x", "y")
@@ -129,7 +129,7 @@ def _plain(value: object) -> Any:
     raise ValueError(value)
 
 
-def action_of(found: list[Call], table: calls.CallTable, frame: Frame, size: Size) -> Action:
+def action_of(model: ABCModel, task: StepTaskModel, found: list[Call]) -> Action:
     """The action of a step's calls: the first one that acts, at the place of the ``moveTo`` before it."""
     moved: dict[str, Any] = {}
     for number, (name, arguments) in enumerate(found, 1):
@@ -143,25 +143,25 @@ def action_of(found: list[Call], table: calls.CallTable, frame: Frame, size: Siz
             arguments = {"start": [moved["x"], moved["y"]], **arguments}
         elif name not in ("write", "typewrite", "press", "hotkey"):
             arguments = {**moved, **arguments}
-        return table.read(name, arguments, frame, size)
+        return model.read_call(task, name, arguments)
     raise ParseError("the reply's code moves the pointer only")
 
 
-def written(action: Action, table: calls.CallTable, frame: Frame, size: Size) -> str:
-    """The code for an action; ``ValueError`` where the table has none."""
-    name, arguments = table.write(action, lambda point: [_number(side) for side in frame.quantise(point, size)])
+def written(model: ABCModel, task: StepTaskModel, action: Action) -> str:
+    """The code for an action; ``ValueError`` where the family's table has none."""
+
+    def place(point: Point) -> list[float]:
+        return [int(side) if side == int(side) else side for side in model.write_place(task, point)]
+
+    name, arguments = model.table.write(action, place)
     lead = ""
     if isinstance(action, Scroll):
         if action.point != calls.MIDDLE:
-            x, y = map(_number, frame.quantise(action.point, size))
+            x, y = place(action.point)
             lead = f"pyautogui.moveTo(x={x}, y={y})\n"
         return f"{lead}pyautogui.{name}({arguments['clicks']})"
     module = "computer" if name in ("terminate", "wait", "triple_click") else "pyautogui"
     return f"{module}.{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
-
-
-def _number(side: float) -> float | int:
-    return int(side) if side == int(side) else side
 
 
 # --- what each call means ---------------------------------------------------------------------------------------------
@@ -193,7 +193,7 @@ CALLS = calls.CallTable(
     {
         **dict.fromkeys(("click", "leftClick"), calls.Form(Click, _click, calls.tap(*calls.XY).write)),
         **dict.fromkeys(("write", "typewrite"), calls.typed("message")),
-        "press": calls.Form(Press, _press, lambda action, _: {"keys": ["enter"]} if action == calls.ENTER else None),
+        "press": calls.enter(_press, keys=["enter"]),
         # a positive number moves the view up or right, hence the finger down or left
         **dict.fromkeys(("scroll", "vscroll"), calls.wheel("down", "up", "clicks", "amount", "page", place=calls.XY)),
         "hscroll": calls.wheel("left", "right", "clicks", "amount", "page", place=calls.XY),

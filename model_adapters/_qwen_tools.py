@@ -12,23 +12,20 @@ import re
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, cast
 
-from guieval.actions import Action, Button, Press, Stop, StopStatus
+from guieval.actions import Action, Button, Press
 from guieval.errors import ParseError
-from guieval.frames import Frame, Size
+from guieval.frames import Frame
 from guieval.history import HistoryEntry
-from guieval.models import ParsedResponse, fill
+from guieval.models import ABCModel, ParsedResponse, fill, own_response, step_instruction
 from guieval.parsing import call_tables as calls
 from guieval.parsing import clicked, first_round, json_value, split_reasoning, tagged
 from guieval.steps import StepTaskModel, whole_text
-
-from ._family import FamilyModel, own_reply, past_sentence, step_instruction, template
 
 TOOL = "mobile_use"
 CONTINUED = re.compile(r"\s*(-?\d+(?:\.\d+)?(?:\s*,\s*-?\d+(?:\.\d+)?){1,3})\s*\]")
 """The rest of a call that was begun up to its coordinate's bracket."""
 _TOOLS = frozenset({"mobile_use", "computer_use", "computer", "mobile_for_gui_owl", "function"})
 _PLACES = ("point", "box", "point_2d", "bbox_2d")
-_STATUSES: dict[str, StopStatus] = {"success": "finish", "failure": "impossible"}
 _BUTTONS: dict[str, Button] = {**calls.BUTTON_NAMES, "menu": "RECENT"}
 """Of "Menu" the description is "opening the application background menu"; UI-S1's labels write GUI-Odyssey's APPSELECT so."""
 
@@ -45,11 +42,6 @@ def _key(call: calls.Arguments) -> Action:
     return Press(button=button) if button else calls.pressed_together("text", "keys").read(call)
 
 
-def _terminate(call: calls.Arguments) -> Action:
-    # the Qwen3-VL prompt itself allows a call without a status
-    return Stop(status=call.one_of(_STATUSES, "status") if "status" in call.values else "finish")
-
-
 CALLS = calls.CallTable(
     {
         **dict.fromkeys(("click", "left_click", "tap"), calls.tap("coordinate")),
@@ -59,7 +51,7 @@ CALLS = calls.CallTable(
         "type": calls.typed("text"),
         "open": calls.opened("text"),
         "wait": calls.waited("time"),
-        "terminate": calls.Form(Stop, _terminate, calls.stopped("status", _STATUSES).write),
+        "terminate": calls.stopped("status", default="finish"),  # the Qwen3-VL prompt itself allows one without a status
         "system_button": calls.Form(Press, lambda call: Press(button=call.one_of(_BUTTONS, "button")), _button),
         "key": calls.Form(Press, _key),
         "answer": calls.answered("text"),
@@ -83,51 +75,66 @@ class Reply(NamedTuple):
     call: Any
 
 
-class QwenToolsModel(FamilyModel):
+class QwenToolsModel(ABCModel):
     """An adapter whose replies are a thought, a call in tags, and a conclusion."""
 
-    table: ClassVar[calls.CallTable] = CALLS
-    """The calls that replies are read with."""
+    table = CALLS
     tag: ClassVar[str] = "tool_call"
     """The tag around a call."""
+    tool: str = TOOL
+    """The tool that a call names."""
+    grounding_tool: ClassVar[str] = TOOL
+    """The same on steps of grounding."""
+    thinking_form: ClassVar[str] = "<think>\n{thought}\n</think>\n"
+    """How a thought is written, with ``{thought}`` in it."""
+    keeps_thoughts: ClassVar[bool] = True
+    """Whether the past is shown with its thoughts."""
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         reply = split_reply(text, self.tag)
         return ParsedResponse(self._action(task, reply.call), reply.thought, reply.conclusion)
 
     def _action(self, task: StepTaskModel, call: Any) -> Action:
-        grounding, places = task.setting == "grounding", self.place_frame(task)
-        return action_of(call, self.frame(task), task.screenshot_size, grounding=grounding, places=places, table=self.table)
+        return action_of(self, task, call)
 
     def _call(self, task: StepTaskModel, action: Action) -> dict[str, Any]:
-        return call_of(action, self.frame(task), task.screenshot_size)
+        """The call for any action, also one that the family has no word for, which the past may hold."""
+        name, arguments = self.write_call(task, action)
+        tool = self.grounding_tool if task.setting == "grounding" else self.tool
+        return {"name": tool, "arguments": {"action": name, **arguments}}
+
+    def _past_call(self, entry: HistoryEntry) -> dict[str, Any]:
+        """A past step's call: as the model itself wrote it, if it did so in the published form, else its action as a call."""
+        return own_response(entry, _own_call) or self._call(entry.task, entry.action)
+
+    def _question(self, task: StepTaskModel, name: str, past: str) -> str:
+        """The user's text: the prompt ``name``, or with a step instruction the form that InfiGUI-R1's authors use."""
+        if task.setting != "low":
+            return self.prompt(name, instruction=task.instruction, history=past)
+        instructions = {"instruction": task.instruction, "step_instruction": step_instruction(task)}
+        return self.prompt("infigui_r1-androidcontrol-user-low", **instructions, history=past)
 
     def _progress(self, history: Sequence[HistoryEntry]) -> str:
         """The past as conclusions, without newlines and double quotes, as the Qwen3-VL notebook writes "Task progress"."""
-        sentences = (past_sentence(entry, self.frame(entry.task)) for entry in history)
+        sentences = (self.sentence(entry) for entry in history)
         return progress([sentence.replace("\n", "").replace('"', "") for sentence in sentences])
 
     def _thinking(self, thought: str) -> str:
-        return f"<think>\n{thought}\n</think>\n"
+        return fill(self.thinking_form, thought=thought)
 
-    def _opening(self, task: StepTaskModel, thought: str) -> str:
+    def opening(self, task: StepTaskModel, thought: str) -> str:
         return self._thinking(thought)
 
-    def _past_reply(self, entry: HistoryEntry) -> str:
+    def past_response(self, entry: HistoryEntry) -> str:
         if entry.raw_response is None:
-            return self._written(entry.task, entry.action, entry.thought, past_sentence(entry, self.frame(entry.task)))
+            thought = entry.thought if self.keeps_thoughts else None
+            return self.write(entry.task, entry.action, thought, self.sentence(entry))
         written = first_round(entry.raw_response)
+        if not self.keeps_thoughts:
+            return split_reasoning(written, "<tool_call>")[1].lstrip()
         # a thought that was given to the model, or that the server split off, is not in what it wrote
         apart = entry.thought and self.thinking is not False and entry.thought not in written
         return self._thinking(entry.thought or "") + written if apart else written
-
-
-def query(task: StepTaskModel, name: str, past: str) -> str:
-    """The user's text: the prompt ``name``, or with a step instruction the form that InfiGUI-R1's authors use."""
-    if task.setting != "low":
-        return fill(template(name), instruction=task.instruction, history=past)
-    instructions = {"instruction": task.instruction, "step_instruction": step_instruction(task)}
-    return fill(template("infigui_r1-androidcontrol-user-low"), **instructions, history=past)
 
 
 _LABELS = re.DOTALL | re.MULTILINE | re.IGNORECASE
@@ -198,28 +205,29 @@ def _first(call: Any) -> Any:
 
 
 def action_of(
+    model: ABCModel,
+    task: StepTaskModel,
     call: Any,
-    frame: Frame,
-    size: Size,
     *,
-    grounding: bool = False,
-    places: Frame | None = None,
-    table: calls.CallTable = CALLS,
-    scroll_words: calls.ScrollWords = "finger",
+    grounding: bool | None = None,
+    table: calls.CallTable | None = None,
+    frame: Frame | None = None,
 ) -> Action:
-    """The action a call means, its points read in ``frame`` on a screenshot of ``size``.
+    """The action a call means, by default in the family's table and in the step's frame.
 
     Tolerated: the action's name in place of the tool's (``{"name": "left_click", ..}``); arguments without a call around
     them, or beside the name; ``parameters`` in place of ``arguments``; arguments as JSON text; a coordinate in place of the
-    arguments; a call in a list of one; ``terminate`` without a status. With ``grounding`` also a coordinate without an action,
-    a place of another name, and the family's box and point lists (``[x, y]``, ``bbox_2d``, ``point_2d``): there a place is an
-    answer, on any other step it is not an action (a click and a long press look alike). ``bbox_2d`` and ``point_2d`` of a list
-    are read in ``places`` where that is given.
+    arguments; a call in a list of one; ``terminate`` without a status. With ``grounding``, by default on steps of it, also a
+    coordinate without an action, a place of another name, and the family's box and point lists (``[x, y]``, ``bbox_2d``,
+    ``point_2d``): there a place is an answer, on any other step it is not an action (a click and a long press look alike).
+    ``bbox_2d`` and ``point_2d`` of a list are read in the family's frame of places.
     """
+    grounding = task.setting == "grounding" if grounding is None else grounding
+    places, frame, size = frame or model.place_frame(task), frame or model.frame(task), task.screenshot_size
     if grounding:
         named = named_place(call)
         if named is not None:
-            return clicked(named, places or frame, size)
+            return clicked(named, places, size)
         if isinstance(call, list) and call and not isinstance(call[0], dict):
             return clicked(call, frame, size)
     call = _first(call)
@@ -230,7 +238,7 @@ def action_of(
         name = "click"
     if grounding and "coordinate" not in arguments and (named := next(filter(arguments.get, _PLACES), None)) is not None:
         arguments = {**arguments, "coordinate": arguments[named]}
-    return table.read(name, arguments, frame, size, scroll_words)
+    return (model.table if table is None else table).read(name, arguments, frame, size, model.scroll_words)
 
 
 def named_place(value: Any) -> object | None:
@@ -255,17 +263,6 @@ def _name_and_arguments(call: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     if not isinstance(action, str):
         raise ParseError(f"the call's action {action!r:.80} is not a name")
     return action.strip().lower(), {key: value for key, value in arguments.items() if key != "action"}
-
-
-def call_of(action: Action, frame: Frame, size: Size) -> dict[str, Any]:
-    """The ``mobile_use`` call for any action, also one that the family has no word for, which the past may hold."""
-    name, arguments = CALLS.write(action, lambda point: list(frame.quantise(point, size)))
-    return {"name": TOOL, "arguments": {"action": name, **arguments}}
-
-
-def past_call(entry: HistoryEntry, frame: Frame) -> dict[str, Any]:
-    """A past step's call: as the model itself wrote it, if it did so in the published form, else its action as a call."""
-    return own_reply(entry, _own_call) or call_of(entry.action, frame, entry.task.screenshot_size)
 
 
 def _own_call(reply: str) -> dict[str, Any] | None:

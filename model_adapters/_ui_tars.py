@@ -9,129 +9,19 @@ Each adapter defines its version's frame, prompts and action space.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pydantic import Field
 
 from guieval.actions import Action, LongPress, Point, Scroll, Type, Wait, scroll_path
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry
-from guieval.models import Message, ModelInput, ParsedResponse
-from guieval.parsing import ScrollWords, call_text, clicked, first_call, is_place, split_reasoning
+from guieval.models import HELPFUL, ABCModel, ImageLimits, Message, ModelInput, ParsedResponse, own_response
+from guieval.parsing import ScrollWords, call_text, first_call, is_place, split_reasoning
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
-
-from ._family import HELPFUL, FamilyModel, ImageLimits, own_reply, past_sentence, template
-
-
-class UITarsOptions(ImageLimits):
-    """Options both versions take beside the image limits."""
-
-    prompt: str
-    scroll_words: ScrollWords = Field(
-        "content", description="what scroll(direction) names: where the content comes from (#129) or where the finger goes"
-    )
-    max_images: int = Field(5, ge=1, description="screenshots per request, the current one included (#121)")
-
-
-class UITarsModel(FamilyModel):
-    """The base of the adapters of both versions."""
-
-    prompts: ClassVar[str]
-    """The beginning of the names of the version's prompt files."""
-    _options: UITarsOptions
-
-    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        """Read ``Thought: ..\\nAction: call``.
-
-        As in the authors' parser the last ``Action:`` counts (at the start of a line, if there is one), and of several calls
-        after it the first. Tolerated beyond :func:`guieval.parsing.first_call`: ``Action：``; no ``Action:`` at all (a
-        continued turn), if the call begins a line; a thought labelled ``Reason:``, ``Reflection:`` or ``Action_Summary:``, or
-        in tags; ``point`` for ``start_box``; ``text`` for ``content``. A grounding query may be answered by a coordinate alone,
-        which is a click (its prompt asks for one); with the computer prompt a drag is a mouse drag, which the unified space has
-        no word for, and not a swipe.
-        """
-        frame, size = self.frame(task), task.screenshot_size
-        thought, body = _parts(text)
-        whole = body.strip().rstrip(".")
-        if task.setting == "grounding" and is_place(whole):
-            return ParsedResponse(clicked(whole, frame, size), thought)
-        call = first_call(body, CALLS)
-        table = MOUSE_CALLS if self._options.prompt == "computer" else CALLS
-        return ParsedResponse(table.read(call.name, call.arguments, frame, size, self._options.scroll_words), thought)
-
-    def _opening(self, task: StepTaskModel, thought: str) -> str:
-        return f"Thought: {thought}\nAction:"
-
-    def _reply(self, task: StepTaskModel, action: Action, thought: str | None) -> str:
-        return f"{self._opening(task, thought) if thought else 'Action:'} {self._call(task, action)}"
-
-    def _prompt(self, name: str, *, thought: bool = True) -> str:
-        """The text of a prompt file; without ``thought``, the same text without the lines that ask for one: the published form
-        of the switch (GUIEvalKit paper, C.2.3, and UI-TARS's own GROUNDING prompt)."""
-        text = template(f"{self.prompts}-{name}")
-        if thought:
-            return text
-        silent = text.replace("Thought: ...\n", "")
-        return re.sub(r"\n+## Note\n.*?(?=## User Instruction)", "\n\n", silent, flags=re.DOTALL)
-
-    def _after(self, instruction: str, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        """The filled prompt, then the conversation: turns without text; older ones are left out with their image."""
-        turns = self._conversation(task, history, [()] * (len(history) + 1), self._options.max_images)
-        return ModelInput((Message("system", (HELPFUL,)), Message("user", (instruction,)), *turns))
-
-    def _writes_thoughts(self, task: StepTaskModel) -> bool:
-        return self.thinking is not False
-
-    def _past_reply(self, entry: HistoryEntry) -> str:
-        """A past step as the assistant's turn: the model's own call with its box tokens restored, or the action's call.
-
-        Where there is no thought, the step instruction stands for it, as offline evaluation of these models has always done.
-        """
-        call = own_reply(entry, _own_call) or self._call(entry.task, entry.action)
-        if not self._writes_thoughts(entry.task):
-            return f"Action: {call}"
-        words = entry.thought or entry.task.low_level_instruction or past_sentence(entry, self.frame(entry.task))
-        return f"Thought: {words}\nAction: {call}"
-
-    def _box(self, task: StepTaskModel, point: Point) -> str:
-        x, y = self.frame(task).quantise(point, task.screenshot_size)
-        return f"<|box_start|>({x:g},{y:g})<|box_end|>"
-
-    def _call(self, task: StepTaskModel, action: Action) -> str:
-        """Any action as a call, also one that no published prompt lists, which the past may hold.
-
-        PRESS(ENTER) becomes the family's idiom for it, a submitted empty input. Prompts differ in how a scroll is written (a
-        word, a place and a word, or a path) and in whether a long press has a time.
-        """
-        if action == calls.ENTER:
-            return "type(content='\\n')"
-        prompt, written = self._prompt(self._options.prompt), partial(self._box, task)
-        if not isinstance(action, Scroll):
-            name, arguments = CALLS.write(action, written)
-            if isinstance(action, LongPress) and ", time=''" in prompt:
-                # nobody states the unit of the 1.0 prompts' time, and it is left empty
-                arguments["time"] = ""
-            return call_text(name, {key: str(value) for key, value in arguments.items()})
-        word = {"direction": calls.turned(action.direction, self._options.scroll_words)}
-        if "scroll(direction=" in prompt:
-            return call_text("scroll", word)
-        if ", direction=" in prompt:
-            return call_text("scroll", {"start_box": written(action.point), **word})
-        start, end = scroll_path(action)
-        return call_text("scroll", {"start_box": written(start), "end_box": written(end)})
-
-
-_BARE_BOX = re.compile(r"(start_box|end_box)='\((\d+),\s*(\d+)\)'")
-
-
-def _own_call(reply: str) -> str | None:
-    call = first_call(_parts(reply)[1], CALLS)
-    restored = _BARE_BOX.sub(r"\1='<|box_start|>(\2,\3)<|box_end|>'", call.text)
-    return restored if restored.endswith(")") else None
-
 
 _START, _END = ("start_box", "point", "start_point"), ("end_box", "end_point")
 
@@ -177,6 +67,114 @@ CALLS = calls.CallTable(
     }
 )
 MOUSE_CALLS = calls.CallTable(CALLS, drag=calls.dragged(_START, _END))
+
+
+class UITarsOptions(ImageLimits):
+    """Options both versions take beside the image limits."""
+
+    prompt: str
+    scroll_words: ScrollWords = Field(
+        "content", description="what scroll(direction) names: where the content comes from (#129) or where the finger goes"
+    )
+    max_images: int = Field(5, ge=1, description="screenshots per request, the current one included (#121)")
+
+
+class UITarsModel(ABCModel):
+    """The base of the adapters of both versions."""
+
+    prompts: ClassVar[str]
+    """The beginning of the names of the version's prompt files."""
+    options: UITarsOptions
+    thought_form = "Thought: {thought}\nAction:"
+    table = CALLS
+
+    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
+        """Read ``Thought: ..\\nAction: call``.
+
+        As in the authors' parser the last ``Action:`` counts (at the start of a line, if there is one), and of several calls
+        after it the first. Tolerated beyond :func:`guieval.parsing.first_call`: ``Action：``; no ``Action:`` at all (a
+        continued turn), if the call begins a line; a thought labelled ``Reason:``, ``Reflection:`` or ``Action_Summary:``, or
+        in tags; ``point`` for ``start_box``; ``text`` for ``content``. A grounding query may be answered by a coordinate alone,
+        which is a click (its prompt asks for one); with the computer prompt a drag is a mouse drag, which the unified space has
+        no word for, and not a swipe.
+        """
+        thought, body = _parts(text)
+        whole = body.strip().rstrip(".")
+        if task.setting == "grounding" and is_place(whole):
+            return ParsedResponse(self.read_click(task, whole), thought)
+        call = first_call(body, CALLS)
+        return ParsedResponse(self.read_call(task, call.name, call.arguments), thought)
+
+    def read_call(self, task: StepTaskModel, name: str, arguments: Mapping[str, Any]) -> Action:
+        table = MOUSE_CALLS if self.options.prompt == "computer" else CALLS
+        return table.read(name, arguments, self.frame(task), task.screenshot_size, self.scroll_words)
+
+    def _reply(self, task: StepTaskModel, action: Action, thought: str | None) -> str:
+        return f"{self.opening(task, thought) if thought else 'Action:'} {self._call(task, action)}"
+
+    def _prompt(self, name: str, *, thought: bool = True) -> str:
+        """The text of a prompt file; without ``thought``, the same text without the lines that ask for one: the published form
+        of the switch (GUIEvalKit paper, C.2.3, and UI-TARS's own GROUNDING prompt)."""
+        text = self.prompt(f"{self.prompts}-{name}")
+        if thought:
+            return text
+        silent = text.replace("Thought: ...\n", "")
+        return re.sub(r"\n+## Note\n.*?(?=## User Instruction)", "\n\n", silent, flags=re.DOTALL)
+
+    def _after(self, instruction: str, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
+        """The filled prompt, then the conversation: turns without text; older ones are left out with their image."""
+        turns = self.conversation(task, history, self.options.max_images)
+        return ModelInput((Message("system", (HELPFUL,)), Message("user", (instruction,)), *turns))
+
+    def _writes_thoughts(self, task: StepTaskModel) -> bool:
+        return self.thinking is not False
+
+    def past_response(self, entry: HistoryEntry) -> str:
+        """A past step as the assistant's turn: the model's own call with its box tokens restored, or the action's call.
+
+        Where there is no thought, the step instruction stands for it, as offline evaluation of these models has always done.
+        """
+        call = own_response(entry, _own_call) or self._call(entry.task, entry.action)
+        if not self._writes_thoughts(entry.task):
+            return f"Action: {call}"
+        words = entry.thought or entry.task.low_level_instruction or self.sentence(entry)
+        return f"Thought: {words}\nAction: {call}"
+
+    def write_place(self, task: StepTaskModel, point: Point) -> str:
+        return "<|box_start|>({:g},{:g})<|box_end|>".format(*super().write_place(task, point))
+
+    def _call(self, task: StepTaskModel, action: Action) -> str:
+        """Any action as a call, also one that no published prompt lists, which the past may hold.
+
+        PRESS(ENTER) becomes the family's idiom for it, a submitted empty input. Prompts differ in how a scroll is written (a
+        word, a place and a word, or a path) and in whether a long press has a time.
+        """
+        if action == calls.ENTER:
+            return "type(content='\\n')"
+        prompt, written = self._prompt(self.options.prompt), partial(self.write_place, task)
+        if not isinstance(action, Scroll):
+            name, arguments = self.write_call(task, action)
+            if isinstance(action, LongPress) and ", time=''" in prompt:
+                # nobody states the unit of the 1.0 prompts' time, and it is left empty
+                arguments["time"] = ""
+            return call_text(name, {key: str(value) for key, value in arguments.items()})
+        word = {"direction": calls.turned(action.direction, self.scroll_words)}
+        if "scroll(direction=" in prompt:
+            return call_text("scroll", word)
+        if ", direction=" in prompt:
+            return call_text("scroll", {"start_box": written(action.point), **word})
+        start, end = scroll_path(action)
+        return call_text("scroll", {"start_box": written(start), "end_box": written(end)})
+
+
+_BARE_BOX = re.compile(r"(start_box|end_box)='\((\d+),\s*(\d+)\)'")
+
+
+def _own_call(reply: str) -> str | None:
+    call = first_call(_parts(reply)[1], CALLS)
+    restored = _BARE_BOX.sub(r"\1='<|box_start|>(\2,\3)<|box_end|>'", call.text)
+    return restored if restored.endswith(")") else None
+
 
 _ACTION_LINE = re.compile(r"^[ \t*]*+Action[ \t*]*[:：][*]*", re.MULTILINE | re.IGNORECASE)
 _ACTION_ANYWHERE = re.compile(r"Action(?<!\wAction)[ \t]*[:：]")  # a whole word; beginning with a letter, it is found quickly

@@ -36,12 +36,11 @@ from guieval.actions import (
 from guieval.errors import IncompleteAction, ParseError
 from guieval.frames import PER_1000, Size
 from guieval.history import HistoryEntry
-from guieval.models import ImageRef, Message, ModelInput, ParsedResponse, fill
+from guieval.models import ABCModel, ImageRef, Message, ModelInput, Options, ParsedResponse, chat
+from guieval.models.prompts import main_instruction, own_response
 from guieval.parsing import MAX_REPAIR, json_value, split_reasoning
 from guieval.parsing.call_tables import BUTTON_NAMES, Arguments, amount
 from guieval.steps import StepTaskModel, whole_text
-
-from ._family import FamilyModel, Options, chat, main_instruction, own_reply, past_sentence, template
 
 IMAGE = "(<image>./</image>)"
 """Where vLLM puts the screenshot into the turn's text; without it the image would come before the question."""
@@ -60,10 +59,10 @@ class AgentCPMOptions(Options):
     )
 
 
-class AgentCPMGUI(FamilyModel):
+class AgentCPMGUI(ABCModel):
     """Adapter of AgentCPM-GUI. Options: :class:`AgentCPMOptions`."""
 
-    _options: AgentCPMOptions
+    options: AgentCPMOptions
     fixed_frame = PER_1000
     action_space = ActionSpace(types=frozenset(ACTION_TYPES) - {"OPEN"})
     thinking_switch = True
@@ -73,23 +72,23 @@ class AgentCPMGUI(FamilyModel):
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         if task.setting == "grounding":
-            kind = self._options.grounding
+            kind = self.options.grounding
             if kind == "auto":
                 kind = "text" if task.groups.get("task") == "text2point" else "function"
-            text = fill(template(f"agentcpm_gui-grounding-{kind}-user"), instruction=task.instruction)
-            return chat(self._image(task), text, system=template(f"agentcpm_gui-grounding-{kind}-system"))
-        system_text = template("agentcpm_gui-system")
+            text = self.prompt(f"agentcpm_gui-grounding-{kind}-user", instruction=task.instruction)
+            return chat(self.image(task), text, system=self.prompt(f"agentcpm_gui-grounding-{kind}-system"))
+        system_text = self.prompt("agentcpm_gui-system")
         if self.thinking is False:
             system_text = system_text.replace('"required":["thought"]', '"optional":["thought"]')
         messages = [Message("system", (system_text,))]
-        shown = self._options.max_images - 1
+        shown = self.options.max_images - 1
         for entry in history[-shown:] if shown else ():
             step = entry.task.low_level_instruction if task.setting == "low" else None
             messages.append(self._turn(entry.task, entry.task.instruction if step is None else step))
             messages.append(Message("assistant", (_compact(self._past_answer(entry)),)))
         return ModelInput((*messages, self._turn(task, main_instruction(task))))
 
-    def _opening(self, task: StepTaskModel, thought: str) -> str:
+    def opening(self, task: StepTaskModel, thought: str) -> str:
         # line breaks stay, so that the thought stands as it was given: nobody reads a begun turn as JSON
         words = thought.replace("\\", "\\\\").replace('"', '\\"')
         # up to the quote of the next key: the tokeniser never cuts between these marks, only before the key's letters
@@ -109,17 +108,17 @@ class AgentCPMGUI(FamilyModel):
         words = whole_text(thought).strip() if isinstance(thought, str) else reasoning
         return ParsedResponse(action_of(value, task.screenshot_size), words or None)
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
-        before = {"thought": thought} if thought and not self._why_silent(task) else {}
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+        before = {"thought": thought} if thought and not self.why_silent(task) else {}
         return _compact(before | object_of(action, task.screenshot_size))
 
     def _turn(self, task: StepTaskModel, question: str) -> Message:
-        return Message("user", (fill(template("agentcpm_gui-user"), instruction=question) + IMAGE, self._image(task)))
+        return Message("user", (self.prompt("agentcpm_gui-user", instruction=question) + IMAGE, self.image(task)))
 
-    def _image(self, task: StepTaskModel) -> ImageRef:
+    def image(self, task: StepTaskModel) -> ImageRef:
         # as in the authors' scripts: height first, then width, each other side cut to whole pixels
         width, height = task.screenshot_size
-        longest = self._options.long_side
+        longest = self.options.long_side
         if height > longest:
             width, height = max(1, width * longest // height), longest
         if width > longest:
@@ -131,12 +130,12 @@ class AgentCPMGUI(FamilyModel):
 
         What the schema has no word for (an app opened, a step that no action space holds) becomes a thought alone.
         """
-        own = own_reply(entry, lambda reply: read_object(whole_text(reply)))
+        own = own_response(entry, lambda reply: read_object(whole_text(reply)))
         if not isinstance(own, dict) or not own or not set(own) <= set(_KEYS):
             try:
                 own = object_of(entry.action, entry.task.screenshot_size)
             except ValueError:
-                return {"thought": past_sentence(entry, PER_1000), "STATUS": "continue"}
+                return {"thought": self.sentence(entry), "STATUS": "continue"}
             own = ({"thought": entry.thought} if entry.thought else {}) | own
         return own if self.thinking is not False else {key: value for key, value in own.items() if key != "thought"}
 

@@ -16,26 +16,73 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from guieval.actions import Action, ActionSpace, Click, Hotkey, Press, StopStatus, Unsupported
+from guieval.actions import Action, ActionSpace, Click, Hotkey, Unsupported
 from guieval.errors import ParseError
 from guieval.frames import RELATIVE
 from guieval.history import HistoryEntry
-from guieval.models import ModelInput, ParsedResponse, fill
+from guieval.models import ABCModel, ImageLimits, ModelInput, ParsedResponse, begun, chat, step_instruction
 from guieval.parsing import call_tables as calls
 from guieval.parsing import first_call
 from guieval.steps import StepTaskModel, whole_text
-
-from ._family import FamilyModel, ImageLimits, begun, chat, past_sentence, step_instruction, template
 
 ALL = "<|recipient|>all\n"
 OS = "<|recipient|>os\n"
 NEXT_TURN = "<|im_end|>\n<|im_start|>assistant"
 
 
-class Aguvis(FamilyModel):
+def _click(call: calls.Arguments) -> Action:
+    if call.values.get("button", "left") != "left" or call.values.get("clicks", "1") != "1":
+        return call.unsupported()
+    return Click(point=call.point(*calls.XY))
+
+
+def _press(call: calls.Arguments) -> Action:
+    keys = str(call.deciding("keys", "key", "button")).strip("[]'\" \t").lower()
+    if keys in ("enter", "return"):
+        return calls.ENTER
+    return Unsupported(name="press", arguments={"keys": keys}, device=Hotkey(keys=(keys,)))
+
+
+CALLS = calls.CallTable(
+    {
+        "click": calls.Form(Click, _click, calls.tap(*calls.XY).write),
+        **dict.fromkeys(("write", "typewrite"), calls.typed("message", "text", "content")),
+        "press": calls.enter(_press, keys="enter"),
+        "swipe": calls.swiped("from_coord", "to_coord"),
+        "home": calls.HOME,
+        "back": calls.BACK,
+        "wait": calls.waited("seconds"),
+        "long_press": calls.hold(*calls.XY),
+        "open_app": calls.opened("app_name"),
+        "terminate": calls.stopped("status"),
+        "doubleClick": calls.double_clicked(*calls.XY),
+        "rightClick": calls.right_clicked(*calls.XY),
+        "moveTo": calls.hovered(*calls.XY),
+        "dragTo": calls.dragged((), calls.XY),
+        "hotkey": calls.pressed_together("keys"),
+        "answer": calls.answered("text"),
+        # as AgentNetBench's reader of this family: a positive number turns the wheel up
+        "scroll": calls.wheel("down", "up", "page", "clicks", place=calls.XY, unit="screens"),
+        "select_option": calls.selected("value"),
+        **calls.outside("tripleClick", "middleClick", "moveRel", "dragRel"),
+        **calls.outside("keyDown", "keyUp", "mouseDown", "mouseUp", "hscroll"),
+    }
+)
+_PYAUTOGUI = ("click", "write", "press")
+"""The functions that are written as pyautogui's; all others are ``mobile``'s."""
+_FIRST_KEYS = {
+    **dict.fromkeys(("write", "typewrite"), "message"),
+    **dict.fromkeys(("press", "hotkey", "keyDown", "keyUp"), "keys"),
+    **dict.fromkeys(("scroll", "hscroll"), "page"),
+    **{"wait": "seconds", "open_app": "app_name", "terminate": "status", "answer": "text"},
+}
+
+
+class Aguvis(ABCModel):
     """Adapter of Aguvis. Options: image limits (its coordinates are relative, so by default files are sent as they are)."""
 
-    _options: ImageLimits
+    options: ImageLimits
+    table = CALLS
     fixed_frame = RELATIVE
     action_space = ActionSpace(statuses=frozenset({"finish"}))
     """The functions of the prompt, pyautogui's keyboard, and the ``terminate`` of the training data."""
@@ -46,15 +93,15 @@ class Aguvis(FamilyModel):
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         grounding = task.setting == "grounding"
         lines = [
-            f"Step {number}: {' '.join(past_sentence(entry, self.frame(entry.task)).split())}"
+            f"Step {number}: {' '.join(self.sentence(entry).split())}"
             for number, entry in enumerate(() if grounding else history, 1)
         ]
-        question = fill(template("aguvis-user"), overall_goal=task.instruction, previous_actions="\n".join(lines) or "None")
-        system = template("aguvis-grounding-system" if grounding else "aguvis-agent-system")
-        prepared, beginning = chat(self._image(task), question, system=system), self._beginning(task)
+        question = self.prompt("aguvis-user", overall_goal=task.instruction, previous_actions="\n".join(lines) or "None")
+        system = self.prompt("aguvis-grounding-system" if grounding else "aguvis-agent-system")
+        prepared, beginning = chat(self.image(task), question, system=system), self._beginning(task)
         return begun(prepared, beginning) if beginning else prepared
 
-    def _opening(self, task: StepTaskModel, thought: str) -> str:
+    def opening(self, task: StepTaskModel, thought: str) -> str:
         sentence = f"Action: {step_instruction(task)}\n" if task.setting == "low" else ""
         return f"{ALL}Thought: {thought}\n{sentence}"
 
@@ -81,12 +128,11 @@ class Aguvis(FamilyModel):
         sentence = _SENTENCE.search(words)
         thought = words[: sentence.start()] if sentence is not None else words
         conclusion = sentence[1].strip() if sentence is not None else ""
-        action = CALLS.read(call.name, call.arguments, self.frame(task), task.screenshot_size)
+        action = self.read_call(task, call.name, call.arguments)
         return ParsedResponse(action, _LABEL.sub("", thought).strip("\n\t `") or None, conclusion or None)
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
-        size = task.screenshot_size
-        call = CALLS.write_text(action, lambda point: list(map(float, RELATIVE.quantise(point, size))))
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+        call = CALLS.write_text(action, lambda point: list(map(float, self.write_place(task, point))))
         call = f"{'pyautogui' if call.split('(')[0] in _PYAUTOGUI else 'mobile'}.{call}"
         beginning = self._beginning(task)
         # a turn that begins with the step instruction, or with recipient os, goes on with the call
@@ -105,53 +151,6 @@ class Aguvis(FamilyModel):
         return "" if self.thinking is None else f"{ALL}Thought: " if self.thinking else OS
 
 
-def _click(call: calls.Arguments) -> Action:
-    if call.values.get("button", "left") != "left" or call.values.get("clicks", "1") != "1":
-        return call.unsupported()
-    return Click(point=call.point(*calls.XY))
-
-
-def _press(call: calls.Arguments) -> Action:
-    keys = str(call.deciding("keys", "key", "button")).strip("[]'\" \t").lower()
-    if keys in ("enter", "return"):
-        return calls.ENTER
-    return Unsupported(name="press", arguments={"keys": keys}, device=Hotkey(keys=(keys,)))
-
-
-_STATUSES: dict[str, StopStatus] = {"success": "finish", "failure": "impossible"}
-CALLS = calls.CallTable(
-    {
-        "click": calls.Form(Click, _click, calls.tap(*calls.XY).write),
-        **dict.fromkeys(("write", "typewrite"), calls.typed("message", "text", "content")),
-        "press": calls.Form(Press, _press, lambda action, _: {"keys": "enter"} if action == calls.ENTER else None),
-        "swipe": calls.swiped("from_coord", "to_coord"),
-        "home": calls.HOME,
-        "back": calls.BACK,
-        "wait": calls.waited("seconds"),
-        "long_press": calls.hold(*calls.XY),
-        "open_app": calls.opened("app_name"),
-        "terminate": calls.stopped("status", _STATUSES),
-        "doubleClick": calls.double_clicked(*calls.XY),
-        "rightClick": calls.right_clicked(*calls.XY),
-        "moveTo": calls.hovered(*calls.XY),
-        "dragTo": calls.dragged((), calls.XY),
-        "hotkey": calls.pressed_together("keys"),
-        "answer": calls.answered("text"),
-        # as AgentNetBench's reader of this family: a positive number turns the wheel up
-        "scroll": calls.wheel("down", "up", "page", "clicks", place=calls.XY, unit="screens"),
-        "select_option": calls.selected("value"),
-        **calls.outside("tripleClick", "middleClick", "moveRel", "dragRel"),
-        **calls.outside("keyDown", "keyUp", "mouseDown", "mouseUp", "hscroll"),
-    }
-)
-_PYAUTOGUI = ("click", "write", "press")
-"""The functions that are written as pyautogui's; all others are ``mobile``'s."""
-_FIRST_KEYS = {
-    **dict.fromkeys(("write", "typewrite"), "message"),
-    **dict.fromkeys(("press", "hotkey", "keyDown", "keyUp"), "keys"),
-    **dict.fromkeys(("scroll", "hscroll"), "page"),
-    **{"wait": "seconds", "open_app": "app_name", "terminate": "status", "answer": "text"},
-}
 _END = re.compile(r"<\|diff_marker\|>")
 _TO_OS = re.compile(r"<\|recipient\|>os\b")
 _TO_OS_STRIPPED = re.compile(r"^assistantos[ \t]*$", re.MULTILINE)

@@ -13,12 +13,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from guieval.actions import OPPOSITE, Action, Click, Drag, Press, Scroll, wheel_distance
+from guieval.actions import OPPOSITE, Action, Click, Scroll, wheel_distance
 from guieval.errors import ParseError
 from guieval.frames import Size
 from guieval.parsing import call_tables as calls
 
-from ._hosted import ADDED_CALLS, SIDES, ComputerOptions, ComputerUse, Environment, keys_pressed, scroll_by
+from ._hosted import ADDED_CALLS, SIDES, ComputerOptions, ComputerUse, Environment, drag, keys_pressed, scroll_by
 
 _BETAS = {
     "computer_20251124": "computer-use-2025-11-24",
@@ -51,11 +51,7 @@ def _click(call: calls.Arguments) -> Action:
 
 
 def _drag(call: calls.Arguments) -> Action:
-    """A drag: on a screen taller than wide a swipe of the finger, elsewhere the mouse's."""
-    start, end = call.needed("start_coordinate"), call.needed("coordinate")
-    if call.size[1] > call.size[0]:
-        return call.swipe(start, end)
-    return call.unsupported(Drag(start=call.point("start_coordinate"), end=call.point("coordinate")))
+    return drag(call, call.needed("start_coordinate"), call.needed("coordinate"))
 
 
 def _scroll(call: calls.Arguments) -> Action:
@@ -74,10 +70,6 @@ def _keys(call: calls.Arguments) -> Action:
     return keys_pressed(text.split("+") if text != "+" else [text], call)
 
 
-def _enter(action: Press, writing: calls.Writing) -> dict[str, Any] | None:
-    return {"text": "Return"} if action.button == "ENTER" else None
-
-
 CALLS = calls.CallTable(
     {
         "left_click": calls.Form(Click, _click, calls.tap("coordinate").write),
@@ -87,7 +79,7 @@ CALLS = calls.CallTable(
         "scroll": calls.Form(Scroll, _scroll, _written_scroll),
         "mouse_move": calls.hovered("coordinate"),
         "type": calls.typed("text"),
-        "key": calls.Form(Press, _keys, _enter),
+        "key": calls.enter(_keys, text="Return"),
         "wait": calls.waited("duration"),
         **calls.outside("middle_click", "triple_click", "left_mouse_down", "left_mouse_up", "hold_key"),
         **ADDED_CALLS,
@@ -98,19 +90,19 @@ CALLS = calls.CallTable(
 class AnthropicComputer(ComputerUse):
     """Adapter of Claude with a computer tool. Options: :class:`AnthropicComputerOptions`."""
 
-    _options: AnthropicComputerOptions
+    options: AnthropicComputerOptions
     table = CALLS
     source = "Anthropic Messages API, computer tools (PyPI anthropic 2.14.0, types/computer_*_input.py); words of this project"
     frame_source = "Anthropic's input types: x pixels from the left edge and y pixels from the top edge of the screenshot"
 
     @property
     def tool_tokens(self) -> int:
-        if self._options.tool in _BETAS:
+        if self.options.tool in _BETAS:
             return _DATED_TOKENS
-        return _TOOLSET_TOKENS - (0 if self._options.zoom else _ZOOM_TOKENS)
+        return _TOOLSET_TOKENS - (0 if self.options.zoom else _ZOOM_TOKENS)
 
     def _tools(self, environment: Environment, size: Size, functions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        options = self._options
+        options = self.options
         tool: dict[str, Any] = {"type": options.tool}
         extra: dict[str, Any] = {"prompt_cache": True} if options.prompt_cache else {}
         if options.tool in _BETAS:
@@ -138,6 +130,6 @@ class AnthropicComputer(ComputerUse):
         return [(action, {key: value for key, value in arguments.items() if key != "action"})]
 
     def _written_call(self, name: str, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        if self._options.tool in _BETAS and name not in ADDED_CALLS:
+        if self.options.tool in _BETAS and name not in ADDED_CALLS:
             return "computer", {"action": name, **arguments}
         return name, arguments

@@ -18,15 +18,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from guieval.actions import Action, ActionSpace, Wait
+from guieval.actions import Action, ActionSpace, Point, Wait
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry, describe
-from guieval.models import Message, ModelInput, ParsedResponse, fill
+from guieval.models import ABCModel, DisputedScale, Message, ModelInput, ParsedResponse, main_instruction, own_response
 from guieval.parsing import Call, first_call, quoted, split_reasoning
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
-
-from ._family import DisputedScale, FamilyModel, main_instruction, own_reply, template
 
 _SCREEN = json.dumps({"current_app": "System Home"})
 
@@ -66,21 +64,23 @@ class AutoGLMOptions(DisputedScale):
     date: str | None = Field(None, description="today's date in the prompt's words; null for 8 December 2025, when it appeared")
 
 
-class AutoGLMPhone(FamilyModel):
+class AutoGLMPhone(ABCModel):
     """Adapter of AutoGLM-Phone. Options: :class:`AutoGLMOptions`."""
 
-    _options: AutoGLMOptions
+    options: AutoGLMOptions
+    thought_form = "<think>{thought}</think>\n"
+    table = CALLS
     action_space = ActionSpace(buttons=frozenset({"BACK", "HOME"}), statuses=frozenset({"finish"}))
     source = "github.com/zai-org/Open-AutoGLM@6b18d7b phone_agent/config/prompts_zh.py, phone_agent/agent.py"
     frame_source = "github.com/zai-org/Open-AutoGLM@6b18d7b phone_agent/actions/handler.py (1000); its prompt says 999"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        date = self._options.date or {"cn": "2025年12月08日 星期一", "en": "2025-12-08, Monday"}[self._options.language]
-        messages = [Message("system", (fill(template(f"autoglm_phone-{self._options.language}"), date=date),))]
+        date = self.options.date or {"cn": "2025年12月08日 星期一", "en": "2025-12-08, Monday"}[self.options.language]
+        messages = [Message("system", (self.prompt(f"autoglm_phone-{self.options.language}", date=date),))]
         texts = [f"{main_instruction(task)}\n\n{_SCREEN}", *[f"** Screen Info **\n\n{_SCREEN}"] * len(history)]
         for entry, text in zip(history, texts, strict=False):
-            messages += [Message("user", (text,)), Message("assistant", (self._past_reply(entry),))]
-        return ModelInput((*messages, Message("user", (self._image(task), texts[len(history)]))))
+            messages += [Message("user", (text,)), Message("assistant", (self.past_response(entry),))]
+        return ModelInput((*messages, Message("user", (self.image(task), texts[len(history)]))))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         thought, call = _split(whole_text(text))
@@ -88,34 +88,30 @@ class AutoGLMPhone(FamilyModel):
             return ParsedResponse(calls.FINISH, thought)
         arguments = {key: value for key, value in call.arguments.items() if key != "action"}
         name = call.arguments.get("action", "")
-        action = CALLS.read(_NAMES.get(name.strip().lower(), name), arguments, self.frame(task), task.screenshot_size)
-        return ParsedResponse(action, thought)
+        return ParsedResponse(self.read_call(task, _NAMES.get(name.strip().lower(), name), arguments), thought)
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         return f"<think>{thought or ''}</think>\n<answer>{self._call(task, action)}</answer>"
 
-    def _past_reply(self, entry: HistoryEntry) -> str:
+    def past_response(self, entry: HistoryEntry) -> str:
         """A past turn as the authors' agent keeps it: the thought, and the call as the model wrote it."""
-        call = own_reply(entry, lambda reply: _split(reply)[1].text) or self._call(entry.task, entry.action)
+        call = own_response(entry, lambda reply: _split(reply)[1].text) or self._call(entry.task, entry.action)
         return f"<think>{entry.thought or ''}</think><answer>{call}</answer>"
-
-    def _opening(self, task: StepTaskModel, thought: str) -> str:
-        return f"<think>{thought}</think>\n"
 
     def _call(self, task: StepTaskModel, action: Action) -> str:
         """A call as the prompt writes it; an impossible task, which the past may hold, ends in words."""
         if action.type == "STOP":
             message = "Task completed." if action in self.action_space else describe(action)
             return f"finish(message={_quoted(message)})"
-        frame = self.frame(task)
-        name, arguments = CALLS.write(
-            action, lambda point: f"[{','.join(f'{side:g}' for side in frame.quantise(point, task.screenshot_size))}]"
-        )
+        name, arguments = self.write_call(task, action)
         values = [
             f"{key}={value if isinstance(value, str) and value.startswith('[') and key in _PLACES else _quoted(str(value))}"
             for key, value in arguments.items()
         ]
         return f"do({', '.join([f'action={_quoted(name)}', *values])})"
+
+    def write_place(self, task: StepTaskModel, point: Point) -> str:
+        return f"[{','.join(f'{side:g}' for side in super().write_place(task, point))}]"
 
 
 def _split(text: str) -> tuple[str | None, Call]:

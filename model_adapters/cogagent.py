@@ -19,16 +19,14 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from guieval.actions import DIRECTIONS, Action, ActionSpace, Direction, Open, Point, Press, Scroll
+from guieval.actions import DIRECTIONS, Action, ActionSpace, Direction, Open, Point, Scroll
 from guieval.errors import IncompleteAction
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
-from guieval.models import ModelInput, ParsedResponse, fill
-from guieval.parsing import ScrollWords, clicked, first_call, quoted, stated_place
+from guieval.models import ABCModel, ModelInput, Options, ParsedResponse, chat, main_instruction, own_response
+from guieval.parsing import ScrollWords, first_call, quoted, stated_place
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
-
-from ._family import FamilyModel, Options, chat, main_instruction, own_reply, past_sentence, template
 
 _STEPS = 5
 """How far a scroll goes that is written, in notches: as far as in the authors' example."""
@@ -82,7 +80,7 @@ CALLS = calls.CallTable(
         "CLICK": calls.tap("box"),
         "TYPE": calls.typed("text"),
         **{f"SCROLL_{direction.upper()}": _scroll(direction) for direction in DIRECTIONS},
-        "KEY_PRESS": calls.Form(Press, _press, lambda action, _: {"key": "Return"} if action.button == "ENTER" else None),
+        "KEY_PRESS": calls.enter(_press, key="Return"),
         "LAUNCH": calls.Form(Open, _launch, lambda action, _: {"app": action.app, "url": "None"}),
         "END": calls.FINISH,
         "DOUBLE_CLICK": calls.double_clicked("box"),
@@ -93,10 +91,11 @@ CALLS = calls.CallTable(
 )
 
 
-class CogAgent(FamilyModel):
+class CogAgent(ABCModel):
     """Adapter of CogAgent-9B. Options: :class:`CogAgentOptions`."""
 
-    _options: CogAgentOptions
+    options: CogAgentOptions
+    table = CALLS
     fixed_frame = PER_1000
     action_space = ActionSpace(
         types=frozenset({"CLICK", "TYPE", "SCROLL", "PRESS", "OPEN", "STOP"}),
@@ -109,14 +108,14 @@ class CogAgent(FamilyModel):
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         grounding = task.setting == "grounding"
         past = () if grounding else history
-        text = fill(
-            template("cogagent-user"),
+        text = self.prompt(
+            "cogagent-user",
             task=main_instruction(task),
             history="".join(f"\n{number}. {self._past(entry)}" for number, entry in enumerate(past)),
-            platform=self._options.platform,
-            format="Action-Operation" if grounding else self._options.format,
+            platform=self.options.platform,
+            format="Action-Operation" if grounding else self.options.format,
         )
-        return chat(text, self._image(task))
+        return chat(text, self.image(task))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         text = whole_text(text)
@@ -127,38 +126,37 @@ class CogAgent(FamilyModel):
         return ParsedResponse(self._action(task, operation), thought or None, conclusion or None)
 
     def _action(self, task: StepTaskModel, operation: str) -> Action:
-        size = task.screenshot_size
         if _END.match(operation):
             return calls.FINISH
         if task.setting == "grounding" and "(" not in operation and (place := stated_place(operation)) is not None:
-            return clicked(place, PER_1000, size)
+            return self.read_click(task, place)
         call = first_call(operation, CALLS)
-        return CALLS.read(call.name, call.arguments, PER_1000, size, self._scroll_words)
+        return self.read_call(task, call.name, call.arguments)
 
     @property
-    def _scroll_words(self) -> ScrollWords:
-        return self._options.scroll_words or ("finger" if self._options.platform == "Mobile" else "content")
+    def scroll_words(self) -> ScrollWords:
+        return self.options.scroll_words or ("finger" if self.options.platform == "Mobile" else "content")
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
-        before = f"Status: {thought}\n" if thought and "Status" in self._options.format else ""
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+        before = f"Status: {thought}\n" if thought and "Status" in self.options.format else ""
         sentence = f"Action: {conclusion}\n" if conclusion else ""
         return f"{before}{sentence}Grounded Operation: {self._operation(task, action)}"
 
     def _operation(self, task: StepTaskModel, action: Action) -> str:
-        def box(point: Point) -> str:
-            x, y = (f"{side:03.0f}" for side in PER_1000.quantise(point, task.screenshot_size))
-            return f"[[{x},{y},{x},{y}]]"
-
-        name, arguments = CALLS.write(action, box, self._scroll_words)
+        name, arguments = self.write_call(task, action)
         values = (f"{key}={quoted(value) if key in _WORDS else value}" for key, value in arguments.items())
         return f"{name}({', '.join(values)})"
 
+    def write_place(self, task: StepTaskModel, point: Point) -> str:
+        x, y = (f"{side:03.0f}" for side in super().write_place(task, point))
+        return f"[[{x},{y},{x},{y}]]"
+
     def _past(self, entry: HistoryEntry) -> str:
         """A past step: its call and its sentence, as the reply has them; without a call for it, its sentence alone."""
-        own = own_reply(entry, _own)
+        own = own_response(entry, _own)
         if own is not None:
             return own
-        sentence = past_sentence(entry, PER_1000)
+        sentence = self.sentence(entry)
         call = self._operation(entry.task, entry.action) if entry.action in self.action_space else ""
         return f"{call}\t{sentence}"
 

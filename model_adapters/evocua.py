@@ -14,19 +14,18 @@ instruction and a grounding query take the goal's place.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from guieval.actions import Action, Wait
+from guieval.actions import Wait
 from guieval.history import HistoryEntry
-from guieval.models import Message, ModelInput, fill
+from guieval.models import DisputedScale, ImageLimits, Message, ModelInput, main_instruction
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
 from . import _desktop_calls as desktop
 from . import _qwen_tools as tools
-from ._family import DisputedScale, ImageLimits, main_instruction, template
 from ._mobile_agent import MobileAgentModel
 
 CALLS = desktop.and_the_past(
@@ -55,8 +54,9 @@ class EvoCUAOptions(ImageLimits, DisputedScale):
 class EvoCUA(MobileAgentModel):
     """Adapter of EvoCUA. Options: :class:`EvoCUAOptions`."""
 
-    _options: EvoCUAOptions
+    options: EvoCUAOptions
     table = CALLS
+    tool = grounding_tool = "computer_use"
     patch = 32
     pixels = 3136, 13_107_200
     step_label = "Step "
@@ -65,14 +65,11 @@ class EvoCUA(MobileAgentModel):
     )
     source = "github.com/meituan/EvoCUA@4a0ad5f mm_agents/evocua/prompts.py, mm_agents/evocua/evocua_agent.py"
     frame_source = "github.com/meituan/EvoCUA@4a0ad5f mm_agents/evocua/evocua_agent.py (999), prompts.py (1000)"
-    _past_reply = tools.QwenToolsModel._past_reply
+    keeps_thoughts = True
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        most = self._options.max_images
+        most = self.options.max_images
         older = self._older(history, most) or "None"
-        request = fill(template("evocua-user"), instruction=main_instruction(task), history=older)
-        system, first, *turns = self._messages(task, history, request, template("evocua-system"), most)
+        request = self.prompt("evocua-user", instruction=main_instruction(task), history=older)
+        system, first, *turns = self._messages(task, history, request, self.prompt("evocua-system"), most)
         return ModelInput((system, Message("user", first.parts[::-1]), *turns))  # the image comes before the words
-
-    def _call(self, task: StepTaskModel, action: Action) -> dict[str, Any]:
-        return desktop.call_of(action, CALLS, task, self.frame(task))

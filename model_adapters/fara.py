@@ -20,13 +20,12 @@ from pydantic import Field
 
 from guieval.actions import Action, Click, Hotkey, Type, Unsupported, Wait
 from guieval.history import HistoryEntry
-from guieval.models import Message, ModelInput, ParsedResponse, fill
+from guieval.models import ImageLimits, Message, ModelInput, ParsedResponse, main_instruction
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
 from . import _desktop_calls as desktop
 from . import _qwen_tools as tools
-from ._family import ImageLimits, main_instruction, template
 
 PAGE = 800
 """How many pixels a scroll is written to move by."""
@@ -66,8 +65,10 @@ class FaraOptions(ImageLimits):
 class Fara(tools.QwenToolsModel):
     """Adapter of Fara. Options: :class:`FaraOptions`."""
 
-    _options: FaraOptions
+    options: FaraOptions
+    thinking_form = "{thought}\n"
     table = CALLS
+    tool = grounding_tool = "computer_use"
     pixels = 3136, 12_845_056
     action_space = desktop.UpAndDown(
         types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"}), buttons=frozenset({"ENTER", "BACK"})
@@ -77,15 +78,15 @@ class Fara(tools.QwenToolsModel):
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         past = () if task.setting == "grounding" else history
-        messages = [Message("system", (fill(template("fara-system"), **self._screen(task)),))]
+        messages = [Message("system", (self.prompt("fara-system", **self.screen(task)),))]
         for index, step in enumerate((*(entry.task for entry in past), task)):
-            words = template("fara-user-next") if index else main_instruction(task)
-            if index > len(past) - self._options.max_images:
-                messages.append(Message("user", (self._image(step), words)))
+            words = self.prompt("fara-user-next") if index else main_instruction(task)
+            if index > len(past) - self.options.max_images:
+                messages.append(Message("user", (self.image(step), words)))
             elif not index:
                 messages.append(Message("user", (words,)))
             if index < len(past):
-                messages.append(Message("assistant", (self._past_reply(past[index]),)))
+                messages.append(Message("assistant", (self.past_response(past[index]),)))
         return ModelInput(tuple(messages))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
@@ -111,12 +112,6 @@ class Fara(tools.QwenToolsModel):
             batch.append(calls.ENTER)
         return tuple(batch) if len(batch) > 1 else ()
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         words = thought or conclusion
         return (self._thinking(words) if words else "") + tools.call_text(self._call(task, action))
-
-    def _thinking(self, thought: str) -> str:
-        return f"{thought}\n"
-
-    def _call(self, task: StepTaskModel, action: Action) -> dict[str, Any]:
-        return desktop.call_of(action, CALLS, task, self.frame(task))

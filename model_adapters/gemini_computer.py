@@ -14,12 +14,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from guieval.actions import OPPOSITE, Action, Button, Drag, Press, Scroll, Type, Wait
+from guieval.actions import OPPOSITE, Action, Button, Press, Scroll, Type, Wait
 from guieval.frames import PER_1000, Size
 from guieval.models import LOOKS
 from guieval.parsing import call_tables as calls
 
-from ._hosted import ADDED_CALLS, SIDES, ComputerOptions, ComputerUse, Environment, keys_pressed, scroll_by
+from ._hosted import ADDED_CALLS, SIDES, ComputerOptions, ComputerUse, Environment, drag, keys_pressed, scroll_by
 
 _SCROLL = 300
 """Length in thousandths of a scroll that is written."""
@@ -44,16 +44,12 @@ def _hotkey(call: calls.Arguments) -> Action:
 
 
 def _path(call: calls.Arguments) -> Action:
-    """A drag: on a screen taller than wide a swipe of the finger, elsewhere the mouse's."""
     if call.found("start_x") is not None:
-        start, end = [call.needed("start_x"), call.needed("start_y")], [call.needed("end_x"), call.needed("end_y")]
+        keys = ("start_x", "start_y", "end_x", "end_y")
     else:
-        start = [call.needed("x"), call.needed("y")]
-        end = [call.needed("destination_x"), call.needed("destination_y")]
-    if call.size[1] > call.size[0]:
-        return call.swipe(start, end)
-    places = calls.Arguments(call.name, {"start": start, "end": end}, call.frame, call.size)
-    return call.unsupported(Drag(start=places.point("start"), end=places.point("end")))
+        keys = ("x", "y", "destination_x", "destination_y")
+    path = [call.needed(key) for key in keys]
+    return drag(call, path[:2], path[2:])
 
 
 def _scroll(call: calls.Arguments) -> Action:
@@ -105,7 +101,7 @@ _LEGACY = {"click": "click_at", "scroll": "scroll_at"}
 class GeminiComputer(ComputerUse):
     """Adapter of Gemini with its computer-use tool. Options: :class:`GeminiComputerOptions`."""
 
-    _options: GeminiComputerOptions
+    options: GeminiComputerOptions
     fixed_frame = PER_1000
     table = CALLS
     several_actions = "the first is scored, of type_text_at its text"
@@ -114,10 +110,10 @@ class GeminiComputer(ComputerUse):
 
     @property
     def own_mobile_tools(self) -> bool:  # type: ignore[override]  # the older tool was made for browsers
-        return self._options.verbs == "current"
+        return self.options.verbs == "current"
 
     def _tools(self, environment: Environment, size: Size, functions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        if self._options.verbs == "legacy":
+        if self.options.verbs == "legacy":
             environment = "browser"
         declared = [
             {"name": function["name"], "description": function["description"], "parameters_json_schema": function["parameters"]}
@@ -149,4 +145,4 @@ class GeminiComputer(ComputerUse):
         return typed if first == "type_text_at" and typed is not None else actions[0]
 
     def _written_call(self, name: str, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        return (_LEGACY.get(name, name), arguments) if self._options.verbs == "legacy" else (name, arguments)
+        return (_LEGACY.get(name, name), arguments) if self.options.verbs == "legacy" else (name, arguments)

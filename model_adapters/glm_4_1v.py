@@ -16,12 +16,12 @@ from ._glm import GLMModel
 class GLM41V(GLMModel):
     """Adapter of GLM-4.1V. Options: :class:`_glm.GLMOptions`."""
 
-    prompt = "glm_4_1v-mobile"
+    navigation = "glm_4_1v-mobile"
     source = frame_source = "github.com/zai-org/GLM-V examples/gui-agent/glm-41v/agent.md"
 
-    def _opening(self, task: StepTaskModel, thought: str) -> str:
+    def opening(self, task: StepTaskModel, thought: str) -> str:
         return f"<think>{thought.strip()}</think>\n<answer>"
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         before = f"<think>{thought}</think>\n" if thought else ""
         return f"{before}<answer>{self._answer(task, action, conclusion)}</answer>"

@@ -18,7 +18,6 @@ from guieval.history import HistoryEntry
 from guieval.models import ModelInput
 from guieval.steps import StepTaskModel
 
-from ._family import template
 from ._glm import GLMModel, GLMOptions
 
 NO_THINKING: dict[str, Any] = {"chat_template_kwargs": {"enable_thinking": False}}
@@ -36,8 +35,8 @@ class GLM45Options(GLMOptions):
 class GLM45V(GLMModel):
     """Adapter of GLM-4.5V. Options: :class:`GLM45Options`."""
 
-    prompt = "glm_4_5v-mobile"
-    _options: GLM45Options
+    navigation = "glm_4_5v-mobile"
+    options: GLM45Options
     thinking_switch = True
     source = frame_source = "github.com/zai-org/GLM-V examples/gui-agent/glm-45v/agent.md"
 
@@ -46,20 +45,20 @@ class GLM45V(GLMModel):
         return replace(prepared, extra=NO_THINKING) if self.thinking is False else prepared
 
     def _placeholders(self) -> dict[str, str]:
-        notes = template("glm_4_5v-mobile-additional-notes") if self._options.notes == "androidworld" else ""
+        notes = self.prompt("glm_4_5v-mobile-additional-notes") if self.options.notes == "androidworld" else ""
         return {**super()._placeholders(), "additional_notes": notes}
 
-    def _why_silent(self, task: StepTaskModel) -> str | None:
+    def why_silent(self, task: StepTaskModel) -> str | None:
         silent = self.thinking is False and task.setting == "grounding"
         return "thinking is turned off, and the grounding prompt asks for no reason" if silent else None
 
-    def _opening(self, task: StepTaskModel, thought: str) -> str:
+    def opening(self, task: StepTaskModel, thought: str) -> str:
         """The thought as the think block; with thinking turned off as the reason, which is then the only thought."""
         if self.thinking is False:
             return f"<think></think>\nMemory: None\nReason: {thought.strip()}\nAction:"
         return f"<think>{thought.strip()}</think>"
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         if self.thinking is False:
             return self._answer(task, action, conclusion or thought)
         before = f"<think>{thought}</think>\n" if thought else ""

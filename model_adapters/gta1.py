@@ -15,11 +15,10 @@ from pydantic import Field
 
 from guieval.actions import Action
 from guieval.history import HistoryEntry
-from guieval.models import ModelInput, ParsedResponse
+from guieval.models import ImageLimits, ModelInput, ParsedResponse, chat, main_instruction
 from guieval.steps import StepTaskModel, whole_text
 
 from . import _pyautogui as code
-from ._family import ImageLimits, chat, main_instruction, template
 from ._grounder import Grounder
 
 
@@ -34,27 +33,27 @@ class GTA1Options(ImageLimits):
 class GTA1(Grounder):
     """Adapter of GTA1. Options: :class:`GTA1Options`."""
 
-    _options: GTA1Options
+    options: GTA1Options
+    table = code.CALLS
     system = "gta1-system"
     pixels = 3136, 4096 * 2160
     source = "github.com/Yan98/GTA1@81f0c4c src/grpo_grounding.py"
     frame_source = "github.com/Yan98/GTA1@81f0c4c README.md"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        if self._options.form == "point":
+        if self.options.form == "point":
             return super().prepare_input(task, history)
-        return chat(self._image(task), main_instruction(task), system=template("opencua-grounding-system"))
+        return chat(self.image(task), main_instruction(task), system=self.prompt("opencua-grounding-system"))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        if self._options.form == "point":
+        if self.options.form == "point":
             return super().parse_response(task, text)
-        found = code.calls_in(whole_text(text))
-        return ParsedResponse(code.action_of(found, code.CALLS, self.frame(task), task.screenshot_size))
+        return ParsedResponse(code.action_of(self, task, code.calls_in(whole_text(text))))
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
-        if self._options.form == "point":
-            return super()._written(task, action, thought, conclusion)
-        return f"```python\n{code.written(action, code.CALLS, self.frame(task), task.screenshot_size)}\n```"
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+        if self.options.form == "point":
+            return super().write(task, action, thought, conclusion)
+        return f"```python\n{code.written(self, task, action)}\n```"
 
     def _answer(self, x: str, y: str) -> str:
         return f"({x},{y})"

@@ -18,12 +18,11 @@ from pydantic import Field
 
 from guieval.actions import BUTTONS, Action, ActionSpace
 from guieval.history import HistoryEntry
-from guieval.models import Message, ModelInput, fill
+from guieval.models import PATCH, ImageLimits, Message, ModelInput, chat, fill, main_instruction
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
-from ._family import PATCH, ImageLimits, chat, main_instruction, template
 
 CALLS = calls.CallTable(tools.CALLS, open_app=tools.CALLS["open"], drag=calls.dragged(("coordinate",), ("coordinate2",)))
 """``drag`` is the computer prompt's, where it is the mouse's and no swipe."""
@@ -42,16 +41,18 @@ class GUIOwl(tools.QwenToolsModel):
     """Adapter of GUI-Owl. Options: :class:`GUIOwlOptions`."""
 
     table = CALLS
+    grounding_tool = "computer_use"
     pixels = 4 * PATCH**2, 12800 * PATCH**2
     grounding_pixels = 100 * PATCH**2, 12800 * PATCH**2
-    _options: GUIOwlOptions
+    options: GUIOwlOptions
+    thinking_form = "<thinking>\n{thought}\n\n</thinking>\n"
     action_space = ActionSpace(buttons=frozenset(BUTTONS))
     thinking_switch = True
     source = frame_source = "github.com/X-PLUG/MobileAgent Mobile-Agent-v3/cookbook/end2end_usage.ipynb"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         name = "gui_owl-computer-system" if task.setting == "grounding" else "gui_owl-mobile-system"
-        system = fill(template(name), **self._screen(task))
+        system = self.prompt(name, **self.screen(task))
         if task.setting == "grounding":
             query = fill(
                 self._asking("gui_owl-computer-user"),
@@ -59,29 +60,21 @@ class GUIOwl(tools.QwenToolsModel):
                 history="No history. This is the first step.\n",
             )
             # the text between query and image is in the notebook's printed messages
-            return chat(query, "Current screenshot:\n", self._image(task), system=system)
-        if self._options.history == "turns" and task.setting == "high" and history:
+            return chat(query, "Current screenshot:\n", self.image(task), system=system)
+        if self.options.history == "turns" and task.setting == "high" and history:
             first, later = self._query(task, ""), self._asking("gui_owl-mobile-user-next-round")
             turns = [(first,), *[(later,)] * len(history)]
-            return ModelInput(
-                (Message("system", (system,)), *self._conversation(task, history, turns, self._options.max_images))
-            )
-        return chat(self._query(task, self._progress(history)), self._image(task), system=system)
+            return ModelInput((Message("system", (system,)), *self.conversation(task, history, self.options.max_images, turns)))
+        return chat(self._query(task, self._progress(history)), self.image(task), system=system)
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
-        call = self._call(task, action)
-        if task.setting == "grounding":
-            call["name"] = "computer_use"
-        written = tools.call_text(call)
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+        written = tools.call_text(self._call(task, action))
         if self.thinking is False:
             return written
         before = self._thinking(thought) if thought else ""
         return before + written + (f"\n<conclusion>\n{conclusion}\n</conclusion>" if conclusion else "")
 
-    def _thinking(self, thought: str) -> str:
-        return f"<thinking>\n{thought}\n\n</thinking>\n"
-
-    def _opening(self, task: StepTaskModel, thought: str) -> str:
+    def opening(self, task: StepTaskModel, thought: str) -> str:
         return f"<thinking>\n{thought}\n</thinking>\n"
 
     def _query(self, task: StepTaskModel, past: str) -> str:
@@ -89,5 +82,5 @@ class GUIOwl(tools.QwenToolsModel):
 
     def _asking(self, name: str) -> str:
         """A prompt's text; without thinking, up to where it asks for a thought and a conclusion, as in the notebook."""
-        text = template(name)
+        text = self.prompt(name)
         return text if self.thinking is not False else text[: text.index("Before answering, explain")]

@@ -16,10 +16,9 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from guieval.history import HistoryEntry
-from guieval.models import ModelConfig, ModelInput, fill
+from guieval.models import ImageLimits, ModelConfig, ModelInput, main_instruction
 from guieval.steps import StepTaskModel
 
-from ._family import ImageLimits, main_instruction, template
 from ._mobile_agent import MobileAgentModel
 
 
@@ -33,7 +32,8 @@ class GUIOwl15Options(ImageLimits):
 class GUIOwl15(MobileAgentModel):
     """Adapter of GUI-Owl-1.5. Options: :class:`GUIOwl15Options`."""
 
-    _options: GUIOwl15Options
+    options: GUIOwl15Options
+    thought_form = "<think>\n{thought}\n</think>\n\n"
     patch = 32
     pixels = 4 * 32**2, 4 * 1024 * 32**2
     step_label = "Step"
@@ -44,14 +44,11 @@ class GUIOwl15(MobileAgentModel):
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
         super().__init__(config, thinking=thinking)
-        self.fixes_thought = self._options.reasons  # type: ignore[misc]
+        self.fixes_thought = self.options.reasons
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        most = self._options.max_images
+        most = self.options.max_images
         older = self._older(history, most) or "No previous action."
-        request = fill(template("gui_owl_1_5-user"), instruction=main_instruction(task), history=older)
-        system = template(f"gui_owl_1_5-{'computer' if task.setting == 'grounding' else 'mobile'}-system")
+        request = self.prompt("gui_owl_1_5-user", instruction=main_instruction(task), history=older)
+        system = self.prompt(f"gui_owl_1_5-{'computer' if task.setting == 'grounding' else 'mobile'}-system")
         return ModelInput(tuple(self._messages(task, history, request, system, most)))
-
-    def _opening(self, task: StepTaskModel, thought: str) -> str:
-        return f"<think>\n{thought}\n</think>\n\n"

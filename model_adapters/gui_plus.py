@@ -19,10 +19,9 @@ from pydantic import Field
 
 from guieval.actions import Action
 from guieval.history import HistoryEntry
-from guieval.models import Message, ModelInput, ParsedResponse, fill
+from guieval.models import Message, ModelInput, Options, ParsedResponse, chat, fill, main_instruction
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import Options, chat, main_instruction, template
 from ._mobile_agent import MobileAgentModel
 
 
@@ -36,7 +35,7 @@ class GUIPlusOptions(Options):
 class GUIPlus(MobileAgentModel):
     """Adapter of GUI-Plus. Options: :class:`GUIPlusOptions`. The service cannot be given a thought."""
 
-    _options: GUIPlusOptions
+    options: GUIPlusOptions
     step_label = "Step "
     answer_ends = True
     thinking_switch = True
@@ -45,17 +44,17 @@ class GUIPlus(MobileAgentModel):
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         extra = {"vl_high_resolution_images": True, "enable_thinking": self.thinking is not False}
         if task.setting == "grounding":
-            return chat(self._image(task), task.instruction, system=template("gui_plus-computer-system"), extra=extra)
-        most = self._options.max_images
+            return chat(self.image(task), task.instruction, system=self.prompt("gui_plus-computer-system"), extra=extra)
+        most = self.options.max_images
         request = fill(
-            template("gui_plus-mobile-user"),
-            date=self._options.date,
+            self.prompt("gui_plus-mobile-user"),
+            date=self.options.date,
             instruction=main_instruction(task),
             history=self._older(history, most) or "None",
         )
-        messages = self._messages(task, history, request, template("gui_plus-mobile-system"), most)
+        messages = self._messages(task, history, request, self.prompt("gui_plus-mobile-system"), most)
         if history and most > 1:
-            messages[-1] = Message("user", ("<tool_response>\n", self._image(task), "\n</tool_response>"))
+            messages[-1] = Message("user", ("<tool_response>\n", self.image(task), "\n</tool_response>"))
         return ModelInput(tuple(messages), extra=extra)
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:

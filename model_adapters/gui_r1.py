@@ -20,92 +20,15 @@ from guieval.actions import BUTTONS, Action, ActionSpace, Hotkey, Scroll, Unsupp
 from guieval.errors import ParseError
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
-from guieval.models import ModelInput, ParsedResponse, fill
+from guieval.models import QWEN_PIXELS, ABCModel, ImageLimits, ModelInput, ParsedResponse, chat
+from guieval.models.prompts import main_instruction, own_response
 from guieval.parsing import ScrollWords, first_round, first_thought, json_value, named_object, place, split_reasoning
 from guieval.parsing import call_tables as calls
 from guieval.parsing.capital_calls import capital_call
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import QWEN_PIXELS, FamilyModel, ImageLimits, chat, main_instruction, own_reply, past_sentence, template
-
 NO_TEXT = "no input text"
 NO_POINT = [-100, -100]
-
-
-class GUIR1Options(ImageLimits):
-    """Options of GUI-R1; limits default to the server's own, as in the authors' tests."""
-
-    prompt: Literal["androidcontrol", "guiodyssey"] = Field(
-        "androidcontrol", description="which published navigation prompt is used"
-    )
-    scroll_words: ScrollWords | None = Field(
-        None, description="what a scroll's word names: where the content comes from or where the finger goes (by the prompt)"
-    )
-
-
-class GUIR1(FamilyModel):
-    """Adapter of GUI-R1. Options: :class:`GUIR1Options`."""
-
-    _options: GUIR1Options
-    pixels = QWEN_PIXELS
-    action_space = ActionSpace(buttons=frozenset(BUTTONS) - {"ENTER"})
-    """The union over the two published prompts; neither lists the enter key."""
-    source = frame_source = "github.com/ritzz-ai/GUI-R1 guir1/inference"
-
-    @property
-    def _scroll_words(self) -> ScrollWords:
-        return self._options.scroll_words or ("content" if self._options.prompt == "androidcontrol" else "finger")
-
-    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        if task.setting == "grounding":
-            prompt = fill(template("gui_r1-screenspot"), instruction=task.instruction)
-        else:
-            past = "\n".join(f"Step {number}: {self._past_step(entry)}" for number, entry in enumerate(history, 1))
-            prompt = fill(
-                template(f"gui_r1-{self._options.prompt}"), instruction=main_instruction(task), history=past or "None"
-            )
-        # the text keeps its two literal "<image>", which are not the screenshot
-        return chat(self._image(task), prompt)
-
-    def _opening(self, task: StepTaskModel, thought: str) -> str:
-        return f"<think> {thought.strip()} </think> <answer>"
-
-    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        thought, answer = _parts(whole_text(text))
-        item = _item(answer)
-        if task.setting == "grounding" and "action" not in item and "point" in item:
-            item = {**item, "action": "click"}  # the only action that its prompt knows
-        name, arguments = named_object(item, "action")
-        name = name.strip().lower()
-        if arguments.get("input_text") == NO_TEXT and not CALLS.outside(name):
-            del arguments["input_text"]
-        return ParsedResponse(CALLS.read(name, arguments, self.frame(task), task.screenshot_size, self._scroll_words), thought)
-
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
-        before = f"<think> {thought} </think> " if thought else ""
-        return f"{before}<answer>{self._answer(task, action)}</answer>"
-
-    def _past_step(self, entry: HistoryEntry) -> str:
-        if entry.origin == "model":
-            return own_reply(entry, _own_answer) or self._answer(entry.task, entry.action)
-        if self._options.prompt == "androidcontrol":
-            return past_sentence(entry, self.frame(entry.task))
-        # as GUI-R1's GUI-Odyssey data writes it: in OS-Atlas's notation, with places in thousandths
-        if isinstance(entry.action, Unsupported):
-            return entry.action.name.upper()
-        if entry.action == calls.ENTER:
-            return "PRESS_ENTER"
-        return capital_call(entry.action, PER_1000, entry.task.screenshot_size, self._scroll_words)
-
-    def _answer(self, task: StepTaskModel, action: Action) -> str:
-        """The answer for any action, also one that the family has no word for, which the past may hold."""
-        frame = self.frame(task)
-        name, arguments = CALLS.write(
-            action, lambda point: list(frame.quantise(point, task.screenshot_size)), self._scroll_words
-        )
-        if isinstance(action, Unsupported):
-            return str([{"action": name, **arguments}])
-        return str([{"action": name, "point": NO_POINT, "input_text": NO_TEXT} | arguments])
 
 
 def _scroll(call: calls.Arguments) -> Action:
@@ -141,6 +64,80 @@ CALLS = calls.CallTable(
         **calls.outside("close/delete"),
     }
 )
+
+
+class GUIR1Options(ImageLimits):
+    """Options of GUI-R1; limits default to the server's own, as in the authors' tests."""
+
+    prompt: Literal["androidcontrol", "guiodyssey"] = Field(
+        "androidcontrol", description="which published navigation prompt is used"
+    )
+    scroll_words: ScrollWords | None = Field(
+        None, description="what a scroll's word names: where the content comes from or where the finger goes (by the prompt)"
+    )
+
+
+class GUIR1(ABCModel):
+    """Adapter of GUI-R1. Options: :class:`GUIR1Options`."""
+
+    options: GUIR1Options
+    table = CALLS
+    pixels = QWEN_PIXELS
+    action_space = ActionSpace(buttons=frozenset(BUTTONS) - {"ENTER"})
+    """The union over the two published prompts; neither lists the enter key."""
+    source = frame_source = "github.com/ritzz-ai/GUI-R1 guir1/inference"
+
+    @property
+    def scroll_words(self) -> ScrollWords:
+        return self.options.scroll_words or ("content" if self.options.prompt == "androidcontrol" else "finger")
+
+    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
+        if task.setting == "grounding":
+            prompt = self.prompt("gui_r1-screenspot", instruction=task.instruction)
+        else:
+            past = "\n".join(f"Step {number}: {self._past_step(entry)}" for number, entry in enumerate(history, 1))
+            name = f"gui_r1-{self.options.prompt}"
+            prompt = self.prompt(name, instruction=main_instruction(task), history=past or "None")
+        # the text keeps its two literal "<image>", which are not the screenshot
+        return chat(self.image(task), prompt)
+
+    def opening(self, task: StepTaskModel, thought: str) -> str:
+        return f"<think> {thought.strip()} </think> <answer>"
+
+    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
+        thought, answer = _parts(whole_text(text))
+        item = _item(answer)
+        if task.setting == "grounding" and "action" not in item and "point" in item:
+            item = {**item, "action": "click"}  # the only action that its prompt knows
+        name, arguments = named_object(item, "action")
+        name = name.strip().lower()
+        if arguments.get("input_text") == NO_TEXT and not CALLS.outside(name):
+            del arguments["input_text"]
+        return ParsedResponse(self.read_call(task, name, arguments), thought)
+
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+        before = f"<think> {thought} </think> " if thought else ""
+        return f"{before}<answer>{self._answer(task, action)}</answer>"
+
+    def _past_step(self, entry: HistoryEntry) -> str:
+        if entry.origin == "model":
+            return own_response(entry, _own_answer) or self._answer(entry.task, entry.action)
+        if self.options.prompt == "androidcontrol":
+            return self.sentence(entry)
+        # as GUI-R1's GUI-Odyssey data writes it: in OS-Atlas's notation, with places in thousandths
+        if isinstance(entry.action, Unsupported):
+            return entry.action.name.upper()
+        if entry.action == calls.ENTER:
+            return "PRESS_ENTER"
+        return capital_call(entry.action, PER_1000, entry.task.screenshot_size, self.scroll_words)
+
+    def _answer(self, task: StepTaskModel, action: Action) -> str:
+        """The answer for any action, also one that the family has no word for, which the past may hold."""
+        name, arguments = self.write_call(task, action)
+        if isinstance(action, Unsupported):
+            return str([{"action": name, **arguments}])
+        return str([{"action": name, "point": NO_POINT, "input_text": NO_TEXT} | arguments])
+
 
 _ANSWER_END = re.compile(r"</answer>(?![\"'\\])")  # a quote after the tag means that it is part of a text to be typed
 _UNTAGGED = re.compile(r"(?:\A|[\n:：`>])[ \t]*(?=(?:\[\s*)?\{\s*['\"](?:action|point)['\"])")

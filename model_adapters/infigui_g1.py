@@ -13,11 +13,10 @@ from typing import Any
 from guieval.actions import Action
 from guieval.frames import ResizedPixels
 from guieval.history import HistoryEntry
-from guieval.models import ModelInput, ParsedResponse, fill
+from guieval.models import HELPFUL, PATCH, ModelInput, ParsedResponse, chat, main_instruction
 from guieval.steps import StepTaskModel, whole_text
 
 from . import _qwen_tools as tools
-from ._family import HELPFUL, PATCH, chat, main_instruction, template
 from ._grounder import CLICKS
 from .infigui_r1 import InfiGUIR1
 
@@ -32,20 +31,20 @@ class InfiGUIG1(InfiGUIR1):
     frame_source = "github.com/InfiXAI/InfiGUI-G1@22208e4 eval/eval.py"
 
     @property
-    def _first_resize(self) -> ResizedPixels:
+    def first_resize(self) -> ResizedPixels:
         return ResizedPixels(1, 1, 5600 * PATCH**2)
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        system = template("infigui_g1-system") if self.thinking is not False else HELPFUL
-        question = fill(template("infigui_g1-user"), instruction=main_instruction(task), **self._screen(task))
-        return chat(self._image(task), question, system=system)
+        system = self.prompt("infigui_g1-system") if self.thinking is not False else HELPFUL
+        question = self.prompt("infigui_g1-user", instruction=main_instruction(task), **self.screen(task))
+        return chat(self.image(task), question, system=system)
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         return self._grounded(task, whole_text(text))
 
     def _action(self, task: StepTaskModel, call: Any) -> Action:
-        return tools.action_of(call, self.frame(task), task.screenshot_size, grounding=True)
+        return tools.action_of(self, task, call, grounding=True)
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         before = self._thinking(thought) if thought and self.thinking is not False else ""
         return before + json.dumps([{"point_2d": self._call(task, action)["arguments"]["coordinate"]}])

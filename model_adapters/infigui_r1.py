@@ -14,12 +14,11 @@ from dataclasses import replace
 from guieval.actions import BUTTONS, Action, ActionSpace, Click
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry
-from guieval.models import ModelInput, ParsedResponse, fill
+from guieval.models import HELPFUL, PATCH, ImageLimits, ModelInput, ParsedResponse, chat
 from guieval.parsing import first_round, json_value, split_reasoning, tagged
 from guieval.steps import StepTaskModel, whole_text
 
 from . import _qwen_tools as tools
-from ._family import HELPFUL, PATCH, ImageLimits, chat, template
 
 NEVER = "\0"  # no answer begins with it: where the reasoning is closed, its end tag alone counts
 
@@ -27,7 +26,7 @@ NEVER = "\0"  # no answer begins with it: where the reasoning is closed, its end
 class InfiGUIR1(tools.QwenToolsModel):
     """Adapter of InfiGUI-R1. Options: ``min_pixels`` and ``max_pixels``, the latter for navigation and grounding alike."""
 
-    _options: ImageLimits
+    options: ImageLimits
     pixels = 4 * PATCH**2, 6400 * PATCH**2
     grounding_pixels = 4 * PATCH**2, 5600 * PATCH**2
     action_space = ActionSpace(buttons=frozenset(BUTTONS))
@@ -35,19 +34,18 @@ class InfiGUIR1(tools.QwenToolsModel):
     source = frame_source = "github.com/InfiXAI/InfiGUI-R1 eval/android_control/android_control.py"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        image = self._image(task)
-        screen = self._screen(task)
+        image = self.image(task)
+        screen = self.screen(task)
         if task.setting == "grounding":
-            system = template("infigui_r1-grounding-system") if self.thinking is not False else HELPFUL
-            question = fill(template("infigui_r1-grounding-user"), instruction=task.instruction, **screen)
+            system = self.prompt("infigui_r1-grounding-system") if self.thinking is not False else HELPFUL
+            question = self.prompt("infigui_r1-grounding-user", instruction=task.instruction, **screen)
             return chat(image, question, system=system)
-        system = fill(template("infigui_r1-androidcontrol-system"), **screen)
+        system = self.prompt("infigui_r1-androidcontrol-system", **screen)
         if self.thinking is False:
             # the three lines that ask for a thought end where the tools begin
             system = HELPFUL + "\n\n" + system[system.index("# Tools") :]
-        past_calls = (tools.past_call(entry, self.frame(entry.task)) for entry in history)
-        past = tools.progress([tools.call_json(call["arguments"]) for call in past_calls])
-        question = tools.query(task, "infigui_r1-androidcontrol-user-high", past)
+        past = tools.progress([tools.call_json(self._past_call(entry)["arguments"]) for entry in history])
+        question = self._question(task, "infigui_r1-androidcontrol-user-high", past)
         return chat(question, image, system=system)
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
@@ -57,7 +55,7 @@ class InfiGUIR1(tools.QwenToolsModel):
         sub_goal = tagged(parsed.thought, "step") if parsed.thought else None
         return replace(parsed, conclusion=parsed.conclusion or sub_goal or None)
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         goal = f"<step>{conclusion}</step>" if conclusion and "<step>" not in (thought or "") else ""
         words = "\n".join(part for part in (thought, goal) if part)
         before = self._thinking(words) if words and self.thinking is not False else ""

@@ -20,12 +20,10 @@ from guieval.actions import Action, ActionSpace, Click, Drag, Open, Stop, Type, 
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, Size
 from guieval.history import HistoryEntry, describe
-from guieval.models import ModelInput, ParsedResponse, fill
+from guieval.models import PATCH, ABCModel, ImageLimits, ModelInput, ParsedResponse, chat, main_instruction
 from guieval.parsing import call_tables as calls
 from guieval.parsing import clicked, decoded, is_place, numbers, place, split_reasoning
 from guieval.steps import StepTaskModel, whole_text
-
-from ._family import PATCH, FamilyModel, ImageLimits, chat, main_instruction, template
 
 Prompt: TypeAlias = Literal["androidcontrol", "magicrich", "readme"]
 
@@ -42,10 +40,10 @@ class MagicGUIOptions(ImageLimits):
     )
 
 
-class MagicGUI(FamilyModel):
+class MagicGUI(ABCModel):
     """Adapter of MagicGUI. Options: :class:`MagicGUIOptions`."""
 
-    _options: MagicGUIOptions
+    options: MagicGUIOptions
     pixels = 4 * PATCH**2, 768 * PATCH**2
     fixed_frame = PER_1000
     action_space = ActionSpace()
@@ -54,7 +52,7 @@ class MagicGUI(FamilyModel):
     frame_source = "github.com/MagicAgent-GUI/MagicGUI utils/eval/format_convert.py"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        return chat(self._image(task), self._text(task, history))
+        return chat(self.image(task), self._text(task, history))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         thought, body = split_reasoning(whole_text(text), "<answer>")
@@ -62,29 +60,29 @@ class MagicGUI(FamilyModel):
         click = read_place(body, size) if task.setting == "grounding" else None
         return ParsedResponse(click or read_call(body, size), thought or None)
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         if task.setting == "grounding" and isinstance(action, Click):
             x, y = PER_1000.quantise(action.point, task.screenshot_size)
             return f"<|box_start|>({x:g}, {y:g}),({x:g}, {y:g})<|box_end|>"
         return write_call(action, task.screenshot_size, self._prompt(task))
 
     def _prompt(self, task: StepTaskModel) -> Prompt:
-        if self._options.prompt != "auto":
-            return self._options.prompt
+        if self.options.prompt != "auto":
+            return self.options.prompt
         return "magicrich" if _CHINESE.search(task.instruction) else "androidcontrol"
 
     def _text(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> str:
         if task.setting == "grounding":
-            return fill(template(f"magicgui-grounding-{self._options.grounding}"), query=task.instruction)
+            return self.prompt(f"magicgui-grounding-{self.options.grounding}", query=task.instruction)
         instruction, prompt = main_instruction(task), self._prompt(task)
         match prompt:
             case "androidcontrol":
                 past = "".join(f"{self._past_step(entry)} \n" for entry in history)
-                return fill(template(f"magicgui-{prompt}"), query=f'"{instruction}"\nAction History: "{past}"')
+                return self.prompt(f"magicgui-{prompt}", query=f'"{instruction}"\nAction History: "{past}"')
             case "magicrich":
-                return fill(template(f"magicgui-{prompt}"), query=instruction)
+                return self.prompt(f"magicgui-{prompt}", query=instruction)
             case "readme":
-                return fill(template(f"magicgui-{prompt}"), instruction=instruction)
+                return self.prompt(f"magicgui-{prompt}", instruction=instruction)
 
     def _past_step(self, entry: HistoryEntry) -> str:
         if entry.conclusion and entry.conclusion != describe(entry.action):

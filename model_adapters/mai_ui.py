@@ -19,24 +19,20 @@ from typing import Literal
 
 from pydantic import Field
 
-from guieval.actions import Action, ActionSpace, Button, Click, Press, Scroll, StopStatus, Wait
+from guieval.actions import Action, ActionSpace, Button, Click, Press, StopStatus, Wait
 from guieval.frames import Frame
 from guieval.history import HistoryEntry
-from guieval.models import Message, ModelInput, ParsedResponse
-from guieval.parsing import ScrollWords, clicked, json_value, tagged
+from guieval.models import SCALES, DisputedScale, ImageLimits, Message, ModelInput, ParsedResponse, chat
+from guieval.models.prompts import main_instruction
+from guieval.parsing import ScrollWords, json_value, tagged
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
 from . import _qwen_tools as tools
-from ._family import SCALES, DisputedScale, FamilyModel, ImageLimits, chat, main_instruction, template
 
 _BUTTONS: dict[str, Button] = {**calls.BUTTON_NAMES, "recent": "RECENT"}
 """The last one is in no prompt; the past may hold it."""
 _STATUSES: dict[str, StopStatus] = {"success": "finish", "fail": "impossible", "failure": "impossible"}
-
-
-def _swipe(call: calls.Arguments) -> Action:
-    return call.scroll("direction", call.point("coordinate") if call.found("coordinate") is not None else calls.MIDDLE)
 
 
 def _button(call: calls.Arguments) -> Action:
@@ -49,7 +45,7 @@ CALLS = calls.CallTable(
         "click": calls.tap("coordinate"),
         "long_press": calls.hold("coordinate"),
         "type": calls.typed("text"),
-        "swipe": calls.Form(Scroll, _swipe, calls.scrolled("direction", "coordinate").write),
+        "swipe": calls.scrolled("direction", "coordinate"),
         "open": calls.opened("text"),
         "drag": calls.dragged(("start_coordinate",), ("end_coordinate",)),
         "system_button": calls.Form(Press, _button, calls.pressed("button", _BUTTONS).write),
@@ -71,10 +67,12 @@ class MAIUIOptions(ImageLimits, DisputedScale):
     scroll_words: ScrollWords = Field("finger", description="what the direction of a swipe names")
 
 
-class MAIUI(FamilyModel):
+class MAIUI(tools.QwenToolsModel):
     """Adapter of MAI-UI. Options: :class:`MAIUIOptions`."""
 
-    _options: MAIUIOptions
+    options: MAIUIOptions
+    thinking_form = "<thinking>\n{thought}\n</thinking>\n"
+    table = CALLS
     patch = 32
     pixels = 16 * 16 * 4, 6_553_600
     action_space = ActionSpace()
@@ -85,62 +83,41 @@ class MAIUI(FamilyModel):
     )
 
     def frame(self, task: StepTaskModel) -> Frame:
-        return SCALES[self._options.grounding_scale] if task.setting == "grounding" else super().frame(task)
+        return SCALES[self.options.grounding_scale] if task.setting == "grounding" else super().frame(task)
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         if task.setting == "grounding":
-            return chat(f"{task.instruction}\n", self._image(task), system=template("mai_ui-grounding-system"))
+            return chat(f"{task.instruction}\n", self.image(task), system=self.prompt("mai_ui-grounding-system"))
         name = "mai_ui-mobile-system" if self.thinking is not False else "mai_ui-mobile-no-thinking-system"
-        messages = [Message("system", (template(name),)), Message("user", (main_instruction(task),))]
-        shown = history[max(0, len(history) - self._options.max_images + 1) :]
-        for entry in history:
-            if entry in shown:
-                messages.append(Message("user", (self._image(entry.task),)))
-            messages.append(Message("assistant", (self._past_reply(entry),)))
-        return ModelInput((*messages, Message("user", (self._image(task),))))
+        messages = [Message("system", (self.prompt(name),)), Message("user", (main_instruction(task),))]
+        return ModelInput((*messages, *self.conversation(task, history, self.options.max_images)))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         text = whole_text(text)
-        frame, size = self.frame(task), task.screenshot_size
         answer = tagged(text, "answer") if task.setting == "grounding" else None
         if answer is not None:
             place = json_value(answer)
             place = place.get("coordinate", place) if isinstance(place, dict) else place
-            return ParsedResponse(clicked(place, frame, size), tagged(text, "grounding_think"))
+            return ParsedResponse(self.read_click(task, place), tagged(text, "grounding_think"))
         reply = tools.split_reply(_THOUGHT.sub(r"<think>\1</think>", text, count=1))
-        words = self._options.scroll_words
-        action = tools.action_of(
-            reply.call, frame, size, grounding=task.setting == "grounding", table=CALLS, scroll_words=words
-        )
-        return ParsedResponse(action, reply.thought)
+        return ParsedResponse(self._action(task, reply.call), reply.thought)
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         if task.setting == "grounding" and isinstance(action, Click):
-            x, y = self.frame(task).quantise(action.point, task.screenshot_size)
+            x, y = self.write_place(task, action.point)
             before = f"<grounding_think>\n{thought}\n</grounding_think>\n" if thought else ""
             return f'{before}<answer>\n{{"coordinate":[{x:g},{y:g}]}}\n</answer>'
-        before = f"<thinking>\n{thought or ''}\n</thinking>\n" if self.thinking is not False else ""
-        return f"{before}<tool_call>\n{self._call(task, action)}\n</tool_call>"
+        return (self._thinking(thought or "") if self.thinking is not False else "") + self._called(task, action)
 
-    def _opening(self, task: StepTaskModel, thought: str) -> str:
-        return f"<thinking>\n{thought}\n</thinking>\n"
+    def why_silent(self, task: StepTaskModel) -> str | None:
+        return "the grounding prompt has a form of its own" if task.setting == "grounding" else super().why_silent(task)
 
-    def _why_silent(self, task: StepTaskModel) -> str | None:
-        return "the grounding prompt has a form of its own" if task.setting == "grounding" else super()._why_silent(task)
+    def past_response(self, entry: HistoryEntry) -> str:
+        """A past response as the authors' agent writes it again: from its thought and its call."""
+        return self._thinking(entry.thought or "") + self._called(entry.task, entry.action)
 
-    def _past_reply(self, entry: HistoryEntry) -> str:
-        """A past reply as the authors' agent writes it again: from its thought and its call."""
-        return (
-            f"<thinking>\n{entry.thought or ''}\n</thinking>\n<tool_call>\n{self._call(entry.task, entry.action)}\n</tool_call>"
-        )
-
-    def _call(self, task: StepTaskModel, action: Action) -> str:
-        frame = self.frame(task)
-        name, arguments = CALLS.write(
-            action, lambda point: list(frame.quantise(point, task.screenshot_size)), self._options.scroll_words
-        )
-        call = {"name": tools.TOOL, "arguments": {"action": name, **arguments}}
-        return json.dumps(call, separators=(",", ":"))
+    def _called(self, task: StepTaskModel, action: Action) -> str:
+        return f"<tool_call>\n{json.dumps(self._call(task, action), separators=(',', ':'))}\n</tool_call>"
 
 
 _THOUGHT = re.compile(r"\A\s*+(?:<thinking>)?(.*?)</think(?:ing)?>", re.DOTALL)

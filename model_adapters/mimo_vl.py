@@ -20,98 +20,17 @@ from guieval.actions import Action, ActionSpace, Click, Press, Stop, Wait
 from guieval.errors import ParseError
 from guieval.frames import PIXELS, Frame, Size
 from guieval.history import HistoryEntry, describe
-from guieval.models import ModelInput, ParsedResponse, fill
-from guieval.parsing import ScrollWords, clicked, closed_thought, first_round, json_value, named_object
+from guieval.models import HELPFUL, PATCH, ABCModel, ImageLimits, ModelInput, ParsedResponse, begun, chat, step_instruction
+from guieval.parsing import ScrollWords, closed_thought, first_round, json_value, named_object
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import HELPFUL, PATCH, FamilyModel, ImageLimits, begun, chat, step_instruction, template
 from ._qwen_tools import named_place
 
 NO_THINK = " /no_think"
 EMPTY_THOUGHT = "<think>\n</think>\n"
 
 
-class MiMoVLOptions(ImageLimits):
-    """Options of MiMo-VL; the limit defaults to the authors' 4,096 tokens."""
-
-    no_think: Literal["suffix", "prefill"] = Field(
-        "suffix", description="how thinking is turned off: ' /no_think' after the prompt (2508), or an empty thought begun"
-    )
-    scroll_words: ScrollWords = Field(
-        "finger", description="what scroll(direction), which the prompt does not offer, names: where the finger or view goes"
-    )
-
-
-class MiMoVL(FamilyModel):
-    """Adapter of MiMo-VL. Options: :class:`MiMoVLOptions`."""
-
-    _options: MiMoVLOptions
-    pixels = 4 * PATCH**2, 4096 * PATCH**2
-    action_space = ActionSpace(types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"}))
-    thinking_switch = True
-    source = frame_source = "github.com/XiaomiMiMo/lmms-eval (mimo_vl_eval) lmms_eval/tasks/_task_utils/gui_utils.py"
-
-    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        silent = self.thinking is False
-        # a part of its own, as the authors send it
-        last = (NO_THINK,) if silent and self._options.no_think == "suffix" else ()
-        image = self._image(task)
-        if task.setting == "grounding":
-            question = fill(template("mimo_vl-grounding"), instruction=task.instruction)
-            # the authors' runner for navigation sends no system prompt
-            prepared = chat(image, question, *last, system=HELPFUL)
-        else:
-            # counted from 0 and not separated, as the authors' runner writes them
-            past = "".join(f"Step {index}: {_past_step(entry)}." for index, entry in enumerate(history))
-            values = {"instruction": task.instruction, "history": past or "None"}
-            if task.setting == "low":
-                values["step_instruction"] = step_instruction(task)
-            prepared = chat(image, fill(template(f"mimo_vl-agent-{task.setting}"), **values), *last)
-        return begun(prepared, EMPTY_THOUGHT) if silent and self._options.no_think == "prefill" else prepared
-
-    def _opening(self, task: StepTaskModel, thought: str) -> str:
-        return f"<think>\n{thought.strip()}\n</think>\n"
-
-    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        thought, body = _parts(text, grounding=task.setting == "grounding")
-        frame, size = self.frame(task), task.screenshot_size
-        value = json_value(body, ends=body.rfind("```"))
-        if task.setting == "grounding":
-            place = value if isinstance(value, list) and value and not isinstance(value[0], dict) else named_place(value)
-            if place is not None:
-                return ParsedResponse(clicked(place, frame, size), thought)
-        name, arguments = named_object(value, "action")
-        return ParsedResponse(CALLS.read(name.strip().lower(), arguments, frame, size, self._options.scroll_words), thought)
-
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
-        frame, size = self.frame(task), task.screenshot_size
-        if task.setting == "grounding" and isinstance(action, Click):
-            x, y = frame.quantise(action.point, size)
-            answer: dict[str, Any] = {"bbox_2d": [x, y, x, y], "label": task.instruction}
-        else:
-            record = _record(action, frame, size)
-            answer = {"action": record.pop("action_name"), **record}
-        before = f"<think>\n{thought}\n</think>\n\n" if thought and self.thinking is not False else ""
-        return f"{before}```json\n{json.dumps([answer], ensure_ascii=False)}\n```"
-
-
-def _past_step(entry: HistoryEntry) -> str:
-    """A step's record, which has another key and frame than an answer, after its instruction or conclusion if it has one."""
-    record = json.dumps(_record(entry.action, PIXELS, entry.task.screenshot_size), ensure_ascii=False)
-    explained = entry.conclusion and entry.conclusion != describe(entry.action)
-    return f"{entry.conclusion} {record}" if explained else record
-
-
-def _record(action: Action, frame: Frame, size: Size) -> dict[str, Any]:
-    """Any action in the family's names, also one that the prompt does not offer, which the past may hold."""
-    name, arguments = CALLS.write(action, lambda point: list(frame.quantise(point, size)))
-    return {"action_name": name, **arguments}
-
-
-_FENCE = re.compile(r"```(?:json)?[ \t]*\n?", re.IGNORECASE)
-_OBJECT = re.compile(r"(?:\[\s{0,9})?\{\s{0,9}[\"']action[\"']\s{0,9}:")
-_PLACE = re.compile(r"(?:\[\s{0,9})?\{\s{0,9}[\"'](?:bbox_2d|point_2d|action)[\"']\s{0,9}:|\[\s{0,9}\d")
 _FAILED = frozenset({"fail", "failed", "failure", "unsuccessful", "impossible", "infeasible"})
 
 
@@ -149,6 +68,88 @@ CALLS = calls.CallTable(
         "select": calls.OUTSIDE,
     }
 )
+
+
+class MiMoVLOptions(ImageLimits):
+    """Options of MiMo-VL; the limit defaults to the authors' 4,096 tokens."""
+
+    no_think: Literal["suffix", "prefill"] = Field(
+        "suffix", description="how thinking is turned off: ' /no_think' after the prompt (2508), or an empty thought begun"
+    )
+    scroll_words: ScrollWords = Field(
+        "finger", description="what scroll(direction), which the prompt does not offer, names: where the finger or view goes"
+    )
+
+
+class MiMoVL(ABCModel):
+    """Adapter of MiMo-VL. Options: :class:`MiMoVLOptions`."""
+
+    options: MiMoVLOptions
+    table = CALLS
+    pixels = 4 * PATCH**2, 4096 * PATCH**2
+    action_space = ActionSpace(types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"}))
+    thinking_switch = True
+    source = frame_source = "github.com/XiaomiMiMo/lmms-eval (mimo_vl_eval) lmms_eval/tasks/_task_utils/gui_utils.py"
+
+    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
+        silent = self.thinking is False
+        # a part of its own, as the authors send it
+        last = (NO_THINK,) if silent and self.options.no_think == "suffix" else ()
+        image = self.image(task)
+        if task.setting == "grounding":
+            question = self.prompt("mimo_vl-grounding", instruction=task.instruction)
+            # the authors' runner for navigation sends no system prompt
+            prepared = chat(image, question, *last, system=HELPFUL)
+        else:
+            # counted from 0 and not separated, as the authors' runner writes them
+            past = "".join(f"Step {index}: {_past_step(entry)}." for index, entry in enumerate(history))
+            values = {"instruction": task.instruction, "history": past or "None"}
+            if task.setting == "low":
+                values["step_instruction"] = step_instruction(task)
+            prepared = chat(image, self.prompt(f"mimo_vl-agent-{task.setting}", **values), *last)
+        return begun(prepared, EMPTY_THOUGHT) if silent and self.options.no_think == "prefill" else prepared
+
+    def opening(self, task: StepTaskModel, thought: str) -> str:
+        return f"<think>\n{thought.strip()}\n</think>\n"
+
+    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
+        thought, body = _parts(text, grounding=task.setting == "grounding")
+        value = json_value(body, ends=body.rfind("```"))
+        if task.setting == "grounding":
+            place = value if isinstance(value, list) and value and not isinstance(value[0], dict) else named_place(value)
+            if place is not None:
+                return ParsedResponse(self.read_click(task, place), thought)
+        name, arguments = named_object(value, "action")
+        return ParsedResponse(self.read_call(task, name.strip().lower(), arguments), thought)
+
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+        frame, size = self.frame(task), task.screenshot_size
+        if task.setting == "grounding" and isinstance(action, Click):
+            x, y = frame.quantise(action.point, size)
+            answer: dict[str, Any] = {"bbox_2d": [x, y, x, y], "label": task.instruction}
+        else:
+            record = _record(action, frame, size)
+            answer = {"action": record.pop("action_name"), **record}
+        before = f"<think>\n{thought}\n</think>\n\n" if thought and self.thinking is not False else ""
+        return f"{before}```json\n{json.dumps([answer], ensure_ascii=False)}\n```"
+
+
+def _past_step(entry: HistoryEntry) -> str:
+    """A step's record, which has another key and frame than an answer, after its instruction or conclusion if it has one."""
+    record = json.dumps(_record(entry.action, PIXELS, entry.task.screenshot_size), ensure_ascii=False)
+    explained = entry.conclusion and entry.conclusion != describe(entry.action)
+    return f"{entry.conclusion} {record}" if explained else record
+
+
+def _record(action: Action, frame: Frame, size: Size) -> dict[str, Any]:
+    """Any action in the family's names, also one that the prompt does not offer, which the past may hold."""
+    name, arguments = CALLS.write(action, lambda point: list(frame.quantise(point, size)))
+    return {"action_name": name, **arguments}
+
+
+_FENCE = re.compile(r"```(?:json)?[ \t]*\n?", re.IGNORECASE)
+_OBJECT = re.compile(r"(?:\[\s{0,9})?\{\s{0,9}[\"']action[\"']\s{0,9}:")
+_PLACE = re.compile(r"(?:\[\s{0,9})?\{\s{0,9}[\"'](?:bbox_2d|point_2d|action)[\"']\s{0,9}:|\[\s{0,9}\d")
 
 
 def _parts(text: str, *, grounding: bool) -> tuple[str | None, str]:

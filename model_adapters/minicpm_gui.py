@@ -19,14 +19,12 @@ from collections.abc import Sequence
 
 from guieval.actions import ACTION_TYPES, Action, ActionSpace, Answer, Click, Direction, Point, Scroll, Stop, Unsupported
 from guieval.errors import ParseError
-from guieval.frames import PER_1000, Size
+from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
-from guieval.models import ModelInput, ParsedResponse, fill
+from guieval.models import ABCModel, ModelInput, Options, ParsedResponse, chat, fill, main_instruction, own_response
 from guieval.parsing import call_tables as calls
-from guieval.parsing import clicked, stated_place
+from guieval.parsing import stated_place
 from guieval.steps import StepTaskModel, whole_text
-
-from ._family import FamilyModel, Options, chat, main_instruction, own_reply, template
 
 _DONE = "task complete"
 
@@ -64,10 +62,12 @@ CALLS = calls.CallTable(
 _ALONE = ("enter", "copy", "go_back", "go_home", "task_complete", "task_impossible")
 
 
-class MiniCPMGUI(FamilyModel):
+class MiniCPMGUI(ABCModel):
     """Adapter of MiniCPM-GUI. It has no options: screenshots are sent as they are, and the model cuts them up itself."""
 
-    _options: Options
+    options: Options
+    thought_form = "thoughts: {thought}\nactions:\n"
+    table = CALLS
     fixed_frame = PER_1000
     action_space = ActionSpace(types=frozenset(ACTION_TYPES) - {"LONG_PRESS", "OPEN", "WAIT"})
     grounds_silently = True
@@ -76,35 +76,44 @@ class MiniCPMGUI(FamilyModel):
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         if task.setting == "grounding":
-            return chat(self._image(task), fill(template("minicpm_gui-grounding"), instruction=task.instruction))
-        text, past = template("minicpm_gui-agent"), {}
+            return chat(self.image(task), self.prompt("minicpm_gui-grounding", instruction=task.instruction))
+        text, past = self.prompt("minicpm_gui-agent"), {}
         if history:
             past = {"history": "\n".join(f"step {number}: {_verbs(entry)}" for number, entry in enumerate(history))}
         else:
             text = text.partition("{history}\n")[2]
-        return chat(self._image(task), fill(text, instruction=main_instruction(task), **past))
+        return chat(self.image(task), fill(text, instruction=main_instruction(task), **past))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         thought, body = _split(text)
         line = _LINE.match(body)
         if line is None and task.setting == "grounding" and (place := stated_place(body)) is not None:
-            return ParsedResponse(clicked(place, PER_1000, task.screenshot_size))
+            return ParsedResponse(self.read_click(task, place))
         if line is None:
             raise ParseError(f"the reply begins with no action of this family: {body[:80]!r}")
         following = _LINE.search(body, line.end())
         # blanks at the end of a line are habit, but at the end of a reply they may have been meant
         rest = body[line.end() :].removesuffix("\n") if following is None else body[line.end() : following.start()].rstrip()
-        return ParsedResponse(CALLS.read(line[1], _arguments(line[1], rest), PER_1000, task.screenshot_size), thought)
+        return ParsedResponse(self.read_call(task, line[1], _arguments(line[1], rest)), thought)
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         if task.setting == "grounding" and isinstance(action, Click):
-            place = _place(action.point, task.screenshot_size)
+            place = self._numbers(task, action.point)
             return f"<box> {place} {place}</box>"
         before = f"thoughts: {thought}\n" if thought else ""
-        return f"{before}actions:\n{_line(action, task.screenshot_size)}"
+        return f"{before}actions:\n{self._line(task, action)}"
 
-    def _opening(self, task: StepTaskModel, thought: str) -> str:
-        return f"thoughts: {thought}\nactions:\n"
+    def _line(self, task: StepTaskModel, action: Action) -> str:
+        name, arguments = self.write_call(task, action)
+        if name == "swipe":
+            return f"swipe, from {arguments['from']} to {arguments['to']}"
+        return ", ".join([name, *arguments.values()])
+
+    def write_place(self, task: StepTaskModel, point: Point) -> str:
+        return f"<point> {self._numbers(task, point)}</point>"
+
+    def _numbers(self, task: StepTaskModel, point: Point) -> str:
+        return "{:g} {:g}".format(*super().write_place(task, point))
 
 
 _ACTIONS = re.compile(r"^[ \t]*actions:", re.MULTILINE)
@@ -144,21 +153,9 @@ def _arguments(name: str, rest: str) -> dict[str, str | float]:
     return {"place" if name in ("tap", "click", "hover") else "text": rest}
 
 
-def _place(point: Point, size: Size) -> str:
-    x, y = PER_1000.quantise(point, size)
-    return f"{x:g} {y:g}"
-
-
-def _line(action: Action, size: Size) -> str:
-    name, arguments = CALLS.write(action, lambda point: f"<point> {_place(point, size)}</point>")
-    if name == "swipe":
-        return f"swipe, from {arguments['from']} to {arguments['to']}"
-    return ", ".join([name, *arguments.values()])
-
-
 def _verbs(entry: HistoryEntry) -> str:
     """A past step, as GUIAct names it: the verbs of its reply, or of its action."""
-    found = own_reply(entry, lambda reply: [line[1] for line in _LINE.finditer(_split(reply)[1])])
+    found = own_response(entry, lambda reply: [line[1] for line in _LINE.finditer(_split(reply)[1])])
     if found:
         return ", ".join(found)
     if entry.action in MiniCPMGUI.action_space:

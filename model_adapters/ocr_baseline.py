@@ -22,10 +22,9 @@ from guieval.data.screenshots import picture
 from guieval.errors import ParseError, ScreenshotError, UsageError
 from guieval.frames import Normalised, Size
 from guieval.history import HistoryEntry
-from guieval.models import ImageRef, ModelInput, ParsedResponse, Request
+from guieval.models import ABCModel, ImageRef, ModelInput, Options, ParsedResponse, Request, chat
 from guieval.steps import StepTaskModel
 
-from ._family import FamilyModel, chat
 from ._ocr_agent import Past, Prompt, ScreenText, decide
 
 FRAME = Normalised(1000.0, digits=2)
@@ -46,9 +45,10 @@ class _Reply(BaseModel, frozen=True, extra="forbid"):
     action: Action
 
 
-class OcrBaseline(FamilyModel):
+class OcrBaseline(ABCModel):
     """Text matching on OCR results as an agent; needs the extra ``baseline``."""
 
+    options: Options
     fixed_frame = FRAME
     action_space = ActionSpace(buttons=frozenset(BUTTONS))
     source = "this project's own format: JSON objects, coordinates 0-1000 with two decimals"
@@ -80,7 +80,7 @@ class OcrBaseline(FamilyModel):
             action = action.model_copy(update={"point": FRAME.decode(*action.point, task.screenshot_size)})
         return ParsedResponse(action, reply.thought, reply.conclusion)
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         return write_reply(ParsedResponse(action, thought, conclusion), task.screenshot_size)
 
     def respond(self, request: Request) -> str:

@@ -24,10 +24,9 @@ from guieval.data.files import read_bytes
 from guieval.errors import UsageError
 from guieval.frames import Size
 from guieval.history import HistoryEntry, describe
-from guieval.models import ParsedResponse, Request
+from guieval.models import Options, ParsedResponse, Request
 from guieval.steps import StepTaskModel
 
-from ._family import Options
 from ._ocr_agent import Prompt, ScreenText, decide
 from ._ocr_words import swipe
 from .ocr_baseline import OcrBaseline, read_screen, write_reply
@@ -101,7 +100,7 @@ def _answers(file: Path) -> dict[str, Any]:
 class OcrErrant(OcrBaseline):
     """The OCR baseline with the knowledge and the weaknesses of :class:`ErrantOptions`."""
 
-    _options: ErrantOptions
+    options: ErrantOptions
     source: ClassVar[str] = "this project's own format: that of ocr_baseline, and whether each past step is the agent's own"
 
     def _prompt(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ErrantPrompt:
@@ -112,14 +111,14 @@ class OcrErrant(OcrBaseline):
         screen = request.images[-1]
         text = next(part for part in request.input.messages[-1].parts if isinstance(part, str))
         prompt = ErrantPrompt.model_validate_json(text)
-        dice = Random(hashlib.sha256(f"{self._options.seed}|{text}|".encode() + screen.data).hexdigest())
+        dice = Random(hashlib.sha256(f"{self.options.seed}|{text}|".encode() + screen.data).hexdigest())
         known = self._known(prompt, screen.data)
         decision = self._decision(prompt, partial(read_screen, screen.data), screen.size, known, dice)
         return write_reply(decision, screen.size)
 
     def _known(self, prompt: ErrantPrompt, screenshot: bytes) -> Action | None:
         """The action that the agent knows by heart for a screen; the same share of the screens in every mode."""
-        options = self._options
+        options = self.options
         if options.answers is None:
             return None
         key = key_of(prompt.goal or prompt.target or "", screenshot)
@@ -131,7 +130,7 @@ class OcrErrant(OcrBaseline):
     def _decision(
         self, prompt: ErrantPrompt, read: Callable[[], Sequence[ScreenText]], size: Size, known: Action | None, dice: Random
     ) -> ParsedResponse:
-        options = self._options
+        options = self.options
         slips, own = prompt.slips(), prompt.own_share()
         if slips and slips[-1] and options.after_slip == "recover":
             return ParsedResponse(Press(button="BACK"), "The last step was a mistake.", "Press the back button.")
@@ -152,9 +151,9 @@ class OcrErrant(OcrBaseline):
         return self._guess(prompt, [line for line in read() if dice.random() < options.sight], size)
 
     def _guess(self, prompt: ErrantPrompt, texts: Sequence[ScreenText], size: Size) -> ParsedResponse:
-        start = 0 if self._options.memory is None else max(0, len(prompt.history) - self._options.memory)
+        start = 0 if self.options.memory is None else max(0, len(prompt.history) - self.options.memory)
         decision = decide(prompt.model_copy(update={"history": prompt.history[start:]}), texts, size)
-        if isinstance(decision.action, Scroll) and not self._options.scroll:
+        if isinstance(decision.action, Scroll) and not self.options.scroll:
             return replace(decision, action=Press(button="BACK"), conclusion="Press the back button.")
         return decision
 

@@ -12,12 +12,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from guieval.actions import Action, Click, Drag, Point, Press, RightClick, Scroll, Wait, path_direction
+from guieval.actions import Action, Click, Point, RightClick, Scroll, Wait, path_direction
 from guieval.errors import ParseError
 from guieval.frames import Size
 from guieval.parsing import call_tables as calls
 
-from ._hosted import ADDED_CALLS, ComputerOptions, ComputerUse, Environment, keys_pressed, scroll_by
+from ._hosted import ADDED_CALLS, ComputerOptions, ComputerUse, Environment, drag, keys_pressed, scroll_by
 
 _SCROLL = 300
 """Length in thousandths of a scroll that is written."""
@@ -38,16 +38,11 @@ def _click(call: calls.Arguments) -> Action:
 
 
 def _drag(call: calls.Arguments) -> Action:
-    """A drag: on a screen taller than wide a swipe of the finger, elsewhere the mouse's."""
     path = call.deciding("path")
     ends = [path[0], path[-1]] if isinstance(path, list) and len(path) > 1 else []
     if not all(isinstance(end, dict) for end in ends) or not ends:
         raise ParseError(f"drag has {path!r:.80} as 'path'")
-    start, end = ([end.get("x"), end.get("y")] for end in ends)
-    if call.size[1] > call.size[0]:
-        return call.swipe(start, end)
-    places = calls.Arguments(call.name, {"start": start, "end": end}, call.frame, call.size)
-    return call.unsupported(Drag(start=places.point("start"), end=places.point("end")))
+    return drag(call, *([end.get("x"), end.get("y")] for end in ends))
 
 
 def _scroll(call: calls.Arguments) -> Action:
@@ -81,10 +76,6 @@ def _keys(call: calls.Arguments) -> Action:
     return keys_pressed(names, call)
 
 
-def _enter(action: Press, writing: calls.Writing) -> dict[str, Any] | None:
-    return {"keys": ["ENTER"]} if action.button == "ENTER" else None
-
-
 CALLS = calls.CallTable(
     {
         "click": calls.Form(Click, _click, lambda action, writing: {"button": "left", **writing.at(calls.XY, action.point)}),
@@ -92,7 +83,7 @@ CALLS = calls.CallTable(
         "scroll": calls.Form(Scroll, _scroll, _written_scroll),
         "drag": calls.Form(Scroll, _drag),
         "type": calls.typed("text"),
-        "keypress": calls.Form(Press, _keys, _enter),
+        "keypress": calls.enter(_keys, keys=["ENTER"]),
         "move": calls.hovered(*calls.XY),
         "wait": Wait(),
         **ADDED_CALLS,
@@ -110,7 +101,7 @@ class OpenAIComputerOptions(ComputerOptions):
 class OpenAIComputer(ComputerUse):
     """Adapter of OpenAI's computer-use models. Options: :class:`OpenAIComputerOptions`."""
 
-    _options: OpenAIComputerOptions
+    options: OpenAIComputerOptions
     table = CALLS
     source = (
         "OpenAI Responses API, computer tool (PyPI openai 3.57.0, types/responses/computer_action.py); words of this project"
@@ -118,9 +109,9 @@ class OpenAIComputer(ComputerUse):
     frame_source = "OpenAI's computer-use guide: pixels of the screenshot that is sent"
 
     def _tools(self, environment: Environment, size: Size, functions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        extra: dict[str, Any] = {} if self._options.detail is None else {"image_detail": self._options.detail}
-        tool: dict[str, Any] = {"type": self._options.tool}
-        if self._options.tool == "computer_use_preview":  # its environments are windows, mac, linux, ubuntu and browser
+        extra: dict[str, Any] = {} if self.options.detail is None else {"image_detail": self.options.detail}
+        tool: dict[str, Any] = {"type": self.options.tool}
+        if self.options.tool == "computer_use_preview":  # its environments are windows, mac, linux, ubuntu and browser
             name = "browser" if environment == "browser" else "linux"
             tool |= {"display_width": size[0], "display_height": size[1], "environment": name}
             extra["truncation"] = "auto"

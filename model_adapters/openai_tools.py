@@ -15,22 +15,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from guieval.actions import BUTTONS, Action, ActionSpace
+from guieval.actions import Action
 from guieval.errors import ParseError
-from guieval.frames import PER_1000, RELATIVE, Frame, Size
+from guieval.frames import PER_1000, RELATIVE, Frame
 from guieval.history import HistoryEntry
-from guieval.models import ModelConfig, ModelInput, ParsedResponse, fill
+from guieval.models import ModelInput, ParsedResponse, chat
 from guieval.parsing import call_tables as calls
 from guieval.parsing import first_call, json_value, split_reasoning
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import FamilyModel, chat, template
-from ._hosted import BUTTON_NAMES, STATUSES, ImageSize, SentPixels, question
+from ._hosted import BUTTON_NAMES, STATUSES, HostedModel, ImageSize, functions
 from ._qwen_tools import split_reply
 
 FrameName: TypeAlias = Literal["pixels", "0-1000", "0-1"]
@@ -45,71 +43,6 @@ class ToolOptions(ImageSize):
     parallel_tool_calls: bool | None = Field(None, description="request field, which some services refuse; null leaves it out")
 
 
-class OpenAITools(FamilyModel):
-    """Adapter of models served by an API. Options: :class:`ToolOptions`."""
-
-    _options: ToolOptions
-    action_space = ActionSpace(buttons=frozenset(BUTTONS))
-    source = "this project's own prompt over the OpenAI chat completions API (tools, tool_choice, image detail)"
-    frame_source = "the option frame, which the prompt states to the model"
-
-    def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
-        super().__init__(config, thinking=thinking)
-        self._sent = SentPixels(max_side=self._options.max_side, max_pixels=self._options.max_pixels)
-        frames: dict[FrameName, Frame] = {"pixels": self._sent, "0-1000": PER_1000, "0-1": RELATIVE}
-        self._frame = frames[self._options.frame]
-
-    def frame(self, task: StepTaskModel) -> Frame:
-        return self._frame
-
-    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        size = self._sent.sent(task.screenshot_size)
-        grounding = task.setting == "grounding"
-        coordinates, functions = _offer(self._options.frame, size, grounding)
-        system = fill(template(f"openai_tools-{'grounding-' if grounding else ''}system"), coordinates=coordinates)
-        if not self._options.tools:
-            described = "\n".join(json.dumps(function["function"]) for function in functions)
-            system += fill(template("openai_tools-functions"), functions=described)
-        words = task.instruction if grounding else question(task, history, self._frame)
-        extra: dict[str, Any] = {} if self._options.detail is None else {"image_detail": self._options.detail}
-        if self._options.tools:
-            extra |= {"tools": functions, "tool_choice": "required"}
-            if self._options.parallel_tool_calls is not None:
-                extra["parallel_tool_calls"] = self._options.parallel_tool_calls
-        return chat(words, self._sent.image(task), system=system, extra=extra)
-
-    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        thought, name, arguments = _read(whole_text(text), grounding=task.setting == "grounding")
-        given = arguments.get("thought")
-        action = CALLS.read(name, _with_xy(arguments), self._frame, task.screenshot_size)
-        return ParsedResponse(action, (given.strip() if isinstance(given, str) else "") or thought)
-
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
-        name, arguments = CALLS.write(action, lambda point: self._frame.quantise(point, task.screenshot_size))
-        if "seconds" in arguments:
-            arguments["seconds"] = float(arguments["seconds"])
-        if thought and task.setting != "grounding":
-            arguments = {"thought": thought, **arguments}
-        call = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
-        return f"<tool_call>\n{call}\n</tool_call>" if self._options.tools else call
-
-
-@lru_cache(maxsize=256)
-def _offer(frame: FrameName, size: Size, grounding: bool) -> tuple[str, tuple[dict[str, Any], ...]]:
-    width, height = size
-    match frame:
-        case "pixels":
-            ends, unit = (str(width), str(height)), f"pixels of the screenshot, which is {width} x {height} pixels large"
-        case "0-1000":
-            ends, unit = ("1000", "1000"), "whole thousandths of the screenshot's width and height, from 0 to 1000"
-        case "0-1":
-            ends, unit = ("1", "1"), "fractions of the screenshot's width and height, from 0 to 1, with four decimals"
-    coordinates = f"Coordinates are in {unit}; x goes from left to right and y from top to bottom."
-    offered = template(f"openai_tools-{'grounding-' if grounding else ''}tools")
-    offered = fill(offered, number="number" if frame == "0-1" else "integer", right=ends[0], bottom=ends[1])
-    return coordinates, tuple({"type": "function", "function": json.loads(line)} for line in offered.splitlines())
-
-
 CALLS = calls.CallTable(
     {
         "click": calls.tap(*calls.XY),
@@ -122,6 +55,64 @@ CALLS = calls.CallTable(
         "stop": calls.stopped("status", STATUSES),
     }
 )
+
+
+class OpenAITools(HostedModel):
+    """Adapter of models served by an API. Options: :class:`ToolOptions`."""
+
+    options: ToolOptions
+    table = CALLS
+    source = "this project's own prompt over the OpenAI chat completions API (tools, tool_choice, image detail)"
+    frame_source = "the option frame, which the prompt states to the model"
+
+    def frame(self, task: StepTaskModel) -> Frame:
+        frames: dict[FrameName, Frame] = {"pixels": self.sent, "0-1000": PER_1000, "0-1": RELATIVE}
+        return frames[self.options.frame]
+
+    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
+        coordinates, offered = self._offer(task)
+        kind = "grounding-" if task.setting == "grounding" else ""
+        system = self.prompt(f"openai_tools-{kind}system", coordinates=coordinates)
+        if not self.options.tools:
+            described = "\n".join(map(json.dumps, offered))
+            system += self.prompt("openai_tools-functions", functions=described)
+        extra: dict[str, Any] = {} if self.options.detail is None else {"image_detail": self.options.detail}
+        if self.options.tools:
+            tools = tuple({"type": "function", "function": function} for function in offered)
+            extra |= {"tools": tools, "tool_choice": "required"}
+            if self.options.parallel_tool_calls is not None:
+                extra["parallel_tool_calls"] = self.options.parallel_tool_calls
+        return chat(self.question(task, history), self.image(task), system=system, extra=extra)
+
+    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
+        thought, name, arguments = _read(whole_text(text), grounding=task.setting == "grounding")
+        given = arguments.get("thought")
+        action = self.read_call(task, name, _with_xy(arguments))
+        return ParsedResponse(action, (given.strip() if isinstance(given, str) else "") or thought)
+
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+        name, arguments = self.write_call(task, action)
+        if "seconds" in arguments:
+            arguments["seconds"] = float(arguments["seconds"])
+        if thought and task.setting != "grounding":
+            arguments = {"thought": thought, **arguments}
+        call = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
+        return f"<tool_call>\n{call}\n</tool_call>" if self.options.tools else call
+
+    def _offer(self, task: StepTaskModel) -> tuple[str, tuple[dict[str, Any], ...]]:
+        """The sentence about coordinates, and the functions."""
+        width, height = self.sent.sent(task.screenshot_size)
+        match self.options.frame:
+            case "pixels":
+                ends, unit = (str(width), str(height)), f"pixels of the screenshot, which is {width} x {height} pixels large"
+            case "0-1000":
+                ends, unit = ("1000", "1000"), "whole thousandths of the screenshot's width and height, from 0 to 1000"
+            case "0-1":
+                ends, unit = ("1", "1"), "fractions of the screenshot's width and height, from 0 to 1, with four decimals"
+        coordinates = f"Coordinates are in {unit}; x goes from left to right and y from top to bottom."
+        name = f"openai_tools-{'grounding-' if task.setting == 'grounding' else ''}tools"
+        number = "number" if self.options.frame == "0-1" else "integer"
+        return coordinates, functions(self.prompt(name, number=number, right=ends[0], bottom=ends[1]))
 
 
 _EXPRESSION = re.compile(

@@ -20,11 +20,10 @@ from pydantic import Field
 from guieval.actions import Action, ActionSpace
 from guieval.frames import RELATIVE, Frame
 from guieval.history import HistoryEntry
-from guieval.models import Message, ModelInput, ParsedResponse, fill
+from guieval.models import ABCModel, ImageLimits, Message, ModelInput, ParsedResponse, chat, main_instruction
 from guieval.steps import StepTaskModel, whole_text
 
 from . import _pyautogui as code
-from ._family import FamilyModel, ImageLimits, chat, main_instruction, past_sentence, template
 
 _SECTION = re.compile(r"^[ \t]*#{1,3}[ \t]*(Observation|Thought|Action|Code)[ \t]*:?[ \t]*$", re.MULTILINE | re.IGNORECASE)
 
@@ -41,10 +40,12 @@ class OpenCUAOptions(ImageLimits):
     relative: bool = Field(False, description="whether places are fractions of the screen (checkpoints made from Qwen2-VL)")
 
 
-class OpenCUA(FamilyModel):
+class OpenCUA(ABCModel):
     """Adapter of OpenCUA. Options: :class:`OpenCUAOptions`."""
 
-    _options: OpenCUAOptions
+    options: OpenCUAOptions
+    thought_form = "## Thought:\n{thought}\n\n"
+    table = code.CALLS
     pixels = 3136, 12_845_056
     grounds_silently = True
     action_space = ActionSpace(types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "STOP"}), buttons=frozenset({"ENTER"}))
@@ -53,47 +54,44 @@ class OpenCUA(FamilyModel):
     frame_source = "github.com/xlang-ai/OpenCUA@1d70f20 model/README.md"
 
     def frame(self, task: StepTaskModel) -> Frame:
-        return RELATIVE if self._options.relative else super().frame(task)
+        return RELATIVE if self.options.relative else super().frame(task)
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         if task.setting == "grounding":
-            return chat(self._image(task), task.instruction, system=template("opencua-grounding-system"))
-        messages = [Message("system", (template(f"opencua-{self._options.reasoning}-system"),))]
+            return chat(self.image(task), task.instruction, system=self.prompt("opencua-grounding-system"))
+        messages = [Message("system", (self.prompt(f"opencua-{self.options.reasoning}-system"),))]
         for index, entry in enumerate(history):
-            if index > len(history) - self._options.max_images:
-                messages.append(Message("user", (self._image(entry.task),)))
-            if index >= len(history) - self._options.max_history:
+            if index > len(history) - self.options.max_images:
+                messages.append(Message("user", (self.image(entry.task),)))
+            if index >= len(history) - self.options.max_history:
                 messages.append(Message("assistant", (self._past_step(index, entry),)))
-        question = fill(template("opencua-user"), instruction=main_instruction(task))
-        return ModelInput((*messages, Message("user", (self._image(task), question))))
+        question = self.prompt("opencua-user", instruction=main_instruction(task))
+        return ModelInput((*messages, Message("user", (self.image(task), question))))
 
     def _past_step(self, index: int, entry: HistoryEntry) -> str:
-        thought = f"## Thought:\n{entry.thought or ''}\n\n" if self._options.history == "thought" else ""
-        return f"# Step {index + 1}:\n{thought}## Action:\n{past_sentence(entry, self.frame(entry.task))}\n"
+        thought = f"## Thought:\n{entry.thought or ''}\n\n" if self.options.history == "thought" else ""
+        return f"# Step {index + 1}:\n{thought}## Action:\n{self.sentence(entry)}\n"
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         """Read a reply: its sections, and the code in ``## Code``; without that section, anywhere in the reply."""
         parts = _SECTION.split(whole_text(text))
         sections = {name.lower(): body.strip() for name, body in reversed(list(zip(parts[1::2], parts[2::2], strict=True)))}
         found = code.calls_in(sections.get("code", parts[-1]))
-        action = code.action_of(found, code.CALLS, self.frame(task), task.screenshot_size)
+        action = code.action_of(self, task, found)
         sentence = sections.get("action") if "code" in sections else None
         return ParsedResponse(action, sections.get("thought") or None, sentence or None)
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
-        block = f"```python\n{code.written(action, code.CALLS, self.frame(task), task.screenshot_size)}\n```"
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+        block = f"```python\n{code.written(self, task, action)}\n```"
         if task.setting == "grounding":
             return block
         head = f"## Thought:\n{thought}\n\n" if thought and self._thinks else ""
         sentence = f"## Action:\n{conclusion}\n\n" if conclusion else ""
         return f"{head}{sentence}## Code:\n{block}\n"
 
-    def _opening(self, task: StepTaskModel, thought: str) -> str:
-        return f"## Thought:\n{thought}\n\n"
-
-    def _why_silent(self, task: StepTaskModel) -> str | None:
-        return super()._why_silent(task) if self._thinks else "its prompt asks for no thought"
+    def why_silent(self, task: StepTaskModel) -> str | None:
+        return super().why_silent(task) if self._thinks else "its prompt asks for no thought"
 
     @property
     def _thinks(self) -> bool:
-        return not self._options.reasoning.startswith("l1")
+        return not self.options.reasoning.startswith("l1")

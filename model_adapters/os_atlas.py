@@ -20,12 +20,11 @@ from guieval.actions import DIRECTIONS, Action, ActionSpace, Click
 from guieval.errors import ParseError
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
-from guieval.models import ModelConfig, ModelInput, ParsedResponse, Part, fill
-from guieval.parsing import ScrollWords, clicked, stated_place
+from guieval.models import ABCModel, ImageLimits, ModelConfig, ModelInput, ParsedResponse, Part, chat
+from guieval.models.prompts import fill, main_instruction, step_instruction
+from guieval.parsing import ScrollWords, stated_place
 from guieval.parsing.capital_calls import ALONE, CALLS, PLACED, WRITTEN, capital_call
 from guieval.steps import StepTaskModel, whole_text
-
-from ._family import FamilyModel, ImageLimits, chat, main_instruction, past_sentence, step_instruction, template
 
 
 class OSAtlasOptions(ImageLimits):
@@ -40,10 +39,12 @@ class OSAtlasOptions(ImageLimits):
     )
 
 
-class OSAtlas(FamilyModel):
+class OSAtlas(ABCModel):
     """Adapter of OS-Atlas-Pro and OS-Atlas-Base. Options: :class:`OSAtlasOptions`."""
 
-    _options: OSAtlasOptions
+    options: OSAtlasOptions
+    thought_form = "thoughts:\n{thought}\nactions:\n"
+    table = CALLS
     fixed_frame = PER_1000
     action_space = ActionSpace(buttons=frozenset({"BACK", "HOME", "ENTER", "RECENT"}))
     """The union over the published prompts and labels."""
@@ -52,22 +53,21 @@ class OSAtlas(FamilyModel):
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
         super().__init__(config, thinking=thinking)
-        self._base = self._options.prompt.startswith("base")
+        self._base = self.options.prompt.startswith("base")
         if self._base:
             self.thinking = False
-        by_labels: ScrollWords = "finger" if self._options.prompt == "guiodyssey" else "content"
-        self._scroll_words = self._options.scroll_words or by_labels
+
+    @property
+    def scroll_words(self) -> ScrollWords:
+        return self.options.scroll_words or ("finger" if self.options.prompt == "guiodyssey" else "content")
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         if not self._base:
             return chat(*self._question(task, history))
-        kind = "point-4b" if self._options.prompt == "base-point" else "bbox"
-        text = fill(template(f"os_atlas_base-grounding-{kind}"), instruction=main_instruction(task))
+        kind = "point-4b" if self.options.prompt == "base-point" else "bbox"
+        text = self.prompt(f"os_atlas_base-grounding-{kind}", instruction=main_instruction(task))
         # the box is separated from the words before it by special tokens, which the authors keep too
-        return chat(self._image(task), text, extra={} if kind == "point-4b" else {"skip_special_tokens": False})
-
-    def _opening(self, task: StepTaskModel, thought: str) -> str:
-        return f"thoughts:\n{thought}\nactions:\n"
+        return chat(self.image(task), text, extra={} if kind == "point-4b" else {"skip_special_tokens": False})
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         """Read ``thoughts: .. actions: CALL``.
@@ -77,7 +77,6 @@ class OSAtlas(FamilyModel):
         OS-Kairos's records), if a call in capitals begins a line. A grounding query, and every query to a Base checkpoint,
         may be answered by a point or box alone, which is a click on it.
         """
-        frame, size = self.frame(task), task.screenshot_size
         bare_place = self._base or task.setting == "grounding"
         text = whole_text(text)
         label = _ACTIONS.search(text)
@@ -87,43 +86,43 @@ class OSAtlas(FamilyModel):
         if found is None and bare_place:
             place = stated_place(body)
             if place is not None:
-                return ParsedResponse(clicked(place, frame, size))
+                return ParsedResponse(self.read_click(task, place))
         if found is None:
             raise ParseError("the reply holds no action")
         name = found[1].upper()
         if not label:
             thought = body[: found.start()]
-        action = CALLS.read(name, _arguments(name, body[found.end() :]), frame, size, self._scroll_words)
+        action = self.read_call(task, name, _arguments(name, body[found.end() :]))
         return ParsedResponse(action, _THOUGHTS.sub("", thought).strip() or None)
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         if self._base and isinstance(action, Click):
-            x, y = self.frame(task).quantise(action.point, task.screenshot_size)
-            if self._options.prompt == "base-point":
+            x, y = self.write_place(task, action.point)
+            if self.options.prompt == "base-point":
                 return f"<point>[[{x:g},{y:g}]]</point>"
             return f"<|box_start|>({x:g},{y:g}),({x:g},{y:g})<|box_end|>"
         call = f"actions:\n{self._call(task, action)}"
         return f"thoughts:\n{thought}\n{call}" if thought else call
 
     def _question(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> tuple[Part, ...]:
-        text = template(f"os_atlas_pro-{self._options.prompt}").replace(" You need to: {step_instruction}", "")
+        text = self.prompt(f"os_atlas_pro-{self.options.prompt}").replace(" You need to: {step_instruction}", "")
         before, after = text.split("<image>")
         goal = task.instruction
         if task.setting == "low":
             goal += f" You need to: {step_instruction(task)}"
         past = () if task.setting == "grounding" else history
         lines = "".join(f"Step {number}: {self._past(entry)}\n" for number, entry in enumerate(past, 1))
-        return before, self._image(task), fill(after, instruction=goal, history=lines or "None")
+        return before, self.image(task), fill(after, instruction=goal, history=lines or "None")
 
     def _past(self, entry: HistoryEntry) -> str:
         """A past step: its call in GUI-Odyssey's prompt, else its sentence, which is what a reply's thoughts are here."""
-        if self._options.prompt == "guiodyssey":
+        if self.options.prompt == "guiodyssey":
             return " ".join(self._call(entry.task, entry.action).split())
-        sentence = entry.thought or past_sentence(entry, self.frame(entry.task))
+        sentence = entry.thought or self.sentence(entry)
         return " ".join(sentence.split())
 
     def _call(self, task: StepTaskModel, action: Action) -> str:
-        return capital_call(action, self.frame(task), task.screenshot_size, self._scroll_words)
+        return capital_call(action, self.frame(task), task.screenshot_size, self.scroll_words)
 
 
 _BULLET = r"[ \t`*\-]*+(?:\d{1,2}[.)][ \t]*)?"

@@ -20,91 +20,14 @@ from typing import Literal
 
 from pydantic import Field
 
-from guieval.actions import Action, ActionSpace, StopStatus, Wait
+from guieval.actions import Action, ActionSpace, Point, StopStatus, Wait
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, PIXELS, Frame
 from guieval.history import HistoryEntry
-from guieval.models import ModelInput, ParsedResponse, fill
+from guieval.models import ABCModel, ImageLimits, ModelInput, ParsedResponse, chat, main_instruction, step_instruction
 from guieval.parsing import ScrollWords, json_value, named_object
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
-
-from ._family import FamilyModel, ImageLimits, chat, main_instruction, past_sentence, step_instruction, template
-
-
-class OSGenesisOptions(ImageLimits):
-    """Options of OS-Genesis."""
-
-    prompt: Literal["androidcontrol", "androidworld"] = Field(
-        "androidcontrol", description="which prompt is used: that of the AC or of the AW checkpoints"
-    )
-    coordinates: Literal["pixels", "thousandths"] = Field(
-        "pixels", description="what x and y are in: pixels of the screenshot, or thousandths of it, as third parties read them"
-    )
-    scroll_words: ScrollWords = Field(
-        "content", description="what a scroll's direction names: where the content comes from or where the finger goes"
-    )
-
-
-class OSGenesis(FamilyModel):
-    """Adapter of OS-Genesis's mobile checkpoints. Options: :class:`OSGenesisOptions`."""
-
-    _options: OSGenesisOptions
-    action_space = ActionSpace()
-    source = frame_source = "github.com/OS-Copilot/OS-Genesis evaluation/android_world/genesis_agents.py"
-
-    def frame(self, task: StepTaskModel) -> Frame:
-        return PIXELS if self._options.coordinates == "pixels" else PER_1000
-
-    def _opening(self, task: StepTaskModel, thought: str) -> str:
-        return f"Low-level thought: {thought}\naction:"
-
-    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        """Read a reply. As in the authors' scorer a missing ``action:`` is tolerated, and the first object counts."""
-        text = whole_text(text)
-        label = _LABEL.search(text)
-        start = label.end() if label is not None else text.find("{")
-        if start < 0:
-            raise ParseError("the reply holds no action")
-        thought = _THOUGHT.sub("", text[: label.start() if label is not None else start]).strip(" \t\r\n`*")
-        name, arguments = named_object(json_value(text[start:]), "action_type")
-        if (key := _TEXTS.get(name)) and not isinstance(written := arguments.get(key), str | None):
-            raise ParseError(f"{name} has {written!r:.80} as {key!r}, which is not a text")
-        action = CALLS.read(name, arguments, self.frame(task), task.screenshot_size, self._options.scroll_words)
-        return ParsedResponse(action, thought or None)
-
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
-        call = self._call(task, action)
-        return f"Low-level thought: {thought}\naction: {call}" if thought else f"action: {call}"
-
-    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        past = () if task.setting == "grounding" else history
-        lines = "\n".join(f"Step {number}: {self._past(entry)}" for number, entry in enumerate(past, 1))
-        if self._options.prompt == "androidworld":
-            values = {"instruction": main_instruction(task), "accessibility_tree": ""}
-        else:
-            values = {"instruction": task.instruction, "a11y_tree": ""}
-        name = f"os_genesis-{self._options.prompt}"
-        if self._options.prompt == "androidcontrol":
-            name += "-low" if task.setting == "low" else "-high"
-            if task.setting == "low":
-                values["step_instruction"] = step_instruction(task)
-        # the samples begin with "<image>\n"
-        return chat(self._image(task), f"\n{fill(template(name), history=lines, **values)}")
-
-    def _past(self, entry: HistoryEntry) -> str:
-        sentence = " ".join((entry.thought or past_sentence(entry, self.frame(entry.task))).split())
-        if entry.action not in self.action_space:
-            return sentence
-        return f"{sentence} action: {self._call(entry.task, entry.action)}"
-
-    def _call(self, task: StepTaskModel, action: Action) -> str:
-        frame, size = self.frame(task), task.screenshot_size
-        name, arguments = CALLS.write(
-            action, lambda point: tuple(map(float, frame.quantise(point, size))), self._options.scroll_words
-        )
-        return json.dumps({"action_type": name, **arguments}, ensure_ascii=False, separators=(",", ":"))
-
 
 _STATUSES: dict[str, StopStatus] = {"successful": "finish", "complete": "finish", "infeasible": "impossible"}
 """``complete`` is AndroidWorld's word for what the authors call ``successful``."""
@@ -129,6 +52,79 @@ CALLS = calls.CallTable(
         **calls.outside("dismiss", "get_text", "swipe"),
     }
 )
+
+
+class OSGenesisOptions(ImageLimits):
+    """Options of OS-Genesis."""
+
+    prompt: Literal["androidcontrol", "androidworld"] = Field(
+        "androidcontrol", description="which prompt is used: that of the AC or of the AW checkpoints"
+    )
+    coordinates: Literal["pixels", "thousandths"] = Field(
+        "pixels", description="what x and y are in: pixels of the screenshot, or thousandths of it, as third parties read them"
+    )
+    scroll_words: ScrollWords = Field(
+        "content", description="what a scroll's direction names: where the content comes from or where the finger goes"
+    )
+
+
+class OSGenesis(ABCModel):
+    """Adapter of OS-Genesis's mobile checkpoints. Options: :class:`OSGenesisOptions`."""
+
+    options: OSGenesisOptions
+    thought_form = "Low-level thought: {thought}\naction:"
+    table = CALLS
+    action_space = ActionSpace()
+    source = frame_source = "github.com/OS-Copilot/OS-Genesis evaluation/android_world/genesis_agents.py"
+
+    def frame(self, task: StepTaskModel) -> Frame:
+        return PIXELS if self.options.coordinates == "pixels" else PER_1000
+
+    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
+        """Read a reply. As in the authors' scorer a missing ``action:`` is tolerated, and the first object counts."""
+        text = whole_text(text)
+        label = _LABEL.search(text)
+        start = label.end() if label is not None else text.find("{")
+        if start < 0:
+            raise ParseError("the reply holds no action")
+        thought = _THOUGHT.sub("", text[: label.start() if label is not None else start]).strip(" \t\r\n`*")
+        name, arguments = named_object(json_value(text[start:]), "action_type")
+        if (key := _TEXTS.get(name)) and not isinstance(written := arguments.get(key), str | None):
+            raise ParseError(f"{name} has {written!r:.80} as {key!r}, which is not a text")
+        return ParsedResponse(self.read_call(task, name, arguments), thought or None)
+
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+        call = self._call(task, action)
+        return f"Low-level thought: {thought}\naction: {call}" if thought else f"action: {call}"
+
+    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
+        past = () if task.setting == "grounding" else history
+        lines = "\n".join(f"Step {number}: {self._past(entry)}" for number, entry in enumerate(past, 1))
+        if self.options.prompt == "androidworld":
+            values = {"instruction": main_instruction(task), "accessibility_tree": ""}
+        else:
+            values = {"instruction": task.instruction, "a11y_tree": ""}
+        name = f"os_genesis-{self.options.prompt}"
+        if self.options.prompt == "androidcontrol":
+            name += "-low" if task.setting == "low" else "-high"
+            if task.setting == "low":
+                values["step_instruction"] = step_instruction(task)
+        # the samples begin with "<image>\n"
+        return chat(self.image(task), f"\n{self.prompt(name, history=lines, **values)}")
+
+    def _past(self, entry: HistoryEntry) -> str:
+        sentence = " ".join((entry.thought or self.sentence(entry)).split())
+        if entry.action not in self.action_space:
+            return sentence
+        return f"{sentence} action: {self._call(entry.task, entry.action)}"
+
+    def _call(self, task: StepTaskModel, action: Action) -> str:
+        name, arguments = self.write_call(task, action)
+        return json.dumps({"action_type": name, **arguments}, ensure_ascii=False, separators=(",", ":"))
+
+    def write_place(self, task: StepTaskModel, point: Point) -> list[float]:
+        return list(map(float, super().write_place(task, point)))
+
 
 _LABEL = re.compile(r"\baction\s{0,3}[*]{0,2}[:：][*]{0,2}\s*(?=\{|\[\s*\{|```)", re.IGNORECASE)
 _THOUGHT = re.compile(r"\A[\s*]*+low-level thought[ \t*]*[:：][ \t*]*", re.IGNORECASE)

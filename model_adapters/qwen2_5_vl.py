@@ -13,18 +13,17 @@ from collections.abc import Sequence
 
 from guieval.actions import BUTTONS, Action, ActionSpace, Click
 from guieval.history import HistoryEntry
-from guieval.models import ModelInput, ParsedResponse, fill
-from guieval.parsing import clicked
+from guieval.models import QWEN_PIXELS, ImageLimits, ModelInput, ParsedResponse, begun, chat, fill
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
-from ._family import QWEN_PIXELS, ImageLimits, begun, chat, template
 
 
 class Qwen25VL(tools.QwenToolsModel):
     """Adapter of Qwen2.5-VL. Options: ``min_pixels`` and ``max_pixels``, which must equal the server's (defaults: its own)."""
 
-    _options: ImageLimits
+    options: ImageLimits
+    thinking_form = "<thinking>\n{thought}\n</thinking>\n"
     pixels = QWEN_PIXELS
     action_space = ActionSpace(buttons=frozenset(BUTTONS))
     grounds_silently = True
@@ -32,25 +31,25 @@ class Qwen25VL(tools.QwenToolsModel):
     frame_source = "github.com/QwenLM/Qwen2.5-VL cookbooks/mobile_agent.ipynb; QwenLM/Qwen3-VL issue #676"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        image = self._image(task)
+        image = self.image(task)
         if task.setting == "grounding":
             # published as a chat template writes it, with the answer begun
-            turns = template("qwen2_5_vl-computer-grounding").split("<|im_start|>")[1:]
+            turns = self.prompt("qwen2_5_vl-computer-grounding").split("<|im_start|>")[1:]
             system, question, answer = (turn.partition("\n")[2].removesuffix("<|im_end|>\n") for turn in turns)
             question = fill(question.removeprefix(IMAGE), instruction=task.instruction)
-            return begun(chat(image, question, system=fill(system, **self._screen(task))), answer)
-        system = fill(template("qwen2_5_vl-mobile-system"), **self._screen(task))
-        past = [tools.call_json(tools.past_call(entry, self.frame(entry.task))) for entry in history]
-        question = tools.query(task, "qwen2_5_vl-mobile-user", tools.progress(past))
+            return begun(chat(image, question, system=fill(system, **self.screen(task))), answer)
+        system = self.prompt("qwen2_5_vl-mobile-system", **self.screen(task))
+        past = tools.progress([tools.call_json(self._past_call(entry)) for entry in history])
+        question = self._question(task, "qwen2_5_vl-mobile-user", past)
         return chat(question, image, system=system)
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         continued = tools.CONTINUED.match(text) if task.setting == "grounding" else None
         if continued is not None:
-            return ParsedResponse(clicked(continued[1], self.frame(task), task.screenshot_size))
+            return ParsedResponse(self.read_click(task, continued[1]))
         return super().parse_response(task, text)
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         call = self._call(task, action)
         if task.setting == "grounding" and isinstance(action, Click):
             # the grounding prompt ends with an open bracket, which the model closes
@@ -58,9 +57,6 @@ class Qwen25VL(tools.QwenToolsModel):
         before = self._thinking(thought) if thought else ""
         after = f"\n<conclusion>\n{conclusion}\n</conclusion>" if conclusion else ""
         return before + tools.call_text(call) + after
-
-    def _thinking(self, thought: str) -> str:
-        return f"<thinking>\n{thought}\n</thinking>\n"
 
 
 IMAGE = "<|vision_start|><|image_pad|><|vision_end|>"

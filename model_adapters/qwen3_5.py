@@ -18,6 +18,7 @@ itself, so no thought can be given.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal
 
 from pydantic import Field
@@ -26,14 +27,13 @@ from guieval.actions import ACTION_TYPES, BUTTONS, Action, ActionSpace, Wait
 from guieval.errors import ParseError
 from guieval.frames import PER_999, PER_1000, Frame
 from guieval.history import HistoryEntry
-from guieval.models import Message, ModelConfig, ModelInput, ParsedResponse, fill
+from guieval.models import ABCModel, ImageLimits, Message, ModelConfig, ModelInput, ParsedResponse, chat, main_instruction
 from guieval.parsing import call_tables as calls
 from guieval.parsing import first_round, function_calls, split_reasoning
 from guieval.steps import StepTaskModel, whole_text
 
 from . import _desktop_calls as desktop
 from . import _qwen_tools as tools
-from ._family import FamilyModel, ImageLimits, chat, main_instruction, past_sentence, template
 
 TOOL = "computer"
 
@@ -70,21 +70,25 @@ class Qwen35Options(ImageLimits):
 class Qwen35(tools.QwenToolsModel):
     """Adapter of Qwen3.5 and Qwen3.6. Options: :class:`Qwen35Options`."""
 
-    _options: Qwen35Options
+    options: Qwen35Options
+    thinking_form = "<think>\n{thought}\n</think>\n\n"
     patch = 32
     pixels = 3136, 12_845_056
     thinking_switch = True
     action_space = ActionSpace(types=frozenset(ACTION_TYPES) - {"OPEN"}, buttons=frozenset(BUTTONS))
     source = "github.com/trycua/cua@b296ec9 libs/python/agent/cua_agent/loops/qwen35.py"
     frame_source = f"{source} (1000); github.com/QwenLM/Qwen3-VL cookbooks/mobile_agent.ipynb (999)"
-    _opening = FamilyModel._opening
+    opening = ABCModel.opening
+
+    grounding_tool = TOOL
+    keeps_thoughts = False  # the chat template takes them out as well
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
         super().__init__(config, thinking=thinking)
-        self._mobile = self._options.prompt == "mobile"
+        self._mobile = self.options.prompt == "mobile"
         if not self._mobile:
-            self.table = CALLS  # type: ignore[misc]
-            self.action_space = ActionSpace(  # type: ignore[misc]
+            self.table, self.tool = CALLS, TOOL
+            self.action_space = ActionSpace(
                 types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"}), buttons=frozenset({"ENTER"})
             )
 
@@ -98,17 +102,14 @@ class Qwen35(tools.QwenToolsModel):
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         extra = {"chat_template_kwargs": {"enable_thinking": self.thinking is not False}}
         if task.setting == "grounding":
-            return chat(self._image(task), task.instruction, system=template("qwen3_5-grounding-system"), extra=extra)
+            return chat(self.image(task), task.instruction, system=self.prompt("qwen3_5-grounding-system"), extra=extra)
         if self._mobile:
             past = self._progress(history)
-            query = fill(template("qwen3_vl-mobile-user"), instruction=main_instruction(task), history=past)
-            return chat(query, self._image(task), system=template("qwen3_vl-mobile-system"), extra=extra)
-        messages = [
-            Message("system", (template("qwen3_5-computer-system"),)),
-            Message("user", (main_instruction(task),)),
-            *self._conversation(task, history, [()] * (len(history) + 1), self._options.max_images),
-        ]
-        return ModelInput(tuple(messages), extra=extra)
+            query = self.prompt("qwen3_vl-mobile-user", instruction=main_instruction(task), history=past)
+            return chat(query, self.image(task), system=self.prompt("qwen3_vl-mobile-system"), extra=extra)
+        messages = [Message("system", (self.prompt("qwen3_5-computer-system"),)), Message("user", (main_instruction(task),))]
+        turns = self.conversation(task, history, self.options.max_images)
+        return ModelInput((*messages, *turns), extra=extra)
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         """Read a reply with a call in either form; what is thought before it may rehearse one."""
@@ -132,24 +133,13 @@ class Qwen35(tools.QwenToolsModel):
         one = call[0] if isinstance(call, list) and len(call) == 1 else call
         if not self._mobile or not isinstance(one, dict) or one.get("name") != TOOL:
             return super()._action(task, call)
-        grounding = task.setting == "grounding"
-        return tools.action_of(one, PER_1000, task.screenshot_size, grounding=grounding, places=PER_1000, table=CALLS)
+        return tools.action_of(self, task, one, table=CALLS, frame=PER_1000)
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         call = tools.call_text(self._call(task, action))
         sentence = f'Action: "{conclusion}"\n' if conclusion else ""
         return (self._thinking(thought) if thought and self.thinking is not False else "") + sentence + call
 
-    def _call(self, task: StepTaskModel, action: Action) -> dict[str, Any]:
-        if self._mobile and task.setting != "grounding":
-            return super()._call(task, action)
-        return desktop.call_of(action, CALLS, task, self.frame(task), TOOL)
-
-    def _thinking(self, thought: str) -> str:
-        return f"<think>\n{thought}\n</think>\n\n"
-
-    def _past_reply(self, entry: HistoryEntry) -> str:
-        """A past reply without its thought, which the chat template takes out as well."""
-        if entry.raw_response is not None:
-            return split_reasoning(first_round(entry.raw_response), "<tool_call>")[1].lstrip()
-        return self._written(entry.task, entry.action, None, past_sentence(entry, self.frame(entry.task)))
+    def write_call(self, task: StepTaskModel, action: Action) -> tuple[str, dict[str, Any]]:
+        table = CALLS if task.setting == "grounding" else self.table
+        return table.write(action, partial(self.write_place, task))

@@ -24,11 +24,10 @@ from pydantic import Field
 from guieval.actions import ACTION_TYPES, BUTTONS, Action, ActionSpace
 from guieval.frames import PER_999, PER_1000, Frame
 from guieval.history import HistoryEntry
-from guieval.models import ModelInput, fill
+from guieval.models import ImageLimits, ModelInput, chat, main_instruction
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
-from ._family import ImageLimits, chat, main_instruction, template
 
 
 class Qwen3VLOptions(ImageLimits):
@@ -41,7 +40,7 @@ class Qwen3VLOptions(ImageLimits):
 class Qwen3VL(tools.QwenToolsModel):
     """Adapter of Qwen3-VL. Options: :class:`Qwen3VLOptions`."""
 
-    _options: Qwen3VLOptions
+    options: Qwen3VLOptions
     patch = 32
     pixels = 4 * 32**2, 16384 * 32**2
     fixed_frame = PER_999
@@ -50,17 +49,17 @@ class Qwen3VL(tools.QwenToolsModel):
     frame_source = "github.com/QwenLM/Qwen3-VL cookbooks/mobile_agent.ipynb (calls: 999), 2d_grounding.ipynb (lists: 1000)"
 
     def place_frame(self, task: StepTaskModel) -> Frame:
-        return PER_1000 if self._options.list_scale == 1000 else PER_999
+        return PER_1000 if self.options.list_scale == 1000 else PER_999
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         past = self._progress(history)
-        query = fill(template("qwen3_vl-mobile-user"), instruction=main_instruction(task), history=past)
-        return chat(query, self._image(task), system=template("qwen3_vl-mobile-system"))
+        query = self.prompt("qwen3_vl-mobile-user", instruction=main_instruction(task), history=past)
+        return chat(query, self.image(task), system=self.prompt("qwen3_vl-mobile-system"))
 
-    def _opening(self, task: StepTaskModel, thought: str) -> str:
-        return f"<think>\n{thought}\n</think>\n\n" if self._options.reasons else f"Thought: {thought}\n"
+    def opening(self, task: StepTaskModel, thought: str) -> str:
+        return f"<think>\n{thought}\n</think>\n\n" if self.options.reasons else f"Thought: {thought}\n"
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         call = tools.call_text(self._call(task, action))
         before = f"Thought: {thought}\n" if thought else ""
         return before + (f'Action: "{conclusion}"\n' if conclusion else "") + call

@@ -21,19 +21,17 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from guieval.actions import Action, ActionSpace, Scroll, Stop, StopStatus, Wait
+from guieval.actions import Action, ActionSpace, Scroll, Wait
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry
-from guieval.models import ModelConfig, ModelInput, ParsedResponse, fill
+from guieval.models import ABCModel, ImageLimits, ModelConfig, ModelInput, ParsedResponse, chat, main_instruction
 from guieval.parsing import call_tables as calls
 from guieval.parsing import call_text, first_call, first_round, split_reasoning, tagged
 from guieval.steps import StepTaskModel, whole_text
 
 from . import _pyautogui as code
-from ._desktop_calls import UpAndDown
-from ._family import FamilyModel, ImageLimits, chat, main_instruction, past_sentence, template
+from ._desktop_calls import UpAndDown, waited
 
-_STATUSES: dict[str, StopStatus] = {"success": "finish", "failure": "impossible"}
 _POSITIONS = {
     **code.POSITIONS,
     "swipe": ("from_coord", "to_coord", "direction", "amount"),
@@ -54,21 +52,13 @@ def _swipe(call: calls.Arguments) -> Action:
     return call.scroll("direction", calls.MIDDLE if start is None else call.point("from_coord"))
 
 
-def _stop(call: calls.Arguments) -> Action:
-    return Stop(status=call.one_of(_STATUSES, "status") if "status" in call.values else "finish")
-
-
-def _wait(call: calls.Arguments) -> Action:
-    return Wait(duration=call.milliseconds("seconds")) if "seconds" in call.values else Wait(duration=3000.0)
-
-
 _BOTH: dict[str, Action | calls.Form] = {
     "click": code.CALLS["click"],
     # the authors' reader takes the first text of a call under any key
     "write": calls.typed("message", "content", "text"),
-    "wait": calls.Form(Wait, _wait, calls.waited("seconds").write),
+    "wait": waited("seconds", default=Wait(duration=3000.0)),
     "response": calls.answered("answer"),
-    "terminate": calls.Form(Stop, _stop, calls.stopped("status", _STATUSES).write),
+    "terminate": calls.stopped("status", default="finish"),
     **calls.outside("call_user"),
 }
 PHONE = calls.CallTable(
@@ -104,10 +94,11 @@ class ScaleCUAOptions(ImageLimits):
     prompt: Literal["mobile", "computer"] = Field("mobile", description="what the model operates: a phone or an Ubuntu desktop")
 
 
-class ScaleCUA(FamilyModel):
+class ScaleCUA(ABCModel):
     """Adapter of ScaleCUA. Options: :class:`ScaleCUAOptions`."""
 
-    _options: ScaleCUAOptions
+    options: ScaleCUAOptions
+    thought_form = "<think>\n{thought}\n</think>\n"
     pixels = 3136, 2_109_744
     thinking_switch = True
     grounds_silently = True
@@ -117,22 +108,22 @@ class ScaleCUA(FamilyModel):
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
         super().__init__(config, thinking=thinking)
-        self._table = PHONE if self._options.prompt == "mobile" else COMPUTER
-        if self._table is COMPUTER:
-            self.action_space = DESKTOP  # type: ignore[misc]
+        self.table = PHONE if self.options.prompt == "mobile" else COMPUTER
+        if self.table is COMPUTER:
+            self.action_space = DESKTOP
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         if task.setting == "grounding":
-            return chat(self._image(task), task.instruction, system=template("scalecua-grounding-system"))
-        prompt = self._options.prompt
-        lines = [f"Step {n}: {past_sentence(entry, self.frame(entry.task))}" for n, entry in enumerate(history, 1)]
+            return chat(self.image(task), task.instruction, system=self.prompt("scalecua-grounding-system"))
+        prompt = self.options.prompt
+        lines = [f"Step {n}: {self.sentence(entry)}" for n, entry in enumerate(history, 1)]
         if prompt == "mobile":
             request = {"actions": "".join(f"{line}\n" for line in lines)}
         else:
             request = {"history": "\n".join(lines) or "None"}
-        words = fill(template(f"scalecua-{prompt}-user"), instruction=main_instruction(task), **request)
+        words = self.prompt(f"scalecua-{prompt}-user", instruction=main_instruction(task), **request)
         silent = "no-thinking-" if self.thinking is False else ""
-        return chat(self._image(task), words, system=template(f"scalecua-{prompt}-{silent}system"))
+        return chat(self.image(task), words, system=self.prompt(f"scalecua-{prompt}-{silent}system"))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         thought, rest = split_reasoning(first_round(whole_text(text)), "<action>")
@@ -145,10 +136,9 @@ class ScaleCUA(FamilyModel):
             if "</action>" not in rest or written.count("(") != written.count(")") + 1:
                 raise
             found = self._calls(f"{written})")  # nothing was cut off
-        size = task.screenshot_size
-        width, height = self.frame(task).extent(size)
+        width, height = self.frame(task).extent(task.screenshot_size)
         found = [code.Call(name, _in_pixels(arguments, width, height)) for name, arguments in found]
-        action = code.action_of(found, self._table, self.frame(task), size)
+        action = code.action_of(self, task, found)
         return ParsedResponse(action, thought, tagged(rest, "operation") or None, self._batch(task, found))
 
     def _calls(self, written: str) -> list[code.Call]:
@@ -156,32 +146,27 @@ class ScaleCUA(FamilyModel):
         if written.count("(") <= written.count(")"):  # Python takes long for brackets that are never closed
             with contextlib.suppress(ParseError):
                 return code.calls_of(_LEAD.sub("", written), _POSITIONS, bare=True)
-        call = first_call(written, self._table)
+        call = first_call(written, self.table)
         return [code.Call(call.name, call.arguments)]
 
     def _batch(self, task: StepTaskModel, found: Sequence[code.Call]) -> tuple[Action, ...]:
         actions: list[Action] = []
         for name, arguments in found[:MOST]:
             try:
-                actions.append(self._table.read(name, arguments, self.frame(task), task.screenshot_size))
+                actions.append(self.read_call(task, name, arguments))
             except ParseError:  # what comes after it cannot be carried out in its place
                 break
         return tuple(actions) if len(actions) > 1 else ()
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
-        frame, size = self.frame(task), task.screenshot_size
-        writing = calls.Writing(lambda point: [int(side) for side in frame.quantise(point, size)])
-        name, arguments = self._table.write(action, writing.place)
-        if isinstance(action, Scroll) and self._table is COMPUTER:
-            arguments |= writing.at(calls.XY, action.point)
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+        name, arguments = self.write_call(task, action)
+        if isinstance(action, Scroll) and self.table is COMPUTER:
+            arguments |= dict(zip(calls.XY, self.write_place(task, action.point), strict=True))
         answer = f"<action>\n{call_text(name, arguments)}\n</action>"
         if task.setting == "grounding":
             return answer
         sentence = f"<operation>\n{conclusion}\n</operation>\n" if conclusion else ""
-        return (self._opening(task, thought) if thought and self.thinking is not False else "") + sentence + answer
-
-    def _opening(self, task: StepTaskModel, thought: str) -> str:
-        return f"<think>\n{thought}\n</think>\n"
+        return (self.opening(task, thought) if thought and self.thinking is not False else "") + sentence + answer
 
 
 def _in_pixels(arguments: Mapping[str, Any], width: float, height: float) -> dict[str, Any]:

@@ -11,26 +11,25 @@ from collections.abc import Sequence
 
 from guieval.actions import Action
 from guieval.history import HistoryEntry
-from guieval.models import ModelInput, fill
+from guieval.models import ABCModel, ImageLimits, ModelInput, chat, main_instruction
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
-from ._family import FamilyModel, ImageLimits, chat, main_instruction, template
 from ._grounder import CallingGrounder
 
 
 class SEGUI(CallingGrounder):
     """Adapter of SE-GUI. Options: ``min_pixels`` and ``max_pixels``."""
 
-    _options: ImageLimits
+    options: ImageLimits
     pixels = 3136, 7_049_280
-    _opening = FamilyModel._opening  # it is asked for no thought
+    opening = ABCModel.opening  # it is asked for no thought
     source = frame_source = "github.com/YXB-NKU/SE-GUI@0e26237 src/eval/test_grounding_r1_nothink.py"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        system = fill(template("se_gui-system"), **self._screen(task))
-        return chat(self._image(task), main_instruction(task), system=system)
+        system = self.prompt("se_gui-system", **self.screen(task))
+        return chat(self.image(task), main_instruction(task), system=system)
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         place = self._call(task, action)["arguments"]["coordinate"]
         return tools.call_text({"name": "computer_use", "arguments": {"action": "left_click", "coordinate": place}})

@@ -22,12 +22,10 @@ from guieval.actions import Action, ActionSpace, Click, Point, Scroll, Type, Uns
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, Normalised, Size
 from guieval.history import HistoryEntry
-from guieval.models import ImageRef, ModelInput, ParsedResponse, fill
+from guieval.models import ABCModel, ImageRef, ModelInput, Options, ParsedResponse, chat, main_instruction
 from guieval.parsing import MAX_REPAIR, clicked, json_value, numbers, tagged
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
-
-from ._family import FamilyModel, chat, main_instruction, past_sentence, template
 
 HUNDREDTHS = Normalised(1.0, digits=2)
 PAST_STEPS = 4
@@ -47,21 +45,22 @@ _ALONE: dict[int, Action] = {
 """The numbers without arguments. The format has no place for a scroll, so one is read from the middle of the screen."""
 
 
-class SeeClick(FamilyModel):
+class SeeClick(ABCModel):
     """Adapter of SeeClick. It has no options: the model scales every screenshot to one size itself."""
 
+    options: Options
     fixed_frame = HUNDREDTHS
     action_space = ActionSpace(types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "STOP"}))
     source = frame_source = "github.com/njucckevin/SeeClick agent_tasks/aitw_test.py, pretrain/screenspot_test.py"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         if task.setting == "grounding":
-            text = fill(template("seeclick-grounding"), instruction=task.instruction)
+            text = self.prompt("seeclick-grounding", instruction=task.instruction)
         else:
-            past = "".join(f"Step{number}: {_past_action(entry)}. " for number, entry in enumerate(history[-PAST_STEPS:]))
-            text = fill(template("seeclick-agent"), instruction=main_instruction(task), history=past)
+            past = "".join(f"Step{number}: {self._past_action(entry)}. " for number, entry in enumerate(history[-PAST_STEPS:]))
+            text = self.prompt("seeclick-agent", instruction=main_instruction(task), history=past)
         # "Picture 1: <img></img>" and a line break, which the authors' tokenizer writes for an image, are the server's to write
-        return chat(ImageRef(task), text, system=template("seeclick-system"))
+        return chat(ImageRef(task), text, system=self.prompt("seeclick-system"))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         text = whole_text(text)
@@ -69,16 +68,15 @@ class SeeClick(FamilyModel):
             return ParsedResponse(_place(text, task.screenshot_size))
         return ParsedResponse(_translate(_dictionary(text), task.screenshot_size))
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         if task.setting == "grounding" and isinstance(action, Click):
             return _pair(action.point, task.screenshot_size)
         return _write(action, task.screenshot_size)
 
-
-def _past_action(entry: HistoryEntry) -> str:
-    if entry.action in SeeClick.action_space:
-        return _write(entry.action, entry.task.screenshot_size)
-    return past_sentence(entry, HUNDREDTHS).removesuffix(".")
+    def _past_action(self, entry: HistoryEntry) -> str:
+        if entry.action in self.action_space:
+            return _write(entry.action, entry.task.screenshot_size)
+        return self.sentence(entry).removesuffix(".")
 
 
 def _write(action: Action, size: Size) -> str:

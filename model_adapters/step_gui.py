@@ -13,15 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from guieval.actions import Action, ActionSpace, Stop
+from guieval.actions import Action, ActionSpace, Point, Stop
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry, describe
-from guieval.models import ModelInput, ParsedResponse, fill
+from guieval.models import ABCModel, DisputedScale, ModelInput, ParsedResponse, chat, main_instruction, own_response
 from guieval.parsing import call_tables as calls
 from guieval.parsing import split_reasoning
 from guieval.steps import StepTaskModel, whole_text
-
-from ._family import DisputedScale, FamilyModel, chat, main_instruction, own_reply, past_sentence, template
 
 _NO_PAST = "暂无历史操作"
 """The authors' text for an empty past."""
@@ -43,17 +41,19 @@ CALLS = calls.CallTable(
 )
 
 
-class StepGUI(FamilyModel):
+class StepGUI(ABCModel):
     """Adapter of Step-GUI and GELab-Zero. Options: :class:`DisputedScale`."""
 
-    _options: DisputedScale
+    options: DisputedScale
+    thought_form = "<THINK> {thought} </THINK>\n"
+    table = CALLS
     action_space = ActionSpace(types=ActionSpace().types - {"PRESS"})
     """The prompt has no buttons."""
     source = frame_source = "github.com/stepfun-ai/gelab-zero@19465cf copilot_tools/parser_0920_summary.py"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        first = fill(template("step_gui-first"), task=main_instruction(task), history=self._past(history))
-        return chat(first, self._image(task), template("step_gui-last"))
+        first = self.prompt("step_gui-first", task=main_instruction(task), history=self._past(history))
+        return chat(first, self.image(task), self.prompt("step_gui-last"))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         thought, fields = _fields(whole_text(text))
@@ -61,25 +61,21 @@ class StepGUI(FamilyModel):
         if not name:
             raise ParseError(f"the reply has no action: {text.strip()[:80]!r}")
         arguments = {key: value for key, value in fields.items() if key not in ("action", "explain", "summary")}
-        action = CALLS.read(name, arguments, self.frame(task), task.screenshot_size)
-        return ParsedResponse(action, thought, fields.get("summary") or None)
+        return ParsedResponse(self.read_call(task, name, arguments), thought, fields.get("summary") or None)
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
-        frame = self.frame(task)
-        name, arguments = CALLS.write(
-            action, lambda point: ",".join(f"{side:g}" for side in frame.quantise(point, task.screenshot_size))
-        )
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+        name, arguments = self.write_call(task, action)
         fields = [("explain", describe(action)), ("action", name), *arguments.items(), ("summary", conclusion or "")]
         return f"<THINK> {thought or ''} </THINK>\n" + "\t".join(f"{key}:{_escaped(str(value))}" for key, value in fields)
 
-    def _opening(self, task: StepTaskModel, thought: str) -> str:
-        return f"<THINK> {thought} </THINK>\n"
+    def write_place(self, task: StepTaskModel, point: Point) -> str:
+        return ",".join(f"{side:g}" for side in super().write_place(task, point))
 
     def _past(self, history: Sequence[HistoryEntry]) -> str:
         if not history:
             return _NO_PAST
-        own = own_reply(history[-1], lambda reply: _fields(whole_text(reply))[1].get("summary"))
-        return own or " ".join(past_sentence(entry, self.frame(entry.task)) for entry in history)
+        own = own_response(history[-1], lambda reply: _fields(whole_text(reply))[1].get("summary"))
+        return own or " ".join(self.sentence(entry) for entry in history)
 
 
 _THINK = re.compile(r"<\s*(/?)\s*T(?:H)?INK\s*>", re.IGNORECASE)

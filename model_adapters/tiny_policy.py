@@ -18,11 +18,9 @@ from guieval.actions import Action, ActionSpace, Click, LongPress, Open, Press, 
 from guieval.errors import ParseError
 from guieval.frames import PER_999, Size
 from guieval.history import HistoryEntry, describe
-from guieval.models import ModelInput, ParsedResponse
+from guieval.models import PATCH, ABCModel, ImageLimits, ModelInput, ParsedResponse, chat, main_instruction
 from guieval.parsing import decoded
 from guieval.steps import StepTaskModel, whole_text
-
-from ._family import PATCH, FamilyModel, ImageLimits, chat, main_instruction
 
 
 class TinyOptions(ImageLimits):
@@ -31,10 +29,10 @@ class TinyOptions(ImageLimits):
     words: bool = Field(True, description="whether replies and the past contain words, or actions alone")
 
 
-class TinyPolicy(FamilyModel):
+class TinyPolicy(ABCModel):
     """Adapter of the tiny policy."""
 
-    _options: TinyOptions
+    options: TinyOptions
     pixels = 4 * PATCH**2, 256 * PATCH**2
     """The limits of the checkpoint's own image processor."""
     fixed_frame = PER_999
@@ -46,7 +44,7 @@ class TinyPolicy(FamilyModel):
         lines = [main_instruction(task)]
         if task.setting == "high":  # a step instruction needs no past
             lines += [self._line(entry) for entry in history]
-        return chat(self._image(task), "\n".join(lines))
+        return chat(self.image(task), "\n".join(lines))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         text = whole_text(text).strip()
@@ -55,7 +53,7 @@ class TinyPolicy(FamilyModel):
             raise ParseError(f"the reply does not end in an action, such as click(X,Y): {text[-80:]!r}")
         return ParsedResponse(_action(found, task.screenshot_size), text[: found.start()].strip() or None)
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         if thought is None and conclusion is not None and conclusion != describe(action):
             thought = conclusion.removeprefix("tap ")  # what a step instruction asks for, in the policy's words
         return self._reply(task, action, thought)
@@ -70,7 +68,7 @@ class TinyPolicy(FamilyModel):
         return " ".join(self._reply(entry.task, entry.action, sentence).split())
 
     def _reply(self, task: StepTaskModel, action: Action, thought: str | None) -> str:
-        words = (thought or "").split() if self._options.words else []
+        words = (thought or "").split() if self.options.words else []
         return " ".join([*words, _call(action, task.screenshot_size)])
 
 

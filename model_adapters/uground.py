@@ -7,8 +7,8 @@ figures are from; division by 1000). The first UGround, which is LLaVA based, ha
 from __future__ import annotations
 
 from guieval.frames import PER_1000
+from guieval.models import UNBOUND
 
-from ._family import UNBOUND
 from ._grounder import Grounder
 
 

@@ -11,12 +11,10 @@ from collections.abc import Sequence
 
 from guieval.actions import Action
 from guieval.history import HistoryEntry
-from guieval.models import Message, ModelInput, ParsedResponse
-from guieval.parsing import clicked
+from guieval.models import HELPFUL, ImageLimits, Message, ModelInput, ParsedResponse, begun, main_instruction
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
-from ._family import HELPFUL, ImageLimits, begun, main_instruction, template
 from ._grounder import CallingGrounder
 
 GUIDE = '<tool_call>\n{"name": "grounding", "arguments": {"action": "click", "coordinate": ['
@@ -25,23 +23,23 @@ GUIDE = '<tool_call>\n{"name": "grounding", "arguments": {"action": "click", "co
 class UIIns(CallingGrounder):
     """Adapter of UI-Ins. Options: ``min_pixels`` and ``max_pixels``."""
 
-    _options: ImageLimits
+    options: ImageLimits
     pixels = 3136, 12_845_056
     thinking_switch = True
     source = frame_source = "github.com/alibaba/UI-Ins@1953bbc evaluation/eval/model.py"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        system = Message("system", (HELPFUL, template("ui_ins-system")))
-        prepared = ModelInput((system, Message("user", (self._image(task), main_instruction(task)))))
+        system = Message("system", (HELPFUL, self.prompt("ui_ins-system")))
+        prepared = ModelInput((system, Message("user", (self.image(task), main_instruction(task)))))
         return begun(prepared, GUIDE) if self.thinking is False else prepared
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         continued = tools.CONTINUED.match(text) if self.thinking is False else None
         if continued is not None:
-            return ParsedResponse(clicked(continued[1], self.frame(task), task.screenshot_size))
+            return ParsedResponse(self.read_click(task, continued[1]))
         return super().parse_response(task, text)
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         place = self._call(task, action)["arguments"]["coordinate"]
         call = f"{GUIDE}{','.join(map(str, place))}]}}}}\n</tool_call>"  # their reader takes no blank in a place
         if self.thinking is False:

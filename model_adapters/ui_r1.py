@@ -20,66 +20,11 @@ from pydantic import Field
 from guieval.actions import Action, ActionSpace, Click, Open, Scroll, Type
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry
-from guieval.models import ModelConfig, ModelInput, ParsedResponse, fill
+from guieval.models import QWEN_PIXELS, ABCModel, ImageLimits, ModelConfig, ModelInput, ParsedResponse, chat
+from guieval.models.prompts import fill, main_instruction
 from guieval.parsing import call_tables as calls
 from guieval.parsing import json_value, named_object, split_reasoning, tagged
 from guieval.steps import StepTaskModel, whole_text
-
-from ._family import QWEN_PIXELS, FamilyModel, ImageLimits, chat, main_instruction, template
-
-
-class UIR1Options(ImageLimits):
-    """Options of UI-R1: image limits (defaults: the processor's own), and which of the two published forms it answers in."""
-
-    form: Literal["thinking", "direct"] = Field(
-        "thinking", description="thinking: <think> then <answer> (UI-R1-3B); direct: <answer> alone (UI-R1-E-3B)"
-    )
-
-
-class UIR1(FamilyModel):
-    """Adapter of UI-R1. Whether a checkpoint thinks is decided by its training, hence an option and no switch."""
-
-    _options: UIR1Options
-    pixels = QWEN_PIXELS
-    action_space = ActionSpace(types=frozenset({"CLICK", "PRESS"}), buttons=frozenset({"BACK"}), statuses=frozenset({"finish"}))
-    source = frame_source = "github.com/lll6gg/UI-R1 evaluation/test_androidcontrol.py, test_screenspot.py"
-
-    def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
-        super().__init__(config, thinking=thinking)
-        self._thinks = self._options.form == "thinking"
-        if not self._thinks:
-            self.thinking = False
-
-    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        prompt = "ui_r1-screenspot" if task.setting == "grounding" else "ui_r1-androidcontrol"
-        text = template(prompt if self._thinks else "ui_r1_e-grounding")
-        return chat(self._image(task), fill(text, instruction=main_instruction(task)))
-
-    def _opening(self, task: StepTaskModel, thought: str) -> str:
-        return f"{_thinking(thought)}<answer>"
-
-    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        thought, rest = split_reasoning(_NEXT_ROUND.split(whole_text(text), maxsplit=1)[0], "<answer>")
-        action = json_value(_answer(rest))
-        # the first of several actions, but not the first corner of a box
-        while isinstance(action, list) and action and (len(action) == 1 or isinstance(action[0], dict)):
-            action = action[0]
-        grounding = task.setting == "grounding"
-        if grounding and isinstance(action, list):
-            action = {"coordinate": action}
-        if not isinstance(action, dict):
-            raise ParseError(f"the reply's answer is not an action: {action!r:.80}")
-        if grounding and "coordinate" in action:
-            action = {"action": "click", **action}
-        name, arguments = named_object(action, "action")
-        return ParsedResponse(CALLS.read(name, arguments, self.frame(task), task.screenshot_size), thought or None)
-
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
-        name, coordinate = "navigate_back", [0, 0]  # the authors' filler where there is no place
-        if isinstance(action, Click):
-            name, coordinate = "click", [int(n) for n in self.frame(task).quantise(action.point, task.screenshot_size)]
-        answer = f"<answer>{[{'action': name, 'coordinate': coordinate}]!r}</answer>"
-        return _thinking(thought) + answer if thought and self._thinks else answer
 
 
 def _typed(call: calls.Arguments) -> Action:
@@ -106,6 +51,61 @@ CALLS = calls.CallTable(
         "scroll": calls.Form(Scroll, _scrolled),
     }
 )
+
+
+class UIR1Options(ImageLimits):
+    """Options of UI-R1: image limits (defaults: the processor's own), and which of the two published forms it answers in."""
+
+    form: Literal["thinking", "direct"] = Field(
+        "thinking", description="thinking: <think> then <answer> (UI-R1-3B); direct: <answer> alone (UI-R1-E-3B)"
+    )
+
+
+class UIR1(ABCModel):
+    """Adapter of UI-R1. Whether a checkpoint thinks is decided by its training, hence an option and no switch."""
+
+    options: UIR1Options
+    table = CALLS
+    pixels = QWEN_PIXELS
+    action_space = ActionSpace(types=frozenset({"CLICK", "PRESS"}), buttons=frozenset({"BACK"}), statuses=frozenset({"finish"}))
+    source = frame_source = "github.com/lll6gg/UI-R1 evaluation/test_androidcontrol.py, test_screenspot.py"
+
+    def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
+        super().__init__(config, thinking=thinking)
+        self._thinks = self.options.form == "thinking"
+        if not self._thinks:
+            self.thinking = False
+
+    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
+        prompt = "ui_r1-screenspot" if task.setting == "grounding" else "ui_r1-androidcontrol"
+        text = self.prompt(prompt if self._thinks else "ui_r1_e-grounding")
+        return chat(self.image(task), fill(text, instruction=main_instruction(task)))
+
+    def opening(self, task: StepTaskModel, thought: str) -> str:
+        return f"{_thinking(thought)}<answer>"
+
+    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
+        thought, rest = split_reasoning(_NEXT_ROUND.split(whole_text(text), maxsplit=1)[0], "<answer>")
+        action = json_value(_answer(rest))
+        # the first of several actions, but not the first corner of a box
+        while isinstance(action, list) and action and (len(action) == 1 or isinstance(action[0], dict)):
+            action = action[0]
+        grounding = task.setting == "grounding"
+        if grounding and isinstance(action, list):
+            action = {"coordinate": action}
+        if not isinstance(action, dict):
+            raise ParseError(f"the reply's answer is not an action: {action!r:.80}")
+        if grounding and "coordinate" in action:
+            action = {"action": "click", **action}
+        name, arguments = named_object(action, "action")
+        return ParsedResponse(self.read_call(task, name, arguments), thought or None)
+
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+        name, coordinate = "navigate_back", [0, 0]  # the authors' filler where there is no place
+        if isinstance(action, Click):
+            name, coordinate = "click", self.write_place(task, action.point)
+        answer = f"<answer>{[{'action': name, 'coordinate': coordinate}]!r}</answer>"
+        return _thinking(thought) + answer if thought and self._thinks else answer
 
 
 def _thinking(thought: str) -> str:

@@ -19,11 +19,10 @@ from pydantic import Field
 
 from guieval.actions import BUTTONS, Action, ActionSpace
 from guieval.history import HistoryEntry
-from guieval.models import Message, ModelInput, ParsedResponse, Part, fill
+from guieval.models import PATCH, ImageLimits, Message, ModelInput, ParsedResponse, Part, fill, main_instruction
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
-from ._family import PATCH, ImageLimits, main_instruction, past_sentence, template
 
 
 class UIS1Options(ImageLimits):
@@ -38,36 +37,36 @@ class UIS1Options(ImageLimits):
 class UIS1(tools.QwenToolsModel):
     """Adapter of UI-S1, which always thinks. Options: :class:`UIS1Options`."""
 
-    _options: UIS1Options
+    options: UIS1Options
     tag = "action"
     pixels = 4 * PATCH**2, 12800 * PATCH**2
     action_space = ActionSpace(buttons=frozenset(BUTTONS))
     source = frame_source = "github.com/X-PLUG/MobileAgent UI-S1/x/data/agent/json.py"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        system = template("ui_s1-system")
-        if self._options.examples == "code":
+        system = self.prompt("ui_s1-system")
+        if self.options.examples == "code":
             system = system.replace("<think>\n...\n</think>\n", "")
         past = () if task.setting == "grounding" else history
         turns = tuple(self._turns(task, past))
-        conversation = self._conversation(task, past, turns, self._options.max_images)
+        conversation = self.conversation(task, past, self.options.max_images, turns)
         return ModelInput((Message("system", (system,)), *conversation))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         return replace(super().parse_response(task, text), conclusion=None)
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         call = tools.call_json(self._call(task, action)["arguments"])
         return (self._thinking(thought) if thought else "") + f"<action>\n{call}\n</action>"
 
     def _turns(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> Iterator[tuple[Part, ...]]:
         # the first turn is two texts: the instruction with the output format, and a note about questions
-        opening, mark, note = template("ui_s1-user-first").partition("If the query asks a question")
+        opening, mark, note = self.prompt("ui_s1-user-first").partition("If the query asks a question")
         goal = main_instruction(task)
         for index, step in enumerate((*(entry.task for entry in history), task)):
-            text = template("ui_s1-user-next")
+            text = self.prompt("ui_s1-user-next")
             if task.setting == "low":
-                own = past_sentence(history[index], self.frame(step)) if index < len(history) else goal
+                own = self.sentence(history[index]) if index < len(history) else goal
                 text = fill(opening, instruction=step.low_level_instruction or own)
             elif not index:
                 text = fill(opening, instruction=goal)

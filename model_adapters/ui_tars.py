@@ -15,11 +15,10 @@ from pydantic import Field
 from guieval.actions import Action, ActionSpace, Click
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
-from guieval.models import ModelInput, fill
+from guieval.models import HELPFUL, ModelInput, begun, chat, fill, step_instruction
 from guieval.steps import StepTaskModel
 
 from . import _ui_tars as tars
-from ._family import HELPFUL, begun, chat, step_instruction
 
 
 class UITars10Options(tars.UITarsOptions):
@@ -34,7 +33,7 @@ class UITars(tars.UITarsModel):
     """Adapter of UI-TARS 1.0. Options: :class:`UITars10Options`."""
 
     prompts = "ui_tars"
-    _options: UITars10Options
+    options: UITars10Options
     fixed_frame = PER_1000
     action_space = ActionSpace(buttons=frozenset({"BACK", "HOME", "RECENT"}))
     """The union over the published prompts; PRESS(ENTER) has no call in any of them."""
@@ -46,25 +45,25 @@ class UITars(tars.UITarsModel):
         if task.setting == "grounding":
             # README_v1's grounding sample: no past, the screenshot first, then the question, in one turn
             question = fill(self._prompt("grounding"), instruction=task.instruction)
-            return chat(self._image(task), question, system=HELPFUL)
-        prompt = self._prompt(self._options.prompt, thought=self._writes_thoughts(task))
+            return chat(self.image(task), question, system=HELPFUL)
+        prompt = self._prompt(self.options.prompt, thought=self._writes_thoughts(task))
         prepared = self._after(fill(prompt, instruction=task.instruction), task, history)
-        return begun(prepared, self._opening(task, step_instruction(task))) if task.setting == "low" else prepared
+        return begun(prepared, self.opening(task, step_instruction(task))) if task.setting == "low" else prepared
 
-    def _why_silent(self, task: StepTaskModel) -> str | None:
+    def why_silent(self, task: StepTaskModel) -> str | None:
         if task.setting == "low":
             return "the step instruction is its thought"
         silent = task.setting == "grounding" or not self._writes_thoughts(task)
         return "the grounding prompt, or the prompt without thinking, asks for no thought" if silent else None
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         if task.setting == "grounding" and isinstance(action, Click):
-            return self._box(task, action.point)
+            return self.write_place(task, action.point)
         if task.setting == "low":
             return f" {self._call(task, action)}"  # the prefilled turn ends with "Action:"
         return self._reply(task, action, thought if self._writes_thoughts(task) else None)
 
     def _writes_thoughts(self, task: StepTaskModel) -> bool:
         # with a step instruction the thought is given, not written, so the switch has nothing to turn off
-        asks = "Thought: ..." in self._prompt(self._options.prompt)
+        asks = "Thought: ..." in self._prompt(self.options.prompt)
         return asks and (self.thinking is not False or task.setting == "low")

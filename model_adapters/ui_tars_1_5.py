@@ -15,11 +15,10 @@ from pydantic import Field
 
 from guieval.actions import ACTION_TYPES, Action, ActionSpace
 from guieval.history import HistoryEntry
-from guieval.models import ModelInput, fill
+from guieval.models import PATCH, ModelInput, fill, main_instruction
 from guieval.steps import StepTaskModel
 
 from . import _ui_tars as tars
-from ._family import PATCH, main_instruction
 
 
 class UITars15Options(tars.UITarsOptions):
@@ -33,7 +32,7 @@ class UITars15(tars.UITarsModel):
     """Adapter of UI-TARS-1.5. Options: :class:`UITars15Options`."""
 
     prompts = "ui_tars_1_5"
-    _options: UITars15Options
+    options: UITars15Options
     pixels = 100 * PATCH**2, 16384 * PATCH**2
     action_space = ActionSpace(
         types=frozenset(ACTION_TYPES) - {"WAIT"}, buttons=frozenset({"BACK", "HOME"}), statuses=frozenset({"finish"})
@@ -49,9 +48,9 @@ class UITars15(tars.UITarsModel):
             # laid out as a navigation step without a past; the authors publish the text, not the layout
             return self._after(fill(self._prompt("grounding"), instruction=task.instruction), task, ())
         thought = self._writes_thoughts(task)
-        text = self._prompt(self._options.prompt, thought=thought)
-        values = {"instruction": main_instruction(task)} | ({"language": self._options.language} if thought else {})
+        text = self._prompt(self.options.prompt, thought=thought)
+        values = {"instruction": main_instruction(task)} | ({"language": self.options.language} if thought else {})
         return self._after(fill(text, **values), task, history)
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
-        return self._reply(task, action, None if self._why_silent(task) else thought)
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+        return self._reply(task, action, None if self.why_silent(task) else thought)

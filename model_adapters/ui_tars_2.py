@@ -19,18 +19,17 @@ from typing import Any
 
 from pydantic import Field
 
-from guieval.actions import Action, ActionSpace, Press, Type, Wait
+from guieval.actions import Action, ActionSpace, Point, Type, Wait
 from guieval.errors import ParseError
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
-from guieval.models import Message, ModelInput, ParsedResponse
+from guieval.models import ABCModel, ImageLimits, Message, ModelInput, ParsedResponse, main_instruction
 from guieval.parsing import Call, ScrollWords, first_round, function_calls, function_text, split_reasoning, tagged
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
 from . import _ui_tars as tars
 from ._desktop_calls import waited
-from ._family import FamilyModel, ImageLimits, main_instruction, past_sentence, template
 from ._hosted import keys_pressed
 
 SUBMITS = ("\\n", "\n")
@@ -46,11 +45,7 @@ def _typed(call: calls.Arguments) -> Action:
 MOST = 20
 """Most functions of a reply that are carried out online."""
 _LOOKS = frozenset({"open_computer", "take_screenshot"})
-_KEY = calls.Form(
-    Press,
-    lambda call: keys_pressed(call.keys("key").keys, call),
-    lambda action, _: {"key": "enter"} if action == calls.ENTER else None,
-)
+_KEY = calls.enter(lambda call: keys_pressed(call.keys("key").keys, call), key="enter")
 CALLS = calls.CallTable(
     {
         "click": calls.tap("point"),
@@ -79,10 +74,12 @@ class UITars2Options(ImageLimits):
     scroll_words: ScrollWords = Field("content", description="what a scroll's direction names (content: what comes into view)")
 
 
-class UITars2(FamilyModel):
+class UITars2(ABCModel):
     """Adapter of UI-TARS-2. Options: :class:`UITars2Options`."""
 
-    _options: UITars2Options
+    options: UITars2Options
+    thought_form = "<gui_think> {thought} </gui_think>\n"
+    table = CALLS
     fixed_frame = PER_1000
     pixels = 1, 2048 * 1960
     action_space = ActionSpace(
@@ -91,9 +88,12 @@ class UITars2(FamilyModel):
     source = "github.com/trycua/cua@b296ec9 libs/python/agent/cua_agent/loops/uitars2.py"
     frame_source = "github.com/bytedance/UI-TARS-desktop@239b654 multimodal/omni-tars/gui-agent/src/GUIAgentT5Adapter.ts"
 
+    def processor(self, task: StepTaskModel) -> None:
+        """Not published: the limit is that of the authors' client."""
+
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        turns = self._conversation(task, history, [()] * (len(history) + 1), self._options.max_images)
-        system = Message("system", (template("ui_tars_2-system"),))
+        turns = self.conversation(task, history, self.options.max_images)
+        system = Message("system", (self.prompt("ui_tars_2-system"),))
         return ModelInput((system, Message("user", (main_instruction(task),)), *turns))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
@@ -114,28 +114,25 @@ class UITars2(FamilyModel):
 
     def _read(self, task: StepTaskModel, name: str, arguments: Mapping[str, Any]) -> list[Action]:
         """The description of a function."""
-        action = CALLS.read(name, arguments, PER_1000, task.screenshot_size, self._options.scroll_words)
+        action = self.read_call(task, name, arguments)
         submitted = name == "type" and action != calls.ENTER and str(arguments.get("content")).endswith(SUBMITS)
         return [action, calls.ENTER] if submitted else [action]
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
-        return (self._opening(task, thought) if thought else "") + self._call(task, action)
-
-    def _opening(self, task: StepTaskModel, thought: str) -> str:
-        return f"<gui_think> {thought} </gui_think>\n"
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+        return (self.opening(task, thought) if thought else "") + self._call(task, action)
 
     def _call(self, task: StepTaskModel, action: Action) -> str:
-        def place(point: Any) -> str:
-            return "<point>{:g} {:g}</point>".format(*PER_1000.quantise(point, task.screenshot_size))
-
-        name, arguments = CALLS.write(action, place, self._options.scroll_words)
+        name, arguments = self.write_call(task, action)
         return f"<seed:tool_call>{function_text(name, arguments, lines=False)}</seed:tool_call>"
 
-    def _past_reply(self, entry: HistoryEntry) -> str:
+    def write_place(self, task: StepTaskModel, point: Point) -> str:
+        return "<point>{:g} {:g}</point>".format(*super().write_place(task, point))
+
+    def past_response(self, entry: HistoryEntry) -> str:
         """A past step's thought and functions, without the reasoning in front of them."""
         if entry.raw_response is not None:
             return split_reasoning(first_round(entry.raw_response), "<seed:tool_call>")[1].strip()
-        words = entry.thought or past_sentence(entry, PER_1000)
+        words = entry.thought or self.sentence(entry)
         return f"<gui_think> {words} </gui_think>\n{self._call(entry.task, entry.action)}"
 
 

@@ -20,10 +20,9 @@ from pydantic import Field
 
 from guieval.actions import Action, Stop
 from guieval.history import HistoryEntry
-from guieval.models import ModelInput, ParsedResponse, fill
+from guieval.models import HELPFUL, ABCModel, DisputedScale, ModelInput, ParsedResponse, chat, main_instruction
 from guieval.steps import StepTaskModel
 
-from ._family import HELPFUL, DisputedScale, FamilyModel, chat, main_instruction, template
 from .ui_venus_navi import UIVenusNavi, UIVenusOptions
 
 _REFUSED = re.compile(r"[^\[]{0,200}\[\s*-1\s*,\s*-1\s*,?\s*\]")
@@ -40,22 +39,22 @@ class UIVenus15Options(UIVenusOptions, DisputedScale):
 class UIVenus15(UIVenusNavi):
     """Adapter of UI-Venus-1.5. Options: :class:`UIVenus15Options`."""
 
-    _options: UIVenus15Options
+    options: UIVenus15Options
     patch = 32
     pixels = 3136, 12_845_056
     source = "github.com/inclusionAI/UI-Venus@c3a1442 models/navigation/utils.py, models/grounding/ui_venus1_5_gd.py"
     frame_source = "github.com/inclusionAI/UI-Venus@c3a1442 Venus_framework/policy/ui_venus_policy.py (1000)"
 
-    disputed_frames = FamilyModel.disputed_frames
+    disputed_frames = ABCModel.disputed_frames
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        image = self._image(task)
+        image = self.image(task)
         if task.setting == "grounding":
             instruction = task.instruction.removesuffix(".")
-            return chat(image, fill(template("ui_venus_1_5-grounding"), instruction=instruction))
-        shown = history[max(0, len(history) - self._options.max_history) :]
+            return chat(image, self.prompt("ui_venus_1_5-grounding", instruction=instruction))
+        shown = history[max(0, len(history) - self.options.max_history) :]
         past = "\n".join(f"Step {index}: {self._past_step(entry)}" for index, entry in enumerate(shown))
-        prompt = fill(template(f"ui_venus_1_5-{self._options.prompt}"), instruction=main_instruction(task), history=past)
+        prompt = self.prompt(f"ui_venus_1_5-{self.options.prompt}", instruction=main_instruction(task), history=past)
         return chat(prompt, image, system=HELPFUL)
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
@@ -63,7 +62,7 @@ class UIVenus15(UIVenusNavi):
             return ParsedResponse(Stop(status="impossible"))
         return super().parse_response(task, text)
 
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         if task.setting == "grounding" and action == Stop(status="impossible"):
             return "[-1,-1]"
-        return super()._written(task, action, thought, conclusion)
+        return super().write(task, action, thought, conclusion)

@@ -21,110 +21,15 @@ from pydantic import Field
 
 from guieval.actions import BUTTONS, DIRECTIONS, Action, ActionSpace, Click, Open, Scroll, Stop, Wait, scroll_path
 from guieval.errors import IncompleteAction, ParseError
-from guieval.frames import Frame, ResizedPixels, Size
+from guieval.frames import Frame, ResizedPixels
 from guieval.history import HistoryEntry, describe
-from guieval.models import ModelInput, ParsedResponse, fill
-from guieval.parsing import Call, ScrollWords, clicked, first_call, first_thought, json_value, split_reasoning, tagged
+from guieval.models import PATCH, QWEN_PIXELS, ABCModel, ImageLimits, ModelInput, ParsedResponse, chat
+from guieval.models.prompts import HELPFUL, fill, main_instruction, own_response
+from guieval.parsing import Call, ScrollWords, first_call, first_thought, json_value, split_reasoning, tagged
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
 from . import _qwen_tools as tools
-from ._family import (
-    HELPFUL,
-    PATCH,
-    QWEN_PIXELS,
-    FamilyModel,
-    ImageLimits,
-    chat,
-    main_instruction,
-    own_reply,
-    template,
-)
-
-LIBRARY = ResizedPixels(PATCH, *QWEN_PIXELS)
-"""The limits of qwen-vl-utils for an image whose message gives none."""
-GROUND_72B_MAX_PIXELS = 48_000_000
-"""The limit in Ground-72B's script, which never binds there."""
-
-
-class UIVenusOptions(ImageLimits):
-    """Options of a UI-Venus checkpoint; limits default to those of the 72B navigation checkpoint."""
-
-    library_first: bool = Field(
-        False, description="whether images are first resized within the limits of qwen-vl-utils, 3,136 to 12,845,056 pixels"
-    )
-    grounding_prompt: Literal["7b", "72b"] = Field("7b", description="whose published grounding prompt is used")
-    scroll_words: ScrollWords = Field(
-        "finger", description="what the word of a Scroll without points names: where the finger goes or the content comes from"
-    )
-
-
-class UIVenusNavi(FamilyModel):
-    """Adapter of UI-Venus-Navi and UI-Venus-Ground. Options: :class:`UIVenusOptions`."""
-
-    _options: UIVenusOptions
-    pixels = QWEN_PIXELS
-    action_space = ActionSpace(buttons=frozenset(BUTTONS), statuses=frozenset({"finish"}))
-    """All but an impossible task, which has no call of its own (``CallUser`` answers the user and goes on)."""
-    grounds_silently = True
-    source = "github.com/inclusionAI/UI-Venus branch UI-Venus-1.0, models/navigation/utils.py"
-    frame_source = "github.com/inclusionAI/UI-Venus branch UI-Venus-1.0, models/navigation/*_vllm.py, models/grounding/*.py"
-
-    @property
-    def _first_resize(self) -> ResizedPixels | None:
-        return LIBRARY if self._options.library_first else None
-
-    @property
-    def disputed_frames(self) -> Sequence[Frame]:
-        least, most = self._options.min_pixels or QWEN_PIXELS[0], self._options.max_pixels or QWEN_PIXELS[1]
-        if self._options.library_first:
-            return (ResizedPixels(PATCH, least, GROUND_72B_MAX_PIXELS),)
-        return (ResizedPixels(PATCH, least, most, LIBRARY),) if most > QWEN_PIXELS[1] else ()
-
-    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        image = self._image(task)
-        if task.setting == "grounding":
-            # the authors give no system message here, and the screenshot first
-            prompt = template(f"ui_venus_ground-{self._options.grounding_prompt}")
-            return chat(image, fill(prompt, instruction=task.instruction))
-        # the authors keep every step by default, and number them from zero
-        past = "\n".join(f"Step {index}: {self._past_step(entry)}" for index, entry in enumerate(history))
-        prompt = fill(template("ui_venus_navi-mobile"), instruction=main_instruction(task), history=past)
-        return chat(prompt, image, system=HELPFUL)
-
-    def _opening(self, task: StepTaskModel, thought: str) -> str:
-        """The appendix's form with the family's own tag: GUIEvalKit's file for this family writes GUI-Owl's ``<thinking>``."""
-        return f"<think>\n{thought}\n</think>\n"
-
-    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        text = whole_text(text)
-        frame, size = self.frame(task), task.screenshot_size
-        if task.setting == "grounding" and "<action>" not in text:
-            thought, start = first_thought(text, "<action>")
-            if not start and _THOUGHT_START.match(text):
-                raise ParseError(f"the reply ends in its thought: {text.strip()[:80]!r}")
-            return ParsedResponse(_grounded(text[start:], frame, size), thought or None)
-        turn = _read_turn(text)
-        action = CALLS.read(turn.call.name, turn.call.arguments, frame, size, self._options.scroll_words)
-        return ParsedResponse(action, turn.thought, turn.conclusion)
-
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
-        if task.setting == "grounding" and isinstance(action, Click):
-            # a box without size: of an action no more than its point is known
-            x, y = self.frame(task).quantise(action.point, task.screenshot_size)
-            return f"[{x:g},{y:g},{x:g},{y:g}]"
-        before = f"<think>\n{thought}\n</think>\n" if thought else ""
-        after = f"\n<conclusion>\n{conclusion}\n</conclusion>" if conclusion else ""
-        return f"{before}<action>\n{self._call(task, action)}\n</action>{after}"
-
-    def _past_step(self, entry: HistoryEntry) -> str:
-        # as the authors' agent does, the action is repeated as the model wrote it
-        call = own_reply(entry, lambda reply: _read_turn(whole_text(reply)).text) or self._call(entry.task, entry.action)
-        return f"<think>{entry.thought or ''}</think><action>{call}</action>"
-
-    def _call(self, task: StepTaskModel, action: Action) -> str:
-        frame = self.frame(task)
-        return CALLS.write_text(action, lambda point: frame.quantise(point, task.screenshot_size), self._options.scroll_words)
 
 
 def _launch(call: calls.Arguments) -> Action:
@@ -175,6 +80,98 @@ CALLS = calls.CallTable(
         "CallUser": calls.answered("content"),
     }
 )
+
+
+LIBRARY = ResizedPixels(PATCH, *QWEN_PIXELS)
+"""The limits of qwen-vl-utils for an image whose message gives none."""
+GROUND_72B_MAX_PIXELS = 48_000_000
+"""The limit in Ground-72B's script, which never binds there."""
+
+
+class UIVenusOptions(ImageLimits):
+    """Options of a UI-Venus checkpoint; limits default to those of the 72B navigation checkpoint."""
+
+    library_first: bool = Field(
+        False, description="whether images are first resized within the limits of qwen-vl-utils, 3,136 to 12,845,056 pixels"
+    )
+    grounding_prompt: Literal["7b", "72b"] = Field("7b", description="whose published grounding prompt is used")
+    scroll_words: ScrollWords = Field(
+        "finger", description="what the word of a Scroll without points names: where the finger goes or the content comes from"
+    )
+
+
+class UIVenusNavi(ABCModel):
+    """Adapter of UI-Venus-Navi and UI-Venus-Ground. Options: :class:`UIVenusOptions`."""
+
+    options: UIVenusOptions
+    # the appendix's form with the family's own tag: GUIEvalKit's file for this family writes GUI-Owl's <thinking>
+    thought_form = "<think>\n{thought}\n</think>\n"
+    table = CALLS
+    pixels = QWEN_PIXELS
+    action_space = ActionSpace(buttons=frozenset(BUTTONS), statuses=frozenset({"finish"}))
+    """All but an impossible task, which has no call of its own (``CallUser`` answers the user and goes on)."""
+    grounds_silently = True
+    source = "github.com/inclusionAI/UI-Venus branch UI-Venus-1.0, models/navigation/utils.py"
+    frame_source = "github.com/inclusionAI/UI-Venus branch UI-Venus-1.0, models/navigation/*_vllm.py, models/grounding/*.py"
+
+    @property
+    def first_resize(self) -> ResizedPixels | None:
+        return LIBRARY if self.options.library_first else None
+
+    @property
+    def disputed_frames(self) -> Sequence[Frame]:
+        least, most = self.options.min_pixels or QWEN_PIXELS[0], self.options.max_pixels or QWEN_PIXELS[1]
+        if self.options.library_first:
+            return (ResizedPixels(PATCH, least, GROUND_72B_MAX_PIXELS),)
+        return (ResizedPixels(PATCH, least, most, LIBRARY),) if most > QWEN_PIXELS[1] else ()
+
+    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
+        image = self.image(task)
+        if task.setting == "grounding":
+            # the authors give no system message here, and the screenshot first
+            prompt = self.prompt(f"ui_venus_ground-{self.options.grounding_prompt}")
+            return chat(image, fill(prompt, instruction=task.instruction))
+        # the authors keep every step by default, and number them from zero
+        past = "\n".join(f"Step {index}: {self._past_step(entry)}" for index, entry in enumerate(history))
+        prompt = self.prompt("ui_venus_navi-mobile", instruction=main_instruction(task), history=past)
+        return chat(prompt, image, system=HELPFUL)
+
+    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
+        text = whole_text(text)
+        if task.setting == "grounding" and "<action>" not in text:
+            thought, start = first_thought(text, "<action>")
+            if not start and _THOUGHT_START.match(text):
+                raise ParseError(f"the reply ends in its thought: {text.strip()[:80]!r}")
+            return ParsedResponse(self._grounded(task, text[start:]), thought or None)
+        turn = _read_turn(text)
+        action = self.read_call(task, turn.call.name, turn.call.arguments)
+        return ParsedResponse(action, turn.thought, turn.conclusion)
+
+    def _grounded(self, task: StepTaskModel, text: str) -> Action:
+        """A grounding answer: a box or point in square or round brackets, or in the notations of Qwen2.5-VL."""
+        whole = text.strip().rstrip(".")
+        if whole.startswith("(") and whole.endswith(")"):
+            return self.read_click(task, whole)
+        return tools.action_of(self, task, json_value(text), table=tools.CALLS)
+
+    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+        if task.setting == "grounding" and isinstance(action, Click):
+            # a box without size: of an action no more than its point is known
+            x, y = self.write_place(task, action.point)
+            return f"[{x:g},{y:g},{x:g},{y:g}]"
+        before = self.opening(task, thought) if thought else ""
+        after = f"\n<conclusion>\n{conclusion}\n</conclusion>" if conclusion else ""
+        return f"{before}<action>\n{self._call(task, action)}\n</action>{after}"
+
+    def _past_step(self, entry: HistoryEntry) -> str:
+        # as the authors' agent does, the action is repeated as the model wrote it
+        call = own_response(entry, lambda reply: _read_turn(whole_text(reply)).text) or self._call(entry.task, entry.action)
+        return f"<think>{entry.thought or ''}</think><action>{call}</action>"
+
+    def _call(self, task: StepTaskModel, action: Action) -> str:
+        return CALLS.write_text(action, lambda point: tuple(self.write_place(task, point)), self.scroll_words)
+
+
 _ALONE = ("Wait", "Finished", "PressBack", "PressHome", "PressEnter", "PressRecent")
 
 _THOUGHT_START = re.compile(r"\s*<think\w*>", re.IGNORECASE)
@@ -223,11 +220,3 @@ def _read_turn(text: str) -> _Turn:
     following = text[end:].partition("<think")[0].partition("<action>")[0]
     written = body if tag or not call.text else call.text  # without tags, what follows the call is not part of the action
     return _Turn(call, written, thought or None, tagged(following, "conclusion") or None)
-
-
-def _grounded(text: str, frame: Frame, size: Size) -> Action:
-    """A grounding answer: a box or point in square or round brackets, or in the notations of Qwen2.5-VL."""
-    whole = text.strip().rstrip(".")
-    if whole.startswith("(") and whole.endswith(")"):
-        return clicked(whole, frame, size)
-    return tools.action_of(json_value(text), frame, size, grounding=True)

@@ -22,7 +22,7 @@ from statistics import median
 
 from guieval.actions import Action, ActionSpace, Click, Point, action_from_json
 from guieval.errors import ParseError
-from guieval.frames import PER_1000, Frame
+from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ImageRef, Message, ModelInput, ParsedResponse, Request
 from guieval.online.find import load_environment
@@ -37,10 +37,7 @@ class Follower(ABCModel):
     """Takes the steps of the reference, whatever it sees."""
 
     action_space = ActionSpace()
-
-    def frame(self, task: StepTaskModel) -> Frame:
-        """Thousandths of the screen."""
-        return PER_1000
+    fixed_frame = PER_1000
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         """The screenshot alone."""

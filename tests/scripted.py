@@ -12,7 +12,7 @@ from guieval.actions import Action, ActionSpace, Click, Point, Scroll, Stop, Typ
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, Listing
 from guieval.engines.concurrency import AdaptiveConcurrency
 from guieval.errors import ParseError
-from guieval.frames import PER_1000, Frame
+from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, Engine, ImageForm, Message, ModelConfig, ModelInput, ParsedResponse, Request, Response
 from guieval.running.engine_choice import GIVE_UP_AFTER, Answering
@@ -32,9 +32,7 @@ class ScriptedModel(ABCModel):
     """Writes the past as JSON lines into its prompt and reads ``{"thought": ..., "action": ...}`` back."""
 
     action_space = ActionSpace()
-
-    def frame(self, task: StepTaskModel) -> Frame:
-        return PER_1000
+    fixed_frame = PER_1000
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         past = [

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from guieval.actions import Action, ActionSpace, Click, Point, Scroll, Stop, action_from_json
 from guieval.errors import ParseError
-from guieval.frames import PER_1000, Frame
+from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageRef, Message, ModelInput, ParsedResponse, Request
+from guieval.models import ABCModel, ModelInput, ParsedResponse, Request, chat
 from guieval.steps import StepTaskModel
 
 
@@ -18,13 +18,11 @@ class Scripted(ABCModel):
     """Answers in JSON; ``scripted-middle`` and ``scripted-hash`` differ in :meth:`respond` by their checkpoint's name."""
 
     action_space = ActionSpace()
-
-    def frame(self, task: StepTaskModel) -> Frame:
-        return PER_1000
+    fixed_frame = PER_1000
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         asked = json.dumps({"goal": task.instruction, "past": len(history)})
-        return ModelInput((Message("user", (asked, ImageRef(task))),))
+        return chat(asked, self.image(task))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         try:

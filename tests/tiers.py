@@ -16,6 +16,7 @@ LARGER: dict[str, Tier] = {
     "analysis/decisions/test_mix_interrupted.py": "ci",
     "browser": "ci",
     "cli/test_cli_plot.py": "ci",
+    "cli/test_cli_audit_engine.py": "ci",
     "cli/test_three_agents.py": "ci",
     "docs": "ci",
     "engines/apis": "ci",

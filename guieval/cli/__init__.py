@@ -42,7 +42,8 @@ COMMANDS = {
         "models": "models.models",
         "prompt": "running.prompt",
     },
-    **{"benchmarks": "data.benchmarks", "audit": "models.audit", "protocols": "models.protocols"},
+    **{"benchmarks": "data.benchmarks", "audit": "models.audit", "audit-engine": "models.audit_engine"},
+    "protocols": "models.protocols",
     **{
         "sample-sets": "data.sample_sets",
         "download": "data.download",

@@ -52,7 +52,7 @@ ReadingAdapter: TypeAlias = Annotated[
     typer.Option("--adapter", help="Family or Python file that reads raw replies (needed where the run's is a file)."),
 ]
 Config: TypeAlias = Annotated[Path | None, path_option("YAML file of settings, or the name of a shipped one.")]
-Override: TypeAlias = Annotated[list[str] | None, typer.Option("--set", help="setting=value, e.g. sampling.temperature=0.7")]
+Override: TypeAlias = Annotated[list[str] | None, typer.Option("--set", help="setting=value, e.g. sampling.min_p=0.05")]
 LoaderOptions: TypeAlias = Annotated[list[str] | None, typer.Option("--set", help="Loader's option=value; may be repeated.")]
 ScoreOptions: TypeAlias = Annotated[
     list[str] | None, typer.Option("--set", help="Loader's option=value, or model.option=value of the reading adapter.")

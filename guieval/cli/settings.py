@@ -11,6 +11,7 @@ import typer
 
 from guieval.settings import GROUPS, SETTINGS, own_names
 from guieval.settings.fields import FLAG, PATH, marks_of
+from guieval.settings.sampling import OPTIONS, SamplingSettings
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
@@ -148,13 +149,20 @@ class Settings(NamedTuple):
         return extended
 
 
-RUN = Settings({name: Setting(name, field) for name, field in SETTINGS.items()}, {"mix_artifacts": "artifacts"})
-"""The settings of a run."""
+RUN = Settings(
+    {
+        name: Setting(name, field)
+        for name, field in (SETTINGS | {name: SamplingSettings.model_fields[of] for name, of in OPTIONS.items()}).items()
+    },
+    {"mix_artifacts": "artifacts"},
+)
+"""The settings of a run, and the parameters of requests that have an option."""
 
 
 def run_panels() -> dict[str, list[str]]:
     """The settings of a run that have an option of their own, by the panel of the help that they are in: their group."""
-    return {group.title(): [name for name in own_names(group) if FLAG in marks_of(SETTINGS[name])] for group in GROUPS}
+    panels = {group.title(): [name for name in own_names(group) if FLAG in marks_of(SETTINGS[name])] for group in GROUPS}
+    return panels | {"Sampling": [*OPTIONS, *panels["Sampling"]]}
 
 
 def _plain(value: Any) -> Any:

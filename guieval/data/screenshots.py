@@ -55,6 +55,9 @@ _TURNS = {
     8: "turned left by 90 degrees",
 }
 
+_BACK = {6: 8, 8: 6}
+"""The orientations whose turn another one undoes."""
+
 Format = Literal["png", "jpeg", "webp"]
 _FORMATS: dict[str, Format] = {"PNG": "png", "WEBP": "webp"}
 
@@ -202,21 +205,45 @@ def picture(data: bytes, at_most: Size | None = None) -> Image:
     opened, header = _decoded(data, at_most)
     image = _on_white(opened, _depth(data))
     image.info = {}  # else a transparent colour of the file would be written into what is made of it
-    turns = PIL.Image.Transpose
-    turn = {
-        2: turns.FLIP_LEFT_RIGHT,
-        3: turns.ROTATE_180,
-        4: turns.FLIP_TOP_BOTTOM,
-        5: turns.TRANSPOSE,
-        6: turns.ROTATE_270,
-        7: turns.TRANSVERSE,
-        8: turns.ROTATE_90,
-    }.get(header.orientation)
-    if turn is not None:
-        image = image.transpose(turn)
+    image = turned(image, header.orientation)
     if at_most is not None:
         image.thumbnail(at_most, PIL.Image.Resampling.LANCZOS)
     return image
+
+
+def turned(image: Image, orientation: int) -> Image:
+    """The image turned as an EXIF orientation, 1 to 8, says."""
+    from PIL.Image import Transpose as Turn
+
+    turn = {
+        2: Turn.FLIP_LEFT_RIGHT,
+        3: Turn.ROTATE_180,
+        4: Turn.FLIP_TOP_BOTTOM,
+        5: Turn.TRANSPOSE,
+        6: Turn.ROTATE_270,
+        7: Turn.TRANSVERSE,
+        8: Turn.ROTATE_90,
+    }.get(orientation)
+    return image if turn is None else image.transpose(turn)
+
+
+def unturned(image: Image, orientation: int) -> Image:
+    """The image of which :func:`turned` makes this one."""
+    return turned(image, _BACK.get(orientation, orientation))
+
+
+def unturned_point(x: float, y: float, orientation: int) -> tuple[float, float]:
+    """Where a point in thousandths of an image is in that of :func:`unturned`; as it is for orientations that mirror."""
+    return {3: (1000.0 - x, 1000.0 - y), 6: (y, 1000.0 - x), 8: (1000.0 - y, x)}.get(orientation, (x, y))
+
+
+def stored(image: Image, orientation: int) -> bytes:
+    """A PNG file that shows the image to readers that turn its pixels as its EXIF orientation says."""
+    buffer, held = io.BytesIO(), unturned(image, orientation)
+    exif = held.getexif()
+    exif[_ORIENTATION] = orientation
+    held.save(buffer, format="PNG", compress_level=1, exif=exif)
+    return buffer.getvalue()
 
 
 def png(image: Image) -> bytes:

@@ -11,19 +11,25 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol, runtime_checkable
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from urllib.parse import quote, unquote
 
-from guieval.journal.run_files import ServedEntry
+from guieval.journal.setup import SentRequest, Setup
 from guieval.steps import StepKey, known_logprob
+
+if TYPE_CHECKING:
+    from guieval.models import Request
 
 __all__ = [
     "EndpointStats",
     "ReportsServers",
+    "ReportsSetup",
     "describe_endpoint",
     "mean_logprob",
     "parse_request_id",
     "request_id",
+    "sent",
     "with_try",
     "without_try",
 ]
@@ -92,8 +98,28 @@ class ReportsServers(Protocol):
     def waiting(self) -> str | None:
         """A text with the awaited servers and the seconds so far; ``None`` when it does not wait."""
 
-    def served(self) -> ServedEntry | None:
-        """The model that the servers serve; ``None`` before they were queried."""
+
+@runtime_checkable
+class ReportsSetup(Protocol):
+    """An engine that knows who answers, and how. Optional; :meth:`setup` may be called from another thread."""
+
+    def setup(self) -> Setup | None:
+        """What is known by now, the same object until more is; ``None`` before the server was asked or the model loaded."""
+
+    def note(self, request: Request) -> None:
+        """Add to the set-up how this request is sent (:func:`sent`). Raises nothing: one that cannot be written fails later."""
+
+
+def sent(request: Request, data: bytes, form: str) -> Setup:
+    """A request as a set-up records it: how its images are encoded, and the digest of ``data``, its bytes with all images.
+
+    ``form`` is where a server finds an image: ``base64``, ``file URL`` or ``memory``.
+    """
+    kinds = {
+        f"{image.format} ({'original bytes' if image.path is not None else 're-encoded'}, {form})" for image in request.images
+    }
+    digest = SentRequest(id=request.request_id, sha256=sha256(data).hexdigest(), bytes=len(data))
+    return Setup(images=" and ".join(sorted(kinds)) or None, request=digest)
 
 
 def mean_logprob(tokens: Sequence[Any]) -> float | None:

@@ -1,14 +1,17 @@
-"""Finds the number of requests to keep in flight for an unknown server: as many as still increase the answers per second.
+"""How many requests are in flight: the one limit of a run (:class:`Slots`), and the search for one where none is given.
 
-The search doubles the number until the rate of answers stops rising, and holds it there; from time to time it tries a little
-more and a little less, because servers and prompts change. When the server is overloaded (status 429 or 503, no answer in
-time), the number is reduced at once, as in TCP (multiplicative decrease). Rates are noisy, since answers differ in duration, so
-a clear difference counts after one round of answers, a small one only after four.
+For an unknown server, :class:`AdaptiveConcurrency` keeps as many in flight as still increase the answers per second. It
+doubles the number until the rate of answers stops rising, and holds it there; from time to time it tries a little more and a
+little less, because servers and prompts change. When the server is overloaded (status 429 or 503, no answer in time), the
+number is reduced at once, as in TCP (multiplicative decrease). Rates are noisy, since answers differ in duration, so a clear
+difference counts after one round of answers, a small one only after four.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
@@ -164,3 +167,50 @@ class AdaptiveConcurrency:
         self._phase, self.value = phase, value
         self._window = None
         self._settled_at = self._clock() + wait * self._latency
+
+
+class Slots:
+    """Lets as many requests through at once as the limit is at that moment, in order of arrival.
+
+    An asynchronous context manager: within it a request is in flight. Nothing else limits the requests of a run: an engine
+    sends whatever it is given, and the runner prepares no more steps than the limit.
+    """
+
+    def __init__(self, concurrency: int | AdaptiveConcurrency) -> None:
+        self._concurrency = concurrency
+        self._inside = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def limit(self) -> int:
+        """How many may be inside now."""
+        return self._concurrency if isinstance(self._concurrency, int) else self._concurrency.value
+
+    @property
+    def most(self) -> int:
+        """The highest value of the limit."""
+        return self._concurrency if isinstance(self._concurrency, int) else self._concurrency.most
+
+    async def __aenter__(self) -> None:
+        if self._inside < self.limit and not self._waiting:
+            self._inside += 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():  # it was let in just then
+                self._leave()
+            raise
+
+    async def __aexit__(self, *exception: object) -> None:
+        self._leave()
+
+    def _leave(self) -> None:
+        self._inside -= 1
+        while self._waiting and self._inside < self.limit:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self._inside += 1
+                turn.set_result(None)

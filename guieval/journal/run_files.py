@@ -14,7 +14,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, RootModel, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    RootModel,
+    ValidationError,
+    model_validator,
+)
 
 from guieval.actions import ActionSpace, ActionType, Button, StopStatus
 from guieval.data.editions import Edition
@@ -22,6 +31,7 @@ from guieval.data.files import read_bytes
 from guieval.errors import UsageError, first_problem
 from guieval.history import HistorySource
 from guieval.history.modes import MODES, NO_PATCH, Mode, PatchMethod, PatchPolicy, StopPolicy
+from guieval.journal.setup import Setup
 from guieval.settings import placed
 
 MOST_STEPS = 100_000
@@ -66,6 +76,12 @@ class _Server(Section):
     served_model: str | None = None
 
 
+class _Tracking(Section):
+    name: str | None = None
+    tags: list[str] = []
+    note: str | None = None
+
+
 class RecordedConfig(Section):
     """The settings of a run that readers of its metrics use, in groups; a resume validates all settings."""
 
@@ -74,6 +90,7 @@ class RecordedConfig(Section):
     history: _History = _History()
     sampling: _Sampling = _Sampling()
     server: _Server = _Server()
+    tracking: _Tracking = _Tracking()
 
     @model_validator(mode="before")
     @classmethod
@@ -195,22 +212,6 @@ class RecordedSpaces(Section):
     benchmark: RecordedSpace
 
 
-class ServedBy(Section):
-    """A server's list of models, and the checkpoint that it has loaded, if it reports it."""
-
-    url: str
-    root: str | None
-    models: list[str]
-
-
-class ServedEntry(Section):
-    """The model that a session requested, and whether the user named it."""
-
-    asked: str
-    named: bool
-    servers: list[ServedBy]
-
-
 class RecordedChange(Section):
     """The changes that the user accepted for a session, and when."""
 
@@ -240,9 +241,10 @@ class Manifest(Section):
     protocol: RecordedProtocol
     recorded_mode: RecordedMode = Field(alias="mode")
     action_spaces: RecordedSpaces
-    served: list[ServedEntry] | None = None
+    setups: list[Setup] = Field([], validation_alias=AliasChoices("setups", "served"))
+    """Who answered, and how: one entry per session that differs from the one before."""
     reply_models: list[str] | None = None
-    """The model names in replies, in order of appearance."""
+    """The model names in responses, in order of appearance; since set-ups are recorded, they are there."""
     changes: list[RecordedChange] | None = None
     """One entry per session under accepted changes."""
 
@@ -255,6 +257,12 @@ class Manifest(Section):
     def model_name(self) -> str:
         """The checkpoint's name."""
         return self.model.name or self.config.model.name
+
+    @property
+    def answered_as(self) -> list[str]:
+        """The names that responses give their model, in order of appearance."""
+        named = (name for setup in self.setups for name in setup.answered_as)
+        return list(dict.fromkeys((*(self.reply_models or ()), *named)))
 
     @property
     def thinking(self) -> bool | None:

@@ -1,37 +1,15 @@
 """Records the model that a run's servers serve, and compares it with the checkpoint that the run is named after.
 
 If a server has a single model, that model is requested whatever its name is, so another checkpoint may answer than the one
-that the user named. The manifest records the requested model in a list ``served``, with an entry for every session that
-differs from the one before. Until ``--served-model`` names such a model, all labels of the run show it
-(:mod:`guieval.journal.caveats`).
+that the user named. The manifest records the requested model with the set-up of each session (:mod:`guieval.journal.setup`).
+Until ``--served-model`` names such a model, all labels of the run show it (:mod:`guieval.journal.caveats`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
-
 from guieval.errors import one_line
-from guieval.journal.run_files import Manifest, ServedBy, ServedEntry
-
-MOST_LISTED = 20
-"""Number of model names that are recorded per server; hosted servers list hundreds."""
-
-
-class ServedModel(NamedTuple):
-    """A model in a server's list. ``root`` is the checkpoint that it was loaded from, if the server reports it (vLLM does)."""
-
-    name: str
-    root: str | None = None
-
-
-def served_entry(asked: str, named: bool, servers: Mapping[str, Sequence[ServedModel]]) -> ServedEntry:
-    """The manifest's entry for the requested model; ``servers`` are the models that each server lists (empty if unknown)."""
-    listed = []
-    for url, models in servers.items():
-        root = next((model.root for model in models if model.name == asked), None)
-        listed.append(ServedBy(url=url, root=root, models=[model.name for model in models[:MOST_LISTED]]))
-    return ServedEntry(asked=asked, named=named, servers=listed)
+from guieval.journal.run_files import Manifest
+from guieval.journal.setup import Setup
 
 
 def same_checkpoint(one: str, other: str) -> bool:
@@ -39,29 +17,35 @@ def same_checkpoint(one: str, other: str) -> bool:
     return _bare(one) == _bare(other) != ""
 
 
-def is_checkpoint(name: str, manifest: Manifest) -> bool:
+def _is_checkpoint(name: str, manifest: Manifest) -> bool:
     """Whether a name means the checkpoint that a run is named after."""
     return any(same_checkpoint(name, known) for known in _checkpoint_names(manifest))
-
-
-def add_served(entries: Sequence[ServedEntry], entry: ServedEntry) -> list[ServedEntry]:
-    """The manifest's entries with a new one, unless it equals the last entry except for the URLs."""
-    if entries and _without_urls(entries[-1]) == _without_urls(entry):
-        return list(entries)
-    return [*entries, entry]
 
 
 def unconfirmed_models(manifest: Manifest) -> list[str]:
     """Models that a run requested although they do not have its checkpoint's name and the user has not named them."""
     known = _checkpoint_names(manifest)
-    entries = manifest.served or ()
-    named = {entry.asked for entry in entries if entry.named}
+    requested = [setup for setup in manifest.setups if setup.model]
+    named = {setup.model for setup in requested if setup.named}
     unconfirmed: dict[str, None] = {}
-    for entry in entries:
-        names = [entry.asked, *filter(None, (server.root for server in entry.servers))]
-        if entry.asked not in named and not any(same_checkpoint(name, other) for name in names for other in known):
-            unconfirmed[entry.asked] = None
+    for setup in requested:
+        names = [setup.model, *filter(None, (engine.root for engine in setup.engines))]
+        if setup.model not in named and not any(same_checkpoint(name, other) for name in names for other in known):
+            unconfirmed[setup.model] = None
     return list(unconfirmed)
+
+
+def other_model(manifest: Manifest, now: Setup) -> str | None:
+    """How the model that is queried now differs from that of earlier sessions, in words; ``None`` if it is the same."""
+    last = next((setup for setup in reversed(manifest.setups) if setup.engines and setup.model), None)
+    if last is None or not now.engines:
+        return None
+    if last.model != now.model and not (_is_checkpoint(last.model, manifest) and _is_checkpoint(now.model, manifest)):
+        return f"model asked of the servers (was {last.model!r}, now {now.model!r})"
+    before, after = ({engine.root for engine in setup.engines if engine.root} for setup in (last, now))
+    if before and after and not any(same_checkpoint(one, other) for one in before for other in after):
+        return f"checkpoint that the servers loaded (was {', '.join(sorted(before))!r}, now {', '.join(sorted(after))!r})"
+    return None
 
 
 def served_mark(manifest: Manifest) -> str:
@@ -83,13 +67,17 @@ def served_note(manifest: Manifest) -> str | None:
     )
 
 
-def describe_served(entry: ServedEntry) -> str:
-    """An entry of the manifest in one line: the requested model and its servers."""
-    parts = []
-    for server in entry.servers:
-        root = f" (loaded from {one_line(server.root, 120)})" if server.root not in (None, entry.asked) else ""
-        parts.append(f"{one_line(server.url)}{root}")
-    return f"{one_line(entry.asked, 120)} at {', '.join(parts)}"
+def describe_served(manifest: Manifest) -> list[str]:
+    """The requested model and its servers in one line, for each set-up of the run with servers."""
+    lines: dict[str, None] = {}
+    for setup in manifest.setups:
+        places = []
+        for engine in filter(lambda each: each.url, setup.engines):
+            root = f" (loaded from {one_line(engine.root, 120)})" if engine.root not in (None, setup.model) else ""
+            places.append(f"{one_line(engine.url)}{root}")
+        if places:
+            lines[f"{one_line(setup.model, 120)} at {', '.join(places)}"] = None
+    return list(lines)
 
 
 def _checkpoint_names(manifest: Manifest) -> list[str]:
@@ -102,7 +90,3 @@ def _bare(name: str) -> str:
     cached = next((part for part in parts if part.startswith("models--")), None)  # a folder of Hugging Face's cache
     last = cached.rpartition("--")[2] if cached else parts[-1] if parts else ""
     return last.casefold()
-
-
-def _without_urls(entry: ServedEntry) -> tuple[object, ...]:
-    return entry.asked, entry.named, {(server.root, tuple(sorted(server.models))) for server in entry.servers}

@@ -196,7 +196,8 @@ class Ledger:
         self._predicted_type[row] = -1 if action is None else _TYPE_CODES[type_of(action)]
         self._covered[row] = measured and action is not None and all(action in space for space in self._spaces)
         self._elsewhere[row] = measured and _in_another_element(task, action)
-        bucket = self._bucket(task, action) if measured else FAILED
+        fault = first.error is not None and first.error.stage == "adapter"  # neither the model's nor the server's
+        bucket = self._bucket(task, action) if measured else NOT_RUN if fault else FAILED
         self._base_end[row] = bucket if isinstance(bucket, int) else WRONG
         if not isinstance(bucket, int) and action is not None:
             bucket.add(row, number, task, action, judged)
@@ -275,7 +276,7 @@ class Ledger:
 
     def recorded(self, plan: Plan) -> int:
         """How many steps of a part of the plan have a record."""
-        return int((np.asarray(self._base_end)[self.rows_of(plan)] != NOT_RUN).sum())
+        return int((np.asarray(self._rank)[self.rows_of(plan)] >= 0).sum())
 
     def columns(self, plan: Plan | None = None, protocols: Sequence[str] | None = None, **about: Any) -> RunColumns:
         """The steps of ``plan``, a part of the whole (``None``: all), under ``protocols`` (``None``: all that judged).

@@ -51,7 +51,8 @@ class Verdicts(BaseModel):
     """The number of planned steps that ended in each way; the seven counts add up to ``planned``.
 
     ``not_reached`` is by design (the mode ends an episode at its first mismatch). ``infrastructure_failure`` (a request
-    without an answer) and ``not_run`` (no record: the run stopped, or an earlier step of the episode failed) are missing.
+    without an answer) and ``not_run`` (no record: the run stopped, or an earlier step of the episode failed; or a fault in the
+    adapter's code) are missing.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -65,12 +65,15 @@ class Fit:
 class FrameReport:
     """An audit's findings. ``declared`` is the adapter's own frame and the first of ``fits``, the others follow best first.
 
-    ``alike`` names the readings that fit best or cannot be distinguished from the best.
+    ``alike`` names the readings that fit best or cannot be distinguished from the best. ``enough`` and ``chance`` are the
+    fewest steps and the highest p of a verdict.
     """
 
     steps: int
     fits: tuple[Fit, ...]
     alike: tuple[str, ...]
+    enough: int = ENOUGH
+    chance: float = CHANCE
 
     @property
     def declared(self) -> Fit:
@@ -80,17 +83,17 @@ class FrameReport:
     @property
     def better(self) -> Fit | None:
         """The best reading that fits far better than the declared one by the rule of this module."""
-        if self.steps < ENOUGH:
+        if self.steps < self.enough:
             return None
         ahead = (fit for fit in self.fits[1:] if fit.hits - self.declared.hits >= GAIN * self.steps)
-        return next((fit for fit in ahead if fit.chance < CHANCE), None)
+        return next((fit for fit in ahead if fit.chance < self.chance), None)
 
     @property
     def sentence(self) -> str:
         """The result in one sentence."""
         own = f"the declared frame {self._hits(self.declared)}"
-        if self.steps < ENOUGH:
-            return f"{self.steps:,} grounded steps are too few for a verdict, which takes {ENOUGH}: {own}"
+        if self.steps < self.enough:
+            return f"{self.steps:,} grounded steps are too few for a verdict, which takes {self.enough}: {own}"
         best = self.better or self.declared
         others = " or ".join(name for name in self.alike if name != best.name)
         equal = f"; these steps cannot tell it apart from {others}" if others else ""
@@ -226,10 +229,11 @@ class _Probe(Frame):
 
 
 class StepAudit:
-    """An audit of one model's steps; the declared frame is the adapter's at the first step."""
+    """An audit of one model's steps; the declared frame is the adapter's at the first step, ``frames`` further candidates."""
 
-    def __init__(self, model: ABCModel) -> None:
+    def __init__(self, model: ABCModel, frames: Sequence[Frame] = ()) -> None:
         self._model = model
+        self._more = frames
         self._probe, self._places = _Probe(), _Probe()
         self.audit: FrameAudit | None = None
 
@@ -258,7 +262,8 @@ class StepAudit:
             return
         if self.audit is None:
             own = self._model.frame(task)
-            self.audit = FrameAudit(own, [*_limited(own, self._model.config.options), *self._model.disputed_frames])
+            limited = _limited(own, self._model.config.options)
+            self.audit = FrameAudit(own, [*limited, *self._model.disputed_frames, *self._more])
         self.audit.add(*numbers, task.screenshot_size, targets_of(task), declared)
 
     def _written(self, task: StepTaskModel, text: str | None) -> tuple[float, float] | None:

@@ -64,8 +64,8 @@ class Response:
 
     ``usage`` is that of this response, ``other_usage`` that of each other one which was received and paid for on the way to it.
     ``finish_reason`` is the server's word for how it ended, :attr:`ended` its meaning. ``logprob`` is the mean natural
-    log-probability of its tokens, if requested; ``model`` the server's name of the model that wrote it. ``key_removed``: it
-    held the key, in whose place ``[API key]`` stands.
+    log-probability of its tokens, if requested; ``model`` the server's name of the model that wrote it, ``fingerprint`` that of
+    the server's set-up (``system_fingerprint``). ``key_removed``: it held the key, in whose place ``[API key]`` stands.
     """
 
     text: str
@@ -75,12 +75,13 @@ class Response:
     attempts: int = 1
     logprob: float | None = None
     model: str | None = None
+    fingerprint: str | None = None
     calls: tuple[Call, ...] = ()
     other_usage: tuple[Usage, ...] = ()
     key_removed: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("text", "reasoning", "finish_reason", "model"):
+        for name in ("text", "reasoning", "finish_reason", "model", "fingerprint"):
             if (value := getattr(self, name)) is not None:
                 object.__setattr__(self, name, whole_text(value))
 

@@ -13,7 +13,8 @@ from guieval.actions import Action, Answer, DeviceAction, Hotkey, Open, Type, Un
 from guieval.errors import ParseError, in_short
 from guieval.evaluation import ActionEvaluator
 from guieval.models import ABCModel, Response
-from guieval.steps import Sample, StepError, StepOutcome, StepTaskModel, whole_text
+from guieval.models.faults import fault_of
+from guieval.steps import Sample, Stage, StepError, StepOutcome, StepTaskModel, whole_text
 
 DEEPEST = 100
 """Levels of nesting kept of an unsupported call's arguments; JSON readers give up at about 200 for the whole record."""
@@ -56,7 +57,7 @@ def read_response(
         outcome = evaluator.evaluate(task, action)
         return Sample(**answered, action=action, batch=batch, thought=thought, conclusion=conclusion, outcome=outcome)
     except Exception as error:  # an adapter may be anyone's code
-        return failed_sample("parse", f"{type(error).__name__}: {error}", **answered)
+        return failed_adapter(model, "parse_response", error, "parse", **answered)
 
 
 def _why_unread(response: Response, problem: str) -> str:
@@ -70,9 +71,17 @@ def _why_unread(response: Response, problem: str) -> str:
     return f"the response is empty but for its reasoning, and in that {problem}"
 
 
-def failed_sample(
-    stage: Literal["screenshot", "prepare", "generate", "parse", "environment"], message: str, **answered: Any
+def failed_adapter(
+    model: ABCModel, method: str, error: Exception, stage: Literal["prepare", "parse"], about: str = "", **answered: Any
 ) -> Sample:
+    """The sample of a step at which a method of the adapter failed: its fault, or at ``stage`` what it refused."""
+    fault = fault_of(model, error, method)
+    if fault is None:
+        return failed_sample(stage, f"{about}{type(error).__name__}: {error}", **answered)
+    return failed_sample("adapter", fault, **answered)
+
+
+def failed_sample(stage: Stage, message: str, **answered: Any) -> Sample:
     """The sample of a step that could not be measured, and why."""
     message = in_short(whole_text(message))
     outcome = StepOutcome(verdict="infrastructure_failure", reason=message)

@@ -375,11 +375,20 @@ def pressed(key: str, buttons: Mapping[str, Button]) -> Form:
     )
 
 
-def stopped(key: str, statuses: Mapping[str, StopStatus]) -> Form:
-    """The end of a task, with a word for how it ended."""
+def enter(read: Callable[[Arguments], Action], **written: Any) -> Form:
+    """Keys; of the buttons only Enter is written so, as the arguments ``written``."""
+    return Form(Press, read, lambda action, writing: dict(written) if action == ENTER else None)
+
+
+SUCCESS: dict[str, StopStatus] = {"success": "finish", "failure": "impossible"}
+"""The words that most families have for how a task ended."""
+
+
+def stopped(key: str, statuses: Mapping[str, StopStatus] = SUCCESS, default: StopStatus | None = None) -> Form:
+    """The end of a task, with a word for how it ended; ``default`` is what it means without one."""
     return Form(
         Stop,
-        lambda call: Stop(status=call.one_of(statuses, key)),
+        lambda call: Stop(status=default if default and key not in call.values else call.one_of(statuses, key)),
         lambda action, writing: _first_name(key, statuses, action.status),
     )
 

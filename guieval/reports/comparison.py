@@ -22,6 +22,7 @@ from guieval.errors import UsageError
 from guieval.evaluation import get_protocol
 from guieval.journal import RunFolder
 from guieval.journal.run_files import Manifest
+from guieval.journal.setup import describe, differences
 from guieval.metrics.columns import RunColumns
 from guieval.metrics.leading import leading
 from guieval.metrics.measured import SHARE, Measured
@@ -67,12 +68,13 @@ class Comparison:
     """Two runs cut down to the steps they share. ``unlike`` is why they should not be compared, ``notes`` what to know.
 
     ``exact``: by protocol, how exact match falls on the steps that both runs answered; first is right alone in ``only_first``.
-    ``answers`` are both runs' answers, uncut.
+    ``answers`` are both runs' answers, uncut; ``setups`` their set-ups in words.
     """
 
     first: RunColumns
     second: RunColumns
     answers: tuple[JudgedAnswers, JudgedAnswers] = field(repr=False)
+    setups: tuple[str, str]
     unlike: tuple[str, ...]
     notes: tuple[str, ...]
     metrics: tuple[Compared, ...]
@@ -135,7 +137,8 @@ def compare_runs(first: Path, second: Path, protocols: Sequence[str] | None = No
     for name in names:
         here = one.judged[name].measured & other.judged[name].measured
         exact[name] = mcnemar(one.judged[name].exact_match[here], other.judged[name].exact_match[here])
-    return Comparison(one, other, answers, tuple(unlike), tuple(notes), tuple(metrics), exact)
+    setups = (describe(manifests[0].setups), describe(manifests[1].setups))
+    return Comparison(one, other, answers, setups, tuple(unlike), tuple(notes), tuple(metrics), exact)
 
 
 def flips(comparison: Comparison) -> Iterator[Flip]:
@@ -241,6 +244,8 @@ def _notes(manifests: Sequence[Manifest], whole: Sequence[RunColumns], shared: R
     if changed:
         kind = "the runs are of one model and" if models[0] == models[1] else "besides the model, the runs"
         notes.append(f"{kind} differ in {', '.join(changed)}")
+    if setups := differences(*(each.setups for each in manifests), same_model=models[0] == models[1]):
+        notes.append(f"the set-ups differ in {'; '.join(change.said(' and ') for change in setups)}")
     if any(len(each) != len(shared) for each in whole):
         sizes = [dict(zip(run.episodes, np.bincount(run.episode).tolist(), strict=True)) for run in (shared, *whole)]
         cut = sum(any(each[key] != size for each in sizes[1:]) for key, size in sizes[0].items())
@@ -296,6 +301,8 @@ def headings(comparison: Comparison) -> Iterator[str]:
         yield f"{letter}: {run.model}, {run.benchmark}, {run.mode} ({run.size})"
     for line in dict.fromkeys(run.edition_line for run in (comparison.first, comparison.second) if run.edition_line):
         yield f"labels: {line}"
+    first, second = comparison.setups
+    yield from [f"set-up: {first}"] if first == second else [f"set-up of A: {first}", f"set-up of B: {second}"]
     yield from (f"Warning: unlike runs, compared anyway: {line}" for line in comparison.unlike)
     yield from (f"note: {line}" for line in comparison.notes)
 
@@ -332,8 +339,9 @@ def compare_json(comparison: Comparison) -> dict[str, Any]:
                 "steps": len(run),
                 "episodes": len(run.episodes),
                 "edition": run.edition,
+                "setup": setup,
             }
-            for letter, run in (("A", comparison.first), ("B", comparison.second))
+            for letter, run, setup in zip("AB", (comparison.first, comparison.second), comparison.setups, strict=True)
         },
         "unlike": comparison.unlike,
         "notes": comparison.notes,

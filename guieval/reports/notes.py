@@ -1,30 +1,31 @@
 """Notes that people write on a run and its steps, and tags.
 
-They are lines of ``notes.jsonl`` in the run's folder, appended one by one; the last line about a thing counts, and an empty
-text removes it. Other people exchange run folders, so a line that does not fit is skipped.
+A run begins with those of its settings. Later ones are lines of ``notes.jsonl`` in the run's folder, appended one by one; the
+last line about a thing counts, and an empty text removes it. Other people exchange run folders, so a line that does not fit is
+skipped.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from guieval.data.files import open_descriptor, read_bytes
-from guieval.errors import UsageError
+from guieval.errors import GuievalError, UsageError
+from guieval.journal import RunFolder
+from guieval.journal.run_folders import rounds_of
+from guieval.settings.fields import MOST_TAGS, Tag
 from guieval.steps import StepKey
 
 NOTES = "notes.jsonl"
 LONGEST_NOTE = 10_000
-MOST_TAGS = 20
 _MOST_BYTES = 32 * 1024 * 1024
-
-Tag = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[^\s,]+$")]
 
 
 class NoteLine(BaseModel):
@@ -40,11 +41,12 @@ class NoteLine(BaseModel):
 
 @dataclass
 class Notes:
-    """The notes of a run that count: ``steps`` by step, ``text`` on the run, and its ``tags``."""
+    """The notes of a run that count: ``steps`` by step, ``text`` on the run, its ``tags`` and the ``name`` it was given."""
 
     steps: dict[StepKey, str] = field(default_factory=dict)
     text: str = ""
     tags: list[str] = field(default_factory=list)
+    name: str = ""
 
     def _take(self, line: NoteLine) -> None:
         if line.tags is not None:
@@ -60,8 +62,11 @@ class Notes:
 
 
 def read_notes(directory: Path) -> Notes:
-    """The notes beside a run; none if there is no file, or it is absurdly large or not a file."""
+    """The notes on a run or rollout: those it began with, and those of its file, unless that is absurdly large or no file."""
     notes = Notes()
+    with suppress(GuievalError):  # a broken run may have notes
+        begun = RunFolder(rounds_of(directory)[0]).manifest.config.tracking
+        notes = Notes(text=begun.note or "", tags=list(begun.tags), name=begun.name or "")
     path = directory / NOTES
     try:
         if not path.is_file() or path.stat().st_size > _MOST_BYTES:

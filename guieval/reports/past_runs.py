@@ -16,8 +16,10 @@ from guieval.errors import GuievalError
 from guieval.evaluation.protocol import EXACT_MATCH, SUCCESS_RATE
 from guieval.journal import EPISODES, JOURNALS, LOCK, MANIFEST, METRICS, SWEEP, RunFolder
 from guieval.journal.run_files import Manifest
+from guieval.journal.setup import describe, engine_of
 from guieval.metrics import Measured
 from guieval.metrics.summary import State
+from guieval.reports.notes import read_notes
 from guieval.scoring.score import summary_of_run
 
 RunState: TypeAlias = State | Literal["running", "broken"]
@@ -28,9 +30,11 @@ _OF_A_RUN = frozenset({EPISODES, LOCK, METRICS}.union(*JOURNALS.values()))
 class PastRun:
     """One run directory. ``name`` is its path below the folder that was searched; ``problem`` is the reason why it is broken.
 
+    ``title``, ``tags`` and ``note`` are what its user calls it (:mod:`guieval.reports.notes`).
+
     ``exact_match`` and ``success_rate`` are over all planned steps and episodes; ``None`` if no step was answered. An online
     run has no exact match, and its success rate is over the repetitions with an outcome. ``state``, n and missing steps are of
-    one summary.
+    one summary. ``engine`` is who answered, with the version; ``setup`` all that is known of how.
     """
 
     name: str
@@ -41,9 +45,14 @@ class PastRun:
     benchmark: str | None = None
     mode: str | None = None
     protocol: str | None = None
+    engine: str | None = None
+    setup: str | None = None
     exact_match: Measured | None = None
     success_rate: Measured | None = None
     problem: str | None = None
+    title: str = ""
+    tags: tuple[str, ...] = ()
+    note: str = ""
 
 
 def past_runs(folder: Path) -> list[PastRun]:
@@ -71,7 +80,7 @@ def _read(folder: Path, directory: Path) -> PastRun:
 def past_run(directory: Path, name: str) -> PastRun:
     """The run in a directory, from its stored summary, or from its journal if that has changed since."""
     changed = datetime.fromtimestamp(directory.stat().st_mtime, UTC)
-    folder = RunFolder(directory)
+    folder, notes = RunFolder(directory), read_notes(directory)
     try:
         manifest = folder.check().manifest
         found = summary_of_run(folder)
@@ -88,8 +97,13 @@ def past_run(directory: Path, name: str) -> PastRun:
         benchmark=manifest.benchmark.name,
         mode=manifest.mode.label,
         protocol=folder.protocol,
+        engine=engine_of(manifest.setups),
+        setup=describe(manifest.setups),
         exact_match=exact,
         success_rate=success,
+        title=notes.name,
+        tags=tuple(notes.tags),
+        note=notes.text,
     )
 
 

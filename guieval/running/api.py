@@ -12,13 +12,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from guieval.errors import UsageError
 from guieval.journal import new_directory, refuse_nested
 from guieval.metrics import Measured
-from guieval.running.config import merge, run_file
+from guieval.running.campaign import planned, read_campaign
+from guieval.running.config import run_file
+from guieval.running.defaults import new_config
 from guieval.running.execute import Executor, Job, Result, execute, resolve_jobs
+from guieval.running.keywords import RunSettings
 from guieval.running.progress.display import LogDisplay, shows_bars
 from guieval.running.resume.trust import resumed_runs
 from guieval.settings import Cluster, RunConfig
@@ -68,7 +71,7 @@ def run(
     accept_changes: bool = False,
     trust_run: bool = False,
     progress: bool | None = None,
-    **settings: Any,
+    **settings: Unpack[RunSettings],
 ) -> RunResult:
     """Evaluate a model on a benchmark, or continue a run that was stopped.
 
@@ -84,7 +87,6 @@ def run(
     """
     modes = [mode] if isinstance(mode, str) else None if mode is None else list(mode)
     file, base = (None, config.model_dump(mode="json")) if isinstance(config, RunConfig) else (config, None)
-    given = {name: str(value) if isinstance(value, Path) else value for name, value in settings.items()}
     if resume is not None and out is not None:
         raise UsageError("'resume' names the run directory; leave out 'out'")
     if resume is not None and base is not None:
@@ -92,7 +94,7 @@ def run(
     runs = planned_runs(
         None if file is None else Path(file),
         [],
-        given,
+        _plain(settings),
         modes=modes,
         out=None if out is None else Path(out),
         resume=None if resume is None else Path(resume),
@@ -104,6 +106,30 @@ def run(
     display = LogDisplay(bar=shows_bars() if progress is None else progress)
     results = _run_all(jobs, fresh=resume is None, display=display)
     return RunResult(root, tuple(results), tuple(job.directory for job in jobs[len(results) :]))
+
+
+def campaign(
+    file: Path | str,
+    *,
+    out: Path | str | None = None,
+    only: Sequence[str] = (),
+    progress: bool | None = None,
+    **settings: Unpack[RunSettings],
+) -> tuple[Result, ...]:
+    """Do every run of a campaign, as ``guieval campaign`` does, or continue one that was stopped; the results so far.
+
+    ``file`` is the campaign's, or the name of a shipped one; ``settings`` count for every run, over the file's. The other
+    arguments are the options of the same names. Raises :class:`guieval.errors.GuievalError` as :func:`run` does.
+    """
+    path = Path(file)
+    folder = Path("runs") / path.stem if out is None else Path(out)
+    runs = planned(read_campaign(path), folder, only=only, settings=_plain(settings))
+    jobs = resolve_jobs([(each.config, each.directory) for each in runs], root=folder)
+    return tuple(_run_all(jobs, fresh=False, display=LogDisplay(bar=shows_bars() if progress is None else progress)))
+
+
+def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: str(value) if isinstance(value, Path) else value for name, value in settings.items()}
 
 
 def planned_runs(
@@ -126,7 +152,7 @@ def planned_runs(
         settings = {"engine": "replay", **settings}
     if resume is not None:
         return resumed_runs(resume, modes, path, overrides, settings, trust=trust)
-    first = merge(path, overrides, {**settings, "mode": modes[0] if modes else None}, base=base)
+    first = new_config(path, overrides, {**settings, "mode": modes[0] if modes else None}, base=base)
     _refuse_unused_cluster_settings(first)
     modes = modes or [first.history.mode]
     configs = [first.having(mode=mode) for mode in dict.fromkeys(modes)]

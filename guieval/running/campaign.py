@@ -20,7 +20,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from guieval.errors import UsageError, first_problem, nearest
-from guieval.running.config import override_settings, parse, read_settings, settings_file, update
+from guieval.running.config import override_settings, read_settings, settings_file, update, update_by_options
+from guieval.running.defaults import Defaults, refuse_idle_seed
 from guieval.settings import RunConfig, placed
 
 Settings = dict[str, Any]
@@ -73,14 +74,22 @@ def read_campaign(file: Path) -> Campaign:
 
 
 def planned(
-    campaign: Campaign, out: Path, overrides: Sequence[str] = (), only: Sequence[str] = (), **flags: Any
+    campaign: Campaign,
+    out: Path,
+    overrides: Sequence[str] = (),
+    only: Sequence[str] = (),
+    settings: Mapping[str, Any] | None = None,
 ) -> list[PlannedRun]:
     """Every run of a campaign with its directory below ``out``, the runs of a model one after the other.
 
-    ``overrides`` and ``flags`` are settings for all runs; ``only`` names models that the runs are restricted to. Raises
+    ``overrides`` and ``settings`` are for all runs; ``only`` names models that the runs are restricted to. Raises
     :class:`UsageError` for a wrong setting, and for two runs of the same model, benchmark, mode and seed.
     """
-    runs = list(_runs(campaign, out, overrides, flags))
+    defaults = Defaults()
+    runs = list(_runs(campaign, out, overrides, settings or {}, defaults))
+    defaults.announce()
+    for run in runs if "seed" in (settings or {}) else ():
+        refuse_idle_seed(run.config)
     names = list(dict.fromkeys(run.model for run in runs))
     for name in only:
         if name not in names:
@@ -92,17 +101,21 @@ def planned(
     return [run for run in runs if not only or run.model in only]
 
 
-def _runs(campaign: Campaign, out: Path, overrides: Sequence[str], flags: Mapping[str, Any]) -> Iterator[PlannedRun]:
+def _runs(
+    campaign: Campaign, out: Path, overrides: Sequence[str], settings: Mapping[str, Any], defaults: Defaults
+) -> Iterator[PlannedRun]:
     for model in campaign.models:
         for bench in campaign.benchmarks:
             for mode in campaign.modes:
                 for seed in campaign.seeds or (None,):
                     named, values = _merged(campaign.settings, model, bench, mode, seed)
                     override_settings(values, overrides)
-                    update(values, {name: value for name, value in flags.items() if value is not None})
+                    update_by_options(values, settings)
                     rest = "-".join(filter(None, (named[1], mode, "" if seed is None else f"seed{seed}")))
                     name = re.sub(r"[^\w.-]+", "-", f"{named[0]}-{rest}")
-                    yield PlannedRun(config=parse(values), directory=out / name, model=named[0], rest=rest)
+                    yield PlannedRun(
+                        config=defaults.parsed(defaults.below(values)), directory=out / name, model=named[0], rest=rest
+                    )
 
 
 def _merged(

@@ -19,7 +19,7 @@ from guieval.data.yaml_text import AliasError, read_yaml
 from guieval.errors import UsageError, first_problem, nearest
 from guieval.secrets import looks_secret
 from guieval.settings import RunConfig, own_path, place, placed
-from guieval.settings.sampling import UNKNOWN_SAMPLING
+from guieval.settings.sampling import OPTIONS, UNKNOWN_SAMPLING
 
 
 def settings_file(given: Path, kind: str, of_what: str) -> Path:
@@ -52,12 +52,27 @@ def merge(
     Each may give a setting by its own name or within its group. ``base`` may be the configuration of an earlier run, whose
     sampling settings are accepted as they are. Raises :class:`UsageError` naming the field, its value and what was expected.
     """
-    values = placed(base or {})
+    return parse(layered(base or {}, file, overrides, flags), kept=base)
+
+
+def layered(
+    base: Mapping[str, Any], file: Path | None, overrides: Sequence[str] = (), flags: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The :func:`placed` settings that :func:`merge` checks."""
+    values = placed(base)
     if file is not None:
         update(values, read_settings(file, "configuration"))
     override_settings(values, overrides)
-    update(values, {name: value for name, value in flags.items() if value is not None})
-    return parse(values, kept=base)
+    update_by_options(values, flags or {})
+    return values
+
+
+def update_by_options(values: dict[str, Any], flags: Mapping[str, Any]) -> None:
+    """Put settings given as options over ``values``, but not those that are ``None``; some are parameters of requests."""
+    given = {name: value for name, value in flags.items() if value is not None}
+    update(values, {name: value for name, value in given.items() if name not in OPTIONS})
+    for name in OPTIONS.keys() & given.keys():
+        _assign(values, place(("sampling", OPTIONS[name])), given[name], f"{name}={given[name]}")
 
 
 def update(values: dict[str, Any], later: Mapping[str, Any]) -> None:

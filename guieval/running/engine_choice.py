@@ -209,7 +209,7 @@ def _hosted(config: RunConfig, model: ABCModel, kind: str, slots: int | None) ->
             "served_model": config.server.served_model or model.config.served_as or model.config.name,
         }
     )
-    engine = HostedEngine(api, settings, max_concurrency=most, other_keys=(config.history.patch_api_key_env,))
+    engine = HostedEngine(api, settings, other_keys=(config.history.patch_api_key_env,))
     return Answering(engine, most, engine.discover, notes=notes)
 
 
@@ -231,7 +231,7 @@ def _by_server(
     most, notes = _room(MOST if finds_out else slots or 64)
     pace = AdaptiveConcurrency(most=most) if finds_out else None
     given = config.server
-    how: dict[str, Any] = {"pace": pace, "max_concurrency": most, "other_keys": (config.history.patch_api_key_env,)}
+    how: dict[str, Any] = {"pace": pace, "other_keys": (config.history.patch_api_key_env,)}
     if server is None:
         client = OpenAIEngine(given, folder=screenshots if given.local_images else None, **how)
     else:  # ours: on this machine, with a cache of its own

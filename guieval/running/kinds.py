@@ -17,6 +17,7 @@ from guieval.history.modes import Kind, get_mode
 from guieval.journal.earlier_tasks import digests
 from guieval.journal.run_files import RecordedOverlay
 from guieval.models import ModelInput
+from guieval.models.faults import named_faults
 from guieval.online.find import environments, load_environment
 from guieval.online.tasks import PROTOCOL, EnvironmentTasks
 from guieval.registry import benchmark_class, default_data_folder, list_benchmarks, load_benchmark
@@ -28,7 +29,7 @@ from guieval.running.runner.asking import Asking
 from guieval.running.runner.episodes import EpisodeAsking
 from guieval.running.runner.step import Asker
 from guieval.settings import RunConfig
-from guieval.steps import Episode, OnlineTask, StepRecord, StepTaskModel, TaskRecord
+from guieval.steps import Episode, OnlineTask, StepKey, StepRecord, StepTaskModel, TaskRecord
 
 
 class Steps(RunKind):
@@ -82,7 +83,8 @@ class Steps(RunKind):
         found = []
         for ref, index in places[stride // 2 :: stride][:most]:
             steps = run.benchmark.load(ref).steps
-            found.append(run.model.prepare_input(steps[index], tuple(map(reference_entry, steps[:index]))))
+            with named_faults(run.model):
+                found.append(run.model.prepare_input(steps[index], tuple(map(reference_entry, steps[:index]))))
         return found
 
     def screens(self, benchmark: Listing[Any], directory: Path) -> Path:
@@ -140,6 +142,9 @@ class Tasks(RunKind):
 
     def part(self, loaded: OnlineTask, index: int) -> OnlineTask:
         return loaded
+
+    def belongs(self, step: StepKey, unit: StepKey) -> bool:
+        return step[:3] == unit[:3]
 
     def requests(self, run: ResolvedRun) -> tuple[int, bool]:
         return len(run.sampling) * sum(run.benchmark.load(ref).max_steps for ref in run.selection.refs), True

@@ -29,7 +29,7 @@ from guieval.running.fixed_thoughts import FixedThoughts
 from guieval.running.runner.asking import Asking
 from guieval.running.runner.step import Asker
 from guieval.settings import RunConfig
-from guieval.steps import Plan, StepRecord
+from guieval.steps import Plan, StepKey, StepRecord
 
 if TYPE_CHECKING:
     from guieval.engines.vllm.server import VLLMServer
@@ -83,6 +83,10 @@ class RunKind(ABC):
     @abstractmethod
     def part(self, loaded: Any, index: int) -> Any:
         """A record's step or task in what was loaded."""
+
+    def belongs(self, step: StepKey, unit: StepKey) -> bool:
+        """Whether a step that the model is asked for is (a part of) one of the run's units."""
+        return step == unit
 
     @abstractmethod
     def requests(self, run: ResolvedRun) -> tuple[int, bool]:

@@ -105,7 +105,7 @@ def store_summary(
     folder = RunFolder(directory)
     manifest = folder.manifest.to_json()
     values = {
-        **{name: manifest.get(name) for name in ("protocol", "selection", "overlay", "served")},
+        **{name: manifest.get(name) for name in ("protocol", "selection", "overlay", "setups")},
         "journal_bytes": folder.journal_bytes,
         "state": summary.state,
         "summary": summary.model_dump(mode="json"),

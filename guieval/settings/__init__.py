@@ -23,6 +23,7 @@ from guieval.settings.fields import (
     LoaderOptions,
     Parameters,
     PlainValues,
+    Tags,
     Text,
     Texts,
     Urls,
@@ -221,8 +222,12 @@ class Tracking(Group):
 
     track: Texts = setting((), "trackers that the run reports to: wandb, mlflow, trackio", RUNTIME, FLAG, OUTWARD)
     project: Text | None = setting(None, "project, or experiment, there (guieval when not given)", RUNTIME, OUTWARD)
-    name: Text | None = setting(None, "name of the run there; model, benchmark and mode when not given", RUNTIME, OUTWARD)
+    name: Text | None = setting(
+        None, "name of the run in lists, reports and trackers; there model, benchmark and mode when not given", RUNTIME, FLAG
+    )
     uri: Text | None = setting(None, "server of the tracker", RUNTIME, OUTWARD)
+    tags: Tags = setting((), "label of the run, by which `guieval runs --tag` finds it", RUNTIME, FLAG)
+    note: Text | None = setting(None, "note on the run, shown with it", RUNTIME, FLAG)
     budget: float | None = setting(
         None,
         "start no further step once the estimated cost reaches this, in the price's currency",
@@ -301,6 +306,12 @@ PLACES = {
 SETTINGS = {name: GROUPS[group].model_fields[field] for name, (group, field) in PLACES.items()}
 """The fields by the settings' own names."""
 
+BY_OPTION = {
+    **{name.removesuffix("s") if isinstance(field.default, tuple) else name: name for name, field in SETTINGS.items()},
+    "artifacts": "mix_artifacts",
+}
+"""The own names of the settings by their options: a list is given by its singular, which may be repeated."""
+
 
 def own_names(group: str) -> list[str]:
     """The own names of a group's settings."""
@@ -318,6 +329,7 @@ def own_path(path: Sequence[str]) -> tuple[str, ...]:
 def place(path: Sequence[str]) -> tuple[str, ...]:
     """The path into the groups of a setting given as ``name``, ``group.name`` or deeper; :class:`UsageError` for an unknown."""
     name, *rest = path
+    name = BY_OPTION.get(name, name)
     if name not in GROUPS or not rest:
         if name not in PLACES:
             raise _unknown(name)
@@ -336,7 +348,8 @@ def placed(values: Mapping[str, Any], *, lenient: bool = False) -> dict[str, Any
     What is unknown stays where it is if ``lenient``. Else it raises :class:`UsageError`, as does a setting given twice.
     """
     found: dict[str, Any] = {}
-    for name, value in values.items():
+    for given_as, value in values.items():
+        name = BY_OPTION.get(given_as, given_as)
         if name in GROUPS and isinstance(value, Mapping):
             given = _fields_of(name, value, lenient=lenient)
         elif name in PLACES:

@@ -106,6 +106,10 @@ File: TypeAlias = Annotated[str, Field(min_length=1), PATH]
 Variable: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")]
 """The name of an environment variable."""
 Texts: TypeAlias = Annotated[tuple[Text, ...], BeforeValidator(_one_or_more)]
+MOST_TAGS = 20
+Tag: TypeAlias = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[^\s,]+$")]
+"""A label of a run."""
+Tags: TypeAlias = Annotated[tuple[Tag, ...], BeforeValidator(_one_or_more), Field(max_length=MOST_TAGS)]
 Urls: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_one_or_more)]
 PlainValues: TypeAlias = Annotated[dict[str, Any], AfterValidator(_plain)]
 Values: TypeAlias = Annotated[PlainValues, AfterValidator(_no_secrets)]

@@ -1,4 +1,5 @@
-"""The sampling settings that guieval knows, with their types and ranges: what OpenAI-compatible servers and vLLM take.
+"""The sampling settings that guieval knows: their types and ranges, which are those of OpenAI-compatible servers and vLLM, and
+what other engines and exports call them.
 
 A run and a checkpoint hold them as a plain mapping of the values as given, because these are sent and fingerprinted;
 :func:`check_sampling` only checks them. A name that is not known here is an error, since servers ignore most of those;
@@ -8,7 +9,7 @@ A run and a checkpoint hold them as a plain mapping of the values as given, beca
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
@@ -134,6 +135,72 @@ def request_parameters(*given: Mapping[str, Any]) -> dict[str, Any]:
         else:  # of a run that is older than the check
             sent |= values
     return sent
+
+
+def _names(text: str) -> dict[str, str]:
+    """``ours=theirs`` words as a mapping; a name alone is the same in both."""
+    return {ours: theirs or ours for ours, _, theirs in (word.partition("=") for word in text.split())}
+
+
+NATIVE = {
+    "anthropic": _names("temperature top_p top_k max_tokens stop=stop_sequences tool_choice service_tier metadata"),
+    "gemini": _names(
+        "temperature top_p top_k seed max_tokens=max_output_tokens stop=stop_sequences presence_penalty frequency_penalty "
+        "reasoning_effort=thinking_config.thinking_level"
+    ),
+    "openai-responses": _names(
+        "temperature top_p max_tokens=max_output_tokens max_completion_tokens=max_output_tokens "
+        "reasoning_effort=reasoning.effort verbosity=text.verbosity tool_choice parallel_tool_calls prompt_cache_key "
+        "service_tier store metadata user"
+    ),
+}
+"""The settings that each native API takes, and its names of them; a dot separates levels."""
+
+NEUTRAL: dict[str, Any] = {
+    "temperature": 1.0,
+    "top_p": 1.0,
+    "top_k": 0,
+    "min_p": 0.0,
+    "repetition_penalty": 1.0,
+    "presence_penalty": 0.0,
+    "frequency_penalty": 0.0,
+    "max_tokens": None,
+    "min_tokens": 0,
+    "seed": None,
+    "stop": (),
+    "stop_token_ids": (),
+    "ignore_eos": False,
+    "include_stop_str_in_output": False,
+    "skip_special_tokens": True,
+    "spaces_between_special_tokens": True,
+    "logprobs": None,
+    "top_logprobs": None,
+}
+"""The settings of a model in transformers, with vLLM's defaults."""
+OF_A_CHECKPOINT = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
+"""Those of them whose default a checkpoint's generation config may change."""
+OPTIONS = {"temperature": "temperature", "max_tokens": "max_tokens", "top_p": "top_p", "sampling_seed": "seed"}
+"""The settings that have an option of their own, by the option's name."""
+EXPORTED = ("temperature", "top_p", "top_k", "max_tokens")
+"""Settings for which the formats of other toolkits have a field."""
+GREEDY: Mapping[str, Any] = {"temperature": 0.0}
+"""The request parameters of greedy decoding."""
+
+
+class Draw(NamedTuple):
+    """How the next token is drawn, in the names of transformers: what the distribution is divided by, and cut to."""
+
+    temperature: float
+    top_k: int
+    top_p: float
+    min_p: float
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Draw | None:
+        """The draw that settings ask for, all of :data:`NEUTRAL` among them; ``None`` for the likeliest token each time."""
+        if values["temperature"] <= 0:
+            return None
+        return cls(float(values["temperature"]), max(0, values["top_k"]), float(values["top_p"]), float(values["min_p"]))
 
 
 _DRAWING = {"temperature": (0.2, 0.7), "top_p": (0.1, 1), "top_k": (1, -1)}

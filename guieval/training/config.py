@@ -22,7 +22,7 @@ from guieval.rewards.overlong import Overlong
 from guieval.rewards.response import ResponseScorer
 from guieval.rewards.shapes import weighed
 from guieval.running.config import override, read_settings
-from guieval.settings.sampling import UNKNOWN_SAMPLING, check_sampling
+from guieval.settings.sampling import GREEDY, UNKNOWN_SAMPLING, check_sampling
 from guieval.steps import Outcome
 
 Kind: TypeAlias = Literal["sft", "grpo", "semi-online", "online"]
@@ -126,7 +126,7 @@ class ThoughtServer(Settings):
     max_attempts: int = Field(5, ge=1, description="tries for each thought")
     patience: float = Field(300.0, ge=0, allow_inf_nan=False, description="seconds to wait for a server that is away")
     sampling: Annotated[dict[str, Any], AfterValidator(check_sampling)] = Field(
-        default_factory=dict, description="request parameters, e.g. temperature"
+        default_factory=dict, description="request parameters (`guieval help-config sampling`)"
     )
 
 
@@ -182,7 +182,7 @@ class Evaluation(Settings):
     seed: int = Field(0, ge=0)
     protocol: str | None = None
     sampling: Annotated[dict[str, Any], AfterValidator(check_sampling)] = Field(
-        default_factory=lambda: {"temperature": 0.0}, description="request parameters over the checkpoint's own"
+        default_factory=lambda: dict(GREEDY), description="request parameters over the checkpoint's own"
     )
 
 

@@ -25,6 +25,7 @@ from guieval.engines.in_process.transformers import TransformersModel
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.models import ImageForm, Request, Response
 from guieval.running.progress.counts import Progress
+from guieval.settings.sampling import Draw
 from guieval.steps import LOWEST_LOGPROB
 
 BEATS = 8
@@ -322,7 +323,7 @@ def _own_tokens(tokens: list[int], ends: Sequence[int], pad: int, stops: Sequenc
 
 
 def _processors(values: Mapping[str, Any], seeds: Sequence[int], mask: Any) -> Any:
-    """Penalties of tokens and, above temperature 0, draws: with Gumbel noise, the largest is a draw from the distribution.
+    """Penalties of tokens and, unless decoding is greedy, draws: with Gumbel noise, the largest is one from the distribution.
 
     ``mask`` (rows, prompt) is 0 where a prompt is padded. Each row has random numbers of its own.
     """
@@ -347,14 +348,15 @@ def _processors(values: Mapping[str, Any], seeds: Sequence[int], mask: Any) -> A
 
     if (repetition, presence, frequency) != (1.0, 0.0, 0.0):
         made.append(penalised)
-    if values["temperature"] > 0:
-        made.append(TemperatureLogitsWarper(float(values["temperature"])))
-        if values["top_k"] > 0:
-            made.append(TopKLogitsWarper(values["top_k"]))
-        if values["top_p"] < 1:
-            made.append(TopPLogitsWarper(float(values["top_p"])))
-        if values["min_p"]:
-            made.append(MinPLogitsWarper(values["min_p"]))
+    if (draw := Draw.of(values)) is not None:
+        divisor, top_k, top_p, min_p = draw
+        made.append(TemperatureLogitsWarper(divisor))
+        if top_k > 0:
+            made.append(TopKLogitsWarper(top_k))
+        if top_p < 1:
+            made.append(TopPLogitsWarper(top_p))
+        if min_p:
+            made.append(MinPLogitsWarper(min_p))
         dice = [torch.Generator(mask.device).manual_seed(seed) for seed in seeds]
 
         def drawn(ids: Any, scores: Any) -> Any:

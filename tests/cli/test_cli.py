@@ -12,7 +12,8 @@ from guieval.cli.models.new_adapter import adapter_source
 from guieval.journal import STEPS, Journal, RunFolder
 from guieval.online.find import environments
 from guieval.registry import list_benchmarks
-from guieval.testing.mock_server import MockSettings
+from guieval.scoring.score import evaluate_run
+from guieval.testing.mock_server import MockServer, MockSettings
 from tests.cli.demo_runs import MODEL, SMALL, centre, command, reference
 from tests.command_line import CommandLine
 from tests.rows import every_row
@@ -86,6 +87,25 @@ def test_plug_ins_are_checked_by_name_and_a_broken_import_is_one_sentence(tmp_pa
     broken.write_text("import nothing_of_this_name")
     message = guieval.sentence("run", "--model", "x", "--adapter", broken, "--bench", "demo")
     assert "cannot be imported: ModuleNotFoundError" in message
+
+
+def test_a_fault_in_an_adapter_names_its_line_and_stops_the_run_with_all_answers_kept(
+    tmp_path: Path, demo: Path, guieval: CommandLine
+) -> None:
+    mine, out, whole = tmp_path / "mine.py", tmp_path / "run", adapter_source("mine")
+    line = whole[: whole.index("    fixed_frame")].count("\n") + 2
+    mine.write_text(whole.replace("    fixed_frame = PER_1000", "    def frame(self, task):\n        return PER_100"))
+    fault = f"mine.py:{line} in frame: NameError: name 'PER_100' is not defined"
+    assert fault in guieval("check", mine).out
+    answer = '{"action": "tap", "point": [500, 500]}'
+    with MockServer(MockSettings(model=MODEL, policy="fixed", reply=answer, served_models=(MODEL,))) as server:
+        done = guieval(*command(server, demo, out, "--adapter", mine))
+        assert done.code == 2 and f"the adapter is at fault: {fault}, at " in done.err and "Traceback" not in done.err
+        verdicts = evaluate_run(out).summary.verdicts
+        assert (verdicts.infrastructure_failure, verdicts.measured) == (0, 0)
+        assert all(record.sample.raw_response == answer for record in RunFolder(out).records if not record.task.step_index)
+        mine.write_text(whole)
+        assert guieval("run", "--resume", out, "--adapter", mine, "--accept-changes").code == 0
 
 
 def test_a_second_writer_gets_an_error_that_names_the_holder(tmp_path: Path, demo: Path, guieval: CommandLine) -> None:

@@ -37,6 +37,7 @@ ANDROIDCONTROL = ("run", "--model", MODEL, "--bench", "androidcontrol")
         (("run", "extra"), "unexpected extra argument"),
         (("run", "--limt", "3"), "--limit"),
         (("run", "--limit", "abc"), "'--limit'"),
+        (("rollout", *BASELINE[1:], "--seed", "3"), "there is no --limit; the rounds' seeds are --seeds A,B"),
         (("run", "--limit"), "'--limit' requires an argument"),
         (("run", "--resume"), "'--resume' requires an argument"),
         ((*BASELINE, "--out", ""), "'--out': a path must not be empty"),

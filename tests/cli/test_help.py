@@ -53,7 +53,7 @@ def test_an_option_states_what_its_setting_means_and_by_which_name_it_is_set() -
     options = {option.name: option for option in cli.load("run").params if isinstance(option, TyperOption)}
     assert len(SETTINGS) == sum(len(group.model_fields) for group in GROUPS.values()), "an own name is of one setting"
     for name in named:
-        shown, meaning = options[RUN.option(name)].help, SETTINGS[name].description
+        shown, meaning = options[RUN.option(name)].help, RUN.fields[name].field.description
         assert name == "mode" or (shown and meaning and shown[1:].startswith(meaning[1:]))
     assert options["base_url"].multiple and not options["seed"].multiple
     # no name in a panel is of no command

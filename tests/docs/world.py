@@ -25,7 +25,7 @@ PLACEHOLDERS = {
     "INSTRUCT": "rollouts/OTHER",
     "episodes=500": "episodes=4",  # the server draws them all before it serves
 }
-ADDRESSES = ("URL", "http://127.0.0.1:8000/v1")
+ADDRESSES = ("URL", "OTHER", "http://127.0.0.1:8000/v1")
 NAMED_FIRST = ("prepare", "doctor", "export", "download")
 """Commands whose first argument is a benchmark."""
 LIMIT = {"rollout": "1", "mix": "1", "run": "2"}
@@ -96,14 +96,15 @@ class World:
         return self._examples[bench]
 
     def _server(self, words: Sequence[str]) -> str:
-        model = PLACEHOLDERS.get(name := value_of(words, "--model") or "ui-tars-7b", name)
+        given = ["--model", words[2], "--bench", "demo-screens"] if words[1] == "audit-engine" else words
+        model = PLACEHOLDERS.get(name := value_of(given, "--model") or "ui-tars-7b", name)
         adapter = value_of(words, "--adapter") or ""
-        bench = PLACEHOLDERS.get(name := value_of(words, "--bench") or "demo", name)
+        bench = PLACEHOLDERS.get(name := value_of(given, "--bench") or "demo", name)
         key = (model, adapter, bench)
         if key not in self._servers:
             data = self._example(bench) if benchmark_class(bench).needs_data else None
             settings = MockSettings(
-                model=model, adapter=adapter or None, policy="reference", accuracy=0.8, served_models=(model,)
+                model=model, adapter=adapter or None, policy="reference", accuracy=0.8, served_models=(model,), sees="right"
             )
             self._servers[key] = self.stack.enter_context(MockServer(settings, benchmark=load_benchmark(bench, data)))
         return self._servers[key].base_url

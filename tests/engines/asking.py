@@ -8,6 +8,7 @@ import functools
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import Any, ParamSpec
 
 from guieval.actions import Click, Point
@@ -78,12 +79,12 @@ def engine_for(
     *urls: str,
     sleep: Callable[[float], Awaitable[object]] | None = None,
     pace: AdaptiveConcurrency | None = None,
+    folder: Path | None = None,
     **changes: Any,
 ) -> OpenAIEngine:
     """Without a ``sleep`` of the test's the waits between tries are not waited for."""
     fields: dict[str, Any] = {"base_urls": urls, "served_model": "m", "timeout": 20.0}
-    own = {name: changes.pop(name) for name in ("folder", "max_concurrency") if name in changes}
-    return OpenAIEngine(Server(**{**fields, **changes}), sleep=sleep or Sleeps(), pace=pace, **own)
+    return OpenAIEngine(Server(**{**fields, **changes}), sleep=sleep or Sleeps(), pace=pace, folder=folder)
 
 
 async def asked(engine: Engine, *requests: Request) -> list[Response]:

@@ -26,7 +26,7 @@ from guieval.actions import (
     action_to_json,
 )
 from guieval.errors import DataError, ParseError, UsageError
-from guieval.frames import PER_1000, Frame
+from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse, load_template
 from guieval.registry import adapter_class, list_adapters, list_models, load_model, model_config
@@ -165,10 +165,8 @@ class Broken(ABCModel):
     """Breaks one promise at a time, to see that the suite notices."""
 
     action_space = ActionSpace(types=frozenset({"CLICK", "WAIT"}))
+    fixed_frame = PER_1000
     fault = ""
-
-    def frame(self, task: StepTaskModel) -> Frame:
-        return PER_1000
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         if self.fault == "no history":

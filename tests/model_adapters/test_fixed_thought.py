@@ -116,5 +116,5 @@ def test_the_suite_notices(fault: str) -> None:
     model = Given(ModelConfig(name="given", adapter="given"))
     model.fault = fault
     if fault == "undeclared":
-        model.fixes_thought = False  # type: ignore[misc]
+        model.fixes_thought = False
     assert {finding.check for finding in check_adapter(model)} == ({"fixed thought"} if fault else set())

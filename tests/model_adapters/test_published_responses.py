@@ -49,24 +49,22 @@ PLUG_IN = """
 from guieval.actions import ActionSpace, Click, Point
 from guieval.errors import ParseError
 from guieval.frames import PER_1000
-from guieval.models import ABCModel, ImageRef, Message, ModelInput, ParsedResponse
+from guieval.models import ABCModel, ParsedResponse, chat
 
 class Agent(ABCModel):
     action_space = ActionSpace(types=frozenset({"CLICK"}))
-    def frame(self, task): return PER_1000
+    fixed_frame = PER_1000
     def prepare_input(self, task, history):
         words = (task.low_level_instruction if task.setting == "low" else task.instruction) or ""
-        return ModelInput((Message("user", (ImageRef(task), words)),))
+        return chat(self.image(task), words)
     def parse_response(self, task, text):
         try:
             x, y = map(float, text.removeprefix("tap ").split(","))
             return ParsedResponse(Click(point=PER_1000.decode(x, y, task.screenshot_size)))
         except ValueError:
             raise ParseError("no tap") from None
-    def render(self, task, action, thought=None, conclusion=None):
-        if action not in self.action_space:
-            raise ValueError("outside")
-        return "tap {:g},{:g}".format(*PER_1000.quantise(action.point, task.screenshot_size))
+    def write(self, task, action, thought, conclusion):
+        return "tap {:g},{:g}".format(*self.write_place(task, action.point))
 """
 GROUP = """
 - source: example.org words.md

@@ -10,10 +10,8 @@ from pathlib import Path
 import pytest
 
 from guieval.cli.models.new_adapter import adapter_source, source_of_test
-from guieval.registry import load_benchmark, load_model
-from guieval.scoring.score import evaluate_run
+from guieval.registry import load_model
 from guieval.testing.conformance import check_adapter
-from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.rows import every_row
 
@@ -40,25 +38,6 @@ def test_what_it_writes_passes_its_own_test(tmp_path: Path) -> None:
     assert "13 passed" in tested.stdout
     checked = program("check", "a folder/wide_agent.py", cwd=tmp_path)
     assert (checked.returncode, checked.stdout.splitlines()[-1]) == (0, "no problem found"), checked.stdout
-
-
-def test_what_it_writes_is_run_from_its_file(tmp_path: Path) -> None:
-    """Right wherever it can say the reference: the exact matches of the run are the steps inside its action space."""
-    assert program("new-adapter", "wide_agent", cwd=tmp_path).returncode == 0
-    demo = load_benchmark("demo", tmp_path / "demo", episodes=3, seed=4)
-    file = str(tmp_path / "wide_agent.py")
-    space = load_model("my-model", adapter=file).action_space
-    steps = [task for episode in demo for task in episode.steps]
-    sayable = sum(any(action in space for action in (task.action, *task.alternatives)) for task in steps)
-    settings = MockSettings(model="my-model", adapter=file, policy="reference", served_models=("my-model",))
-    options = ["--set", "bench_options.episodes=3", "--set", "bench_options.seed=4", "--out", "run"]
-    with MockServer(settings, benchmark=demo) as server:
-        command = ["run", "--model", "my-model", "--adapter", "wide_agent.py", "--bench", "demo", "--data", "demo"]
-        done = program(*command, *options, "--base-url", server.base_url, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    summary = evaluate_run(tmp_path / "run").summary
-    assert summary.exact_match.n == len(steps)
-    assert summary.exact_match.count == sayable > 0
 
 
 def test_what_it_writes_is_found_in_an_installed_package(tmp_path: Path) -> None:

@@ -56,9 +56,7 @@ class Scripted(ABCModel):
     """An agent for tests."""
 
     action_space = ActionSpace()
-
-    def frame(self, task):
-        return PER_1000
+    fixed_frame = PER_1000
 
     def prepare_input(self, task, history):
         asked = f"{task.episode_id} {task.step_index} {len(history)} {task.instruction}"

@@ -25,7 +25,7 @@ def adapter(tmp_path: Path) -> Path:
     found = re.search(r"<!-- adapter -->\n```python\n(.*?)```", README, re.DOTALL)
     assert found is not None
     source = found.group(1)
-    assert source.count("\n") < 60, "the example has to stay under 60 lines"
+    assert source.count("\n") < 40, "the example has to stay under 40 lines"
     path = tmp_path / "my_agent.py"
     path.write_text(source)
     return path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +37,10 @@ def ran(server: MockServer, data: Path, **settings: Any) -> RunResult:
     return guieval.run(model=MODEL, bench="demo", data=data, bench_options=OPTIONS, base_urls=server.base_url, **settings)
 
 
+def resumed_run(directory: Path, server: MockServer, **settings: Any) -> RunResult:
+    return guieval.run(resume=directory, base_url=server.base_url, **settings)
+
+
 def test_it_is_what_the_command_does(tmp_path: Path, data: Path, server: MockServer, guieval: CommandLine) -> None:
     result = ran(server, data, mode=["offline", "sop"], out=tmp_path / "api")
     assert result.complete and [run.mode for run in result] == ["offline", "sop"] and result.directory == tmp_path / "api"
@@ -50,9 +55,11 @@ def test_it_is_what_the_command_does(tmp_path: Path, data: Path, server: MockSer
     assert page.count("<tr>") == 3 and f"{100 * (result['sop'].summary.exact_match.value or 0):.2f} %" in page
 
 
-def test_it_works_inside_of_a_running_event_loop_and_resumes(tmp_path: Path, data: Path, server: MockServer) -> None:
+def test_it_works_inside_of_a_running_event_loop_and_resumes(
+    tmp_path: Path, data: Path, server: MockServer, monkeypatch: pytest.MonkeyPatch, guieval: CommandLine
+) -> None:
     async def cell() -> RunResult:
-        return ran(server, data, out=tmp_path / "run", limit=2)
+        return ran(server, data, out=tmp_path / "run", limit=2, name="first", tag=["a", "b"])
 
     result = asyncio.run(cell())
     assert result.complete and len(result) == 1 and result.directory == tmp_path / "run"
@@ -60,9 +67,13 @@ def test_it_works_inside_of_a_running_event_loop_and_resumes(tmp_path: Path, dat
     asked = server.stats()["requests"]
 
     async def again() -> RunResult:
-        return guieval.run(resume=tmp_path / "run", base_urls=server.base_url)
+        return resumed_run(tmp_path / "run", server, note="done")
 
+    monkeypatch.setenv("GUIEVAL_TEMPERATURE", "0.9")  # for new runs
     resumed = asyncio.run(again())
+    (listed,) = json.loads(guieval("runs", tmp_path, "--tag", "b", "--json").out)
+    assert (listed["title"], listed["tags"], listed["note"]) == ("first", ["a", "b"], "done")
+    assert "with tag c; tags: a, b" in guieval("runs", tmp_path, "--tag", "c").out
     assert server.stats()["requests"] == asked and list(RunFolder(tmp_path / "run").records) == steps
     assert resumed.metrics() == result.metrics()
 
@@ -95,7 +106,7 @@ def test_a_finished_run_with_a_damaged_line_has_nothing_to_repeat(tmp_path: Path
 
 def test_mistakes_and_dead_servers_are_raised(tmp_path: Path, data: Path, server: MockServer) -> None:
     with pytest.raises(UsageError, match="unknown setting 'modell'"):
-        guieval.run(modell=MODEL)
+        guieval.run(modell=MODEL)  # type: ignore[call-arg]  # type checkers find it too
     with pytest.raises(UsageError, match="leave out 'out'"):
         guieval.run(resume=tmp_path, out=tmp_path)
     nobody = "http://127.0.0.1:9/v1"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from guieval import campaign as campaign_in_python
 from guieval.data.sample_sets import get_sample_set
 from guieval.data.shipped import config_folder
 from guieval.errors import UsageError
@@ -51,7 +52,7 @@ settings: {concurrency: 7, sampling: {temperature: 0.5, top_p: 0.9}}
     assert {run.config.server.concurrency for run in runs} == {7}
     assert runs[0].config.sampling.request == {"temperature": 0.5, "top_p": 0.9, "seed": 3}
     assert runs[-1].config.sampling.request == {"temperature": 1.0, "top_p": 0.9, "seed": 4} and runs[-1].model == "hot"
-    only = planned(read_campaign(campaign_file(tmp_path, text)), tmp_path, only=["hot"], base_urls="http://h:1/v1")
+    only = planned(read_campaign(campaign_file(tmp_path, text)), tmp_path, only=["hot"], settings={"base_url": "http://h:1/v1"})
     assert {run.model for run in only} == {"hot"} and {run.config.server.base_urls for run in only} == {("http://h:1/v1",)}
 
 
@@ -65,10 +66,7 @@ settings: {concurrency: 7, sampling: {temperature: 0.5, top_p: 0.9}}
             "models: [ocr-baseline, ocr-baseline]\nbenchmarks: [demo]",
             "two runs of the campaign are 'ocr-baseline-demo-offline'",
         ),
-        (
-            "models: [ocr-baseline]\nbenchmarks: [demo]\nsettings: {limt: 2}",
-            r"unknown setting 'limt' \(did you mean 'limit'\?\)",
-        ),
+        ("models: [a]\nbenchmarks: [demo]\nsettings: {limt: 2}", r"unknown setting 'limt' \(did you mean 'limit'\?\)"),
         ("models: [{modell: x}]\nbenchmarks: [demo]", "unknown setting 'modell'"),
     ],
 )
@@ -85,26 +83,17 @@ def test_an_unknown_model_or_campaign_is_named(tmp_path: Path) -> None:
 
 
 @every_row("name", SHIPPED)
-def test_shipped_campaigns_name_what_there_is(name: str, tmp_path: Path) -> None:
-    campaign = read_campaign(Path(name))
-    for run in planned(campaign, tmp_path):
-        config = run.config
-        assert model_config(config.model.name, config.model.adapter).name == config.model.name
-        assert benchmark_class(config.data.bench).name == config.data.bench
-        if config.data.protocol is not None:
-            get_protocol(config.data.protocol)
-        if config.data.sample_set is not None:
-            get_sample_set(config.data.sample_set)
-    for reference in campaign.references:
-        get_results(reference)
-
-
-@every_row("name", SHIPPED)
-def test_a_dry_run_of_a_shipped_campaign_needs_no_engine_and_no_data(
+def test_a_shipped_campaign_names_what_there_is_and_its_dry_run_needs_no_engine_and_no_data(
     name: str, tmp_path: Path, guieval: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    runs = planned(read_campaign(Path(name)), tmp_path)
+    campaign = read_campaign(Path(name))
+    assert all(map(get_results, campaign.references))
+    runs = planned(campaign, tmp_path)
+    for config in (run.config for run in runs):
+        assert model_config(config.model.name, config.model.adapter).name == config.model.name
+        assert benchmark_class(config.data.bench).name == config.data.bench
+        assert config.data.protocol is None or get_protocol(config.data.protocol)
     done = guieval("campaign", name, "--dry-run", "--pace", "10")
     assert done.code == 0, done
     assert "nothing was sent" in done.out and not list(tmp_path.iterdir())
@@ -143,12 +132,8 @@ def test_a_dry_run_names_mistakes_first(setting: str, modes: str, words: str, tm
 
 
 def test_the_time_is_that_of_models_side_by_side() -> None:
-    assert side_by_side([3, 1, 1, 1], 1) == 6
-    assert side_by_side([3, 1, 1, 1], 2) == 3
-    assert side_by_side([1, 1, 3], 2) == 4
-    assert side_by_side([2, 2, 2], 2) == 4
-    assert side_by_side([2, 5], 8) == 5
-    assert side_by_side([], 2) == 0
+    rows = ("3111", 1, 6), ("3111", 2, 3), ("113", 2, 4), ("222", 2, 4), ("25", 8, 5), ("", 2, 0)
+    assert all(side_by_side([float(each) for each in seconds], at_once) == whole for seconds, at_once, whole in rows)
 
 
 def test_the_time_counts_every_answer(tmp_path: Path) -> None:
@@ -213,6 +198,7 @@ def test_a_campaign_is_done_once_and_ends_with_one_leaderboard(
         before = {run: len(list(RunFolder(run).records)) for run in runs}
         assert all(before.values())
         again = guieval(*arguments)
+        assert len(campaign_in_python(file, out=tmp_path / "out", concurrency=1)) == 4
         assert {run: len(list(RunFolder(run).records)) for run in runs} == before
         assert "Each model against the first" in again.out
         assert "time:     nothing is left to run" in again.out  # also of runs that did not reach all of their steps

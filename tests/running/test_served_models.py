@@ -1,4 +1,4 @@
-"""Servers of a run: another model than the one asked for is marked until the user confirms it, and each has its figures."""
+"""Who answers a run: another model than the named one is marked, another set-up is announced, each server has its figures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from guieval.actions import Wait
 from guieval.journal import METRICS, RunFolder
 from guieval.journal.caveats import model_label
 from guieval.journal.run_files import RecordedConfig, RecordedModel
-from guieval.journal.served_model import ServedModel, add_served, same_checkpoint, served_entry, unconfirmed_models
+from guieval.journal.served_model import same_checkpoint, unconfirmed_models
+from guieval.journal.setup import EngineFacts, Setup
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.made_runs import record, step, write_run
@@ -50,9 +51,9 @@ def test_another_model_is_announced_and_marks_every_table(tmp_path: Path, guieva
     assert "warning:" in lines[0] and repr(OTHER) in lines[0] and repr(MODEL) in lines[0], lines
     assert f"--served-model {OTHER}" in lines[0]
     assert f"served:   {OTHER} at {url}" in done.out and MARK in unwrapped(done.out)
-    (entry,) = RunFolder(run).manifest.to_json()["served"]
-    assert entry["asked"] == OTHER and not entry["named"] and entry["servers"][0]["models"] == [OTHER]
-    assert json.loads((run / METRICS).read_text())["served"] == [entry]
+    (entry,) = RunFolder(run).manifest.to_json()["setups"]
+    assert entry["model"] == OTHER and not entry["named"] and entry["engines"][0]["models"] == [OTHER]
+    assert json.loads((run / METRICS).read_text())["setups"] == [entry]
     for name, *further in (("score",), ("score", "--protocol", "all"), ("compare", run), ("leaderboard",), ("report",)):
         shown = guieval(name, run, *further)
         message = unwrapped(shown.out + shown.err)
@@ -71,8 +72,8 @@ def test_the_user_confirms_it_at_once_or_later(tmp_path: Path, guieval: CommandL
         assert MARK in guieval("score", tmp_path / "run").out
         again = guieval("run", "--resume", tmp_path / "run", "--served-model", OTHER)
     assert "does not match" not in first.err + first.out and MARK not in first.out
-    (entry,) = RunFolder(tmp_path / "named").manifest.to_json()["served"]
-    assert entry["named"] and entry["servers"][0]["models"] == [OTHER]
+    (entry,) = RunFolder(tmp_path / "named").manifest.to_json()["setups"]
+    assert entry["named"] and entry["engines"][0]["models"] == [OTHER]
     assert again.code == 0 and MARK not in again.out
     scored = guieval("score", tmp_path / "run")
     assert MARK not in scored.out and "--served-model" not in scored.err
@@ -82,17 +83,17 @@ def test_a_resume_with_another_server_is_refused_or_marked(tmp_path: Path, guiev
     run = tmp_path / "run"
     with server(MODEL) as running:
         guieval(*command(tmp_path, running))
-    assert [entry["asked"] for entry in RunFolder(run).manifest.to_json()["served"]] == [MODEL]
+    assert [entry["model"] for entry in RunFolder(run).manifest.to_json()["setups"]] == [MODEL]
     journal = run / "steps.jsonl"
     journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-2]))
     with server(OTHER) as running:
         resume = ("run", "--resume", run, "--base-url", running.base_url)
         refused = guieval(*resume)
         assert refused.code == 2 and f"was '{MODEL}', now '{OTHER}'" in refused.err and "--accept-changes" in refused.err
-        assert [entry["asked"] for entry in RunFolder(run).manifest.to_json()["served"]] == [MODEL]
+        assert [entry["model"] for entry in RunFolder(run).manifest.to_json()["setups"]] == [MODEL]
         done = guieval(*resume, "--accept-changes")
     assert "warning:" in done.err and MARK in unwrapped(done.out) and "; mixed)" in unwrapped(done.out)
-    assert [entry["asked"] for entry in RunFolder(run).manifest.to_json()["served"]] == [MODEL, OTHER]
+    assert [entry["model"] for entry in RunFolder(run).manifest.to_json()["setups"]] == [MODEL, OTHER]
 
 
 def test_a_replay_is_marked_as_the_run_it_replays(tmp_path: Path, guieval: CommandLine) -> None:
@@ -110,7 +111,7 @@ def test_the_checkpoint_under_its_own_names_is_not_marked(tmp_path: Path, guieva
     with server(name) as running:
         done = guieval(*command(tmp_path, running))
     assert done.code == 0 and "does not match" not in done.err and "(served:" not in done.out
-    assert [entry["asked"] for entry in RunFolder(tmp_path / "run").manifest.to_json()["served"]] == [name]
+    assert [entry["model"] for entry in RunFolder(tmp_path / "run").manifest.to_json()["setups"]] == [name]
 
 
 def test_escapes_in_a_served_name_do_not_reach_the_terminal(tmp_path: Path, guieval: CommandLine) -> None:
@@ -127,11 +128,47 @@ def test_what_makes_two_names_one_checkpoint(tmp_path: Path) -> None:
     made = RunFolder(write_run(tmp_path / "made", [record(step(Wait()), Wait())])).manifest
     model, config = RecordedModel(name="m", hf_id="Org/Model"), RecordedConfig.model_validate({"model": "m"})
     manifest = made.model_copy(update={"model": model, "config": config})
-    alias = served_entry("default", False, {"http://a": [ServedModel("default", "/weights/model")]})
-    assert unconfirmed_models(manifest.model_copy(update={"served": add_served([], alias)})) == []
-    unknown = served_entry("default", False, {"http://a": [ServedModel("default", None)]})
-    entries = add_served(add_served([], unknown), served_entry("default", False, {"http://b": [ServedModel("default", None)]}))
-    assert len(entries) == 1 and model_label(manifest.model_copy(update={"served": entries})) == "m (served: default)"
+    listed = EngineFacts(url="http://a", models=("default",))
+    unknown = Setup(model="default", engines=(listed,))
+    alias = Setup(model="default", engines=(listed.model_copy(update={"root": "/weights/model"}),))
+    assert unconfirmed_models(manifest.model_copy(update={"setups": [alias]})) == []
+    elsewhere = Setup(model="default", engines=(listed.model_copy(update={"url": "http://b"}),))
+    assert unknown.is_like(elsewhere) and not unknown.is_like(alias)
+    assert model_label(manifest.model_copy(update={"setups": [unknown]})) == "m (served: default)"
+
+
+def test_another_set_up_is_announced_recorded_and_marked(tmp_path: Path, guieval: CommandLine) -> None:
+    def runs(*more: str | Path, **said: str | None) -> str:
+        with MockServer(MockSettings(model=MODEL, policy="centre", served_models=(MODEL,), **said)) as running:
+            resumed = ("run", "--resume", tmp_path / "run", "--base-url", running.base_url)
+            done = guieval(*(command(tmp_path, running, *map(str, more), out="silent") if more else resumed))
+        assert done.code == 0, done
+        return unwrapped(done.out + done.err)
+
+    with MockServer(MockSettings(model=MODEL, policy="centre", served_models=(MODEL,), fingerprint="fp-1")) as first:
+        shown = unwrapped(guieval(*command(tmp_path, first, "--concurrency", "1")).out)
+    images = "images png (original bytes, base64)"
+    assert f"set-up: guieval's mock server 1.0, {images}, request " in shown and "system fingerprint fp-1" in shown
+    assert "unknown: dtype, quantization, attention, pixels, chat template" in shown
+    journal = tmp_path / "run" / "steps.jsonl"
+    journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-2]))
+    again = runs(engine_version="1.1", fingerprint="fp-2")
+    for change in ("version (1.0, now 1.1)", "system fingerprint (fp-1, now fp-2)"):
+        assert f"the set-up differs from that of the session before in {change}" in again
+    old, new = RunFolder(tmp_path / "run").manifest.setups
+    assert [each.engines[0].version for each in (old, new)] == ["1.0", "1.1"] and old.digest != new.digest
+    assert old.request is not None and new.request is not None and old.request.id != new.request.id
+    silent = runs("--concurrency", "1", engine_version=None)
+    assert "guieval's mock server, " in silent and "unknown: version, dtype" in silent
+    (other,) = RunFolder(tmp_path / "silent").manifest.setups
+    assert other.request == old.request, "the first request of a run is the same whoever answers"
+    compared = unwrapped(guieval("compare", tmp_path / "run", tmp_path / "silent").out)
+    assert "set-up of B: guieval's mock server, " in compared and "differ in version" not in compared
+    assert f"{MODEL} (mixed)" in compared and "different set-ups: version (1.0, then 1.1)" in compared
+    listed = {each["name"]: each for each in json.loads(guieval("runs", tmp_path, "--json").out)}
+    assert listed["run"]["engine"] == "guieval's mock server 1.0 and guieval's mock server 1.1"
+    board = unwrapped(guieval("leaderboard", tmp_path / "run", tmp_path / "silent").out)
+    assert f"set-up of {MODEL} (mixed) (offline) on demo: guieval's mock server 1.0 and" in board
 
 
 @pytest.mark.parametrize("concurrency", ["8", "auto"])

@@ -19,6 +19,7 @@ from guieval import (
     Point,
     StepTaskModel,
 )
+from guieval.frames import PER_1000
 from guieval.reports.opened import OpenedOnlineRun
 
 
@@ -26,6 +27,7 @@ class Centre(ABCModel):
     """A model that answers with a place, such as ``500 500``."""
 
     action_space = ActionSpace(types=frozenset({"CLICK"}))
+    fixed_frame = PER_1000
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         image = ImageRef(task)

@@ -19,8 +19,10 @@ from guieval.engines.in_process.checkpoint import Checkpoint
 from guieval.engines.in_process.transformers import TransformersModel, transformers_engine
 from guieval.engines.in_process.vllm import VLLMModel, vllm_engine
 from guieval.engines.vllm.command import served_name
+from guieval.engines.vllm.launched import LaunchedEngine
 from guieval.engines.vllm.server import VLLMServer
 from guieval.errors import EngineError, FatalEngineError
+from guieval.journal.setup import Setup
 from guieval.models import Message, ModelInput, Request
 from guieval.registry import load_model
 from guieval.settings import Server
@@ -224,6 +226,32 @@ def test_images_are_not_resized_a_second_time(tiny: Path, tmp_path: Path, make_r
     widened = Checkpoint(wider, path=str(small), arguments=ARGUMENTS)
     whole = Checkpoint(load_model(MODEL).config, path=str(tiny), arguments=ARGUMENTS)
     assert asking(lambda: transformers_engine(widened))([request]) == asking(lambda: transformers_engine(whole))([request])
+
+
+def test_three_engines_say_the_same_of_one_checkpoint(
+    server: VLLMServer, checkpoint: Checkpoint, make_request: MakeRequest
+) -> None:
+    """Version and attention may differ; precision, processor and template may not, or their answers could not agree."""
+
+    async def said(engine: Any) -> Setup:
+        await (engine.discover() if isinstance(engine, OpenAIEngine) else engine.load())
+        engine.note(make_request())
+        await engine.generate(make_request(max_tokens=1))
+        await engine.close()
+        setup = engine.setup()
+        assert isinstance(setup, Setup)
+        return setup
+
+    launched = LaunchedEngine(server, Server(base_urls=("http://127.0.0.1/v1",)))
+    setups = [asyncio.run(said(each)) for each in (launched, vllm_engine(checkpoint), transformers_engine(checkpoint))]
+    engines = [setup.engines[0] for setup in setups]
+    assert [each.name for each in engines] == ["vLLM", "vLLM", "transformers"] and all(each.version for each in engines)
+    assert engines[0].version == engines[1].version and engines[2].attention
+    assert {(each.dtype, each.quantization, each.pixels, each.chat_template) for each in engines} == {
+        ("float32", "none", engines[2].pixels, engines[2].chat_template)
+    }
+    assert engines[2].pixels is not None and engines[2].chat_template is not None
+    assert setups[0].fingerprints[0].startswith(f"vllm-{engines[0].version}")
 
 
 def completion(server: VLLMServer, request: Request, **fields: Any) -> dict[str, Any]:

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from guieval import ABCModel, Action, ActionSpace, Click, HistoryEntry, ImageRef, Message, ModelInput, ParsedResponse, Stop
+from guieval import ABCModel, Action, ActionSpace, HistoryEntry, ModelInput, ParsedResponse
 from guieval import StepTaskModel as Step
-from guieval.errors import ParseError
-from guieval.frames import PIXELS, Frame
-from guieval.models import fill
-from guieval.parsing import decoded, first_call
+from guieval.frames import PIXELS
+from guieval.models import chat, fill
+from guieval.parsing import CallTable, call_text, first_call
+from guieval.parsing.call_tables import FINISH, XY, tap
 
 PROMPT = """You stand in front of a ticket machine. Task: {instruction}
 So far: {history}
@@ -18,28 +18,16 @@ class KioskAgent(ABCModel):
     """Touches and stops; it has no other actions."""
 
     action_space = ActionSpace(frozenset({"CLICK", "STOP"}), buttons=frozenset(), statuses=frozenset({"finish"}))
-
-    def frame(self, task: Step) -> Frame:
-        return PIXELS
+    fixed_frame = PIXELS
+    table = CallTable(touch=tap(*XY), done=FINISH)
 
     def prepare_input(self, task: Step, history: Sequence[HistoryEntry]) -> ModelInput:
         past = [self.render(entry.task, entry.action) for entry in history if entry.action in self.action_space]
-        text = fill(PROMPT, instruction=task.instruction, history=", ".join(past) or "nothing")
-        return ModelInput((Message("user", (text, ImageRef(task))),))
+        return chat(fill(PROMPT, instruction=task.instruction, history=", ".join(past) or "nothing"), self.image(task))
 
     def parse_response(self, task: Step, text: str) -> ParsedResponse:
-        call = first_call(text, ("touch", "done"))
-        if call.name == "done":
-            return ParsedResponse(Stop())
-        if {"x", "y"} - set(call.arguments):
-            raise ParseError(f"expected touch(x=..., y=...), got {call.text!r:.80}")
-        point = (call.arguments["x"], call.arguments["y"])
-        return ParsedResponse(Click(point=decoded(point, self.frame(task), task.screenshot_size)))
+        call = first_call(text, self.table)
+        return ParsedResponse(self.read_call(task, call.name, call.arguments))
 
-    def render(self, task: Step, action: Action, thought: str | None = None, conclusion: str | None = None) -> str:
-        if action not in self.action_space:
-            raise ValueError(f"this family has no call for {action.type}")
-        if isinstance(action, Click):
-            x, y = self.frame(task).quantise(action.point, task.screenshot_size)
-            return f"touch(x={x}, y={y})"
-        return "done()"
+    def write(self, task: Step, action: Action, thought: str | None, conclusion: str | None) -> str:
+        return call_text(*self.write_call(task, action))

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from json import dumps
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,7 @@ import typer
 
 from guieval.cli import options
 from guieval.cli.running.perform import perform
-from guieval.cli.settings import path_argument, path_option
+from guieval.cli.settings import RUN, Given, path_argument, path_option
 from guieval.cli.tables import echo, say, show
 from guieval.data.doctor.counts import counted
 from guieval.errors import UsageError
@@ -27,15 +28,21 @@ from guieval.running.engine_choice import LOADING
 from guieval.running.estimate import Estimate, estimates, of_jobs, side_by_side, without_servers
 from guieval.running.execute import resolve_jobs
 from guieval.running.kinds import kind_of
+from guieval.settings.sampling import OPTIONS
 
 
+@RUN.options(
+    *("data", "base_urls", "limit", "seed", "concurrency", "timeout", "max_attempts", "patience", "budget", "tags", "note"),
+    *OPTIONS,
+    data="Data folder, of a campaign with one benchmark.",
+    base_urls="Server, of a campaign with one model; may be repeated.",
+)
 def campaign(
+    settings: Given,
     file: Annotated[Path, path_argument("FILE", "The campaign: a YAML file, or the name of a shipped one.")],
     out: Annotated[Path | None, path_option("Folder of the runs (default: runs/NAME); the same folder continues them.")] = None,
     only: Annotated[list[str] | None, typer.Option(help="Run only this model of the campaign; may be repeated.")] = None,
     parallel: Annotated[int, typer.Option(min=1, help="Number of models to run at once, each in a process of its own.")] = 1,
-    data: Annotated[Path | None, path_option("Data folder, of a campaign with one benchmark.")] = None,
-    base_url: Annotated[str | None, typer.Option(help="Server, of a campaign with one model.")] = None,
     override: options.Override = None,
     pace: Annotated[float | None, typer.Option(min=0, help="Answers per second of one model, to estimate the time.")] = None,
     anyway: Annotated[bool, typer.Option("--anyway", help="Rank and compare runs whose labels differ too.")] = False,
@@ -49,9 +56,8 @@ def campaign(
     """
     read = read_campaign(file)
     folder = out or Path("runs") / file.stem
-    _check_single(read, data, base_url)
-    flags = {"data": None if data is None else str(data), "base_urls": base_url}
-    runs = planned(read, folder, override or [], only or (), **flags)
+    _check_single(read, settings)
+    runs = planned(read, folder, override or [], only or (), settings)
     if parallel > 1 and not dry_run:
         _refuse_loading(runs)
     configs = [(run.config, run.directory) for run in runs]
@@ -62,16 +68,18 @@ def campaign(
         echo("nothing was sent, and nothing was written")
         return
     if parallel > 1:
-        _side_by_side(file, folder, runs, parallel, [*(override or []), *(f"{k}={v}" for k, v in flags.items() if v)])
+        given = {f"sampling.{OPTIONS[name]}" if name in OPTIONS else name: value for name, value in settings.items()}
+        same = [*(override or []), *(f"{name}={dumps(value)}" for name, value in given.items())]
+        _side_by_side(file, folder, runs, parallel, same)
         _print_board(read, runs, folder, anyway)
         return
     perform(configs, fresh=False, quiet=quiet, root=folder, show=lambda _: _print_board(read, runs, folder, anyway))
 
 
-def _check_single(read: Campaign, data: Path | None, base_url: str | None) -> None:
-    if data is not None and len(read.benchmarks) > 1:
+def _check_single(read: Campaign, settings: Given) -> None:
+    if "data" in settings and len(read.benchmarks) > 1:
         raise UsageError("--data is for a campaign with one benchmark; give each of several its own 'data' in the file")
-    if base_url is not None and len(read.models) > 1:
+    if "base_urls" in settings and len(read.models) > 1:
         raise UsageError("--base-url is for a campaign with one model; give each of several its own 'base_urls' in the file")
 
 

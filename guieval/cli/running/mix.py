@@ -33,10 +33,12 @@ from guieval.metrics.rounding import percentage
 from guieval.reports.plots.paper import Width, check_file, write
 from guieval.reports.plots.scaling import mixing
 from guieval.reports.tables.table import Table, columns
-from guieval.running.config import merge, run_file
+from guieval.running.config import run_file
+from guieval.running.defaults import new_config
 from guieval.running.outcome import RunOutcome
 from guieval.running.resume.trust import resumed
 from guieval.settings import RunConfig
+from guieval.settings.sampling import OPTIONS
 
 TABLE = "mixing.csv"
 SWEEP_SETTINGS = Settings.of(Sweep, {"seed": "mix_seed"})
@@ -45,7 +47,7 @@ SWEEP_SETTINGS = Settings.of(Sweep, {"seed": "mix_seed"})
 @SWEEP_SETTINGS.options(into="sweep_settings")
 @RUN.options(
     *("model", "bench", "mix_artifacts", "data", "base_urls", "engine", "subset", "sample_set", "episodes", "limit"),
-    *("protocol", "thinking", "concurrency", "patience"),
+    *("protocol", "thinking", "concurrency", "patience", *OPTIONS),
 )
 def mix(
     settings: Given,
@@ -73,8 +75,8 @@ def mix(
     file = run_file(config)
     if resume is None:
         sweep = _sweep(preset or "try", sweep_settings)
-        base = {"compact": True}  # hundreds of runs over the same steps
-        merged = merge(file, override or [], settings, base=base)
+        # hundreds of runs over the same steps
+        merged = new_config(file, override or [], settings, fallback={"compact": True})
         directory = out or new_directory(merged.model.name, merged.data.bench, "mix")
         if not (directory / SWEEP).exists():  # beginning one where there is one already has its own answer
             refuse_nested(directory)

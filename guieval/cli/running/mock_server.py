@@ -13,7 +13,7 @@ from guieval.errors import UsageError
 from guieval.testing.mock_server import MockSettings, serve
 
 SERVER = Settings.of(MockSettings, {"concurrency": "slots", "benchmark": "bench"})
-FOR_TESTS = ("api_key", "retry_after_date", "echo_key", "hang_at", "keep")
+FOR_TESTS = ("api_key", "retry_after_date", "echo_key", "hang_at", "keep", "engine_version", "fingerprint")
 """Settings without an option."""
 PORT = 8000
 

@@ -21,6 +21,7 @@ from guieval.engines.vllm.server import ServerFailure
 from guieval.errors import GuievalError, harmless
 from guieval.journal import RunFolder, is_run
 from guieval.journal.served_model import describe_served
+from guieval.journal.setup import describe
 from guieval.reports.console import Run
 from guieval.running.api import common_folder
 from guieval.running.engine_choice import asks_a_model, never_asked
@@ -181,13 +182,14 @@ def _plain(result: Result) -> dict[str, Any]:
 
 def print_notes(results: list[Result]) -> None:
     """Print notes below the metrics: steps, overlays, servers, failures, warnings, and why a run ended."""
-    answered_by = (RunFolder(result.outcome.directory).manifest.served or () for result in results)
-    for text in dict.fromkeys(describe_served(each) for entries in answered_by for each in entries if each.servers):
+    manifests = [RunFolder(result.outcome.directory).manifest for result in results]
+    for text in dict.fromkeys(line for manifest in manifests for line in describe_served(manifest)):
         say(f"served:   {text}")
+    for text in dict.fromkeys(describe(manifest.setups) for manifest in manifests):
+        say(f"set-up:   {text}")
     for text in dict.fromkeys(result.outcome.selection.text for result in results):
         say(f"data:     {text}")
-    editions = (RunFolder(result.outcome.directory).manifest.benchmark.edition_line for result in results)
-    for text in dict.fromkeys(filter(None, editions)):
+    for text in dict.fromkeys(filter(None, (manifest.benchmark.edition_line for manifest in manifests))):
         say(f"labels:   {text}")
     overlays = [result.outcome.overlay for result in results if result.outcome.overlay is not None]
     for text in dict.fromkeys(describe_overlay(overlay.file, overlay.sha256, overlay.steps) for overlay in overlays):

@@ -15,6 +15,7 @@ from guieval.errors import UsageError, nearest
 from guieval.history import HistoryEntry, reference_history, select
 from guieval.history.modes import Mode, get_mode
 from guieval.journal import RunFolder
+from guieval.models.faults import named_faults
 from guieval.models.written_prompts import shown
 from guieval.registry import load_model
 from guieval.steps import Episode, Sample
@@ -45,7 +46,8 @@ def prompt(
     if not 0 <= step < len(found):
         raise UsageError(f"episode {episode!r} has the steps 0 to {len(found) - 1}, not {step}")
     task, past = found.steps[step], _past(found, step, how, run)
-    prepared = loaded.prepare_input(task, past) if thought is None else loaded.prepare_fixed_thought(task, past, thought)
+    with named_faults(loaded):
+        prepared = loaded.prepare_input(task, past) if thought is None else loaded.prepare_fixed_thought(task, past, thought)
     echo(shown(prepared), nl=False)
 
 

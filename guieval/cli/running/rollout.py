@@ -18,12 +18,14 @@ from guieval.journal import new_directory, refuse_nested
 from guieval.journal.run_folders import is_rollout
 from guieval.registry import load_benchmark
 from guieval.reports.tables.table import Cell, Table, columns, share
-from guieval.running.config import merge, run_file
+from guieval.running.config import run_file
+from guieval.running.defaults import new_config
 from guieval.running.execute import Result
 from guieval.running.kinds import kind_of
 from guieval.running.resume.trust import resumed
 from guieval.running.rollouts import PAPER_SAMPLES, plan_rounds, read_rollout, write_rollout
 from guieval.settings import RunConfig
+from guieval.settings.sampling import OPTIONS
 
 _MOST_DIGITS = 20
 """Of a seed. Python refuses to convert thousands of digits; a number that is too large for a server is refused later."""
@@ -32,6 +34,7 @@ _MOST_DIGITS = 20
 @RUN.options(
     *("model", "bench", "mode", "limit", "seed", "data", "split", "subset", "episodes", "protocol", "adapter", "thinking"),
     *("base_urls", "engine", "served_model", "concurrency", "timeout", "max_attempts", "patience", "fixed_thoughts", "samples"),
+    *OPTIONS,
     mode="Mode: offline or soeval; soeval continues with a round's first sample.",
     samples="Samples of each step in a round (default: 64).",
 )
@@ -62,9 +65,14 @@ def rollout(
         merged = resumed(base, file, override or [], settings, trust=trust_run, folder=resume)
         planned = plan_rounds(merged, seeds=known)
     else:
-        merged = merge(file, override or [], settings, base={"samples": PAPER_SAMPLES})
+        merged = new_config(file, override or [], settings, fallback={"samples": PAPER_SAMPLES})
         if preset is not None:
             merged = _drawn_as(preset, merged)
+        if "seed" in settings and merged.data.limit is None:
+            raise UsageError(
+                f"--seed {settings['seed']} draws the episodes of --limit N, and there is no --limit; "
+                f"the rounds' seeds are --seeds A,B,..."
+            )
         planned = plan_rounds(merged, rounds, _numbers(seeds))
         directory = out or new_directory(merged.model.name, merged.data.bench, "rollout", merged.history.mode)
         if not is_rollout(directory):  # beginning one where there is one already has its own answer

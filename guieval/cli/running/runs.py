@@ -44,31 +44,46 @@ def runs() -> None:
 @app.command(LIST)
 def list_runs(
     folder: Annotated[Path | None, path_argument("[FOLDER]", "Folder of runs (default: runs/).")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Only runs with this tag; may be repeated.")] = None,
     json_output: JSON = False,
 ) -> None:
     """List the runs in a folder, newest first: what was run, exact match with its interval, age and state."""
     where = folder or DEFAULT
     if not where.is_dir():
         raise UsageError(f"there is no folder {str(where)!r}" + ("; name the folder of your runs" if folder is None else ""))
-    runs = past_runs(where)
+    every = past_runs(where)
+    runs = [run for run in every if set(tag or ()).issubset(run.tags)]
     if json_output:
-        print_json([{**vars(each), "created": each.created.isoformat()} for each in runs])
+        print_json([{**_values(each), "created": each.created.isoformat()} for each in runs])
         return
     if not runs:
-        say(f"There are no runs in {str(where)!r}.")
+        known = sorted({tag for run in every for tag in run.tags})
+        wanted = f" with tag {' and '.join(tag)}; tags: {', '.join(known) or 'none'}" if tag and every else ""
+        say(f"There are no runs in {str(where)!r}{wanted}.")
         return
     now = datetime.now(UTC)
-    heads = ("run", "model", "benchmark", "mode", "protocol", "exact match", "success rate", "age", "state")
-    spare = ("success rate", "protocol", "age", "mode", "model", "benchmark")
-    rows = tuple(_row(each, now) for each in runs)
-    show(Table("", columns(*heads, keys=1, folds=("model",), spare=spare), rows))
+    named, tagged = any(run.title for run in runs), any(run.tags for run in runs)
+    about = [*(["name"] if named else []), *(["tags"] if tagged else [])]
+    heads = ("run", *about, "model", "benchmark", "mode", "protocol", "engine", "exact match", "success rate", "age", "state")
+    spare = ("engine", "success rate", "protocol", "age", "mode", "model", "benchmark")
+    rows = tuple((each.name, *_about(each, about), *_row(each, now)) for each in runs)
+    show(Table("", columns(*heads, keys=1, folds=("model", *about), spare=spare), rows))
     for each in runs:
         if each.problem is not None:
             say(f"broken: {each.name}: {each.problem}", err=True)
 
 
+def _values(run: PastRun) -> dict[str, Any]:
+    """The values of a run, but for the labels that it does not have."""
+    return {name: value for name, value in vars(run).items() if value or name not in ("title", "tags", "note")}
+
+
+def _about(run: PastRun, columns: list[str]) -> list[Cell]:
+    return [run.title if name == "name" else ", ".join(run.tags) for name in columns]
+
+
 def _row(run: PastRun, now: datetime) -> tuple[Cell, ...]:
-    what = (run.name, run.model, run.benchmark, run.mode, run.protocol)
+    what = (run.model, run.benchmark, run.mode, run.protocol, run.engine)
     numbers = (None if each is None else Number(each) for each in (run.exact_match, run.success_rate))
     return *what, *numbers, age(run.created, now), run.state
 

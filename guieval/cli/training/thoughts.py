@@ -18,7 +18,8 @@ from guieval.errors import UsageError, nearest
 from guieval.registry import load_benchmark, load_model
 from guieval.rewards import ResponseScorer
 from guieval.rewards.shapes import weighed
-from guieval.running.config import merge, run_file
+from guieval.running.config import run_file
+from guieval.running.defaults import new_config
 from guieval.settings import RunConfig
 from guieval.steps import StepTaskModel
 
@@ -57,7 +58,7 @@ def thoughts(
         return
     if run:
         raise UsageError(f"--run is for --by replies; --by {by} asks a server")
-    merged = merge(run_file(config), override or [], settings)
+    merged = new_config(run_file(config), override or [], settings)
     if by == "auxiliary" and merged.server.served_model is None:
         raise UsageError("--by auxiliary needs --served-model NAME: --model only gives the format of the thoughts")
     model = load_model(merged.model.name, adapter=merged.model.adapter)
@@ -84,7 +85,6 @@ def _ask(config: RunConfig, by: str, out: Path, scorer: ResponseScorer, tries: i
     own = by == "self"
     sampling = sample_parameters(config, scorer.model.config)[0] if own else request_parameters({}, config.sampling.request)
     asking = Asking(answering.engine, benchmark.root, sampling)
-    slots = answering.concurrency if isinstance(answering.concurrency, int) else 16
 
     async def work() -> Counter[str]:
         try:
@@ -92,7 +92,7 @@ def _ask(config: RunConfig, by: str, out: Path, scorer: ResponseScorer, tries: i
                 await answering.prepare()
             counts: Counter[str] = Counter()
             by_whom: Writer = "self" if own else "auxiliary"
-            async for each in write_thoughts(steps, asking, scorer, by=by_whom, tries=tries, concurrency=slots):
+            async for each in write_thoughts(steps, asking, scorer, by=by_whom, tries=tries, concurrency=answering.concurrency):
                 counts += _written(out, [(str(each.key), each.thought, each.outcome)], known)
             return counts
         finally:

@@ -8,8 +8,7 @@ A request whose fields hold ``betas`` goes to the beta endpoint.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from guieval.data.screenshots import Screenshot
 from guieval.engines.apis.native import Conversation, NativeAPI, Turn, shown, system_text, with_images
@@ -17,26 +16,19 @@ from guieval.engines.apis.sdk_calls import entries, mapping, raw_answer, text_of
 from guieval.engines.usage_reports import usage_of
 from guieval.models import Request, Response
 from guieval.models.response import Call
+from guieval.settings.sampling import NATIVE
 
 
 class AnthropicMessages(NativeAPI):
     """``POST /v1/messages``."""
 
+    title = "Anthropic Messages API"
     package = "anthropic"
     extra = "anthropic"
     key_env = "ANTHROPIC_API_KEY"
     own_url = "https://api.anthropic.com"
     most_tokens = 4096
-    sampling: ClassVar[Mapping[str, str]] = {
-        "temperature": "temperature",
-        "top_p": "top_p",
-        "top_k": "top_k",
-        "max_tokens": "max_tokens",
-        "stop": "stop_sequences",
-        "tool_choice": "tool_choice",
-        "service_tier": "service_tier",
-        "metadata": "metadata",
-    }
+    sampling = NATIVE["anthropic"]
 
     def begin(self, request: Request, model: str) -> Conversation:
         extra = dict(request.input.extra)

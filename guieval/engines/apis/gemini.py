@@ -7,8 +7,7 @@ google-gemini/computer-use-preview (a safety decision in the arguments of a call
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from guieval.data.screenshots import Screenshot
 from guieval.engines.apis.native import (
@@ -24,26 +23,18 @@ from guieval.engines.apis.native import (
 from guieval.engines.usage_reports import usage_of
 from guieval.models import Request, Response
 from guieval.models.response import Call
+from guieval.settings.sampling import NATIVE
 
 
 class Gemini(NativeAPI):
     """``POST /v1beta/models/MODEL:generateContent``."""
 
+    title = "Gemini API"
     package = "google.genai"
     extra = "gemini"
     key_env = "GEMINI_API_KEY"
     own_url = "https://generativelanguage.googleapis.com"
-    sampling: ClassVar[Mapping[str, str]] = {
-        "temperature": "temperature",
-        "top_p": "top_p",
-        "top_k": "top_k",
-        "seed": "seed",
-        "max_tokens": "max_output_tokens",
-        "stop": "stop_sequences",
-        "presence_penalty": "presence_penalty",
-        "frequency_penalty": "frequency_penalty",
-        "reasoning_effort": "thinking_config.thinking_level",
-    }
+    sampling = NATIVE["gemini"]
     _http: Any = None
 
     def begin(self, request: Request, model: str) -> Conversation:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
@@ -16,7 +17,7 @@ from guieval.engines.http.image_references import Refusal
 from guieval.engines.http.routing import Server
 from guieval.engines.usage_reports import usage_in
 from guieval.errors import EngineError, FatalEngineError, UsageError
-from guieval.journal.run_files import ServedEntry
+from guieval.journal.setup import EngineFacts
 from guieval.models import ImageForm, Request, Response
 from guieval.settings import Server as ServerSettings
 from guieval.steps import Usage
@@ -68,13 +69,18 @@ class HostedEngine(OpenAIEngine):
         self.model = self.model or next(iter(candidates))
         return self.model
 
-    def served(self) -> ServedEntry | None:
-        """``None``: these APIs are not asked for the models they serve; replies report theirs."""
-        return None
-
     async def close(self) -> None:
         await self._api.close()
         await super().close()
+
+    def _engines(self, model: str) -> Iterator[EngineFacts]:
+        """The API alone: these are not asked for the models they serve; responses report theirs, with its version."""
+        yield EngineFacts(url=self._router.servers[0].url, name=self._api.title)
+
+    def _bytes(self, request: Request, model: str) -> bytes:
+        """The request in the API's words; its SDK may write the same in another order."""
+        conversation = self._api.begin(request, model)
+        return json.dumps([conversation.fields, conversation.turns], default=repr, sort_keys=True).encode()
 
     def _body(self, request: Request, model: str) -> Conversation:
         return self._api.begin(request, model)

@@ -113,6 +113,7 @@ class Conversation:
 class NativeAPI(ABC):
     """One API, by its maker's SDK. Bound to one event loop from the first request to :meth:`close`."""
 
+    title: ClassVar[str]
     package: ClassVar[str]
     """The SDK's module; :attr:`extra` is the extra that installs it."""
     extra: ClassVar[str]

@@ -8,8 +8,8 @@ on, and written before the calls, between ``<safety_check>`` tags.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import Any
 
 from guieval.data.screenshots import Screenshot
 from guieval.engines.apis.native import Conversation, NativeAPI, Turn, shown, system_text, with_images
@@ -17,30 +17,18 @@ from guieval.engines.apis.sdk_calls import entries, listed, mapping, raw_answer,
 from guieval.engines.usage_reports import usage_of
 from guieval.models import Request, Response
 from guieval.models.response import Call
+from guieval.settings.sampling import NATIVE
 
 
 class OpenAIResponses(NativeAPI):
     """``POST /responses``."""
 
+    title = "OpenAI Responses API"
     package = "openai"
     extra = "openai"
     key_env = "OPENAI_API_KEY"
     own_url = "https://api.openai.com/v1"
-    sampling: ClassVar[Mapping[str, str]] = {
-        "temperature": "temperature",
-        "top_p": "top_p",
-        "max_tokens": "max_output_tokens",
-        "max_completion_tokens": "max_output_tokens",
-        "reasoning_effort": "reasoning.effort",
-        "verbosity": "text.verbosity",
-        "tool_choice": "tool_choice",
-        "parallel_tool_calls": "parallel_tool_calls",
-        "prompt_cache_key": "prompt_cache_key",
-        "service_tier": "service_tier",
-        "store": "store",
-        "metadata": "metadata",
-        "user": "user",
-    }
+    sampling = NATIVE["openai-responses"]
 
     def begin(self, request: Request, model: str) -> Conversation:
         extra = dict(request.input.extra)

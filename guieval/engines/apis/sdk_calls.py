@@ -13,7 +13,7 @@ async def raw_answer(sdk: Any, resource: Any, fields: dict[str, Any], name: str)
     """The JSON object that ``create`` of an SDK's resource is answered with; ``name`` is the request's id.
 
     ``sdk`` is the module, whose errors become those of :meth:`guieval.engines.apis.native.NativeAPI.send`. Fields that the SDK
-    does not know, e.g. ``temperature`` of Anthropic's older models, are sent as they are.
+    does not know, e.g. sampling parameters of Anthropic's older models, are sent as they are.
     """
     known = frozenset(signature(type(resource).create).parameters)
     arguments = {key: value for key, value in fields.items() if key in known}

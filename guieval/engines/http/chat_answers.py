@@ -14,8 +14,8 @@ from guieval.engines import mean_logprob
 from guieval.engines.http.bounded_json import TooLarge, read_json
 from guieval.engines.http.event_stream import BrokenOff, is_stream, streamed_completion
 from guieval.engines.http.image_references import Refusal
+from guieval.engines.http.stated import ServedModel
 from guieval.engines.usage_reports import usage_in, usage_of
-from guieval.journal.served_model import ServedModel
 from guieval.models import Response
 from guieval.steps import whole_text
 
@@ -107,7 +107,8 @@ def _response_in(data: bytes) -> Response:
             usage=usage_of(payload.get("usage")),
             finish_reason=finish if isinstance(finish, str) and len(finish) <= _LONGEST_FINISH else None,
             logprob=_mean_logprob(choices[0].get("logprobs")),
-            model=name if isinstance(name := payload.get("model"), str) and 0 < len(name) <= _LONGEST_NAME else None,
+            model=_name(payload.get("model")) or None,
+            fingerprint=_name(payload.get("system_fingerprint")) or None,
         )
     )
 
@@ -149,14 +150,14 @@ def read_models(data: bytes) -> list[ServedModel]:
     if not isinstance(entries, list):
         raise TryAgain("the list of models has no data")
     return [
-        ServedModel(whole_text(entry["id"]), whole_text(entry["root"]) if _is_name(entry.get("root")) else None)
+        ServedModel(whole_text(entry["id"]), *(_name(entry.get(field)) for field in ("root", "owned_by")))
         for entry in entries
-        if isinstance(entry, dict) and _is_name(entry.get("id"))
+        if isinstance(entry, dict) and _name(entry.get("id")) is not None
     ]
 
 
-def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and len(value) <= _LONGEST_NAME
+def _name(value: Any) -> str | None:
+    return whole_text(value) if isinstance(value, str) and len(value) <= _LONGEST_NAME else None
 
 
 def answers_another_request(data: bytes, name: str) -> bool:

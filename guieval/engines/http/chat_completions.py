@@ -1,8 +1,8 @@
 """Client of any server that speaks the OpenAI chat-completions protocol (vLLM, SGLang, llama.cpp, hosted APIs).
 
-This is the hot path of a run, and it must survive faulty servers: it limits the requests in flight, the duration of a try
-and the size of an answer, and retries where that can help. The adapter writes the messages and parses the reply, and the
-runner chooses the screenshots.
+This is the hot path of a run, and it must survive faulty servers: it limits the duration of a try and the size of an answer,
+and retries where that can help. The adapter writes the messages and parses the reply, and the runner chooses the screenshots
+and limits the requests in flight.
 
 :mod:`guieval.engines.http.chat_body` writes bodies, :mod:`guieval.engines.http.chat_answers` reads answers, and
 :mod:`guieval.engines.http.routing` chooses the server of a request.
@@ -15,13 +15,14 @@ import random
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from guieval.engines import EndpointStats, with_try
+from guieval.engines import EndpointStats, sent, with_try
 from guieval.engines.concurrency import AdaptiveConcurrency
 from guieval.engines.http.addresses import base_url, check_environment_proxies, proxy_url
 from guieval.engines.http.chat_answers import (
@@ -37,16 +38,17 @@ from guieval.engines.http.chat_answers import (
     whole_answer,
 )
 from guieval.engines.http.chat_body import ChatBody
-from guieval.engines.http.connections import Connections
+from guieval.engines.http.connections import Answer, Connections
 from guieval.engines.http.event_stream import MAX_STREAM_BYTES
 from guieval.engines.http.image_references import ImageReferences, Refusal, in_bytes
 from guieval.engines.http.patience import Patience
 from guieval.engines.http.refusals import IN_A_ROW, Refusals
 from guieval.engines.http.routing import Router, Server
+from guieval.engines.http.stated import ServedModel, facts_of_server, page_of
 from guieval.engines.usage_reports import usage_in
 from guieval.errors import EngineError, FatalEngineError, Halted, UsageError, nearest, one_line
-from guieval.journal.run_files import ServedEntry
-from guieval.journal.served_model import ServedModel, same_checkpoint, served_entry
+from guieval.journal.served_model import same_checkpoint
+from guieval.journal.setup import MOST_LISTED, EngineFacts, Setup
 from guieval.models import ImageForm, Request, Response
 from guieval.secrets import Redaction, api_key
 from guieval.settings import Server as ServerSettings
@@ -80,7 +82,6 @@ class OpenAIEngine:
         settings: ServerSettings,
         *,
         folder: Path | None = None,
-        max_concurrency: int = 64,
         other_keys: Sequence[str] = (),
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         pace: AdaptiveConcurrency | None = None,
@@ -89,10 +90,11 @@ class OpenAIEngine:
         self.model = settings.served_model
         self.folder = folder
         self._listed: dict[str, list[ServedModel]] = {}
+        self._facts: dict[str, EngineFacts] = {}
+        self._setup: Setup | None = None
         self.images: ImageForm = "base64" if folder is None else "file"
         self._references: dict[str, ImageReferences] = {}
         self._key = api_key(settings.api_key_env)
-        self._slots = asyncio.Semaphore(max_concurrency)
         self._redaction = Redaction.of_variables(settings.api_key_env, *other_keys)
         if settings.trust_env:
             check_environment_proxies()
@@ -127,27 +129,26 @@ class OpenAIEngine:
         """
         if self.model is None:
             raise FatalEngineError("the model name is unknown: give one, or call discover() to ask the server")
-        async with self._slots:
-            try:
-                body = self._body(request, self.model)
-            except UsageError as error:
-                raise FatalEngineError(str(error)) from None
-            except ValueError as error:
-                raise EngineError(f"the request {request.request_id!r} cannot be written: {error}") from None
-            number = self._refusals.begun()
-            try:
-                reply, attempts = await self._answer(body, request)
-            except _Refused as refusal:
-                if not self._refusals.refused(number, refusal.status, refusal.text):
-                    raise
-                raise FatalEngineError(
-                    f"{refusal}; at least {IN_A_ROW} requests in a row got this answer and no other, so no more are sent",
-                    attempts=refusal.attempts,
-                ) from None
-            else:
-                self._refusals.answered()
-            finally:
-                self._refusals.over(number)
+        try:
+            body = self._body(request, self.model)
+        except UsageError as error:
+            raise FatalEngineError(str(error)) from None
+        except ValueError as error:
+            raise EngineError(f"the request {request.request_id!r} cannot be written: {error}") from None
+        number = self._refusals.begun()
+        try:
+            reply, attempts = await self._answer(body, request)
+        except _Refused as refusal:
+            if not self._refusals.refused(number, refusal.status, refusal.text):
+                raise
+            raise FatalEngineError(
+                f"{refusal}; at least {IN_A_ROW} requests in a row got this answer and no other, so no more are sent",
+                attempts=refusal.attempts,
+            ) from None
+        else:
+            self._refusals.answered()
+        finally:
+            self._refusals.over(number)
         return self._finished(reply, attempts)
 
     async def discover(self, candidates: Sequence[str] = ()) -> str:
@@ -179,11 +180,18 @@ class OpenAIEngine:
         self.model = chosen
         return chosen
 
-    def served(self) -> ServedEntry | None:
-        """The requested model, and the models that the servers list (:class:`guieval.engines.ReportsServers`)."""
-        if self.model is None or not self._listed:
-            return None
-        return served_entry(self.model, self.settings.served_model is not None, self._listed)
+    def setup(self) -> Setup | None:
+        """The requested model, and what the servers say of themselves (:class:`guieval.engines.ReportsSetup`)."""
+        if self._setup is None and self.model is not None and (engines := tuple(self._engines(self.model))):
+            self._setup = Setup(model=self.model, named=self.settings.served_model is not None, engines=engines)
+        return self._setup
+
+    def note(self, request: Request) -> None:
+        """Add how this request is sent, from its first try on (:class:`guieval.engines.ReportsSetup`)."""
+        if (setup := self.setup()) is not None:
+            with suppress(UsageError, ValueError):
+                form = "file URL" if self.images == "file" else "base64"
+                self._setup = setup.joined(sent(request, self._bytes(request, setup.model), form))
 
     def stats(self) -> list[EndpointStats]:
         """The numbers of each server (:class:`guieval.engines.ReportsServers`)."""
@@ -201,6 +209,16 @@ class OpenAIEngine:
     def _body(self, request: Request, model: str) -> Any:
         """The body that :meth:`_ask` sends, made once for all tries of a request."""
         return ChatBody(request, model, stream=self.settings.stream)
+
+    def _bytes(self, request: Request, model: str) -> bytes:
+        """The body with all images as bytes."""
+        return ChatBody(request, model, stream=self.settings.stream).written(in_bytes(request.images))
+
+    def _engines(self, model: str) -> Iterator[EngineFacts]:
+        """What each server said, with the checkpoint from which it loaded the ``model``."""
+        for url, models in self._listed.items():
+            root = next((each.root for each in models if each.name == model), None)
+            yield self._facts[url].model_copy(update={"url": url, "root": root})
 
     async def _ask(self, server: Server, body: Any, request: Request, name: str) -> Response:
         """Send a request to one server once; raises :class:`TryAgain` or :class:`EngineError`."""
@@ -347,15 +365,35 @@ class OpenAIEngine:
         try:
             async with asyncio.timeout(patience):
                 name = with_try("discover", self._nonce, attempt)
-                models = read_models(await self._try(server, "GET", "/models", None, name))
-                return [
-                    ServedModel(self._redaction.response(model.name), model.root and self._redaction.response(model.root))
-                    for model in models
-                ]
+                listed = read_models(await self._try(server, "GET", "/models", None, name))
         except TimeoutError:
-            return [] if named else TryAgain(f"{server.url}/models did not answer within {patience:g} s", slow=True)
+            failure: TryAgain | EngineError = TryAgain(f"{server.url}/models did not answer within {patience:g} s", slow=True)
         except (TryAgain, EngineError) as error:
-            return [] if named else error
+            failure = error
+        else:
+            hide = self._redaction.response
+            models = [ServedModel(hide(each.name), each.root and hide(each.root), each.owner) for each in listed]
+            path = page_of(models)
+            page = b"" if path is None else await self._page(server, path)
+            self._facts[server.url] = facts_of_server(models, server.headers, page, hide)
+            return models
+        if named:
+            self._facts[server.url] = EngineFacts()
+            return []
+        return failure
+
+    async def _page(self, server: Server, path: str) -> bytes:
+        """A page below a server's root; empty if it has none."""
+        try:
+            async with asyncio.timeout(min(_CHECK_TIMEOUT, self.settings.timeout)):
+                answer = await self._looked(server, server.url.removesuffix("/v1") + path)
+        except (TimeoutError, TryAgain, FatalEngineError):
+            return b""
+        return answer.data if answer.status == 200 else b""
+
+    async def _looked(self, server: Server, url: str) -> Answer:
+        headers = self._access(server)
+        return await server.connections.exchange("GET", url + server.connections.query, headers, None, _PROBE_BYTES)
 
     async def _is_well(self, server: Server) -> bool:
         """Whether an unreachable server answers again: neither /health (vLLM) nor /models gets a gateway's error.
@@ -363,13 +401,10 @@ class OpenAIEngine:
         A server may have neither page; the next request will show. Both are checked: a gateway may answer /health by itself,
         and a server whose engine is dead or loading may still list its models.
         """
-        headers = self._access(server)
         for url in (server.url.removesuffix("/v1") + "/health", server.url + "/models"):
             try:
                 async with asyncio.timeout(min(_CHECK_TIMEOUT, self.settings.timeout)):
-                    answer = await server.connections.exchange(
-                        "GET", url + server.connections.query, headers, None, _PROBE_BYTES
-                    )
+                    answer = await self._looked(server, url)
             except (TimeoutError, TryAgain, FatalEngineError):
                 return False
             if answer.status in GATEWAY:
@@ -389,8 +424,12 @@ class OpenAIEngine:
             reply,
             finish_reason=reply.finish_reason and hide(reply.finish_reason),
             model=reply.model and hide(reply.model),
+            fingerprint=reply.fingerprint and hide(reply.fingerprint),
             attempts=attempts,
         )
+        setup = self.setup() if reply.fingerprint else None
+        if setup is not None and reply.fingerprint not in setup.fingerprints and len(setup.fingerprints) < MOST_LISTED:
+            self._setup = setup.model_copy(update={"fingerprints": (*setup.fingerprints, reply.fingerprint)})
         text, reasoning = hide(reply.written), reply.reasoning and hide(reply.reasoning)
         if (text, reasoning) == (reply.written, reply.reasoning):
             return reply
@@ -452,6 +491,7 @@ class OpenAIEngine:
         self._patience.answered(server, by_gateway=status in GATEWAY)
         data = whole_answer(url, status, answer.headers, answer.data, most)
         if 200 <= status < 300:
+            server.headers = answer.headers
             return data
         raise self._refusal(url, status, answer.headers, data)
 

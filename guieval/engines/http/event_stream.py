@@ -81,11 +81,13 @@ class _Completion:
     finish_reason: Any = None
     usage: Any = None
     model: Any = None
+    fingerprint: Any = None
     begun: bool = False
     done: bool = False
 
     def add(self, chunk: dict[str, Any]) -> None:
         self.model = self.model or chunk.get("model")
+        self.fingerprint = self.fingerprint or chunk.get("system_fingerprint")
         self.usage = chunk.get("usage") or self.usage  # the last one is of the whole response
         choices = chunk.get("choices")
         for choice in choices if isinstance(choices, list) else []:
@@ -141,7 +143,8 @@ class _Completion:
             message["tool_calls"] = self.calls
         logprobs = {"content": self.logprobs} if self.logprobs else None
         choice = {"message": message, "finish_reason": self.finish_reason, "logprobs": logprobs}
-        return {"choices": [choice] if self.begun else [], "usage": self.usage, "model": self.model}
+        said = {"usage": self.usage, "model": self.model, "system_fingerprint": self.fingerprint}
+        return {"choices": [choice] if self.begun else [], **said}
 
 
 def _text(part: Any) -> str | None:

@@ -13,7 +13,7 @@ import logging
 import math
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Awaitable, Callable, Collection, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from guieval.engines import EndpointStats
@@ -52,6 +52,8 @@ class Server:
         self.seconds = 0.0
         self.prompt_tokens = self.completion_tokens = 0
         self.latencies: Counter[int] = Counter()
+        self.headers: Mapping[str, str] = {}
+        """Those of its last answer."""
         self.busy = 0.0
         self.busy_since = 0.0
 

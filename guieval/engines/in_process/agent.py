@@ -9,7 +9,10 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
+from guieval.engines import sent
+from guieval.engines.in_process.chat_prompts import request_bytes
 from guieval.errors import EngineError, FatalEngineError, UsageError
+from guieval.journal.setup import AGENT, EngineFacts, Setup
 from guieval.models import ABCModel, ImageForm, Request, Response
 
 
@@ -23,10 +26,19 @@ class LocalEngine:
             raise UsageError(f"a local engine needs at least 1 worker, not {workers}")
         self._model = model
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="guieval-agent")
+        self._setup = Setup(engines=(EngineFacts(name=AGENT),))
 
     async def generate(self, request: Request) -> Response:
         """The agent's answer. Raises :class:`EngineError` with the type and text of an exception of the agent."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, self._answer, request)
+
+    def setup(self) -> Setup:
+        """The agent's request; its code is recorded by its digest (:class:`guieval.engines.ReportsSetup`)."""
+        return self._setup
+
+    def note(self, request: Request) -> None:
+        """Add how this request is sent (:class:`guieval.engines.ReportsSetup`)."""
+        self._setup = self._setup.joined(sent(request, request_bytes(request), "memory"))
 
     async def close(self) -> None:
         """Start no further request; does not wait for an agent that is still busy."""

@@ -6,6 +6,7 @@ so that a step has the same prompt with every engine.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -67,6 +68,12 @@ def prompt_text(tokenizer: Any, template: str, request: Request, options: Mappin
         return str(tokenizer.apply_chat_template(chat_messages(request), chat_template=template, tokenize=False, **options))
     except TemplateError as error:
         raise ValueError(f"the chat template refuses the messages: {error}") from error
+
+
+def request_bytes(request: Request) -> bytes:
+    """All that a model in this process is given: messages, parameters and the files of the images."""
+    fields = json.dumps([chat_messages(request), request.input.extra, request.sampling], sort_keys=True, default=repr)
+    return b"\0".join((fields.encode(), *(image.data for image in request.images)))
 
 
 def pictures(request: Request) -> list[Image]:

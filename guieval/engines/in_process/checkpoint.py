@@ -18,8 +18,12 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from guieval.data.files import read_text
+from guieval.engines import sent
+from guieval.engines.in_process.chat_prompts import request_bytes
 from guieval.engines.vllm.command import find_chat_template, merged_arguments
+from guieval.engines.vllm.stated import pixel_limits
 from guieval.errors import EngineError, FatalEngineError, UsageError
+from guieval.journal.setup import EngineFacts, Setup, text_digest
 from guieval.models import ImageForm, ModelConfig, Request, Response
 
 
@@ -74,6 +78,13 @@ def require(*packages: str, engine: str, extra: str) -> None:
             f"engine {engine!r} needs the package {missing[0]!r}: pip install 'guieval[{extra}]', "
             "or give --base-url of a server and no --engine"
         )
+
+
+def facts_of_processor(processor: Any, template: Any) -> dict[str, Any]:
+    """The image limits of a processor of transformers, and the chat template's digest, as fields of :class:`EngineFacts`."""
+    image_processor = getattr(processor, "image_processor", None)
+    limits = {} if image_processor is None else pixel_limits(image_processor.to_dict())
+    return {**limits, "chat_template": text_digest(template) if isinstance(template, str) else None}
 
 
 class HeldModel(ABC):
@@ -152,6 +163,10 @@ class HeldModel(ABC):
         """Answer one request. ``UsageError`` or :class:`FatalEngineError`: no request can succeed; others: this one failed."""
 
     @abstractmethod
+    def facts(self) -> EngineFacts:
+        """What the loaded model and its packages say of themselves."""
+
+    @abstractmethod
     def _free(self) -> None:
         """Free the memory; also called when loading failed."""
 
@@ -163,10 +178,22 @@ class InProcessEngine:
 
     def __init__(self, model: HeldModel | None) -> None:
         self._model = model
+        self._setup: Setup | None = None
 
     async def load(self) -> None:
         """Load the model before the first request, so that an error appears before any work."""
-        await self._joined.load()
+        model = self._joined
+        await model.load()
+        self._setup = Setup(engines=(model.facts().model_copy(update={"root": model.checkpoint.path}),))
+
+    def setup(self) -> Setup | None:
+        """What the loaded model says of itself (:class:`guieval.engines.ReportsSetup`)."""
+        return self._setup
+
+    def note(self, request: Request) -> None:
+        """Add how this request is sent (:class:`guieval.engines.ReportsSetup`)."""
+        if self._setup is not None:
+            self._setup = self._setup.joined(sent(request, request_bytes(request), "memory"))
 
     async def generate(self, request: Request) -> Response:
         """The model's answer; :class:`EngineError` if this request fails, :class:`FatalEngineError` if every request would."""

@@ -11,33 +11,12 @@ from typing import Any
 
 from guieval.engines import mean_logprob
 from guieval.engines.in_process.chat_prompts import chat_options, pictures, prompt_text
-from guieval.engines.in_process.checkpoint import Checkpoint, HeldModel, InProcessEngine, require
+from guieval.engines.in_process.checkpoint import Checkpoint, HeldModel, InProcessEngine, facts_of_processor, require
 from guieval.errors import UsageError, nearest
+from guieval.journal.setup import EngineFacts
 from guieval.models import Request, Response
+from guieval.settings.sampling import NEUTRAL, OF_A_CHECKPOINT, Draw
 from guieval.steps import LOWEST_LOGPROB, Usage
-
-_NEUTRAL: dict[str, Any] = {
-    "temperature": 1.0,
-    "top_p": 1.0,
-    "top_k": 0,
-    "min_p": 0.0,
-    "repetition_penalty": 1.0,
-    "presence_penalty": 0.0,
-    "frequency_penalty": 0.0,
-    "max_tokens": None,
-    "min_tokens": 0,
-    "seed": None,
-    "stop": (),
-    "stop_token_ids": (),
-    "ignore_eos": False,
-    "include_stop_str_in_output": False,
-    "skip_special_tokens": True,
-    "spaces_between_special_tokens": True,
-    "logprobs": None,
-    "top_logprobs": None,
-}
-"""The parameters of a request and their defaults, as in vLLM."""
-_FROM_CHECKPOINT = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
 
 
 def transformers_engine(checkpoint: Checkpoint) -> InProcessEngine:
@@ -85,7 +64,7 @@ class TransformersModel(HeldModel):
 
         own = model.generation_config
         self._defaults = {
-            name: value for name in _FROM_CHECKPOINT if (value := own.to_diff_dict().get(name, _NEUTRAL[name])) is not None
+            name: value for name in OF_A_CHECKPOINT if (value := own.to_diff_dict().get(name, NEUTRAL[name])) is not None
         }
         ends = own.eos_token_id if own.eos_token_id is not None else processor.tokenizer.eos_token_id
         self._ends: list[int] = list(ends) if isinstance(ends, Sequence) else [ends]
@@ -110,15 +89,19 @@ class TransformersModel(HeldModel):
 
     def _values(self, requested: Mapping[str, Any]) -> dict[str, Any]:
         for name in requested:
-            if name not in _NEUTRAL:
-                raise UsageError(f"engine 'transformers' does not know the request field {name!r}{nearest(name, _NEUTRAL)}")
-        values = {**_NEUTRAL, **self._defaults, **requested}
+            if name not in NEUTRAL:
+                raise UsageError(f"engine 'transformers' does not know the request field {name!r}{nearest(name, NEUTRAL)}")
+        values = {**NEUTRAL, **self._defaults, **requested}
         values["stop"] = (values["stop"],) if isinstance(values["stop"], str) else tuple(values["stop"])
         return values
 
+    @property
+    def _template(self) -> Any:
+        processor = self._processor
+        return self.checkpoint.chat_template or processor.chat_template or processor.tokenizer.chat_template
+
     def _inputs(self, request: Request, options: Mapping[str, Any]) -> Any:
-        template = self.checkpoint.chat_template or self._processor.chat_template or self._processor.tokenizer.chat_template
-        text = prompt_text(self._processor.tokenizer, template, request, options)
+        text = prompt_text(self._processor.tokenizer, self._template, request, options)
         images = pictures(request)
         inputs = self._processor(text=[text], images=images or None, return_tensors="pt", add_special_tokens=False)
         grid = inputs.get("image_grid_thw")
@@ -130,28 +113,26 @@ class TransformersModel(HeldModel):
     def _generate(self, inputs: Any, values: Mapping[str, Any], limit: int) -> tuple[list[int], float | None]:
         """The tokens of an answer, and their mean log-probability if the request asks for it.
 
-        The log-probabilities are of the model's distribution before penalties and temperature, as in vLLM.
+        The log-probabilities are of the model's distribution before penalties and sampling settings, as in vLLM.
         """
         import torch
         from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteriaList
 
-        sampled = values["temperature"] > 0
+        draw = Draw.of(values)
         # vLLM also accepts a number; 0 returns only the log-probabilities of the answer's tokens
         wanted = values["logprobs"] is not None and values["logprobs"] is not False
         # top_k must be set, since its default in transformers is 50 (0 turns it off); min_p must be absent to be off
-        chosen = {"temperature": values["temperature"], "top_p": values["top_p"], "top_k": max(0, values["top_k"])}
-        if values["min_p"]:
-            chosen["min_p"] = values["min_p"]
+        chosen = {} if draw is None else {name: value for name, value in draw._asdict().items() if value or name != "min_p"}
         ends = [] if values["ignore_eos"] else self._ends
         config = GenerationConfig(
-            do_sample=sampled,
+            do_sample=draw is not None,
             repetition_penalty=values["repetition_penalty"],
             max_new_tokens=limit,
             min_new_tokens=values["min_tokens"] or None,
             eos_token_id=[*ends, *values["stop_token_ids"]] or None,
             pad_token_id=self._pad,
             stop_strings=list(values["stop"]) or None,
-            **(chosen if sampled else {}),
+            **chosen,
         )
         prompt_length = inputs["input_ids"].shape[1]
         penalties = LogitsProcessorList()
@@ -191,6 +172,21 @@ class TransformersModel(HeldModel):
         usage = Usage(prompt_tokens=prompt_length, completion_tokens=len(tokens))
         finish = "stop" if ended or stopped is not None else "length"
         return Response(text, usage=usage, finish_reason=finish, logprob=logprob)
+
+    def facts(self) -> EngineFacts:
+        import transformers
+
+        config = self._model.config
+        quantized = getattr(config, "quantization_config", None)
+        method = quantized.get("quant_method") if isinstance(quantized, dict) else getattr(quantized, "quant_method", None)
+        return EngineFacts(
+            name="transformers",
+            version=transformers.__version__,
+            dtype=str(self._model.dtype).removeprefix("torch."),
+            quantization=str(getattr(method, "value", method)).lower(),
+            attention=getattr(config, "_attn_implementation", None),
+            **facts_of_processor(self._processor, self._template),
+        )
 
     def _free(self) -> None:
         self._model = self._processor = None

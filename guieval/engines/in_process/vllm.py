@@ -13,9 +13,10 @@ from typing import Any
 
 from guieval.engines import mean_logprob, with_try
 from guieval.engines.in_process.chat_prompts import chat_options, pictures, prompt_text
-from guieval.engines.in_process.checkpoint import Checkpoint, HeldModel, InProcessEngine, require
+from guieval.engines.in_process.checkpoint import Checkpoint, HeldModel, InProcessEngine, facts_of_processor, require
 from guieval.engines.in_process.left_behind import Watch
 from guieval.errors import EngineError, FatalEngineError, UsageError, nearest
+from guieval.journal.setup import EngineFacts
 from guieval.models import Request, Response
 from guieval.steps import LOWEST_LOGPROB, Usage
 
@@ -41,6 +42,7 @@ class VLLMModel(HeldModel):
     _engine: Any = None
     _watch: Watch | None = None
     _tokenizer: Any = None
+    _processor: Any = None
     _template: str = ""
 
     async def _load(self) -> None:
@@ -61,7 +63,8 @@ class VLLMModel(HeldModel):
             self._engine = AsyncLLM.from_engine_args(AsyncEngineArgs(model=self.checkpoint.path, **arguments))
         self._defaults = dict(self._engine.model_config.get_diff_sampling_param())
         self._tokenizer = self._engine.get_tokenizer()
-        self._template = self.checkpoint.chat_template or _own_template(self.checkpoint, self._tokenizer)
+        self._processor = _processor(self.checkpoint)
+        self._template = self.checkpoint.chat_template or self._own_template
         self._nonce = secrets.token_hex(4)
         self._serial = 0
 
@@ -107,6 +110,26 @@ class VLLMModel(HeldModel):
         except Exception as error:  # newer versions have their own exception, older ones raise ValueError
             raise UsageError(f"vLLM refuses the sampling parameters: {error}") from error
 
+    @property
+    def _own_template(self) -> str:
+        """The template that a server would use: the processor's, else the tokenizer's."""
+        template = getattr(self._processor, "chat_template", None)
+        return str(template if isinstance(template, str) else self._tokenizer.get_chat_template())
+
+    def facts(self) -> EngineFacts:
+        import vllm
+
+        model = self._engine.model_config
+        backend = getattr(getattr(self._engine.vllm_config, "attention_config", None), "backend", None)
+        return EngineFacts(
+            name="vLLM",
+            version=vllm.__version__,
+            dtype=str(model.dtype).removeprefix("torch."),
+            quantization=str(model.quantization).lower(),
+            attention=getattr(backend, "name", None),
+            **facts_of_processor(self._processor, self._template),
+        )
+
     def _free(self) -> None:
         if self._watch is not None:
             self._watch.end()
@@ -123,13 +146,13 @@ def _mean_logprob(answer: Any) -> float | None:
     return mean_logprob([max(candidates[token].logprob, LOWEST_LOGPROB) for token, candidates in pairs])
 
 
-def _own_template(checkpoint: Checkpoint, tokenizer: Any) -> str:
-    """The template that a server would use: the processor's, else the tokenizer's."""
+def _processor(checkpoint: Checkpoint) -> Any:
+    """The checkpoint's processor of transformers, with the image limits of the engine; ``None`` if it has none."""
     from transformers import AutoProcessor
 
-    trusted = bool(checkpoint.arguments.get("trust_remote_code"))
+    arguments = checkpoint.arguments
+    given = {"trust_remote_code": bool(arguments.get("trust_remote_code")), **(arguments.get("mm_processor_kwargs") or {})}
     try:
-        template = AutoProcessor.from_pretrained(checkpoint.path, trust_remote_code=trusted).chat_template
+        return AutoProcessor.from_pretrained(checkpoint.path, **given)
     except (OSError, ValueError, AttributeError):
-        template = None
-    return str(template if isinstance(template, str) else tokenizer.get_chat_template())
+        return None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from guieval.engines.http.chat_completions import OpenAIEngine
 from guieval.engines.vllm.server import VLLMServer
 from guieval.errors import EngineError, FatalEngineError
+from guieval.journal.setup import EngineFacts
 from guieval.models import Request, Response
 from guieval.settings import Server as ServerSettings
 
@@ -30,6 +31,11 @@ class LaunchedEngine(OpenAIEngine):
         """Find out the served model's name (:meth:`OpenAIEngine.discover`); needed before the first request."""
         self._router.servers[0].connections.url = self._server.base_url
         return await super().discover(candidates)
+
+    def _engines(self, model: str) -> Iterator[EngineFacts]:
+        """What the server said, its log and its command."""
+        for said in super()._engines(model):
+            yield said.completed(self._server.facts())
 
     async def generate(self, request: Request) -> Response:
         """Answer one request (:meth:`OpenAIEngine.generate`)."""

@@ -29,9 +29,11 @@ from guieval.data.files import open_file
 from guieval.engines.vllm import supervisor
 from guieval.engines.vllm.command import HOST, VLLMSettings, find_start, served_name, server_command
 from guieval.engines.vllm.kept_servers import KeptServer, command_digest, only_one, process_start, read_kept
+from guieval.engines.vllm.stated import MOST_OF_A_LOG, facts_of_command, facts_of_log
 from guieval.engines.vllm.supervisor import LAST_WAIT, wait_for
 from guieval.errors import FatalEngineError, UsageError
 from guieval.journal import write_atomically
+from guieval.journal.setup import EngineFacts
 from guieval.models import ModelConfig
 
 PORT_TRIES = 5
@@ -118,6 +120,16 @@ class VLLMServer:
         if self._supervisor is None or self._supervisor.poll() is not None or self._server_pid is None:
             return False
         return process_start(self._server_pid) is not None
+
+    def facts(self) -> EngineFacts:
+        """What the server's log, its command and its checkpoint's files say of it."""
+        try:
+            with open_file(self.log) as file:
+                file.seek(0 if self.reused else self._log_start)
+                text = file.read(MOST_OF_A_LOG).decode("utf-8", "replace")
+        except OSError:
+            text = ""
+        return facts_of_log(text).completed(facts_of_command(server_command(self.model, self.settings, 0)))
 
     def check(self) -> None:
         """Find out how to start the server; :class:`UsageError` without Linux or vLLM."""

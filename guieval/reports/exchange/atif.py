@@ -18,6 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from guieval.data.names import path_inside
 from guieval.errors import UsageError
 from guieval.journal.earlier_tasks import earlier
+from guieval.journal.setup import UNKNOWN
 from guieval.reports.exchange.exported import Exported, slug, token_counts
 from guieval.reports.opened import OpenedOnlineRun
 from guieval.reports.trajectories.reading import OnlineTrajectories, Trajectory, read_online
@@ -200,7 +201,9 @@ def _document(run: Exported, each: Trajectory, record: TaskRecord | None, place:
         session_id=run.uuid,
         trajectory_id=f"{each.key}/{each.repetition}",
         agent=Agent(
-            version=run.manifest.guieval or "unknown", model_name=run.model, extra={"adapter": run.manifest.model.adapter}
+            version=run.manifest.guieval or UNKNOWN,
+            model_name=run.model,
+            extra={"adapter": run.manifest.model.adapter, "setup": run.setup},
         ),
         steps=tuple(steps),
         final_metrics=_totals(each, len(steps)),

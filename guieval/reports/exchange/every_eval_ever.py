@@ -15,16 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Action, action_to_json
+from guieval.journal.setup import AGENT, UNKNOWN
 from guieval.metrics.intervals import Interval
 from guieval.reports.exchange.exported import Exported, ExportedMetric, failure, slug, token_counts
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun, OpenedStep
 from guieval.reports.trajectories.reading import Trajectory, read_online
 from guieval.scoring.predictions.every_eval_ever import READ_BY
+from guieval.settings.sampling import EXPORTED, NATIVE
 from guieval.steps import Sample
 
 VERSION = "0.3.0"
 _SELF = ("vllm", "vllm-inprocess", "transformers", "local")
-_API = ("anthropic", "gemini", "openai-responses")
 
 
 def write(run: Exported, folder: Path, *, organization: str = "not stated", relationship: str = "other") -> list[Path]:
@@ -93,15 +94,20 @@ def _model(run: Exported) -> dict[str, Any]:
     engine = run.manifest.config.server.engine or "auto"
     if engine == "auto":
         engine = model.get("engine") or "openai"
-    deployed = "self_deployed" if engine in _SELF else "externally_managed" if engine in _API else "unknown"
+    deployed = "self_deployed" if engine in _SELF else "externally_managed" if engine in NATIVE else "unknown"
     weights = "open_weights" if model.get("hf_id") else "closed_weights" if model.get("licence") == "proprietary" else "unknown"
     details = {"deployment_type": deployed, "model_availability": weights, "adapter": model.get("adapter")}
     values: dict[str, Any] = {"name": run.manifest.model_name, "id": run.model}
     if "/" in run.model:
         values["developer"] = run.model.split("/")[0]
-    if engine in ("vllm", "vllm-inprocess", "transformers"):
-        values["inference_engine"] = {"name": engine.partition("-")[0]}
-    return {**values, "additional_details": {name: str(value) for name, value in details.items() if value is not None}}
+    known = run.setup.get("engine", UNKNOWN)
+    name = known if known != UNKNOWN else engine.partition("-")[0]
+    if engine in NATIVE:
+        values["inference_platform"] = name
+    elif name not in ("openai", "local", "replay", AGENT):
+        values["inference_engine"] = {"name": name, "version": run.setup.get("version", UNKNOWN)}
+    texts = {name: str(value) for name, value in details.items() if value is not None}
+    return {**values, "additional_details": {**texts, **{f"setup_{name}": value for name, value in run.setup.items()}}}
 
 
 def _source(run: Exported) -> dict[str, Any]:
@@ -165,11 +171,10 @@ def _uncertainty(interval: Interval | None, n: int) -> dict[str, Any]:
 
 
 def _generation(run: Exported) -> dict[str, Any]:
-    named = ("temperature", "top_p", "top_k", "max_tokens")
-    arguments = {name: run.manifest.sampling[name] for name in named if name in run.manifest.sampling}
+    arguments = {name: run.manifest.sampling[name] for name in EXPORTED if name in run.manifest.sampling}
     if run.manifest.thinking is not None:
         arguments["reasoning"] = run.manifest.thinking
-    others = {name: json.dumps(value) for name, value in run.manifest.sampling.items() if name not in named}
+    others = {name: json.dumps(value) for name, value in run.manifest.sampling.items() if name not in EXPORTED}
     return {"generation_args": arguments, "additional_details": others}
 
 

@@ -16,6 +16,7 @@ from guieval.evaluation import Protocol, get_protocol
 from guieval.evaluation.protocol import SHARED
 from guieval.journal import RunFolder
 from guieval.journal.run_files import Manifest
+from guieval.journal.setup import UNKNOWN, facts_of
 from guieval.metrics.measured import SHARE, Measured
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun, open_run
 from guieval.reports.private_places import last_part
@@ -121,6 +122,14 @@ class Exported:
             "notes": " ".join(self.run.notes) or None,
         }
         return {name: str(value) for name, value in values.items() if value is not None}
+
+    @cached_property
+    def setup(self) -> dict[str, str]:
+        """Who answered, and how, by the names of the facts; what nobody said is "unknown". Empty if nothing was recorded."""
+        setups = self.manifest.setups
+        known = facts_of(setups)
+        facts = {**known, "sha256": tuple(setup.digest for setup in setups)} if any(known.values()) else {}
+        return {name.replace(" ", "_"): " and ".join(values) or UNKNOWN for name, values in facts.items()}
 
     @cached_property
     def planned_digest(self) -> str:

@@ -17,13 +17,15 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from guieval.actions import Action, action_to_json
 from guieval.data.screenshots import Screenshot, read_screenshot
 from guieval.errors import ScreenshotError
+from guieval.journal.setup import UNKNOWN
 from guieval.reports.exchange.exported import Exported, ExportedMetric, failure, slug, token_counts
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun, OpenedStep, open_run
 from guieval.reports.trajectories.reading import Trajectory, read_online
+from guieval.settings.sampling import EXPORTED
 from guieval.steps import Sample, Usage, whole_text
 
 VERSION = 2
-_GENERATION = ("temperature", "top_p", "top_k", "max_tokens", "seed")
+_GENERATION = (*EXPORTED, "seed")
 _STOPS = {"stop": "stop", "length": "max_tokens", "tool_calls": "tool_calls", "content_filter": "content_filter"}
 _MOST_LISTED = 1024
 """Characters of a text that the list of samples repeats."""
@@ -109,9 +111,15 @@ def _spec(run: Exported) -> dict[str, Any]:
         "model": run.model,
         "model_generate_config": {name: run.manifest.sampling[name] for name in _GENERATION if name in run.manifest.sampling},
         "config": {},
-        "packages": {"guieval": manifest.guieval or "unknown"},
-        "metadata": {"adapter": manifest.model.adapter, **run.details},
+        "packages": {"guieval": manifest.guieval or UNKNOWN, **_engine(run)},
+        "metadata": {"adapter": manifest.model.adapter, "setup": run.setup, **run.details},
     }
+
+
+def _engine(run: Exported) -> dict[str, str]:
+    """The engine as a package with its version, if it is known."""
+    engine = run.setup.get("engine", UNKNOWN)
+    return {} if engine == UNKNOWN else {engine: run.setup["version"]}
 
 
 def _metric(metric: ExportedMetric) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from guieval.errors import UsageError, nearest
+from guieval.journal.setup import describe
 from guieval.reports.exchange.exported import Exported, ExportedMetric
 
 
@@ -51,7 +52,7 @@ def write_model_index(run: Exported, folder: Path) -> list[Path]:
             dataset_type=run.dataset or manifest.benchmark.name,
             dataset_name=manifest.benchmark.name,
             dataset_config=f"{manifest.mode.name}, {run.protocol.name}",
-            dataset_args=run.details,
+            dataset_args={**run.details, **{f"setup_{name}": value for name, value in run.setup.items()}},
             metric_type=metric.kind,
             metric_value=_percent(metric.value),
             metric_name=metric.name,
@@ -107,7 +108,8 @@ def _words(run: Exported, metric: ExportedMetric) -> str:
     missing = f", {metric.measured.missing:,} not measured" if metric.measured.missing else ""
     where = f"{rules}, {run.manifest.mode.name}{steps}"
     over = f"n = {metric.measured.n:,} {metric.measured.of}"
-    return f"{metric.name} in %{where}: {over}{between}{missing}; guieval {run.manifest.guieval}"
+    answered = f"set-up: {describe(run.manifest.setups)}"
+    return f"{metric.name} in %{where}: {over}{between}{missing}; {answered}; guieval {run.manifest.guieval}"
 
 
 def _written(path: Path, values: object) -> Path:

@@ -37,7 +37,7 @@ def public_copy(run: Exported, folder: Path) -> Exported:
     directory = run.run.directory
     target = folder / run.name
     target.mkdir(parents=True)
-    manifest = json.loads(read_text(directory / MANIFEST))
+    manifest = RunFolder(directory).manifest.to_json()
     shortener = _shortener(directory, manifest)
     _write_json(target / MANIFEST, public_manifest(manifest, shortener), indent=2)
     if (directory / EPISODES).is_file():
@@ -64,9 +64,9 @@ def public_manifest(values: dict[str, Any], shortener: Shortener) -> dict[str, A
     for section, field in (("overlay", "file"), ("fixed_thoughts", "run")):
         if kept.get(section):
             kept[section] = {**kept[section], field: Path(str(kept[section].get(field, ""))).name}
-    for entry in kept.get("served") or ():
-        for server in entry.get("servers", ()):
-            server["url"] = ""
+    for setup in kept.get("setups") or ():
+        for engine in setup.get("engines", ()):
+            engine["url"] = ""
     shortened: dict[str, Any] = in_strings({**kept, "model": model}, shortener.name)
     shortened["model"] |= linked
     return shortened
@@ -84,7 +84,7 @@ def _settings(manifest: dict[str, Any], *, public: bool) -> dict[str, dict[str, 
 
 def _shortener(directory: Path, manifest: dict[str, Any]) -> Shortener:
     """Knows what the settings that are left out name."""
-    private = (_settings(manifest, public=False), manifest["model"].get("folder"), manifest.get("served"))
+    private = (_settings(manifest, public=False), manifest["model"].get("folder"), manifest.get("setups"))
     named = [text for values in private for text in _strings(values)]
     folders = [Path(text).expanduser() for text in named if text.startswith(("/", "~"))]
     return Shortener([directory, *folders], [text for text in named if "://" in text])

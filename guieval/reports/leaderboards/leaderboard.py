@@ -9,7 +9,7 @@ in separate rows, and ranks are within a mode. Published tables are shown next t
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from guieval.errors import UsageError, nearest
 from guieval.evaluation import get_protocol
 from guieval.journal import RunFolder
 from guieval.journal.run_files import Manifest
+from guieval.journal.setup import describe
 from guieval.metrics.columns import End, RunColumns
 from guieval.metrics.intervals import Terms
 from guieval.metrics.leading import Leading, leading
@@ -379,6 +380,13 @@ def _notes(runs: Sequence[_Run], rows: Sequence[BoardRow], columns: Sequence[Boa
         yield f"modes share columns ({', '.join(mixed)}): metrics of two modes are not comparable; ranks are within a mode"
     for line in dict.fromkeys(run.columns.edition_line for run in runs if run.columns.edition_line):
         yield f"labels: {line}"
+    setups: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    named = Counter(map(_name, runs))
+    for run in runs:
+        where = f" ({run.directory})" if named[_name(run)] > 1 else ""
+        setups[describe(run.manifest.setups)][f"{_name(run)}{where}"] = None
+    for setup, names in setups.items():
+        yield f"set-up: {setup}" if len(setups) == 1 else f"set-up of {'; '.join(names)}: {setup}"
     by_benchmark: defaultdict[str, dict[tuple[str, str], BoardColumn]] = defaultdict(dict)
     for column in columns:
         by_benchmark[column.benchmark].setdefault((column.steps, column.overlay), column)
@@ -390,14 +398,17 @@ def _notes(runs: Sequence[_Run], rows: Sequence[BoardRow], columns: Sequence[Boa
         yield from _shortcomings(run)
 
 
+def _name(run: _Run) -> str:
+    return f"{run.columns.model} ({run.columns.mode}) on {run.columns.benchmark}"
+
+
 def _steps(column: BoardColumn) -> str:
     overlay = f", overlay {column.overlay}" if column.overlay else ""
     return f"{column.selection or 'all'} ({column.step_count:,} {column.row}s, {column.steps[:6]}{overlay})"
 
 
 def _shortcomings(run: _Run) -> Iterator[str]:
-    columns = run.columns
-    name = f"{columns.model} ({columns.mode}) on {columns.benchmark}"
+    columns, name = run.columns, _name(run)
     yield from (f"{name}: {note}" for note in run.notes)
     if columns.stop == "first-mismatch":
         reached = ", ".join(f"{np.count_nonzero(each.reached):,} under {key}" for key, each in columns.judged.items())

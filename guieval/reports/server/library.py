@@ -129,7 +129,8 @@ def kind_of(directory: Path) -> str:
 
 def _described(directory: Path, title: str) -> dict[str, Any]:
     notes = read_notes(directory)
-    row: dict[str, Any] = {"tags": notes.tags, "note": notes.text, "noted": len(notes.steps), "problem": "", "created": ""}
+    row: dict[str, Any] = {"called": notes.name, "tags": notes.tags, "note": notes.text, "noted": len(notes.steps)}
+    row |= {"problem": "", "created": ""}
     try:
         first = RunFolder(rounds_of(directory)[0])
         row |= {"kind": kind_of(directory), "created": first.manifest.created, "model": first.label}

@@ -19,6 +19,7 @@ from guieval.analysis.decisions.measures import measure
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.journal import RunFolder
+from guieval.journal.setup import describe
 from guieval.metrics.columns import ENDS, RunColumns
 from guieval.metrics.registry import registered
 from guieval.reports.console import Run, own_table, run_table, warning_lines
@@ -229,10 +230,12 @@ def _cost_table(directory: Path) -> Table | None:
 def run_head(first: Path, directory: Path) -> list[str]:
     """The run in ``directory``, in a line for each fact; ``first`` is the run itself, or the first of its rounds."""
     manifest = RunFolder(first).manifest
-    facts = [f"Model: {manifest.model_name}", f"Benchmark: {manifest.benchmark.name}", f"Mode: {manifest.mode.label}"]
+    facts = [f"Name: {manifest.config.tracking.name}"] if manifest.config.tracking.name else []
+    facts += [f"Model: {manifest.model_name}", f"Benchmark: {manifest.benchmark.name}", f"Mode: {manifest.mode.label}"]
     facts += [f"Protocol: {manifest.protocol.name}", f"Begun: {manifest.created}", f"Folder: {directory}"]
     if manifest.selection is not None and manifest.selection.text:
         facts.append(f"Steps: {manifest.selection.text}")
+    facts.append(f"Set-up: {describe(manifest.setups)}")
     if manifest.benchmark.edition_line:
         facts.append(f"Labels: {manifest.benchmark.edition_line}")
     return [clean(fact) for fact in facts]

@@ -19,6 +19,7 @@ from typing import Any
 from guieval.actions import Unsupported
 from guieval.data.screenshots import resolve
 from guieval.errors import ScreenshotError
+from guieval.journal.setup import describe
 from guieval.metrics.rounding import percentage
 from guieval.online.trajectory import SCREENS, TrajectoryStep
 from guieval.reports.consistency_tables import in_words
@@ -66,7 +67,7 @@ def write_trajectories(
             steps += len(trajectory.steps)
         on_progress(done, len(run.plan))
     values = page_values(online, rows)
-    values |= {"title": folder.shortened(values["title"]), "notes": [folder.shortened(note) for note in run.notes]}
+    values |= {"title": folder.shortened(values["title"]), "notes": [folder.shortened(note) for note in values["notes"]]}
     folder.page(TEMPLATE, SCRIPTS, STYLES, served=False, **values)
     return Written(out / PAGE, steps, len(rows), len(screens.kept), list(screens.lacking), run.notes)
 
@@ -77,7 +78,7 @@ def page_values(online: OnlineTrajectories, rows: Sequence[dict[str, Any]]) -> d
     counts = Counter(row["ended"] for row in rows)
     return {
         "title": f"{run.label} on {run.manifest.benchmark.name}, online",
-        "notes": run.notes,
+        "notes": [*run.notes, f"Set-up: {describe(run.manifest.setups)}."],
         "rows": rows,
         "endings": [(name, counts[name]) for name in ENDINGS if counts[name]],
         "tables": online_tables([("value", online.metrics)]),

@@ -19,6 +19,7 @@ from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.journal import RunFolder
 from guieval.journal.served_model import describe_served
+from guieval.journal.setup import describe, engine_of
 from guieval.reports.notes import read_notes
 from guieval.reports.viewer.index import INSTRUCTION_LIMIT, Index
 from guieval.reports.viewer.pictures import Picture
@@ -226,8 +227,10 @@ def _prompt(prompter: Prompter | None, records: dict[int, StepRecord], record: S
 
 
 def _described(run: RunFolder) -> dict[str, str]:
-    manifest = run.manifest
+    manifest, notes = run.manifest, read_notes(run.directory)
+    labels = {"name": notes.name, "tags": ", ".join(notes.tags), "note": notes.text}
     return {
+        **{name: text for name, text in labels.items() if text},
         "model": run.label,
         "benchmark": manifest.benchmark.name,
         "mode": manifest.mode.label,
@@ -235,7 +238,9 @@ def _described(run: RunFolder) -> dict[str, str]:
         "created": manifest.created,
         "steps": (manifest.selection and manifest.selection.text) or "",
         "labels": manifest.benchmark.edition_line,
-        "served": "; ".join(describe_served(entry) for entry in manifest.served or () if entry.servers),
+        "served": "; ".join(describe_served(manifest)),
+        "engine": engine_of(manifest.setups),
+        "setup": describe(manifest.setups),
     }
 
 

@@ -23,7 +23,8 @@ from guieval.data.shipped import __version__
 from guieval.engines import EndpointStats
 from guieval.errors import DataError, EngineError, UsageError
 from guieval.journal import Journal, RunFolder
-from guieval.journal.run_files import Manifest, ServedEntry
+from guieval.journal.run_files import Manifest
+from guieval.journal.setup import Setup
 from guieval.running.cluster.connection import connect, gpus_of_one, import_ray
 from guieval.running.cluster.merging import SHARDS, Merger, Shard, discard_shard, empty_shards, shard_folders
 from guieval.running.cluster.server_numbers import named_for_all, over_all
@@ -33,7 +34,7 @@ from guieval.running.progress.counts import Load, Progress
 from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.changes import accepted_changes, reference_types, with_changes
 from guieval.running.resume.identity import manifest_of
-from guieval.running.resume.served import ServedModels
+from guieval.running.resume.setups import SessionSetups
 from guieval.running.runner.answer_watch import AnswerWatch
 from guieval.running.stop_signals import on_stop_signals
 from guieval.settings import RunConfig
@@ -133,9 +134,9 @@ class Cluster:
             if changes:
                 journal.amend(with_changes(RunFolder(directory).manifest, Manifest.of(manifest), changes))
             journal.start(None, run.plan, run.selection.refs, reference_types(run, directory))
-            served = ServedModels(run, journal)
-            served.confirm()
-            session = _Session(self._ray, self._members, run, journal, manifest, served, on_progress, halt)
+            setups = SessionSetups(run, journal)
+            setups.confirm()
+            session = _Session(self._ray, self._members, run, journal, manifest, setups, on_progress, halt)
             self._session = session
             with on_stop_signals(session.interrupt):
                 session.drive()
@@ -180,7 +181,7 @@ class _Session:
         run: ResolvedRun,
         journal: Journal,
         manifest: dict[str, Any],
-        models: ServedModels,
+        setups: SessionSetups,
         on_progress: Callable[[Progress], None],
         halt: Callable[[Progress], str | None],
     ) -> None:
@@ -188,10 +189,11 @@ class _Session:
         self._members = members
         self._run = run
         self._directory = journal.directory
-        self._models = models
+        self._setups = setups
         self._on_progress = on_progress
         self._halt = halt
-        self._served: list[ServedEntry] = []
+        self._known: list[Setup] = []
+        """Set-ups of workers."""
         self._merger = Merger(run, journal)
         self._watch = AnswerWatch(run.model, journal.directory)
         self._interrupted = False
@@ -365,11 +367,9 @@ class _Session:
     def _merge(self, member: _Member, reading: Reading) -> None:
         if reading.servers:
             member.servers = tuple(named_for_all(stats, member.machine) for stats in reading.servers)
-        if reading.served is not None and reading.served not in self._served:
-            self._served.append(reading.served)
-            warning = self._models.note_served(reading.served, resumed=self._progress.resumed > 0)
-            if warning is not None and warning not in self._progress.warnings:
-                self._progress.warnings.append(warning)
+        if reading.setup is not None and reading.setup not in self._known:
+            self._known.append(reading.setup)
+            self._progress.warnings += self._setups.note(reading.setup, resumed=self._progress.resumed > 0)
         member.in_flight = reading.in_flight if member.state == "working" else 0
         member.wait = reading.wait
         if reading.data and reading.start == member.read:  # else asked before the worker ended, and read since
@@ -378,8 +378,7 @@ class _Session:
 
     def _take(self, added: Iterable[StepRecord]) -> None:
         for record in added:
-            if (several := self._models.note_replies(record, resumed=False)) is not None:
-                self._progress.warnings.append(several)
+            self._progress.warnings += self._setups.note_replies(record, resumed=False)
             self._progress.warnings += self._watch.add(record)
         self._on_progress(self._progress)
 

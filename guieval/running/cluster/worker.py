@@ -22,11 +22,12 @@ from guieval.data.benchmark import EpisodeRef
 from guieval.data.files import open_file
 from guieval.data.selection import Selection
 from guieval.data.shipped import __version__
-from guieval.engines import EndpointStats, ReportsServers
+from guieval.engines import EndpointStats, ReportsSetup
 from guieval.errors import DataError, GuievalError
 from guieval.journal import STEPS, Journal, RunFolder, is_run
 from guieval.journal.lines import read_line
-from guieval.journal.run_files import Manifest, ServedEntry
+from guieval.journal.run_files import Manifest
+from guieval.journal.setup import Setup
 from guieval.running.cluster.merging import SHARDS, discard_shard, has_records
 from guieval.running.config import parse
 from guieval.running.engine_choice import open_server
@@ -83,8 +84,8 @@ class Reading:
     """The content of a shard from byte ``start`` on, in whole lines, and whether the worker should be given more episodes.
 
     It should not before its engine is ready: one that starts slowly, or never, would hold up what others could do.
-    ``in_flight`` is how many steps are in flight, ``servers`` their statistics in this turn, ``served`` which
-    model they are queried for, ``wait`` which of them are away and waited for.
+    ``in_flight`` is how many steps are in flight, ``servers`` their statistics in this turn, ``setup`` who
+    answers, and how, ``wait`` which of them are away and waited for.
     """
 
     start: int
@@ -92,7 +93,7 @@ class Reading:
     wants: bool
     in_flight: int = 0
     servers: tuple[EndpointStats, ...] = ()
-    served: ServedEntry | None = None
+    setup: Setup | None = None
     wait: str | None = None
 
 
@@ -306,9 +307,9 @@ class Worker:
         run = self._run
         if run is None:
             return Reading(start, self._lines(start), self._wants, self._progress.in_flight)
-        served = run.engine.served() if isinstance(run.engine, ReportsServers) else None
+        setup = run.engine.setup() if isinstance(run.engine, ReportsSetup) else None
         in_flight, servers = self._progress.in_flight, tuple(run.endpoints)
-        return Reading(start, self._lines(start), self._wants, in_flight, servers, served, run.waiting)
+        return Reading(start, self._lines(start), self._wants, in_flight, servers, setup, run.waiting)
 
     @property
     def _wants(self) -> bool:

@@ -11,6 +11,9 @@ from guieval.engines import EndpointStats
 from guieval.running.costs import Tokens
 from guieval.steps import Record, Verdict
 
+MOST_FAULTS = 3
+"""Steps with the same fault of the adapter after which a run stops."""
+
 
 @dataclass
 class Failures:
@@ -48,6 +51,8 @@ class Progress:
     in_a_row: int = 0
     resumed: int = 0
     by_stage: dict[str, Failures] = field(default_factory=dict)
+    faults: dict[str, Failures] = field(default_factory=dict)
+    """The faults of the adapter's code, by their place and type."""
     warnings: list[str] = field(default_factory=list)
     """Warnings that the user should see before the end: the answers are not what they seem."""
     verdicts: Counter[Verdict] = field(default_factory=Counter)
@@ -94,3 +99,11 @@ class Progress:
         if error is not None:
             self.last_failure = (error.stage, error.message)
             self.by_stage.setdefault(error.stage, Failures(0, error.message)).count += 1
+            if error.stage == "adapter":
+                self.faults.setdefault(": ".join(error.message.split(": ")[:2]), Failures(0, error.message)).count += 1
+
+    @property
+    def fault(self) -> str | None:
+        """The fault of the adapter that stops the run, because step after step has it."""
+        most = max(self.faults.values(), key=lambda failures: failures.count, default=None)
+        return f"{most.example}, at {most.count} steps" if most is not None and most.count >= MOST_FAULTS else None

@@ -41,6 +41,8 @@ def open_journal(run: ResolvedRun, directory: Path, *, resume: bool) -> Iterator
         changes = check_directory(run, directory, manifest, resume=resume)  # again: another process may have been quicker
         if changes:
             journal.amend(with_changes(RunFolder(directory).manifest, Manifest.of(manifest), changes))
+        elif resume:
+            relabel(journal, RunFolder(directory).manifest, Manifest.of(manifest))
         journal.start(None if resume else manifest, run.plan, run.selection.refs, reference_types(run, directory))
         yield journal
 
@@ -84,10 +86,17 @@ def accepted_changes(run: ResolvedRun, directory: Path, manifest: Mapping[str, A
 def with_changes(old: Manifest, new: Manifest, what: Iterable[str]) -> Manifest:
     """The manifest of a run that continues under changes: as it is now, with what earlier sessions recorded and accepted."""
     kept: dict[str, Any] = {
-        name: getattr(old, name) for name in ("created", "served", "reply_models") if name in old.model_fields_set
+        name: getattr(old, name) for name in ("created", "setups", "reply_models") if name in old.model_fields_set
     }
     entry = RecordedChange(when=datetime.now(UTC).isoformat(timespec="seconds"), what=list(what))
     return new.model_copy(update={**kept, "changes": [*(old.changes or ()), entry]})
+
+
+def relabel(journal: Journal, old: Manifest, new: Manifest) -> None:
+    """Put the name, tags and note that a resume gives into the manifest."""
+    labels = {"name", "tags", "note"}
+    if old.config.tracking.model_dump(include=labels) != new.config.tracking.model_dump(include=labels):
+        journal.amend(old.model_copy(update={"config": old.config.model_copy(update={"tracking": new.config.tracking})}))
 
 
 def reference_types(run: ResolvedRun, directory: Path) -> ReferenceTypes:

@@ -59,7 +59,7 @@ def manifest_of(run: ResolvedRun) -> dict[str, Any]:
     more: dict[str, Any] = {} if run.overlay is None else {"overlay": run.overlay.to_json()}
     if run.config.server.replay is not None:  # the servers of the earlier run gave the answers
         recorded = RunFolder(Path(run.config.server.replay)).manifest.to_json()
-        more |= {"served": recorded["served"]} if "served" in recorded else {}
+        more |= {"setups": recorded["setups"]} if "setups" in recorded else {}
     if run.fixed is not None:
         more["fixed_thoughts"] = {**run.fixed.to_json(), "form": digest(fixed_thought_form(model))}
     return {

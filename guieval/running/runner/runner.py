@@ -13,14 +13,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from guieval.data.benchmark import EpisodeRef
-from guieval.errors import DataError, FatalEngineError, ServersAway
+from guieval.errors import AdapterFault, DataError, FatalEngineError, ServersAway
 from guieval.running.outcome import RunOutcome
 from guieval.running.progress.counts import Progress
 from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.answered import Answered
 from guieval.running.resume.changes import check_directory, open_journal
 from guieval.running.resume.identity import manifest_of
-from guieval.running.resume.served import ServedModels
+from guieval.running.resume.setups import SessionSetups
 from guieval.running.runner.session import Session
 from guieval.running.stop_signals import on_stop_signals
 
@@ -73,15 +73,15 @@ class Runner:
         """Run to the end, to the user's Ctrl-C, to :meth:`stop`, or to an error that no further step could survive.
 
         Raises :class:`UsageError` (unlike resume, empty plan), :class:`guieval.errors.JournalError` (the directory is held
-        or full) and :class:`FatalEngineError` (wrong key, unknown model, no server any more).
+        or full), :class:`FatalEngineError` (wrong key, unknown model, no server any more) and :class:`AdapterFault`.
         What was answered before is in the journal.
         """
         if not resume:
             self.run.screenshots.look(self.run, resume=False)
         with open_journal(self.run, self.directory, resume=resume) as journal:
-            served = ServedModels(self.run, journal)
+            setups = SessionSetups(self.run, journal)
             if resume:
-                served.confirm()
+                setups.confirm()
             answered = Answered(self.run, self.directory)
             progress = answered.progress()
             resumed = progress.resumed
@@ -91,18 +91,20 @@ class Runner:
             if answered.damage is not None:
                 progress.warnings.append(answered.damage)
             session = self._session = Session(
-                self.run, journal, served, answered, progress, on_progress=self._on_progress, halt=self._halt, takes=self._takes
+                self.run, journal, setups, answered, progress, on_progress=self._on_progress, halt=self._halt, takes=self._takes
             )
             if self._stop_asked:  # before there was a session
                 session.stop_soon()
             try:
                 with on_stop_signals(session.stop_soon):
                     asyncio.run(session.drive())
-            except (DataError, FatalEngineError) as error:
+            except (DataError, FatalEngineError, AdapterFault) as error:
                 if not resumed and not journal.appended and not isinstance(error, ServersAway):
                     raise
                 self.broken_off = session.outcome()
-                kept = f"{error}; every answer before is kept, and `guieval run --resume {self.directory}` continues from there"
+                changed = " --accept-changes" * isinstance(error, AdapterFault)
+                command = f"guieval run --resume {self.directory}{changed}"
+                kept = f"{error}; every answer before is kept, and `{command}` continues from there"
                 raise type(error)(kept) from error
         return session.outcome()
 

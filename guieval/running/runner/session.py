@@ -9,20 +9,20 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from guieval.data.benchmark import EpisodeRef
-from guieval.engines import ReportsServers
-from guieval.errors import EngineError, FatalEngineError, JournalError
+from guieval.engines import ReportsSetup
+from guieval.engines.concurrency import Slots
+from guieval.errors import AdapterFault, EngineError, FatalEngineError, JournalError
 from guieval.journal import Journal
-from guieval.models import Engine
+from guieval.models import Engine, Request
 from guieval.running.outcome import RunOutcome
 from guieval.running.progress.counts import Load, Progress
 from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.answered import Answered
-from guieval.running.resume.served import ServedModels
+from guieval.running.resume.setups import SessionSetups
 from guieval.running.runner.answer_watch import AnswerWatch
 from guieval.running.runner.image_cache import ImageLoader
 from guieval.running.runner.scheduler import ActiveEpisode, Scheduler
 from guieval.running.runner.step import Asker
-from guieval.running.runner.task_pool import Gate, Workers
 from guieval.secrets import Redaction
 from guieval.steps import Record, StepKey, StepRecord
 
@@ -37,7 +37,7 @@ class Session:
         self,
         run: ResolvedRun,
         journal: Journal,
-        served: ServedModels,
+        setups: SessionSetups,
         answered: Answered,
         progress: Progress,
         *,
@@ -47,25 +47,27 @@ class Session:
     ) -> None:
         self._run = run
         self._journal = journal
-        self._served = served
+        self._setups = setups
+        self._first: StepKey | None = None
+        """The step or task that is queried first, whose request the set-up describes."""
+        self._first_noted = False
         self._answered = answered
         self._progress = progress
         self._on_progress = on_progress
         self._halt = halt
         self._takes = takes
         self._watch = AnswerWatch(run.model, journal.directory)
-        self._gate = Gate(run.answering.concurrency)
+        self._slots = Slots(run.answering.concurrency)
         self._scheduler = Scheduler(
             run.selection.refs,
             self._activate,
             sequential=run.mode.sequential,
-            window=WINDOW_PER_SLOT * self._gate.most,
+            window=WINDOW_PER_SLOT * self._slots.most,
             count=lambda ref: len(run.plan[ref.key]),
         )
         self._threads = ThreadPoolExecutor(min(4, (os.cpu_count() or 1) + 1), thread_name_prefix="images")
         self._asking = run.kind.asking(run, journal.directory, self._make_asker(), self._look)
-        self._workers = Workers()
-        self._changed = asyncio.Event()
+        self._steps = asyncio.TaskGroup()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._driver: asyncio.Task[None] | None = None
         self._stop_asked = False
@@ -82,8 +84,11 @@ class Session:
             if self._answered.has_work():
                 await self._prepare()
             self._on_progress(self._progress)
-            self._workers.fill(self._wanted, self._work)
-            await self._workers.done()
+            async with self._steps:
+                self._begin_steps()
+                await asyncio.sleep(0)  # a stop that was asked for before is raised here
+        except BaseExceptionGroup as failures:  # of the steps that were under way; the first is what ended the run
+            raise failures.exceptions[0] from None
         except asyncio.CancelledError:
             if not self._stopped:
                 raise
@@ -93,13 +98,14 @@ class Session:
                 self._on_progress(self._progress)
         finally:
             self._journal.on_failure(lambda: None)
-            await self._workers.cancel()
             await self._run.engine.close()
             if self._run.thoughts is not None:
                 await self._run.thoughts.close()
             self._threads.shutdown(wait=False, cancel_futures=True)
             self._asking.close()
         self._journal.check()
+        if self._progress.fault is not None:
+            raise AdapterFault(f"the adapter is at fault: {self._progress.fault}")
 
     def stop_soon(self) -> None:
         """Stop in order; may be called from any thread and from a signal handler, also before :meth:`drive`."""
@@ -133,35 +139,42 @@ class Session:
                 raise
             except EngineError as error:
                 raise FatalEngineError(str(error), attempts=error.attempts) from None
-        engine = self._run.engine
-        if isinstance(engine, ReportsServers) and (served := engine.served()) is not None:
-            self._warn(self._served.note_served(served, resumed=self._progress.resumed > 0))
+        self._note_setup()
 
-    async def _work(self) -> None:
-        while not self._stopped and not self._scheduler.exhausted and not self._halted():
-            if self._workers.dismisses(self._wanted):
-                break
-            taken = self._scheduler.take()
-            if taken is None:
-                if self._scheduler.exhausted:  # what was waiting turned out to be done already
-                    break
-                self._changed.clear()
-                await self._changed.wait()
-                continue
-            active, index = taken
+    def _note_setup(self) -> None:
+        engine = self._run.engine
+        if isinstance(engine, ReportsSetup) and (setup := engine.setup()) is not None:
+            self._progress.warnings += self._setups.note(setup, resumed=self._progress.resumed > 0)
+
+    def _note_request(self, request: Request) -> None:
+        """Take the first request of the first step, or of the first task, into the set-up: the same one, whoever answers."""
+        task, first = request.task, self._first
+        if self._first_noted or first is None or not isinstance(self._run.engine, ReportsSetup):
+            return
+        if self._run.kind.belongs(task.key, first):
+            self._first_noted = True
+            self._run.engine.note(request)
+            self._note_setup()
+
+    def _begin_steps(self) -> None:
+        """Begin steps until as many are under way as there are slots, or none is ready."""
+        while self._progress.in_flight < self._wanted and not self._stopped:
+            if self._scheduler.exhausted or self._halted() or (taken := self._scheduler.take()) is None:
+                return
             self._progress.in_flight += 1
-            earlier = self._answered.samples(StepKey(*active.ref.key, index))
-            record = await self._asking.answer(active.loaded, index, earlier)
-            self._progress.in_flight -= 1
-            self._take_in(active, record)
-            self._changed.set()
-            if not self._scheduler.exhausted and self._progress.halted is None:
-                self._workers.fill(self._wanted, self._work)
-            await asyncio.sleep(0)  # an engine may answer without ever waiting; a signal must get through even so
-        self._changed.set()
+            self._steps.create_task(self._step(*taken))
+
+    async def _step(self, active: ActiveEpisode, index: int) -> None:
+        key = StepKey(*active.ref.key, index)
+        self._first = self._first or key
+        record = await self._asking.answer(active.loaded, index, self._answered.samples(key))
+        self._progress.in_flight -= 1
+        self._take_in(active, record)
+        self._begin_steps()
 
     def _take_in(self, active: ActiveEpisode, record: Record) -> None:
-        self._warn(self._served.note_replies(record, resumed=self._progress.resumed > 0))
+        self._note_setup()
+        self._progress.warnings += self._setups.note_replies(record, resumed=self._progress.resumed > 0)
         self._journal.append(record)
         self._answered.ledger.take(record)
         go_on = self._asking.goes_on(active.loaded, record)
@@ -203,7 +216,7 @@ class Session:
     def _wanted(self) -> int:
         """How many steps to work on at once; one under a budget, until a response has shown what they cost."""
         unknown = self._run.config.tracking.budget is not None and not self._progress.tokens.answers
-        return 1 if unknown else self._gate.limit
+        return 1 if unknown else self._slots.limit
 
     @property
     def _gives_up(self) -> bool:
@@ -211,12 +224,8 @@ class Session:
         return most is not None and self._progress.in_a_row >= most
 
     def _halted(self) -> bool:
-        self._progress.halted = self._progress.halted or self._halt(self._progress)
+        self._progress.halted = self._progress.halted or self._progress.fault or self._halt(self._progress)
         return self._progress.halted is not None
-
-    def _warn(self, warning: str | None) -> None:
-        if warning is not None:
-            self._progress.warnings.append(warning)
 
     def _make_asker(self) -> Asker:
         run = self._run
@@ -232,12 +241,13 @@ class Session:
             mode=run.mode,
             sampling=run.sampling,
             images=images(run.engine),
-            gate=self._gate,
+            slots=self._slots,
             thoughts=run.thoughts,
             thought_images=None if run.thoughts is None else images(run.thoughts),
             fixed=run.fixed,
             tokens=self._progress.tokens,
             halted=lambda: self._progress.halted if self._halted() else None,
             lost=self._give_up_step,
+            note=self._note_request,
             redaction=Redaction.of_variables(run.config.server.api_key_env, run.config.history.patch_api_key_env),
         )

@@ -13,17 +13,18 @@ from typing import Any
 
 from guieval.data.screenshots import FileDigest, Screenshot
 from guieval.engines import request_id
+from guieval.engines.concurrency import Slots
 from guieval.errors import EngineError, FatalEngineError, ScreenshotError
 from guieval.evaluation import ActionEvaluator
 from guieval.history import HistoryEntry
 from guieval.history.modes import Mode, after
 from guieval.models import ABCModel, Bill, Engine, ImageRef, Request, Response
+from guieval.models.faults import fault_of
 from guieval.models.patch_thoughts import off_policy_input, on_policy_input, read_thought, unbound
-from guieval.models.scored_response import failed_sample, read_response
+from guieval.models.scored_response import failed_adapter, failed_sample, read_response
 from guieval.running.costs import Tokens
 from guieval.running.fixed_thoughts import FixedThoughts
 from guieval.running.runner.image_cache import ImageLoader
-from guieval.running.runner.task_pool import Gate
 from guieval.secrets import Redaction
 from guieval.steps import Patch, PatchedBy, Sample, StepRecord, StepTaskModel, Usage
 
@@ -48,7 +49,8 @@ class Asker:
     and takes its screenshots from ``thought_images``. ``fixed`` are the thoughts that the model is made to think.
 
     ``tokens`` are those of every response, counted when it is received. ``halted`` says why a step that was paid for may not be
-    requested again. ``lost`` is called with the record of a step that was paid for and is given up, because the run ends.
+    requested again. ``lost`` is called with the record of a step that was paid for and is given up, because the run ends,
+    ``note`` with the first request of each step before it is sent.
     ``redaction`` removes the keys from messages.
     """
 
@@ -58,13 +60,14 @@ class Asker:
     mode: Mode
     sampling: Sequence[Mapping[str, Any]]
     images: ImageLoader
-    gate: Gate
+    slots: Slots
     thoughts: Engine | None = None
     thought_images: ImageLoader | None = None
     fixed: FixedThoughts | None = None
     tokens: Tokens = field(default_factory=Tokens)
     halted: Callable[[], str | None] = lambda: None
     lost: Callable[[Any], None] = lambda record: None
+    note: Callable[[Request], None] = lambda request: None
     redaction: Redaction = field(default_factory=lambda: Redaction(()))
 
     async def answer(
@@ -152,7 +155,7 @@ class Asker:
             prepared = off_policy_input(task) if policy is None else on_policy_input(policy, task, past)
             wanted = prepared.images
         except Exception as error:  # an adapter may be anyone's code
-            return failed_sample("prepare", f"{about}{type(error).__name__}: {error}")
+            return failed_adapter(self.model, "prepare_input", error, "prepare", about)
         if policy is not None:
             engine, ask, sampling, images = self.engine, self._generate, unbound(self.sampling[0]), self.images
         else:
@@ -162,7 +165,7 @@ class Asker:
         if isinstance(loaded, Sample):
             return loaded
         name = request_id(task.key, len(self.sampling))  # after those of the samples
-        async with self.gate:
+        async with self.slots:
             reply = await self._reply(ask, Request(prepared, loaded, sampling, name, task, bill), about=about)
         if isinstance(reply, Sample):
             return reply
@@ -170,7 +173,7 @@ class Asker:
             thought = read_thought(reply, model=policy, task=task)
         except Exception as error:  # its parser may be anyone's code
             bill.add(reply.usage or Usage())
-            return failed_sample("parse", f"{about}{type(error).__name__}: {error}")
+            return failed_adapter(self.model, "parse_response", error, "parse", about)
         return Patch(method=method, thought=thought, usage=reply.usage)
 
     async def _samples(
@@ -182,8 +185,9 @@ class Asker:
             else:
                 prepared = self.model.prepare_fixed_thought(task, past, self.fixed.texts[task.key])
             wanted = prepared.images
-        except Exception as error:  # an adapter's bug costs its step, not the run; the record names it
-            return [failed_sample("prepare", f"{type(error).__name__}: {error}")]
+        except Exception as error:  # an adapter's bug costs its step, and not yet the run; the record names it
+            method = "prepare_input" if self.fixed is None else "prepare_fixed_thought"
+            return [failed_adapter(self.model, method, error, "prepare")]
         loaded = await _load(wanted, self.engine, self.images)
         if isinstance(loaded, Sample):
             return [loaded]
@@ -194,6 +198,8 @@ class Asker:
             for number, sampling in enumerate(self.sampling)
             if number not in earlier
         ]
+        if requests:
+            self.note(requests[0])
         if len(requests) == 1 and not earlier:
             return [await self._sample(requests[0], asked)]
         asking = [asyncio.create_task(self._sample(request, asked)) for request in requests]
@@ -205,7 +211,7 @@ class Asker:
                 each.cancel()
 
     async def _sample(self, request: Request, asked: Asked) -> Sample:
-        async with self.gate:
+        async with self.slots:
             started = time.monotonic()
             reply = await self._reply(self._generate, request)
         others = tuple(request.bill.others)
@@ -228,7 +234,9 @@ class Asker:
         except EngineError as error:
             return failed_sample("generate", self.redaction.message(f"{about}{error}"), attempts=error.attempts)
         except Exception as error:  # an adapter may answer by itself, in any way
-            return failed_sample("generate", self.redaction.message(f"{about}{type(error).__name__}: {error}"))
+            fault = fault_of(self.model, error)
+            message = self.redaction.message(fault or f"{about}{type(error).__name__}: {error}")
+            return failed_sample("adapter" if fault else "generate", message)
 
     def _bill(self, asked: Asked) -> Bill:
         """The bill of one of a step's requests."""

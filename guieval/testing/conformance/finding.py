@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from guieval.models import ABCModel
+from guieval.models.faults import fault_of
+
 Subject = TypeVar("Subject")
 
 
@@ -27,5 +30,6 @@ def run_check(name: str, title: str, check: Callable[[Subject], Iterable[str]], 
     try:
         messages += check(subject)
     except Exception as error:
-        messages.append(f"{type(error).__name__}: {error}")
+        fault = fault_of(subject, error) if isinstance(subject, ABCModel) else None
+        messages.append(fault or f"{type(error).__name__}: {error}")
     return [Finding(name, title, message) for message in messages]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from guieval.actions import Box, Point
+from guieval.frames import Size
 from guieval.testing.phone.dice import Dice
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ VERSION = 1
 WIDTH, HEIGHT = 252, 448
 SIZE = (WIDTH, HEIGHT)
 STATUS_BAR = 18
-"""Height in pixels of the dark bar at the top."""
+"""Height in pixels of the dark bar at the top, on a screen of :data:`SIZE`; lengths grow with a screen's shorter side."""
 
 Split: TypeAlias = Literal["train", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
@@ -66,12 +67,13 @@ _NUMBERS = {icon: number for number, icon in enumerate(ICONS)}
 
 @dataclass(frozen=True)
 class PlacedIcon:
-    """An icon on a screen; ``left``, ``top`` and ``side`` of its square are in pixels."""
+    """An icon on a screen of ``screen`` (width, height); ``left``, ``top`` and ``side`` of its square are in pixels."""
 
     icon: Icon
     left: int
     top: int
     side: int
+    screen: Size = SIZE
 
     @property
     def pixels(self) -> tuple[int, int, int, int]:
@@ -81,8 +83,8 @@ class PlacedIcon:
     @property
     def box(self) -> Box:
         """The square in the unified frame, [0, 1000] per axis."""
-        x1, y1, x2, y2 = self.pixels
-        return Box(x1 / WIDTH * 1000, y1 / HEIGHT * 1000, x2 / WIDTH * 1000, y2 / HEIGHT * 1000)
+        (x1, y1, x2, y2), (width, height) = self.pixels, self.screen
+        return Box(x1 / width * 1000, y1 / height * 1000, x2 / width * 1000, y2 / height * 1000)
 
     @property
     def centre(self) -> Point:
@@ -97,6 +99,7 @@ class IconScreen:
 
     icons: tuple[PlacedIcon, ...]
     background: tuple[int, int, int]
+    size: Size = SIZE
 
     def find(self, icon: Icon) -> PlacedIcon:
         """Where ``icon`` is; ``KeyError`` when it is not shown."""
@@ -106,12 +109,12 @@ class IconScreen:
         raise KeyError(icon.name)
 
     def render(self) -> Image:
-        """The screenshot, RGB, :data:`SIZE`."""
+        """The screenshot, RGB."""
         from PIL import Image, ImageDraw
 
-        image = Image.new("RGB", SIZE, self.background)
+        image = Image.new("RGB", self.size, self.background)
         draw = ImageDraw.Draw(image)
-        draw.rectangle((0, 0, WIDTH, STATUS_BAR), fill=(60, 60, 70))
+        draw.rectangle((0, 0, self.size[0], _length(STATUS_BAR, self.size)), fill=(60, 60, 70))
         for placed in self.icons:
             colour = COLOURS[placed.icon.colour]
             if placed.icon.shape == "circle":
@@ -166,7 +169,7 @@ def draw_goal(dice: Dice, split: Split, shown: Sequence[Icon] = ICONS, length: i
     return None
 
 
-def draw_screen(dice: Dice, holding: Sequence[Icon] = ()) -> IconScreen:
+def draw_screen(dice: Dice, holding: Sequence[Icon] = (), size: Size = SIZE) -> IconScreen:
     """A screen of four to eight icons, among them all of ``holding`` (at most four), at free places."""
     others = [icon for icon in ICONS if icon not in holding]
     count = dice.between(max(LEAST, len(holding)), MOST)
@@ -175,28 +178,33 @@ def draw_screen(dice: Dice, holding: Sequence[Icon] = ()) -> IconScreen:
     background = (shade, shade, min(255, shade + dice.below(7)))
     placed: list[PlacedIcon] = []
     for icon in kinds:
-        place = _place(dice, icon, placed)
+        place = _place(dice, icon, placed, size)
         if place is not None:
             placed.append(place)
         elif icon in holding or len(placed) < LEAST:
-            return draw_screen(dice, holding)  # the goal's icons must all be there; crowding this bad is rare
-    return IconScreen(tuple(placed), background)
+            return draw_screen(dice, holding, size)  # the goal's icons must all be there; crowding this bad is rare
+    return IconScreen(tuple(placed), background, size)
 
 
-def _place(dice: Dice, icon: Icon, placed: Sequence[PlacedIcon]) -> PlacedIcon | None:
-    side = dice.between(*_SIDES)
+def _place(dice: Dice, icon: Icon, placed: Sequence[PlacedIcon], size: Size) -> PlacedIcon | None:
+    side, margin = dice.between(*(_length(side, size) for side in _SIDES)), _length(_MARGIN, size)
     for _ in range(_TRIES):
-        left = dice.between(_MARGIN, WIDTH - side - _MARGIN)
-        top = dice.between(STATUS_BAR + 2 + _MARGIN, HEIGHT - side - _MARGIN)
+        left = dice.between(margin, size[0] - side - margin)
+        top = dice.between(_length(STATUS_BAR + 2, size) + margin, size[1] - side - margin)
         if all(
-            left > other.left + other.side + _MARGIN
-            or left + side < other.left - _MARGIN
-            or top > other.top + other.side + _MARGIN
-            or top + side < other.top - _MARGIN
+            left > other.left + other.side + margin
+            or left + side < other.left - margin
+            or top > other.top + other.side + margin
+            or top + side < other.top - margin
             for other in placed
         ):
-            return PlacedIcon(icon, left, top, side)
+            return PlacedIcon(icon, left, top, side, size)
     return None
+
+
+def _length(pixels: int, size: Size) -> int:
+    """A length on a screen of ``size`` that is ``pixels`` on one of :data:`SIZE`."""
+    return round(pixels * min(size) / WIDTH)
 
 
 def generate_icon_episode(seed: int, number: int, split: Split) -> IconEpisode:

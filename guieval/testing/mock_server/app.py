@@ -26,6 +26,8 @@ from guieval.models.response import Call, calls_in
 from guieval.steps import StepKey
 from guieval.testing.mock_server.native import (
     KEY_HEADERS,
+    TOKENS_IN,
+    TOKENS_OUT,
     answer_body,
     api_of,
     damaged_body,
@@ -68,10 +70,12 @@ class Tag(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The answer of a policy."""
+    """The answer of a policy: ``logprob`` is that of each of its tokens; ``None`` for a server that says none."""
 
     text: str
     reasoning: str | None = None
+    prompt_tokens: int = TOKENS_IN
+    logprob: float | None = None
 
 
 Answers: TypeAlias = Callable[[Tag, bytes], Answer]
@@ -196,6 +200,8 @@ class MockApp:
                 return
             models = [{"id": name, "object": "model", "owned_by": "guieval"} for name in self.settings.listed_models]
             await exchange.answer(200, _json({"object": "list", "data": models}))
+        elif path == "/version" and self.settings.engine_version is not None:
+            await exchange.answer(200, _json({"version": self.settings.engine_version}))
         else:
             await exchange.answer(404, _error(f"there is nothing at {path!r}"))
 
@@ -265,7 +271,7 @@ class MockApp:
             await _send_malformed(exchange, fault, answer)
             return
         becomes("served")
-        await exchange.answer(200, _answer_body(exchange, answer, self.settings.looks))
+        await exchange.answer(200, _answer_body(exchange, answer, self.settings.looks, self.settings.fingerprint))
 
     async def _serve(self, exchange: _Exchange, tag: Tag, latency: float) -> bool:
         """Take a slot for the request's latency; false if the client disconnects in the meantime."""
@@ -469,7 +475,7 @@ def _tool_call(number: int, call: Call) -> dict[str, Any]:
     return {"id": f"call_{number}", "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
 
-def _completion_body(answer: Answer, content: object = _SAME, *, calls: bool = False) -> bytes:
+def _completion_body(answer: Answer, content: object = _SAME, *, calls: bool = False, fingerprint: str | None = None) -> bytes:
     """``calls``: the client offered functions, so calls in the text are sent in the protocol's format."""
     message: dict[str, Any] = {"role": "assistant", "content": answer.text if content is _SAME else content}
     text, made = calls_in(answer.text) if calls else (answer.text, ())
@@ -477,15 +483,20 @@ def _completion_body(answer: Answer, content: object = _SAME, *, calls: bool = F
         message |= {"content": text or None, "tool_calls": [_tool_call(number, call) for number, call in enumerate(made)]}
     if answer.reasoning is not None:
         message["reasoning_content"] = answer.reasoning
-    choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if made else "stop"}
-    usage = {"prompt_tokens": 3000, "completion_tokens": 60, "total_tokens": 3060}
-    return _json({"id": "mock", "object": "chat.completion", "model": "mock", "choices": [choice], "usage": usage})
+    choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": "tool_calls" if made else "stop"}
+    if answer.logprob is not None:
+        choice["logprobs"] = {"content": [{"token": word, "logprob": answer.logprob} for word in answer.text.split()]}
+    usage = {"prompt_tokens": answer.prompt_tokens, "completion_tokens": TOKENS_OUT}
+    usage["total_tokens"] = answer.prompt_tokens + TOKENS_OUT
+    named = {"id": "mock", "object": "chat.completion", "model": "mock", "system_fingerprint": fingerprint}
+    return _json({**named, "choices": [choice], "usage": usage})
 
 
-def _answer_body(exchange: _Exchange, answer: Answer, looks: int = 0) -> bytes:
+def _answer_body(exchange: _Exchange, answer: Answer, looks: int = 0, fingerprint: str | None = None) -> bytes:
     if exchange.api is not None:
         return answer_body(exchange.api, answer.text, exchange.body, looks)
-    return _completion_body(answer, calls="<tool_call>" in answer.text and bool(_TOOLS.search(exchange.body)))
+    calls = "<tool_call>" in answer.text and bool(_TOOLS.search(exchange.body))
+    return _completion_body(answer, calls=calls, fingerprint=fingerprint)
 
 
 def _error(message: str) -> bytes:

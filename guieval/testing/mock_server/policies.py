@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 from guieval.testing.mock_server.app import Answer, Answers, Tag, uniform
 from guieval.testing.mock_server.distributions import distribution_answers, read_lines
 from guieval.testing.mock_server.settings import MockSettings
+from guieval.testing.mock_server.sight import answer_seen
 
 DEFAULT_SIZE: Size = (1080, 2400)
 """(width, height) in pixels of a screen that cannot be read from the request."""
@@ -52,6 +53,8 @@ def policy_answers(settings: MockSettings, *, model: ABCModel | None = None, ben
     ``model`` and ``benchmark`` take the place of those to load by name. Raises :class:`UsageError` when one that the policy
     needs is neither given nor named, or when the script cannot be read.
     """
+    if settings.sees != "nothing" and settings.policy != "reference":
+        raise UsageError(f"--sees is for the policy 'reference', whose places are known; the policy is {settings.policy!r}")
     if settings.policy == "fixed":
         fixed = Answer(settings.reply)
         return lambda tag, body: fixed
@@ -105,10 +108,8 @@ def _from_reference(settings: MockSettings, model: ABCModel, benchmark: ABCBench
         right = next((action for action in (task.action, *task.alternatives) if action in model.action_space), None)
         accuracy = settings.accuracy + settings.history_gain * _own_share(task, body)
         if right is None or uniform(settings.seed, tag.name, "accuracy") >= accuracy:
-            return Answer(
-                model.render(task, wrong_action(task, model.action_space, uniform(settings.seed, tag.name, "wrong")), THOUGHT)
-            )
-        return Answer(model.render(task, right, THOUGHT))
+            right = wrong_action(task, model.action_space, uniform(settings.seed, tag.name, "wrong"))
+        return answer_seen(settings, model, task, right, THOUGHT, body)
 
     return answer
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from guieval.errors import UsageError
 
 Policy: TypeAlias = Literal["centre", "random", "reference", "script", "fixed", "distribution"]
+Sight: TypeAlias = Literal["nothing", "right", "shrunk", "unturned", "lossy"]
 Malformed: TypeAlias = Literal["cut-json", "html", "null-content", "empty-choices", "cut-text"]
 MALFORMED: tuple[Malformed, ...] = get_args(Malformed)
 Hostile: TypeAlias = Literal["reset", "gzip", "gzip-bomb", "flood", "drip", "absurd-numbers", "twice"]
@@ -34,6 +35,8 @@ class MockSettings(BaseModel):
     check_model: bool = Field(False, description="refuse requests for any other model with status 404")
     api_key: str | None = Field(None, description="answer requests without this key with status 401")
     longest_body: int | None = Field(None, ge=1, description="bytes above which a request is too long a prompt: status 400")
+    engine_version: str | None = Field("1.0", description="version that /version reports; null: there is no such page")
+    fingerprint: str | None = Field(None, description="system_fingerprint of responses (chat completions)")
     certificate: Path | None = Field(None, description="PEM file of a certificate and its key; the server then speaks https")
 
     policy: Policy = Field("centre", description="what is answered: centre, random, reference, script, fixed or distribution")
@@ -50,6 +53,12 @@ class MockSettings(BaseModel):
     )
     script: Path | None = Field(None, description='JSONL; policy script: {"key", "reply"}, distribution: {"key", "draws"}')
     reply: str = Field("", description="policy fixed: the reply")
+    sees: Sight = Field(
+        "nothing",
+        description="policy reference: how a picture is seen, by which places, prompt tokens and log-probabilities go: right, "
+        "shrunk to --seen-pixels, unturned whatever its EXIF orientation says, or lossy (as a JPEG)",
+    )
+    seen_pixels: int = Field(602_112, ge=1, description="sees shrunk: most pixels of a picture")
 
     looks: int = Field(0, ge=0, description="screenshots that a model asks for before it acts (native computer-use APIs)")
     refused_tools: tuple[str, ...] = Field(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from guieval.data.files import read_text
 from guieval.data.screenshots import Screenshot, read_screenshot
+from guieval.engines.concurrency import START, AdaptiveConcurrency, Slots
 from guieval.errors import FatalEngineError, GuievalError, UsageError
 from guieval.history import HistoryEntry, reference_entry, reference_history
 from guieval.journal import RunFolder
@@ -149,14 +150,14 @@ async def write_thoughts(
     *,
     by: Writer,
     tries: int = 3,
-    concurrency: int = 16,
+    concurrency: int | AdaptiveConcurrency = 16,
 ) -> AsyncIterator[Written]:
     """A thought for each step, an episode's steps with the index of one, in the order of the answers.
 
     A thought whose form the reward refuses is asked for again, up to ``tries`` times. Raises
     :class:`guieval.errors.FatalEngineError` if the server stops answering.
     """
-    gate = asyncio.Semaphore(concurrency)
+    slots = Slots(concurrency)
 
     async def one(episode: Sequence[StepTaskModel], index: int) -> Written:
         task = episode[index]
@@ -166,7 +167,7 @@ async def write_thoughts(
             ask = lambda number: asking.on_policy(scorer.model, task, past, number)  # noqa: E731
         else:
             ask = lambda number: asking.off_policy(task, number)  # noqa: E731
-        async with gate:
+        async with slots:
             for number in range(1 if is_greedy(asking.sampling) else tries):
                 try:
                     written = judged(scorer, task, await ask(number))
@@ -196,6 +197,7 @@ class ServedThoughts:
         self._known: dict[StepKey, str | None] = {}
         self._kept: OpenAIEngine | None = None
         self._asked: dict[StepKey, asyncio.Task[None]] = {}
+        self._slots = Slots(START)
 
     def __call__(self, tasks: Sequence[StepTaskModel]) -> list[str | None]:
         """A thought for each step, ``None`` where the answer holds none.
@@ -227,7 +229,8 @@ class ServedThoughts:
         return self._known[key]
 
     async def _ask(self, engine: Engine, task: StepTaskModel, root: Path) -> None:
-        self._known[task.key] = await Asking(engine, root, self._settings.sampling).off_policy(task)
+        async with self._slots:
+            self._known[task.key] = await Asking(engine, root, self._settings.sampling).off_policy(task)
 
     def _opened(self) -> OpenAIEngine:
         from guieval.engines.http.chat_completions import OpenAIEngine

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +10,14 @@ import pytest
 
 from guieval.actions import Action, Press
 from guieval.errors import UsageError
-from guieval.history import HistoryEntry
 from guieval.journal import RunFolder
 from guieval.journal.run_files import Manifest
-from guieval.models import Message, ModelConfig, ModelInput, Request
+from guieval.models import ModelConfig, Request
 from guieval.running.fixed_thoughts import FixedThoughts, read_thoughts
 from guieval.running.resume.identity import identity
 from guieval.running.runner.runner import Runner
 from guieval.settings import RunConfig
-from guieval.steps import Sample, StepError, StepKey, StepOutcome, StepTaskModel
+from guieval.steps import Sample, StepError, StepKey, StepOutcome
 from tests import scripted
 from tests.command_line import CommandLine
 from tests.made_runs import ANSWERED, FAILED, record, step, write_run
@@ -35,11 +33,7 @@ SILENT = {("a", 1), ("b", 0)}
 class ThoughtfulModel(ScriptedModel):
     """A scripted model into whose mouth a thought can be put."""
 
-    fixes_thought = True
-
-    def prepare_fixed_thought(self, task: StepTaskModel, history: Sequence[HistoryEntry], thought: str) -> ModelInput:
-        plain = self.prepare_input(task, history)
-        return ModelInput((*plain.messages, Message("assistant", (f"<{thought}>",))), prefill=True)
+    thought_form = "<{thought}>"
 
 
 def thinks(request: Request) -> str:

@@ -23,7 +23,7 @@ from tests.conftest import REPOSITORY
 from tests.rows import every_row
 
 PAGE = (REPOSITORY / "docs" / "labels.md").read_text(encoding="utf-8")
-WITHOUT_LABELS = {"demo", "demo-icons", "episodes"}
+WITHOUT_LABELS = {"demo", "demo-icons", "demo-screens", "episodes"}
 """Benchmarks whose labels are in unified words already."""
 
 

@@ -35,7 +35,7 @@ from guieval.models import ImageRef, Message, ModelInput, Request, Response
 from guieval.secrets import Redaction
 from guieval.steps import Usage
 from guieval.testing.mock_server import MockServer
-from tests.engines.asking import Sleeps, ask, ask_all, asked, engine_for, listening, make_request, mock
+from tests.engines.asking import Sleeps, ask, asked, engine_for, listening, make_request, mock
 from tests.engines.http.raw_answers import ask_raw, completion, response
 from tests.outage import reserved_port
 from tests.rows import every_row
@@ -529,12 +529,6 @@ def test_a_key_that_cannot_stand_in_a_header_is_refused_unseen(monkeypatch: pyte
 # Where it is sent
 
 
-def test_concurrency_is_bounded() -> None:
-    with mock(latency=0.1, sigma=0) as server:
-        ask_all(engine_for(server.base_url, max_concurrency=3), *(make_request(name=f"r{i}") for i in range(12)))
-        assert server.stats()["max_in_flight"] == 3
-
-
 class Pace(AdaptiveConcurrency):
     """Notes what it is reports."""
 
@@ -646,7 +640,12 @@ def test_a_proxy_is_used_where_the_settings_say_so(
         for name, value in environment.items():
             monkeypatch.setenv(name.lower(), value.replace("PROXY", url))
         given: dict[str, Any] = {name: url if value == "PROXY" else value for name, value in settings.items()}
-        replies = ask_all(engine_for(server.base_url, max_concurrency=1, **given), make_request(), make_request())
+        engine = engine_for(server.base_url, **given)
+
+        async def two() -> list[Response]:
+            return [await engine.generate(make_request()), *await asked(engine, make_request())]
+
+        replies = asyncio.run(two())
         wanted = f"POST {server.base_url}/chat/completions HTTP/1.1".encode()
     assert [reply.text for reply in replies] == ["the answer"] * 2
     assert lines == [wanted] * through, "the second request uses the connection of the first"

@@ -10,6 +10,7 @@ import pytest
 
 from guieval.engines.in_process.checkpoint import Checkpoint, HeldModel, InProcessEngine, require
 from guieval.errors import EngineError, FatalEngineError, UsageError
+from guieval.journal.setup import EngineFacts
 from guieval.models import ModelConfig, Request, Response
 from tests.engines.asking import make_request
 
@@ -40,6 +41,9 @@ class Parrot(HeldModel):
         if text in failures:
             raise failures[text]
         return Response(text)
+
+    def facts(self) -> EngineFacts:
+        return EngineFacts(name="parrot")
 
     def _free(self) -> None:
         type(self).frees += 1

@@ -83,8 +83,8 @@ def test_it_runs_what_is_dealt_and_what_it_claims(opened: Runner, worker: Worker
     assert reading.start == 0 and reading.data.count(b"\n") == sum(ref.length for ref in refs if ref.key in keys)
     assert keys == {ref.key for position, ref in enumerate(refs) if position % 3 or position in (0, 3)}
     end = worker.read(len(reading.data), 0.0)
-    assert end.served is not None and end.served.asked == opened.run.model.config.name
-    assert dataclasses.replace(end, servers=(), served=None) == Reading(len(reading.data), b"", False)
+    assert end.setup is not None and end.setup.model == opened.run.model.config.name
+    assert dataclasses.replace(end, servers=(), setup=None) == Reading(len(reading.data), b"", False)
     (asked,) = end.servers
     assert (asked.answered, asked.in_flight) == (reading.data.count(b"\n"), 0)
 

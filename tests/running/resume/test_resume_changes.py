@@ -72,7 +72,7 @@ def test_nothing_changed_is_resumed(guieval: CommandLine, run: Path) -> None:
     done = resume(guieval, run)
     assert done.code == 0 and "mixed" not in done.out
     assert "changes" not in RunFolder(run).manifest.to_json()
-    assert RunFolder(run).manifest.to_json()["reply_models"] == ["mock"]
+    assert RunFolder(run).manifest.answered_as == ["mock"]
     for record in RunFolder(run).records:
         assert record.models == ("mock",) and record.screen is not None
 
@@ -136,7 +136,8 @@ def test_what_a_run_is_over_is_never_accepted(guieval: CommandLine, run: Path) -
 def test_replies_that_name_another_model_are_noticed(guieval: CommandLine, run: Path) -> None:
     """The server lists the model under its name, but its answers name another: a gateway that was updated, say."""
     manifest = RunFolder(run).manifest.to_json()
-    manifest["reply_models"] = ["another-model-2024"]
+    del manifest["setups"][0]["answered_as"]
+    manifest["reply_models"] = ["another-model-2024"]  # as earlier versions wrote it
     (run / "manifest.json").write_text(json.dumps(manifest))
     refused = resume(guieval, run)
     assert refused.code == 2 and "was 'another-model-2024', now 'mock'" in refused.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import threading
 from collections.abc import Callable
@@ -70,14 +71,14 @@ def test_resuming_a_finished_run_ends_whatever_the_concurrency(tmp_path: Path, m
 
 
 class Bad(ScriptedModel):
-    """Fails in one method at the steps of episode 3."""
+    """Fails in one method at two steps of episode 3."""
 
     def __init__(self, method: str, result: Any) -> None:
         super().__init__(ModelConfig(name="scripted", adapter="scripted"))
         self._method, self._result = method, result
 
     def _made(self, method: str, task: Any, good: Callable[[], Any]) -> Any:
-        if method != self._method or task.episode_id != "3":
+        if method != self._method or task.episode_id != "3" or task.step_index > 1:
             return good()
         if isinstance(self._result, Exception):
             raise self._result
@@ -90,8 +91,7 @@ class Bad(ScriptedModel):
         return self._made("parse_response", task, lambda: super(Bad, self).parse_response(task, text))
 
     async def generate(self, request: Request, engine: Engine) -> Any:
-        if self._method == "generate" and request.task.episode_id == "3":
-            return self._made("generate", request.task, lambda: None)
+        self._made("generate", request.task, lambda: None)
         return await super().generate(request, engine)
 
 
@@ -99,11 +99,9 @@ class Bad(ScriptedModel):
 @every_row(
     ("method", "result", "stage"),
     [
-        ("prepare_input", KeyError("bug \ud83d"), "prepare"),
-        ("prepare_input", None, "prepare"),
-        ("generate", ValueError("bug"), "generate"),
-        ("parse_response", KeyError("bug"), "parse"),
-        ("parse_response", None, "parse"),
+        *(("prepare_input", KeyError("bug \ud83d"), "adapter"), ("prepare_input", None, "adapter")),
+        *(("prepare_input", DataError("refused"), "prepare"), ("generate", ValueError("bug"), "adapter")),
+        *(("parse_response", KeyError("bug"), "adapter"), ("parse_response", None, "adapter")),
     ],
 )
 def test_an_adapter_that_fails_costs_its_steps_only(tmp_path: Path, mode: str, method: str, result: Any, stage: str) -> None:
@@ -112,10 +110,13 @@ def test_an_adapter_that_fails_costs_its_steps_only(tmp_path: Path, mode: str, m
     assert {record.task.episode_id for record in failed} == {"3"}
     assert {record.sample.error.stage for record in failed if record.sample.error} == {stage}
     for sample in (record.sample for record in failed):
-        assert sample.outcome.verdict == "infrastructure_failure" and (stage != "parse" or sample.raw_response)
+        assert not sample.answered and (method != "parse_response" or sample.raw_response)
+        assert stage != "adapter" or (sample.error and re.match(r"test_hostile\.py:\d+ in \w+: ", sample.error.message))
         assert result is None or (sample.error is not None and type(result).__name__ in sample.error.message)
     summary = outcome.summary()
-    assert summary.exact_match.n == STEPS_ and summary.verdicts.measured == STEPS_ - 4 and not summary.complete
+    lost = 2 if mode == "offline" else 4
+    assert summary.exact_match.n == STEPS_ and summary.verdicts.measured == STEPS_ - lost and not summary.complete
+    assert summary.verdicts.infrastructure_failure == (stage == "prepare") * (2 if mode == "offline" else 1)
     resumed = a_run(tmp_path / "run", mode=mode).execute(resume=True)
     assert resumed.summary().complete
 
@@ -373,7 +374,7 @@ from tests.scripted import ScriptedModel
 
 class Mine(ScriptedModel):
     def parse_response(self, task, text):
-        if task.episode_id == "3":
+        if task.episode_id == "3" and task.step_index < 2:
             raise KeyError("bug")
         return super().parse_response(task, text)
 """
@@ -384,10 +385,10 @@ def test_a_crashed_parser_is_mended_by_reading_the_replies_again(tmp_path: Path)
     adapter.write_text(BROKEN)
     model = load_model("scripted", adapter=str(adapter))
     outcome = a_run(tmp_path / "run", model=model).execute(resume=False)
-    assert outcome.summary().verdicts.infrastructure_failure == 4
+    assert outcome.failures["adapter"].example == "mine.py:7 in parse_response: KeyError: 'bug'"
     for reparse in (False, True):
         verdicts = evaluate_run(tmp_path / "run", reparse=reparse, adapter=str(adapter)).summary.verdicts
-        assert verdicts.infrastructure_failure == 4
+        assert (verdicts.infrastructure_failure, verdicts.not_run) == (0, 2)
     adapter.write_text(BROKEN.replace('raise KeyError("bug")', "pass  # mended"))
     assert not evaluate_run(tmp_path / "run").summary.complete
     summary = evaluate_run(tmp_path / "run", reparse=True, adapter=str(adapter)).summary

@@ -186,8 +186,8 @@ def test_a_broken_parser_loses_a_thought_and_not_the_run(tmp_path: Path) -> None
     run.run.model.parse_response = broken  # type: ignore[method-assign]
     run.execute(resume=False)
     failed = [record.sample.error for record in RunFolder(tmp_path).records if not record.finished]
-    assert {(error.stage, error.message) for error in failed if error} == {
-        ("parse", "the thought of its patch: RuntimeError: bug")
+    assert {(error.stage, error.message.split(" in ")[1]) for error in failed if error} == {
+        ("adapter", "broken: RuntimeError: bug")
     }
 
 

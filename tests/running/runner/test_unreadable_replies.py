@@ -41,15 +41,14 @@ def test_a_run_in_which_nothing_can_be_read(tmp_path: Path, guieval: CommandLine
     assert again.code == 1 and "none of the" in " ".join(again.out.split())
 
 
+def empty(reason: str) -> Sample:
+    error, outcome = StepError(stage="parse", message="no action"), StepOutcome(verdict="unparseable")
+    return Sample(raw_response="", finish_reason=reason, error=error, outcome=outcome)
+
+
 def test_an_empty_reply_that_was_cut_off() -> None:
-    answer = Sample(
-        raw_response="",
-        finish_reason="length",
-        error=StepError(stage="parse", message="no action"),
-        outcome=StepOutcome(verdict="unparseable"),
-    )
     watch = ReplyWatch()
-    assert watch.add(StepRecord(task=step(Stop()), samples=(answer,))) is None
+    assert watch.add(StepRecord(task=step(Stop()), samples=(empty("length"),))) is None
     sentence = watch.close()
     assert sentence is not None and sentence.startswith("the first reply could not be read") and "limit of tokens" in sentence
     assert "the first is empty (no action" in sentence and watch.close() is None
@@ -57,15 +56,9 @@ def test_an_empty_reply_that_was_cut_off() -> None:
 
 def test_what_was_withheld_or_stood_in_another_field_is_counted(tmp_path: Path) -> None:
     """Each gave a figure without a word: the first as the model's mistake, the second as if nothing were odd."""
-    withheld = Sample(
-        raw_response="",
-        finish_reason="content_filter",
-        error=StepError(stage="parse", message="no action"),
-        outcome=StepOutcome(verdict="unparseable"),
-    )
     moved = Sample(raw_response="", in_reasoning=True, action=Stop(), outcome=StepOutcome(verdict="right"))
     watch = AnswerWatch(load_model(MODEL), tmp_path)
-    for samples in ((moved, withheld), (moved,), (moved,)):
+    for samples in ((moved, empty("content_filter")), (moved,), (moved,)):
         assert watch.add(StepRecord(task=step(Stop()), samples=samples)) == []
     first, second = watch.close()
     assert "ended 1 response (content_filter)" in first and "3 responses had an empty text" in second

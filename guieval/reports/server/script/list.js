@@ -39,7 +39,8 @@ async function listPage(main) {
       mark();
       address();
     });
-    const name = run.state === "broken" ? foreign(run.name) : el("a", { href: `runs/${run.id}/` }, foreign(run.name));
+    const shown = foreign(run.called ? `${run.called} (${run.name})` : run.name);
+    const name = run.state === "broken" ? shown : el("a", { href: `runs/${run.id}/` }, shown);
     const headline = run.headline ? [percent(run.headline.value, 1), bar(Math.min(1, Math.max(0, run.headline.value)))] : "";
     const remarks = [run.note ? el("p", { class: "soft" }, foreign(run.note.slice(0, 200))) : null, run.problem ? el("p", { class: "soft" }, foreign(run.problem)) : null];
     const tags = run.tags.map((tag) => el("button", { type: "button", class: "tag", "aria-label": `Show runs with tag ${tag}`, click: () => showTag(tag) }, foreign(tag)));
@@ -66,7 +67,7 @@ async function listPage(main) {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     const wanted = selects.filter((node) => node.value).map((node) => [node.dataset.name, node.value]);
     const fits = (run) => {
-      const text = [run.name, run.model, run.benchmark, run.mode, run.note, ...run.tags].join("\n").toLowerCase();
+      const text = [run.called, run.name, run.model, run.benchmark, run.mode, run.note, ...run.tags].join("\n").toLowerCase();
       return words.every((word) => text.includes(word)) && wanted.every(([name, value]) => (name === "tag" ? run.tags.includes(value) : run[name] === value));
     };
     const listed = runs.filter(fits);

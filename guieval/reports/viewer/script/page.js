@@ -46,8 +46,11 @@ function buildHelp() {
         "p",
         {},
         comparing() ? `${LETTERS[at]}: ` : "",
-        foreign(`${run.model} on ${run.benchmark}, ${run.mode}, run under ${run.protocol}, begun ${run.created}; ${run.steps}${run.labels ? `; labels: ${run.labels}` : ""}`),
+        foreign(`${run.name ? `${run.name}: ` : ""}${run.model} on ${run.benchmark}, ${run.mode}, run under ${run.protocol}, begun ${run.created}; ${run.steps}${run.labels ? `; labels: ${run.labels}` : ""}`),
         run.served ? foreign(`; answered by ${run.served}`) : "",
+        foreign(`; set-up: ${run.setup}`),
+        run.tags ? foreign(`; tags: ${run.tags}`) : "",
+        run.note ? foreign(`; note: ${run.note}`) : "",
       ),
     ),
     index.notes.map((note) => el("p", {}, foreign(note))),
@@ -89,7 +92,11 @@ function start(value) {
   state.protocol = index.shown;
   const run = index.runs[0];
   $("about").append(
-    foreign(comparing() ? index.runs.map((each, at) => `${LETTERS[at]}: ${each.model}, ${each.mode}`).join("   ") : run.steps),
+    foreign(
+      comparing()
+        ? index.runs.map((each, at) => `${LETTERS[at]}: ${each.model}, ${each.mode}, engine ${each.engine}`).join("   ")
+        : `${run.steps}; engine: ${run.engine}`,
+    ),
   );
   index.protocols.forEach((each, at) =>
     $("protocol").append(el("option", { value: String(at), title: each.summary }, each.name)),
