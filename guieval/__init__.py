@@ -41,6 +41,7 @@ __all__ = [
     "Protocol",
     "RunConfig",
     "RunResult",
+    "Scaffold",
     "Score",
     "Scroll",
     "StepOutcome",
@@ -60,9 +61,11 @@ __all__ = [
     "list_benchmarks",
     "list_models",
     "list_protocols",
+    "list_scaffolds",
     "load_benchmark",
     "load_environment",
     "load_model",
+    "load_scaffold",
     "metric",
     "open_run",
     "run",
@@ -93,10 +96,10 @@ if TYPE_CHECKING:
     from guieval.evaluation import ActionEvaluator, Protocol, get_protocol, list_protocols
     from guieval.history import HistoryEntry
     from guieval.metrics import Measured, metric
-    from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse
+    from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse, Scaffold
     from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
     from guieval.online.find import load_environment
-    from guieval.registry import list_benchmarks, list_models, load_benchmark, load_model
+    from guieval.registry import list_benchmarks, list_models, list_scaffolds, load_benchmark, load_model, load_scaffold
     from guieval.reports.opened import open_run
     from guieval.running.api import RunResult, campaign, run
     from guieval.scoring.score import evaluate_run
@@ -113,10 +116,10 @@ _HOMES = {
     "evaluation": "ActionEvaluator Protocol get_protocol list_protocols",
     "history": "HistoryEntry",
     "metrics": "Measured metric",
-    "models": "ABCModel ImageRef Message ModelConfig ModelInput ParsedResponse",
+    "models": "ABCModel ImageRef Message ModelConfig ModelInput ParsedResponse Scaffold",
     "online": "ABCDevice ABCEnvironment EnvironmentTask Observation Score",
     "online.find": "load_environment",
-    "registry": "list_benchmarks list_models load_benchmark load_model",
+    "registry": "list_benchmarks list_models list_scaffolds load_benchmark load_model load_scaffold",
     "reports.opened": "open_run",
     "running.api": "RunResult campaign run",
     "scoring.score": "evaluate_run",

@@ -18,17 +18,21 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
+from pydantic import ValidationError
+
 from guieval.actions import ActionSpace
 from guieval.data.benchmark import ABCBenchmark
 from guieval.data.episodes.format import is_prepared, read_preparation
 from guieval.data.episodes.read import EpisodesFolder, PreparedEpisodes
 from guieval.data.files import read_text
 from guieval.data.shipped import config_folder
-from guieval.errors import GuievalError, UsageError, nearest
-from guieval.models import ABCModel, ModelConfig
+from guieval.data.yaml_text import read_yaml
+from guieval.errors import GuievalError, UsageError, first_problem, nearest
+from guieval.models import ABCModel, ModelConfig, Scaffold
 
 BENCHMARKS_GROUP = "guieval.benchmarks"
 ADAPTERS_GROUP = "guieval.model_adapters"
+SCAFFOLDS_GROUP = "guieval.scaffolds"
 
 
 def module_names(package: str) -> list[str]:
@@ -170,14 +174,58 @@ def _module_from_file(path: Path) -> ModuleType:
     return module
 
 
+def read_scaffold(path: Path) -> Scaffold:
+    """The scaffold in a YAML file; :class:`UsageError` that names a wrong field."""
+    try:
+        values = read_yaml(read_text(path))
+        return Scaffold.model_validate(values)
+    except OSError as error:
+        raise UsageError(f"the scaffold file {str(path)!r} cannot be read: {error.strerror}") from None
+    except ValidationError as error:
+        problem = first_problem(error, Scaffold)
+        where = problem.field or "(whole file)"
+        raise UsageError(f"the scaffold file {str(path)!r}, field {where}: {problem.sentence}") from None
+    except ValueError as error:
+        raise UsageError(f"the scaffold file {str(path)!r} is not YAML: {error}") from None
+
+
+@cache
+def scaffolds() -> dict[str, Scaffold]:
+    """All scaffolds by name: the shipped ones, and those of other packages (entry points that name a :class:`Scaffold`)."""
+    found = {path.stem: read_scaffold(path) for path in (config_folder() / "scaffolds").glob("*.yaml")}
+    for entry in entry_points(group=SCAFFOLDS_GROUP):
+        value = entry_value(entry)
+        if not isinstance(value, Scaffold):
+            raise UsageError(f"the plug-in {entry.name!r} ({entry.value}) must be a guieval.Scaffold, and is {value!r:.80}")
+        found.setdefault(entry.name, value)
+    return dict(sorted(found.items()))
+
+
+def list_scaffolds() -> list[str]:
+    """Names of all scaffolds."""
+    return list(scaffolds())
+
+
+def load_scaffold(name: str) -> Scaffold:
+    """The scaffold called ``name``, or the one in the YAML file at the path ``name``."""
+    if name.endswith((".yaml", ".yml")):
+        return read_scaffold(Path(name))
+    known = scaffolds()
+    if name not in known:
+        raise UsageError(f"unknown scaffold {name!r}{nearest(name, known)}; `guieval scaffolds` lists them")
+    return known[name]
+
+
 @cache
 def model_configs() -> dict[str, ModelConfig]:
-    """All shipped checkpoints by name."""
+    """All shipped checkpoints by name, with their default scaffolds."""
     import yaml
 
     configs: dict[str, ModelConfig] = {}
     for path in sorted((config_folder() / "models").glob("*.yaml")):
         for entry in yaml.safe_load_all(read_text(path)):
+            if "scaffold" in entry:
+                entry["scaffold"] = load_scaffold(entry["scaffold"])
             config = ModelConfig.model_validate(entry)
             if config.name in configs:
                 raise ValueError(f"{path}: the model name {config.name!r} is given twice")
@@ -190,25 +238,37 @@ def list_models() -> list[str]:
     return list(model_configs())
 
 
-def model_config(name: str, adapter: str | None = None) -> ModelConfig:
+def model_config(name: str, adapter: str | None = None, scaffold: str | None = None) -> ModelConfig:
     """The checkpoint called ``name``; with ``adapter``, any name is accepted and uses that adapter.
 
-    Raises :class:`UsageError` with the nearest name.
+    ``scaffold`` is the name, or the YAML file, of the settings to run it in; its default ones when not given. The options are
+    the checkpoint's and over them the scaffold's. Raises :class:`UsageError` with the nearest name, and for a scaffold of
+    another family.
     """
     known = model_configs()
     if adapter is not None:
-        base = known[name].model_dump() if name in known else {"name": name}
-        return ModelConfig.model_validate({**base, "adapter": adapter})
-    if name not in known:
+        base = known[name] if name in known else ModelConfig(name=name, adapter=adapter)
+        config = base.model_copy(update={"adapter": adapter})
+    elif name not in known:
         raise UsageError(
             f"unknown model {name!r}{nearest(name, known)}; `guieval models` lists them, and --adapter FAMILY runs any other"
         )
-    return known[name]
+    else:
+        config = known[name]
+    chosen = config.scaffold if scaffold is None else load_scaffold(scaffold)
+    fits = not chosen.families or config.adapter in chosen.families or config.adapter.endswith(".py")
+    if scaffold is not None and not fits:
+        fitting = [each.name for each in scaffolds().values() if config.adapter in each.families]
+        raise UsageError(
+            f"scaffold {chosen.name!r} is for {', '.join(chosen.families)}, and model {name!r} is of {config.adapter}, "
+            f"which has {', '.join(fitting) or 'no scaffold of its own'}"
+        )
+    return config.model_copy(update={"scaffold": chosen, "options": {**config.options, **chosen.family_options}})
 
 
-def load_model(name: str, *, adapter: str | None = None, thinking: bool | None = None) -> ABCModel:
+def load_model(name: str, *, adapter: str | None = None, scaffold: str | None = None, thinking: bool | None = None) -> ABCModel:
     """Build the adapter of a checkpoint, without an engine."""
-    return build_model(model_config(name, adapter), thinking=thinking)
+    return build_model(model_config(name, adapter, scaffold), thinking=thinking)
 
 
 def build_model(config: ModelConfig, *, thinking: bool | None = None) -> ABCModel:

@@ -379,10 +379,11 @@ class StepRecord(BaseModel):
 DATASET = "online"
 """The data set of all tasks, by which protocols are chosen."""
 
-Ended: TypeAlias = Literal["success", "false completion", "wrong stop", "failed", "step limit", "unparseable"]
+Ended: TypeAlias = Literal["success", "false completion", "wrong stop", "failed", "step limit", "unparseable", "loop"]
 """How a task ended. ``success``: so scored. ``false completion``: the model stopped it as finished, and the environment
 disagrees. ``wrong stop``: the model stopped it as impossible. ``failed``: the environment ended it. ``step limit``: no step was
-left. ``unparseable``: too many responses in a row had no action."""
+left. ``unparseable``: too many responses in a row had no action. ``loop``: the model repeated itself as often as its scaffold
+allows."""
 ENDS: tuple[Ended, ...] = get_args(Ended)
 
 

@@ -9,23 +9,23 @@ import json
 from functools import cache
 
 from guieval.models import ModelConfig
-from guieval.registry import model_config, model_configs
+from guieval.registry import list_models, model_config
 
-SERVING = {"name", "hf_id", "served_as", "sampling", "context_length", "vllm", "licence", "notes", "frame"}
+SERVING = {"name", "hf_id", "served_as", "scaffold", "context_length", "vllm", "licence", "notes", "frame"}
 """Settings of a checkpoint that change neither a prompt nor how a reply is read."""
 
 
 def kind(config: ModelConfig) -> str:
     """What checkpoints have to have in common so that one stands for all of them."""
-    values = config.model_dump(exclude=SERVING) | {"thinking": config.thinking is None}
+    values = config.model_dump(exclude=SERVING) | {"thinking": config.scaffold.thinking is None}
     return json.dumps(values, sort_keys=True)
 
 
 @cache
 def _first() -> dict[str, str]:
     first: dict[str, str] = {}
-    for name, config in model_configs().items():
-        first.setdefault(kind(config), name)
+    for name in list_models():
+        first.setdefault(kind(model_config(name)), name)
     return first
 
 

@@ -40,6 +40,7 @@ COMMANDS = {
         "view": "results.view",
         "plot": "results.plot",
         "models": "models.models",
+        "scaffolds": "models.scaffolds",
         "prompt": "running.prompt",
     },
     **{"benchmarks": "data.benchmarks", "audit": "models.audit", "audit-engine": "models.audit_engine"},
@@ -62,12 +63,16 @@ COMMANDS = {
 """The commands and their modules. A module holds a function of its own name, or a Typer application called ``app``; it is
 imported when its command is called, since all of them together take a second."""
 
-LISTED_BY = {"models": "model", "benchmarks": "bench", "protocols": "protocol", "sample-sets": "sample_set"}
+LISTED_BY = {
+    **{"models": "model", "scaffolds": "scaffold", "benchmarks": "bench", "protocols": "protocol"},
+    "sample-sets": "sample_set",
+}
 """Commands that list names of one kind, and how options that take such a name are called."""
 
 _NAMES = {
     "model": ("guieval.registry", "list_models"),
     "adapter": ("guieval.registry", "list_adapters"),
+    "scaffold": ("guieval.registry", "list_scaffolds"),
     "bench": ("guieval.registry", "list_benchmarks"),
     "protocol": ("guieval.evaluation", "list_protocols"),
     "sample_set": ("guieval.data.sample_sets", "list_sample_sets"),

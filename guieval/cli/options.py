@@ -23,6 +23,7 @@ Subset: TypeAlias = Annotated[list[str] | None, typer.Option(help="Only this sub
 SampleSet: TypeAlias = Annotated[str | None, typer.Option(help="Only the steps of this set, see `guieval sample-sets`.")]
 Thinking: TypeAlias = Annotated[bool | None, RUN.fields["thinking"].mark()]
 Adapter: TypeAlias = Annotated[str | None, RUN.fields["adapter"].mark()]
+Scaffold: TypeAlias = Annotated[str | None, RUN.fields["scaffold"].mark()]
 Model: TypeAlias = Annotated[str, RUN.fields["model"].mark()]
 Bench: TypeAlias = Annotated[str, RUN.fields["bench"].mark()]
 Overlay: TypeAlias = Annotated[Path | None, RUN.fields["overlay"].mark()]

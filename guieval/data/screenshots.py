@@ -162,20 +162,33 @@ def resolve(root: Path, relative: str) -> Path:
 
 
 def read_screenshot(
-    root: Path, relative: str, recorded_size: Size, resize: Size | None = None, *, check: bool = False
+    root: Path,
+    relative: str,
+    recorded_size: Size,
+    resize: Size | None = None,
+    *,
+    check: bool = False,
+    jpeg: int | None = None,
+    only_png: bool = False,
 ) -> Screenshot:
     """The screenshot at ``relative`` below ``root`` as it is sent, in the size ``resize`` or in its own.
+
+    A file that is a picture already is sent as it is, anything else as PNG; with ``jpeg`` all are encoded as JPEG of that
+    quality (1 to 100, as Pillow does), and with ``only_png`` those that are no PNG are sent as one too.
 
     Raises :class:`ScreenshotError` with one sentence if the path leaves ``root``, the file is missing, is not a PNG, JPEG or
     WebP image, is truncated, is larger than 64 million pixels or 64 MiB, or does not have ``recorded_size`` (width, height);
     with ``check`` also if a file that is sent as it is cannot be decoded.
     """
     file = _read(root, relative, recorded_size)
-    if file.header.ready and resize in (None, file.header.size):
+    kept = jpeg is None and (not only_png or file.header.format == "png")
+    if kept and file.header.ready and resize in (None, file.header.size):
         if check:
             file.check()
         return Screenshot(file.data, file.header.format, file.header.size, file.path, file.digest)
     image = file.picture(resize)
+    if jpeg is not None:
+        return Screenshot(_jpeg(image, jpeg), "jpeg", image.size, original=file.digest)
     return Screenshot(png(image), "png", image.size, original=file.digest)
 
 
@@ -250,6 +263,12 @@ def png(image: Image) -> bytes:
     """An image as the bytes of a PNG file, without loss."""
     buffer = io.BytesIO()
     image.save(buffer, format="PNG", compress_level=1)
+    return buffer.getvalue()
+
+
+def _jpeg(image: Image, quality: int) -> bytes:
+    buffer = io.BytesIO()
+    image.save(buffer, format="JPEG", quality=quality)
     return buffer.getvalue()
 
 

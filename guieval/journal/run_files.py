@@ -34,6 +34,8 @@ from guieval.history.modes import MODES, NO_PATCH, Mode, PatchMethod, PatchPolic
 from guieval.journal.setup import Setup
 from guieval.settings import placed
 
+NOT_RECORDED = "not recorded"
+"""In place of a scaffold's name: the run is of a version that did not record it."""
 MOST_STEPS = 100_000
 """Limit of an episode's steps; a file that plans more is damaged."""
 
@@ -53,6 +55,7 @@ class Section(BaseModel):
 class _Model(Section):
     name: str = ""
     thinking: bool | None = None
+    options: dict[str, Any] | None = None
 
 
 class _Data(Section):
@@ -65,6 +68,10 @@ class _History(Section):
     fixed_thoughts: str | None = None
     mix: dict[str, Any] | None = None
     mix_artifacts: str | None = None
+
+
+class _Online(Section):
+    max_steps: int | None = None
 
 
 class _Sampling(Section):
@@ -91,6 +98,7 @@ class RecordedConfig(Section):
     sampling: _Sampling = _Sampling()
     server: _Server = _Server()
     tracking: _Tracking = _Tracking()
+    online: _Online = _Online()
 
     @model_validator(mode="before")
     @classmethod
@@ -99,11 +107,24 @@ class RecordedConfig(Section):
 
 
 class RecordedModel(Section):
-    """The checkpoint, as given in ``configs/models``."""
+    """The checkpoint, as given in ``configs/models``; earlier versions recorded ``thinking`` and ``sampling`` with it."""
 
     name: str = ""
     adapter: str | None = None
     hf_id: str | None = None
+    thinking: bool | None = None
+    sampling: dict[str, Any] | None = None
+
+
+class RecordedScaffold(Section):
+    """The scaffold (:class:`guieval.models.scaffold.Scaffold`), and the digest of its fields that decide numbers."""
+
+    name: str
+    sha256: str = ""
+    options: dict[str, Any] | None = None
+    prompt: str | None = None
+    images: int | None = None
+    history: str | None = None
     thinking: bool | None = None
     sampling: dict[str, Any] | None = None
 
@@ -227,6 +248,7 @@ class Manifest(Section):
     created: str = ""
     config: RecordedConfig
     model: RecordedModel
+    scaffold: RecordedScaffold | None = None
     benchmark: RecordedBenchmark
     selection: RecordedSelection | None = None
     overlay: RecordedOverlay | None = None
@@ -259,6 +281,33 @@ class Manifest(Section):
         return self.model.name or self.config.model.name
 
     @property
+    def checkpoint(self) -> dict[str, Any]:
+        """The checkpoint with its scaffold, as :class:`guieval.models.ModelConfig` takes them."""
+        values = self.model.to_json()
+        earlier: dict[str, Any] = {name: values.pop(name) for name in ("thinking", "sampling") if name in values}
+        recorded = {"name": NOT_RECORDED, **earlier} if self.scaffold is None else self.scaffold.to_json()
+        return {**values, "scaffold": {name: value for name, value in recorded.items() if name != "sha256"}}
+
+    @property
+    def scaffold_line(self) -> str:
+        """The scaffold in words, with the settings that the run has changed: to be shown next to its metrics."""
+        if self.scaffold is None:
+            return NOT_RECORDED
+        named = {"prompt": self.scaffold.prompt, "max_images": self.scaffold.images, "history": self.scaffold.history}
+        options = {**(self.scaffold.options or {}), **named}
+        asked, sampling = self.config.model, self.config.sampling.request
+        given = (("sampling", self.scaffold.sampling or {}, sampling), ("options", options, asked.options))
+        changed = [
+            f"{group}.{name}"
+            for group, own, values in given
+            for name, value in (values or {}).items()
+            if name != "seed" and (name not in own or own[name] != value)  # another seed is another draw
+        ]
+        changed += ["thinking"] * (asked.thinking not in (None, self.scaffold.thinking))
+        changed += ["max_steps"] * (self.config.online.max_steps is not None)
+        return f"{self.scaffold.name} (changed: {', '.join(changed)})" if changed else self.scaffold.name
+
+    @property
     def answered_as(self) -> list[str]:
         """The names that responses give their model, in order of appearance."""
         named = (name for setup in self.setups for name in setup.answered_as)
@@ -266,13 +315,14 @@ class Manifest(Section):
 
     @property
     def thinking(self) -> bool | None:
-        """The thinking switch of the run, else the checkpoint's default."""
-        return self.model.thinking if self.config.model.thinking is None else self.config.model.thinking
+        """The thinking switch of the run, else its scaffold's."""
+        own = (self.scaffold or self.model).thinking
+        return own if self.config.model.thinking is None else self.config.model.thinking
 
     @property
     def sampling(self) -> dict[str, Any]:
-        """The sampling parameters: the checkpoint's, changed by the run's."""
-        return {**(self.model.sampling or {}), **(self.config.sampling.request or {})}
+        """The sampling parameters: the scaffold's, changed by the run's."""
+        return {**((self.scaffold or self.model).sampling or {}), **(self.config.sampling.request or {})}
 
     @property
     def mode(self) -> Mode:

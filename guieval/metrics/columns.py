@@ -89,7 +89,8 @@ class RunColumns:
 
     ``title`` is the run's name in reports; protocols choose their rules by ``dataset``; ``mode`` and ``stop`` are the run's.
     ``selection`` describes the steps; ``edition`` is that of their labels as JSON values (``None``: not known), and
-    ``edition_line`` the same in words for a data set of which several exist. ``left_out`` is the number of rows of a
+    ``edition_line`` the same in words for a data set of which several exist. ``scaffold`` is the run's in words, "" for answers
+    of no run. ``left_out`` is the number of rows of a
     predictions file with its own steps that are missing here because their answer cannot be read, ``unplanned`` the number of
     recorded steps outside the plan.
 
@@ -107,6 +108,7 @@ class RunColumns:
     selection: str = ""
     edition: Mapping[str, Any] | None = None
     edition_line: str = ""
+    scaffold: str = ""
     episodes: tuple[EpisodeKey, ...]
     episode: NDArray[np.int32]
     step_index: NDArray[np.int32]

@@ -34,3 +34,4 @@ from guieval.models.prompts import main_instruction as main_instruction
 from guieval.models.prompts import own_response as own_response
 from guieval.models.prompts import step_instruction as step_instruction
 from guieval.models.response import Response as Response
+from guieval.models.scaffold import Scaffold as Scaffold

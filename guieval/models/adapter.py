@@ -110,10 +110,11 @@ class ABCModel(ABC):
             cls.fixes_thought = cls.thought_form is not None or cls.opening is not ABCModel.opening
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
-        if thinking is not None and not self.thinking_switch:
-            raise UsageError(f"model {config.name!r} has no thinking switch; leave out --thinking/--no-thinking")
         self.config = config
-        self.thinking = thinking if thinking is not None else config.thinking
+        self.thinking = thinking if thinking is not None else config.scaffold.thinking
+        if self.thinking is not None and not self.thinking_switch:
+            given = "leave out --thinking/--no-thinking" if thinking is not None else "the scaffold's thinking must be null"
+            raise UsageError(f"model {config.name!r} has no thinking switch; {given}")
         self.options = self._read_options()
         if not (self.fixed_frame or self.pixels or isinstance(self.options, DisputedScale)) and _same(self, "frame"):
             raise UsageError(

@@ -1,12 +1,12 @@
-"""What is known of a checkpoint: its family, its server, its sampling and its options."""
+"""What is known of a checkpoint: its family, its server, its scaffold and its options."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from guieval.settings.sampling import check_sampling
+from guieval.models.scaffold import Scaffold
 
 
 class ModelConfig(BaseModel):
@@ -22,11 +22,10 @@ class ModelConfig(BaseModel):
     engine: Literal["openai", "openai-responses", "anthropic", "gemini", "local"] = Field(
         "openai", description="default engine"
     )
-    sampling: Annotated[dict[str, Any], AfterValidator(check_sampling)] = Field(
-        default_factory=dict, description="request parameters its authors recommend"
+    scaffold: Scaffold = Field(Scaffold(), description="settings in which it is run; its file names the default ones")
+    options: dict[str, Any] = Field(
+        default_factory=dict, description="adapter options: in its file those that the weights fix, e.g. image limits"
     )
-    options: dict[str, Any] = Field(default_factory=dict, description="adapter options, e.g. image limits")
-    thinking: bool | None = Field(None, description="default of the thinking switch; null where the family has none")
     frame: str | None = Field(None, description="coordinate frame of its replies, in the words of the adapter's frame")
     context_length: int | None = Field(None, ge=1, description="tokens of prompt and reply together")
     vllm: dict[str, Any] = Field(default_factory=dict, description="arguments of `vllm serve` that it needs")

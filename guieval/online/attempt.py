@@ -11,9 +11,9 @@ from collections.abc import Awaitable
 from contextlib import suppress
 from hashlib import sha256
 from itertools import takewhile
-from typing import Any, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
-from guieval.actions import ExecutableAction, Stop, StopStatus, Unsupported, executable
+from guieval.actions import Action, ExecutableAction, Stop, StopStatus, Unsupported, executable
 from guieval.errors import EnvironmentFailure, GuievalError
 from guieval.history import HistoryEntry
 from guieval.online.contract import ABCDevice, Observation
@@ -31,16 +31,29 @@ UNKNOWN = Unsupported(name="unknown")
 _Result = TypeVar("_Result")
 
 
+class LoopRule(NamedTuple):
+    """What ``equal`` replies in a row with the same actions do.
+
+    ``stop``: the attempt ends as at the step limit. ``fail``: it ends and counts as failed. ``terminate``: a stop as finished
+    is carried out in the place of the last of them, as if the model had ended the task.
+    """
+
+    equal: int
+    effect: Literal["stop", "fail", "terminate"]
+
+
 class Attempt:
     """An attempt at ``task``.
 
-    It ends after ``most`` steps (the task's, until it is cut), when the model stops it, when the environment has ended it, or
-    after :data:`MOST_UNPARSEABLE` responses in a row without an action.
+    It ends after ``most`` steps (the task's, until it is cut), when the model stops it, when the environment has ended it,
+    after ``unparseable`` replies in a row without an action, or by the rule ``loop``.
     """
 
-    def __init__(self, task: OnlineTask) -> None:
+    def __init__(self, task: OnlineTask, *, unparseable: int = MOST_UNPARSEABLE, loop: LoopRule | None = None) -> None:
         self.task = task
         self.most = task.max_steps
+        self.most_unparseable = unparseable
+        self.loop = loop
         self.history: list[HistoryEntry] = []
         """The executed steps so far, oldest first, as prompts show them."""
         self.steps = 0
@@ -48,6 +61,13 @@ class Attempt:
         self.unsupported = 0
         self.stopped: StopStatus | None = None
         self._in_a_row = 0
+        self._last: tuple[Action, ...] = ()
+        self._equal = 0
+
+    @property
+    def looped(self) -> bool:
+        """Whether the model has repeated itself as often as the rule allows."""
+        return self.loop is not None and self._equal >= self.loop.equal
 
     def shown(self, observation: Observation, screenshot: str) -> StepTaskModel:
         """The next step as an adapter takes it; ``screenshot`` is the file of the observation's."""
@@ -70,6 +90,8 @@ class Attempt:
     def answered(self, shown: StepTaskModel, reply: Sample | TrajectoryStep) -> list[ExecutableAction]:
         """Take the reply to a step; returns what the device is to carry out, nothing where the reply holds no such action."""
         carried = carried_out(reply)
+        replaced = self.replaced(reply)
+        self._equal, self._last = self._repeated(reply), reply.actions
         self.steps += 1
         self._in_a_row = self._in_a_row + 1 if reply.action is None else 0
         self.unparseable += reply.action is None
@@ -77,26 +99,44 @@ class Attempt:
         for action in reply.actions:
             if isinstance(action, Stop):
                 self.stopped = action.status
+        if replaced:
+            self.stopped = "finish"
+            return [Stop(status="finish")]
         if carried and reply.action is not None:
             self.history.append(HistoryEntry(shown, reply.action, reply.thought, reply.conclusion, reply.raw_response, "model"))
         return carried
 
+    def replaced(self, reply: Sample | TrajectoryStep) -> bool:
+        """Whether a stop as finished is carried out in the place of this reply's actions."""
+        return self.loop is not None and self.loop.effect == "terminate" and self._repeated(reply) >= self.loop.equal
+
+    def _repeated(self, reply: Sample | TrajectoryStep) -> int:
+        """How many replies in a row, this one included, have its actions."""
+        return self._equal + 1 if reply.actions and reply.actions == self._last else bool(reply.actions)
+
     def over(self, observation: Observation) -> bool:
         """Whether the environment is to judge now, after a step."""
-        return self.steps >= self.most or self.stopped is not None or observation.over or self._in_a_row >= MOST_UNPARSEABLE
+        ended = self.steps >= self.most or self.stopped is not None or observation.over or self.looped
+        return ended or self._in_a_row >= self.most_unparseable
 
     def ended(self, score: Score, observation: Observation) -> Ended:
         """How the attempt ended, with the last observation and its judgement."""
         if score.success:
             return "success"
-        if self._in_a_row >= MOST_UNPARSEABLE:
+        if self._in_a_row >= self.most_unparseable:
             return "unparseable"
         if self.stopped is not None:
             return "false completion" if self.stopped == "finish" else "wrong stop"
+        if self.looped:
+            return "loop"
         return "failed" if observation.over else "step limit"
 
     def outcome(self, score: Score, observation: Observation, **recorded: Any) -> Outcome:
         """The outcome with the last observation and its judgement; ``recorded`` are its other fields."""
+        if self.looped and self.loop is not None and self.loop.effect == "fail":
+            own = score.reason or ("success" if score.success else "no success")
+            reason = f"{self.loop.equal} equal actions in a row count as failed; the environment: {own}"
+            score = score.model_copy(update={"success": False, "reason": reason})
         return Outcome(
             ended=self.ended(score, observation),
             score=score,

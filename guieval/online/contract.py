@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
 from guieval.actions import Action, Boxes, ExecutableAction
@@ -20,6 +21,7 @@ class EnvironmentTask:
     """A task: its id, the most steps that an agent may take, and labels to report apart.
 
     ``goal`` is the instruction where it is known before :meth:`ABCDevice.reset`; in some environments it depends on the seed.
+    ``complexity`` is the environment's own measure, where it has one; some budgets are a multiple of it.
     """
 
     id: str
@@ -27,6 +29,7 @@ class EnvironmentTask:
     goal: str = ""
     subset: str = ""
     groups: Mapping[str, str] = field(default_factory=dict)
+    complexity: float | None = None
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,9 @@ class ABCEnvironment(ABC):
     """Whether guieval was run with the real environment, and not only with a stand-in of its interface; lists name those."""
     deterministic: ClassVar[bool] = False
     """Whether the same task, seed and actions always lead to the same screenshots: a resumed run then repeats the recorded
-    actions of a task that was interrupted and goes on where it stopped."""
+    actions of a task that was interrupted and goes on where it stopped, and no wait changes anything."""
+    waits: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """The options that hold the seconds to wait ``after_reset`` and ``after_action``."""
 
     @property
     @abstractmethod

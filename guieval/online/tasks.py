@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from guieval.data.benchmark import EpisodeRef, Listing
-from guieval.errors import DataError
+from guieval.errors import DataError, UsageError
 from guieval.online.contract import ABCEnvironment, EnvironmentTask
 from guieval.steps import DATASET, EpisodeKey, OnlineTask
 
@@ -17,18 +17,31 @@ PROTOCOL = "environment"
 
 
 class EnvironmentTasks(Listing[OnlineTask]):
-    """The tasks of ``environment``; ``root`` is not read. ``max_steps`` limits the steps of every task further."""
+    """The tasks of ``environment``; ``root`` is not read.
+
+    A task may take ``flat`` steps, or ``per_complexity`` for each point of its complexity, or else as many as the environment
+    says; ``max_steps`` limits them further. Raises :class:`UsageError` where a task has no complexity.
+    """
 
     needs_data = False
     protocol = PROTOCOL
     dataset = DATASET
 
-    def __init__(self, root: Path, environment: ABCEnvironment, max_steps: int | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        environment: ABCEnvironment,
+        max_steps: int | None = None,
+        *,
+        flat: int | None = None,
+        per_complexity: float | None = None,
+    ) -> None:
         super().__init__(root)
         # the object stands for any environment, so it has what a benchmark's class states
         vars(self).update({name: getattr(environment, name) for name in ("name", "title", "source", "licence")})
         self.environment = environment
         self.max_steps = max_steps
+        self._flat, self._per_complexity = flat, per_complexity
 
     def index(self) -> Sequence[EpisodeRef]:
         return tuple(EpisodeRef(self.environment.key(task), 1, task) for task in self.environment.tasks())
@@ -42,7 +55,7 @@ class EnvironmentTasks(Listing[OnlineTask]):
             subset=task.subset,
             episode_id=task.id,
             instruction=task.goal or f"the goal that {self.environment.title} sets for {task.id}",
-            max_steps=task.max_steps if self.max_steps is None else min(task.max_steps, self.max_steps),
+            max_steps=self.steps(task),
             groups=dict(task.groups),
         )
 
@@ -58,3 +71,15 @@ class EnvironmentTasks(Listing[OnlineTask]):
     @cached_property
     def _by_key(self) -> dict[EpisodeKey, EnvironmentTask]:
         return {self.environment.key(task): task for task in self.environment.tasks()}
+
+    def steps(self, task: EnvironmentTask) -> int:
+        """The most steps of a task in this run."""
+        most = self._flat or task.max_steps
+        if self._per_complexity is not None:
+            if task.complexity is None:
+                raise UsageError(
+                    f"the budget of {self._per_complexity:g} steps for each point of complexity does not fit environment "
+                    f"{self.name!r}: its task {task.id!r} has none"
+                )
+            most = max(1, int(self._per_complexity * task.complexity))
+        return most if self.max_steps is None else min(most, self.max_steps)

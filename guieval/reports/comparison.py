@@ -258,6 +258,7 @@ def _notes(manifests: Sequence[Manifest], whole: Sequence[RunColumns], shared: R
 
 def _settings(manifest: Manifest) -> dict[str, Any]:
     return {
+        "scaffold": manifest.scaffold and manifest.scaffold.name,
         "thinking": manifest.thinking,
         "sampling": manifest.sampling,
         "adapter": manifest.model.adapter,
@@ -301,6 +302,10 @@ def headings(comparison: Comparison) -> Iterator[str]:
         yield f"{letter}: {run.model}, {run.benchmark}, {run.mode} ({run.size})"
     for line in dict.fromkeys(run.edition_line for run in (comparison.first, comparison.second) if run.edition_line):
         yield f"labels: {line}"
+    if comparison.first.scaffold == comparison.second.scaffold:
+        yield f"scaffold: {comparison.first.scaffold}"
+    else:
+        yield f"scaffold: {comparison.first.scaffold} (A), {comparison.second.scaffold} (B)"
     first, second = comparison.setups
     yield from [f"set-up: {first}"] if first == second else [f"set-up of A: {first}", f"set-up of B: {second}"]
     yield from (f"Warning: unlike runs, compared anyway: {line}" for line in comparison.unlike)
@@ -339,6 +344,7 @@ def compare_json(comparison: Comparison) -> dict[str, Any]:
                 "steps": len(run),
                 "episodes": len(run.episodes),
                 "edition": run.edition,
+                "scaffold": run.scaffold,
                 "setup": setup,
             }
             for letter, run, setup in zip("AB", (comparison.first, comparison.second), comparison.setups, strict=True)

@@ -140,7 +140,7 @@ def _published_lengths(config: RunConfig) -> Sequence[int] | None:
 
     They are the sample set's, or those of the published test split, evenly long.
     """
-    sample_parameters(config, model_config(config.model.name, config.model.adapter))
+    sample_parameters(config, model_config(config.model.name, config.model.adapter, config.model.scaffold))
     run_mode(config)
     kind = benchmark_class(config.data.bench)
     get_protocol(config.data.protocol or kind.protocol)

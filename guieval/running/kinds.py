@@ -10,13 +10,14 @@ from guieval.data.benchmark import Listing
 from guieval.data.content_digest import Content, read_content
 from guieval.data.earlier_boxes import earlier_json
 from guieval.data.overlays import Overlaid, read_overlay
+from guieval.data.plugin_options import option_names
 from guieval.data.selection import Selection
 from guieval.errors import UsageError
 from guieval.history import reference_entry
 from guieval.history.modes import Kind, get_mode
 from guieval.journal.earlier_tasks import digests
 from guieval.journal.run_files import RecordedOverlay
-from guieval.models import ModelInput
+from guieval.models import ModelInput, Scaffold
 from guieval.models.faults import named_faults
 from guieval.online.find import environments, load_environment
 from guieval.online.tasks import PROTOCOL, EnvironmentTasks
@@ -45,7 +46,7 @@ class Steps(RunKind):
     def needs_data(self, config: RunConfig) -> bool:
         return benchmark_class(config.data.bench).needs_data
 
-    def open(self, config: RunConfig) -> tuple[Listing[Any], RecordedOverlay | None]:
+    def open(self, config: RunConfig, scaffold: Scaffold) -> tuple[Listing[Any], RecordedOverlay | None]:
         data = config.data
         if data.bench in environments() and data.bench not in list_benchmarks():
             raise UsageError(f"{data.bench!r} is an environment, with no recorded episodes: add --mode online")
@@ -58,7 +59,10 @@ class Steps(RunKind):
         recorded = RecordedOverlay(file=str(overlay.file), sha256=overlay.sha256, steps=overlay.steps)
         return Overlaid(benchmark, overlay), recorded
 
-    def at_once(self, config: RunConfig, answering: Answering) -> Answering:
+    def at_once(self, config: RunConfig, answering: Answering, scaffold: Scaffold) -> Answering:
+        if of_tasks := [name for name in ("budget", "ending", "wait") if name in scaffold.acts]:
+            note = f"scaffold {scaffold.name!r} sets {' and '.join(of_tasks)} of tasks, which does not apply to recorded steps"
+            return answering._replace(notes=(*answering.notes, note))
         return answering
 
     def content(self, benchmark: Listing[Any], selection: Selection) -> Content:
@@ -120,12 +124,17 @@ class Tasks(RunKind):
     def most_at_once(self, benchmark: EnvironmentTasks) -> int | None:  # type: ignore[override]  # its own
         return benchmark.environment.most_devices
 
-    def open(self, config: RunConfig) -> tuple[Listing[Any], RecordedOverlay | None]:
+    def open(self, config: RunConfig, scaffold: Scaffold) -> tuple[Listing[Any], RecordedOverlay | None]:
         data, online = config.data, config.online
-        environment = load_environment(data.bench, allow_network=online.allow_network, **data.bench_options)
-        return EnvironmentTasks(default_data_folder(data.bench), environment, online.max_steps), None
+        options = {**_set_by(scaffold, data.bench), **data.bench_options}
+        environment = load_environment(data.bench, allow_network=online.allow_network, **options)
+        budget = {} if "max_steps" in data.bench_options else scaffold.budget.model_dump()
+        return EnvironmentTasks(default_data_folder(data.bench), environment, online.max_steps, **budget), None
 
-    def at_once(self, config: RunConfig, answering: Answering) -> Answering:
+    def acts_by(self, config: RunConfig) -> Any:
+        return config.model.name, config.model.adapter, config.model.scaffold  # the scaffold sets budgets and waits
+
+    def at_once(self, config: RunConfig, answering: Answering, scaffold: Scaffold) -> Answering:
         return answering._replace(
             concurrency=config.online.environments
         )  # a task has a device from its first request to its last
@@ -173,3 +182,22 @@ KINDS: Mapping[Kind, RunKind] = {kind.name: kind for kind in (Steps(), Tasks())}
 def kind_of(config: RunConfig) -> RunKind:
     """The kind of a run; :class:`UsageError` for an unknown mode."""
     return KINDS[get_mode(config.history.mode).kind]
+
+
+def _set_by(scaffold: Scaffold, bench: str) -> dict[str, Any]:
+    """The options of an environment that a scaffold sets: waits, and a budget that is the same for all tasks."""
+    kind = environments().get(bench)
+    if kind is None:
+        return {}
+    options: dict[str, Any] = {}
+    if scaffold.budget.flat is not None and "max_steps" in option_names(kind):
+        options["max_steps"] = scaffold.budget.flat
+    for name, seconds in scaffold.wait.given.items() if not kind.deterministic else ():
+        if name not in kind.waits:
+            known = ", ".join(kind.waits) or "none"
+            raise UsageError(
+                f"scaffold {scaffold.name!r} waits {seconds:g} s {name.replace('_', ' ')}, which environment {bench!r} cannot "
+                f"(its waits: {known})"
+            )
+        options[kind.waits[name]] = seconds
+    return options

@@ -19,11 +19,11 @@ from guieval.evaluation import ActionEvaluator, get_protocol
 from guieval.history.modes import Mode, PatchPolicy, get_mode
 from guieval.models import ABCModel, Engine, ModelConfig
 from guieval.registry import build_model, model_config
-from guieval.running.engine_choice import asks_a_model, auxiliary_engine, choose_engine, with_key_variable
+from guieval.running.engine_choice import asks_a_model, auxiliary_engine, choose_engine, engine_kind, with_key_variable
 from guieval.running.fixed_thoughts import FixedThoughts, read_thoughts
 from guieval.running.kinds import kind_of
 from guieval.running.resolved import Parts, ResolvedRun, RunKind, ScreenshotCheck, blaming, shows_screenshots
-from guieval.settings import RunConfig
+from guieval.settings import SETTINGS, RunConfig
 from guieval.settings.sampling import drawing_options, greedy_because, is_greedy, request_parameters
 from guieval.steps import EpisodeKey
 
@@ -108,7 +108,7 @@ def sample_parameters(config: RunConfig, model: ModelConfig) -> list[dict[str, A
     first. Raises :class:`UsageError` when a server would get the same greedy request more than once.
     """
     count = config.sampling.samples
-    first = request_parameters(model.sampling, config.sampling.request)
+    first = request_parameters(model.scaffold.sampling, config.sampling.request)
     if count == 1:
         if config.sampling.resampling:
             raise UsageError("setting 'resampling' is for further samples, and there are none: add --samples N")
@@ -149,15 +149,22 @@ def patch_policy(config: RunConfig) -> PatchPolicy:
 
 def _over(config: RunConfig) -> tuple[Any, ...]:
     answering = (config.server.engine, config.server.replay)
-    return config.data, config.history.fixed_thoughts, *answering, config.online.max_steps, kind_of(config)
+    kind = kind_of(config)
+    return config.data, config.history.fixed_thoughts, *answering, config.online.max_steps, kind, kind.acts_by(config)
 
 
 def _parts(config: RunConfig, kind: RunKind, server: VLLMServer | None, shared: ResolvedRun | None) -> Parts:
-    benchmark, overlay = kind.open(config) if shared is None else (shared.benchmark, shared.overlay)
-    checkpoint = model_config(config.model.name, config.model.adapter)
+    checkpoint = model_config(config.model.name, config.model.adapter, config.model.scaffold)
+    scaffold = checkpoint.scaffold
+    benchmark, overlay = kind.open(config, scaffold) if shared is None else (shared.benchmark, shared.overlay)
     options = {"options": {**checkpoint.options, **config.model.options}}
     model = build_model(checkpoint.model_copy(update=options), thinking=config.model.thinking)
-    answering = kind.at_once(config, choose_engine(config, model, benchmark.root, server))
+    if scaffold.sampling and engine_kind(config, checkpoint) == "local":
+        name = config.model.name
+        raise UsageError(f"scaffold {scaffold.name!r} sets sampling, and model {name!r} answers by itself and has none")
+    if scaffold.retries.request is not None and config.server.max_attempts == SETTINGS["max_attempts"].default:
+        config = config.having(max_attempts=scaffold.retries.request)
+    answering = kind.at_once(config, choose_engine(config, model, benchmark.root, server), scaffold)
     return Parts(benchmark, model, answering, overlay)
 
 

@@ -22,7 +22,7 @@ from guieval.errors import DataError, GuievalError
 from guieval.evaluation import ActionEvaluator, Protocol
 from guieval.history.modes import Kind, Mode
 from guieval.journal.run_files import RecordedOverlay
-from guieval.models import ABCModel, Engine, ModelInput
+from guieval.models import ABCModel, Engine, ModelInput, Scaffold
 from guieval.running.costs import Tokens
 from guieval.running.engine_choice import Answering
 from guieval.running.fixed_thoughts import FixedThoughts
@@ -57,12 +57,16 @@ class RunKind(ABC):
         """Whether it reads a folder of data."""
 
     @abstractmethod
-    def open(self, config: RunConfig) -> tuple[Listing[Any], RecordedOverlay | None]:
+    def open(self, config: RunConfig, scaffold: Scaffold) -> tuple[Listing[Any], RecordedOverlay | None]:
         """What the run is over."""
 
     @abstractmethod
-    def at_once(self, config: RunConfig, answering: Answering) -> Answering:
+    def at_once(self, config: RunConfig, answering: Answering, scaffold: Scaffold) -> Answering:
         """The engine with as many requests at once as the run makes."""
+
+    def acts_by(self, config: RunConfig) -> Any:
+        """What of the model decides what the run is over."""
+        return None
 
     def most_at_once(self, benchmark: Listing[Any]) -> int | None:
         """How many of its units can be under way at once; ``None`` for any number."""

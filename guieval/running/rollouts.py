@@ -73,9 +73,9 @@ def plan_rounds(config: RunConfig, rounds: int | None = None, seeds: Sequence[in
 
 
 def _refuse_greedy(config: RunConfig, rounds: int) -> None:
-    model = model_config(config.model.name, config.model.adapter)
+    model = model_config(config.model.name, config.model.adapter, config.model.scaffold)
     answers = rounds * config.sampling.samples
-    sampling = request_parameters(model.sampling, config.sampling.request)
+    sampling = request_parameters(model.scaffold.sampling, config.sampling.request)
     if answers > 1 and asks_a_model(config, model) and is_greedy(sampling):
         raise UsageError(
             f"{answers} samples of greedy decoding ({greedy_because(sampling)}) would be {answers} times the same answer: "

@@ -14,10 +14,11 @@ from typing import Any
 
 from guieval.data.benchmark import ABCBenchmark
 from guieval.data.screenshots import Screenshot, read_picture, read_screenshot, stored
-from guieval.engines import request_id
+from guieval.engines import ReportsSetup, request_id
 from guieval.engines.concurrency import Slots
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.evaluation import ActionEvaluator
+from guieval.journal.setup import Setup
 from guieval.models import ABCModel, ModelInput, Request
 from guieval.models.engine_audit.screen import SentScreen, orientation_of
 from guieval.models.scored_response import failed_sample, read_response
@@ -51,11 +52,11 @@ class _Prepared:
 
 async def send_screens(
     model: ABCModel, answering: Answering, benchmark: ABCBenchmark, sampling: Mapping[str, Any], *, twice: bool
-) -> list[SentScreen]:
+) -> tuple[list[SentScreen], Setup | None]:
     """Send every screen, and the prompt of each with one common picture, of which only the count of tokens is used.
 
-    ``twice``: every screen is sent a second time, in another order. A request that fails is a failed sample. Raises
-    :class:`FatalEngineError` when none can succeed, :class:`UsageError` for a model that is not shown one image.
+    Also returns who answered. ``twice``: every screen is sent a second time, in another order. A request that fails is a failed
+    sample. Raises :class:`FatalEngineError` when none can succeed, :class:`UsageError` for a model that is not shown one image.
     """
     engine, slots = answering.engine, Slots(answering.concurrency)
     evaluator = ActionEvaluator(benchmark.protocol)
@@ -79,19 +80,24 @@ async def send_screens(
         common = min((screen.picture for screen in screens), key=lambda picture: abs(_area(picture) - _COMMON))
         prompts = {screen.prompt: screen for screen in screens}
         limit = "max_completion_tokens" if "max_completion_tokens" in sampling else "max_tokens"
+        setup = engine.setup() if isinstance(engine, ReportsSetup) else None
         asked = [ask(screen, screen.picture, 0, sampling) for screen in screens]
         asked += [ask(screen, common, 1, {**sampling, limit: 1}) for screen in prompts.values()]
-        asked += [ask(screen, screen.picture, 2, sampling) for screen in reversed(screens)] if twice else []
+        if twice:  # not from the cache of prefixes, or the second answer would be the first one's echo
+            salt = {"cache_salt": "again"} if setup is not None and {each.name for each in setup.engines} == {"vLLM"} else {}
+            asked += [ask(screen, screen.picture, 2, {**sampling, **salt}) for screen in reversed(screens)]
         samples = await _all(asked)
+        setup = engine.setup() if isinstance(engine, ReportsSetup) else None
     finally:
         await engine.close()
     first, rest = samples[: len(screens)], samples[len(screens) :]
     with_common = dict(zip(prompts, rest, strict=False))
     again: Sequence[Sample | None] = rest[len(prompts) :][::-1] or [None] * len(screens)
-    return [
+    sent = [
         SentScreen(each.task, each.picture.size, common.size, each.request, sample, with_common[each.prompt], second)
         for each, sample, second in zip(screens, first, again, strict=True)
     ]
+    return sent, setup
 
 
 async def _all(asked: Sequence[Any]) -> list[Sample]:

@@ -39,7 +39,8 @@ class Answered:
     the run recorded them; ``None`` where the steps have them. ``left_out`` counts rows of a file that have no answer
     that can be read, and no step among these. ``count`` is the number of predictions, ``None`` for a run. ``served`` is the
     :func:`guieval.journal.caveats.mark` of a run. ``unkept`` are steps with a verdict and no answer; ``answers`` yields their
-    reference action in its place. ``edition`` is that of the planned steps' labels as a run recorded it.
+    reference action in its place. ``edition`` is that of the planned steps' labels as a run recorded it,
+    and ``scaffold`` the run's in words.
 
     ``answers`` yields steps with their samples, none where a step has no answer; an evaluator judges replies that are parsed
     on the way. Of an online run (``mode.kind``) it yields tasks with their repetitions. ``unanswered`` yields the steps of an
@@ -69,3 +70,4 @@ class Answered:
     served: str = ""
     unkept: Unkept | None = None
     edition: Edition | None = None
+    scaffold: str = ""

@@ -89,6 +89,7 @@ def recorded_answers(
         overlays=tuple(describe_overlay(used.file, used.sha256, used.steps) for used in overlays if used is not None),
         served=caveats.mark(manifest),
         edition=manifest.benchmark.edition,
+        scaffold=manifest.scaffold_line,
     )
 
 
@@ -147,8 +148,8 @@ def recorded_model(manifest: Manifest, adapter: str | None = None) -> ABCModel:
     A manifest is data: an adapter file that it names is not imported unless the caller names it as ``adapter``.
     """
     try:
-        recorded = manifest.model.to_json()
-        config = ModelConfig.model_validate(recorded, context=recorded)
+        recorded = manifest.checkpoint
+        config = ModelConfig.model_validate(recorded, context=recorded["scaffold"])
     except ValidationError as error:
         raise UsageError(
             f"the manifest's model has a field {first_problem(error).field!r} that this version cannot read"

@@ -51,7 +51,7 @@ class Group(BaseModel):
     """Settings that belong together.
 
     ``main`` is the field that is meant where the group has a plain value (``model: ui-tars-7b``), ``open`` the one that holds
-    names which are no fields (``sampling: {temperature: 0}``).
+    names which are no fields (``sampling: {top_k: 1}``).
     """
 
     # the schema is built at the first validation: the help of a command needs none
@@ -68,6 +68,12 @@ class Model(Group):
     name: Text = setting(..., "checkpoint name (`guieval models`)", FLAG, PUBLIC)
     adapter: Text | None = setting(
         None, "model family, or Python file of an adapter, for an unlisted checkpoint", FLAG, OUTWARD
+    )
+    scaffold: Text | None = setting(
+        None,
+        "prompt, history, sampling ...: a name (`guieval scaffolds`) or a YAML file; default: the model's own",
+        FLAG,
+        PUBLIC,
     )
     thinking: bool | None = setting(None, "thinking on or off; the checkpoint's default when not given", FLAG, PUBLIC)
     options: Values = setting({}, "options of the model's adapter over the checkpoint's own")
@@ -283,7 +289,7 @@ class RunConfig(BaseModel):
         values = {name: value for name, value in self.flat().items() if RUNTIME not in marks_of(SETTINGS[name])}
         if self.server.engine == "vllm":  # a server started elsewhere may finish what one of ours began
             values["engine"] = "openai"
-        values.pop("options")  # what they come to is part of the checkpoint
+        del values["options"], values["scaffold"]  # what they come to is compared with the checkpoint
         patching = {name: values.pop(name) for name in ("patch", "patch_budget", "patch_model")}
         budget = self.history.patch_budget
         if self.history.patch != "none" and budget != 0:  # a run without patches is what it was before there were any

@@ -191,6 +191,7 @@ class AdapterSettings(Settings):
 
     model: str = Field(min_length=1, description="checkpoint name (`guieval models`), which decides how it is asked and read")
     adapter: str | None = Field(None, description="model family, or a Python file, of an unlisted checkpoint")
+    scaffold: str | None = Field(None, description="name or YAML file of its settings; the checkpoint's default when not given")
     model_options: dict[str, Any] = Field(
         default_factory=dict, description="adapter options over the checkpoint's, e.g. max_images"
     )
@@ -198,9 +199,14 @@ class AdapterSettings(Settings):
 
     def open_adapter(self) -> ABCModel:
         """The adapter, with ``model_options`` over the checkpoint's own. Raises :class:`UsageError` for an unknown name."""
-        checkpoint = model_config(self.model, self.adapter)
+        checkpoint = model_config(self.model, self.adapter, self.scaffold)
         if checkpoint.engine == "local":
             raise UsageError(f"model {self.model!r} answers by itself and has no weights to train")
+        if unused := [name for name in ("budget", "ending", "retries", "wait", "encoding") if name in checkpoint.scaffold.acts]:
+            raise UsageError(
+                f"scaffold {checkpoint.scaffold.name!r} sets {' and '.join(unused)}, which trainings do not follow: they take "
+                "prompt, images, history, options and thinking of a scaffold"
+            )
         options = {**checkpoint.options, **self.model_options}
         return build_model(checkpoint.model_copy(update={"options": options}), thinking=self.thinking)
 

@@ -46,7 +46,8 @@ class Evaluator:
         self._engine = engine
         given = run_config(config, evaluation, engine.capacity)
         data = evaluation.data or (config.data if evaluation.bench in (None, config.bench) else None)
-        benchmark, _ = kind_of(given).open(given.model_copy(update={"data": given.data.model_copy(update={"folder": data})}))
+        placed = given.model_copy(update={"data": given.data.model_copy(update={"folder": data})})
+        benchmark, _ = kind_of(given).open(placed, model.config.scaffold)
         # a round waits for every task in flight, so each must have its device
         at_once = min(engine.capacity, kind_of(given).most_at_once(benchmark) or engine.capacity)
         parts = Parts(benchmark, model, Answering(engine, at_once))
@@ -205,6 +206,7 @@ def run_config(config: TrainingConfig, evaluation: Evaluation, at_once: int) -> 
         "model": config.model,
         "adapter": config.adapter,
         "bench": evaluation.bench or config.bench,
+        "scaffold": config.scaffold,
         "thinking": config.thinking,
         "options": config.model_options,
         "engine": "transformers",

@@ -97,4 +97,4 @@ test_refusals = refuses(
 def test_checkpoints() -> None:
     for name in ("aguvis-7b", "aguvis-72b"):
         assert load_model(name).thinking is True
-        assert model_config(name).sampling["stop"] == ["<|diff_marker|>"]
+        assert model_config(name).scaffold.sampling["stop"] == ["<|diff_marker|>"]

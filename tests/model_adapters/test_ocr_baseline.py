@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw, ImageFont
 
-from guieval.actions import Action, Box, Boxes, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
+from guieval.actions import Action, Box, Boxes, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.data.screenshots import Screenshot
-from guieval.errors import ParseError, ScreenshotError
+from guieval.errors import ScreenshotError
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ABCModel, Request
 from guieval.registry import load_model
@@ -66,48 +66,6 @@ def answer(
 def clicked(action: Action) -> Point:
     assert isinstance(action, Click)
     return action.point
-
-
-def test_every_action_of_the_space_reads_back(agent: ABCModel) -> None:
-    task = step()
-    for action in agent.action_space.examples:
-        for thought, conclusion in ((None, None), ('"Bluetooth" fits\nbest ✓', "Tap 'Bluetooth'."), ("", None)):
-            parsed = agent.parse_response(task, agent.render(task, action, thought, conclusion))
-            assert (parsed.action, parsed.thought, parsed.conclusion) == (action, thought, conclusion)
-
-
-@given(x=st.floats(0, 1000), y=st.floats(0, 1000), text=st.text(st.characters(codec="utf-8")))
-def test_points_and_texts_survive_to_the_frames_resolution(agent: ABCModel, x: float, y: float, text: str) -> None:
-    task = step()
-    written = agent.render(task, Click(point=Point(x, y)), thought=text)
-    parsed = agent.parse_response(task, written)
-    point = clicked(parsed.action)
-    assert abs(point.x - x) <= 0.00501 and abs(point.y - y) <= 0.00501
-    assert parsed.thought == text
-    assert agent.render(task, parsed.action, parsed.thought) == written
-    typed = agent.parse_response(task, agent.render(task, Type(text=text))).action
-    assert typed == Type(text=text)
-
-
-@every_row(
-    "reply",
-    [
-        *("", "CLICK 500 500", "[]", '{"thought": "no action"}', '{"action": {"type": "CLICK"}}'),
-        *('{"action": {"type": "CLICK", "point": [500]}}', '{"action": {"type": "CLICK", "point": [500, 1000.5]}}'),
-        *('{"action": {"type": "CLICK", "point": [NaN, 5]}}', '{"action": {"type": "FLY"}}'),
-        *('{"action": {"type": "UNSUPPORTED", "name": "fly"}}', '{"action": {"type": "WAIT"}'),
-        "[" * 100_000,
-        '{"thought": 7, "action": {"type": "WAIT"}}',
-    ],
-)
-def test_a_reply_without_an_action_is_a_parse_error(agent: ABCModel, reply: str) -> None:
-    with pytest.raises(ParseError):
-        agent.parse_response(step(), reply)
-
-
-def test_rendering_what_the_format_cannot_say_is_refused(agent: ABCModel) -> None:
-    with pytest.raises(ValueError, match="no word"):
-        agent.render(step(), Unsupported(name="fly"))
 
 
 def test_the_input_holds_one_prompt_and_the_current_screenshot(agent: ABCModel) -> None:

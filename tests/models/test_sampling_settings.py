@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from guieval.errors import UsageError
 from guieval.journal import MANIFEST, RunFolder
-from guieval.models import ModelConfig
+from guieval.models import ModelConfig, Scaffold
 from guieval.registry import list_models, load_benchmark, model_config
 from guieval.running.config import merge, parse
 from guieval.running.resolve import sample_parameters
@@ -63,14 +63,15 @@ def test_values_stay_as_they_were_given() -> None:
 
 def test_extra_of_checkpoint_and_run_are_merged() -> None:
     config = parse({**NAMES, "sampling": {"extra": {"b": 2}}})
-    model = ModelConfig(name="m", adapter="a", sampling={"temperature": 0.5, "extra": {"a": 1, "b": 1}})
+    scaffold = Scaffold(sampling={"temperature": 0.5, "extra": {"a": 1, "b": 1}})
+    model = ModelConfig(name="m", adapter="a", scaffold=scaffold)
     assert sample_parameters(config, model) == [{"temperature": 0.5, "a": 1, "b": 2}]
 
 
 @pytest.mark.parametrize("values", [{"temperature": "hot"}, {"tempurature": 0.4}, {"n": 2}])
-def test_checkpoints_and_evaluations_of_a_training_obey_the_same(values: dict[str, Any]) -> None:
+def test_scaffolds_and_evaluations_of_a_training_obey_the_same(values: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
-        ModelConfig(name="m", adapter="a", sampling=values)
+        Scaffold(sampling=values)
     with pytest.raises(ValidationError):
         Evaluation(every=1, sampling=values)
 
@@ -106,7 +107,7 @@ def test_extra_is_no_other_run_than_the_bare_name_of_older_versions() -> None:
 
 def greedy_checkpoints() -> list[str]:
     """Checkpoints that only take the likeliest token."""
-    return [name for name in list_models() if model_config(name).sampling.get("top_k") == 1]
+    return [name for name in list_models() if model_config(name).scaffold.sampling.get("top_k") == 1]
 
 
 @every_row("name", lambda: [*greedy_checkpoints(), "ui-tars-7b"])

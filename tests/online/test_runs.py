@@ -25,13 +25,15 @@ from guieval.journal.caveats import model_label
 from guieval.journal.directory import TASKS
 from guieval.metrics import TaskSummary
 from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score, find
-from guieval.online.attempt import screen_name
+from guieval.online.attempt import Attempt, LoopRule, screen_name
 from guieval.online.trajectory import SCREENS, TRAJECTORIES, last_attempts, read_trajectories
 from guieval.reports.server.library import Library
-from guieval.steps import Outcome
+from guieval.steps import Outcome, Sample
 from guieval.testing.mock_server import MockServer, MockSettings
 from guieval.testing.phone import generate_episode
 from tests.command_line import CommandLine
+from tests.made_runs import ANSWERED
+from tests.made_runs import step as made_step
 from tests.online.deadlines import SECONDS, Deadlines
 from tests.programs import started
 from tests.rows import every_row
@@ -102,6 +104,7 @@ def task_id(number: int) -> str:
 KILLS = min(20, int(os.environ.get("GUIEVAL_KILLS", "3")))
 """How often a run is killed; `make kills` asks for 20."""
 STOP = Stop().model_dump_json()
+TASK = OnlineTask(benchmark="demo", episode_id="t", instruction="a goal", max_steps=9)
 TAP = Click(point=Point(1, 1)).model_dump_json()
 ZOOM = Unsupported(name="zoom").model_dump_json()
 PLAYED: list[tuple[str, list[str]]] = [
@@ -178,6 +181,39 @@ def test_every_end_is_distinguished(ran: Ran) -> None:
     assert found[task_id(3)].steps == 2 * len(reference(3)) + 5
     assert (found[task_id(4)].steps, found[task_id(4)].unparseable) == (3, 3)
     assert found[task_id(6)].unsupported == 1 and found[task_id(6)].steps == len(reference(6)) + 1
+
+
+@every_row(
+    ("scaffold", "number", "ended", "steps"),
+    [
+        ({"budget": {"flat": 4}}, 3, "step limit", 4),
+        ({"budget": {"flat": 4}, "max_steps": 1}, 0, "step limit", 1),
+        ({"ending": {"unparseable": 2}}, 4, "unparseable", 2),
+        ({"ending": {"loop": {"equal": 3, "effect": "stop"}}}, 3, "loop", 3),
+        ({"ending": {"loop": {"equal": 3, "effect": "fail"}}}, 3, "loop", 3),
+        ({"ending": {"loop": {"equal": 3, "effect": "terminate"}}}, 3, "false completion", 3),
+    ],
+)
+def test_a_scaffold_decides_when_a_task_ends(
+    scaffold: dict[str, Any], number: int, ended: str, steps: int, tmp_path: Path
+) -> None:
+    file, only = tmp_path / "own.yaml", tmp_path / "only.txt"
+    more = {"max_steps": scaffold.pop("max_steps", None), "scaffold": str(file), "episodes": str(only)}
+    file.write_text(json.dumps({"name": "own", **scaffold}))
+    only.write_text(task_id(number))
+    guieval.run(**settings(write_agent(tmp_path), **more), out=tmp_path / "run", progress=False)
+    outcome = outcomes(tmp_path / "run")[task_id(number)]
+    assert (outcome.ended, outcome.steps) == (ended, steps)
+    done = [step.executed for step in read_trajectories(tmp_path / "run")]
+    assert all(done[:-1]) is (ended != "unparseable") and done[-1] is (ended in ("step limit", "loop"))
+
+
+def test_a_loop_that_counts_as_failed_fails_in_the_goal_state_too() -> None:
+    for rule, success in ((LoopRule(2, "stop"), True), (LoopRule(2, "fail"), False)):
+        attempt, seen = Attempt(TASK, loop=rule), Observation("", b"", (1, 1))
+        for _ in range(2):
+            attempt.answered(made_step(Wait()), Sample(raw_response="", action=Wait(), outcome=ANSWERED))
+        assert attempt.over(seen) and attempt.outcome(Score(success=True, progress=1.0), seen).score.success is success
 
 
 def test_figures_are_the_scripts_own(ran: Ran) -> None:
@@ -514,13 +550,6 @@ def test_what_does_not_fit_is_refused(tmp_path: Path, agent: Path, changes: dict
         guieval.run(**settings(agent, **changes), out=tmp_path / "run", progress=False)
     assert sentence in str(refused.value)
     assert not (tmp_path / "run").exists()
-
-
-def test_fewer_steps_end_a_task(tmp_path: Path, agent: Path) -> None:
-    guieval.run(**settings(agent, max_steps=1), out=tmp_path / "run", progress=False)
-    found = outcomes(tmp_path / "run")
-    assert {name: outcome.steps for name, outcome in found.items()} == dict.fromkeys(SCRIPTS, 1)
-    assert found[task_id(0)].ended == "step limit"
 
 
 @every_row(

@@ -45,36 +45,40 @@ def audit_engine(
 
     from guieval.errors import UsageError
     from guieval.journal import write_atomically
+    from guieval.journal.setup import describe
     from guieval.models.engine_audit import EngineAudit, fingerprint, read_fingerprint
     from guieval.registry import build_model, load_benchmark, model_config
     from guieval.running.config import merge
     from guieval.running.engine_choice import choose_engine, with_key_variable
     from guieval.running.sent_screens import send_screens
-    from guieval.settings.sampling import request_parameters
+    from guieval.settings.sampling import GREEDY, request_parameters
 
     known = None if against is None else read_fingerprint(against)
     config = with_key_variable(merge(None, override or [], {**settings, "model": model, "bench": SCREENS}))
-    checkpoint = model_config(config.model.name, config.model.adapter)
+    checkpoint = model_config(config.model.name, config.model.adapter, config.model.scaffold)
     options = {**checkpoint.options, **config.model.options}
     loaded = build_model(checkpoint.model_copy(update={"options": options}), thinking=config.model.thinking)
     benchmark = load_benchmark(SCREENS, config.data.folder, **config.data.bench_options)
     if config.server.engine == "vllm":
         raise UsageError("audit-engine asks a server that runs: start it, and give its --base-url")
     answering = choose_engine(config, loaded, benchmark.root, None)
-    greedy = {"temperature": 0.0, "logprobs": True}
-    sampling = request_parameters(checkpoint.sampling, greedy, config.sampling.request)
+    greedy = {**GREEDY, "logprobs": True}
+    sampling = request_parameters(checkpoint.scaffold.sampling, greedy, config.sampling.request)
     if not sampling.keys() & {"max_tokens", "max_completion_tokens"}:
         sampling["max_tokens"] = MOST_TOKENS
-    screens = asyncio.run(send_screens(loaded, answering, benchmark, sampling, twice=known is not None))
-    audit = EngineAudit(loaded, screens, known)
+    screens, answered = asyncio.run(send_screens(loaded, answering, benchmark, sampling, twice=known is not None))
+    audit, setup = EngineAudit(loaded, screens, known), describe([] if answered is None else [answered])
     if json:
-        print_json(_plain(audit))
+        print_json({**_plain(audit), "setup": setup})
     else:
         show(_table(audit))
+        say(f"set-up:   {setup}")
+        if known is not None:
+            say(f"against:  {known.setup}")
         for finding in audit.findings:
             say(f"{finding.verdict + ':':<9} {finding.sentence}.")
     if save is not None:
-        write_atomically(save, fingerprint(loaded.config.name, screens).model_dump_json(indent=1) + "\n")
+        write_atomically(save, fingerprint(loaded.config.name, screens, setup).model_dump_json(indent=1) + "\n")
         echo(f"saved:    {save}")
     if audit.differs:
         raise typer.Exit(1)

@@ -30,10 +30,12 @@ def models(name: Annotated[str | None, typer.Argument(help="Show this checkpoint
     for config in sorted(model_configs().values(), key=lambda each: (each.adapter, natural_order(each.name))):
         family = adapter_class(config.adapter)
         switch = "yes" if family.thinking_switch else "no"
-        rows.append((config.name, config.adapter, config.engine, switch, config.frame or "-", config.hf_id or "-"))
-    heads = ("model", "family", "engine", "thinking switch", "frame", "Hugging Face id")
+        where = (config.frame or "-", config.hf_id or "-")
+        rows.append((config.name, config.adapter, config.scaffold.name, config.engine, switch, *where))
+    heads = ("model", "family", "scaffold", "engine", "thinking switch", "frame", "Hugging Face id")
+    spare = ("thinking switch", "engine", "frame", "Hugging Face id", "scaffold")
     show(
-        Table("", columns(*heads, keys=6, spare=("thinking switch", "engine", "frame", "Hugging Face id")), tuple(rows)),
+        Table("", columns(*heads, keys=7, spare=spare), tuple(rows)),
         full="A wider terminal shows all.",
     )
     say("`guieval models NAME` shows how to serve one, with a prompt and a reply.")
@@ -43,7 +45,8 @@ def _details(model: ABCModel) -> Iterator[str]:
     import yaml
 
     config = model.config
-    text = yaml.safe_dump(config.model_dump(mode="json", exclude_none=True), sort_keys=False, allow_unicode=True, width=128)
+    values = config.model_dump(mode="json", exclude_none=True) | {"scaffold": config.scaffold.to_json()}
+    text = yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=128)
     yield text.rstrip()
     yield ""
     facts = {

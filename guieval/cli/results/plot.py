@@ -177,6 +177,8 @@ def _of_runs(
         shows += f"; data: {text}"
     for text in dict.fromkeys(run.edition_line for run in columns if run.edition_line):
         shows += f"; labels: {text}"
+    for text in dict.fromkeys(run.scaffold for run in columns if run.scaffold):
+        shows += f"; scaffold: {text}"
     if any(run.episodes != columns[0].episodes or len(run) != len(columns[0]) for run in columns):
         echo("note: the runs are not over the same steps", err=True)
     return drawn._replace(shows=shows)

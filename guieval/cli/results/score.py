@@ -177,7 +177,7 @@ def _print_one(answers: JudgedAnswers, choice: Choice, by: list[str], *, json: b
     values: Mapping[str, Any] = {}
     if json:
         values = {**matrix_json(answers, on_own_sets(answers, choice), by), **report_json(metrics.run), "steps": metrics.steps}
-        values["edition"] = answers.columns(choice).edition
+        values |= {"edition": answers.columns(choice).edition, "scaffold": answers.answered.scaffold or None}
     else:
         show(*metrics.tables)
         for line in warning_lines([metrics.run]):
@@ -185,6 +185,8 @@ def _print_one(answers: JudgedAnswers, choice: Choice, by: list[str], *, json: b
         say(f"data:     {metrics.steps}")
         if edition := answers.columns(choice).edition_line:
             say(f"labels:   {edition}")
+        if answers.answered.scaffold:
+            say(f"scaffold: {answers.answered.scaffold}")
         for text in answers.answered.overlays:
             say(f"overlay:  {text}")
     return _Shown(metrics.state != "finished", values)
@@ -206,6 +208,8 @@ def _print_matrix(answers: JudgedAnswers, choice: Choice, by: list[str], disagre
             say(line)
         if common.edition_line:
             say(f"labels:   {common.edition_line}")
+        if common.scaffold:
+            say(f"scaffold: {common.scaffold}")
         for text in answers.answered.overlays:
             say(f"overlay:  {text}")
     if disagreements is not None:

@@ -32,8 +32,8 @@ from guieval.settings.sampling import OPTIONS
 
 
 @RUN.options(
-    *("data", "base_urls", "limit", "seed", "concurrency", "timeout", "max_attempts", "patience", "budget", "tags", "note"),
-    *OPTIONS,
+    *("data", "base_urls", "scaffold", "limit", "seed", "concurrency", "timeout", "max_attempts", "patience"),
+    *("budget", "tags", "note", *OPTIONS),
     data="Data folder, of a campaign with one benchmark.",
     base_urls="Server, of a campaign with one model; may be repeated.",
 )

@@ -47,7 +47,7 @@ SWEEP_SETTINGS = Settings.of(Sweep, {"seed": "mix_seed"})
 @SWEEP_SETTINGS.options(into="sweep_settings")
 @RUN.options(
     *("model", "bench", "mix_artifacts", "data", "base_urls", "engine", "subset", "sample_set", "episodes", "limit"),
-    *("protocol", "thinking", "concurrency", "patience", *OPTIONS),
+    *("protocol", "scaffold", "thinking", "concurrency", "patience", *OPTIONS),
 )
 def mix(
     settings: Given,

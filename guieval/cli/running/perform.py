@@ -191,6 +191,8 @@ def print_notes(results: list[Result]) -> None:
         say(f"data:     {text}")
     for text in dict.fromkeys(filter(None, (manifest.benchmark.edition_line for manifest in manifests))):
         say(f"labels:   {text}")
+    for text in dict.fromkeys(each.scaffold_line for each in manifests):
+        say(f"scaffold: {text}")
     overlays = [result.outcome.overlay for result in results if result.outcome.overlay is not None]
     for text in dict.fromkeys(describe_overlay(overlay.file, overlay.sha256, overlay.steps) for overlay in overlays):
         say(f"overlay:  {text}")

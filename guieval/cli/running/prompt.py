@@ -33,10 +33,11 @@ def prompt(
     thinking: options.Thinking = None,
     thought: Annotated[str | None, typer.Option(help="Show the prompt that contains this thought.")] = None,
     adapter: options.Adapter = None,
+    scaffold: options.Scaffold = None,
     override: options.LoaderOptions = None,
 ) -> None:
     """Print what a model would be sent for one step; a screenshot appears as name, size and size after resizing."""
-    loaded = load_model(model, adapter=adapter, thinking=thinking)
+    loaded = load_model(model, adapter=adapter, scaffold=scaffold, thinking=thinking)
     how = get_mode(mode)
     if how.history != "reference" and run is None:
         raise UsageError(f"in mode {mode!r} the past holds the model's own answers: add --run, a run in which it gave them")

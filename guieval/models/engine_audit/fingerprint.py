@@ -68,12 +68,13 @@ class Fingerprint(BaseModel):
     schema_version: Literal[1] = 1
     name: str = Field(description="of the checkpoint")
     guieval: str = __version__
+    setup: str = Field("not recorded", description="who answered, and how, in words")
     answers: tuple[KeptAnswer, ...]
 
 
-def fingerprint(name: str, screens: Sequence[SentScreen]) -> Fingerprint:
-    """The fingerprint of the checkpoint called ``name``."""
-    return Fingerprint(name=name, answers=tuple(KeptAnswer.of(screen, screen.sample) for screen in screens))
+def fingerprint(name: str, screens: Sequence[SentScreen], setup: str) -> Fingerprint:
+    """The fingerprint of the checkpoint called ``name``, as the engine of this ``setup`` answered."""
+    return Fingerprint(name=name, setup=setup, answers=tuple(KeptAnswer.of(screen, screen.sample) for screen in screens))
 
 
 def read_fingerprint(file: Path) -> Fingerprint:

@@ -17,6 +17,7 @@ from hashlib import sha256
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -64,6 +65,7 @@ class MobileGym(ABCEnvironment):
     source = "its own server and package: https://github.com/Purewhiter/mobilegym"
     licence = "Apache-2.0 (code), CC BY-NC 4.0 (data)"
     outward = frozenset({"url", "split", "allow_network"})
+    waits = MappingProxyType({"after_action": "pause"})
 
     def __init__(
         self,

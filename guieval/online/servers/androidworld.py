@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from guieval.actions import (
@@ -28,7 +29,7 @@ from guieval.actions import (
 )
 from guieval.errors import EnvironmentFailure, UsageError, nearest
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
-from guieval.online.servers.androidworld_budgets import BUDGETS
+from guieval.online.servers.androidworld_budgets import BUDGETS, COMPLEXITIES
 from guieval.online.servers.foreign_screenshots import read_screenshot
 from guieval.online.servers.pixels import pixel
 from guieval.online.servers.server_device import ServerDevice
@@ -46,6 +47,7 @@ class AndroidWorld(ABCEnvironment):
     A seed chooses one of a type's instances: its number modulo theirs. With ``combinations`` above 0, the suite is drawn again:
     so many instances of each type of ``family``, from ``suite_seed``; otherwise it is as the server drew it. A task may take
     AndroidWorld's own number of steps (:mod:`guieval.online.servers.androidworld_budgets`), or ``max_steps`` if that is given.
+    Before the server waits for the screen to stand still, ``settle`` seconds pass after a reset and ``wait`` after actions.
     """
 
     name = "androidworld"
@@ -54,6 +56,7 @@ class AndroidWorld(ABCEnvironment):
     licence = "Apache-2.0"
     outward = frozenset({"url"})
     tried = False
+    waits = MappingProxyType({"after_reset": "settle", "after_action": "wait"})
 
     def __init__(
         self,
@@ -63,12 +66,18 @@ class AndroidWorld(ABCEnvironment):
         combinations: int = 0,
         suite_seed: int = 42,
         family: str = "android_world",
+        settle: float = 0.0,
+        wait: float = 0.0,
     ) -> None:
         most = 1 if max_steps is None else max_steps
         for name, value, least in (("max_steps", most, 1), ("combinations", combinations, 0)):
             if value < least:
                 raise UsageError(f"option {name} is {value}; expected at least {least}")
+        for name, seconds in (("settle", settle), ("wait", wait)):
+            if not 0 <= seconds <= 60:
+                raise UsageError(f"option {name} is {seconds:g}; expected 0 to 60 seconds")
         self.servers = Servers(url, self.name, EXAMPLE)
+        self.settle, self.wait = settle, wait
         self.max_steps, self.combinations = max_steps, combinations
         self.suite_seed, self.family = suite_seed, family
 
@@ -82,7 +91,7 @@ class AndroidWorld(ABCEnvironment):
         return len(self.servers.addresses)
 
     def tasks(self) -> Sequence[EnvironmentTask]:
-        return tuple(EnvironmentTask(kind, self._budget(kind)) for kind in self._types)
+        return tuple(EnvironmentTask(kind, self._budget(kind), complexity=COMPLEXITIES.get(kind)) for kind in self._types)
 
     def _budget(self, kind: str) -> int:
         if self.max_steps is not None:
@@ -147,7 +156,7 @@ class _Emulator(ServerDevice):
             await self.service.post("/task/tear_down", **self._task)
             await self.service.post("/task/initialize", **self._task)
         self._goal = str((await self._fields("/task/goal", **self._task)).get("goal") or "")
-        return await self._observe()
+        return await self._observe(self._environment.settle)
 
     async def step(self, actions: Sequence[ExecutableAction]) -> Observation:
         if self._seen is None:
@@ -158,7 +167,7 @@ class _Emulator(ServerDevice):
                 break
             if (body := android_action(action, self._seen.size)) is not None:
                 await self.service.post("/execute_action", body=body)
-        return await self._observe() if actions else self._seen
+        return await self._observe(self._environment.wait) if actions else self._seen
 
     async def score(self) -> Score:
         assert self._task is not None
@@ -176,7 +185,8 @@ class _Emulator(ServerDevice):
         if task is not None:
             await self.service.post("/task/tear_down", **task)
 
-    async def _observe(self) -> Observation:
+    async def _observe(self, after: float) -> Observation:
+        await asyncio.sleep(after)
         pixels = await self.service.screenshot("/screenshot", "pixels", wait_to_stabilize="true")
         screenshot, size = await asyncio.to_thread(read_screenshot, pixels)
         self._seen = Observation(self._goal, screenshot, size)

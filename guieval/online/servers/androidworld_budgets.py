@@ -87,5 +87,7 @@ _TYPES: dict[float, str] = {
         OsmAndTrack
     """,
 }
-BUDGETS: dict[str, int] = {name: int(10 * complexity) for complexity, names in _TYPES.items() for name in names.split()}
+COMPLEXITIES: dict[str, float] = {name: complexity for complexity, names in _TYPES.items() for name in names.split()}
+"""The complexity of a task, by its type."""
+BUDGETS: dict[str, int] = {name: int(10 * complexity) for name, complexity in COMPLEXITIES.items()}
 """The most steps of a task, by its type."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from guieval.actions import (
@@ -50,6 +51,7 @@ class MobileWorld(ABCEnvironment):
     licence = "Apache-2.0"
     outward = frozenset({"url"})
     tried = False
+    waits = MappingProxyType({"after_action": "wait"})
 
     def __init__(self, *, url: str = "", max_steps: int = 50, device: str = "emulator-5554", wait: float = 1.0) -> None:
         if max_steps < 1:

@@ -16,6 +16,7 @@ from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from guieval.actions import ExecutableAction, Stop, Wait
@@ -45,6 +46,7 @@ class OSWorld(ABCEnvironment):
     licence = "Apache-2.0"
     outward = frozenset({"provider", "path_to_vm", "region", "examples"})
     tried = False
+    waits = MappingProxyType({"after_reset": "settle", "after_action": "pause"})
 
     def __init__(
         self,

@@ -116,6 +116,8 @@ class Exported:
             "edition": edition and (" or ".join(edition.names) or "unknown"),
             "labels_sha256": edition and edition.digest,
             "overlay_sha256": manifest.overlay and manifest.overlay.sha256,
+            "scaffold": manifest.scaffold_line,
+            "scaffold_sha256": manifest.scaffold and manifest.scaffold.sha256,
             "prompt_fingerprint": manifest.prompts.fingerprint,
             "model_options": json.dumps(manifest.options, sort_keys=True) if manifest.options else None,
             "reply_rules": json.dumps(manifest.rules, sort_keys=True) if manifest.rules else None,

@@ -187,7 +187,19 @@ def comma_separated(board: Board) -> str:
     Tokens are means per step, and ``cost_1000`` is the cost of 1,000 steps in ``currency``; both are empty where not known.
     A name that a spreadsheet would run as a formula begins with an apostrophe here; JSON has it as it is.
     """
-    names = ["model", "mode", "thinking", "benchmark", "steps", "selection", "overlay", "protocol", "metric", "value"]
+    names = [
+        "model",
+        "mode",
+        "thinking",
+        "scaffold",
+        "benchmark",
+        "steps",
+        "selection",
+        "overlay",
+        "protocol",
+        "metric",
+        "value",
+    ]
     names += ["low", "high", "n", "missing", "unit", "upper", "dropped_as_wrong", "rank", "coverage", *ENDS]
     names += ["prompt_tokens", "completion_tokens", f"cost_{COSTED_STEPS}", "currency", "as_of", "source"]
     stream = io.StringIO(newline="")
@@ -199,8 +211,8 @@ def _records(board: Board) -> Iterator[dict[str, Any]]:
     for row in board.rows:
         for column, cell in zip(board.columns, row.cells, strict=True):
             if cell is not None:
-                who = {"model": row.model, "mode": row.mode, "thinking": row.thinking, "source": cell.directory}
-                yield {**who, **_heading(column), "selection": column.selection, **_cell_fields(cell)}
+                who = {name: getattr(row, name) for name in ("model", "mode", "thinking", "scaffold")}
+                yield {**who, "source": cell.directory, **_heading(column), "selection": column.selection, **_cell_fields(cell)}
     for reference in board.references:
         for column, value in zip(board.columns, reference.values, strict=True):
             if value is not None:

@@ -93,11 +93,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class BoardRow:
-    """A model in a mode; ``cells`` in the columns' order. ``note`` distinguishes rows that share both."""
+    """A model in a mode and a scaffold; ``cells`` in the columns' order. ``note`` distinguishes rows of one model and mode."""
 
     model: str
     mode: str
     thinking: bool | None
+    scaffold: str
     note: str
     cells: tuple[Cell | None, ...]
 
@@ -358,19 +359,23 @@ def _aligned(run: _Run, column: BoardColumn) -> Terms:
 def _rows(
     runs: Sequence[_Run], cells: Sequence[Mapping[BoardColumn, Cell]], columns: Sequence[BoardColumn]
 ) -> Iterator[BoardRow]:
-    """Runs of one model and mode share a row as long as no two have the same column; the others get rows of their own."""
-    grouped: defaultdict[tuple[str, str, bool | None], list[dict[BoardColumn, Cell]]] = defaultdict(list)
+    """Runs of one model, mode and scaffold share a row if no two have the same column; the others get rows of their own."""
+    grouped: defaultdict[tuple[str, str, bool | None, str], list[dict[BoardColumn, Cell]]] = defaultdict(list)
     for run, own in zip(runs, cells, strict=True):
-        rows = grouped[run.columns.model, run.columns.mode, run.manifest.thinking]
+        rows = grouped[run.columns.model, run.columns.mode, run.manifest.thinking, run.columns.scaffold]
         row = next((row for row in rows if not row.keys() & own.keys()), None)
         if row is None:
             rows.append(dict(own))
         else:
             row.update(own)
-    for (model, mode, thinking), rows in grouped.items():
+    scaffolds: defaultdict[tuple[str, str, bool | None], int] = defaultdict(int)
+    for model, mode, thinking, _ in grouped:
+        scaffolds[model, mode, thinking] += 1
+    for (model, mode, thinking, scaffold), rows in grouped.items():
         for row in rows:
             directories = ", ".join(dict.fromkeys(row[column].directory for column in columns if column in row))
-            yield BoardRow(model, mode, thinking, directories if len(rows) > 1 else "", tuple(map(row.get, columns)))
+            notes = [scaffold] * (scaffolds[model, mode, thinking] > 1) + [directories] * (len(rows) > 1)
+            yield BoardRow(model, mode, thinking, scaffold, ", ".join(notes), tuple(map(row.get, columns)))
 
 
 def _notes(runs: Sequence[_Run], rows: Sequence[BoardRow], columns: Sequence[BoardColumn]) -> Iterator[str]:
@@ -380,6 +385,12 @@ def _notes(runs: Sequence[_Run], rows: Sequence[BoardRow], columns: Sequence[Boa
         yield f"modes share columns ({', '.join(mixed)}): metrics of two modes are not comparable; ranks are within a mode"
     for line in dict.fromkeys(run.columns.edition_line for run in runs if run.columns.edition_line):
         yield f"labels: {line}"
+    models: defaultdict[str, list[str]] = defaultdict(list)
+    for row in rows:
+        models[row.scaffold].append(row.model)
+    for scaffold, of in models.items():
+        whose = "" if len(models) == 1 else f" ({', '.join(dict.fromkeys(of))})"
+        yield f"scaffold: {scaffold}{whose}"
     setups: defaultdict[str, dict[str, None]] = defaultdict(dict)
     named = Counter(map(_name, runs))
     for run in runs:

@@ -150,7 +150,11 @@ def _run(
 ) -> str:
     name, count = steps
     rows: list[tuple[str, object]] = [("benchmark", manifest.benchmark.name), ("mode", manifest.mode.label), *further]
-    rows += [("created", manifest.created), (name, (manifest.selection and manifest.selection.text) or f"{count:,}")]
+    rows += [
+        ("scaffold", manifest.scaffold_line),
+        ("created", manifest.created),
+        (name, (manifest.selection and manifest.selection.text) or f"{count:,}"),
+    ]
     rows += [("folder", directory), *(("note", note) for note in notes)]
     return f"<div><h3>{escaped(model_label(manifest))}</h3>{definitions(rows)}{metrics}</div>"
 

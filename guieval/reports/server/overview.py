@@ -238,6 +238,7 @@ def run_head(first: Path, directory: Path) -> list[str]:
     facts.append(f"Set-up: {describe(manifest.setups)}")
     if manifest.benchmark.edition_line:
         facts.append(f"Labels: {manifest.benchmark.edition_line}")
+    facts.append(f"Scaffold: {manifest.scaffold_line}")
     return [clean(fact) for fact in facts]
 
 

@@ -34,7 +34,7 @@ from guieval.reports.viewer.writing import SCRIPT_FOLDER
 SCRIPTS = (*(SCRIPT_FOLDER / f"{name}.js" for name in ("build", "theme", "marks")), Path(__file__).parent / "page.js")
 TEMPLATE = Path(__file__).parent / "page.html.jinja"
 STYLES = (VIEWER / "base.css", VIEWER / "marks.css", Path(__file__).parent / "style.css")
-SIGNS = dict(zip(ENDINGS, "✓✕⊘✗…?!–·", strict=True))
+SIGNS = dict(zip(ENDINGS, "✓✕⊘✗…?↻!–·", strict=True))
 """The mark of each ending, so that colour alone carries no meaning."""
 LINE_LIMIT = 300
 _SCREEN = re.compile(rf"{SCREENS}/([0-9a-f]{{32}}\.(?:png|jpg))")

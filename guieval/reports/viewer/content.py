@@ -238,6 +238,7 @@ def _described(run: RunFolder) -> dict[str, str]:
         "created": manifest.created,
         "steps": (manifest.selection and manifest.selection.text) or "",
         "labels": manifest.benchmark.edition_line,
+        "scaffold": manifest.scaffold_line,
         "served": "; ".join(describe_served(manifest)),
         "engine": engine_of(manifest.setups),
         "setup": describe(manifest.setups),

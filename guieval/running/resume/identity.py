@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -15,6 +15,7 @@ from guieval.errors import UsageError
 from guieval.journal import SCHEMA, RunFolder, plan_rows
 from guieval.journal.run_files import Manifest
 from guieval.models.patch_thoughts import thought_fingerprint
+from guieval.models.scaffold import flat
 from guieval.models.written_prompts import example_requests, fixed_thought_form
 from guieval.running.config import parse
 from guieval.running.resolved import ResolvedRun
@@ -23,13 +24,14 @@ from guieval.running.resume.trust import code_digests
 _DESCRIPTIVE = frozenset({"notes", "licence", "frame", "context_length", "vllm"})
 """Fields of a checkpoint's file for its reader; none of them changes a request or how a reply is read."""
 
+SCAFFOLD = "scaffold"
 PROMPTS = "prompts fingerprint"
 THOUGHT = "thought prompt fingerprint"
 FIXED_THOUGHTS = "fixed thoughts fingerprint"
 ARTIFACTS = "artifacts fingerprint"
 CONTENT = "data of the chosen steps"
-"""Names of what may differ: the wording of requests, the wording of those for the thoughts of patches, the thoughts that a
-model is given or their form, the answers that a mixed history holds, and the content of the chosen steps."""
+"""Names of what may differ: the scaffold, the wording of requests, the wording of those for the thoughts of patches, the
+thoughts that a model is given or their form, the answers that a mixed history holds, and the content of the chosen steps."""
 
 
 def digest(value: Any) -> str:
@@ -46,6 +48,7 @@ class Difference(NamedTuple):
 
 _ACCEPTABLE = (
     *("model", "adapter", "thinking", "options", "sampling", "resampling", "vllm", "model_path", "engine", "checkpoint."),
+    SCAFFOLD,
     *(PROMPTS, THOUGHT, CONTENT, "overlay fingerprint"),
 )
 """First words of the names of what a user may accept: the model, how it is queried, and the content of the data; an
@@ -69,7 +72,8 @@ def manifest_of(run: ResolvedRun) -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "config": run.config.model_dump(mode="json"),
-        "model": model.config.model_dump(mode="json"),
+        "model": model.config.model_dump(mode="json", exclude={"scaffold"}),
+        "scaffold": model.config.scaffold.to_json(),
         "benchmark": {
             "name": benchmark.name,
             "episodes": len(plan),
@@ -111,7 +115,7 @@ def differences(old: Manifest, new: Manifest) -> list[Difference]:
     """Every field in which a resume would differ from the run that it resumes."""
     differing: list[Difference] = []
     before, after = identity(old), identity(new)
-    for name in (PROMPTS, CONTENT):
+    for name in (SCAFFOLD, PROMPTS, CONTENT):
         if before[name] is None or after[name] is None:  # begun before it was recorded, or an episode cannot be loaded
             del before[name], after[name]
     if old.code is not None and new.code is not None:
@@ -170,11 +174,16 @@ def identity(manifest: Manifest) -> dict[str, Any]:
     """The fields that two manifests must share for their records to belong to one run."""
     settings = manifest.config.to_json()
     config = parse(settings, kept=settings).identity()
-    checkpoint = {name: value for name, value in manifest.model.to_json().items() if name not in _DESCRIPTIVE}
+    checkpoint = {name: value for name, value in manifest.checkpoint.items() if name not in _DESCRIPTIVE}
+    scaffold = checkpoint.pop("scaffold")
+    checkpoint |= {name: scaffold.get(name) for name in ("sampling", "thinking")}
+    acting = {name: scaffold[name] for name in ("budget", "ending", "retries", "wait", "encoding") if name in scaffold}
     fixed, mixing, thought = manifest.fixed_thoughts, manifest.mixing, manifest.prompts.thought
     return {
-        **_flat(config),
-        **_flat({"checkpoint": checkpoint}),
+        **flat(config),
+        **flat({"checkpoint": checkpoint}),
+        SCAFFOLD: None if manifest.scaffold is None else manifest.scaffold.name,
+        **flat({SCAFFOLD: acting}),
         "benchmark fingerprint": manifest.benchmark.fingerprint,
         "overlay fingerprint": None if manifest.overlay is None else manifest.overlay.sha256,
         CONTENT: manifest.benchmark.content,
@@ -185,11 +194,3 @@ def identity(manifest: Manifest) -> dict[str, Any]:
         "protocol": manifest.protocol.name,
         "protocol fingerprint": manifest.protocol.fingerprint,
     }
-
-
-def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for name, value in values.items():
-        inner = _flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
-        flat.update(inner)
-    return flat

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from guieval.data.benchmark import EpisodeRef
 from guieval.errors import EnvironmentFailure
 from guieval.online import ABCDevice, Observation
-from guieval.online.attempt import MOST_ATTEMPTS, Attempt, carried_out, closed, screen_name, within
+from guieval.online.attempt import MOST_ATTEMPTS, MOST_UNPARSEABLE, Attempt, LoopRule, carried_out, closed, screen_name, within
 from guieval.online.tasks import EnvironmentTasks
 from guieval.online.trajectory import Trajectories, TrajectoryStep
 from guieval.running.runner.asking import Asking
@@ -96,7 +96,8 @@ class Actor(Asking):
     async def _repetition(self, task: OnlineTask, number: int, models: dict[str, None]) -> Repetition:
         key, failure = task.episode_key, ""
         attempt = self.trajectories.last_attempt(key, number)
-        for _ in range(MOST_ATTEMPTS):
+        most = self.asker.model.config.scaffold.retries.task or MOST_ATTEMPTS
+        for _ in range(most):
             recorded = self.trajectories.steps(key, number)
             if recorded and recorded[0].attempt < attempt:
                 recorded = []
@@ -114,7 +115,7 @@ class Actor(Asking):
                 if found.answered:
                     self.trajectories.forget(key, number)
                 return found
-        given_up = StepError(stage="environment", message=f"{failure} ({MOST_ATTEMPTS} attempts)")
+        given_up = StepError(stage="environment", message=f"{failure} ({most} attempts)")
         return Repetition(error=given_up, **self.trajectories.spent(key, number))
 
     async def _attempt(
@@ -141,7 +142,7 @@ class Actor(Asking):
 
         asker = replace(self.asker, sampling=self.asker.sampling[number : number + 1], lost=lost)
         observation = await self._within(device.reset(self.tasks.named(task), self._seed + number), "to begin a task")
-        played = Attempt(task)
+        played = self._begun(task)
         while not played.steps or not played.over(observation):
             shown = played.shown(observation, await self._stored(observation))
             if played.steps < len(recorded):
@@ -154,13 +155,19 @@ class Actor(Asking):
                 self._seen(record)
                 if not record.sample.answered:  # what was done so far is recorded, and a resume goes on from there
                     return _without_outcome(record.sample)
-                step = _step(task, shown, record.sample, number, attempt, observation)
+                executed = bool(carried_out(record.sample)) and not played.replaced(record.sample)
+                step = _step(task, shown, record.sample, number, attempt, observation, executed=executed)
                 await asyncio.to_thread(self.trajectories.append, step)
             if carried := played.answered(shown, step):
                 observation = await self._within(device.step(carried), "to carry out an action")
         score = await self._within(device.score(), "to judge")
         screenshot = await self._stored(observation)
         return Repetition(outcome=played.outcome(score, observation, attempt=attempt, screenshot=screenshot))
+
+    def _begun(self, task: OnlineTask) -> Attempt:
+        ending = self.asker.model.config.scaffold.ending
+        loop = None if ending.loop is None else LoopRule(ending.loop.equal, ending.loop.effect)
+        return Attempt(task, unparseable=ending.unparseable or MOST_UNPARSEABLE, loop=loop)
 
     async def _stored(self, observation: Observation) -> str:
         return await asyncio.to_thread(self.trajectories.keep, observation.screenshot, screen_name(observation.screenshot))
@@ -175,7 +182,14 @@ def _without_outcome(sample: Sample) -> Repetition:
 
 
 def _step(
-    task: OnlineTask, shown: StepTaskModel, sample: Sample, number: int, attempt: int, observation: Observation
+    task: OnlineTask,
+    shown: StepTaskModel,
+    sample: Sample,
+    number: int,
+    attempt: int,
+    observation: Observation,
+    *,
+    executed: bool,
 ) -> TrajectoryStep:
     return TrajectoryStep(
         key=task.episode_key,
@@ -192,7 +206,7 @@ def _step(
         conclusion=sample.conclusion,
         action=sample.action,
         batch=sample.batch,
-        executed=bool(carried_out(sample)),
+        executed=executed,
         error=sample.error,
         usage=sample.usage,
         other_usage=sample.other_usage,

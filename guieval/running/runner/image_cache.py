@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from guieval.data.screenshots import Screenshot, read_screenshot
 from guieval.models import ImageForm, ImageRef
+from guieval.models.scaffold import AS_IT_IS, Encoding
 
 CACHE_BYTES = 64 * 1024 * 1024
 """How much is kept for later steps that show the same screenshot."""
@@ -22,11 +23,20 @@ class ImageLoader:
     """Reads, resizes and encodes screenshots off the event loop, each (file, size) once, in a cache of bounded bytes.
 
     Every file is read and checked, also when nothing but its name is sent (``form`` "file"): a server takes a damaged PNG for
-    a whole one. With ``check`` the image data is unpacked too, once per content and process.
+    a whole one. With ``check`` the image data is unpacked too, once per content and process. ``encoding`` is the scaffold's.
     """
 
-    def __init__(self, root: Path, threads: ThreadPoolExecutor, *, form: ImageForm, check: bool = True) -> None:
+    def __init__(
+        self,
+        root: Path,
+        threads: ThreadPoolExecutor,
+        *,
+        form: ImageForm,
+        check: bool = True,
+        encoding: Encoding = AS_IT_IS,
+    ) -> None:
         self._form = form
+        self._jpeg, self._only_png = encoding.jpeg, encoding.format == "png"
         self._check = check
         self._root = root
         self._threads = threads
@@ -56,7 +66,15 @@ class ImageLoader:
 
     def _read(self, image: ImageRef) -> Screenshot:
         task = image.task
-        screenshot = read_screenshot(self._root, task.screenshot, task.screenshot_size, image.resize, check=self._check)
+        screenshot = read_screenshot(
+            self._root,
+            task.screenshot,
+            task.screenshot_size,
+            image.resize,
+            check=self._check,
+            jpeg=self._jpeg,
+            only_png=self._only_png,
+        )
         # here, in a thread, and not when the request is written
         if self._form == "base64" or (self._form == "file" and screenshot.path is None):
             _ = screenshot.base64

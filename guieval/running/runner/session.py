@@ -232,7 +232,8 @@ class Session:
         root = run.kind.screens(run.benchmark, self._journal.directory)
 
         def images(engine: Engine) -> ImageLoader:
-            return ImageLoader(root, self._threads, form=engine.images, check=run.config.data.decode_check)
+            encoding = run.model.config.scaffold.encoding
+            return ImageLoader(root, self._threads, form=engine.images, check=run.config.data.decode_check, encoding=encoding)
 
         return Asker(
             model=run.model,

@@ -126,6 +126,7 @@ class JudgedAnswers:
             columns,
             edition=None if edition is None else edition.model_dump(mode="json"),
             edition_line="" if edition is None else edition.line,
+            scaffold=answered.scaffold,
         )
         if answered.unkept is None:
             return columns

@@ -96,7 +96,7 @@ class PolicyLoop(AgentLoopBase):  # type: ignore[misc]  # verl has no types
             # includes verl's own fields, e.g. the version of the weights
             extra_fields={**generated.extra_fields, "turn_scores": [], "tool_rewards": []},
         )
-        skip = bool(self._model.config.sampling.get("skip_special_tokens", True))
+        skip = bool(self._model.config.scaffold.sampling.get("skip_special_tokens", True))
         return Answer(self.tokenizer.decode(generated.token_ids[:most], skip_special_tokens=skip), output)
 
     def _check_template(self, prepared: ModelInput) -> None:

@@ -22,6 +22,9 @@ from guieval.online.conformance import check_environment
 from guieval.online.servers.androidworld import AndroidWorld, android_action
 from guieval.online.servers.androidworld_budgets import BUDGETS
 from guieval.online.servers.mobileworld import MobileWorld, mobile_action
+from guieval.online.tasks import EnvironmentTasks
+from guieval.running.resolve import resolve
+from guieval.settings import RunConfig
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.online.deadlines import SECONDS, Deadlines
 from tests.online.devices import EVERY, failure, on, played
@@ -68,10 +71,21 @@ def test_a_task_of_androidworld_has_its_own_budget() -> None:
         environment._budget("BrowserDrew")
 
 
+def test_a_scaffold_sets_budget_and_waits_unless_options_do() -> None:
+    with androidworld() as (_, environment):
+        asked: dict[str, Any] = {"model": "mai-ui-8b", "base_urls": ["http://h/v1"], "bench": "androidworld", "mode": "online"}
+        for given, wait, steps in (({}, 3.0, [10, 10]), ({"max_steps": 7, "wait": 0.5}, 0.5, [7, 7])):
+            options: dict[str, Any] = {"url": environment.servers.addresses[0], **given}
+            tasks = resolve(RunConfig(**asked, scaffold="mai-ui-cua-lite-default", bench_options=options)).benchmark
+            assert isinstance(tasks, EnvironmentTasks) and isinstance(tasks.environment, AndroidWorld)
+            assert (tasks.environment.settle, tasks.environment.wait) == (1.0, wait)
+            assert [tasks.steps(task) for task in tasks.environment.tasks()] == steps
+
+
 def test_androidworld_s_task_is_a_success_when_it_is_done_and_ended() -> None:
     with androidworld(max_steps=9) as (server, environment):
         task = environment.tasks()[0]
-        assert task == EnvironmentTask("OpenAppTaskEval", 9) and len(environment.tasks()) == 2
+        assert task == EnvironmentTask("OpenAppTaskEval", 9, complexity=1) and len(environment.tasks()) == 2
 
         async def play(device: ABCDevice) -> Any:
             seen = await device.reset(task, 3)

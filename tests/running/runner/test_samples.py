@@ -18,7 +18,7 @@ from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.journal import STEPS as STEPS_FILE
 from guieval.journal import RunFolder
 from guieval.metrics.sampling import sampled
-from guieval.models import ModelConfig, Request
+from guieval.models import ModelConfig, Request, Scaffold
 from guieval.running.resolve import sample_parameters
 from guieval.scoring.matrix import judge_run
 from guieval.scoring.score import evaluate_run
@@ -97,7 +97,7 @@ def test_each_sample_is_a_request_of_its_own(tmp_path: Path) -> None:
 )
 def test_what_each_sample_is_asked_with(settings: dict[str, Any], checkpoint: dict[str, Any], asked: list[Any]) -> None:
     config = RunConfig(model="m", bench="b", **settings)
-    assert sample_parameters(config, ModelConfig(name="m", adapter="a", sampling=checkpoint)) == asked
+    assert sample_parameters(config, ModelConfig(name="m", adapter="a", scaffold=Scaffold(sampling=checkpoint))) == asked
 
 
 @pytest.mark.parametrize(

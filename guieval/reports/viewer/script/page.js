@@ -46,7 +46,7 @@ function buildHelp() {
         "p",
         {},
         comparing() ? `${LETTERS[at]}: ` : "",
-        foreign(`${run.name ? `${run.name}: ` : ""}${run.model} on ${run.benchmark}, ${run.mode}, run under ${run.protocol}, begun ${run.created}; ${run.steps}${run.labels ? `; labels: ${run.labels}` : ""}`),
+        foreign(`${run.name ? `${run.name}: ` : ""}${run.model} on ${run.benchmark}, ${run.mode}, run under ${run.protocol}, begun ${run.created}; ${run.steps}${run.labels ? `; labels: ${run.labels}` : ""}; scaffold: ${run.scaffold}`),
         run.served ? foreign(`; answered by ${run.served}`) : "",
         foreign(`; set-up: ${run.setup}`),
         run.tags ? foreign(`; tags: ${run.tags}`) : "",

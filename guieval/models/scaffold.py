@@ -1,0 +1,175 @@
+"""A scaffold: everything between a checkpoint and its success rate that is not the weights, as one named, hashed value.
+
+Prompt, screenshots kept, form of the history, sampling, steps a task may take, what ends it, retries, waits and how
+screenshots are encoded: published numbers of one checkpoint differ by up to 18 points with these. One YAML file each in
+``configs/scaffolds/``; a checkpoint names its default one, and ``--scaffold`` another.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from guieval.settings.sampling import check_sampling
+
+NO_SCAFFOLD = "none"
+"""The name of the scaffold that sets nothing: the family's and the environment's own defaults."""
+OFFICIAL = "-official"
+"""How the name ends of a scaffold that is read from a repository's commit."""
+_DESCRIBING = frozenset({"name", "source", "families", "claimed", "notes"})
+
+
+_PILLOWS_QUALITY = 75
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ScaffoldSource(_Part):
+    """Where the settings are published."""
+
+    repository: str = Field(pattern=r"^[\w.-]+/[\w.-]+$", description="OWNER/NAME on GitHub")
+    commit: str = Field(pattern=r"^[0-9a-f]{7,40}$")
+    files: tuple[str, ...] = Field((), description="files of it that state them")
+
+
+class Budget(_Part):
+    """The most steps of a task; the environment's own where neither is given."""
+
+    flat: int | None = Field(None, ge=1, le=1000, description="steps of every task")
+    per_complexity: float | None = Field(None, gt=0, le=1000, description="steps for each point of a task's complexity")
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if self.flat is not None and self.per_complexity is not None:
+            raise ValueError("a budget is flat or per_complexity, not both")
+        return self
+
+
+class Loop(_Part):
+    """What happens when a model repeats itself.
+
+    ``stop`` ends the task as the step limit does, ``fail`` ends it as failed, and ``terminate`` carries out a stop as
+    finished in the place of the last of the equal actions, which counts as the model's own.
+    """
+
+    equal: int = Field(ge=2, description="equal actions in a row that are a loop")
+    effect: Literal["stop", "fail", "terminate"]
+
+
+class Ending(_Part):
+    """What ends a task besides the model, the environment and the budget."""
+
+    unparseable: int | None = Field(None, ge=1, description="responses in a row without an action; 3 when not given")
+    loop: Loop | None = Field(None, description="equal actions in a row; no limit when not given")
+
+
+class Retries(_Part):
+    """How often something that failed is tried again; guieval's defaults where nothing is given."""
+
+    request: int | None = Field(None, ge=1, le=100, description="attempts at each request")
+    task: int | None = Field(None, ge=1, le=100, description="attempts at a task whose environment fails")
+
+
+class Waits(_Part):
+    """Seconds before a screenshot is taken; the environment's own where nothing is given."""
+
+    after_reset: float | None = Field(None, ge=0, le=3600)
+    after_action: float | None = Field(None, ge=0, le=3600)
+
+    @property
+    def given(self) -> dict[str, float]:
+        """The waits that are given, by name."""
+        return self.model_dump(exclude_none=True)
+
+
+class Encoding(_Part):
+    """The form in which screenshots are sent: a file's own bytes or lossless PNG where no format is given."""
+
+    format: Literal["png", "jpeg"] | None = None
+    quality: int | None = Field(None, ge=1, le=100, description="JPEG quality; 75, Pillow's, when not given")
+
+    @model_validator(mode="after")
+    def _of_jpeg(self) -> Self:
+        if self.quality is not None and self.format != "jpeg":
+            raise ValueError("a quality is of format jpeg")
+        return self
+
+    @property
+    def jpeg(self) -> int | None:
+        """The quality of JPEG screenshots; ``None`` where they are none."""
+        return (self.quality or _PILLOWS_QUALITY) if self.format == "jpeg" else None
+
+
+AS_IT_IS = Encoding()
+"""The encoding of a scaffold that names none."""
+
+
+class Scaffold(_Part):
+    """The settings in which a checkpoint is run. What is ``None`` is left to the family, the server or the environment."""
+
+    name: str = Field(NO_SCAFFOLD, min_length=1, description="NAME-official, with repository and commit, or NAME-default")
+    source: ScaffoldSource | None = None
+    families: tuple[str, ...] = Field((), description="adapters that can be run with it; any when empty")
+    prompt: str | None = Field(None, description="which of the family's prompts")
+    images: int | None = Field(None, ge=1, description="screenshots in a request at most, the current one included")
+    history: str | None = Field(None, description="how the prompt shows earlier steps, in the family's words")
+    options: dict[str, Any] = Field(default_factory=dict, description="further options of the family")
+    thinking: bool | None = Field(None, description="thinking on or off; null where the family has no switch")
+    sampling: Annotated[dict[str, Any], AfterValidator(check_sampling)] = Field(
+        default_factory=dict, description="request parameters; what is not here is not sent"
+    )
+    budget: Budget = Budget()
+    ending: Ending = Ending()
+    retries: Retries = Retries()
+    wait: Waits = Waits()
+    encoding: Encoding = AS_IT_IS
+    claimed: tuple[str, ...] = Field((), description="numbers published with it, in words")
+    notes: str = ""
+
+    @model_validator(mode="after")
+    def _sourced(self) -> Self:
+        if self.name.endswith(OFFICIAL) and self.source is None:
+            raise ValueError(f"a scaffold is called NAME{OFFICIAL} only with the repository and commit that it is read from")
+        return self
+
+    @property
+    def family_options(self) -> dict[str, Any]:
+        """The options of the adapter that it sets."""
+        named = {"prompt": self.prompt, "max_images": self.images, "history": self.history}
+        return {**self.options, **{name: value for name, value in named.items() if value is not None}}
+
+    @property
+    def acts(self) -> dict[str, Any]:
+        """The fields that decide numbers, as JSON-able values, without those at their defaults."""
+        return self.model_dump(mode="json", exclude=set(_DESCRIBING), exclude_defaults=True)
+
+    @property
+    def sha256(self) -> str:
+        """Of the fields that decide numbers: equal for scaffolds that differ in name or source only. 16 digits."""
+        return sha256(json.dumps(self.acts, sort_keys=True).encode()).hexdigest()[:16]
+
+    def to_json(self) -> dict[str, Any]:
+        """As a manifest records it."""
+        return {**self.model_dump(mode="json", exclude_defaults=True), "name": self.name, "sha256": self.sha256}
+
+
+def differing(one: Scaffold, other: Scaffold) -> Iterator[tuple[str, Any, Any]]:
+    """The fields that decide numbers and differ, with both values; ``None`` where a scaffold does not set it."""
+    first, second = (flat(each.acts) for each in (one, other))
+    for name in sorted(first.keys() | second.keys()):
+        if first.get(name) != second.get(name):
+            yield name, first.get(name), second.get(name)
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested values by dotted names."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        found |= flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
+    return found
