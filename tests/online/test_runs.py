@@ -28,7 +28,7 @@ from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observati
 from guieval.online.attempt import Attempt, LoopRule, screen_name
 from guieval.online.trajectory import SCREENS, TRAJECTORIES, last_attempts, read_trajectories
 from guieval.reports.server.library import Library
-from guieval.steps import Outcome, Sample
+from guieval.steps import OnlineTask, Outcome, Sample
 from guieval.testing.mock_server import MockServer, MockSettings
 from guieval.testing.phone import generate_episode
 from tests.command_line import CommandLine
