@@ -23,9 +23,10 @@ MOST_TOKENS = 1024
 """Tokens of an answer, where the checkpoint's settings name no limit."""
 
 
-@RUN.options(
-    "base_urls", "engine", "served_model", "adapter", "thinking", "api_key_env", "concurrency", "timeout", "max_attempts"
-)
+_FLAGS = "base_urls engine served_model adapter scaffold thinking api_key_env concurrency timeout max_attempts"
+
+
+@RUN.options(*_FLAGS.split())
 def audit_engine(
     settings: Given,
     model: Annotated[str, typer.Argument(metavar="MODEL", help="Checkpoint that the server serves (`guieval models`).")],
