@@ -66,7 +66,7 @@ def matched(run: Path) -> tuple[str, str]:
     answers = {record.task.key: record.sample.outcome.exact_match for record in RunFolder(run).records if record.finished}
     before, lengths = [], []
     for key, steps in RunFolder(run).plan.items():
-        found = [answers.get((*key, index), False) for index in steps]  # type: ignore[call-overload]  # a step's key
+        found = [answers.get((*key, index), False) for index in steps]
         before.append(next((number for number, exact in enumerate(found) if not exact), len(found)))
         lengths.append(len(steps))
     return "".join(map(str, before)), "".join(map(str, lengths))

@@ -127,7 +127,7 @@ def floor(episodes: int, latency: float, seed: int, *, sequential: bool) -> floa
     refs = [EpisodeRef(key, length) for key, length in zip(keys, lengths(episodes), strict=True)]
 
     def activate(ref: EpisodeRef) -> ActiveEpisode:
-        return ActiveEpisode(ref, None, list(range(ref.length)))  # type: ignore[arg-type]  # the scheduler never looks inside
+        return ActiveEpisode(ref, None, list(range(ref.length)))
 
     scheduler = Scheduler(refs, activate, sequential=sequential, window=4 * SLOTS)
     asked: Counter[str] = Counter()

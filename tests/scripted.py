@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Action, ActionSpace, Click, Point, Scroll, Stop, Type, action_from_json
-from guieval.data.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef, Listing
 from guieval.engines.concurrency import AdaptiveConcurrency
 from guieval.errors import ParseError
 from guieval.frames import PER_1000
@@ -18,8 +18,9 @@ from guieval.models import ABCModel, Engine, ImageForm, Message, ModelConfig, Mo
 from guieval.running.engine_choice import GIVE_UP_AFTER, Answering
 from guieval.running.outcome import RunOutcome
 from guieval.running.progress.counts import Progress
-from guieval.running.resolve import Parts, resolve
-from guieval.running.runner import Runner
+from guieval.running.resolve import resolve
+from guieval.running.resolved import Parts
+from guieval.running.runner.runner import Runner
 from guieval.settings import RunConfig
 from guieval.steps import Episode, StepTaskModel, Usage
 from tests.made_runs import step
@@ -134,7 +135,7 @@ ACTIONS: tuple[Action, ...] = (CLICK, Type(text="tea"), Scroll(point=Point(500.0
 def runner_of(
     config: RunConfig,
     directory: Path,
-    benchmark: ABCBenchmark,
+    benchmark: Listing[Any],
     model: ABCModel,
     engine: Engine,
     concurrency: int | AdaptiveConcurrency,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import Field
 
@@ -23,6 +23,7 @@ from guieval.data.plugin_options import check_options, unknown_option
 from guieval.errors import DataError, UsageError, nearest
 from guieval.steps import Episode, EpisodeKey, Setting
 
+_Loaded = TypeVar("_Loaded")
 DEFAULT_SPLIT = "test"
 """The split of an episode whose loader names none."""
 
@@ -114,13 +115,8 @@ class Release(_Reader):
         """
 
 
-class ABCBenchmark(_Reader):
-    """A benchmark on one data folder.
-
-    Subclasses set the class attributes and implement :meth:`index` and :meth:`load`; the constructor must not read data
-    beyond a check of ``root``, and raises :meth:`wrong_folder` if that fails. Options of a loader are keyword-only arguments
-    of its constructor.
-    """
+class Listing(_Reader, Generic[_Loaded]):
+    """What a run can be over: episodes of a benchmark, or tasks of an environment, listed and loaded one at a time."""
 
     name: ClassVar[str]
     """Registered name, as used on the command line."""
@@ -128,16 +124,10 @@ class ABCBenchmark(_Reader):
     """Name in publications."""
     source: ClassVar[str]
     """Origin of the data and the expected files, in one line without a final stop."""
-    paper: ClassVar[str] = ""
-    """The paper that describes the data, e.g. ``arXiv 2406.03679``."""
     licence: ClassVar[str] = ""
     """The data's licence as stated by its authors, or that they state none."""
-    published: ClassVar[tuple[PublishedCount, ...]] = ()
-    """The expected counts; `guieval doctor` and `guieval prepare` compare the data with them."""
     dataset: ClassVar[str] = ""
     """The underlying data set, by which protocols choose their rules; several benchmarks may share one."""
-    setting: ClassVar[Setting] = "high"
-    """The instruction that the model gets: the goal, the step's own instruction too, or a description of a target."""
     protocol: ClassVar[str]
     """The default protocol of a run."""
     action_space: ClassVar[ActionSpace] = ActionSpace()
@@ -145,17 +135,9 @@ class ABCBenchmark(_Reader):
     needs_data: ClassVar[bool] = True
     """Whether ``--data DIR`` is required (a generated benchmark creates its own data)."""
 
-    def __init__(self, root: Path, **options: Any) -> None:
-        if options:
-            raise unknown_option(type(self), next(iter(options)), f"benchmark {self.name!r}")
+    def __init__(self, root: Path) -> None:
         self.root = root
         self.skipped = []
-
-    def skipping_damaged(self) -> Self:
-        """This benchmark, leaving out what is damaged; this one itself stays as it is."""
-        other = copy(self)
-        other.skip_damaged, other.skipped = True, []
-        return other
 
     @abstractmethod
     def index(self) -> Sequence[EpisodeRef]:
@@ -165,8 +147,35 @@ class ABCBenchmark(_Reader):
         """
 
     @abstractmethod
-    def load(self, ref: EpisodeRef) -> Episode:
+    def load(self, ref: EpisodeRef) -> _Loaded:
         """Load the episode of ``ref``. Raises :class:`guieval.errors.DataError` that names file, line and field."""
+
+
+class ABCBenchmark(Listing[Episode]):
+    """A benchmark on one data folder.
+
+    Subclasses set the class attributes and implement :meth:`index` and :meth:`load`; the constructor must not read data
+    beyond a check of ``root``, and raises :meth:`wrong_folder` if that fails. Options of a loader are keyword-only arguments
+    of its constructor.
+    """
+
+    paper: ClassVar[str] = ""
+    """The paper that describes the data, e.g. ``arXiv 2406.03679``."""
+    published: ClassVar[tuple[PublishedCount, ...]] = ()
+    """The expected counts; `guieval doctor` and `guieval prepare` compare the data with them."""
+    setting: ClassVar[Setting] = "high"
+    """The instruction that the model gets: the goal, the step's own instruction too, or a description of a target."""
+
+    def __init__(self, root: Path, **options: Any) -> None:
+        if options:
+            raise unknown_option(type(self), next(iter(options)), f"benchmark {self.name!r}")
+        super().__init__(root)
+
+    def skipping_damaged(self) -> Self:
+        """This benchmark, leaving out what is damaged; this one itself stays as it is."""
+        other = copy(self)
+        other.skip_damaged, other.skipped = True, []
+        return other
 
     @classmethod
     def check_options(cls, options: Mapping[str, Any]) -> None:
@@ -177,7 +186,7 @@ class ABCBenchmark(_Reader):
     def release(cls, source: Path, /, **options: Any) -> Release:
         """The authors' release in ``source``, to be prepared; by default, the folder that the loader reads in place."""
         cls.check_options(options)
-        return _Loaded(cls(source, **options))
+        return _InPlace(cls(source, **options))
 
     @classmethod
     def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
@@ -229,7 +238,11 @@ class ABCBenchmark(_Reader):
         return LocatedEpisode(steps=episode.steps, root=self.root)
 
 
-class _Loaded(Release):
+CLASS_ATTRIBUTES = (*Listing.__annotations__, *ABCBenchmark.__annotations__)
+"""The names of what a benchmark's class states."""
+
+
+class _InPlace(Release):
     """A release that its loader reads in place."""
 
     def __init__(self, benchmark: ABCBenchmark) -> None:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+from pydantic import BaseModel
+
 from guieval.data.benchmark import EpisodeRef
 from guieval.data.editions import Edition, LabelDigest, labels_of
 from guieval.errors import DataError
@@ -63,8 +65,8 @@ def read_content(
     return Content(types, whole.hexdigest(), Edition.of(dataset, labels)) if complete else Content(types, None, None)
 
 
-def changed_fields(recorded: StepTaskModel, now: StepTaskModel) -> list[str]:
-    """The fields in which a recorded step differs from the benchmark's, each as ``name was X, is Y``; of a group of values
+def changed_fields(recorded: BaseModel, now: BaseModel) -> list[str]:
+    """The fields in which a recorded step or task differs from today's, each as ``name was X, is Y``; of a group of values
     those that differ."""
     before, after = (_by_name(step.model_dump(mode="json")) for step in (recorded, now))
     names = dict.fromkeys((*before, *after))

@@ -21,7 +21,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from guieval.actions import Action, Boxes
-from guieval.data.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.benchmark import CLASS_ATTRIBUTES, ABCBenchmark, EpisodeRef
 from guieval.data.files import read_bytes
 from guieval.data.patterns import pattern_problem
 from guieval.errors import DataError, UsageError
@@ -132,7 +132,7 @@ class Overlaid(ABCBenchmark):
         self._overlay = overlay
         self.skip_damaged = benchmark.skip_damaged
         self.skipped = benchmark.skipped
-        vars(self).update({name: getattr(benchmark, name) for name in ABCBenchmark.__annotations__})
+        vars(self).update({name: getattr(benchmark, name) for name in CLASS_ATTRIBUTES})
 
     def skipping_damaged(self) -> Overlaid:
         return Overlaid(self._inner.skipping_damaged(), self._overlay)

@@ -16,8 +16,9 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from guieval.data.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.benchmark import EpisodeRef, Listing
 from guieval.data.files import open_descriptor
 from guieval.data.names import parts_inside
 from guieval.data.screenshots import read_screenshot
@@ -58,7 +59,7 @@ class Inspection:
         examples = "; ".join(list(dict.fromkeys(self.reasons.values()))[:SHOWN])
         return f"{self.unusable:,} of {self.steps:,} chosen steps have no usable screenshot ({problems}): {examples}"
 
-    def refusal(self, benchmark: ABCBenchmark) -> UsageError:
+    def refusal(self, benchmark: Listing[Any]) -> UsageError:
         """The error that ends a run before its first request."""
         episodes = "the 1 episode" if len(self.reasons) == 1 else f"the {len(self.reasons):,} episodes"
         leave_out = f", or leave out {episodes} with --skip-damaged" if self.unusable < self.steps else ""
@@ -66,7 +67,7 @@ class Inspection:
         return UsageError(f"{self}; complete the folder (`{examine}` examines all of it){leave_out}")
 
 
-def inspect(benchmark: ABCBenchmark, refs: Sequence[EpisodeRef], plan: Plan, *, seconds: float | None = None) -> Inspection:
+def inspect(benchmark: Listing[Any], refs: Sequence[EpisodeRef], plan: Plan, *, seconds: float | None = None) -> Inspection:
     """Check the screenshots of the planned steps.
 
     While no problem is found, the check ends after ``seconds`` (``None``: it checks all); episodes then have a random order.
@@ -100,7 +101,7 @@ def inspect(benchmark: ABCBenchmark, refs: Sequence[EpisodeRef], plan: Plan, *, 
 
 
 def _planned_steps(
-    benchmark: ABCBenchmark, ref: EpisodeRef, planned: Sequence[int], inspection: Inspection
+    benchmark: Listing[Any], ref: EpisodeRef, planned: Sequence[int], inspection: Inspection
 ) -> Iterator[StepTaskModel]:
     """The planned steps of an episode; if it cannot be loaded, none, and ``inspection`` records them as damaged."""
     try:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from guieval.data.benchmark import DEFAULT_SPLIT, ABCBenchmark, EpisodeRef
+from guieval.data.benchmark import DEFAULT_SPLIT, ABCBenchmark, EpisodeRef, Listing
 from guieval.data.editions import Edition, LabelDigest, labels_of
 from guieval.data.files import read_text
 from guieval.data.sample_sets import Labels, SampleSet, StepLabel, fill, get_sample_set, sets_of, some
@@ -71,7 +71,7 @@ class Selection:
         return values
 
 
-def select(benchmark: ABCBenchmark, choice: Choice, unusable: Mapping[EpisodeKey, str] | None = None) -> Selection:
+def select(benchmark: Listing[Any], choice: Choice, unusable: Mapping[EpisodeKey, str] | None = None) -> Selection:
     """Apply ``choice`` to a benchmark; damaged episodes are left out if its ``skip_damaged`` is set.
 
     So are the ``unusable`` episodes, which are given with their reasons, e.g. a missing screenshot. Raises

@@ -19,7 +19,8 @@ PatchMethod: TypeAlias = Literal["none", "thought-free", "off-policy", "on-polic
 auxiliary model (``off-policy``) or the policy itself (``on-policy``) generated. Source: UI-S1 paper, Table 5."""
 PATCH_METHODS: tuple[PatchMethod, ...] = get_args(PatchMethod)
 AfterStep: TypeAlias = Literal["advance", "patch", "end"]
-ONLINE = "online"
+Kind: TypeAlias = Literal["steps", "tasks"]
+"""What a run is over: recorded steps, or tasks in an environment."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,7 @@ class Mode:
     patch: PatchPolicy = NO_PATCH
     fixed_thoughts: bool = False
     """Whether the model's thought is given at every step (GUIEvalKit paper, appendix E)."""
+    kind: Kind = "steps"
 
     @property
     def sequential(self) -> bool:
@@ -143,7 +145,7 @@ MODES: dict[str, Mode] = {
             "history holds the model's own thought and action where it was right, else the reference (GUIEvalKit eq. 4, 5)",
         ),
         Mode("sop", "model", "first-mismatch", "the model's own history, stopped at the first mismatch (UI-S1 appendix C)"),
-        Mode(ONLINE, "model", "never", "the model acts in an environment, which judges the end state"),
+        Mode("online", "model", "never", "the model acts in an environment, which judges the end state", kind="tasks"),
     )
 }
 

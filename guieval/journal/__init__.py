@@ -3,6 +3,7 @@
 from guieval.journal.directory import (
     EPISODES,
     FLUSH_SECONDS,
+    JOURNALS,
     LOCK,
     MANIFEST,
     METRICS,
@@ -26,6 +27,7 @@ from guieval.journal.reading import Planned, Records, RunFolder
 __all__ = [
     "EPISODES",
     "FLUSH_SECONDS",
+    "JOURNALS",
     "LOCK",
     "MANIFEST",
     "METRICS",

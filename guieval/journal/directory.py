@@ -1,11 +1,12 @@
 """Run directories as they are written: the manifest and the append-only journal of steps, which both survive a kill.
 
 A run directory holds ``manifest.json`` (the configuration), ``episodes.json`` (the planned episodes and steps),
-``steps.jsonl`` (one :class:`guieval.steps.StepRecord` per line, in the order of completion), ``metrics.json`` and ``lock``. A
-line is written by one system call and a torn last line is cut off before anything is added, so it never hides a good one. If
-a step is in the journal more than once, the last finished record counts.
+``steps.jsonl`` (one :class:`guieval.steps.StepRecord` per line, in the order of completion), ``metrics.json`` and ``lock``. An
+online run has ``tasks.jsonl`` instead (one :class:`guieval.steps.TaskRecord` per line). A line is written by one system call
+and a torn last line is cut off before anything is added, so it never hides a good one. If a step is in the journal more than
+once, the last finished record counts.
 
-A compact journal is ``steps.packed`` instead, with one packed line (:mod:`guieval.journal.lines`) per record.
+A compact journal is ``steps.packed`` or ``tasks.packed`` instead, with one packed line (:mod:`guieval.journal.lines`) a record.
 """
 
 from __future__ import annotations
@@ -26,14 +27,17 @@ from typing import Any
 from guieval.data.benchmark import DEFAULT_SPLIT, EpisodeRef
 from guieval.data.files import becoming, open_descriptor, open_file, sync_folder
 from guieval.errors import JournalError, UsageError
+from guieval.history.modes import Kind
 from guieval.journal.lines import write_line
 from guieval.journal.run_files import Manifest
-from guieval.steps import Plan, ReferenceTypes, StepRecord
+from guieval.steps import Plan, Record, ReferenceTypes
 
 SCHEMA = 2
 """Version of the run directories that this version writes; 2 adds checksums to plain journals."""
 MANIFEST, EPISODES, STEPS, METRICS, LOCK = "manifest.json", "episodes.json", "steps.jsonl", "metrics.json", "lock"
-PACKED_STEPS = "steps.packed"
+PACKED_STEPS, TASKS, PACKED_TASKS = "steps.packed", "tasks.jsonl", "tasks.packed"
+JOURNALS: Mapping[Kind, tuple[str, str]] = {"steps": (STEPS, PACKED_STEPS), "tasks": (TASKS, PACKED_TASKS)}
+"""The plain and the compact journal of each kind of run; online runs of earlier versions have a journal of steps."""
 ROLLOUT, SWEEP = "rollout.json", "mix.json"
 """The files that mark a folder as a rollout or as a sweep of mixed histories, both with runs in subfolders."""
 _GROUPS = {ROLLOUT: "the rollout", SWEEP: "the sweep"}
@@ -105,10 +109,11 @@ def is_held(directory: Path) -> bool:
     return False  # its writer was killed
 
 
-def journal_file(directory: Path) -> Path:
-    """The file of a run's records; a run has one journal, compact or not."""
-    packed = directory / PACKED_STEPS
-    return packed if packed.exists() else directory / STEPS
+def journal_file(directory: Path, kind: Kind = "steps", *, compact: bool = False) -> Path:
+    """The file of a run's records: the one that is there, else the one that a run of this kind would begin."""
+    names = (PACKED_STEPS, PACKED_TASKS, TASKS, STEPS)
+    existing = (directory / name for name in names if (directory / name).exists())
+    return next(existing, directory / JOURNALS[kind][compact])
 
 
 def has_records(directory: Path) -> bool:
@@ -143,12 +148,12 @@ def plan_rows(plan: Plan, refs: Iterable[EpisodeRef] = (), types: ReferenceTypes
 class Journal:
     """The only writer of a run directory. Use as a context manager; a second writer gets an error that names the first.
 
-    ``compact`` is the format of a new journal; an existing one keeps its own. A record is passed to the operating system at
+    ``kind`` and ``compact`` are of a new journal; an existing one keeps its file. A record is passed to the operating system at
     once, and a separate thread brings it to the disk within :data:`FLUSH_SECONDS` or :data:`FLUSH_RECORDS` records. The thread
     also detects when another program deletes, replaces or cuts the journal.
     """
 
-    def __init__(self, directory: Path, *, compact: bool = False) -> None:
+    def __init__(self, directory: Path, kind: Kind = "steps", *, compact: bool = False) -> None:
         self.directory = directory
         self._lock = self._steps = -1
         try:
@@ -158,9 +163,8 @@ class Journal:
             os.ftruncate(self._lock, 0)
             now = datetime.now(UTC).isoformat(timespec="seconds")
             os.pwrite(self._lock, f"process {os.getpid()} on {socket.gethostname()} since {now}\n".encode(), 0)
-            compact = compact and not (directory / STEPS).exists()
-            self._path = directory / PACKED_STEPS if compact else journal_file(directory)
-            self._compact = self._path.name == PACKED_STEPS
+            self._path = journal_file(directory, kind, compact=compact)
+            self._compact = self._path.suffix == ".packed"
             self._steps = open_descriptor(self._path, os.O_RDWR | os.O_CREAT, 0o644)
             self._hold(self._steps)  # also lock the journal, in case the lock file was deleted
             self._end = self._cut_torn_tail()
@@ -240,7 +244,7 @@ class Journal:
         """Replace the manifest with one that includes what became known during the run."""
         write_atomically(self.directory / MANIFEST, json.dumps(manifest.to_json(), indent=2) + "\n")
 
-    def append(self, record: StepRecord) -> None:
+    def append(self, record: Record) -> None:
         """Add one record and pass it to the operating system.
 
         Raises :class:`JournalError` if it cannot be written completely, could not be read again, or another program destroyed

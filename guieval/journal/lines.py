@@ -24,7 +24,8 @@ from pydantic_core import PydanticSerializationError
 
 from guieval.data.earlier_boxes import divided
 from guieval.errors import JournalError, first_problem
-from guieval.steps import StepKey, StepRecord
+from guieval.journal.earlier_tasks import as_task
+from guieval.steps import DATASET, Record, StepKey, StepRecord, TaskRecord
 
 _BEFORE, _AFTER = b',"crc32":"', b'"}'
 _LENGTH = len(_BEFORE) + 8 + len(_AFTER)
@@ -32,16 +33,18 @@ _LENGTH = len(_BEFORE) + 8 + len(_AFTER)
 _MARK, _END_OF_NAME, _LZMA = b"\x01", b"\0", b"x"
 _ESCAPE, _ESCAPED_NEWLINE, _ESCAPED_ESCAPE = b"\x1b", b"\x1bn", b"\x1be"
 _CHECKSUM = 4  # bytes
+_OF_TASK = b'{"environment":'
+"""How the JSON of a :class:`TaskRecord` begins; that of a step begins with its task."""
 _MOST_UNPACKED = 256 << 20
 """The largest JSON of a line, in bytes: a few kilobytes with a right checksum may unpack to gigabytes."""
 _MOST_MEMORY = 64 << 20  # bytes for decompression
 
 
-def write_line(record: StepRecord, *, compact: bool) -> bytes:
+def write_line(record: Record, *, compact: bool) -> bytes:
     """The line of a record, with its newline; :class:`JournalError` if it could not be read again."""
     try:
         text = _json(record)
-        stored = StepRecord.model_validate_json(text)
+        stored = type(record).model_validate_json(text)
     except ValidationError as error:
         problem = first_problem(error)
         why = f"{problem.field or 'the whole record'}: {problem.message}"
@@ -52,9 +55,13 @@ def write_line(record: StepRecord, *, compact: bool) -> bytes:
     raise JournalError(f"the record of step {record.task.key} cannot be stored as JSON that can be read again: {why:.200}")
 
 
-def read_line(line: bytes) -> StepRecord:
-    """The record of a line; :class:`ValueError` (pydantic's is one) if it is not a record, or its checksum is wrong."""
-    return StepRecord.model_validate_json(json_line(line))
+def read_line(line: bytes) -> Any:
+    """The record of a step or task in a line; :class:`ValueError` (pydantic's too) if it is none, or its checksum is wrong."""
+    text = json_line(line)
+    if text.startswith(_OF_TASK):
+        return TaskRecord.model_validate_json(text)
+    record = StepRecord.model_validate_json(text)
+    return as_task(record) if record.task.dataset == DATASET else record
 
 
 def read_name(line: bytes) -> tuple[StepKey, bool]:
@@ -71,7 +78,7 @@ def json_line(line: bytes) -> bytes:
     return divided(_unpacked(line) if line.startswith(_MARK) else _unsealed(line))
 
 
-def _json(record: StepRecord) -> bytes:
+def _json(record: Record) -> bytes:
     try:
         return record.model_dump_json().encode()
     except PydanticSerializationError:  # a lone surrogate, e.g. an emoji cut in two, cannot be encoded
@@ -92,7 +99,7 @@ def _unsealed(line: bytes) -> bytes:
     return body + b"}\n"
 
 
-def _packed(text: bytes, record: StepRecord) -> bytes:
+def _packed(text: bytes, record: Record) -> bytes:
     name = json.dumps([*record.task.key, int(record.finished)], separators=(",", ":")).encode()
     body = _LZMA + lzma.compress(text + b"\n")
     checked = zlib.crc32(body, zlib.crc32(name)).to_bytes(_CHECKSUM) + body

@@ -13,21 +13,22 @@ from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from sys import intern
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from guieval.data.benchmark import DEFAULT_SPLIT, EpisodeRef
 from guieval.data.doctor.counts import counted
 from guieval.data.files import open_file, read_bytes
 from guieval.data.text_files import sized_lines
 from guieval.errors import UsageError
-from guieval.history.modes import ONLINE
+from guieval.history.modes import Kind
 from guieval.journal import caveats
 from guieval.journal.directory import EPISODES, MANIFEST, METRICS, is_held, journal_file
 from guieval.journal.lines import read_line, read_name
 from guieval.journal.run_files import Manifest, PlannedEpisodes, read_file
-from guieval.steps import EpisodeKey, Plan, StepKey, StepRecord
+from guieval.steps import EpisodeKey, Plan, StepKey, StepRecord, TaskRecord
 
 _Read = TypeVar("_Read")
+_Record = TypeVar("_Record")
 MOST_METRICS = 16 * 1024 * 1024
 """The largest ``metrics.json`` that is read, in bytes."""
 
@@ -102,9 +103,27 @@ class RunFolder:
         return sha256("\n".join(keys).encode("utf-8", "surrogatepass")).hexdigest()
 
     @cached_property
-    def records(self) -> Records:
-        """The records of the journal."""
+    def records(self) -> Records[Any]:
+        """The records of the journal, of steps or of tasks."""
         return Records(self.directory)
+
+    @property
+    def steps(self) -> Records[StepRecord]:
+        """The records of a run over steps; :class:`UsageError` for an online run."""
+        self.expect("steps")
+        return self.records
+
+    @property
+    def tasks(self) -> Records[TaskRecord]:
+        """The records of an online run; :class:`UsageError` for any other."""
+        self.expect("tasks")
+        return self.records
+
+    def expect(self, kind: Kind, instead: str = "") -> None:
+        """Raise :class:`UsageError`, ending with what to do ``instead``, unless it is a run of this kind."""
+        if self.kind != kind:
+            what = "an online run, whose steps have no reference actions" if kind == "steps" else "no online run"
+            raise UsageError(f"{str(self.directory)!r} is {what}" + f"; {instead}" * bool(instead))
 
     @cached_property
     def offsets(self) -> Mapping[EpisodeKey, Mapping[int, int]]:
@@ -127,10 +146,14 @@ class RunFolder:
             offsets.setdefault(EpisodeKey(*key[:3]), {})[key.step_index] = offset
         return offsets
 
+    def task(self, key: EpisodeKey) -> TaskRecord | None:
+        """The record of a task."""
+        return None if (offset := self.offsets.get(key, {}).get(0)) is None else self.tasks.at(offset)
+
     def read(self, key: EpisodeKey, only: int | None = None) -> dict[int, StepRecord]:
         """The records of an episode by step, or that of one step; of a rollout with the samples of all rounds."""
         wanted = {index: offset for index, offset in self.offsets.get(key, {}).items() if only in (None, index)}
-        records = {index: self.records.at(offset) for index, offset in wanted.items()}
+        records = {index: self.steps.at(offset) for index, offset in wanted.items()}
         for other in self.further:
             for index, record in other.read(key, only).items():
                 first = records.get(index)
@@ -162,9 +185,9 @@ class RunFolder:
         return self.manifest.protocol.name
 
     @property
-    def online(self) -> bool:
-        """Whether it acts in an environment."""
-        return self.manifest.recorded_mode.name == ONLINE
+    def kind(self) -> Kind:
+        """What it is over."""
+        return self.manifest.mode.kind
 
     @property
     def label(self) -> str:
@@ -201,17 +224,17 @@ class RunFolder:
             return 0
 
 
-class Records:
+class Records(Generic[_Record]):
     """A journal's records, read lazily; ``damaged`` collects the numbers of damaged lines."""
 
     def __init__(self, directory: Path) -> None:
         self.path = journal_file(directory)
         self.damaged: list[int] = []
 
-    def __iter__(self) -> Iterator[StepRecord]:
+    def __iter__(self) -> Iterator[_Record]:
         return (record for _, record in self.with_offsets())
 
-    def with_offsets(self) -> Iterator[tuple[int, StepRecord]]:
+    def with_offsets(self) -> Iterator[tuple[int, _Record]]:
         """Yield the records with the byte offsets of their lines. A torn last line is left out silently."""
         return self._read(read_line)
 
@@ -219,11 +242,12 @@ class Records:
         """As :meth:`with_offsets`, but only a record's step and whether it is finished; compact lines are not unpacked."""
         return self._read(read_name)
 
-    def at(self, offset: int) -> StepRecord:
+    def at(self, offset: int) -> _Record:
         """The record at a byte offset from :meth:`with_offsets`."""
         with open_file(self.path) as stream:
             stream.seek(offset)
-            return read_line(stream.readline())
+            record: _Record = read_line(stream.readline())
+            return record
 
     def _read(self, parse: Callable[[bytes], _Read]) -> Iterator[tuple[int, _Read]]:
         if not self.path.exists():

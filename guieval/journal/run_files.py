@@ -327,14 +327,15 @@ class Manifest(Section):
     @property
     def mode(self) -> Mode:
         """The mode, even if its name is not a preset any more."""
-        mode = self.recorded_mode
+        mode, preset = self.recorded_mode, MODES.get(self.recorded_mode.name)
         return Mode(
             mode.name,
             mode.history,
             mode.stop,
-            MODES[mode.name].summary if mode.name in MODES else "",
+            "" if preset is None else preset.summary,
             NO_PATCH if mode.patch is None else PatchPolicy(mode.patch.method, mode.patch.budget),
             mode.fixed_thoughts,
+            "steps" if preset is None else preset.kind,
         )
 
 

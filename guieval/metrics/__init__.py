@@ -5,9 +5,22 @@ protocols; :func:`summarise` computes all metrics of a run from these, each a :c
 answers, and the reports show the metrics.
 """
 
+from guieval.metrics.kinds import LEDGERS, AnyLedger, Summary, summary_of
 from guieval.metrics.ledger import Ledger
 from guieval.metrics.measured import Measured
 from guieval.metrics.registry import metric
 from guieval.metrics.summary import RunSummary, summarise
+from guieval.metrics.tasks import TaskSummary
 
-__all__ = ["Ledger", "Measured", "RunSummary", "metric", "summarise"]
+__all__ = [
+    "LEDGERS",
+    "AnyLedger",
+    "Ledger",
+    "Measured",
+    "RunSummary",
+    "Summary",
+    "TaskSummary",
+    "metric",
+    "summarise",
+    "summary_of",
+]

@@ -93,6 +93,10 @@ class RunColumns:
     of no run. ``left_out`` is the number of rows of a
     predictions file with its own steps that are missing here because their answer cannot be read, ``unplanned`` the number of
     recorded steps outside the plan.
+
+    Of an online run a row is a task. ``outcomes``: (n, k) float64, sums over the outcomes of its repetitions
+    (:mod:`guieval.metrics.tasks`); ``ended``: (n, 7) int32, how many of these ended in which of the :data:`ENDS`. Of steps both
+    are ``None``.
     """
 
     title: str = ""
@@ -121,6 +125,8 @@ class RunColumns:
     completion_tokens: NDArray[np.int64] | None = None
     label_digests: NDArray[np.uint64] | None = None
     seconds: NDArray[np.float64] | None = None
+    outcomes: NDArray[np.float64] | None = None
+    ended: NDArray[np.int32] | None = None
     left_out: int = 0
     unplanned: int = 0
 
@@ -136,8 +142,31 @@ class RunColumns:
         """Whether any step was answered and judged."""
         return any(bool(judged.measured.any()) for judged in self.judged.values())
 
+    @property
+    def unit(self) -> Literal["step", "task"]:
+        """What a row is."""
+        return "step" if self.ended is None else "task"
+
+    @property
+    def size(self) -> str:
+        """How many rows there are, in words."""
+        return f"{len(self):,} tasks" if self.ended is not None else f"{len(self):,} steps of {len(self.episodes):,} episodes"
+
+    @property
+    def repetitions(self) -> int:
+        """How often each task was to be repeated; 1 of steps."""
+        return 1 if self.ended is None or not len(self) else int(self.ended.sum(axis=1).max())
+
+    def ends(self, judged: Judged) -> dict[End, int]:
+        """How many of the steps, or of all repetitions of the tasks, ended in which way."""
+        if self.ended is None:
+            return judged.counts
+        return dict(zip(ENDS, self.ended.sum(axis=0).tolist(), strict=True))
+
     def coverage(self, judged: Judged) -> Measured:
-        """The share of the judged answers that lie in both action spaces."""
+        """The share of the judged answers that lie in both action spaces; tasks have none."""
+        if self.ended is not None:
+            return Measured(None)
         return share_of(int((self.covered & judged.measured).sum()), int(judged.measured.sum()), "answered steps")
 
     def judged_by(self, protocol: str) -> Judged:

@@ -6,6 +6,7 @@ Each can be computed on any steps that the protocol judged, and compared (:meth:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 from typing import Protocol as Shape
 
 from guieval.evaluation import Protocol
@@ -15,6 +16,7 @@ from guieval.metrics.intervals import Terms
 from guieval.metrics.measured import Better, Measured
 from guieval.metrics.protocol_metric import ALL_EXACT, ProtocolMetric
 from guieval.metrics.registry import registered
+from guieval.metrics.tasks import LEADING
 
 
 class Leading(Shape):
@@ -37,8 +39,13 @@ class Leading(Shape):
     def terms(self, columns: RunColumns, judged: Judged) -> Terms: ...
 
 
-def leading(protocol: Protocol) -> list[Leading]:
-    """Exact match over all steps, the protocol's own metrics, those of users; of online runs only the protocol's."""
+def leading(protocol: Protocol, unit: Literal["step", "task"] = "step") -> list[Leading]:
+    """Exact match over all steps, the protocol's own metrics, those of users; or those of tasks. The first leads.
+
+    Of a file with outcomes only the protocol's own.
+    """
+    if unit == "task":
+        return [*LEADING]
     own = [ProtocolMetric(metric, protocol.failure) for metric in protocol.metrics if metric != EXACT_MATCH]
     return [*own] if protocol.judges_outcomes else [ALL_EXACT, *own, *registered().values()]
 

@@ -210,6 +210,10 @@ class Ledger:
         """Take in a record as its run judged it, for the only protocol."""
         self.add(record.task, record.billed, record.sample.outcome)
 
+    def outcome(self, protocol: str, task: StepTaskModel, sample: Sample) -> StepOutcome:
+        """The score of one answer under one of the protocols, with its reason."""
+        return next(each for each in self.evaluators if each.protocol.name == protocol).evaluate(task, sample.action)
+
     def _exact(self, task: StepTaskModel, action: Action | None) -> NDArray[np.bool_]:
         bucket = self._bucket(task, action)
         return self._none if action is None or isinstance(bucket, int) else bucket.exact(task, action)

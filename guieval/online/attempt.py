@@ -16,9 +16,9 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from guieval.actions import Action, ExecutableAction, Stop, StopStatus, Unsupported, executable
 from guieval.errors import EnvironmentFailure, GuievalError
 from guieval.history import HistoryEntry
-from guieval.online.contract import ABCDevice, Observation, Score
-from guieval.online.trajectory import Ended, Outcome, TrajectoryStep
-from guieval.steps import Sample, StepTaskModel
+from guieval.online.contract import ABCDevice, Observation
+from guieval.online.trajectory import TrajectoryStep
+from guieval.steps import Ended, OnlineTask, Outcome, Sample, Score, StepTaskModel
 
 MOST_ATTEMPTS = 3
 """Attempts at a task in one session, if its environment fails."""
@@ -43,17 +43,15 @@ class LoopRule(NamedTuple):
 
 
 class Attempt:
-    """An attempt at ``task``, the record of a task in an environment (:class:`guieval.online.tasks.EnvironmentTasks`).
+    """An attempt at ``task``.
 
-    It ends after ``most`` steps, when the model stops it, when the environment has ended it, after ``unparseable`` replies in a
-    row without an action, or by the rule ``loop``.
+    It ends after ``most`` steps (the task's, until it is cut), when the model stops it, when the environment has ended it,
+    after ``unparseable`` replies in a row without an action, or by the rule ``loop``.
     """
 
-    def __init__(
-        self, task: StepTaskModel, most: int, *, unparseable: int = MOST_UNPARSEABLE, loop: LoopRule | None = None
-    ) -> None:
+    def __init__(self, task: OnlineTask, *, unparseable: int = MOST_UNPARSEABLE, loop: LoopRule | None = None) -> None:
         self.task = task
-        self.most = most
+        self.most = task.max_steps
         self.most_unparseable = unparseable
         self.loop = loop
         self.history: list[HistoryEntry] = []

@@ -9,7 +9,8 @@ from typing import Any
 
 from guieval.actions import Click, Point, Stop, Wait
 from guieval.data.screenshots import picture
-from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
+from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
+from guieval.steps import Score
 from guieval.testing.conformance.finding import Finding, run_check
 
 TASKS = 3

@@ -10,12 +10,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Annotated, ClassVar, NamedTuple
-
-from pydantic import BaseModel, ConfigDict, Field
+from typing import ClassVar, NamedTuple
 
 from guieval.actions import Action, Boxes, ExecutableAction
-from guieval.steps import EpisodeKey
+from guieval.steps import EpisodeKey, Score
 
 
 @dataclass(frozen=True)
@@ -48,21 +46,6 @@ class Observation:
     size: tuple[int, int]
     text: str | None = None
     over: bool = False
-
-
-class Score(BaseModel):
-    """The judgement of the environment at the end of a task.
-
-    ``progress`` is the part of the task that is done, in [0, 1]; 1 for a success. ``side_effects`` are changes that the task
-    did not ask for, in words.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    success: bool
-    progress: Annotated[float, Field(ge=0.0, le=1.0)]
-    side_effects: tuple[str, ...] = ()
-    reason: str = ""
 
 
 class ExpertStep(NamedTuple):

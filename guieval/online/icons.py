@@ -13,7 +13,8 @@ from functools import lru_cache
 
 from guieval.actions import Boxes, Click, DoubleClick, ExecutableAction, Point, Stop
 from guieval.errors import UsageError, nearest
-from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, ExpertStep, Observation, Score
+from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, ExpertStep, Observation
+from guieval.steps import Score
 from guieval.testing.icons.screens import SIZE, SPLITS, VERSION, Icon, IconEpisode, Split, generate_icon_episode, goal_text
 from guieval.testing.phone import encode
 

@@ -25,7 +25,8 @@ from guieval.actions import (
     path_direction,
 )
 from guieval.errors import UsageError
-from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, ExpertStep, Observation, Score
+from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, ExpertStep, Observation
+from guieval.steps import Score
 from guieval.testing.phone import VERSION, Phone, PhoneEpisode, checked_size, encode, generate_episode, replay
 from guieval.testing.phone.state import Item, Size, State
 

@@ -11,8 +11,8 @@ from guieval.data.episodes.format import EPISODES
 from guieval.data.episodes.write import episode_line
 from guieval.data.names import path_inside
 from guieval.errors import DataError, UsageError
-from guieval.online.trajectory import TrajectoryStep, last_attempts, read_outcome
-from guieval.steps import Episode, EpisodeKey, StepRecord, StepTaskModel
+from guieval.online.trajectory import TrajectoryStep, last_attempts
+from guieval.steps import Episode, EpisodeKey, StepTaskModel, TaskRecord
 
 
 class Recorded(NamedTuple):
@@ -23,7 +23,7 @@ class Recorded(NamedTuple):
     failed: int
 
 
-def record(runs: Mapping[Path, Sequence[StepRecord]], out: Path) -> Recorded:
+def record(runs: Mapping[Path, Sequence[TaskRecord]], out: Path) -> Recorded:
     """Write the shortest successful trajectory of every task of some runs, given with their records, to the folder ``out``.
 
     A step's reference is the action that was carried out; steps whose reply was not carried out are left out, since they
@@ -60,13 +60,12 @@ def record(runs: Mapping[Path, Sequence[StepRecord]], out: Path) -> Recorded:
     return Recorded(len(best), sum(len(steps) for _, steps, _ in best.values()), len(tasks) - len(best))
 
 
-def _successes(records: Iterable[StepRecord], tasks: set[EpisodeKey]) -> Iterable[tuple[EpisodeKey, int, Mapping[str, str]]]:
+def _successes(records: Iterable[TaskRecord], tasks: set[EpisodeKey]) -> Iterable[tuple[EpisodeKey, int, Mapping[str, str]]]:
     """Task, repetition and labels of every success; all tasks are added to ``tasks``."""
     for each in records:
         tasks.add(each.task.episode_key)
         for number, sample in enumerate(each.samples):
-            outcome = read_outcome(sample.raw_response)
-            if outcome is not None and outcome.score.success:
+            if sample.outcome is not None and sample.outcome.score.success:
                 yield each.task.episode_key, number, each.task.groups
 
 

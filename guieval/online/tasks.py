@@ -1,26 +1,22 @@
-"""The tasks of an environment as a benchmark: an episode of one step each, whose label is success.
-
-So selection, journals, resume, samples and scoring are the same for online runs as for all others.
-"""
+"""The tasks of an environment, listed as a benchmark lists its episodes, so that they are selected in the same way."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 
-from guieval.actions import ActionSpace
-from guieval.data.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.benchmark import EpisodeRef, Listing
 from guieval.errors import DataError, UsageError
 from guieval.online.contract import ABCEnvironment, EnvironmentTask
-from guieval.online.trajectory import outcome_action
-from guieval.steps import Episode, EpisodeKey, StepTaskModel
+from guieval.steps import DATASET, EpisodeKey, OnlineTask
 
 PROTOCOL = "environment"
-"""The protocol of online runs: the environment's own judgement."""
+"""The protocol of online runs: the environment's own score."""
 
 
-class EnvironmentTasks(ABCBenchmark):
+class EnvironmentTasks(Listing[OnlineTask]):
     """The tasks of ``environment``; ``root`` is not read.
 
     A task may take ``flat`` steps, or ``per_complexity`` for each point of its complexity, or else as many as the environment
@@ -29,8 +25,7 @@ class EnvironmentTasks(ABCBenchmark):
 
     needs_data = False
     protocol = PROTOCOL
-    dataset = "online"
-    action_space = ActionSpace()
+    dataset = DATASET
 
     def __init__(
         self,
@@ -51,36 +46,27 @@ class EnvironmentTasks(ABCBenchmark):
     def index(self) -> Sequence[EpisodeRef]:
         return tuple(EpisodeRef(self.environment.key(task), 1, task) for task in self.environment.tasks())
 
-    def load(self, ref: EpisodeRef) -> Episode:
-        task = self.task(ref)
-        return Episode(
-            steps=(
-                StepTaskModel(
-                    benchmark=self.name,
-                    dataset=self.dataset,
-                    subset=task.subset,
-                    episode_id=task.id,
-                    step_index=0,
-                    episode_length=1,
-                    instruction=task.goal or f"the goal that {self.environment.title} sets for {task.id}",
-                    screenshot="none",
-                    screenshot_size=(1, 1),
-                    action=outcome_action(True),
-                    groups=dict(task.groups),
-                    extras={"max_steps": self.steps(task), "environment": self.environment.version},
-                ),
-            )
+    def load(self, ref: EpisodeRef) -> OnlineTask:
+        task = ref.locator
+        if not isinstance(task, EnvironmentTask):
+            raise DataError(f"{self.environment.title} has no task {ref.key}")
+        return OnlineTask(
+            benchmark=self.name,
+            subset=task.subset,
+            episode_id=task.id,
+            instruction=task.goal or f"the goal that {self.environment.title} sets for {task.id}",
+            max_steps=self.steps(task),
+            groups=dict(task.groups),
         )
 
-    def task(self, ref: EpisodeRef) -> EnvironmentTask:
-        """The task of a reference; :class:`DataError` for one of another environment."""
-        if not isinstance(ref.locator, EnvironmentTask):
-            raise DataError(f"{self.environment.title} has no task {ref.key}")
-        return ref.locator
-
-    def named(self, step: StepTaskModel) -> EnvironmentTask:
+    def named(self, task: OnlineTask) -> EnvironmentTask:
         """The task that a record is about."""
-        return self._by_key[step.episode_key]
+        return self._by_key[task.episode_key]
+
+    def digest(self, refs: Iterable[EpisodeRef]) -> str:
+        """SHA-256 over the content of some tasks and the version of their environment."""
+        lines = [self.environment.version, *(self.load(ref).model_dump_json() for ref in refs)]
+        return sha256("\n".join(lines).encode("utf-8", "replace")).hexdigest()
 
     @cached_property
     def _by_key(self) -> dict[EpisodeKey, EnvironmentTask]:

@@ -1,7 +1,6 @@
-"""Records of tasks done in an environment: every step while it happens, and the outcome at the end.
+"""Records of the steps of tasks done in an environment, while they happen, for resume and for the viewer.
 
-The outcome is the answer to a task in the run's journal (:func:`outcome_action`), so that every command that reads runs reads
-online runs too. The steps are in a file beside the journal, for resume and for the viewer.
+The outcomes are in the run's journal (:class:`guieval.steps.TaskRecord`), the steps in a file next to it.
 """
 
 from __future__ import annotations
@@ -13,28 +12,19 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, TypeAlias, get_args
+from typing import Annotated, Any, BinaryIO, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from guieval.actions import Action, StopStatus, Unsupported
+from guieval.actions import Action
 from guieval.data.files import open_descriptor, open_file, read_bytes, sync_folder
 from guieval.data.text_files import sized_lines
 from guieval.errors import JournalError
-from guieval.online.contract import Score
 from guieval.steps import EpisodeKey, KeyRemoved, OtherUsage, StepError, Usage
 
 TRAJECTORIES = "trajectories.jsonl"
 SCREENS = "screens"
 """Folder of the screenshots in a run directory; a file is named by the SHA-256 of its content."""
-OUTCOME = "trajectory outcome"
-
-Ended: TypeAlias = Literal["success", "false completion", "wrong stop", "failed", "step limit", "unparseable", "loop"]
-"""How a task ended. ``success``: so judged. ``false completion``: the model stopped it as finished, and the judge disagrees.
-``wrong stop``: the model stopped it as impossible. ``failed``: the environment ended it. ``step limit``: no step was left.
-``unparseable``: too many replies in a row held no action. ``loop``: the model repeated itself as
-often as its scaffold allows."""
-ENDS: tuple[Ended, ...] = get_args(Ended)
 
 
 class TrajectoryStep(BaseModel):
@@ -78,26 +68,6 @@ class TrajectoryStep(BaseModel):
     def actions(self) -> tuple[Action, ...]:
         """The actions of the reply in order; empty where it holds none."""
         return self.batch or (() if self.action is None else (self.action,))
-
-
-class Outcome(BaseModel):
-    """The outcome of a task: how it ended, its score, and the steps taken in the attempt that counts."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    ended: Ended
-    score: Score
-    steps: int = Field(ge=0)
-    attempt: int = Field(0, ge=0)
-    stopped: StopStatus | None = Field(None, description="how the model stopped the task, if it did")
-    unparseable: int = Field(0, ge=0, description="replies that held no action")
-    unsupported: int = Field(0, ge=0, description="actions that the environment cannot carry out")
-    screenshot: str | None = Field(None, description="the last screen, relative to the run directory")
-
-
-def outcome_action(success: bool) -> Unsupported:
-    """The outcome of a task as an answer: the label is ``outcome_action(True)``, and every protocol demands equality."""
-    return Unsupported(name=OUTCOME, arguments={"success": success})
 
 
 class _Place(NamedTuple):
@@ -176,7 +146,7 @@ class Trajectories:
         self._spent.pop(_Place(key, sample), None)
 
     def spent(self, key: EpisodeKey, sample: int) -> dict[str, Any]:
-        """Tokens and seconds of the replies of all attempts at a repetition, as fields of :class:`guieval.steps.Sample`."""
+        """Tokens and seconds of the replies of all attempts at a repetition, as fields of :class:`guieval.steps.Repetition`."""
         spent = self._spent.get(_Place(key, sample))
         if spent is None:
             return {}
@@ -321,11 +291,3 @@ def _lines(path: Path) -> Iterator[tuple[int, int, TrajectoryStep | None]]:
                 step = None
             yield offset, size, step
             offset += size
-
-
-def read_outcome(raw_response: str | None) -> Outcome | None:
-    """The outcome in the answer of a journal; ``None`` where it is damaged or missing."""
-    try:
-        return None if raw_response is None else Outcome.model_validate_json(raw_response)
-    except (ValidationError, ValueError, RecursionError):
-        return None

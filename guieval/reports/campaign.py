@@ -38,7 +38,7 @@ def comparison_table(pairs: Sequence[tuple[str, Path, Path]], *, anyway: bool = 
     found: list[tuple[str, Sequence[Path], Compared]] = []
     notes = []
     for name, *pair in pairs:
-        if not all(map(has_records, pair)) or any(RunFolder(each).online for each in pair):
+        if not all(map(has_records, pair)):
             continue
         try:
             compared = compare_runs(pair[0], pair[1], anyway=anyway)

@@ -19,7 +19,7 @@ from guieval.actions import Action
 from guieval.data.doctor.counts import counted
 from guieval.data.editions import PARTS, some_steps
 from guieval.errors import UsageError
-from guieval.evaluation import ActionEvaluator, get_protocol
+from guieval.evaluation import get_protocol
 from guieval.journal import RunFolder
 from guieval.journal.run_files import Manifest
 from guieval.journal.setup import describe, differences
@@ -27,13 +27,13 @@ from guieval.metrics.columns import RunColumns
 from guieval.metrics.leading import leading
 from guieval.metrics.measured import SHARE, Measured
 from guieval.metrics.paired import McNemar, difference, mcnemar, shared_steps, smallest_difference
-from guieval.metrics.protocol_metric import ALL_EXACT
 from guieval.reports.cut_short import cut_short, incomplete, judged_with_own, unanswered
 from guieval.reports.tables.records import write_file
 from guieval.reports.tables.table import NOTHING, Number, Row, Table, columns
 from guieval.scoring.matrix import JudgedAnswers
 from guieval.steps import StepKey
 
+_RIGHT = {"step": "are exact", "task": "succeed at first"}
 SIGNIFICANT = 0.05
 """A difference whose p-value is below this is marked with a star."""
 _HEADS = ("metric", "n", "A", "B", "B - A", "95 % interval", "p", "detectable")
@@ -83,12 +83,12 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Flip:
-    """A step that one run has right and the other does not; ``now_right``: the second has it."""
+    """A step that one run has right and the other does not; ``now_right``: the second has it. A task has no actions."""
 
     protocol: str
     key: StepKey
     now_right: bool
-    reference: Action
+    reference: Action | None
     first: Action | None
     first_reason: str
     second: Action | None
@@ -153,18 +153,17 @@ def flips(comparison: Comparison) -> Iterator[Flip]:
         both = judged.measured & beside.measured
         rows[name] = np.flatnonzero(both & (judged.exact_match != beside.exact_match)).tolist()
     wanted = {one.key_of(row) for of_protocol in rows.values() for row in of_protocol}
-    answers = [
-        {task.key: (task, action) for task, action in answer.again() if task.key in wanted} for answer in comparison.answers
-    ]
+    runs = comparison.answers
+    answers = [{each[0].key: each for each in run.again() if each[0].key in wanted} for run in runs]
     for name, of_protocol in rows.items():
-        evaluator = ActionEvaluator(name)
         for row in of_protocol:
             key = one.key_of(row)
-            outcomes = [evaluator.evaluate(*of_run[key]) for of_run in answers]
+            outcomes = [run.outcome(name, of_run[key]) for run, of_run in zip(runs, answers, strict=True)]
             reasons = [outcome.reason or outcome.verdict for outcome in outcomes]
-            (task, action), (_, other_action) = (of_run[key] for of_run in answers)
+            (task, first), (_, second) = (of_run[key] for of_run in answers)
+            actions = [getattr(each, "action", None) for each in (task, first, second)]  # tasks and their outcomes have none
             now_right = bool(other.judged[name].exact_match[row])
-            yield Flip(name, key, now_right, task.action, action, reasons[0], other_action, reasons[1])
+            yield Flip(name, key, now_right, actions[0], actions[1], reasons[0], actions[2], reasons[1])
 
 
 def write_flips(found: Sequence[Flip], file: Path) -> None:
@@ -179,8 +178,9 @@ def _refusal(first: Path, second: Path, unlike: Sequence[str]) -> str:
 
 
 def _unlike_manifests(first: Manifest, second: Manifest, *, protocol_given: bool) -> Iterator[str]:
-    pairs = {
+    pairs: dict[str, list[str | None]] = {
         "the benchmark": [each.benchmark.name for each in (first, second)],
+        "the environment's version": [each.benchmark.environment for each in (first, second)],
         "the overlay of accepted actions": [
             "none" if each.overlay is None else each.overlay.sha256[:12] for each in (first, second)
         ],
@@ -275,10 +275,11 @@ def _compared(protocol: str, first: RunColumns, second: RunColumns, lost: NDArra
     runs = (first, second)
     both = first.judged[protocol].measured & second.judged[protocol].measured
     whole = (first.per_episode(lost) == 0)[first.episode]
+    metrics = leading(get_protocol(protocol), first.unit)
     if not both.all():
-        before, after = (ALL_EXACT.measure(run, run.judged[protocol]) for run in runs)
-        yield Compared(protocol, ALL_EXACT.name, ALL_EXACT.meaning, before, after, Measured(None), None, shared=False)
-    for metric in leading(get_protocol(protocol)):
+        before, after = (metrics[0].measure(run, run.judged[protocol]) for run in runs)
+        yield Compared(protocol, metrics[0].name, metrics[0].meaning, before, after, Measured(None), None, shared=False)
+    for metric in metrics:
         rows = whole if metric.of_episodes else both
         cut = [run.only(rows) for run in runs] if not rows.all() else list(runs)
         before, after = (metric.measure(run, run.judged[protocol]) for run in cut)
@@ -298,7 +299,7 @@ def compare_tables(comparison: Comparison) -> list[Table]:
 def headings(comparison: Comparison) -> Iterator[str]:
     """The two runs, the reasons against comparing them, and notes."""
     for letter, run in (("A", comparison.first), ("B", comparison.second)):
-        yield f"{letter}: {run.model}, {run.benchmark}, {run.mode} ({len(run):,} steps of {len(run.episodes):,} episodes)"
+        yield f"{letter}: {run.model}, {run.benchmark}, {run.mode} ({run.size})"
     for line in dict.fromkeys(run.edition_line for run in (comparison.first, comparison.second) if run.edition_line):
         yield f"labels: {line}"
     if comparison.first.scaffold == comparison.second.scaffold:
@@ -313,13 +314,14 @@ def headings(comparison: Comparison) -> Iterator[str]:
 
 def footnotes(comparison: Comparison) -> Iterator[str]:
     """The lines below the tables: the steps that flipped, and how to read the columns."""
+    unit, right = comparison.first.unit, _RIGHT[comparison.first.unit]
     for name, found in comparison.exact.items():
         discordant = found.only_first + found.only_second
         n = found.both + found.neither + discordant
         yield (
-            f"{name}: of {n:,} steps both runs answered, {found.only_first:,} are exact in A alone, {found.only_second:,} in B "
-            f"alone, {found.both:,} in both and {found.neither:,} in neither; McNemar's test ({found.method}), which takes "
-            f"steps for independent: p {'' if found.p_value < 0.001 else '= '}{p_value(found.p_value)}"
+            f"{name}: of {n:,} {unit}s both runs answered, {found.only_first:,} {right} in A alone, {found.only_second:,} "
+            f"in B alone, {found.both:,} in both and {found.neither:,} in neither; McNemar's test ({found.method}), which "
+            f"takes {unit}s for independent: p {'' if found.p_value < 0.001 else '= '}{p_value(found.p_value)}"
         )
     if any(each.shared for each in comparison.metrics):
         yield (

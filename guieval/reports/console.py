@@ -28,11 +28,11 @@ class Run(NamedTuple):
     """The printed column of a run. The label may have several lines, e.g. model, benchmark and mode."""
 
     label: str
-    summary: RunSummary
+    summary: Any
 
 
 def _has_outcomes(summary: RunSummary) -> bool:
-    """Whether no label is an action of the unified space, so that types and coverage have no meaning."""
+    """Whether no label is an action of the unified space (a file of outcomes), so that types and coverage have no meaning."""
     return set(summary.by_action_type) == {"UNSUPPORTED"}
 
 
@@ -196,4 +196,5 @@ def _all_steps(runs: Sequence[Run]) -> list[Row]:
 
 
 def _without_type(run: Run) -> int:
-    return run.summary.type_match.n - sum(cell.n for cell in run.summary.by_action_type.values())
+    summary: RunSummary = run.summary
+    return summary.type_match.n - sum(cell.n for cell in summary.by_action_type.values())

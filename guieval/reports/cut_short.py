@@ -54,7 +54,8 @@ def unanswered(columns: RunColumns, own: str) -> NDArray[np.bool_]:
 
 def incomplete(columns: RunColumns, own: str, directory: Path) -> str | None:
     """A sentence on the steps that are :func:`unanswered`; ``None`` without any."""
-    count = int(np.count_nonzero(unanswered(columns, own)))
-    if not count:
-        return None
-    return f"incomplete: {count:,} of {len(columns):,} steps have no answer; `guieval run --resume {directory}` asks again"
+    if columns.ended is None:
+        count, of = int(np.count_nonzero(unanswered(columns, own))), f"{len(columns):,} steps have no answer"
+    else:
+        count, of = int(columns.ended[:, [FAILED, NOT_RUN]].sum()), f"{int(columns.ended.sum()):,} repetitions have no outcome"
+    return f"incomplete: {count:,} of {of}; `guieval run --resume {directory}` asks again" if count else None

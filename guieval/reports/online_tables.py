@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from guieval.metrics import Measured
-from guieval.online.metrics import OnlineMetrics
-from guieval.online.trajectory import ENDS
+from guieval.metrics import Measured, TaskSummary
 from guieval.reports.tables.table import Number, Row, Table, side_by_side
+from guieval.steps import ENDS
 
 _NOTE = "False completion: of the tasks that the model stopped as finished, those that the environment judges as not done."
 
 
-def online_tables(runs: Sequence[tuple[str, OnlineMetrics]]) -> list[Table]:
+def online_tables(runs: Sequence[tuple[str, TaskSummary]]) -> list[Table]:
     """Success by group, if tasks have groups, and all metrics of runs, which are given with their headings."""
     labels, found = [label for label, _ in runs], [each for _, each in runs]
     metrics = side_by_side("Online metrics (with 95 % intervals)", labels, _rows(found), (_NOTE,), "online")
@@ -20,7 +19,7 @@ def online_tables(runs: Sequence[tuple[str, OnlineMetrics]]) -> list[Table]:
     return [*([side_by_side("By group: success rate", labels, groups, name="online-groups")] if groups else []), metrics]
 
 
-def _rows(runs: Sequence[OnlineMetrics]) -> list[Row]:
+def _rows(runs: Sequence[TaskSummary]) -> list[Row]:
     names = dict.fromkeys(name for run in runs for name in run.metrics)
     rows: list[Row] = [(name, *_numbers(name, [run.metrics for run in runs])) for name in names]
     if any(run.repetitions > 1 for run in runs):
@@ -40,7 +39,7 @@ def _numbers(name: str, found: Sequence[Mapping[str, Measured]]) -> list[Number]
     return [Number(each.get(name, Measured(None, 0)), show_n=True) for each in found]
 
 
-def _group_rows(runs: Sequence[OnlineMetrics]) -> list[Row]:
+def _group_rows(runs: Sequence[TaskSummary]) -> list[Row]:
     groups: dict[str, set[str]] = {}
     for run in runs:
         for name, by_value in run.groups.items():

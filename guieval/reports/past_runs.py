@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from guieval.errors import GuievalError
-from guieval.journal import EPISODES, LOCK, MANIFEST, METRICS, PACKED_STEPS, STEPS, SWEEP, RunFolder
+from guieval.evaluation.protocol import EXACT_MATCH, SUCCESS_RATE
+from guieval.journal import EPISODES, JOURNALS, LOCK, MANIFEST, METRICS, SWEEP, RunFolder
 from guieval.journal.run_files import Manifest
 from guieval.journal.setup import describe, engine_of
-from guieval.metrics import Measured, RunSummary
+from guieval.metrics import Measured
 from guieval.metrics.summary import State
-from guieval.online.metrics import online_metrics
 from guieval.reports.notes import read_notes
 from guieval.scoring.score import summary_of_run
 
 RunState: TypeAlias = State | Literal["running", "broken"]
-_OF_A_RUN = frozenset({EPISODES, LOCK, METRICS, STEPS, PACKED_STEPS})
+_OF_A_RUN = frozenset({EPISODES, LOCK, METRICS}.union(*JOURNALS.values()))
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class PastRun:
     ``title``, ``tags`` and ``note`` are what its user calls it (:mod:`guieval.reports.notes`).
 
     ``exact_match`` and ``success_rate`` are over all planned steps and episodes; ``None`` if no step was answered. An online
-    run has no exact match, and its success rate is over the judged tasks. ``state``, n and missing steps are of one summary.
-    ``engine`` is who answered, with the version; ``setup`` all that is known of how.
+    run has no exact match, and its success rate is over the repetitions with an outcome. ``state``, n and missing steps are of
+    one summary. ``engine`` is who answered, with the version; ``setup`` all that is known of how.
     """
 
     name: str
@@ -83,13 +83,11 @@ def past_run(directory: Path, name: str) -> PastRun:
     folder, notes = RunFolder(directory), read_notes(directory)
     try:
         manifest = folder.check().manifest
-        found = online_metrics(folder.records, folder.plan) if folder.online else summary_of_run(folder)
+        found = summary_of_run(folder)
     except GuievalError as error:
         return PastRun(name, directory, "broken", changed, problem=str(error))
-    exact, success, state = None, None, found.state
-    if state != "never answered":
-        exact = found.exact_match if isinstance(found, RunSummary) else None
-        success = found.success_rate if isinstance(found, RunSummary) else found.success
+    metrics, state = found.all_metrics, found.state
+    exact, success = (None if state == "never answered" else metrics.get(each.name) for each in (EXACT_MATCH, SUCCESS_RATE))
     return PastRun(
         name,
         directory,

@@ -15,10 +15,8 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from guieval.errors import UsageError
-from guieval.history.modes import ONLINE
-from guieval.journal import RunFolder, new_directory, refuse_nested
+from guieval.journal import new_directory, refuse_nested
 from guieval.metrics import Measured
-from guieval.online.metrics import online_metrics
 from guieval.running.campaign import planned, read_campaign
 from guieval.running.config import run_file
 from guieval.running.defaults import new_config
@@ -49,7 +47,7 @@ class RunResult:
 
     def metrics(self) -> dict[str, Mapping[str, Measured]]:
         """The metrics of each mode by name, as every command shows them."""
-        return {run.mode: _metrics(run) for run in self.runs}
+        return {run.mode: run.summary.all_metrics for run in self.runs}
 
     def __iter__(self) -> Iterator[Result]:
         return iter(self.runs)
@@ -204,9 +202,3 @@ def _in_thread(work: Callable[[], list[Result]], stop: Callable[[], None]) -> li
         except KeyboardInterrupt:
             stop()
             return working.result()
-
-
-def _metrics(run: Result) -> Mapping[str, Measured]:
-    if run.config.history.mode == ONLINE:  # the environment judges tasks, and those that failed are in no denominator
-        return online_metrics(RunFolder(run.directory).records, run.outcome.plan).metrics
-    return run.summary.all_metrics

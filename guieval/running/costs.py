@@ -58,12 +58,6 @@ class Tokens:
                 self.count(usage)
             self.others += len(part.other_usage)
 
-    def add_others(self, record: StepRecord) -> None:
-        """Add only the responses of a record that are beside its answers."""
-        for part in _new(record):
-            for usage in part.other_usage:
-                self.count_other(usage)
-
     def count_other(self, usage: Usage) -> None:
         """Add one response beside the answer."""
         self.others += 1

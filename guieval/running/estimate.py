@@ -12,14 +12,15 @@ from typing import NamedTuple
 from guieval.data.sample_sets import get_sample_set
 from guieval.errors import UsageError
 from guieval.evaluation import get_protocol
-from guieval.history.modes import ONLINE
 from guieval.journal import METRICS, RunFolder, is_run
 from guieval.metrics.power import even_lengths, independent_steps, smallest_paired
 from guieval.registry import benchmark_class, model_config
 from guieval.running.engine_choice import asks_a_model, never_asked
 from guieval.running.execute import Job
-from guieval.running.forecast import Forecast, answers, forecast
-from guieval.running.resolve import ResolvedRun, resolve, run_mode, sample_parameters
+from guieval.running.forecast import Forecast, forecast
+from guieval.running.kinds import kind_of
+from guieval.running.resolve import resolve, run_mode, sample_parameters
+from guieval.running.resolved import ResolvedRun, RunKind
 from guieval.settings import RunConfig
 
 
@@ -81,11 +82,13 @@ def without_servers(configs: Sequence[tuple[RunConfig, Path]]) -> list[Sized]:
 
 def estimates(runs: Sequence[Sized], *, pace: float | None, disagreement: float, icc: float) -> list[Estimate]:
     """Estimate every run. ``pace`` is in answers a second (default: that of the finished runs of the same model)."""
-    paces: dict[tuple[str, bool], list[float]] = {}
+    paces: dict[tuple[str, RunKind], list[float]] = {}
     for each in runs:
         if (measured := _pace(each.directory)) is not None:
-            paces.setdefault(_kind(each.config), []).append(measured)
-    return [_estimate(each, pace, paces.get(_kind(each.config), ()), disagreement, icc) for each in runs]
+            paces.setdefault((each.config.model.name, kind_of(each.config)), []).append(measured)
+    return [
+        _estimate(each, pace, paces.get((each.config.model.name, kind_of(each.config)), ()), disagreement, icc) for each in runs
+    ]
 
 
 def side_by_side(seconds: Sequence[float], workers: int) -> float:
@@ -100,7 +103,7 @@ def _estimate(of: Sized, pace: float | None, measured: Sequence[float], disagree
     config, run = of.config, of.run
     steps = None if of.lengths is None else sum(of.lengths)
     left = None if steps is None else _left(of.directory, steps)
-    needed, at_most = (None, run_mode(config).stop != "never") if run is None else answers(run)
+    needed, at_most = (None, run_mode(config).stop != "never") if run is None else run.kind.requests(run)
     if needed is None and steps is not None:
         needed = steps * config.sampling.samples
     seconds = None
@@ -126,12 +129,8 @@ def _estimate(of: Sized, pace: float | None, measured: Sequence[float], disagree
     )
 
 
-def _kind(config: RunConfig) -> tuple[str, bool]:
-    return config.model.name, config.history.mode == ONLINE
-
-
 def _has_data(config: RunConfig) -> bool:
-    if config.history.mode == ONLINE or not benchmark_class(config.data.bench).needs_data:
+    if not kind_of(config).needs_data(config):
         return True
     return config.data.folder is not None and Path(config.data.folder).exists()
 

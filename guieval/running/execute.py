@@ -14,14 +14,16 @@ from typing import NamedTuple
 from guieval.engines.vllm.server import VLLMServer, signals_as_interrupt
 from guieval.errors import GuievalError
 from guieval.journal import is_run
-from guieval.metrics import RunSummary
+from guieval.metrics import Summary
 from guieval.running.cluster import Cluster, absorb_shards, has_shards
 from guieval.running.engine_choice import open_server
+from guieval.running.kinds import kind_of
 from guieval.running.outcome import RunOutcome
 from guieval.running.progress.display import Display
-from guieval.running.resolve import ResolvedRun, resolve
+from guieval.running.resolve import resolve
+from guieval.running.resolved import ResolvedRun, RunKind
 from guieval.running.resume.trust import remember
-from guieval.running.runner import Runner
+from guieval.running.runner.runner import Runner
 from guieval.running.telemetry import Telemetry
 from guieval.settings import RunConfig
 
@@ -38,8 +40,13 @@ class Result(NamedTuple):
 
     config: RunConfig
     outcome: RunOutcome
-    summary: RunSummary
+    summary: Summary
     notes: list[str]
+
+    @property
+    def kind(self) -> RunKind:
+        """What the run is over."""
+        return kind_of(self.config)
 
     @property
     def directory(self) -> Path:
@@ -49,7 +56,8 @@ class Result(NamedTuple):
     @property
     def mode(self) -> str:
         """The mode, with what tells it from the plain one."""
-        return self.summary.mode
+        mode: str = self.summary.mode
+        return mode
 
     @property
     def unread(self) -> bool:

@@ -94,7 +94,7 @@ def answered(directory: Path) -> Iterator[StepRecord]:
     Among them one with every sample answered is not followed by one that lacks some.
     """
     finished: set[StepKey] = set()
-    for record in RunFolder(directory).records:
+    for record in RunFolder(directory).steps:
         key = record.task.key
         if record.sample.outcome.verdict == "infrastructure_failure" or (key in finished and not record.finished):
             continue

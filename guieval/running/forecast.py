@@ -8,14 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from guieval.history import reference_entry
-from guieval.history.modes import ONLINE
 from guieval.models import ModelInput
-from guieval.models.faults import named_faults
-from guieval.online.tasks import EnvironmentTasks
 from guieval.running.costs import Price, amount
 from guieval.running.engine_choice import HOSTED, engine_kind, native_api
-from guieval.running.resolve import ResolvedRun
+from guieval.running.resolved import ResolvedRun
 from guieval.running.telemetry import price_of
 from guieval.settings.sampling import request_parameters
 from guieval.steps import StepTaskModel
@@ -113,7 +109,7 @@ class Forecast:
 
 def forecast(run: ResolvedRun) -> Forecast:
     """The estimate of a whole run, from its beginning. Raises what preparing a prompt raises."""
-    requests, at_most = answers(run)
+    requests, at_most = run.kind.requests(run)
     limits = request_parameters(run.sampling[0])
     limit = limits.get("max_tokens") or limits.get("max_completion_tokens")
     kind = engine_kind(run.config, run.model.config)
@@ -124,10 +120,10 @@ def forecast(run: ResolvedRun) -> Forecast:
         "looks": run.model.looks,
         "thoughts": run.config.history.patch == "on-policy",
     }
-    if isinstance(run.benchmark, EnvironmentTasks):
-        return Forecast(ONLINE, requests, at_most, None, reply_tokens, price_of(run), **worst)
+    examples = run.kind.examples(run, EXAMPLES)
+    if examples is None:
+        return Forecast(run.mode.label, requests, at_most, None, reply_tokens, price_of(run), **worst)
     added = run.model.tool_tokens
-    examples = list(_examples(run))
     screens = [_image_tokens(image.task, image.resize) for prepared in examples for image in prepared.images[-1:]]
     return Forecast(
         run.mode.label,
@@ -140,26 +136,6 @@ def forecast(run: ResolvedRun) -> Forecast:
         screen_tokens=_mean(screens),
         **worst,
     )
-
-
-def answers(run: ResolvedRun) -> tuple[int, bool]:
-    """The number of answers that a whole run takes, and whether it may take fewer."""
-    samples = len(run.sampling)
-    if isinstance(run.benchmark, EnvironmentTasks):
-        tasks = map(run.benchmark.task, run.selection.refs)
-        return samples * sum(map(run.benchmark.steps, tasks)), True
-    return samples * sum(map(len, run.plan.values())), run.mode.stop != "never"
-
-
-def _examples(run: ResolvedRun) -> Iterator[ModelInput]:
-    """Prompts of steps spread evenly over the run, with the reference as their past."""
-    places = [(ref, index) for ref in run.selection.refs for index in run.plan[ref.key]]
-    stride = max(1, len(places) // EXAMPLES)
-    for ref, index in places[stride // 2 :: stride][:EXAMPLES]:
-        steps = run.benchmark.load(ref).steps
-        with named_faults(run.model):
-            prepared = run.model.prepare_input(steps[index], tuple(map(reference_entry, steps[:index])))
-        yield prepared
 
 
 def _tokens(prepared: ModelInput) -> float:

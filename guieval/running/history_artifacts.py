@@ -50,7 +50,7 @@ def _of_run(
 ) -> dict[StepKey, tuple[tuple[int, ...], Artifact]]:
     chosen: dict[StepKey, tuple[tuple[int, ...], Artifact]] = {}
     whole: set[StepKey] = set()
-    for record in RunFolder(run).records:
+    for record in RunFolder(run).steps:
         key = record.task.key
         if not record.finished and key in whole:
             continue

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from guieval.data.selection import Selection
 from guieval.engines import EndpointStats
 from guieval.journal.run_files import RecordedOverlay
-from guieval.metrics import Ledger, RunSummary, summarise
+from guieval.metrics import AnyLedger, summary_of
 from guieval.running.costs import Tokens
 from guieval.running.progress.counts import Failures, Progress
-from guieval.running.resolve import ResolvedRun
+from guieval.running.resolved import ResolvedRun
 from guieval.steps import Plan
 
 
@@ -26,7 +27,7 @@ class RunOutcome:
     """
 
     directory: Path
-    ledger: Ledger
+    ledger: AnyLedger
     selection: Selection
     protocol: str
     interrupted: bool
@@ -44,7 +45,7 @@ class RunOutcome:
         cls,
         run: ResolvedRun,
         directory: Path,
-        ledger: Ledger,
+        ledger: AnyLedger,
         progress: Progress,
         *,
         interrupted: bool,
@@ -73,6 +74,6 @@ class RunOutcome:
         """The steps that count of every episode."""
         return self.selection.plan
 
-    def summary(self, *, intervals: bool = False, users: bool = False) -> RunSummary:
+    def summary(self, *, intervals: bool = False, users: bool = False) -> Any:
         """The metrics of the run so far; see :func:`guieval.metrics.summarise`."""
-        return summarise(self.ledger.columns(), self.ledger.evaluators[0].protocol, intervals=intervals, users=users)
+        return summary_of(self.ledger.columns(), self.ledger.evaluators[0].protocol, intervals=intervals, users=users)

@@ -5,142 +5,31 @@ A :class:`ResolvedRun` is what the runner takes, beside a directory and callback
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from guieval.data.benchmark import ABCBenchmark, EpisodeRef
-from guieval.data.content_digest import Content, read_content
-from guieval.data.overlays import Overlaid, read_overlay
-from guieval.data.plugin_options import option_names
-from guieval.data.preflight import SECONDS, inspect
+from guieval.data.benchmark import Listing
+from guieval.data.preflight import inspect
 from guieval.data.selection import Choice, Selection, select
-from guieval.engines import EndpointStats, ReportsServers
 from guieval.engines.vllm.command import named_arguments
-from guieval.errors import DataError, GuievalError, UsageError
-from guieval.evaluation import ActionEvaluator, Protocol, get_protocol
-from guieval.history.modes import ONLINE, Mode, PatchPolicy, get_mode
-from guieval.journal.run_files import RecordedOverlay
-from guieval.models import ABCModel, Engine, ModelConfig, Scaffold
-from guieval.online.find import environments, load_environment
-from guieval.online.tasks import PROTOCOL, EnvironmentTasks
-from guieval.registry import build_model, default_data_folder, list_benchmarks, load_benchmark, model_config
-from guieval.running.engine_choice import (
-    Answering,
-    asks_a_model,
-    auxiliary_engine,
-    choose_engine,
-    engine_kind,
-    with_key_variable,
-)
+from guieval.errors import UsageError
+from guieval.evaluation import ActionEvaluator, get_protocol
+from guieval.history.modes import Mode, PatchPolicy, get_mode
+from guieval.models import ABCModel, Engine, ModelConfig
+from guieval.registry import build_model, model_config
+from guieval.running.engine_choice import asks_a_model, auxiliary_engine, choose_engine, engine_kind, with_key_variable
 from guieval.running.fixed_thoughts import FixedThoughts, read_thoughts
+from guieval.running.kinds import kind_of
+from guieval.running.resolved import Parts, ResolvedRun, RunKind, ScreenshotCheck, blaming, shows_screenshots
 from guieval.settings import SETTINGS, RunConfig
 from guieval.settings.sampling import drawing_options, greedy_because, is_greedy, request_parameters
-from guieval.steps import Episode, EpisodeKey, Plan
+from guieval.steps import EpisodeKey
 
 if TYPE_CHECKING:
     from guieval.engines.vllm.server import VLLMServer
     from guieval.history.mixing import Mixture
-
-
-@dataclass(frozen=True)
-class ResolvedRun:
-    """Everything that a configuration, its plug-ins and their data come to."""
-
-    config: RunConfig
-    benchmark: ABCBenchmark
-    model: ABCModel
-    answering: Answering
-    mode: Mode
-    evaluator: ActionEvaluator
-    sampling: Sequence[Mapping[str, Any]]
-    """The request parameters of each sample of a step."""
-    selection: Selection
-    content: Content
-    """The planned steps: a digest, and the types of their reference actions."""
-    screenshots: ScreenshotCheck
-    overlay: RecordedOverlay | None = None
-    """The overlay of further accepted actions, as the manifest records it; its ``sha256`` is part of the run's identity."""
-    thoughts: Engine | None = None
-    """Writes the thoughts of off-policy patches."""
-    fixed: FixedThoughts | None = None
-    """The thoughts that the model is made to think; steps without one are left out."""
-    mixture: Mixture | None = None
-    """The content of a mixed history."""
-    accept_changes: bool = False
-    """Whether a resume continues where model, data, prompts or sampling differ, and marks the run as mixed."""
-    server: VLLMServer | None = None
-    """The server that must be started before the run is executed."""
-
-    @property
-    def engine(self) -> Engine:
-        """The engine that answers."""
-        return self.answering.engine
-
-    @property
-    def protocol(self) -> Protocol:
-        """How steps are judged."""
-        return self.evaluator.protocol
-
-    @property
-    def plan(self) -> Plan:
-        """The steps that count of every episode."""
-        return self.selection.plan
-
-    @property
-    def endpoints(self) -> Sequence[EndpointStats]:
-        """How the servers fare, of an engine that knows it."""
-        return self.engine.stats() if isinstance(self.engine, ReportsServers) else ()
-
-    @property
-    def waiting(self) -> str | None:
-        """Which servers are waited for now, in words; ``None`` when none are."""
-        for engine in (self.engine, self.thoughts):
-            if isinstance(engine, ReportsServers) and (wait := engine.waiting()) is not None:
-                return wait
-        return None
-
-
-class ScreenshotCheck:
-    """Checks the screenshots of the chosen steps before the first request: once for all runs over the same steps."""
-
-    def __init__(self) -> None:
-        self._done = False
-
-    def skip(self) -> None:
-        """Count the screenshots as looked at."""
-        self._done = True
-
-    def look(self, run: ResolvedRun, *, resume: bool) -> str | None:
-        """Raise :class:`UsageError` where screenshots are missing or damaged.
-
-        The steps of a run that is resumed cannot be changed, so there it is a warning, unless no step at all can be asked.
-        """
-        benchmark = run.benchmark
-        if self._done or not benchmark.needs_data or benchmark.skip_damaged:
-            return None
-        self._done = True
-        if not _shows_screenshots(benchmark, run.model, run.engine, run.selection):
-            return None
-        found = inspect(benchmark, run.selection.refs, run.plan, seconds=SECONDS)
-        if found.reasons and (not resume or found.unusable == found.steps):
-            raise found.refusal(benchmark)
-        return str(found) if found.reasons else None
-
-
-@dataclass(frozen=True)
-class Parts:
-    """Parts of a run that the caller has at hand, e.g. weights in training; they stand in for what a configuration names."""
-
-    benchmark: ABCBenchmark
-    model: ABCModel
-    answering: Answering
-    overlay: RecordedOverlay | None = None
-    thoughts: Engine | None = None
-    fixed: FixedThoughts | None = None
-    mixture: Mixture | None = None
 
 
 def resolve(
@@ -162,10 +51,11 @@ def resolve(
     if parts is None:
         config = with_key_variable(config)
     mode = run_mode(config)
-    _check_online(config)
+    kind = kind_of(config)
+    kind.check(config)
     named_arguments(config.server.vllm)  # whatever the engine: a secret among them would be written into the run's files
     shared = like if like is not None and _over(config) == _over(like.config) else None
-    given = _parts(config, server, shared) if parts is None else parts
+    given = _parts(config, kind, server, shared) if parts is None else parts
     benchmark, model, engine = given.benchmark, given.model, given.answering.engine
     evaluator = ActionEvaluator(get_protocol(config.data.protocol or benchmark.protocol))
     sampling = sample_parameters(config, model.config)
@@ -179,10 +69,11 @@ def resolve(
             _try_thought(benchmark, model, selection, fixed)
     mixture = given.mixture or _mixture(config, model, benchmark, evaluator, like)
     if shared is None:
-        content = read_content(selection.refs, selection.plan, lambda ref: load_episode(benchmark, ref))
+        content = kind.content(benchmark, selection)
         screenshots = ScreenshotCheck()
     return ResolvedRun(
         config,
+        kind,
         benchmark,
         model,
         given.answering,
@@ -256,34 +147,16 @@ def patch_policy(config: RunConfig) -> PatchPolicy:
     return policy
 
 
-def load_episode(benchmark: ABCBenchmark, ref: EpisodeRef) -> Episode:
-    """An episode; :class:`DataError` for whatever its loader raises."""
-    with _blaming(f"episode {ref.key} cannot be loaded"):
-        return benchmark.load(ref)
-
-
-@contextmanager
-def _blaming(what: str) -> Iterator[None]:
-    """Turn whatever a loader raises against its contract into the :class:`DataError` that it should have raised."""
-    try:
-        yield
-    except GuievalError:
-        raise
-    except Exception as error:  # a loader may be anyone's code
-        raise DataError(f"{what}: {type(error).__name__}: {error}") from error
-
-
 def _over(config: RunConfig) -> tuple[Any, ...]:
     answering = (config.server.engine, config.server.replay)
-    online = config.history.mode == ONLINE
-    scaffold = (config.model.name, config.model.adapter, config.model.scaffold) if online else None  # it sets budgets and waits
-    return config.data, config.history.fixed_thoughts, *answering, config.online.max_steps, online, scaffold
+    kind = kind_of(config)
+    return config.data, config.history.fixed_thoughts, *answering, config.online.max_steps, kind, kind.acts_by(config)
 
 
-def _parts(config: RunConfig, server: VLLMServer | None, shared: ResolvedRun | None) -> Parts:
+def _parts(config: RunConfig, kind: RunKind, server: VLLMServer | None, shared: ResolvedRun | None) -> Parts:
     checkpoint = model_config(config.model.name, config.model.adapter, config.model.scaffold)
     scaffold = checkpoint.scaffold
-    benchmark, overlay = _benchmark(config, scaffold) if shared is None else (shared.benchmark, shared.overlay)
+    benchmark, overlay = kind.open(config, scaffold) if shared is None else (shared.benchmark, shared.overlay)
     options = {"options": {**checkpoint.options, **config.model.options}}
     model = build_model(checkpoint.model_copy(update=options), thinking=config.model.thinking)
     if scaffold.sampling and engine_kind(config, checkpoint) == "local":
@@ -291,95 +164,22 @@ def _parts(config: RunConfig, server: VLLMServer | None, shared: ResolvedRun | N
         raise UsageError(f"scaffold {scaffold.name!r} sets sampling, and model {name!r} answers by itself and has none")
     if scaffold.retries.request is not None and config.server.max_attempts == SETTINGS["max_attempts"].default:
         config = config.having(max_attempts=scaffold.retries.request)
-    answering = choose_engine(config, model, benchmark.root, server)
-    if config.history.mode == ONLINE:  # a task holds a device from its first request to its last
-        answering = answering._replace(concurrency=config.online.environments)
-    elif of_tasks := [name for name in ("budget", "ending", "wait") if name in scaffold.acts]:
-        note = f"scaffold {scaffold.name!r} sets {' and '.join(of_tasks)} of tasks, which does not apply to recorded steps"
-        answering = answering._replace(notes=(*answering.notes, note))
+    answering = kind.at_once(config, choose_engine(config, model, benchmark.root, server), scaffold)
     return Parts(benchmark, model, answering, overlay)
 
 
-def _check_online(config: RunConfig) -> None:
-    """Raise :class:`UsageError` for a setting that does not fit the mode: those of environments are for online runs only."""
-    if config.history.mode != ONLINE:
-        if config.online.max_steps is not None:
-            raise UsageError(f"max_steps is for mode online, and the mode is {config.history.mode!r}")
-        if config.online.allow_network:
-            raise UsageError(f"allow_network is for mode online, and the mode is {config.history.mode!r}")
-        return
-    if config.data.protocol not in (None, PROTOCOL):
-        raise UsageError(f"mode online is judged by the environment, so it takes no protocol {config.data.protocol!r}")
-    given = config.flat()
-    for name in ("sample_set", "overlay", "fixed_thoughts", "replay", "local_images"):
-        if given[name]:
-            raise UsageError(f"{name} does not fit mode online: there is no recorded episode")
-    if config.cluster.kind != "none":
-        raise UsageError("mode online runs on this machine: leave out --cluster")
-
-
-def _benchmark(config: RunConfig, scaffold: Scaffold) -> tuple[ABCBenchmark, RecordedOverlay | None]:
-    data, online = config.data, config.online
-    if config.history.mode == ONLINE:
-        options = {**_set_by(scaffold, data.bench), **data.bench_options}
-        environment = load_environment(data.bench, allow_network=online.allow_network, **options)
-        budget = {} if "max_steps" in data.bench_options else scaffold.budget.model_dump()
-        return EnvironmentTasks(default_data_folder(data.bench), environment, online.max_steps, **budget), None
-    if data.bench in environments() and data.bench not in list_benchmarks():
-        raise UsageError(f"{data.bench!r} is an environment, with no recorded episodes: add --mode online")
-    benchmark = load_benchmark(data.bench, data.folder, **data.bench_options)
-    if data.skip_damaged:
-        benchmark = benchmark.skipping_damaged()
-    if data.overlay is None:
-        return benchmark, None
-    overlay = read_overlay(Path(data.overlay))
-    recorded = RecordedOverlay(file=str(overlay.file), sha256=overlay.sha256, steps=overlay.steps)
-    return Overlaid(benchmark, overlay), recorded
-
-
-def _set_by(scaffold: Scaffold, bench: str) -> dict[str, Any]:
-    """The options of an environment that a scaffold sets: waits, and a budget that is the same for all tasks."""
-    kind = environments().get(bench)
-    if kind is None:
-        return {}
-    options: dict[str, Any] = {}
-    if scaffold.budget.flat is not None and "max_steps" in option_names(kind):
-        options["max_steps"] = scaffold.budget.flat
-    for name, seconds in scaffold.wait.given.items() if not kind.deterministic else ():
-        if name not in kind.waits:
-            known = ", ".join(kind.waits) or "none"
-            raise UsageError(
-                f"scaffold {scaffold.name!r} waits {seconds:g} s {name.replace('_', ' ')}, which environment {bench!r} cannot "
-                f"(its waits: {known})"
-            )
-        options[kind.waits[name]] = seconds
-    return options
-
-
-def _select(config: RunConfig, benchmark: ABCBenchmark, model: ABCModel, engine: Engine) -> Selection:
+def _select(config: RunConfig, benchmark: Listing[Any], model: ABCModel, engine: Engine) -> Selection:
     choice = Choice.of(config.data)
-    with _blaming(f"benchmark {benchmark.name!r} cannot be listed"):
+    with blaming(f"benchmark {benchmark.name!r} cannot be listed"):
         unusable: Mapping[EpisodeKey, str] = {}
         if benchmark.skip_damaged and benchmark.needs_data:
             whole = select(benchmark, replace(choice, limit=None))  # a sample is drawn from what can be shown
-            if _shows_screenshots(benchmark, model, engine, whole):
+            if shows_screenshots(benchmark, model, engine, whole):
                 unusable = inspect(benchmark, whole.refs, whole.plan).reasons
         return select(benchmark, choice, unusable)
 
 
-def _shows_screenshots(benchmark: ABCBenchmark, model: ABCModel, engine: Engine, selection: Selection) -> bool:
-    """Whether the model is shown any, judged by the first step; yes where that cannot be prepared."""
-    if engine.images == "none":
-        return False
-    ref = selection.refs[0]
-    try:
-        task = benchmark.load(ref).steps[selection.plan[ref.key][0]]
-        return bool(model.prepare_input(task, ()).images)
-    except Exception:  # a plug-in may be anyone's code; the step will fail, and its record names the failure
-        return True
-
-
-def _fixed_thoughts(config: RunConfig, model: ABCModel, benchmark: ABCBenchmark) -> FixedThoughts | None:
+def _fixed_thoughts(config: RunConfig, model: ABCModel, benchmark: Listing[Any]) -> FixedThoughts | None:
     if config.history.fixed_thoughts is None:
         return None
     if not model.fixes_thought:
@@ -391,7 +191,7 @@ def _fixed_thoughts(config: RunConfig, model: ABCModel, benchmark: ABCBenchmark)
     return fixed
 
 
-def _try_thought(benchmark: ABCBenchmark, model: ABCModel, selection: Selection, fixed: FixedThoughts) -> None:
+def _try_thought(benchmark: Listing[Any], model: ABCModel, selection: Selection, fixed: FixedThoughts) -> None:
     """Let the adapter raise now what it would raise at every step: that it takes no thought with these settings."""
     ref = selection.refs[0]
     task = benchmark.load(ref).steps[selection.plan[ref.key][0]]
@@ -404,7 +204,7 @@ def _try_thought(benchmark: ABCBenchmark, model: ABCModel, selection: Selection,
 
 
 def _mixture(
-    config: RunConfig, model: ABCModel, benchmark: ABCBenchmark, evaluator: ActionEvaluator, like: ResolvedRun | None
+    config: RunConfig, model: ABCModel, benchmark: Listing[Any], evaluator: ActionEvaluator, like: ResolvedRun | None
 ) -> Mixture | None:
     from guieval.history.mixing import Mixture, read_mix
     from guieval.running.history_artifacts import read_artifacts

@@ -9,17 +9,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from guieval.errors import UsageError
-from guieval.history.modes import ONLINE
-from guieval.journal import METRICS, RunFolder
-from guieval.metrics import RunSummary
-from guieval.online.metrics import online_metrics
+from guieval.journal import METRICS
+from guieval.metrics import Summary
 from guieval.running.costs import Budget, Price, Tokens, amount, bill, describe, find_price, read_prices
 from guieval.running.engine_choice import HOSTED, asks_a_model
 from guieval.running.outcome import RunOutcome
 from guieval.running.progress.counts import Progress
 from guieval.running.progress.display import Cost, Display, RunDisplay
 from guieval.running.progress.view import View, Watch
-from guieval.running.resolve import ResolvedRun
+from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.identity import manifest_of
 from guieval.running.tracking import Tracking, check_tracking, final_metrics
 from guieval.scoring.score import store_summary
@@ -86,7 +84,7 @@ class Telemetry:
             finally:
                 self._shown = None
 
-    def close(self, run: ResolvedRun, outcome: RunOutcome) -> tuple[RunSummary, list[str]]:
+    def close(self, run: ResolvedRun, outcome: RunOutcome) -> tuple[Summary, list[str]]:
         """Store an ended run's summary and cost, report to the trackers, and return remarks on both."""
         directory = outcome.directory
         cost = bill(outcome.tokens, price_of(run)) if asks_a_model(run.config, run.model.config) else None
@@ -102,9 +100,6 @@ class Telemetry:
         store_summary(directory, summary, cost=cost, servers=servers)
         if self._tracking is not None:
             metrics = final_metrics(summary.model_dump(mode="json"))
-            if run.config.history.mode == ONLINE:  # tasks that failed are in no denominator
-                success = online_metrics(RunFolder(directory).records, outcome.plan).success
-                metrics |= {} if success.value is None else {"success_rate": success.value, "exact_match": success.value}
             if cost is not None and cost["amount"] is not None:
                 metrics["cost"] = cost["amount"]
             report = {"directory": str(directory.resolve()), "report": str((directory / METRICS).resolve())}

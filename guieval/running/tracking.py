@@ -256,6 +256,6 @@ def flat(values: Mapping[str, Any], redaction: Redaction = _NOTHING_HIDDEN) -> d
 
 def final_metrics(summary: Mapping[str, Any]) -> dict[str, float]:
     """The metrics of the whole run in its summary (``metrics.json``) by name, and how its steps ended, without its tables."""
-    found = {name: each["value"] for part in ("metrics", "own", "further") for name, each in summary[part].items()}
+    found = {name: each["value"] for part in ("metrics", "own", "further") for name, each in summary.get(part, {}).items()}
     named = {name.replace(" ", "_"): value for name, value in found.items() if value is not None}
     return named | {f"verdicts/{name}": count for name, count in summary["verdicts"].items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from guieval.actions import ActionSpace
 from guieval.data.benchmark import EpisodeRef
@@ -12,7 +13,7 @@ from guieval.data.selection import Choice, Selection
 from guieval.evaluation import ActionEvaluator
 from guieval.evaluation.evaluator import infrastructure_failure
 from guieval.history.modes import Mode
-from guieval.steps import Plan, ReferenceTypes, Sample, Setting, StepKey, StepOutcome, StepTaskModel
+from guieval.steps import Plan, ReferenceTypes, Setting, StepKey, StepOutcome, StepTaskModel
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,10 @@ class Answered:
     and ``scaffold`` the run's in words.
 
     ``answers`` yields steps with their samples, none where a step has no answer; an evaluator judges replies that are parsed
-    on the way. ``unanswered`` yields the steps of an episode that ``answers`` skips. ``select`` returns the steps that a
-    choice asks for; it raises :class:`guieval.errors.UsageError` when there are none, or not all of them. ``notes`` returns,
-    once the answers were read, what the reader should know of the input, with notes on the protocols in their place.
+    on the way. Of an online run (``mode.kind``) it yields tasks with their repetitions. ``unanswered`` yields the steps of an
+    episode that ``answers`` skips. ``select`` returns the steps that a choice asks for; it raises
+    :class:`guieval.errors.UsageError` when there are none, or not all of them. ``notes`` returns, once the answers were read,
+    what the reader should know of the input, with notes on the protocols in their place.
     """
 
     title: str
@@ -57,7 +59,7 @@ class Answered:
     spaces: tuple[ActionSpace, ActionSpace]
     plan: Plan
     refs: Sequence[EpisodeRef]
-    answers: Callable[[ActionEvaluator], Iterator[tuple[StepTaskModel, tuple[Sample, ...]]]]
+    answers: Callable[[ActionEvaluator], Iterator[tuple[Any, tuple[Any, ...]]]]
     select: Callable[[Choice], Selection]
     notes: Callable[[Sequence[str]], list[str]]
     unanswered: Callable[[EpisodeRef], Iterable[StepTaskModel]] = lambda ref: ()

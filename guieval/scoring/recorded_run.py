@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from sys import intern
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -35,20 +36,25 @@ def recorded_answers(
     actions to its steps. Raises :class:`UsageError` when there is no run.
     """
     directory = Path(directory)
-    manifest, planned, records = RunFolder(directory).manifest, RunFolder(directory).planned, RunFolder(directory).records
+    folder = RunFolder(directory)
+    if reparse or overlay is not None:
+        folder.expect("steps", "leave out --reparse and --overlay")
+    manifest, planned, records = folder.manifest, folder.planned, folder.records
     model = recorded_model(manifest, adapter) if reparse else None
     first = next(iter(records), None)
     labels = _RecordedLabels()
     overlaid: set[StepKey] = set()
     whole = _whole_run(manifest, planned)
 
-    def answers(evaluator: ActionEvaluator) -> Iterator[tuple[StepTaskModel, tuple[Sample, ...]]]:
+    def answers(evaluator: ActionEvaluator) -> Iterator[tuple[Any, tuple[Any, ...]]]:
         for record in records:
-            task, samples = record.task, record.billed
+            task: Any = record.task
+            samples: tuple[Any, ...] = record.billed
             if overlay is not None and (changed := overlay.apply(task)) is not task:
                 overlaid.add(task.key)
                 task = changed
-            labels.add(task)
+            if isinstance(task, StepTaskModel):  # a choice among tasks is by their names
+                labels.add(task)
             if model is not None:
                 samples = tuple(read_again(evaluator, model, task, sample) for sample in samples)
             yield task, samples
@@ -69,7 +75,7 @@ def recorded_answers(
         title=f"{name} on {manifest.benchmark.name}, {manifest.mode.label}",
         benchmark=manifest.benchmark.name,
         dataset=manifest.benchmark.name if first is None else first.task.dataset,
-        setting="high" if first is None else first.task.setting,
+        setting=getattr(first and first.task, "setting", "high"),
         protocol=manifest.protocol.name,
         model=name,
         mode=manifest.mode,

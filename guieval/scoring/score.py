@@ -19,7 +19,7 @@ from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator, Protocol
 from guieval.journal import METRICS, RunFolder, write_atomically
 from guieval.journal.run_files import RecordedProtocol
-from guieval.metrics import RunSummary, summarise
+from guieval.metrics import RunSummary, Summary, TaskSummary, summary_of
 from guieval.scoring.answered import Answered
 from guieval.scoring.matrix.answers import JudgedAnswers, judge_answers
 from guieval.scoring.recorded_run import recorded_answers
@@ -35,7 +35,7 @@ class Scored:
     """
 
     protocol: str
-    summary: RunSummary
+    summary: Summary
     warnings: tuple[str, ...] = ()
     steps_title: str = ""
     steps: str = ""
@@ -55,7 +55,7 @@ def scored(answers: JudgedAnswers, choice: Choice | None = None, *, users: bool 
             columns = replace(columns, unplanned=answers.outside(part))
     return Scored(
         protocol.name,
-        summarise(columns, protocol, users=users),
+        summary_of(columns, protocol, users=users),
         tuple(warnings),
         part.title,
         part.text,
@@ -92,7 +92,7 @@ def evaluate_run(
 
 def store_summary(
     directory: Path,
-    summary: RunSummary,
+    summary: Summary,
     *,
     cost: Mapping[str, Any] | None = None,
     servers: Sequence[Mapping[str, Any]] = (),
@@ -133,10 +133,10 @@ class _Stored(BaseModel):
 
     protocol: RecordedProtocol
     journal_bytes: int
-    summary: RunSummary
+    summary: RunSummary | TaskSummary
 
 
-def stored_summary(folder: RunFolder) -> RunSummary | None:
+def stored_summary(folder: RunFolder) -> Summary | None:
     """The summary in ``metrics.json``, without reading the journal; ``None`` if it would be another one now.
 
     It would be another one if the journal has grown since, if the rules of the run's protocol have changed, or if an earlier
@@ -153,6 +153,6 @@ def stored_summary(folder: RunFolder) -> RunSummary | None:
         return None
 
 
-def summary_of_run(folder: RunFolder) -> RunSummary:
+def summary_of_run(folder: RunFolder) -> Summary:
     """The run's summary under its own protocol, without metrics of users: stored, or from a journal that has changed."""
     return stored_summary(folder) or scored(judge_answers(recorded_answers(folder.directory)), users=False).summary

@@ -15,8 +15,7 @@ from guieval.errors import EnvironmentFailure
 from guieval.online import ABCDevice, ABCEnvironment, Observation
 from guieval.online.attempt import MOST_ATTEMPTS, Attempt, closed, screen_name, within
 from guieval.online.tasks import EnvironmentTasks
-from guieval.online.trajectory import Outcome
-from guieval.steps import Sample, StepTaskModel
+from guieval.steps import OnlineTask, Outcome, Sample, StepTaskModel
 
 
 class OnlineRollout:
@@ -27,7 +26,7 @@ class OnlineRollout:
     attempt that counts, and ``progress`` is the judge's after each of its steps, if it is asked so often.
     """
 
-    def __init__(self, tasks: EnvironmentTasks, task: StepTaskModel, seed: int) -> None:
+    def __init__(self, tasks: EnvironmentTasks, task: OnlineTask, seed: int) -> None:
         self.tasks = tasks
         self.task = task
         self.seed = seed
@@ -38,7 +37,7 @@ class OnlineRollout:
 
     def begin(self) -> None:
         """Begin an attempt."""
-        self.attempt = Attempt(self.task, self.tasks.steps(self.tasks.named(self.task)))
+        self.attempt = Attempt(self.task)
         self.samples: list[Sample] = []
         self.progress: list[float] = []
         self.payloads: list[Any] = []

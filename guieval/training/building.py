@@ -11,9 +11,11 @@ from typing import Any
 
 from guieval.errors import UsageError
 from guieval.models import ABCModel
+from guieval.online import Observation
+from guieval.online.attempt import Attempt
 from guieval.online.tasks import EnvironmentTasks
 from guieval.rewards.response import ResponseScorer
-from guieval.steps import StepKey, StepTaskModel
+from guieval.steps import OnlineTask, StepKey, StepTaskModel
 from guieval.training.acting import Stage
 from guieval.training.arguments import check_enough, trainer_arguments
 from guieval.training.config import GRPOTraining, OnlineTraining, SemiOnlineTraining, SFTTraining, TrainingConfig
@@ -282,13 +284,14 @@ def _semi_online_trainer(parts: Parts, config: SemiOnlineTraining) -> Any:
 def _online_trainer(parts: Parts, config: OnlineTraining) -> Any:
     places = parts.drawn(parts.data.episodes, parts.data.episode_keys)
 
-    def task(number: int) -> tuple[EnvironmentTasks, StepTaskModel]:
+    def task(number: int) -> tuple[EnvironmentTasks, OnlineTask]:
         data = parts.data.data[places[number].source]
         assert isinstance(data.benchmark, EnvironmentTasks)
-        return data.benchmark, data.episode(places[number].number).steps[0]
+        return data.benchmark, data.benchmark.load(data.refs[places[number].number])
 
     _, first = task(0)
-    common = parts.common(Example(first.model_copy(update={"screenshot_size": A_SCREEN}), ()))
+    shown = Attempt(first).shown(Observation(first.instruction, b"", A_SCREEN), "a screen")
+    common = parts.common(Example(shown, ()))
     arguments = common["args"]
     require_trl()
     from guieval.training.trainers.online import OnlineTrainer

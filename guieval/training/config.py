@@ -16,7 +16,6 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from guieval.errors import UsageError, first_problem, nearest
 from guieval.history.modes import PatchMethod, PatchPolicy
 from guieval.models import ABCModel
-from guieval.online.trajectory import Outcome
 from guieval.registry import build_model, model_config
 from guieval.rewards.advantages import AdvantageSettings
 from guieval.rewards.overlong import Overlong
@@ -24,6 +23,7 @@ from guieval.rewards.response import ResponseScorer
 from guieval.rewards.shapes import weighed
 from guieval.running.config import override, read_settings
 from guieval.settings.sampling import GREEDY, UNKNOWN_SAMPLING, check_sampling
+from guieval.steps import Outcome
 
 Kind: TypeAlias = Literal["sft", "grpo", "semi-online", "online"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -272,6 +272,8 @@ class TrainingConfig(AdapterSettings, DataSettings):
     """Settings of every kind of training."""
 
     needs: ClassVar[Kind]
+    evaluated_in: ClassVar[str] = "sop"
+    """The mode of evaluations that name none."""
 
     kind: Kind
     model_path: str | None = Field(None, description="folder or Hugging Face id of the weights to begin with")
@@ -446,6 +448,7 @@ class OnlineTraining(TrainingConfig):
     """Online RL: whole rollouts in an environment, own outputs as history, rewarded by the environment's judge."""
 
     needs = "online"
+    evaluated_in = "online"
 
     reward: JudgeReward = JudgeReward()
     max_steps: int | None = Field(None, ge=1, le=1000, description="most steps of a task; the environment's own when not given")

@@ -10,29 +10,25 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from guieval.data.benchmark import ABCBenchmark
 from guieval.errors import FatalEngineError
-from guieval.history.modes import ONLINE
-from guieval.journal import RunFolder
+from guieval.history.modes import Kind, get_mode
+from guieval.metrics import TaskSummary
 from guieval.metrics.summary import RunSummary
 from guieval.models import ABCModel
-from guieval.online.find import load_environment
-from guieval.online.metrics import online_metrics
-from guieval.online.tasks import EnvironmentTasks
-from guieval.registry import default_data_folder, load_benchmark
 from guieval.running.config import parse
 from guieval.running.engine_choice import Answering
-from guieval.running.resolve import Parts, resolve
-from guieval.running.runner import Runner
+from guieval.running.kinds import KINDS, kind_of
+from guieval.running.resolve import resolve
+from guieval.running.resolved import Parts
+from guieval.running.runner.runner import Runner
 from guieval.settings import RunConfig
-from guieval.steps import Plan
 from guieval.training.checkpoints import keep_until
-from guieval.training.config import Evaluation, OnlineTraining, TrainingConfig
+from guieval.training.config import Evaluation, TrainingConfig
 from guieval.training.lockstep import LockstepEngine
 from guieval.training.sharding import whole_root
 from guieval.training.weights import Weights
@@ -48,9 +44,12 @@ class Evaluator:
         self.at_start = evaluation.at_start
         self._out = Path(config.out)
         self._engine = engine
-        benchmark, at_once = _benchmark(config, evaluation), engine.capacity
-        if isinstance(benchmark, EnvironmentTasks):  # a round waits for every task in flight, so each must have its device
-            at_once = min(at_once, benchmark.environment.most_devices or at_once)
+        given = run_config(config, evaluation, engine.capacity)
+        data = evaluation.data or (config.data if evaluation.bench in (None, config.bench) else None)
+        placed = given.model_copy(update={"data": given.data.model_copy(update={"folder": data})})
+        benchmark, _ = kind_of(given).open(placed, model.config.scaffold)
+        # a round waits for every task in flight, so each must have its device
+        at_once = min(engine.capacity, kind_of(given).most_at_once(benchmark) or engine.capacity)
         parts = Parts(benchmark, model, Answering(engine, at_once))
         self._run = resolve(run_config(config, evaluation, at_once), parts=parts)  # an unknown split is found now
 
@@ -77,8 +76,7 @@ class Evaluator:
                 self._engine.dismiss()
         if outcome.interrupted:
             raise KeyboardInterrupt
-        online = self._run.config.history.mode == ONLINE
-        row = judged(directory, outcome.plan) if online else metrics_of(outcome.summary())
+        row = LOGGED[self._run.kind.name](outcome.summary())
         self.forget_after(step - 1)
         with (self._out / FILE).open("a", encoding="utf-8") as stream:
             stream.write(json.dumps({"step": step, **row}) + "\n")
@@ -107,9 +105,8 @@ def metrics_of(summary: RunSummary) -> dict[str, float]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def judged(directory: Path, plan: Plan) -> dict[str, float]:
+def metrics_of_tasks(found: TaskSummary) -> dict[str, float]:
     """The logged metrics of an online evaluation: shares in [0, 1], mean steps, and the number of tasks."""
-    found = online_metrics(RunFolder(directory).records, plan)
     values = {
         "success": found.success.value,
         "progress": found.metrics["progress"].value,
@@ -118,6 +115,10 @@ def judged(directory: Path, plan: Plan) -> dict[str, float]:
         "unmeasured": float(found.failed + found.not_run),
     }
     return {name: value for name, value in values.items() if value is not None}
+
+
+LOGGED: Mapping[Kind, Callable[[Any], dict[str, float]]] = {"steps": metrics_of, "tasks": metrics_of_tasks}
+"""The logged metrics of an evaluation by its kind."""
 
 
 def evaluation_callback(evaluator: Evaluator, trainer: Any, weights: Weights) -> Any:
@@ -196,28 +197,12 @@ def _options(config: TrainingConfig, evaluation: Evaluation) -> dict[str, Any]:
     return {**shared, **(evaluation.bench_options or {})}
 
 
-def _benchmark(config: TrainingConfig, evaluation: Evaluation) -> ABCBenchmark:
-    other = evaluation.bench not in (None, config.bench)
-    data = evaluation.data if evaluation.data is not None or other else config.data
-    name = evaluation.bench or config.bench
-    assert name is not None  # a configuration with several sources names the evaluation's own
-    if _mode(config, evaluation) == ONLINE:
-        network = isinstance(config, OnlineTraining) and config.allow_network
-        environment = load_environment(name, allow_network=network, **_options(config, evaluation))
-        return EnvironmentTasks(default_data_folder(name), environment, getattr(config, "max_steps", None))
-    benchmark = load_benchmark(name, data, **_options(config, evaluation))
-    return benchmark.skipping_damaged() if config.skip_damaged else benchmark
-
-
-def _mode(config: TrainingConfig, evaluation: Evaluation) -> str:
-    return evaluation.mode or (ONLINE if isinstance(config, OnlineTraining) else "sop")
-
-
 def run_config(config: TrainingConfig, evaluation: Evaluation, at_once: int) -> RunConfig:
     """The evaluation as a run, without the weights; ``at_once`` is the number of environments of an online one."""
+    mode = evaluation.mode or config.evaluated_in
     values = {
         **evaluation.model_dump(exclude={"every", "at_start", "data", "sidecar"}),
-        "mode": _mode(config, evaluation),
+        "mode": mode,
         "model": config.model,
         "adapter": config.adapter,
         "bench": evaluation.bench or config.bench,
@@ -227,8 +212,7 @@ def run_config(config: TrainingConfig, evaluation: Evaluation, at_once: int) -> 
         "engine": "transformers",
         "skip_damaged": config.skip_damaged,
         "bench_options": _options(config, evaluation),
-        "environments": at_once,
     }
-    if isinstance(config, OnlineTraining) and values["mode"] == ONLINE:
-        values |= {name: getattr(config, name) for name in ("environment_timeout", "max_steps", "allow_network")}
-    return parse({name: value for name, value in values.items() if value is not None})
+    own = KINDS[get_mode(mode).kind].settings
+    values |= {name: getattr(config, name) for name in own if name in type(config).model_fields}
+    return parse({name: value for name, value in values.items() if value is not None} | {"environments": at_once})

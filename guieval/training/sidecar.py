@@ -17,13 +17,12 @@ from guieval.analysis.training_curves import EVALUATIONS, SETTINGS, evaluations
 from guieval.data.files import read_text
 from guieval.data.yaml_text import read_yaml
 from guieval.errors import UsageError
-from guieval.history.modes import ONLINE
 from guieval.journal import write_atomically
 from guieval.running.api import run
 from guieval.settings import Online
 from guieval.training.checkpoints import COMPLETE, checkpoints
 from guieval.training.config import Evaluation, TrainingConfig, parse_config
-from guieval.training.evaluation import judged, metrics_of, run_config
+from guieval.training.evaluation import LOGGED, run_config
 
 SECONDS = 30.0
 """Between two looks for new checkpoints."""
@@ -96,7 +95,7 @@ def _evaluated(
     if not result.complete:
         return None
     (done,) = result.runs
-    return judged(done.directory, done.outcome.plan) if done.config.history.mode == ONLINE else metrics_of(done.summary)
+    return LOGGED[done.kind.name](done.summary)
 
 
 def _add(out: Path, row: Mapping[str, Any]) -> None:

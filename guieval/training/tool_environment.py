@@ -30,7 +30,7 @@ from guieval.errors import EnvironmentFailure
 from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
 from guieval.online.attempt import within
 from guieval.online.find import load_environment
-from guieval.online.trajectory import Outcome
+from guieval.steps import Outcome
 from guieval.training.config import JudgeReward
 
 Blocks = list[dict[str, Any]]

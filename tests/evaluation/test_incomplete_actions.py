@@ -30,7 +30,7 @@ from guieval.models import ABCModel
 from guieval.online.attempt import Attempt
 from guieval.registry import load_benchmark, load_model
 from guieval.rewards import ResponseScorer, action_reward, coordinate_reward, format_reward, get_reward
-from guieval.steps import Sample, StepTaskModel
+from guieval.steps import OnlineTask, Sample, StepTaskModel
 from tests.evaluation.verdicts import judged
 from tests.made_runs import ANSWERED, step
 from tests.rows import every_row
@@ -157,7 +157,7 @@ def test_the_reward_pays_a_right_type_in_full_as_the_released_code_does(referenc
 
 
 def test_no_device_carries_it_out_and_it_counts_as_unsupported_there() -> None:
-    attempt = Attempt(step(Wait()), 9)
+    attempt = Attempt(OnlineTask(benchmark="demo", episode_id="t", instruction="a goal", max_steps=9))
     shown = step(Wait())
     assert executable(typed("SCROLL")) is None
     assert attempt.answered(shown, Sample(raw_response="", action=typed("SCROLL"), outcome=ANSWERED)) == []

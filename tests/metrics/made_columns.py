@@ -10,7 +10,7 @@ import numpy as np
 from guieval.actions import ActionSpace
 from guieval.evaluation import ActionEvaluator
 from guieval.history.modes import Mode
-from guieval.metrics import Ledger, RunSummary
+from guieval.metrics import AnyLedger, Ledger, RunSummary
 from guieval.metrics import summarise as summary_of
 from guieval.metrics.columns import ENDS, NOT_REACHED, RIGHT, TYPES, WRONG, Judged, RunColumns
 from guieval.steps import EpisodeKey, Plan, StepRecord
@@ -104,7 +104,7 @@ def whole(ledger: Ledger, plan: Plan | None = None) -> RunSummary:
     return summary_of(ledger.columns(plan), ledger.evaluators[0].protocol, intervals=False)
 
 
-def without_seconds(ledger: Ledger) -> RunSummary:
+def without_seconds(ledger: AnyLedger) -> RunSummary:
     """The metrics of what a ledger holds, but for how long answers took."""
     columns = replace(ledger.columns(), seconds=None)
     return summary_of(columns, ledger.evaluators[0].protocol, intervals=False)

@@ -23,10 +23,8 @@ from guieval.data.benchmark import ABCBenchmark
 from guieval.engines import request_id
 from guieval.engines.apis.hosted import HostedEngine
 from guieval.engines.http.chat_completions import OpenAIEngine
-from guieval.journal import RunFolder
 from guieval.metrics import RunSummary
 from guieval.models import ABCModel, Engine
-from guieval.online.metrics import online_metrics
 from guieval.online.phone import PhoneEnvironment
 from guieval.online.tasks import EnvironmentTasks
 from guieval.registry import load_benchmark
@@ -159,7 +157,8 @@ def played(variant: Variant, demo: ABCBenchmark, server: MockServer, mode: str, 
     outcome = runner_of(config, directory, demo, variant.model, engine, 8).execute(resume=False)
     assert outcome.failures == {}
     assert outcome.warnings == ()
-    return outcome.summary()
+    summary: RunSummary = outcome.summary()
+    return summary
 
 
 @IN_PARTS
@@ -281,7 +280,7 @@ def compare_online_metrics(variant: Variant, server: MockServer, directory: Path
     config = RunConfig(model=variant.model.config.name, bench="demo", mode="online")
     outcome = runner_of(config, directory / "run", tasks, variant.model, engine_of(variant, server), 8).execute(resume=False)
     assert outcome.failures == {}
-    figures = online_metrics(RunFolder(directory / "run").records, outcome.plan)
+    figures = outcome.summary()
     space = variant.model.action_space
     true = [done(played, script, space) for played, script in zip(EPISODES, scripts(space).values(), strict=True)]
     won = [each.steps for each in true if each.success]

@@ -40,7 +40,7 @@ SCRIPTED = model_that(lambda text: ScriptedModel.parse_response(model_that(lambd
 def journalled(sample: Sample, directory: Path) -> Sample:
     with Journal(directory) as journal:
         journal.append(StepRecord(task=TASK, samples=(sample,)))
-    return list(RunFolder(directory).records)[-1].sample
+    return list(RunFolder(directory).steps)[-1].sample
 
 
 def nested(levels: int) -> dict[str, Any]:

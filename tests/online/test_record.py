@@ -21,7 +21,7 @@ __all__ = ["agent", "ran"]  # the fixtures
 
 
 def test_successes_are_episodes(tmp_path: Path, ran: Ran) -> None:
-    recorded = record({ran.run: list(RunFolder(ran.run).records)}, tmp_path / "episodes")
+    recorded = record({ran.run: list(RunFolder(ran.run).tasks)}, tmp_path / "episodes")
     benchmark = load_benchmark("episodes", tmp_path / "episodes")
     episodes = {episode.key.episode_id: episode for episode in benchmark}
     assert set(episodes) == {task_id(0), task_id(6), task_id(7)} and recorded.failed == 5
@@ -48,7 +48,7 @@ def test_the_recorded_benchmark_is_run_offline(tmp_path: Path, ran: Ran, agent: 
 
 
 def test_nothing_to_record_is_refused(tmp_path: Path, ran: Ran, guieval: CommandLine) -> None:
-    failures = [one for one in RunFolder(ran.run).records if not one.sample.outcome.exact_match]
+    failures = [one for one in RunFolder(ran.run).tasks if not one.exact]
     with pytest.raises(UsageError, match="none of the 5 tasks was a success"):
         record({ran.run: failures}, tmp_path / "new")
     assert not (tmp_path / "new").exists()

@@ -22,12 +22,13 @@ from guieval.actions import Click, ExecutableAction, Point, Stop, Unsupported, W
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.journal import METRICS, RunFolder
 from guieval.journal.caveats import model_label
+from guieval.journal.directory import TASKS
+from guieval.metrics import TaskSummary
 from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score, find
 from guieval.online.attempt import Attempt, LoopRule, screen_name
-from guieval.online.metrics import OnlineMetrics, online_metrics
-from guieval.online.trajectory import SCREENS, TRAJECTORIES, Outcome, last_attempts, read_outcome, read_trajectories
+from guieval.online.trajectory import SCREENS, TRAJECTORIES, last_attempts, read_trajectories
 from guieval.reports.server.library import Library
-from guieval.steps import Sample
+from guieval.steps import OnlineTask, Outcome, Sample
 from guieval.testing.mock_server import MockServer, MockSettings
 from guieval.testing.phone import generate_episode
 from tests.command_line import CommandLine
@@ -103,6 +104,7 @@ def task_id(number: int) -> str:
 KILLS = min(20, int(os.environ.get("GUIEVAL_KILLS", "3")))
 """How often a run is killed; `make kills` asks for 20."""
 STOP = Stop().model_dump_json()
+TASK = OnlineTask(benchmark="demo", episode_id="t", instruction="a goal", max_steps=9)
 TAP = Click(point=Point(1, 1)).model_dump_json()
 ZOOM = Unsupported(name="zoom").model_dump_json()
 PLAYED: list[tuple[str, list[str]]] = [
@@ -154,12 +156,14 @@ def settings(agent: Path, **more: Any) -> dict[str, Any]:
 
 def outcomes(directory: Path) -> dict[str, Outcome]:
     """The last outcome of each task that has one."""
-    found = {record.task.episode_id: read_outcome(record.sample.raw_response) for record in RunFolder(directory).records}
+    found = {record.task.episode_id: record.samples[0].outcome for record in RunFolder(directory).tasks}
     return {name: outcome for name, outcome in found.items() if outcome is not None}
 
 
-def figures_of(directory: Path) -> OnlineMetrics:
-    return online_metrics(RunFolder(directory).records, RunFolder(directory).plan)
+def figures_of(directory: Path) -> TaskSummary:
+    found = guieval.evaluate_run(directory).summary
+    assert isinstance(found, TaskSummary)
+    return found
 
 
 def requests(agent: Path) -> list[str]:
@@ -170,7 +174,7 @@ def requests(agent: Path) -> list[str]:
 def test_every_end_is_distinguished(ran: Ran) -> None:
     found = outcomes(ran.run)
     assert {name: outcome.ended for name, outcome in found.items()} == ENDED
-    verdicts = {record.task.episode_id: record.sample.outcome.verdict for record in RunFolder(ran.run).records}
+    verdicts = {record.task.episode_id: record.verdict for record in RunFolder(ran.run).tasks}
     rights = {name for name, ended in ENDED.items() if ended == "success"}
     assert {name for name, verdict in verdicts.items() if verdict == "right"} == rights
     assert verdicts[task_id(4)] == "unparseable" and verdicts[task_id(1)] == "wrong"
@@ -206,7 +210,7 @@ def test_a_scaffold_decides_when_a_task_ends(
 
 def test_a_loop_that_counts_as_failed_fails_in_the_goal_state_too() -> None:
     for rule, success in ((LoopRule(2, "stop"), True), (LoopRule(2, "fail"), False)):
-        attempt, seen = Attempt(made_step(Wait()), 9, loop=rule), Observation("", b"", (1, 1))
+        attempt, seen = Attempt(TASK, loop=rule), Observation("", b"", (1, 1))
         for _ in range(2):
             attempt.answered(made_step(Wait()), Sample(raw_response="", action=Wait(), outcome=ANSWERED))
         assert attempt.over(seen) and attempt.outcome(Score(success=True, progress=1.0), seen).score.success is success
@@ -262,7 +266,7 @@ def test_a_reply_with_several_actions_carries_them_all_out(tmp_path: Path, agent
     steps = {key.episode_id: steps for (key, _), steps in last_attempts(tmp_path / "run").items()}
     assert [len(step.actions) for step in steps[task_id(0)]] == [2, len(reference(0)) - 2]
 
-    journal, recorded = tmp_path / "run" / "steps.jsonl", tmp_path / "run" / TRAJECTORIES
+    journal, recorded = tmp_path / "run" / TASKS, tmp_path / "run" / TRAJECTORIES
     journal.write_text("".join(line for line in journal.read_text().splitlines(True) if task_id(0) not in line))
     first = next(line for line in recorded.read_text().splitlines(True) if task_id(0) in line and '"index":0' in line)
     recorded.write_text("".join(line for line in recorded.read_text().splitlines(True) if task_id(0) not in line) + first)
@@ -355,10 +359,10 @@ def test_a_failing_environment_is_restarted_and_costs_its_task_only(
     assert (figures.success.count, figures.judged, figures.failed) == (2, 2, 1) and not result.complete
     assert Flaky.attempts == {"good": 1, "once": 2, "never": 3}
     assert Flaky.opened == Flaky.closed == 6
-    (failed,) = (record for record in RunFolder(tmp_path / "run").records if not record.finished)
-    assert failed.sample.outcome.verdict == "infrastructure_failure" and failed.sample.error is not None
-    assert failed.sample.error.stage == "environment"
-    assert (f"took longer than {SECONDS:g} s" if hangs else "ValueError: a bug (3 attempts)") in failed.sample.error.message
+    (failed,) = (record for record in RunFolder(tmp_path / "run").tasks if not record.finished)
+    error = failed.samples[0].error
+    assert failed.verdict == "infrastructure_failure" and error is not None and error.stage == "environment"
+    assert (f"took longer than {SECONDS:g} s" if hangs else "ValueError: a bug (3 attempts)") in error.message
     steps = [step for step in read_trajectories(tmp_path / "run") if step.key.episode_id == "once"]
     assert [(step.attempt, step.index) for step in steps] == [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]
     assert outcomes(tmp_path / "run")["once"].steps == 3
@@ -373,8 +377,7 @@ def test_every_list_shows_success_over_the_judged_tasks(
     rate = listed["success_rate"]
     assert (rate["value"], rate["n"], listed["exact_match"]) == (1.0, 2, None)
     board = json.loads(guieval("leaderboard", str(tmp_path / "runs" / "one"), "--format", "json").out)
-    (cell,) = board["rows"][0]["cells"]
-    cell = cell["measured"]
+    cell = board["rows"][0]["cells"][0]["measured"]
     assert (cell["value"], cell["n"]) == (1.0, 2)
     assert rate["interval"] == cell["interval"]
     monkeypatch.setenv("COLUMNS", "160")
@@ -408,9 +411,10 @@ def test_the_tokens_of_every_attempt_are_paid_and_a_resume_repeats_the_failed_ta
     assert (cost["answers"], cost["prompt_tokens"], cost["completion_tokens"]) == (14, 14 * 3000, 14 * 60)
     assert cost["amount"] == pytest.approx(14 * 0.003)
     used = {}
-    for record in RunFolder(tmp_path / "run").records:
-        assert record.sample.usage is not None and record.sample.seconds is not None
-        used[record.task.episode_id] = record.sample.usage.prompt_tokens
+    for record in RunFolder(tmp_path / "run").tasks:
+        (sample,) = record.samples
+        assert sample.usage is not None and sample.seconds is not None
+        used[record.task.episode_id] = sample.usage.prompt_tokens
     assert used == {"good": 3 * 3000, "once": 5 * 3000, "never": 6 * 3000}
 
     run_guieval(resume=tmp_path / "run", trust_run=True, progress=False)
@@ -452,7 +456,7 @@ def command(agent: Path, out: Path) -> list[str]:
 
 def test_a_torn_trajectory_is_cut_and_a_changed_one_begun_again(tmp_path: Path, agent: Path, ran: Ran) -> None:
     run = shutil.copytree(ran.run, tmp_path / "run")
-    (run / "steps.jsonl").write_bytes(b"")  # as if killed before any outcome was written
+    (run / TASKS).write_bytes(b"")  # as if killed before any outcome was written
     lines = (run / TRAJECTORIES).read_text().splitlines(keepends=True)
     changed = [line.replace(".png", "0.png") if task_id(1) in line else line for line in lines]
     (run / TRAJECTORIES).write_text("".join(changed) + '{"key": ["demo"')
@@ -496,7 +500,7 @@ def test_what_a_loss_of_power_leaves_never_counts_as_a_half_trajectory(
 ) -> None:
     """A step that is gone in the middle begins its task again, one at its end is asked again, a screenshot is shown again."""
     run = shutil.copytree(ran.run, tmp_path / "run")
-    os.truncate(run / "steps.jsonl", 0)  # no outcome was on the disk yet
+    os.truncate(run / TASKS, 0)  # no outcome was on the disk yet
     left(run)
     guieval.run(resume=run, trust_run=True, progress=False, adapter=str(agent))
     assert {name: outcome.ended for name, outcome in outcomes(run).items()} == ENDED

@@ -16,6 +16,7 @@ import yaml
 
 from guieval import evaluate_run, open_run
 from guieval.actions import Click, Point
+from guieval.journal.directory import TASKS
 from guieval.metrics import Measured
 from guieval.registry import load_benchmark, load_model
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun
@@ -160,7 +161,8 @@ def reported(guieval: CommandLine, run: Path, out: Path) -> Measured:
     assert guieval("report", run, "--out", out, "--no-images").code == 0
     (ends,) = re.findall(r'"ends":\[\["(\d+)"\]\]', (out / "data" / "index.js").read_text())
     right, missing = ends.count(str(RIGHT)), ends.count(str(FAILED)) + ends.count(str(NOT_RUN))
-    return replace(evaluate_run(run).summary.exact_match, value=right / len(ends), n=len(ends), missing=missing)
+    exact: Measured = evaluate_run(run).summary.exact_match
+    return replace(exact, value=right / len(ends), n=len(ends), missing=missing)
 
 
 def in_a_campaign(guieval: CommandLine, run: Path, folder: Path) -> Iterator[tuple[str, str]]:
@@ -214,9 +216,11 @@ def test_every_command_shows_one_number_under_one_name(guieval: CommandLine, tmp
 def test_every_command_takes_all_repetitions_of_a_task(guieval: CommandLine, tmp_path: Path) -> None:
     """The first repetition of each task alone says something else: here a task is right at its second one only."""
     run = online_run(tmp_path, samples=2, sampling={"temperature": 1.0})
-    with edited(run / "steps.jsonl") as lines:
-        won = next(line for line in lines if line["samples"][0]["outcome"]["verdict"] == "right")
-        lost = next(line for line in lines if line["samples"][0]["outcome"]["verdict"] == "wrong")
+    with edited(run / TASKS) as lines:
+        won, lost = (
+            next(line for line in lines if line["samples"][0]["outcome"]["score"]["success"] is success)
+            for success in (True, False)
+        )
         won["samples"][0], won["samples"][1] = lost["samples"][0], won["samples"][0]
     opened = open_run(run)
     assert isinstance(opened, OpenedOnlineRun)
@@ -225,5 +229,7 @@ def test_every_command_takes_all_repetitions_of_a_task(guieval: CommandLine, tmp
     expected = numbers(plain(rate))
     (listed,) = json.loads(guieval("runs", "list", run, "--json").out)
     (row,) = json.loads(guieval("leaderboard", run, "--json").out)["rows"]
-    assert numbers(listed["success_rate"]) == numbers(row["cells"][0]["measured"]) == expected
-    assert (row["cells"][0]["ends"]["right"], row["cells"][0]["ends"]["wrong"]) == (5, 11)
+    compared = json.loads(guieval("compare", run, run, "--json").out)["metrics"][0]
+    assert numbers(listed["success_rate"]) == numbers(row["cells"][0]["measured"]) == numbers(compared["A"]) == expected
+    ends = row["cells"][0]["ends"]
+    assert (ends["right"], ends["wrong"], ends["unparseable"]) == (5, 9, 2)

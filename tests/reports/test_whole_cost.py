@@ -11,7 +11,7 @@ import pytest
 
 from guieval.errors import EngineError
 from guieval.evaluation import ActionEvaluator
-from guieval.journal import Records
+from guieval.journal import RunFolder
 from guieval.models import Request, Response
 from guieval.reports.exchange.atif_reading import make_run
 from guieval.reports.exchange.exported import exported
@@ -67,7 +67,7 @@ def offline(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Tokens]:
     patches = {"mode": "sop", "patch": "on-policy", "patch_budget": "unlimited", "samples": 2, "sampling": {"temperature": 1.0}}
     episodes = [make_episode(name, ACTIONS) for name in "abc"]
     outcome = scripted_runner(run, episodes, Wasteful(), settings=patches).execute(resume=False)
-    records = list(Records(run))
+    records = list(RunFolder(run).steps)
     assert sum(record.patch is not None for record in records) == 2 and not all(record.finished for record in records)
     return run, outcome.tokens
 
@@ -111,7 +111,7 @@ def test_the_sums_over_steps_are_those_of_the_budget(offline: tuple[Path, Tokens
     paid = (budget.prompt, budget.completion)
     assert budget.others > 0 and budget.reported == budget.answers
     again = Tokens()
-    for record in Records(run):
+    for record in RunFolder(run).steps:
         again.add(record)
     assert again == budget, "a resume counts what the journal holds"
     (log,) = written(run, "inspect", tmp_path)

@@ -11,7 +11,7 @@ from guieval.data.benchmark import ABCBenchmark
 from guieval.errors import FatalEngineError
 from guieval.journal import STEPS
 from guieval.models import ABCModel, Engine, ModelConfig, Request
-from guieval.running.runner import Runner
+from guieval.running.runner.runner import Runner
 from guieval.settings import RunConfig
 from guieval.steps import Episode
 from tests.scripted import ListBenchmark, Policy, ScriptedEngine, ScriptedModel, reply_with, runner_of

@@ -20,7 +20,7 @@ from guieval.running.progress.counts import Load, Progress
 from guieval.running.progress.dashboard import Dashboard, picture, plain_line
 from guieval.running.progress.view import Rate, View, Watch, clock, spoken
 from guieval.running.resolve import resolve
-from guieval.running.runner import Runner
+from guieval.running.runner.runner import Runner
 from guieval.settings import RunConfig
 from guieval.steps import Sample, StepError, StepOutcome, StepRecord, Usage, Verdict
 from guieval.testing.mock_server import MockServer, MockSettings

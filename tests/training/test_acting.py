@@ -15,14 +15,14 @@ from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observati
 from guieval.online.attempt import MOST_UNPARSEABLE
 from guieval.online.icons import IconsEnvironment
 from guieval.online.tasks import PROTOCOL, EnvironmentTasks
-from guieval.online.trajectory import Outcome
 from guieval.registry import load_model
-from guieval.steps import Sample, StepOutcome
+from guieval.steps import Outcome, Sample, StepOutcome
 from guieval.testing.icons.screens import generate_icon_episode
 from guieval.training.acting import OnlineRollout, Stage
 from guieval.training.config import JudgeReward
 
 MODEL = load_model("tiny-policy")
+SCREEN = Observation("a goal", b"", (320, 640))
 EVALUATOR = ActionEvaluator(get_protocol(PROTOCOL))
 
 
@@ -62,8 +62,8 @@ class RecordedIcons(IconsEnvironment):
 
 def rollouts(environment: ABCEnvironment, *seeds: int, max_steps: int | None = None) -> list[OnlineRollout]:
     tasks = EnvironmentTasks(Path("screens"), environment, max_steps)
-    step = tasks.load(tasks.index()[0]).steps[0]
-    return [OnlineRollout(tasks, step, seed) for seed in seeds]
+    task = tasks.load(tasks.index()[0])
+    return [OnlineRollout(tasks, task, seed) for seed in seeds]
 
 
 def rolled(stage: Stage, all_: Sequence[OnlineRollout], reply: Callable[[OnlineRollout], str]) -> None:
@@ -112,7 +112,8 @@ def test_devices_are_used_again_but_not_for_other_options_and_closed_at_the_end(
         assert rollout.observation is not None
         assert rollout.observation.goal == environment.tasks()[0].goal
         while not rollout.over:
-            rollout.tell(read_response(MODEL, EVALUATOR, rollout.task, "no idea"))
+            assert rollout.shown is not None
+            rollout.tell(read_response(MODEL, EVALUATOR, rollout.shown, "no idea"))
             stage.advance([rollout])
     assert (one.opened, other.opened) == (1, 1) and one.tasks()[0].goal != other.tasks()[0].goal
     used = RecordedIcons()
@@ -145,7 +146,7 @@ def test_unparseable_replies_the_step_limit_and_bugs_end_a_rollout(stage: Stage)
     assert rollout.outcome.unparseable == rollout.outcome.steps == MOST_UNPARSEABLE
     (rollout,) = rollouts(RecordedIcons(), 0, max_steps=2)
     beside = Click(point=Point(1.0, 999.0))
-    rolled(stage, [rollout], lambda each: MODEL.render(each.task, beside, None, None))
+    rolled(stage, [rollout], lambda each: MODEL.render(each.attempt.shown(SCREEN, "a.png"), beside, None, None))
     assert rollout.outcome is not None and rollout.outcome.ended == "step limit" and rollout.outcome.steps == 2
     (rollout,) = rollouts(RecordedIcons(), 0)
     stage.advance([rollout])

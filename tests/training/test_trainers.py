@@ -19,7 +19,7 @@ from guieval.errors import UsageError
 from guieval.journal import RunFolder
 from guieval.rewards import Overlong
 from guieval.rewards.rollout import SemiOnlineRollout
-from guieval.running.runner import Runner
+from guieval.running.runner.runner import Runner
 from guieval.settings import RunConfig
 from guieval.training.building import Parts
 from guieval.training.checkpoints import mark

@@ -15,16 +15,17 @@ import guieval.training.verl.online_loop as online_loop
 from guieval.actions import Click, ExecutableAction
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online import Observation, icons
+from guieval.online.attempt import Attempt
 from guieval.online.tasks import EnvironmentTasks
 from guieval.registry import load_model
 from guieval.rewards.advantages import Trajectory, advantages
-from guieval.steps import StepTaskModel
+from guieval.steps import OnlineTask
 from guieval.testing.icons.screens import SIZE, IconEpisode, generate_icon_episode
 from guieval.training.acting import OnlineRollout
 from guieval.training.verl.online_loop import OnlineLoop
 from guieval.training.verl.records import RowRecord, logged, row_advantages
 from guieval.training.verl.rows import read_online_place
-from guieval.training.verl.settings import ONLINE, read_settings
+from guieval.training.verl.settings import TASKS, read_settings
 from tests.programs import started
 from tests.training_verl.conftest import Compose, Roll, read_rows
 from tests.training_verl.scripted_server import WRONG, ScriptedServer
@@ -76,7 +77,7 @@ def episode_of(row: Row) -> IconEpisode:
 def right(row: Row, done: int) -> str:
     """The reply that taps the next icon after ``done`` were tapped."""
     episode, task = episode_of(row), read_online_place(row["extra_info"]).task
-    shown = task.model_copy(update={"screenshot_size": SIZE})
+    shown = Attempt(task).shown(Observation(task.instruction, b"", SIZE), "screen.png")
     return load_model(MODEL).render(shown, Click(point=episode.screens[done].find(episode.goal[done]).centre), "next")
 
 
@@ -85,7 +86,7 @@ def wrong(number: int, prompt: str) -> str:
 
 
 def test_a_row_names_its_task(tasks: list[Row]) -> None:
-    assert len(tasks) == 4 and {row["agent_name"] for row in tasks} == {ONLINE}
+    assert len(tasks) == 4 and {row["agent_name"] for row in tasks} == {TASKS}
     place = read_online_place(tasks[2]["extra_info"])
     assert place.task.instruction in tasks[2]["prompt"][0]["content"] and not place.validation
     with pytest.raises(UsageError, match="rows --online"):
@@ -135,7 +136,7 @@ def test_a_group_begins_from_one_seed(rolled: Rolled, tasks: list[Row], written:
     seeds = list[int]()
 
     class Noted(OnlineRollout):
-        def __init__(self, tasks: EnvironmentTasks, task: StepTaskModel, seed: int) -> None:
+        def __init__(self, tasks: EnvironmentTasks, task: OnlineTask, seed: int) -> None:
             seeds.append(seed)
             super().__init__(tasks, task, seed)
 

@@ -26,10 +26,11 @@ from guieval.running.engine_choice import asks_a_model, open_server
 from guieval.running.execute import Executor, Job
 from guieval.running.outcome import RunOutcome
 from guieval.running.progress.display import Display
-from guieval.running.resolve import ResolvedRun, resolve
+from guieval.running.resolve import resolve
+from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.identity import in_terms_of, manifest_of, refuse_unlike
 from guieval.running.resume.trust import remember
-from guieval.running.runner import Runner
+from guieval.running.runner.runner import Runner
 from guieval.running.telemetry import Telemetry
 from guieval.settings import RunConfig
 from guieval.settings.sampling import is_greedy
@@ -153,13 +154,13 @@ class AnswerPool:
         self._journal = journal
         self._directory: Path = journal.directory
         self._places: dict[tuple[StepKey, tuple[HistoryOrigin, ...]], int] = {
-            (record.task.key, record.history): offset for offset, record in RunFolder(self._directory).records.with_offsets()
+            (record.task.key, record.history): offset for offset, record in RunFolder(self._directory).steps.with_offsets()
         }
 
     def add(self, run: Path) -> None:
         """Add the answers of a finished run whose prompts are new."""
-        file = RunFolder(self._directory).records.path
-        for record in RunFolder(run).records:
+        file = RunFolder(self._directory).steps.path
+        for record in RunFolder(run).steps:
             prompt = record.task.key, record.history
             if record.finished and prompt not in self._places:
                 self._places[prompt] = file.stat().st_size  # where a journal's next line begins
@@ -171,7 +172,7 @@ class AnswerPool:
         The copies have no usage and no time, because they took none.
         """
         lengths: dict[object, int] = {ref.key: ref.length for ref in refs}
-        records = RunFolder(self._directory).records
+        records = RunFolder(self._directory).steps
         found = 0
         with Journal(run) as journal:
             for episode, steps in plan.items():

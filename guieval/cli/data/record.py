@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import typer
 
 from guieval.cli.options import loader_options
-from guieval.cli.running.online import is_online
 from guieval.cli.running.run_folders import several_runs
 from guieval.cli.settings import path_option
 from guieval.cli.tables import echo
@@ -82,10 +81,10 @@ def _acted(bench: str, out: Path, settings: Mapping[str, Any], overrides: Sequen
 
 
 def _successes(runs: list[Path], out: Path) -> None:
-    chosen = [run for run in several_runs(runs) if is_online(run)]
+    chosen = [run for run in map(RunFolder, several_runs(runs)) if run.kind == "tasks"]
     if not chosen:
         raise UsageError(f"{str(runs[0])!r} holds no online run; `guieval run --mode online` makes one")
-    recorded = write_episodes({run: list(RunFolder(run).records) for run in chosen}, out)
+    recorded = write_episodes({run.directory: list(run.tasks) for run in chosen}, out)
     parts = counted(recorded.episodes, "episode"), counted(recorded.steps, "step"), counted(recorded.failed, "task")
     echo("{}: {}, {}; {} without a success".format(out, *parts))
 

@@ -12,7 +12,7 @@ from guieval.analysis.data_selection.candidates import read_candidates
 from guieval.analysis.data_selection.curated_files import HYPERTRACK_SIZES, nested_episodes, write_curated, write_nested
 from guieval.analysis.data_selection.stages import Curated, Recipe, curate, get_preset, read_quota, read_source
 from guieval.cli import options
-from guieval.cli.running.online import without_online
+from guieval.cli.running.online import over_steps
 from guieval.cli.running.run_folders import several_runs, writable
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_json, say, show
@@ -84,7 +84,7 @@ def select(
 
 
 def _select_steps(directories: list[Path], given: dict[str, Any], seed: int, file: Path | None) -> None:
-    runs = without_online(several_runs(directories), "select from runs with --mode offline")
+    runs = over_steps(several_runs(directories), "select from runs with --mode offline")
     candidates = read_candidates(runs, given["protocol"])
     labels = list(dict.fromkeys(name for step in candidates.steps for name in step.groups))
     recipe = _recipe(given, seed, labels)

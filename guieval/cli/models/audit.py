@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from guieval.cli import options
-from guieval.cli.running.online import without_online
+from guieval.cli.running.online import over_steps
 from guieval.cli.running.run_folders import several_runs
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_json, say, show
@@ -44,9 +44,9 @@ def audit(
     else:
         given = {"bench": bench, "data": data, "model": model, "set": override}
         options.refuse(given, f"is for a file of predictions; the run {str(source)!r} says itself what it is of")
-        found = without_online(several_runs([source]), "audit a run of the model with --mode offline")
+        found = over_steps(several_runs([source]), "audit a run of the model with --mode offline")
         reports = {
-            each: audit_records(recorded_model(RunFolder(each).manifest, adapter), RunFolder(each).records) for each in found
+            each: audit_records(recorded_model(RunFolder(each).manifest, adapter), RunFolder(each).steps) for each in found
         }
     if json:
         print_json([{"run": each, **_plain(report)} for each, report in reports.items()])

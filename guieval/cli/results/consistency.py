@@ -13,7 +13,7 @@ from guieval.analysis.consistency.human_labels import read_human_labels
 from guieval.analysis.consistency.judging import Consistency, read_consistency
 from guieval.analysis.decisions.clustering import DEFAULTS
 from guieval.cli import options
-from guieval.cli.running.online import without_online
+from guieval.cli.running.online import over_steps
 from guieval.cli.running.run_folders import several_runs, writable
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import FORMATS, JSON, echo, print_json, write_tables
@@ -57,7 +57,7 @@ def consistency(
     for file, endings in ((page, (".html",)), (steps, (".csv", ".jsonl"))):
         if file is not None and writable(file).suffix.lower() not in endings:
             raise UsageError(f"the file {str(file)!r} must end in {' or '.join(endings)}")
-    judged = without_online([_judged(run, named)], "judge a run of the model with --mode offline")[0]
+    judged = over_steps([_judged(run, named)], "judge a run of the model with --mode offline")[0]
     settings = replace(DEFAULTS, radius=radius, min_samples=min_samples)
     labelled = None if labels is None else read_human_labels(labels)
     found = read_consistency(judged, named, settings=settings, protocol=protocol, labels=labelled)

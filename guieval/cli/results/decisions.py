@@ -15,7 +15,7 @@ from guieval.analysis.decisions.points import METRICS
 from guieval.analysis.decisions.sensitivity import sensitivity
 from guieval.analysis.decisions.shifts import Shifts, shift
 from guieval.cli import options
-from guieval.cli.running.online import without_online
+from guieval.cli.running.online import over_steps
 from guieval.cli.running.run_folders import several_runs, writable
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import FORMATS, JSON, echo, write_tables
@@ -84,7 +84,7 @@ def decisions(
         raise UsageError("--sensitivity tries both metrics itself, with L2 as the baseline; leave --metric out")
     baseline = [] if against is None else [against if is_rollout(against) else one_run(against)]
     instead = "draw samples of recorded steps with `guieval rollout`; `guieval score` gives the pass@n of an online run"
-    places = [*without_online(several_runs(runs, rollouts=True), instead), *without_online(baseline, instead)]
+    places = [*over_steps(several_runs(runs, rollouts=True), instead), *over_steps(baseline, instead)]
     read = _read(places, _titles(places, label), settings, protocol, len(baseline))
     places, measured = list(read), list(read.values())
     titles = [each.title for each in measured]

@@ -11,7 +11,7 @@ import typer
 
 from guieval.analysis.training_curves import training_curves
 from guieval.cli import options
-from guieval.cli.running.online import without_online
+from guieval.cli.running.online import over_steps
 from guieval.cli.running.run_folders import several_runs
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_json
@@ -146,7 +146,7 @@ def _of_runs(
         raise UsageError(f"{kind} is drawn under one protocol; matrix shows several")
     choice = Choice(sample_set=steps[0], subsets=steps[1])
     instead = "its metrics are in `guieval score RUN`, its trajectories in `guieval report RUN`"
-    places = without_online(several_runs(directories), instead)
+    places = over_steps(several_runs(directories), instead)
     first = judge_run(places[0], protocols or None).columns(choice)
     names = list(first.judged)
     scored = [first, *(judge_run(each, names).columns(choice) for each in places[1:])]

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
 from guieval.cli import options
-from guieval.cli.running.online import is_online
 from guieval.cli.running.run_folders import paired_runs, several_runs
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import echo
 from guieval.data.doctor.counts import counted
+from guieval.history.modes import Kind
+from guieval.journal import RunFolder
+from guieval.journal.run_folders import rounds_of
 from guieval.reports.trajectories.reading import read_online
 from guieval.reports.trajectories.writing import write_trajectories
 from guieval.reports.viewer.folder import Written
@@ -40,36 +42,38 @@ def report(
     """Write a folder that shows every step of a run: open its index.html in any browser, no server or network needed."""
     runs = several_runs([run], rollouts=True)
     pairs = [(each, None) for each in runs] if against is None else paired_runs(run, against, rollouts=True)
-    if all(is_online(each) for each, _ in pairs):
+    if all(_kind(each) == "tasks" for each, _ in pairs):
         given = {"against": against, "protocol": protocol, "data": data, "adapter": adapter}
         options.refuse(given, "does not apply to an online run, whose report shows its own trajectories")
     for each, other in pairs:
         folder = each / "report" if out is None else out if len(pairs) == 1 else out / each.name
-        if is_online(each):
-            _write_online(each, folder, images=not no_images)
-        else:
-            _write(each, other, folder, protocol or (), data, adapter, images=not no_images, small=small_images)
+        how = _How(other, protocol or (), data, adapter, images=not no_images, small=small_images)
+        _WRITE[_kind(each)](each, folder, how)
 
 
-def _write_online(run: Path, folder: Path, *, images: bool) -> None:
+class _How(NamedTuple):
+    against: Path | None
+    protocols: Sequence[str]
+    data: Path | None
+    adapter: str | None
+    images: bool
+    small: bool
+
+
+def _kind(directory: Path) -> Kind:
+    return RunFolder(rounds_of(directory)[0]).kind
+
+
+def _write_tasks(run: Path, folder: Path, how: _How) -> None:
     with progress_bar("writing the report", "tasks") as bar:
-        written = write_trajectories(folder, read_online(run), images=images, on_progress=bar)
+        written = write_trajectories(folder, read_online(run), images=how.images, on_progress=bar)
     number = written.episodes
     parts = f"{number:,} trajector{'y' if number == 1 else 'ies'}", counted(written.steps, "step")
     _print(", ".join((*parts, counted(written.images, "screenshot"))), written)
 
 
-def _write(
-    run: Path,
-    against: Path | None,
-    folder: Path,
-    names: Sequence[str],
-    data: Path | None,
-    adapter: str | None,
-    *,
-    images: bool,
-    small: bool,
-) -> None:
+def _write_steps(run: Path, folder: Path, how: _How) -> None:
+    against, names, data, adapter, images, small = how
     shown = shown_run(run)
     beside = None if against is None else shown_run(against)
     protocols = protocols_to_show(shown, names)
@@ -93,6 +97,9 @@ def _write(
         )
     parts = counted(written.steps, "step"), counted(written.episodes, "episode"), counted(written.images, "screenshot")
     _print("{} of {}, {}".format(*parts), written)
+
+
+_WRITE: Mapping[Kind, Callable[[Path, Path, _How], None]] = {"steps": _write_steps, "tasks": _write_tasks}
 
 
 def _print(contents: str, written: Written) -> None:

@@ -15,7 +15,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from guieval.cli import options
-from guieval.cli.running.online import is_online, online_run
+from guieval.cli.running.online import plain_tasks, task_heading
 from guieval.cli.running.run_folders import apart, several_runs
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_json, say, show
@@ -23,6 +23,7 @@ from guieval.data.doctor.counts import counted
 from guieval.data.overlays import read_overlay
 from guieval.data.selection import Choice
 from guieval.errors import UsageError
+from guieval.history.modes import Kind
 from guieval.journal import RunFolder
 from guieval.reports.console import report_json, warning_lines
 from guieval.reports.matrix_table import (
@@ -42,7 +43,7 @@ from guieval.running.resume.trust import resume_of
 from guieval.scoring.answered import Answered
 from guieval.scoring.matrix import ALL, JudgedAnswers, answered_file, disagreements, judge_answers, on_own_sets
 from guieval.scoring.recorded_run import recorded_answers
-from guieval.scoring.score import summary_of_run
+from guieval.scoring.score import scored, summary_of_run
 
 
 def score(
@@ -99,8 +100,6 @@ def score(
     if source.is_dir():
         recorded = partial(recorded_answers, reparse=reparse, adapter=adapter, overlay=added)
         opened = {run: partial(recorded, run) for run in several_runs([source])}
-        if (reparse or overlay is not None) and any(map(is_online, opened)):
-            raise UsageError("the outcome of an online run is the environment's: leave out --reparse and --overlay")
     else:
         of_model, of_loader = options.of_model_and_loader(override or [])
         reader = options.reading_model(model, adapter, of_model)
@@ -129,21 +128,10 @@ def _print(
     for place, open_answers in opened.items():
         if len(opened) > 1 and not json:
             echo(f"run:      {place}")
-        if is_online(place):
-            if set(names) - {"environment", ALL} or by:
-                raise UsageError("an online run is judged by its environment: leave out --protocol and --by")
-            heading, metrics = online_run(place)
-            unfinished |= metrics.state != "finished"
-            plain.append({"source": place} | vars(metrics))
-            if not json:
-                show(*online_tables([(heading, metrics)]))
-            continue
         answered = open_answers()
-        if _several(names):
-            file = None if disagreements is None else apart(disagreements, place, list(opened))
-            incomplete, values = _print_matrix(judge_answers(answered, names), choice, by, file, json=json)
-        else:
-            incomplete, values = _print_one(judge_answers(answered, names or None), choice, by, json=json)
+        file = None if disagreements is None else apart(disagreements, place, list(opened))
+        judged = judge_answers(answered, names or None)
+        incomplete, values = _PRINT[answered.mode.kind](judged, place, choice, by, file, several=_several(names), json=json)
         plain.append(values if len(opened) == 1 else {"run": place, **values})
         if incomplete and place.is_dir():
             unfinished |= _print_unfinished(place, err=json)
@@ -158,6 +146,28 @@ class _Shown(NamedTuple):
 
     incomplete: bool
     values: Mapping[str, Any]
+
+
+def _print_tasks(
+    answers: JudgedAnswers, place: Path, choice: Choice, by: list[str], file: Path | None, *, several: bool, json: bool
+) -> _Shown:
+    if by or file is not None:
+        raise UsageError("an online run is scored by its environment: leave out --by and --disagreements")
+    summary = scored(answers, choice).summary
+    if not json:
+        show(*online_tables([(task_heading(RunFolder(place)), summary)]))
+    return _Shown(summary.state != "finished", {"source": place, **plain_tasks(summary)})
+
+
+def _print_steps(
+    answers: JudgedAnswers, place: Path, choice: Choice, by: list[str], file: Path | None, *, several: bool, json: bool
+) -> _Shown:
+    if several:
+        return _print_matrix(answers, choice, by, file, json=json)
+    return _print_one(answers, choice, by, json=json)
+
+
+_PRINT: Mapping[Kind, Callable[..., _Shown]] = {"steps": _print_steps, "tasks": _print_tasks}
 
 
 def _print_one(answers: JudgedAnswers, choice: Choice, by: list[str], *, json: bool) -> _Shown:

@@ -18,7 +18,6 @@ from guieval.cli.settings import RUN, Given, path_argument, path_option
 from guieval.cli.tables import echo, say, show
 from guieval.data.doctor.counts import counted
 from guieval.errors import UsageError
-from guieval.history.modes import ONLINE
 from guieval.reports.campaign import board_of_campaign, comparison_table
 from guieval.reports.exchange.exported import slug
 from guieval.reports.leaderboards.formats import board_tables, format_named, written
@@ -28,6 +27,7 @@ from guieval.running.costs import amount
 from guieval.running.engine_choice import LOADING
 from guieval.running.estimate import Estimate, estimates, of_jobs, side_by_side, without_servers
 from guieval.running.execute import resolve_jobs
+from guieval.running.kinds import kind_of
 from guieval.settings.sampling import OPTIONS
 
 
@@ -138,13 +138,12 @@ def _time(found: Sequence[Estimate], models: Sequence[str], parallel: int) -> st
 
 
 def _power(each: Estimate) -> str:
-    online = each.config.history.mode == ONLINE
-    number = counted(each.steps or 0, "task" if online else "step")
+    kind = kind_of(each.config)
+    number = counted(each.steps or 0, kind.unit)
     if each.detectable is None:
         return f"{number} {'is' if each.steps == 1 else 'are'} too few to detect any difference (power 80 %)"
-    of = "success" if online else "exact match"
-    steps = number if online else f"{number} of {counted(each.episodes or 0, 'episode')}"
-    return f"{steps} can detect a difference of {100 * each.detectable:.1f} points in {of} (power 80 %)"
+    steps = f"{number} of {counted(each.episodes or 0, 'episode')}" if each.episodes != each.steps else number
+    return f"{steps} can detect a difference of {100 * each.detectable:.1f} points in {kind.measure} (power 80 %)"
 
 
 def _sizes(each: Estimate) -> tuple[Number | None, Number | None, str]:

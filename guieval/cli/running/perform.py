@@ -12,21 +12,17 @@ from typing import Any
 
 import typer
 
-from guieval.cli.running.online import online_run
+from guieval.cli.running.online import SHOWN, show_all
 from guieval.cli.tables import echo, print_json, say, show
 from guieval.data.doctor.counts import counted
 from guieval.data.overlays import describe_overlay
 from guieval.engines import describe_endpoint
 from guieval.engines.vllm.server import ServerFailure
 from guieval.errors import GuievalError, harmless
-from guieval.history.modes import ONLINE
 from guieval.journal import RunFolder, is_run
-from guieval.journal.caveats import model_label
 from guieval.journal.served_model import describe_served
 from guieval.journal.setup import describe
-from guieval.reports.console import Run as Shown
-from guieval.reports.console import report_json, report_tables, warning_lines
-from guieval.reports.online_tables import online_tables
+from guieval.reports.console import Run
 from guieval.running.api import common_folder
 from guieval.running.engine_choice import asks_a_model, never_asked
 from guieval.running.execute import Result, execute, resolve_jobs
@@ -152,29 +148,21 @@ def print_forecast(configs: list[tuple[RunConfig, Path]]) -> None:
 
 def print_results(results: list[Result], *, json: bool) -> None:
     """Print the tables of the runs, or their metrics as JSON, and what a reader should know beside them."""
-    shown = [
-        Shown(
-            f"{model_label(RunFolder(outcome.directory).manifest)}\n{config.data.bench} {summary.mode}\n"
-            f"{outcome.selection.title}\n{outcome.protocol}"
-            + f"\n{outcome.foreign}" * bool(outcome.foreign)
-            + "\nwith overlay" * (outcome.overlay is not None),
-            summary,
-        )
-        for config, outcome, summary, _ in results
-        if config.history.mode != ONLINE
-    ]
-    acted = [online_run(result.directory) for result in results if result.config.history.mode == ONLINE]
+    shown = [(result.kind.name, _run(result)) for result in results]
     if json:
-        recorded, online = iter(shown), iter(acted)
-        of_runs = [
-            vars(next(online)[1]) if result.config.history.mode == ONLINE else report_json(next(recorded)) for result in results
-        ]
-        print_json({"runs": [_plain(result) | values for result, values in zip(results, of_runs, strict=True)]})
+        plain = [_plain(result) | dict(SHOWN[kind].plain(run)) for result, (kind, run) in zip(results, shown, strict=True)]
+        print_json({"runs": plain})
     else:
-        show(*(report_tables(shown) if shown else []), *(online_tables(acted) if acted else []))
-        for line in warning_lines(shown):
-            say(f"Warning: {line}")
+        show_all(shown, show)
     print_notes(results)
+
+
+def _run(result: Result) -> Run:
+    """A run with its heading for tables."""
+    config, outcome, summary, _ = result
+    lines = (f"{config.data.bench} {summary.mode}", outcome.selection.title, outcome.protocol)
+    marks = [outcome.foreign] * bool(outcome.foreign) + ["with overlay"] * (outcome.overlay is not None)
+    return Run(SHOWN[result.kind.name].heading(RunFolder(outcome.directory), (*lines, *marks)), summary)
 
 
 def _plain(result: Result) -> dict[str, Any]:
@@ -225,7 +213,8 @@ def print_notes(results: list[Result]) -> None:
         for warning in outcome.warnings:
             say(f"warning:  {mode}: {warning}")
         if result.unread:
-            texts = any(sample.raw_response for record in RunFolder(outcome.directory).records for sample in record.samples)
+            records = RunFolder(outcome.directory).records
+            texts = any(getattr(sample, "raw_response", None) for record in records for sample in record.samples)
             again = "; after a change of the adapter `guieval score RUN --reparse` reads them again"
             say(
                 f"unread:   {mode}: none of the {summary.verdicts.unparseable:,} replies could be read as an action, so "
@@ -247,7 +236,7 @@ def _finish(results: list[Result], directories: list[Path], root: Path, resume: 
     if not complete:
         echo(f"resume:   {resume}")
     for result in results:
-        if result.config.history.mode == "online":
+        if not SHOWN[result.kind.name].judged_again:
             continue
         echo(f"re-score: guieval score {shlex.quote(str(result.outcome.directory))} --protocol NAME")
     if any(result.outcome.interrupted for result in results):

@@ -82,6 +82,6 @@ def _answers(run: Path, episode: Episode) -> dict[int, Sample]:
     _ = RunFolder(run).manifest  # raises one sentence about a folder that does not hold a run
     return {
         record.task.step_index: record.sample
-        for record in RunFolder(run).records
+        for record in RunFolder(run).steps
         if record.finished and record.task.episode_key == episode.key
     }

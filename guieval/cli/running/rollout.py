@@ -14,7 +14,6 @@ from guieval.cli.running.perform import perform, print_notes
 from guieval.cli.settings import RUN, Given, path_option
 from guieval.cli.tables import JSON, echo, print_json, show
 from guieval.errors import UsageError
-from guieval.history.modes import ONLINE
 from guieval.journal import new_directory, refuse_nested
 from guieval.journal.run_folders import is_rollout
 from guieval.registry import load_benchmark
@@ -22,6 +21,7 @@ from guieval.reports.tables.table import Cell, Table, columns, share
 from guieval.running.config import run_file
 from guieval.running.defaults import new_config
 from guieval.running.execute import Result
+from guieval.running.kinds import kind_of
 from guieval.running.resume.trust import resumed
 from guieval.running.rollouts import PAPER_SAMPLES, plan_rounds, read_rollout, write_rollout
 from guieval.settings import RunConfig
@@ -93,7 +93,7 @@ def rollout(
             refuse_nested(directory)
     if merged.cluster.kind != "none":
         raise UsageError("a rollout is done on one machine: leave out the setting 'cluster'")
-    if merged.history.mode == ONLINE:
+    if kind_of(merged).unit != "step":
         raise UsageError("a rollout samples recorded steps; online, `guieval run --mode online --samples N` repeats every task")
     perform(
         [(each.config, directory / each.folder) for each in planned],

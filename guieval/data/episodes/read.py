@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from guieval.actions import Boxes, Point
-from guieval.data.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.benchmark import CLASS_ATTRIBUTES, ABCBenchmark, EpisodeRef
 from guieval.data.earlier_boxes import divided_line
 from guieval.data.episodes.format import (
     EPISODES,
@@ -213,7 +213,7 @@ class PreparedEpisodes(EpisodesFolder):
 
     def __init__(self, root: Path, kind: type[ABCBenchmark], maker: type[ABCBenchmark] | None, **options: Any) -> None:
         # this object stands for any benchmark, so it takes over the attributes of that class
-        inherited = {name: getattr(kind, name) for name in ABCBenchmark.__annotations__ if hasattr(kind, name)}
+        inherited = {name: getattr(kind, name) for name in CLASS_ATTRIBUTES if hasattr(kind, name)}
         vars(self).update(inherited)
         made = read_preparation(root)
         if options:

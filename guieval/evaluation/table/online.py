@@ -10,13 +10,13 @@ ENVIRONMENT = Protocol(
     name="environment",
     source="guieval, docs/online.md",
     summary="online: the environment judges the end state of a task",
-    rules=StepRules(click=ClickRule(inside="targets")),  # never used: labels and answers are outcomes
+    rules=StepRules(click=ClickRule(inside="targets")),  # never used: tasks have no reference actions
     datasets=frozenset({"online"}),
     metrics=(SUCCESS_RATE,),
     failure=FailurePolicy(missing="left-out"),
     notes=(
-        "A task counts as one step, whose label is success and whose answer is the environment's judgement.",
-        "A task is unparseable if it ended because three replies in a row held no action.",
+        "A task has no reference actions: its repetitions are a success or not, as the environment says.",
+        "A repetition is unparseable if it ended because three responses in a row had no action.",
         "Tasks whose environment or server failed are left out, counted and repeated by a resume.",
     ),
 )

@@ -20,9 +20,10 @@ from typing import Any
 from guieval.actions import ExecutableAction, Stop
 from guieval.data.files import read_text
 from guieval.errors import EnvironmentFailure, UsageError
-from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
+from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
 from guieval.online.pages.browsergym_actions import browsergym_call
 from guieval.online.servers.foreign_screenshots import read_screenshot
+from guieval.steps import Score
 
 WORKER = Path(__file__).with_name("browsergym_worker.py")
 """Run as text: as a file, it would find the modules beside it before the packages of the same names."""

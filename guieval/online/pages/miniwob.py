@@ -17,9 +17,10 @@ from typing import Any
 
 from guieval.actions import ExecutableAction, Stop
 from guieval.errors import EnvironmentFailure, UsageError
-from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, ExpertStep, Observation, Score
+from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, ExpertStep, Observation
 from guieval.online.pages.browser import STEP_MILLISECONDS, Browser, require_playwright
 from guieval.online.pages.miniwob_expert import expert_rules, expert_step
+from guieval.steps import Score
 
 REVISION = 4
 """Grows when the same page, seed and actions give other screenshots than before."""

@@ -39,10 +39,11 @@ from guieval.actions import (
 )
 from guieval.data.files import read_bytes
 from guieval.errors import EnvironmentFailure, UsageError, nearest, one_line
-from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
+from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
 from guieval.online.pages.browser import Browser, require_playwright
 from guieval.online.servers.foreign_screenshots import checked_screenshot
 from guieval.online.servers.service import Service, checked_address, look_up
+from guieval.steps import Score
 
 NAME = "MobileGym's page"
 EXAMPLE = "http://127.0.0.1:4173"

@@ -22,9 +22,10 @@ from guieval.actions import ExecutableAction, Stop
 from guieval.data.files import read_bytes, read_text
 from guieval.data.names import parts_inside
 from guieval.errors import EnvironmentFailure, UsageError, nearest, one_line
-from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
+from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
 from guieval.online.pages.browser import Browser, require_playwright
 from guieval.online.servers.service import Service
+from guieval.steps import Score
 
 PAGE_TIME = 1_773_144_000
 """The time in every page at its start, in seconds since 1970: 10 March 2026, 12:00 UTC, when most of the apps' data end."""

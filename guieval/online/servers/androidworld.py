@@ -28,12 +28,13 @@ from guieval.actions import (
     Wait,
 )
 from guieval.errors import EnvironmentFailure, UsageError, nearest
-from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
+from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
 from guieval.online.servers.androidworld_budgets import BUDGETS, COMPLEXITIES
 from guieval.online.servers.foreign_screenshots import read_screenshot
 from guieval.online.servers.pixels import pixel
 from guieval.online.servers.server_device import ServerDevice
 from guieval.online.servers.service import Servers, Service, look_up
+from guieval.steps import Score
 
 NAME = "the AndroidWorld server"
 EXAMPLE = "http://127.0.0.1:5000"

@@ -23,12 +23,13 @@ from guieval.actions import (
     scroll_path,
 )
 from guieval.errors import UsageError
-from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
+from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
 from guieval.online.servers.androidworld import android_action
 from guieval.online.servers.foreign_screenshots import read_screenshot
 from guieval.online.servers.pixels import pixel
 from guieval.online.servers.server_device import ServerDevice
 from guieval.online.servers.service import Servers, Service, look_up
+from guieval.steps import Score
 
 NAME = "the MobileWorld server"
 EXAMPLE = "http://127.0.0.1:6800"

@@ -17,10 +17,11 @@ from pydantic import ValidationError
 
 from guieval.actions import ExecutableAction
 from guieval.errors import EnvironmentFailure, UsageError, one_line
-from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
+from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
 from guieval.online.pages.browsergym_actions import browsergym_call
 from guieval.online.servers.foreign_screenshots import read_screenshot
 from guieval.online.servers.service import Service, checked_address, look_up
+from guieval.steps import Score
 
 if TYPE_CHECKING:
     import aiohttp

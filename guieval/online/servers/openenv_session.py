@@ -20,7 +20,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from guieval.actions import DeviceAction, ExecutableAction, Stop, TableNineAction
 from guieval.errors import GuievalError, UsageError, first_problem, nearest
 from guieval.online.attempt import closed
-from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
+from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
+from guieval.steps import Score
 
 SPLIT = "all"
 """The only split of an environment's tasks."""

@@ -23,9 +23,10 @@ from guieval.actions import ExecutableAction, Stop, Wait
 from guieval.data.files import read_bytes
 from guieval.data.names import parts_inside
 from guieval.errors import EnvironmentFailure, UsageError, nearest, one_line
-from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
+from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
 from guieval.online.servers.foreign_screenshots import checked_screenshot
 from guieval.online.servers.pyautogui_code import pyautogui_code
+from guieval.steps import Score
 
 _Result = TypeVar("_Result")
 

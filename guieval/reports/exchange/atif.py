@@ -11,17 +11,18 @@ import shutil
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from guieval.data.names import path_inside
 from guieval.errors import UsageError
+from guieval.journal.earlier_tasks import earlier
 from guieval.journal.setup import UNKNOWN
 from guieval.reports.exchange.exported import Exported, slug, token_counts
 from guieval.reports.opened import OpenedOnlineRun
 from guieval.reports.trajectories.reading import OnlineTrajectories, Trajectory, read_online
-from guieval.steps import EpisodeKey, StepRecord, total_usage
+from guieval.steps import EpisodeKey, TaskRecord, total_usage
 
 ENDING = ".trajectory.json"
 RUN = "run"
@@ -125,6 +126,11 @@ class Document(_Part):
     extra: dict[str, Any]
 
 
+def _of_task(record: Any) -> Any:
+    """The record of a task, also as earlier versions wrote it into a file."""
+    return earlier(record) if isinstance(record, dict) else record
+
+
 class RunPart(_Part):
     """The run in a file's ``extra``: the task's place in the plan, the manifest, and the record of the outcome.
 
@@ -136,7 +142,7 @@ class RunPart(_Part):
     place: int = Field(ge=0)
     planned_tasks: int = Field(ge=1)
     manifest: dict[str, Any]
-    record: StepRecord | None
+    record: Annotated[TaskRecord | None, BeforeValidator(_of_task)]
 
 
 def write(run: Exported, folder: Path, *, images: bool = False) -> list[Path]:
@@ -159,10 +165,10 @@ def write(run: Exported, folder: Path, *, images: bool = False) -> list[Path]:
     return written
 
 
-def _with_records(trajectories: OnlineTrajectories) -> Iterator[tuple[int, Trajectory, StepRecord | None]]:
+def _with_records(trajectories: OnlineTrajectories) -> Iterator[tuple[int, Trajectory, TaskRecord | None]]:
     """The number of each task with each of its repetitions and the record with its sample alone, if it has one."""
     for place, key in enumerate(trajectories.run.planned.plan):
-        record = trajectories.run.read(key).get(0)
+        record = trajectories.run.task(key)
         samples = () if record is None else record.samples
         for each in trajectories.of(key):
             sample = samples[each.repetition : each.repetition + 1]
@@ -175,7 +181,7 @@ def _file_name(each: Trajectory) -> str:
     return f"{slug(task)}{digest}-{each.repetition}"
 
 
-def _document(run: Exported, each: Trajectory, record: StepRecord | None, place: int, images: bool) -> Document:
+def _document(run: Exported, each: Trajectory, record: TaskRecord | None, place: int, images: bool) -> Document:
     screen = each.steps[0].screenshot if images and each.steps else None
     steps = [
         Step(step_id=1, source="user", message=_with_screen(each.goal, screen)),

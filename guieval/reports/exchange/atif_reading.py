@@ -16,12 +16,11 @@ from guieval.actions import action_from_json
 from guieval.data.files import becoming, read_bytes
 from guieval.data.names import path_inside
 from guieval.errors import DataError, JournalError, UsageError, first_problem
-from guieval.history.modes import ONLINE
 from guieval.journal import Journal
 from guieval.journal.run_files import Manifest
-from guieval.online.trajectory import SCREENS, TRAJECTORIES, TrajectoryStep, read_outcome
+from guieval.online.trajectory import SCREENS, TRAJECTORIES, TrajectoryStep
 from guieval.reports.exchange.atif import ELSEWHERE, ENDING, IMAGES, RUN, Document, RunPart, Step
-from guieval.steps import EpisodeKey, StepRecord
+from guieval.steps import EpisodeKey, TaskRecord
 
 
 class ReadTrajectories(NamedTuple):
@@ -65,11 +64,10 @@ def make_run(source: Path, out: Path) -> ReadTrajectories:
     manifest = _manifest(read[0])
     records, steps = _records(read), _steps(read)
     plan = {each.part.key: range(1) for each in read}
-    types = {key: {0: record.task.action.type} for key, record in records.items()}
     try:
         with becoming(out) as partial:
-            with Journal(partial) as journal:
-                journal.start(manifest.to_json(), plan, types=types if types.keys() == plan.keys() else None)
+            with Journal(partial, "tasks") as journal:
+                journal.start(manifest.to_json(), plan)
                 for record in records.values():
                     journal.append(record)
             with (partial / TRAJECTORIES).open("wb") as stream:
@@ -106,14 +104,14 @@ def _manifest(read: _Read) -> Manifest:
         manifest = Manifest.of(read.part.manifest)
     except ValidationError as error:
         raise _damaged(read.path, error) from None
-    if manifest.recorded_mode.name != ONLINE:
+    if manifest.mode.kind != "tasks":
         name = manifest.recorded_mode.name
-        raise DataError(f"{read.path}, field extra.{RUN}.manifest.mode.name: expected {ONLINE!r}, got {name!r:.80}")
+        raise DataError(f"{read.path}, field extra.{RUN}.manifest.mode.name: expected 'online', got {name!r:.80}")
     return manifest
 
 
-def _records(read: Sequence[_Read]) -> dict[EpisodeKey, StepRecord]:
-    records: dict[EpisodeKey, StepRecord] = {}
+def _records(read: Sequence[_Read]) -> dict[EpisodeKey, TaskRecord]:
+    records: dict[EpisodeKey, TaskRecord] = {}
     for part in (each.part for each in read):
         if part.record is not None:
             samples = records[part.key].samples if part.key in records else ()
@@ -159,7 +157,7 @@ def _step(step: Step, key: EpisodeKey, repetition: int, goal: str) -> Trajectory
     )
 
 
-def _copy_screens(source: Path, out: Path, steps: Sequence[TrajectoryStep], records: dict[EpisodeKey, StepRecord]) -> int:
+def _copy_screens(source: Path, out: Path, steps: Sequence[TrajectoryStep], records: dict[EpisodeKey, TaskRecord]) -> int:
     folder = (source if source.is_dir() else source.parent) / IMAGES
     if not folder.is_dir():
         return 0
@@ -168,7 +166,7 @@ def _copy_screens(source: Path, out: Path, steps: Sequence[TrajectoryStep], reco
         outcome.screenshot
         for record in records.values()
         for sample in record.samples
-        if (outcome := read_outcome(sample.raw_response)) is not None and outcome.screenshot is not None
+        if (outcome := sample.outcome) is not None and outcome.screenshot is not None
     ]
     names = {Path(name).name for name in (*(step.screenshot for step in steps), *last)}
     found = 0

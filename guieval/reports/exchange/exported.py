@@ -69,9 +69,9 @@ class Exported:
         return self.original or self.run.directory
 
     @property
-    def online(self) -> bool:
-        """Whether the run acted in an environment."""
-        return isinstance(self.run, OpenedOnlineRun)
+    def by_environment(self) -> bool:
+        """Whether the environment scores it, so that no protocol can be chosen."""
+        return self.protocol.judges_outcomes
 
     @property
     def model(self) -> str:
@@ -83,7 +83,7 @@ class Exported:
         """Model, benchmark, mode and protocol, as a file name."""
         model = last_part(self.manifest.model_name) or self.manifest.model_name
         parts = (model, self.manifest.benchmark.name, self.manifest.mode.name, self.protocol.name)
-        return "-".join(map(slug, parts if not self.online else parts[:3]))
+        return "-".join(map(slug, parts[:3] if self.by_environment else parts))
 
     @cached_property
     def metrics(self) -> tuple[ExportedMetric, ...]:
@@ -152,7 +152,7 @@ def exported(directory: Path, protocol: str | None = None, dataset: str | None =
     """
     run = open_run(directory)
     own = run.manifest.protocol.name
-    if isinstance(run, OpenedOnlineRun) and protocol not in (None, own):
+    if get_protocol(own).judges_outcomes and protocol not in (None, own):
         raise UsageError(f"the environment judges an online run: leave out the protocol {protocol!r}")
     return Exported(run, get_protocol(protocol or own), dataset)
 

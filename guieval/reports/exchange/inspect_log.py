@@ -67,9 +67,7 @@ def _add(archive: ZipFile, name: str, values: object) -> None:
 
 def _shown(run: Exported) -> Shown:
     root = run.source
-    if not run.online:
-        original = open_run(run.source)
-        assert isinstance(original, OpenedRun)
+    if isinstance(original := open_run(run.source), OpenedRun):
         root = original.screenshots
     return lambda path, size: read_screenshot(root, path, size)
 

@@ -12,6 +12,7 @@ from guieval.errors import UsageError
 from guieval.reports.exchange import atif, every_eval_ever
 from guieval.reports.exchange.exported import Exported
 from guieval.reports.exchange.public_run import public_copy
+from guieval.reports.opened import OpenedOnlineRun
 from guieval.reports.tables.table import Number, Table, columns
 from guieval.reports.tables.writers import markdown
 from guieval.secrets import secret_variables, secrets_in
@@ -24,7 +25,7 @@ def pack(run: Exported, folder: Path, *, images: bool = False) -> Exported:
     """
     public = public_copy(run, folder / "runs")
     every_eval_ever.write(public, folder)
-    if public.online:
+    if isinstance(public.run, OpenedOnlineRun):
         atif.write(public, folder / "trajectories" / public.name, images=images)
     return public
 

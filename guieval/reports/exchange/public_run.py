@@ -14,7 +14,7 @@ from typing import Any
 
 from guieval.data.files import read_text
 from guieval.journal import RunFolder, journal_file
-from guieval.journal.directory import EPISODES, MANIFEST, PACKED_STEPS
+from guieval.journal.directory import EPISODES, MANIFEST
 from guieval.journal.lines import write_line
 from guieval.online.trajectory import TRAJECTORIES, TrajectoryStep, read_trajectories
 from guieval.reports.exchange.exported import Exported
@@ -22,7 +22,7 @@ from guieval.reports.opened import open_run
 from guieval.reports.private_places import Shortener, in_strings
 from guieval.settings import GROUPS, PLACES, SETTINGS, placed
 from guieval.settings.fields import PUBLIC, marks_of
-from guieval.steps import StepError, StepRecord
+from guieval.steps import Record, Repetition, Sample, StepError
 
 _LOCAL = ("platform", "python", "code")
 _PUBLISHED = ("notes", "licence")
@@ -46,7 +46,7 @@ def public_copy(run: Exported, folder: Path) -> Exported:
     journal = journal_file(directory)
     with (target / journal.name).open("wb") as stream:
         for record in RunFolder(directory).records:
-            stream.write(write_line(_public_record(record, shortener), compact=journal.name == PACKED_STEPS))
+            stream.write(write_line(_public_record(record, shortener), compact=journal.suffix == ".packed"))
     if (directory / TRAJECTORIES).is_file():
         with (target / TRAJECTORIES).open("wb") as stream:
             for step in read_trajectories(directory):
@@ -98,17 +98,18 @@ def _strings(value: Any) -> Iterator[str]:
             yield from _strings(item)
 
 
-def _public_record(record: StepRecord, shortener: Shortener) -> StepRecord:
+def _public_record(record: Record, shortener: Shortener) -> Record:
     values = in_strings(record.model_dump(mode="json"), shortener.known)
-    for sample, own in zip(values["samples"], record.samples, strict=True):
+    samples: tuple[Sample | Repetition, ...] = record.samples
+    for sample, own in zip(values["samples"], samples, strict=True):
         _shorten_error(sample, own.error, shortener)
-        if not own.answered:
-            sample["outcome"]["reason"] = shortener.message(own.outcome.reason)
+        if not own.answered and sample["outcome"] is not None:
+            sample["outcome"]["reason"] = shortener.message(sample["outcome"]["reason"])
     if record.models:
         values["models"] = [shortener.name(name) for name in record.models]
-    if Path(values["task"]["screenshot"]).is_absolute():
+    if Path(values["task"].get("screenshot", "")).is_absolute():
         values["task"]["screenshot"] = Path(values["task"]["screenshot"]).name
-    return StepRecord.model_validate_json(json.dumps(values))
+    return type(record).model_validate_json(json.dumps(values))
 
 
 def _public_step(step: TrajectoryStep, shortener: Shortener) -> TrajectoryStep:

@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -22,13 +22,12 @@ from guieval.evaluation import get_protocol
 from guieval.journal import RunFolder
 from guieval.journal.run_files import Manifest
 from guieval.journal.setup import describe
-from guieval.metrics.columns import End, Judged, RunColumns
+from guieval.metrics.columns import End, RunColumns
 from guieval.metrics.intervals import Terms
 from guieval.metrics.leading import Leading, leading
 from guieval.metrics.measured import SHARE, Better, Measured
 from guieval.metrics.paired import differences, holm_pairs, ranks
 from guieval.metrics.summary import COVERAGE_NEEDED
-from guieval.online.metrics import OnlineMetrics, online_metrics, success_terms
 from guieval.reports.comparison import unlike_labels
 from guieval.reports.cut_short import cut_short, incomplete, judged_with_own
 from guieval.reports.leaderboards.published_results import Column as PublishedColumn
@@ -43,8 +42,8 @@ _T = TypeVar("_T")
 class BoardColumn:
     """A column. Runs share one if the first five fields are equal; ``steps`` is a digest of the planned steps.
 
-    The other fields describe it: what the metric is over, its unit and which way is better, the steps in words, the numbers
-    of steps and episodes, and the sample set that the source's numbers are over, if it is known.
+    The other fields describe it: what the metric is over, its unit and which way is better, the steps in words, what they are
+    (steps or tasks), the numbers of steps and episodes, and the sample set that the source's numbers are over, if it is known.
     """
 
     benchmark: str
@@ -57,6 +56,7 @@ class BoardColumn:
     better: Better | None = field(compare=False)
     dataset: str = field(compare=False)
     selection: str = field(compare=False)
+    row: Literal["step", "task"] = field(compare=False)
     step_count: int = field(compare=False)
     episode_count: int = field(compare=False)
     published_set: str | None = field(compare=False)
@@ -78,7 +78,7 @@ class Cell:
 
     ``rank`` is among the runs of the same column and mode (``None`` for a single run); rank 1 is the best run and all
     that do not differ from it significantly. ``coverage`` is the share of measured predictions inside both action spaces
-    (``None`` online), ``ends`` how the planned steps ended. ``published_steps``: whether the run was over the steps of the
+    (``None`` of tasks), ``ends`` how the planned steps ended. ``published_steps``: whether the run was over the steps of the
     source's numbers, where these are a known set. ``spending`` is the run's, ``None`` if no server reported tokens.
     """
 
@@ -170,12 +170,6 @@ class _Run:
     notes: tuple[str, ...]
     steps: str
     price: Price | None
-    online: OnlineMetrics | None
-
-    @property
-    def answered(self) -> bool:
-        """Whether anything was scored."""
-        return self.columns.answered if self.online is None else self.online.judged > 0
 
     @property
     def title(self) -> str:
@@ -198,7 +192,7 @@ def leaderboard(
     protocol, and, without ``anyway``, for runs of one column whose labels differ; with it a note names the steps.
     """
     scored = [_scored(directory, protocols, prices) for directory in directories]
-    runs = [run for run in scored if run.answered]
+    runs = [run for run in scored if run.columns.answered]
     if not runs:
         raise UsageError("no step of these runs was answered, so there are no metrics to show")
     unlike = list(_unlike(runs))
@@ -208,14 +202,14 @@ def leaderboard(
         {
             (column := _column(run, name, metric)): _cell(run, name, metric, column)
             for name in run.columns.judged
-            for metric in leading(get_protocol(name))
+            for metric in leading(get_protocol(name), run.columns.unit)
         }
         for run in runs
     ]
     _rank(runs, cells)
     columns = tuple(dict.fromkeys(column for own in cells for column in own))
     rows = tuple(_rows(runs, cells, columns))
-    left_out = [run.directory for run in scored if not run.answered]
+    left_out = [run.directory for run in scored if not run.columns.answered]
     notes = [f"the run {str(each)!r} is left out: no step of it was answered" for each in left_out]
     notes += [f"unlike labels, ranked anyway: {each}" for each in unlike]
     notes += _notes(runs, rows, columns)
@@ -288,8 +282,7 @@ def _scored(directory: Path, protocols: Sequence[str] | None, prices: Sequence[P
     columns = answers.columns(protocols=names)
     folder = RunFolder(directory)
     notes = (*answers.notes, *cut_short(answers, names))
-    online = online_metrics(folder.records, folder.plan) if folder.online else None
-    return _Run(directory, folder.manifest, columns, notes, folder.planned_digest[:12], price_of_run(folder, prices), online)
+    return _Run(directory, folder.manifest, columns, notes, folder.planned_digest[:12], price_of_run(folder, prices))
 
 
 def _unlike(runs: Sequence[_Run]) -> Iterator[str]:
@@ -312,11 +305,12 @@ def _column(run: _Run, protocol: str, metric: Leading) -> BoardColumn:
         overlay="" if run.manifest.overlay is None else run.manifest.overlay.sha256[:12],
         protocol=protocol,
         metric=metric.name,
-        of=metric.of if run.online is None else run.online.success.of,
+        of=metric.of,
         unit=metric.unit,
         better=metric.better,
         dataset=columns.dataset,
         selection=run.title,
+        row=columns.unit,
         step_count=len(columns),
         episode_count=len(columns.episodes),
         published_set=get_protocol(protocol).sample_sets.get(columns.dataset),
@@ -324,27 +318,17 @@ def _column(run: _Run, protocol: str, metric: Leading) -> BoardColumn:
 
 
 def _cell(run: _Run, protocol: str, metric: Leading, column: BoardColumn) -> Cell:
-    judged, online = run.columns.judged[protocol], run.online
-    ends = judged.counts
-    if online is not None:  # of all repetitions, not of the first of each task
-        won, not_run = int(online.success.count), online.not_run * online.repetitions
-        ends = dict.fromkeys(ends, 0) | {"right": won, "wrong": online.judged - won}
-        ends |= {"infrastructure_failure": online.failed, "not_run": not_run}
+    judged = run.columns.judged[protocol]
     return Cell(
-        measured=metric.measure(run.columns, judged) if online is None else online.success,
+        measured=metric.measure(run.columns, judged),
         rank=None,
-        coverage=_coverage(run, judged),
-        ends=ends,
+        coverage=run.columns.coverage(judged).value,
+        ends=run.columns.ends(judged),
         directory=str(run.directory),
         # The selection's title is exactly the set's name if no limit or subset reduces the set.
         published_steps=None if column.published_set is None else run.title == column.published_set,
         spending=spending(run.columns, judged, run.price),
     )
-
-
-def _coverage(run: _Run, judged: Judged) -> float | None:
-    # the outcome of an online task is not an action
-    return run.columns.coverage(judged).value if run.online is None else None
 
 
 def _rank(runs: Sequence[_Run], cells: Sequence[dict[BoardColumn, Cell]]) -> None:
@@ -365,10 +349,8 @@ def _rank(runs: Sequence[_Run], cells: Sequence[dict[BoardColumn, Cell]]) -> Non
 
 def _aligned(run: _Run, column: BoardColumn) -> Terms:
     """A metric's terms with the episodes in the same order for all runs."""
-    columns, folder = run.columns, RunFolder(run.directory)
-    if run.online is not None:
-        return success_terms(folder.records, folder.plan)
-    metric = next(each for each in leading(get_protocol(column.protocol)) if each.name == column.metric)
+    columns = run.columns
+    metric = next(each for each in leading(get_protocol(column.protocol), columns.unit) if each.name == column.metric)
     made = metric.terms(columns, columns.judged[column.protocol])
     order = sorted(range(len(columns.episodes)), key=lambda place: columns.episodes[place])
     return Terms(made.numerator[order], made.denominator[order], made.combine)
@@ -433,7 +415,7 @@ def _name(run: _Run) -> str:
 
 def _steps(column: BoardColumn) -> str:
     overlay = f", overlay {column.overlay}" if column.overlay else ""
-    return f"{column.selection or 'all'} ({column.step_count:,} steps, {column.steps[:6]}{overlay})"
+    return f"{column.selection or 'all'} ({column.step_count:,} {column.row}s, {column.steps[:6]}{overlay})"
 
 
 def _shortcomings(run: _Run) -> Iterator[str]:
@@ -442,16 +424,12 @@ def _shortcomings(run: _Run) -> Iterator[str]:
     if columns.stop == "first-mismatch":
         reached = ", ".join(f"{np.count_nonzero(each.reached):,} under {key}" for key, each in columns.judged.items())
         yield f"{name}: metrics of single steps are over the steps it reached, of {len(columns):,}: {reached}"
-    if run.online is not None and (missing := run.online.success.missing):
-        total = run.online.tasks * run.online.repetitions
-        again = f"`guieval run --resume {run.directory}` asks again"
-        yield f"{name} is incomplete: {missing:,} of {total:,} repetitions have no outcome; {again}"
-    elif lost := incomplete(columns, run.manifest.protocol.name, run.directory):
+    if lost := incomplete(columns, run.manifest.protocol.name, run.directory):
         yield f"{name} is {lost}"
     spent = spending(columns, next(iter(columns.judged.values())), None)
     if spent is not None and spent.steps < spent.reached:
         yield f"{name}: tokens are means over the {spent.steps:,} of {spent.reached:,} steps with known tokens"
-    coverage = _coverage(run, next(iter(columns.judged.values())))
+    coverage = columns.coverage(next(iter(columns.judged.values()))).value
     if coverage is not None and coverage < COVERAGE_NEEDED:
         yield f"{name}: coverage is {share(coverage)}, below {100 * COVERAGE_NEEDED:.0f} %"
 

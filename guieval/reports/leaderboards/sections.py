@@ -9,7 +9,6 @@ from functools import cached_property
 from itertools import groupby
 
 from guieval.evaluation import get_protocol
-from guieval.history.modes import ONLINE
 from guieval.metrics.front import front
 from guieval.metrics.measured import SHARE, Measured
 from guieval.reports.leaderboards.leaderboard import Board, BoardColumn, BoardRow
@@ -76,8 +75,8 @@ class Section:
 
     @cached_property
     def step(self) -> str:
-        """The unit that tokens are counted for: a task of online runs, otherwise a step."""
-        return "task" if all(self.board.rows[row].mode == ONLINE for row in self.rows) else "step"
+        """The unit that tokens are counted for."""
+        return self.board.columns[self.places[0]].row
 
     @property
     def tokens(self) -> str:
@@ -139,7 +138,7 @@ def sections(board: Board) -> list[Section]:
 
 def head(column: BoardColumn) -> tuple[str, str]:
     """The headings of a metric: the benchmark with its steps, and the protocol."""
-    over = f"{column.step_count:,} steps"
+    over = f"{column.step_count:,} {column.row}s"
     if column.selection:
         over = f"{column.selection}: {over}"
     mark = get_protocol(column.protocol).foreign_mark([column.dataset])

@@ -44,7 +44,8 @@ class Metrics(Mapping[str, Measured]):
         known = self.run.summary.all_metrics
         if name not in known:
             raise UsageError(f"there is no metric {name!r}{nearest(name, known)}; known: {', '.join(known)}")
-        return known[name]
+        found: Measured = known[name]
+        return found
 
     def get(self, name: str, default: Any = None) -> Any:
         """The metric of that name, else ``default``."""
@@ -62,7 +63,8 @@ class Metrics(Mapping[str, Measured]):
     @property
     def state(self) -> State:
         """How far the steps came."""
-        return self.run.summary.state
+        state: State = self.run.summary.state
+        return state
 
     def to_pandas(self) -> pd.DataFrame:
         """The metrics as a DataFrame with one row each; needs the extra ``pandas``."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, overload
 from guieval.data.screenshots import read_picture
 from guieval.errors import UsageError, nearest
 from guieval.journal.run_files import Manifest
-from guieval.online.metrics import OnlineMetrics
+from guieval.metrics import TaskSummary
 from guieval.online.trajectory import TrajectoryStep
 from guieval.reports.marks import Overlay
 from guieval.reports.trajectories.reading import OnlineTrajectories, Trajectory
@@ -43,7 +43,7 @@ class OpenedOnlineRun:
         """Notes on the metrics, e.g. on damaged lines of the journal."""
         return tuple(self._read.run.notes)
 
-    def metrics(self) -> OnlineMetrics:
+    def metrics(self) -> TaskSummary:
         """The metrics that ``guieval score`` prints: success, progress, how tasks ended, steps."""
         return self._read.metrics
 

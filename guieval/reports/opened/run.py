@@ -7,7 +7,7 @@ judges them, so that the rows of :meth:`OpenedRun.steps` and :meth:`OpenedRun.me
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
@@ -18,6 +18,7 @@ from guieval.actions import Action
 from guieval.data.screenshots import read_picture
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
+from guieval.history.modes import Kind
 from guieval.journal import RunFolder
 from guieval.journal.run_files import Manifest
 from guieval.journal.run_folders import is_rollout, one_run, open_folder
@@ -80,9 +81,7 @@ def open_run(path: Path | str, *, data: Path | str | None = None) -> OpenedRun |
     run = open_folder(directory if is_rollout(directory) else one_run(directory))
     for note in run.notes:
         _LOG.warning("%s: %s", directory, note)
-    if run.online:
-        return OpenedOnlineRun(run.directory, run.manifest, OnlineTrajectories(run))
-    return OpenedRun(directory if run.further else run.directory, run.manifest, None if data is None else Path(data), run)
+    return _OPENED[run.kind](run, directory if run.further else run.directory, None if data is None else Path(data))
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,6 +261,12 @@ class OpenedStep:
         if not 0 <= sample < len(samples):
             raise UsageError(f"there is no sample {sample}: the step has {len(samples)}, counted from 0")
         return samples[sample]
+
+
+_OPENED: Mapping[Kind, Callable[[RunFolder, Path, Path | None], OpenedRun | OpenedOnlineRun]] = {
+    "steps": lambda run, folder, data: OpenedRun(folder, run.manifest, data, run),
+    "tasks": lambda run, folder, data: OpenedOnlineRun(folder, run.manifest, OnlineTrajectories(run)),
+}
 
 
 def _action_values(name: str, action: Action | None) -> dict[str, Any]:

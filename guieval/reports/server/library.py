@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from guieval.errors import GuievalError, UsageError
+from guieval.history.modes import Kind
 from guieval.journal import MANIFEST, METRICS, ROLLOUT, SWEEP, RunFolder, is_held
 from guieval.journal.directory import journal_file
 from guieval.journal.run_folders import rounds_of
@@ -19,6 +20,7 @@ from guieval.reports.tables.writers import plain
 
 _KEPT = 8
 """How many results are kept for runs that were looked at last."""
+_KINDS: Mapping[Kind, str] = {"steps": "run", "tasks": "online"}
 _Value = TypeVar("_Value")
 
 
@@ -119,10 +121,10 @@ def _run_folders(folder: Path) -> Iterator[Path]:
 
 
 def kind_of(directory: Path) -> str:
-    """``run``, ``rollout`` or ``online``."""
+    """``run``, ``rollout`` or ``online``, as the pages call them."""
     if (directory / ROLLOUT).is_file():
         return "rollout"
-    return "online" if RunFolder(directory).online else "run"
+    return _KINDS[RunFolder(directory).kind]
 
 
 def _described(directory: Path, title: str) -> dict[str, Any]:
@@ -138,8 +140,7 @@ def _described(directory: Path, title: str) -> dict[str, Any]:
     row |= {"benchmark": found.benchmark, "protocol": found.protocol, "mode": found.mode, "problem": found.problem or ""}
     if row["kind"] == "rollout":  # its rounds have metrics, and it has other ones
         return {**row, "state": "running" if is_held(directory) else "finished", "headline": None}
-    measured = found.success_rate if row["kind"] == "online" else found.exact_match
-    return {**row, "state": found.state, "headline": plain(measured)}
+    return {**row, "state": found.state, "headline": plain(found.exact_match or found.success_rate)}
 
 
 def _state(directory: Path) -> Hashable:

@@ -6,10 +6,11 @@ The metrics are those of ``guieval score``, from one pass over the journal that 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from guieval.analysis.decisions.clustering import ClusterSettings
@@ -30,18 +31,12 @@ from guieval.reports.score_tables import breakdown_table
 from guieval.reports.server.shown_tables import clean, shown
 from guieval.reports.tables.table import Number, Table, columns, text
 from guieval.reports.tables.writers import plain
-from guieval.reports.trajectories.reading import OnlineTrajectories
+from guieval.reports.trajectories.reading import OnlineTrajectories, read_online
 from guieval.scoring.matrix import ALL, judge_answers, judge_run, on_own_sets
 from guieval.scoring.recorded_run import recorded_answers
 from guieval.scoring.score import stored_summary
 from guieval.steps import EpisodeKey, Sample, StepKey, StepOutcome, StepTaskModel, Verdict
 
-SECTIONS = {
-    "run": ("metrics", "breakdowns", "failures", "protocols"),
-    "rollout": ("decisions",),
-    "online": ("online", "failures"),
-}
-"""The sections of each kind of run; ``protocols`` takes seconds and is asked for by a button."""
 MOST_REASONS, REASON_LENGTH, EXAMPLES = 12, 200, 5
 _CARDS = ("exact match", "type match", "success rate", "progress", "coverage", "PG", "TSR")
 _VIEWER_WORDS = {"infrastructure failure": "failed"}
@@ -245,3 +240,27 @@ def run_head(first: Path, directory: Path) -> list[str]:
         facts.append(f"Labels: {manifest.benchmark.edition_line}")
     facts.append(f"Scaffold: {manifest.scaffold_line}")
     return [clean(fact) for fact in facts]
+
+
+class Section(NamedTuple):
+    """A section of a run's page: how the run is read, under which name that is kept, and what it shows of it."""
+
+    what: str
+    read: Callable[[Path], Any]
+    make: Callable[[Any, Path], dict[str, Any]]
+
+
+SECTIONS: Mapping[str, Mapping[str, Section]] = {
+    "run": {
+        "metrics": Section("judged", judged_run, lambda run, _: metrics_section(run)),
+        "breakdowns": Section("judged", judged_run, lambda run, _: breakdowns_section(run)),
+        "failures": Section("judged", judged_run, lambda run, directory: failures_section(run.failures, directory)),
+        "protocols": Section("protocols", protocols_section, lambda made, _: made),
+    },
+    "rollout": {"decisions": Section("decisions", decisions_section, lambda made, _: made)},
+    "online": {
+        "online": Section("online", read_online, lambda run, _: online_section(run)),
+        "failures": Section("online", read_online, lambda run, directory: failures_section(online_failures(run), directory)),
+    },
+}
+"""The sections of each kind of run; ``protocols`` takes seconds and is asked for by a button."""

@@ -65,25 +65,11 @@ class RunPages:
             return self._head(names, kinds)
         if len(names) > 1:
             return self._comparison(names, kinds, section)
-        (name,), (kind,) = names, kinds
-        if section not in overview.SECTIONS[kind]:
+        made = overview.SECTIONS[kinds[0]].get(section)
+        if made is None:
             raise UsageError(f"a run of this kind has no section {section[:40]!r}")
-        directory = self._library.directory(name)
-        if section == "protocols":
-            return self._library.kept("protocols", name, overview.protocols_section)
-        if section == "decisions":
-            return self._library.kept("decisions", name, overview.decisions_section)
-        if kind == "online":
-            online = self._library.kept("online", name, read_online)
-            if section == "online":
-                return overview.online_section(online)
-            return overview.failures_section(overview.online_failures(online), directory)
-        judged = self._library.kept("judged", name, overview.judged_run)
-        if section == "metrics":
-            return overview.metrics_section(judged)
-        if section == "breakdowns":
-            return overview.breakdowns_section(judged)
-        return overview.failures_section(judged.failures, directory)
+        (name,) = names
+        return made.make(self._library.kept(made.what, name, made.read), self._library.directory(name))
 
     def _head(self, names: Sequence[str], kinds: Sequence[str]) -> dict[str, Any]:
         runs = []
@@ -96,13 +82,13 @@ class RunPages:
         sections = list(overview.SECTIONS[kinds[0]])
         if len(names) > 1:
             pairs = [f"against-{place}" for place in range(1, len(names))]
-            sections = ["online"] if kinds[0] == "online" else ["patterns", *pairs]
+            sections = ["online" if kinds[0] == "online" else "patterns", *pairs]
         first = overview.stored_section(self._library.directory(names[0])) if kinds == ["run"] else None
         return {"runs": runs, "sections": sections, "stored": first}
 
     def _comparison(self, names: Sequence[str], kinds: Sequence[str], section: str) -> dict[str, Any]:
         directories = [self._library.directory(name) for name in names]
-        if kinds[0] == "online":
+        if section == "online" and kinds[0] == "online":
             return comparing.online_sections([self._library.kept("online", name, read_online) for name in names])
         if "rollout" in kinds:
             raise UsageError("the metrics of rollouts are not compared here; look at their steps, or use `guieval decisions`")

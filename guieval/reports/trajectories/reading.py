@@ -11,9 +11,10 @@ from typing import Literal, TypeAlias, get_args
 
 from guieval.journal import RunFolder
 from guieval.journal.run_folders import open_folder
-from guieval.online.metrics import OnlineMetrics, online_metrics
-from guieval.online.trajectory import ENDS, Ended, Outcome, TrajectoryStep, last_attempts, read_outcome
-from guieval.steps import EpisodeKey, Sample, Usage
+from guieval.metrics import TaskSummary
+from guieval.online.trajectory import TrajectoryStep, last_attempts
+from guieval.scoring.score import summary_of_run
+from guieval.steps import ENDS, Ended, EpisodeKey, Outcome, Repetition, Usage
 
 Unjudged: TypeAlias = Literal["infrastructure failure", "unfinished", "not run"]
 """The state of a repetition without an outcome. ``unfinished``: it has steps, but no record."""
@@ -33,7 +34,7 @@ class Trajectory:
     steps: tuple[TrajectoryStep, ...]
     outcome: Outcome | None = None
     failure: str | None = None
-    sample: Sample | None = None
+    sample: Repetition | None = None
 
     @property
     def responses(self) -> tuple[Usage | None, ...]:
@@ -65,7 +66,7 @@ class OnlineTrajectories:
 
     def of(self, key: EpisodeKey) -> list[Trajectory]:
         """The repetitions of a task, by number."""
-        record = self.run.read(key).get(0)
+        record = self.run.task(key)
         samples = () if record is None else record.samples
         goal = "" if record is None else record.task.instruction
         numbers = range(max(len(samples), self._begun.get(key, 1)))
@@ -75,9 +76,10 @@ class OnlineTrajectories:
         ]
 
     @cached_property
-    def metrics(self) -> OnlineMetrics:
+    def metrics(self) -> TaskSummary:
         """The metrics of the run."""
-        return online_metrics(self.run.records, self.run.plan)
+        found: TaskSummary = summary_of_run(self.run)
+        return found
 
     @cached_property
     def _attempts(self) -> Mapping[tuple[EpisodeKey, int], Sequence[TrajectoryStep]]:
@@ -97,11 +99,13 @@ def read_online(directory: Path) -> OnlineTrajectories:
     return OnlineTrajectories(open_folder(directory))
 
 
-def _trajectory(key: EpisodeKey, number: int, goal: str, begun: Sequence[TrajectoryStep], sample: Sample | None) -> Trajectory:
-    outcome = None if sample is None else read_outcome(sample.raw_response)
+def _trajectory(
+    key: EpisodeKey, number: int, goal: str, begun: Sequence[TrajectoryStep], sample: Repetition | None
+) -> Trajectory:
+    outcome = None if sample is None else sample.outcome
     counted = {step.index: step for step in begun if outcome is None or step.attempt == outcome.attempt}
     steps = tuple(counted[index] for index in sorted(counted))
     failure = None
     if sample is not None and outcome is None:
-        failure = "its outcome in the journal cannot be read" if sample.error is None else sample.error.message
+        failure = "it has no outcome" if sample.error is None else sample.error.message
     return Trajectory(key, number, steps[0].goal if steps else goal, steps, outcome, failure, sample)

@@ -31,7 +31,7 @@ from guieval.running.cluster.server_numbers import named_for_all, over_all
 from guieval.running.cluster.worker import Ended, HandOut, Job, Reading, Worker, dealt_first
 from guieval.running.outcome import RunOutcome
 from guieval.running.progress.counts import Load, Progress
-from guieval.running.resolve import ResolvedRun
+from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.changes import accepted_changes, reference_types, with_changes
 from guieval.running.resume.identity import manifest_of
 from guieval.running.resume.setups import SessionSetups

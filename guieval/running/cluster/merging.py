@@ -19,7 +19,7 @@ from guieval.data.files import open_file
 from guieval.journal import EPISODES, LOCK, MANIFEST, STEPS, Journal, RunFolder
 from guieval.journal.lines import read_line
 from guieval.running.progress.counts import Progress
-from guieval.running.resolve import ResolvedRun
+from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.changes import check_directory, open_ledger
 from guieval.running.resume.identity import manifest_of
 from guieval.steps import EpisodeKey, StepRecord, Verdict
@@ -76,7 +76,7 @@ class Merger:
         self._over: set[EpisodeKey] = set()
         self.ledger = open_ledger(run, journal.directory)
         self.progress = Progress(sum(map(len, self._plan.values())), shrinks=run.mode.stop == "first-mismatch")
-        records = RunFolder(journal.directory).records
+        records = RunFolder(journal.directory).steps
         for offset, record in records.with_offsets():
             self.ledger.take(record)
             self.progress.tokens.add(record)

@@ -32,9 +32,10 @@ from guieval.running.cluster.merging import SHARDS, discard_shard, has_records
 from guieval.running.config import parse
 from guieval.running.engine_choice import open_server
 from guieval.running.progress.counts import Progress
-from guieval.running.resolve import ResolvedRun, resolve
+from guieval.running.resolve import resolve
+from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.identity import manifest_of, refuse_unlike
-from guieval.running.runner import Runner
+from guieval.running.runner.runner import Runner
 from guieval.settings import RunConfig
 
 if TYPE_CHECKING:

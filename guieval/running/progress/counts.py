@@ -9,7 +9,7 @@ from typing import Literal
 
 from guieval.engines import EndpointStats
 from guieval.running.costs import Tokens
-from guieval.steps import StepRecord, Verdict
+from guieval.steps import Record, Verdict
 
 MOST_FAULTS = 3
 """Steps with the same fault of the adapter after which a run stops."""
@@ -44,6 +44,8 @@ class Progress:
     done: int = 0
     unit: Literal["step", "task"] = "step"
     """The unit of ``total`` and ``done``: steps, or the tasks of an online run, whose steps are not known before."""
+    measure: str = "exact match"
+    """The name of the metric ``exact``."""
     exact: int = 0
     failures: int = 0
     in_a_row: int = 0
@@ -73,11 +75,6 @@ class Progress:
         return f"{self.unit}s"
 
     @property
-    def measure(self) -> str:
-        """The name of the metric ``exact``."""
-        return "exact match" if self.unit == "step" else "success"
-
-    @property
     def judged(self) -> int:
         """How many of the done steps or tasks ``exact`` is a share of: a task that failed is in no denominator."""
         return self.done if self.unit == "step" else self.done - self.verdicts["infrastructure_failure"]
@@ -88,16 +85,16 @@ class Progress:
             return self.in_flight * samples
         return self.in_flight * max(samples, round(self.tokens.answers / self.done))
 
-    def count(self, record: StepRecord) -> None:
+    def count(self, record: Record) -> None:
         """Count one more record; the tokens are counted with the responses."""
         self.done += 1
-        self.exact += record.sample.outcome.exact_match
-        self.verdicts[record.sample.outcome.verdict] += 1
+        self.exact += record.exact
+        self.verdicts[record.verdict] += 1
         if record.finished:
             self.in_a_row = 0
             return
         self.failures += 1
-        error = next(sample.error for sample in record.samples if sample.outcome.verdict == "infrastructure_failure")
+        error = next(sample.error for sample in record.samples if not sample.answered)
         self.in_a_row += error is not None and error.stage == "generate"
         if error is not None:
             self.last_failure = (error.stage, error.message)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from guieval.data.benchmark import EpisodeRef
-from guieval.history.modes import ONLINE
 from guieval.journal import RunFolder, journal_file
 from guieval.running.costs import Tokens
 from guieval.running.progress.counts import Progress
-from guieval.running.resolve import ResolvedRun
+from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.changes import open_ledger
-from guieval.steps import Episode, EpisodeKey, Sample, StepKey, StepRecord, Verdict
+from guieval.steps import EpisodeKey, Record, StepKey, Verdict
 
 
 @dataclass(frozen=True)
@@ -39,29 +39,23 @@ class Answered:
         """Where the record lies of a step that has some of its samples."""
         for offset, record in self._records.with_offsets():
             self.ledger.take(record)
-            if run.mode.name == ONLINE:  # the replies of tasks are beside the journal
-                self.tokens.add_others(record)
-            else:
-                self.tokens.add(record)
+            run.kind.count(self.tokens, record)
             self._note(offset, record)
 
-    def _note(self, offset: int, record: StepRecord) -> None:
-        task = record.task
+    def _note(self, offset: int, record: Record) -> None:
+        key = record.task.key
         if any(sample.answered for sample in record.samples) and len(record.samples) == len(self._run.sampling):
-            self._partial[task.key] = offset
-        if record.finished and task.step_index in self._run.plan.get(task.episode_key, ()):
-            self._partial.pop(task.key, None)
-            outcome = record.sample.outcome
-            self._done.setdefault(task.episode_key, {})[task.step_index] = DoneStep(
-                offset, outcome.exact_match, outcome.verdict
-            )
+            self._partial[key] = offset
+        if record.finished and key.step_index in self._run.plan.get(record.task.episode_key, ()):
+            self._partial.pop(key, None)
+            done = self._done.setdefault(record.task.episode_key, {})
+            done[key.step_index] = DoneStep(offset, record.exact, record.verdict)
 
     def progress(self) -> Progress:
         """Where the run stands at the start of a session."""
         done = [step for steps in self._done.values() for step in steps.values()]
         progress = Progress(sum(map(len, self._run.plan.values())), done=len(done), resumed=len(done), tokens=self.tokens)
-        if self._run.mode.name == ONLINE:
-            progress.unit = "task"
+        progress.unit, progress.measure = self._run.kind.unit, self._run.kind.measure
         progress.shrinks = self._run.mode.stop == "first-mismatch"
         progress.verdicts.update(step.verdict for step in done)
         progress.exact = sum(step.exact for step in done)
@@ -99,19 +93,20 @@ class Answered:
         progress.exact -= sum(step.exact for step in again)
         progress.verdicts.subtract(step.verdict for step in again)
 
-    def records(self, kept: Mapping[int, DoneStep]) -> Iterable[StepRecord]:
+    def records(self, kept: Mapping[int, DoneStep]) -> Iterable[Record]:
         """The records of these steps."""
         return (self._records.at(step.offset) for step in kept.values())
 
-    def drop_samples(self, episode: Episode, kept: Mapping[int, DoneStep]) -> None:
+    def drop_samples(self, episode: EpisodeKey, kept: Mapping[int, DoneStep]) -> None:
         """Forget the samples of steps whose past was another one than it is now."""
-        counted = self._run.plan[episode.key]
+        counted = self._run.plan[episode]
         end = max((step.offset for step in kept.values()), default=-1)
-        for task in episode.steps:
-            if self._partial.get(task.key, end) < end or task.step_index != counted[len(kept)]:
-                self._partial.pop(task.key, None)
+        for index in counted:
+            key = StepKey(*episode, index)
+            if self._partial.get(key, end) < end or index != counted[len(kept)]:
+                self._partial.pop(key, None)
 
-    def samples(self, step: StepKey) -> dict[int, Sample]:
+    def samples(self, step: StepKey) -> dict[int, Any]:
         """The answered samples of a step that lacks some, by number; they are given out once."""
         offset = self._partial.pop(step, None)
         if offset is None:

@@ -21,10 +21,10 @@ from guieval.data.screenshots import file_digest
 from guieval.errors import GuievalError, UsageError
 from guieval.journal import Journal, RunFolder, has_records, is_run
 from guieval.journal.run_files import Manifest, RecordedChange
-from guieval.metrics import Ledger
-from guieval.running.resolve import ResolvedRun, load_episode
+from guieval.metrics import LEDGERS, AnyLedger
+from guieval.running.resolved import ResolvedRun, load_episode
 from guieval.running.resume.identity import in_terms_of, manifest_of, refuse_unlike
-from guieval.steps import EpisodeKey, ReferenceTypes, StepRecord
+from guieval.steps import EpisodeKey, Record, ReferenceTypes, StepRecord
 
 DIGEST_SECONDS = 1.0
 """How long screenshots of answered steps are read again on resume, in random order; the sizes of all files are compared."""
@@ -37,7 +37,7 @@ def open_journal(run: ResolvedRun, directory: Path, *, resume: bool) -> Iterator
     """The directory's one writer, once the directory is known to be fit for this run; see :func:`check_directory`."""
     manifest = manifest_of(run)
     check_directory(run, directory, manifest, resume=resume)
-    with Journal(directory, compact=run.config.tracking.compact) as journal:
+    with Journal(directory, run.kind.name, compact=run.config.tracking.compact) as journal:
         changes = check_directory(run, directory, manifest, resume=resume)  # again: another process may have been quicker
         if changes:
             journal.amend(with_changes(RunFolder(directory).manifest, Manifest.of(manifest), changes))
@@ -111,21 +111,23 @@ def reference_types(run: ResolvedRun, directory: Path) -> ReferenceTypes:
     return {**types, **run.content.types}
 
 
-def open_ledger(run: ResolvedRun, directory: Path) -> Ledger:
+def open_ledger(run: ResolvedRun, directory: Path) -> AnyLedger:
     """Sums up the run's records under its own protocol, none of them yet."""
     spaces = run.model.action_space, run.benchmark.action_space
-    ledger = Ledger(run.plan, [run.evaluator], spaces, run.mode, {ref.key: ref.length for ref in run.selection.refs})
+    lengths = {ref.key: ref.length for ref in run.selection.refs}
+    ledger = LEDGERS[run.kind.name](run.plan, [run.evaluator], spaces, run.mode, lengths)
     ledger.expect(reference_types(run, directory))
     return ledger
 
 
-def changed_screenshots(root: Path, records: Iterable[StepRecord]) -> list[str]:
+def changed_screenshots(root: Path, records: Iterable[Record]) -> list[str]:
     """Screenshots of answered steps whose files are no longer those that the model was shown.
 
     The size of every file is compared, the content of as many as can be read in :data:`DIGEST_SECONDS`. A file that is gone is
     not among them.
     """
-    shown = {record.task.screenshot: record.screen for record in records if record.screen is not None}
+    steps = (record for record in records if isinstance(record, StepRecord))  # a task is shown its screens as it goes on
+    shown = {record.task.screenshot: record.screen for record in steps if record.screen is not None}
     changed: dict[str, None] = {}
     for name, screen in shown.items():
         try:
@@ -155,7 +157,7 @@ def _example_of_change(run: ResolvedRun, directory: Path) -> str:
         if ref is None:
             continue
         try:
-            now = load_episode(run.benchmark, ref).steps[record.task.step_index]
+            now = run.kind.part(load_episode(run.benchmark, ref), record.task.key.step_index)
         except (GuievalError, IndexError):
             continue
         if changed := changed_fields(record.task, now):

@@ -6,13 +6,10 @@ import json
 import platform
 from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from guieval.data.content_digest import read_content
-from guieval.data.earlier_boxes import earlier_json
 from guieval.data.shipped import __version__
 from guieval.errors import UsageError
 from guieval.journal import SCHEMA, RunFolder, plan_rows
@@ -20,9 +17,8 @@ from guieval.journal.run_files import Manifest
 from guieval.models.patch_thoughts import thought_fingerprint
 from guieval.models.scaffold import flat
 from guieval.models.written_prompts import example_requests, fixed_thought_form
-from guieval.online.tasks import EnvironmentTasks
 from guieval.running.config import parse
-from guieval.running.resolve import ResolvedRun, load_episode
+from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.trust import code_digests
 
 _DESCRIPTIVE = frozenset({"notes", "licence", "frame", "context_length", "vllm"})
@@ -85,7 +81,7 @@ def manifest_of(run: ResolvedRun) -> dict[str, Any]:
             "fingerprint": digest(plan_rows(plan)),
             "content": run.content.sha256,
             "edition": None if run.content.edition is None else run.content.edition.model_dump(mode="json"),
-            **({"environment": benchmark.environment.version} if isinstance(benchmark, EnvironmentTasks) else {}),
+            **run.kind.about(benchmark),
         },
         "selection": run.selection.to_json(),
         **more,
@@ -104,14 +100,14 @@ def manifest_of(run: ResolvedRun) -> dict[str, Any]:
 
 
 def in_terms_of(old: Manifest, new: Manifest, run: ResolvedRun) -> Manifest:
-    """``new``, of ``run``, as the version that wrote ``old`` would have written it, if a step had one list of boxes there."""
+    """``new``, of ``run``, as the version that wrote ``old`` would have written it, if a step had one list of boxes there, or a
+    task was written as a step."""
     protocol, benchmark = new.protocol, new.benchmark
     if old.protocol.fingerprint == run.protocol.earlier_fingerprint:
         protocol = protocol.model_copy(update={"fingerprint": old.protocol.fingerprint})
-    if None not in (old.benchmark.content, benchmark.content) and old.benchmark.content != benchmark.content:
-        refs, load = run.selection.refs, partial(load_episode, run.benchmark)
-        if read_content(refs, run.plan, load, earlier_json).sha256 == old.benchmark.content:
-            benchmark = benchmark.model_copy(update={"content": old.benchmark.content})
+    was = old.benchmark.content
+    if None not in (was, benchmark.content) and was != benchmark.content and was in run.kind.earlier_contents(run):
+        benchmark = benchmark.model_copy(update={"content": was})
     return new.model_copy(update={"protocol": protocol, "benchmark": benchmark})
 
 

@@ -7,9 +7,9 @@ from guieval.journal import Journal, RunFolder
 from guieval.journal.run_files import Manifest
 from guieval.journal.served_model import other_model, served_note, unconfirmed_models
 from guieval.journal.setup import Setup, differences
-from guieval.running.resolve import ResolvedRun
+from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.changes import ACCEPT, with_changes
-from guieval.steps import StepRecord
+from guieval.steps import Record
 
 
 class SessionSetups:
@@ -51,7 +51,7 @@ class SessionSetups:
         warnings = [f"the set-up differs from that of the session before in {change.said(', now ')}" for change in changed]
         return self._new([*filter(None, [served_note(manifest)]), *warnings])
 
-    def note_replies(self, record: StepRecord, *, resumed: bool) -> list[str]:
+    def note_replies(self, record: Record, *, resumed: bool) -> list[str]:
         """Record how responses name their model; returns a warning if they name several.
 
         Raises :class:`FatalEngineError` if a resumed run's responses name another one, unless the user accepts that.

@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 
 from guieval.data.files import read_bytes, read_text
 from guieval.errors import UsageError
-from guieval.history.modes import ONLINE
 from guieval.journal import MANIFEST, RunFolder, has_records, is_run
 from guieval.online.find import environments
 from guieval.registry import model_configs
@@ -74,7 +73,7 @@ def reaches(config: RunConfig) -> Iterator[Reach]:
                 ("--set", f"vllm.{name}={value if isinstance(value, str) else json.dumps(value)}"),
                 code=plain in _CODE_ARGUMENTS,
             )
-    environment = environments().get(config.data.bench) if config.history.mode == ONLINE else None
+    environment = environments().get(config.data.bench)
     for name in sorted(config.data.bench_options.keys() & (environment.outward if environment else set())):
         value = config.data.bench_options[name]
         yield Reach(f"act in {config.data.bench} with {name}={value!r}", ("--set", f"bench_options.{name}={value}"))

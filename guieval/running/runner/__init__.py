@@ -1,5 +1,1 @@
-"""The runner: answers every step of a resolved run in one directory, asynchronously and without a barrier."""
-
-from guieval.running.runner.runner import Runner
-
-__all__ = ["Runner"]
+"""Runs a model over steps or tasks: the session, its scheduler, and what asks the model."""

@@ -8,19 +8,20 @@ queried only for further steps. Elsewhere the task is begun again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
 
+from guieval.data.benchmark import EpisodeRef
 from guieval.errors import EnvironmentFailure
-from guieval.history import HistoryEntry
-from guieval.models.scored_response import failed_sample
 from guieval.online import ABCDevice, Observation
 from guieval.online.attempt import MOST_ATTEMPTS, MOST_UNPARSEABLE, Attempt, LoopRule, carried_out, closed, screen_name, within
 from guieval.online.tasks import EnvironmentTasks
-from guieval.online.trajectory import Outcome, Trajectories, TrajectoryStep, outcome_action
+from guieval.online.trajectory import Trajectories, TrajectoryStep
+from guieval.running.runner.asking import Asking
 from guieval.running.runner.step import Asker
-from guieval.steps import Sample, StepError, StepRecord, StepTaskModel
+from guieval.steps import EpisodeKey, OnlineTask, Record, Repetition, Sample, StepError, StepRecord, StepTaskModel, TaskRecord
 
 _Result = TypeVar("_Result")
 
@@ -29,46 +30,70 @@ class _Diverged(Exception):
     """The environment does not show what it showed before the same actions."""
 
 
-@dataclass(frozen=True)
-class Actor:
-    """Does the tasks of an environment with a model; stands in the place of :class:`Asker` in an online run.
+class Actor(Asking):
+    """Does the tasks of an environment with a model.
 
-    ``asker`` asks for single steps. ``devices`` limits how many devices are open. Every call of the environment has
-    ``timeout`` seconds. Repetition k of a task has the seed ``seed`` + k and the request parameters of sample k; its tokens and
-    seconds are those of every attempt.
+    ``asker`` asks for single steps, and ``seen`` is called with the record of each. ``devices`` is the most devices that
+    are open. Every call of the environment has ``timeout`` seconds. Repetition k of a task has the seed ``seed`` + k and the
+    request parameters of sample k; its tokens and seconds are those of every attempt.
     """
 
-    tasks: EnvironmentTasks
-    asker: Asker
-    trajectories: Trajectories
-    devices: asyncio.Semaphore
-    timeout: float
-    seed: int
-
-    async def answer(
+    def __init__(
         self,
-        task: StepTaskModel,
-        past: Sequence[HistoryEntry],
+        tasks: EnvironmentTasks,
+        asker: Asker,
+        directory: Path,
+        seen: Callable[[StepRecord], None],
         *,
-        patched: int,
-        last: bool,
-        earlier: Mapping[int, Sample] | None = None,
-    ) -> StepRecord:
+        devices: int,
+        timeout: float,
+        seed: int,
+    ) -> None:
+        self.tasks = tasks
+        self.asker = asker
+        self.trajectories = Trajectories(directory, self._count)
+        self._seen = seen
+        self._devices = asyncio.Semaphore(devices)
+        self._timeout = timeout
+        self._seed = seed
+
+    def load(self, ref: EpisodeRef) -> OnlineTask:
+        return self.tasks.load(ref)
+
+    async def answer(self, loaded: OnlineTask, index: int, earlier: Mapping[int, Repetition]) -> TaskRecord:
         """The record of a task: the outcome of each repetition that is not among ``earlier``."""
-        earlier = earlier or {}
         models: dict[str, None] = {}
-        numbers = [number for number in range(len(self.asker.sampling)) if number not in earlier]
-        playing = [asyncio.create_task(self._repetition(task, number, models)) for number in numbers]
+        every = range(len(self.asker.sampling))
+        numbers = [number for number in every if number not in earlier]
+        playing = [asyncio.create_task(self._repetition(loaded, number, models)) for number in numbers]
         try:
             new = dict(zip(numbers, await asyncio.gather(*playing), strict=True))
         finally:
             for each in playing:
                 each.cancel()
             await asyncio.gather(*playing, return_exceptions=True)  # their devices are closed by then
-        samples = tuple(earlier[number] if number in earlier else new[number] for number in range(len(self.asker.sampling)))
-        return StepRecord(task=task, samples=samples, earlier=tuple(sorted(earlier)), models=tuple(models))
+        samples = tuple(earlier[number] if number in earlier else new[number] for number in every)
+        return self._record(loaded, samples, earlier=tuple(sorted(earlier)), models=tuple(models))
 
-    async def _repetition(self, task: StepTaskModel, number: int, models: dict[str, None]) -> Sample:
+    def resume(self, loaded: OnlineTask, kept: Iterable[Record]) -> None:
+        """Nothing: a task with a record is over."""
+
+    def forget(self, key: EpisodeKey) -> None:
+        """Nothing: what is kept of a repetition is freed when it is over."""
+
+    def close(self) -> None:
+        self.trajectories.close()
+
+    def _count(self, step: TrajectoryStep) -> None:
+        """Count the responses of an earlier session."""
+        self.asker.tokens.count(step.usage)
+        for usage in step.other_usage:
+            self.asker.tokens.count_other(usage)
+
+    def _record(self, task: OnlineTask, samples: Sequence[Repetition], **more: Any) -> TaskRecord:
+        return TaskRecord(environment=self.tasks.environment.version, task=task, samples=tuple(samples), **more)
+
+    async def _repetition(self, task: OnlineTask, number: int, models: dict[str, None]) -> Repetition:
         key, failure = task.episode_key, ""
         attempt = self.trajectories.last_attempt(key, number)
         most = self.asker.model.config.scaffold.retries.task or MOST_ATTEMPTS
@@ -79,24 +104,24 @@ class Actor:
             if recorded and not self.tasks.environment.deterministic:
                 attempt, recorded = attempt + 1, []
             try:
-                sample = await self._attempt(task, number, attempt, recorded, models)
+                found = await self._attempt(task, number, attempt, recorded, models)
             except EnvironmentFailure as error:
                 failure = str(error)
             except _Diverged:
                 attempt += 1
                 failure = "the environment did not repeat what it showed before the same actions"
             else:
-                sample = sample.model_copy(update=self.trajectories.spent(key, number))
-                if sample.answered:
+                found = found.model_copy(update=self.trajectories.spent(key, number))
+                if found.answered:
                     self.trajectories.forget(key, number)
-                return sample
-        spent = self.trajectories.spent(key, number)
-        return failed_sample("environment", f"{failure} ({most} attempts)", **spent)
+                return found
+        given_up = StepError(stage="environment", message=f"{failure} ({most} attempts)")
+        return Repetition(error=given_up, **self.trajectories.spent(key, number))
 
     async def _attempt(
-        self, task: StepTaskModel, number: int, attempt: int, recorded: Sequence[TrajectoryStep], models: dict[str, None]
-    ) -> Sample:
-        async with self.devices:
+        self, task: OnlineTask, number: int, attempt: int, recorded: Sequence[TrajectoryStep], models: dict[str, None]
+    ) -> Repetition:
+        async with self._devices:
             device = await self._within(self.tasks.environment.open(), "to start")
             try:
                 return await self._play(device, task, number, attempt, recorded, models)
@@ -106,21 +131,18 @@ class Actor:
     async def _play(
         self,
         device: ABCDevice,
-        task: StepTaskModel,
+        task: OnlineTask,
         number: int,
         attempt: int,
         recorded: Sequence[TrajectoryStep],
         models: dict[str, None],
-    ) -> Sample:
-        environment_task = self.tasks.named(task)
-        most = self.tasks.steps(environment_task)
-
+    ) -> Repetition:
         def lost(record: StepRecord) -> None:
-            self.asker.lost(StepRecord(task=task, samples=record.samples))
+            self.asker.lost(self._record(task, [_without_outcome(record.sample)]))
 
         asker = replace(self.asker, sampling=self.asker.sampling[number : number + 1], lost=lost)
-        observation = await self._within(device.reset(environment_task, self.seed + number), "to begin a task")
-        played = self._begun(task, most)
+        observation = await self._within(device.reset(self.tasks.named(task), self._seed + number), "to begin a task")
+        played = self._begun(task)
         while not played.steps or not played.over(observation):
             shown = played.shown(observation, await self._stored(observation))
             if played.steps < len(recorded):
@@ -130,8 +152,9 @@ class Actor:
             else:
                 record = await asker.answer(shown, played.history, patched=0, last=False)
                 models.update(dict.fromkeys(record.models))
+                self._seen(record)
                 if not record.sample.answered:  # what was done so far is recorded, and a resume goes on from there
-                    return record.sample
+                    return _without_outcome(record.sample)
                 executed = bool(carried_out(record.sample)) and not played.replaced(record.sample)
                 step = _step(task, shown, record.sample, number, attempt, observation, executed=executed)
                 await asyncio.to_thread(self.trajectories.append, step)
@@ -139,34 +162,27 @@ class Actor:
                 observation = await self._within(device.step(carried), "to carry out an action")
         score = await self._within(device.score(), "to judge")
         screenshot = await self._stored(observation)
-        return self._judged(task, played, played.outcome(score, observation, attempt=attempt, screenshot=screenshot))
+        return Repetition(outcome=played.outcome(score, observation, attempt=attempt, screenshot=screenshot))
 
-    def _begun(self, task: StepTaskModel, most: int) -> Attempt:
+    def _begun(self, task: OnlineTask) -> Attempt:
         ending = self.asker.model.config.scaffold.ending
         loop = None if ending.loop is None else LoopRule(ending.loop.equal, ending.loop.effect)
-        return Attempt(task, most, unparseable=ending.unparseable or MOST_UNPARSEABLE, loop=loop)
-
-    def _judged(self, task: StepTaskModel, played: Attempt, outcome: Outcome) -> Sample:
-        unread = outcome.ended == "unparseable"
-        action = None if unread else outcome_action(outcome.score.success)
-        return Sample(
-            raw_response=outcome.model_dump_json(),
-            action=action,
-            error=StepError(stage="parse", message=f"{played.most_unparseable} replies in a row held no action")
-            if unread
-            else None,
-            outcome=self.asker.evaluator.evaluate(task, action),
-        )
+        return Attempt(task, unparseable=ending.unparseable or MOST_UNPARSEABLE, loop=loop)
 
     async def _stored(self, observation: Observation) -> str:
         return await asyncio.to_thread(self.trajectories.keep, observation.screenshot, screen_name(observation.screenshot))
 
     async def _within(self, call: Awaitable[_Result], what: str) -> _Result:
-        return await within(self.timeout, call, what)
+        return await within(self._timeout, call, what)
+
+
+def _without_outcome(sample: Sample) -> Repetition:
+    """A repetition that ended at a step without an answer."""
+    return Repetition(error=sample.error, usage=sample.usage, other_usage=sample.other_usage)
 
 
 def _step(
-    task: StepTaskModel,
+    task: OnlineTask,
     shown: StepTaskModel,
     sample: Sample,
     number: int,

@@ -16,7 +16,7 @@ from guieval.data.benchmark import EpisodeRef
 from guieval.errors import AdapterFault, DataError, FatalEngineError, ServersAway
 from guieval.running.outcome import RunOutcome
 from guieval.running.progress.counts import Progress
-from guieval.running.resolve import ResolvedRun
+from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.answered import Answered
 from guieval.running.resume.changes import check_directory, open_journal
 from guieval.running.resume.identity import manifest_of

@@ -10,17 +10,17 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from guieval.data.benchmark import EpisodeRef
-from guieval.steps import Episode
 
 
 @dataclass
 class ActiveEpisode:
-    """An episode whose annotations are loaded; ``next_step`` is the first step not yet handed out."""
+    """An episode whose annotations are loaded, or a task; ``pending`` are the steps not yet handed out."""
 
     ref: EpisodeRef
-    episode: Episode
+    loaded: Any
     pending: list[int] = field(default_factory=list)
     in_flight: int = 0
 

@@ -66,7 +66,7 @@ class Asker:
     fixed: FixedThoughts | None = None
     tokens: Tokens = field(default_factory=Tokens)
     halted: Callable[[], str | None] = lambda: None
-    lost: Callable[[StepRecord], None] = lambda record: None
+    lost: Callable[[Any], None] = lambda record: None
     note: Callable[[Request], None] = lambda request: None
     redaction: Redaction = field(default_factory=lambda: Redaction(()))
 

@@ -17,22 +17,22 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from guieval.actions import Action
 from guieval.data.doctor.counts import counted
 from guieval.data.editions import Edition, LabelDigest
 from guieval.data.selection import Choice, Selection
 from guieval.evaluation import ActionEvaluator, Protocol, get_protocol, list_protocols
 from guieval.evaluation.table import grounding
-from guieval.metrics import Ledger
+from guieval.metrics import LEDGERS, AnyLedger
 from guieval.metrics.columns import ENDS, Judged, RunColumns
 from guieval.scoring.answered import Answered, Unkept
 from guieval.scoring.recorded_run import recorded_answers
-from guieval.steps import Plan, Sample, Setting, StepOutcome, StepTaskModel
+from guieval.steps import DATASET, Plan, Setting, StepOutcome
 
 ALL = "all"
 """In a list of protocols: every one written for the data set, the run's own first."""
 
-Answer: TypeAlias = tuple[StepTaskModel, Action | None]
+Answer: TypeAlias = tuple[Any, Any]
+"""A step with its first sample, or a task with its first repetition."""
 
 
 def protocols_for(dataset: str, setting: Setting = "high") -> list[str]:
@@ -41,7 +41,7 @@ def protocols_for(dataset: str, setting: Setting = "high") -> list[str]:
     Of a data set that no protocol names, all those of its kind: for ``grounding`` those that were written for grounding data
     and those for any, otherwise every one that was not written for grounding.
     """
-    if _written_for(dataset):
+    if _written_for(dataset) or dataset == DATASET:
         return list_protocols(dataset)
     pointing = {protocol.name for protocol in grounding.PROTOCOLS}
     if setting == "grounding":
@@ -63,7 +63,7 @@ class JudgedAnswers:
     answered: Answered
     notes: tuple[str, ...]
     datasets: tuple[str, ...]
-    _ledger: Ledger
+    _ledger: AnyLedger
 
     @property
     def evaluators(self) -> tuple[ActionEvaluator, ...]:
@@ -90,9 +90,13 @@ class JudgedAnswers:
         """Read the answers that count once more, each with its step."""
         for number, (task, samples) in enumerate(self.answered.answers(self.evaluators[0])):
             if self.counts(number, task):
-                yield task, samples[0].action
+                yield task, samples[0]
 
-    def counts(self, number: int, task: StepTaskModel) -> bool:
+    def outcome(self, protocol: str, answer: Answer) -> StepOutcome:
+        """The score of an answer under one of the protocols, with its reason."""
+        return self._ledger.outcome(protocol, *answer)
+
+    def counts(self, number: int, task: Any) -> bool:
         """Whether the ``number``-th of all answers, from 0, is the one that counts for its step."""
         return self._ledger.counts(number, task)
 
@@ -163,7 +167,7 @@ def judge_answers(
     answered: Answered,
     protocols: Sequence[str | Protocol] | None = None,
     *,
-    judge: Callable[[StepTaskModel, tuple[Sample, ...]], StepOutcome | None] | None = None,
+    judge: Callable[[Any, tuple[Any, ...]], StepOutcome | None] | None = None,
 ) -> JudgedAnswers:
     """Judge answers under ``protocols`` (default: their own); :data:`ALL` stands for those of their data set.
 
@@ -174,7 +178,7 @@ def judge_answers(
     dataset, setting = answered.dataset, answered.setting
     evaluators = _evaluators(protocols, answered.protocol, dataset, setting)
     lengths = {ref.key: ref.length for ref in answered.refs}
-    ledger = Ledger(answered.plan, evaluators, answered.spaces, answered.mode, lengths)
+    ledger = LEDGERS[answered.mode.kind](answered.plan, evaluators, answered.spaces, answered.mode, lengths)
     ledger.expect(answered.types or {})
     datasets: dict[str, None] = {}
     for task, samples in answered.answers(evaluators[0]):

@@ -55,16 +55,16 @@ def disagreements(columns: RunColumns, answers: JudgedAnswers) -> Iterator[Disag
     evaluators = {
         name: evaluator for name, evaluator in zip(answers.protocols, answers.evaluators, strict=True) if name in columns.judged
     }
-    for task, action in answers.again() if rows else ():
+    for task, sample in answers.again() if rows else ():
         if task.key in rows:
             ends = {name: columns.judged[name].end[rows[task.key]] for name in evaluators}
             yield Disagreement(
                 key=task.key,
                 reference=task.action,
-                prediction=action,
+                prediction=sample.action,
                 verdicts={name: ENDS[end] for name, end in ends.items()},
                 reasons={
-                    name: "" if end == NOT_REACHED else evaluators[name].evaluate(task, action).reason
+                    name: "" if end == NOT_REACHED else evaluators[name].evaluate(task, sample.action).reason
                     for name, end in ends.items()
                 },
             )

@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from guieval.data.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.benchmark import EpisodeRef, Listing
 from guieval.data.screenshots import read_picture
 from guieval.data.selection import Choice, Selection
 from guieval.data.selection import select as select_episodes
@@ -115,7 +115,7 @@ def without_images(messages: Messages) -> Messages:
 class TrainingData:
     """The episodes to train on, loaded one at a time, and the counted steps of each."""
 
-    benchmark: ABCBenchmark
+    benchmark: Listing[Any]
     selection: Selection
 
     @cached_property
@@ -210,7 +210,7 @@ def journal_examples(run: Path, model: ABCModel) -> Iterator[Example]:
         if getattr(history, name):
             raise UsageError(f"the run {str(run)!r} cannot be used for training: its prompts hold {kept} ({name})")
     latest: dict[Any, StepRecord] = {}
-    for record in RunFolder(run).records:
+    for record in RunFolder(run).steps:
         if record.finished:
             latest[record.task.key] = record
     for record in latest.values():

@@ -95,7 +95,7 @@ def thoughts_of_runs(runs: Sequence[Path], scorer: ResponseScorer) -> list[Writt
     """The model's own thoughts: those of the exact replies in ``runs``, the first for each step."""
     found: dict[StepKey, Written] = {}
     for run in runs:
-        for record in RunFolder(run).records:
+        for record in RunFolder(run).steps:
             before = found.get(record.task.key)
             if before is not None and before.outcome == KEPT:
                 continue

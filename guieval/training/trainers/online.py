@@ -23,7 +23,7 @@ from guieval.evaluation import ActionEvaluator, get_protocol
 from guieval.models.scored_response import read_response
 from guieval.online.tasks import PROTOCOL, EnvironmentTasks
 from guieval.rewards.advantages import AdvantageSettings, Trajectory, advantages, keep_group
-from guieval.steps import StepTaskModel
+from guieval.steps import OnlineTask
 from guieval.training.acting import OnlineRollout, Stage
 from guieval.training.config import JudgeReward
 from guieval.training.data.environment_tasks import SCREENS
@@ -43,7 +43,7 @@ class OnlineTrainer(GroupTrainer):
     def __init__(
         self,
         *,
-        task: Callable[[int], tuple[EnvironmentTasks, StepTaskModel]],
+        task: Callable[[int], tuple[EnvironmentTasks, OnlineTask]],
         reward: JudgeReward,
         settings: AdvantageSettings,
         stage: Stage,

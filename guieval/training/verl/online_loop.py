@@ -24,16 +24,16 @@ from guieval.errors import EnvironmentFailure, UsageError
 from guieval.evaluation import ActionEvaluator, get_protocol
 from guieval.models.scored_response import read_response
 from guieval.online.tasks import PROTOCOL
-from guieval.online.trajectory import Outcome
+from guieval.steps import Outcome
 from guieval.training.acting import Devices, OnlineRollout
 from guieval.training.data.examples import PromptBuilder
 from guieval.training.verl.loop import PolicyLoop, TooLong
 from guieval.training.verl.records import RowRecord
 from guieval.training.verl.rows import read_online_place
-from guieval.training.verl.settings import GROUP, ONLINE, VerlSettings
+from guieval.training.verl.settings import GROUP, TASKS, VerlSettings
 
 
-@register(ONLINE)
+@register(TASKS)
 class OnlineLoop(PolicyLoop):
     """One session of a row written by :func:`guieval.training.verl.rows.write_tasks`.
 

@@ -16,12 +16,12 @@ from guieval.data.benchmark import EpisodeRef
 from guieval.errors import UsageError
 from guieval.online.find import load_environment
 from guieval.online.tasks import EnvironmentTasks
-from guieval.steps import Episode, EpisodeKey, StepKey, StepTaskModel
+from guieval.steps import Episode, EpisodeKey, OnlineTask, StepKey
 from guieval.training.config import Curriculum
 from guieval.training.data.curriculum import factors, read_measured
 from guieval.training.data.examples import TrainingData
 from guieval.training.data.mixture import drawn
-from guieval.training.verl.settings import GROUP, ONLINE
+from guieval.training.verl.settings import GROUP, TASKS
 
 EPISODES, ROWS = "episodes.jsonl", "rows.jsonl"
 
@@ -46,7 +46,7 @@ class OnlinePlace(NamedTuple):
     """The task in an environment that a row's ``extra_info`` names; ``validation`` is for one begun from seed 0."""
 
     tasks: EnvironmentTasks
-    task: StepTaskModel
+    task: OnlineTask
     validation: bool
 
 
@@ -94,7 +94,9 @@ def write_rows(
                 "protocol": data.benchmark.protocol,
             }
             truth = "" if step is None else episode.steps[step].model_dump_json()
-            rows.write(json.dumps(_row(data.benchmark.name, episode, place, truth), ensure_ascii=False) + "\n")
+            rows.write(
+                json.dumps(_row(data.benchmark.name, episode.steps[0].instruction, place, truth), ensure_ascii=False) + "\n"
+            )
     return len(chosen)
 
 
@@ -117,16 +119,16 @@ def write_tasks(
     chosen = _drawn([weight] * len(data.refs), seed, weight)
     with (folder / ROWS).open("w", encoding="utf-8") as rows:
         for count, number in enumerate(chosen):
-            episode = data.episode(number)
+            task = tasks.load(data.refs[number])
             place = {
                 "index": count,
                 "environment": tasks.name,
                 "options": json.dumps(options, sort_keys=True),
-                "key": list(episode.key),
+                "key": list(task.episode_key),
                 "max_steps": tasks.max_steps or 0,
                 "validation": validation,
             }
-            row = _row(tasks.name, episode, place, "", loop=ONLINE)
+            row = _row(tasks.name, task.instruction, place, "", loop=TASKS)
             rows.write(json.dumps(row, ensure_ascii=False) + "\n")
     return len(chosen)
 
@@ -146,11 +148,11 @@ def _drawn(weights: Sequence[float], seed: int, weight: float) -> list[int]:
     return chosen
 
 
-def _row(bench: str, episode: Episode, place: dict[str, Any], truth: str, loop: str = GROUP) -> dict[str, Any]:
+def _row(bench: str, instruction: str, place: dict[str, Any], truth: str, loop: str = GROUP) -> dict[str, Any]:
     return {
         "data_source": f"{GROUP}/{bench}",
         "agent_name": loop,
-        "prompt": [{"role": "user", "content": episode.steps[0].instruction}],  # for verl's logs; the loop writes the prompt
+        "prompt": [{"role": "user", "content": instruction}],  # for verl's logs; the loop writes the prompt
         "reward_model": {"style": "rule", "ground_truth": truth},
         "extra_info": place,
     }
@@ -184,7 +186,7 @@ def read_online_place(extra_info: Any) -> OnlinePlace:
     tasks, refs = _environment(name, options, most)
     if key not in refs:
         raise UsageError(f"environment {name!r} has no task {'/'.join(key)!r}: write the rows again")
-    return OnlinePlace(tasks, tasks.load(refs[key]).steps[0], validation)
+    return OnlinePlace(tasks, tasks.load(refs[key]), validation)
 
 
 @lru_cache(maxsize=16)

@@ -24,7 +24,7 @@ from guieval.training.config import (
 
 GROUP = "guieval"
 """The name of the group, the agent loop, the trainer, and our part of a row's extra fields."""
-ONLINE = "guieval_online"
+TASKS = "guieval_online"
 """The name of the agent loop of tasks in an environment."""
 
 

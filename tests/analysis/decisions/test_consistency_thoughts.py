@@ -15,7 +15,7 @@ from guieval.journal.run_files import Manifest
 from guieval.models import ModelConfig, Request
 from guieval.running.fixed_thoughts import FixedThoughts, read_thoughts
 from guieval.running.resume.identity import identity
-from guieval.running.runner import Runner
+from guieval.running.runner.runner import Runner
 from guieval.settings import RunConfig
 from guieval.steps import Sample, StepError, StepKey, StepOutcome
 from tests import scripted

@@ -12,6 +12,7 @@ import pytest
 import guieval as package
 from guieval.errors import DataError, UsageError
 from guieval.journal import RunFolder
+from guieval.journal.directory import TASKS
 from guieval.online.trajectory import SCREENS
 from guieval.reports.exchange.atif_reading import make_run
 from guieval.reports.exchange.exported import exported
@@ -60,11 +61,10 @@ def test_the_same_run_comes_back(run: Path, tmp_path: Path, images: bool) -> Non
 def test_a_repetition_that_failed_comes_back(run: Path, tmp_path: Path) -> None:
     """A task whose environment failed has no steps, and is counted."""
     copy = Path(shutil.copytree(run, tmp_path / "run", ignore=shutil.ignore_patterns(SCREENS)))
-    with edited(copy / "steps.jsonl") as lines:
+    with edited(copy / TASKS) as lines:
         (line,) = (each for each in lines if each["task"]["episode_id"] == task_id(2))
         error = {"stage": "environment", "message": "the phone is gone"}
-        outcome = {"verdict": "infrastructure_failure", "reason": "the phone is gone"}
-        line["samples"][1] = {"error": error, "outcome": outcome}
+        line["samples"][1] = {"error": error}
     make_run(trajectories(copy, tmp_path / "atif"), tmp_path / "back")
     assert shown(tmp_path / "back").metrics() == shown(copy).metrics() and shown(copy).metrics().failed == 1
     failed = shown(tmp_path / "back").trajectory(task_id(2), 1).trajectory

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from guieval.errors import DataError, EngineError, UsageError
+from guieval.journal.directory import TASKS
 from guieval.models import Request
 from guieval.online.trajectory import SCREENS, TRAJECTORIES
 from guieval.reports.exchange.atif import Document
@@ -231,7 +232,7 @@ def test_trajectories_name_the_type_of_a_screenshot(online: Path, tmp_path: Path
     run = Path(shutil.copytree(online, tmp_path / "run"))
     first = min((run / SCREENS).iterdir())
     first.rename(first.with_suffix(".jpg"))
-    for name in (TRAJECTORIES, "steps.jsonl"):
+    for name in (TRAJECTORIES, TASKS):
         with edited(run / name) as lines:
             lines[:] = json.loads(json.dumps(lines).replace(first.name, f"{first.stem}.jpg"))
     format_named("atif").write(exported(run), tmp_path / "out", images=True)
@@ -258,7 +259,7 @@ def test_a_log_of_inspect(a_run: Path, tmp_path: Path) -> None:
     figures = {figure.name: figure.value for figure in run.metrics}
     assert {name: metric["value"] for name, metric in scored["metrics"].items()} == figures
     samples = [values for name, values in log.items() if name.startswith("samples/")]
-    headline = "success" if run.online else "exact match"
+    headline = "success" if run.by_environment else "exact match"
     both = (log["summaries.json"], samples)
     listed, found = ([(each["id"], each["scores"][headline]["value"]) for each in of] for of in both)
     assert listed == found

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import guieval
+from guieval.journal.directory import TASKS
 from guieval.online.trajectory import TRAJECTORIES
 from tests.online.test_runs import SCRIPTS, settings, task_id, write_agent
 from tests.reports.scripted_runs import edited
@@ -32,7 +33,7 @@ def made_hostile(run: Path) -> Path:
 
     plan = json.loads((run / "episodes.json").read_text())
     (run / "episodes.json").write_text(json.dumps(renamed(plan)))
-    for name in ("steps.jsonl", TRAJECTORIES):
+    for name in (TASKS, TRAJECTORIES):
         with edited(run / name) as lines:
             for line in lines:
                 if "key" in line:
@@ -40,7 +41,5 @@ def made_hostile(run: Path) -> Path:
                     line["goal"] = HOSTILE if HOSTILE in line["key"] else line["goal"]
                 elif line["task"]["episode_id"] == task_id(1):
                     line["task"]["episode_id"] = HOSTILE
-                    outcome = json.loads(line["samples"][0]["raw_response"])
-                    outcome["score"] |= {"reason": HOSTILE, "side_effects": [HOSTILE]}
-                    line["samples"][0]["raw_response"] = json.dumps(outcome)
+                    line["samples"][0]["outcome"]["score"] |= {"reason": HOSTILE, "side_effects": [HOSTILE]}
     return run

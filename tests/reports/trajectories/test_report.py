@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from guieval.journal.directory import TASKS
 from guieval.online.trajectory import TRAJECTORIES, last_attempts
 from guieval.reports.trajectories.reading import ENDINGS, read_online
 from guieval.reports.trajectories.writing import SIGNS, write_trajectories
@@ -57,11 +58,10 @@ def test_a_second_report_and_another_place(run: Path, guieval: CommandLine, tmp_
 
 def test_repetitions_and_what_has_no_outcome(tmp_path: Path) -> None:
     run = online_run(tmp_path, samples=2, sampling={"temperature": 1.0})
-    with edited(run / "steps.jsonl") as kept:
+    with edited(run / TASKS) as kept:
         kept[:] = [line for line in kept if line["task"]["episode_id"] not in (task_id(0), task_id(1))]
         error = {"stage": "environment", "message": "the page crashed"}
-        outcome = {"verdict": "infrastructure_failure"}
-        kept[0]["samples"][1] |= {"action": None, "raw_response": None, "error": error, "outcome": outcome}
+        kept[0]["samples"][1] |= {"error": error, "outcome": None}
     with edited(run / TRAJECTORIES) as steps:
         steps[:] = [line for line in steps if line["key"][2] != task_id(1)]
     found = list(read_online(run))

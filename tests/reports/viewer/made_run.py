@@ -77,7 +77,7 @@ def write_run(
 
 def end(directory: Path) -> RunSummary:
     """Store the summary, as a run does at its end."""
-    summary = evaluate_run(directory).summary
+    summary: RunSummary = evaluate_run(directory).summary
     store_summary(directory, summary)
     return summary
 

@@ -17,7 +17,7 @@ from guieval.running.cluster import HandOut, Merger, absorb_shards, dealt_first,
 from guieval.running.cluster.merging import SHARDS, Shard
 from guieval.running.cluster.worker import MOST_AT_ONCE
 from guieval.running.progress.counts import Progress
-from guieval.running.runner import Runner
+from guieval.running.runner.runner import Runner
 from guieval.steps import Episode, EpisodeKey, Sample, StepOutcome, StepRecord
 from tests.metrics.made_columns import without_seconds
 from tests.running.records import final

@@ -19,7 +19,7 @@ from guieval.running.cluster import Ended, Job, Merger, Reading, Worker, dealt_f
 from guieval.running.cluster.merging import SHARDS, Shard, discard_shard
 from guieval.running.resolve import resolve
 from guieval.running.resume.identity import manifest_of
-from guieval.running.runner import Runner
+from guieval.running.runner.runner import Runner
 from guieval.settings import RunConfig
 from guieval.steps import StepRecord
 from guieval.testing.mock_server import MockServer, MockSettings

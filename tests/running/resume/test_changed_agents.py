@@ -16,7 +16,7 @@ from guieval.models import ABCModel, Message, ModelConfig, ModelInput
 from guieval.models.written_prompts import example_requests
 from guieval.registry import build_model, list_models, load_model
 from guieval.running.resume.identity import digest
-from guieval.running.runner import Runner
+from guieval.running.runner.runner import Runner
 from guieval.steps import StepTaskModel
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.checkpoints import of_each_kind

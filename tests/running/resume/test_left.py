@@ -8,7 +8,7 @@ import pytest
 
 from guieval.errors import FatalEngineError, UsageError
 from guieval.models import Request
-from guieval.running.runner import Runner
+from guieval.running.runner.runner import Runner
 from tests.rows import every_row
 from tests.running.scripted_runs import dying, right, scripted_runner
 from tests.scripted import ACTIONS, ScriptedEngine, make_episode, reply_with, run_scripted

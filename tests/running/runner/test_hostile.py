@@ -23,7 +23,7 @@ from guieval.registry import load_model
 from guieval.running.engine_choice import GIVE_UP_AFTER
 from guieval.running.outcome import RunOutcome
 from guieval.running.progress.counts import Progress
-from guieval.running.runner import Runner
+from guieval.running.runner.runner import Runner
 from guieval.scoring.score import evaluate_run
 from guieval.steps import Episode
 from tests.rows import every_row

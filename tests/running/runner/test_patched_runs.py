@@ -20,7 +20,7 @@ from guieval.running.cluster import Merger
 from guieval.running.cluster.merging import Shard
 from guieval.running.progress.counts import Progress
 from guieval.running.resume.identity import identity
-from guieval.running.runner import Runner
+from guieval.running.runner.runner import Runner
 from guieval.scoring.matrix import judge_run
 from guieval.scoring.score import evaluate_run, store_summary
 from guieval.steps import Usage

@@ -1,0 +1,49 @@
+"""The metrics of each kind of run: what sums its records up, and what the sums come to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+from typing import Protocol as Shape
+
+from guieval.evaluation import ActionEvaluator, Protocol
+from guieval.history.modes import Kind
+from guieval.metrics.columns import RunColumns
+from guieval.metrics.ledger import Ledger
+from guieval.metrics.summary import summarise
+from guieval.metrics.tasks import TaskLedger, summarise_tasks
+from guieval.steps import Plan, ReferenceTypes, StepKey, StepOutcome
+
+
+class AnyLedger(Shape):
+    """A :class:`Ledger`, or a :class:`TaskLedger` of an online run."""
+
+    evaluators: tuple[ActionEvaluator, ...]
+    outside: set[StepKey]
+
+    def __len__(self) -> int: ...
+    def expect(self, types: ReferenceTypes) -> None: ...
+    def label(self, task: Any) -> Any: ...
+    def take(self, record: Any) -> None: ...
+    def add(self, task: Any, samples: Any, judged: StepOutcome | None = None) -> None: ...
+    def counts(self, number: int, task: Any) -> bool: ...
+    def outcome(self, protocol: str, task: Any, sample: Any) -> StepOutcome: ...
+    def recorded(self, plan: Plan) -> int: ...
+    def columns(self, plan: Plan | None = None, protocols: Sequence[str] | None = None, **about: Any) -> RunColumns: ...
+
+
+Summary: TypeAlias = Any
+"""A :class:`guieval.metrics.RunSummary`, or a :class:`guieval.metrics.TaskSummary` of an online run."""
+LEDGERS: Mapping[Kind, Callable[..., AnyLedger]] = {"steps": Ledger, "tasks": TaskLedger}
+
+
+class _Summarise(Shape):
+    def __call__(self, columns: RunColumns, protocol: Protocol, *, intervals: bool = ..., users: bool = ...) -> Any: ...
+
+
+_SUMMARISE: Mapping[str, _Summarise] = {"step": summarise, "task": summarise_tasks}
+
+
+def summary_of(columns: RunColumns, protocol: Protocol, *, intervals: bool = True, users: bool = True) -> Summary:
+    """The summary of columns, as :func:`guieval.metrics.summarise` computes it for steps."""
+    return _SUMMARISE[columns.unit](columns, protocol, intervals=intervals, users=users)

@@ -1,0 +1,368 @@
+"""The metrics of online runs: tasks as rows, with sums over their repetitions, as columns like those of steps.
+
+Success rate, progress, pass@n and pass^n have intervals over tasks, since repetitions of one task are not independent; where
+repetitions have no outcome, these reach from that with all of them failed to that with all successful.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from guieval.actions import ActionSpace
+from guieval.errors import UsageError
+from guieval.evaluation import ActionEvaluator
+from guieval.evaluation.protocol import PROGRESS, SUCCESS_RATE, Protocol
+from guieval.history.modes import Mode
+from guieval.metrics.columns import FAILED, NOT_RUN, RIGHT, UNPARSEABLE, WRONG, Judged, RunColumns, total_known
+from guieval.metrics.intervals import Floats, Terms, pooled, quoted, spanning
+from guieval.metrics.measured import SHARE, Better, Measured, mean_over_episodes, share_of
+from guieval.metrics.sampling import pass_measured
+from guieval.metrics.summary import State, Verdicts
+from guieval.steps import (
+    ENDS,
+    VERDICTS,
+    Ended,
+    EpisodeKey,
+    OnlineTask,
+    Outcome,
+    Plan,
+    ReferenceTypes,
+    Repetition,
+    StepKey,
+    StepOutcome,
+    TaskRecord,
+)
+
+_JUDGED = "judged repetitions"
+
+
+def _ended_by(name: Ended) -> Callable[[Outcome], float]:
+    return lambda outcome: outcome.ended == name
+
+
+_SUMS: Mapping[str, Callable[[Outcome], float]] = {
+    "success": lambda outcome: outcome.score.success,
+    "progress": lambda outcome: outcome.score.progress,
+    "steps": lambda outcome: outcome.steps,
+    "steps of successes": lambda outcome: outcome.steps * (outcome.ended == "success"),
+    "stopped as finished": lambda outcome: outcome.stopped == "finish",
+    "false completion": lambda outcome: outcome.stopped == "finish" and not outcome.score.success,
+    "side effects": lambda outcome: bool(outcome.score.side_effects),
+    "unparseable": lambda outcome: outcome.unparseable,
+    "unsupported": lambda outcome: outcome.unsupported,
+    **{f"ended: {name}": _ended_by(name) for name in ENDS},
+}
+"""What is summed over the outcomes of a task: the columns of :attr:`RunColumns.outcomes`."""
+_PLACES = {name: place for place, name in enumerate(_SUMS)}
+
+
+class TaskLedger:
+    """The planned tasks as rows, and their outcomes; of several records of a task the last one with the most outcomes counts.
+
+    It is to records of tasks what :class:`guieval.metrics.ledger.Ledger` is to those of steps, with the same methods. Raises
+    :class:`UsageError` for a protocol other than the environment's.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        evaluators: Sequence[ActionEvaluator],
+        spaces: Sequence[ActionSpace],
+        mode: Mode,
+        lengths: Mapping[EpisodeKey, int] | None = None,
+    ) -> None:
+        if other := next((each.protocol.name for each in evaluators if not each.protocol.judges_outcomes), None):
+            raise UsageError(f"an online run is scored by its environment: leave out the protocol {other!r}")
+        self.evaluators = tuple(evaluators)
+        self.outside: set[StepKey] = set()
+        self._plan, self._mode, self._added = dict(plan), mode, 0
+        self._found: dict[EpisodeKey, tuple[int, OnlineTask, Sequence[Repetition]]] = {}
+
+    def __len__(self) -> int:
+        """The number of different tasks with a record."""
+        return len(self._found) + len(self.outside)
+
+    def expect(self, types: ReferenceTypes) -> None:
+        """Tasks have no reference actions."""
+
+    def label(self, task: OnlineTask) -> None:
+        """A task without a record has no labels."""
+
+    def take(self, record: TaskRecord) -> None:
+        """Take in a record."""
+        self.add(record.task, record.samples)
+
+    def add(self, task: OnlineTask, samples: Sequence[Repetition], judged: StepOutcome | None = None) -> None:
+        """Take in a task with its repetitions."""
+        number, key = self._added, task.episode_key
+        self._added += 1
+        if key not in self._plan:
+            self.outside.add(task.key)
+        elif key not in self._found or _judged(samples) >= _judged(self._found[key][2]):
+            self._found[key] = number, task, samples
+
+    def counts(self, number: int, task: OnlineTask) -> bool:
+        """Whether the record that was added as the ``number``-th, from 0, is the one that counts for its task."""
+        found = self._found.get(task.episode_key)
+        return found is not None and found[0] == number
+
+    def outcome(self, protocol: str, task: OnlineTask, sample: Repetition) -> StepOutcome:
+        """The score of one repetition, with the environment's reason."""
+        if sample.outcome is None:
+            reason = "no outcome" if sample.error is None else f"{sample.error.stage}: {sample.error.message}"
+        else:
+            reason = sample.outcome.score.reason or sample.outcome.ended
+        right = sample.verdict == "right"
+        return StepOutcome(verdict=sample.verdict, type_match=right, exact_match=right, reason=reason)
+
+    def recorded(self, plan: Plan) -> int:
+        """How many tasks of a part of the plan have a record."""
+        return sum(key in self._found for key in plan)
+
+    def columns(self, plan: Plan | None = None, protocols: Sequence[str] | None = None, **about: Any) -> RunColumns:
+        """The tasks of ``plan``, a part of the whole (``None``: all); ``about`` as of steps."""
+        keys = list(self._plan if plan is None else plan)
+        n = len(keys)
+        found = [self._found.get(key) for key in keys]
+        samples: list[Sequence[Repetition]] = [() if each is None else each[2] for each in found]
+        groups = [{} if each is None else each[1].groups for each in found]
+        sums = [[sum(map(value, _outcomes(each))) for value in _SUMS.values()] for each in samples]
+        most = max([1, *(len(each) for _, _, each in self._found.values())])
+        ended = [_ends(each) if each else [0] * NOT_RUN + [most] for each in samples]
+        paid = [[usage for sample in each if (usage := sample.paid) is not None] for each in samples]
+        first = [next(iter(_outcomes(each)), None) for each in samples]
+        exact = np.array([outcome is not None and outcome.score.success for outcome in first], np.bool_)
+        unknown = np.full(n, np.nan)
+        judged = Judged(
+            self.evaluators[0].protocol.name,
+            np.array([_end(each, outcome) for each, outcome in zip(samples, first, strict=True)], np.int8),
+            exact,
+            exact,
+            unknown,
+            unknown,
+            np.array([sum(outcome.score.success for outcome in _outcomes(each)) for each in samples], np.int16),
+            exact,
+        )
+        return RunColumns(
+            mode=self._mode.label,
+            stop=self._mode.stop,
+            episodes=tuple(keys),
+            episode=np.arange(n, dtype=np.int32),
+            step_index=np.zeros(n, np.int32),
+            length=np.ones(n, np.int32),
+            reference_type=np.full(n, -1, np.int8),
+            predicted_type=np.full(n, -1, np.int8),
+            covered=np.zeros(n, np.bool_),
+            samples=np.array([*map(_judged, samples)], np.int16),
+            drawn=np.array([*map(len, samples)], np.int16),
+            prompt_tokens=np.array([total_known(usage.prompt_tokens for usage in each) for each in paid], np.int64),
+            completion_tokens=np.array([total_known(usage.completion_tokens for usage in each) for each in paid], np.int64),
+            seconds=np.array([math.nan if not each or each[0].seconds is None else each[0].seconds for each in samples]),
+            groups={name: [own.get(name, "") for own in groups] for name in sorted({name for own in groups for name in own})},
+            judged={judged.protocol: judged},
+            outcomes=np.array(sums, np.float64).reshape(n, len(_SUMS)),
+            ended=np.array(ended, np.int32).reshape(n, len(VERDICTS) + 2),
+            unplanned=len(self.outside),
+            **about,
+        )
+
+
+def _outcomes(samples: Sequence[Repetition]) -> list[Outcome]:
+    return [sample.outcome for sample in samples if sample.outcome is not None]
+
+
+def _judged(samples: Sequence[Repetition]) -> int:
+    return sum(sample.answered for sample in samples)
+
+
+def _ends(samples: Sequence[Repetition]) -> list[int]:
+    """How the repetitions ended, in the order of :data:`guieval.metrics.columns.ENDS`."""
+    counts = Counter(sample.verdict for sample in samples)
+    return [*(counts[verdict] for verdict in VERDICTS), 0, 0]
+
+
+def _end(samples: Sequence[Repetition], first: Outcome | None) -> int:
+    if first is None:
+        return FAILED if samples else NOT_RUN
+    return {"right": RIGHT, "wrong": WRONG, "unparseable": UNPARSEABLE}[first.verdict]
+
+
+@dataclass(frozen=True)
+class TaskMetric:
+    """A ratio of two sums over the outcomes of tasks, by their names; ``below`` is ``None`` for the number of outcomes.
+
+    With ``spans`` it has an interval over tasks.
+    """
+
+    name: str
+    meaning: str
+    above: str
+    of: str
+    below: str | None = None
+    unit: str = SHARE
+    better: Better | None = "more"
+    spans: bool = False
+    of_episodes = False
+
+    def measure(self, columns: RunColumns, judged: Judged, *, intervals: bool = True) -> Measured:
+        """Its value on these tasks."""
+        above, below = self._sums(columns)
+        count, n = float(above.sum()), float(below.sum())
+        if self.spans:
+            lost = _lost(columns)
+            within = [quoted(each, below + lost) for each in (above, above + lost)] if intervals and n else []
+            found = mean_over_episodes(above, below, share=True)
+            missing = int(lost.sum()) if self.name == SUCCESS_RATE.name else 0
+            return replace(found, of=self.of, interval=spanning(within), missing=missing)
+        if self.unit == SHARE:
+            return replace(share_of(round(count), round(n), self.of), better=self.better)
+        return Measured(count / n if n else None, round(n), self.of, count=round(count), unit=self.unit, better=self.better)
+
+    def terms(self, columns: RunColumns, judged: Judged) -> Terms:
+        """Its sums over the run's e tasks, (e, 1) each."""
+        above, below = self._sums(columns)
+        return Terms(above[:, None], below[:, None], pooled)
+
+    def _sums(self, columns: RunColumns) -> tuple[Floats, Floats]:
+        """(e,) numerators and denominators."""
+        below = columns.samples.astype(np.float64) if self.below is None else _sum(columns, self.below)
+        return _sum(columns, self.above), below
+
+
+SUCCESS = TaskMetric(SUCCESS_RATE.name, "share of the repetitions that are a success", "success", _JUDGED, spans=True)
+TASK_METRICS = (
+    SUCCESS,
+    TaskMetric(PROGRESS.name, "mean progress that the environment states", "progress", _JUDGED, spans=True),
+    TaskMetric(
+        "false completion",
+        "of the repetitions that the model stopped as finished, those that are no success",
+        "false completion",
+        "repetitions stopped as finished",
+        "stopped as finished",
+        better="less",
+    ),
+    TaskMetric("with side effects", "repetitions with changes that nobody asked for", "side effects", _JUDGED, better="less"),
+    TaskMetric("mean steps", "steps of a repetition", "steps", _JUDGED, unit="steps", better="less"),
+    TaskMetric(
+        "mean steps of successes", "steps of a success", "steps of successes", "successes", "ended: success", "steps", "less"
+    ),
+    TaskMetric("unparseable responses", "responses without an action", "unparseable", "steps", "steps", better="less"),
+    TaskMetric(
+        "unsupported actions", "actions that the environment cannot carry out", "unsupported", "steps", "steps", better="less"
+    ),
+)
+"""The metrics of tasks, without pass@n and pass^n, which exist only for n repetitions."""
+LEADING = tuple(metric for metric in TASK_METRICS if metric.spans or metric.name == "mean steps")
+"""Those that tables of several runs show."""
+
+
+def _sum(columns: RunColumns, name: str) -> Floats:
+    """(n,) a sum over the outcomes of each task."""
+    assert columns.outcomes is not None  # they are columns of tasks
+    values: Floats = columns.outcomes[:, _PLACES[name]]
+    return values
+
+
+def _lost(columns: RunColumns) -> Floats:
+    """(n,) the repetitions of each task that have no outcome."""
+    assert columns.ended is not None  # they are columns of tasks
+    lost: Floats = columns.ended[:, [FAILED, NOT_RUN]].sum(axis=1).astype(np.float64)
+    return lost
+
+
+class TaskSummary(BaseModel):
+    """The metrics of an online run, over the repetitions with an outcome unless the name or the denominator says otherwise.
+
+    ``metrics``: by name, success rate first, whose ``missing`` are the repetitions without an outcome. pass@n and pass^n are
+    over tasks with n outcomes. ``groups``: the success rate by label and value.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    mode: str
+    protocol: str
+    tasks: int
+    repetitions: int
+    judged: int
+    failed: int
+    not_run: int
+    ended: dict[Ended, int]
+    metrics: dict[str, Measured]
+    groups: dict[str, dict[str, Measured]]
+    verdicts: Verdicts
+    """How the repetitions ended."""
+
+    @property
+    def all_metrics(self) -> Mapping[str, Measured]:
+        """Every metric by its name, in order."""
+        return self.metrics
+
+    @property
+    def success(self) -> Measured:
+        """The success rate."""
+        return self.metrics[SUCCESS_RATE.name]
+
+    @property
+    def state(self) -> State:
+        """How far the tasks came."""
+        return self.verdicts.state
+
+    @property
+    def complete(self) -> bool:
+        """Whether no repetition is missing."""
+        return not self.success.missing
+
+
+def summarise_tasks(columns: RunColumns, protocol: Protocol, *, intervals: bool = True, users: bool = True) -> TaskSummary:
+    """The metrics of a run of tasks; metrics of the user are of steps."""
+    judged = columns.judged[protocol.name]
+    metrics = {metric.name: metric.measure(columns, judged, intervals=intervals) for metric in TASK_METRICS}
+    ends = columns.ends(judged)
+    first = (SUCCESS_RATE.name, PROGRESS.name)
+    return TaskSummary(
+        mode=columns.mode,
+        protocol=protocol.name,
+        tasks=len(columns),
+        repetitions=columns.repetitions,
+        judged=int(columns.samples.sum()),
+        failed=ends["infrastructure_failure"],
+        not_run=int((judged.end == NOT_RUN).sum()),
+        ended={name: int(_sum(columns, f"ended: {name}").sum()) for name in ENDS},
+        metrics={name: metrics[name] for name in first} | _passed(columns) | metrics,
+        groups=_groups(columns, judged),
+        verdicts=Verdicts(planned=sum(ends.values()), **ends),
+    )
+
+
+def _passed(columns: RunColumns) -> dict[str, Measured]:
+    """Over the tasks whose repetitions all have an outcome; the intervals are over all tasks."""
+    n = columns.repetitions
+    lost, whole = n - columns.samples.astype(np.int64), columns.samples == n
+    if n == 1 or not whole.any():
+        return {}
+    right = _sum(columns, "success").astype(np.int64)
+    sizes, every = np.full(len(whole), n), np.ones_like(whole)
+    lucks: tuple[tuple[str, Literal["any", "all"]], ...] = (("pass@", "any"), ("pass^", "all"))
+    found = {}
+    for word, luck in lucks:
+        measured = pass_measured(luck, sizes, right, n, whole, lambda values: values)
+        possible = [pass_measured(luck, sizes, each, n, every, lambda values: values) for each in (right, right + lost)]
+        interval = spanning([each.interval for each in possible])
+        found[f"{word}{n}"] = replace(measured, interval=interval, of=f"tasks with {n} judged repetitions")
+    return found
+
+
+def _groups(columns: RunColumns, judged: Judged) -> dict[str, dict[str, Measured]]:
+    found: dict[str, dict[str, Measured]] = {}
+    for name, values in columns.groups.items():
+        for value in sorted({*values} - {""}):
+            rows = np.array([each == value for each in values])
+            found.setdefault(name, {})[value] = replace(SUCCESS.measure(columns.only(rows), judged), missing=0)
+    return found

@@ -1,0 +1,203 @@
+"""The two kinds of runs: over recorded steps, and over tasks in an environment. Which one it is follows from the mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from guieval.data.benchmark import Listing
+from guieval.data.content_digest import Content, read_content
+from guieval.data.earlier_boxes import earlier_json
+from guieval.data.overlays import Overlaid, read_overlay
+from guieval.data.plugin_options import option_names
+from guieval.data.selection import Selection
+from guieval.errors import UsageError
+from guieval.history import reference_entry
+from guieval.history.modes import Kind, get_mode
+from guieval.journal.earlier_tasks import digests
+from guieval.journal.run_files import RecordedOverlay
+from guieval.models import ModelInput, Scaffold
+from guieval.models.faults import named_faults
+from guieval.online.find import environments, load_environment
+from guieval.online.tasks import PROTOCOL, EnvironmentTasks
+from guieval.registry import benchmark_class, default_data_folder, list_benchmarks, load_benchmark
+from guieval.running.costs import Tokens
+from guieval.running.engine_choice import Answering
+from guieval.running.resolved import ResolvedRun, RunKind, load_episode
+from guieval.running.runner.actor import Actor
+from guieval.running.runner.asking import Asking
+from guieval.running.runner.episodes import EpisodeAsking
+from guieval.running.runner.step import Asker
+from guieval.settings import RunConfig
+from guieval.steps import Episode, OnlineTask, StepKey, StepRecord, StepTaskModel, TaskRecord
+
+
+class Steps(RunKind):
+    """Runs over the steps of recorded episodes."""
+
+    name, unit, measure = "steps", "step", "exact match"
+
+    def check(self, config: RunConfig) -> None:
+        for name in ("max_steps", "allow_network"):
+            if getattr(config.online, name):
+                raise UsageError(f"{name} is for mode online, and the mode is {config.history.mode!r}")
+
+    def needs_data(self, config: RunConfig) -> bool:
+        return benchmark_class(config.data.bench).needs_data
+
+    def open(self, config: RunConfig, scaffold: Scaffold) -> tuple[Listing[Any], RecordedOverlay | None]:
+        data = config.data
+        if data.bench in environments() and data.bench not in list_benchmarks():
+            raise UsageError(f"{data.bench!r} is an environment, with no recorded episodes: add --mode online")
+        benchmark = load_benchmark(data.bench, data.folder, **data.bench_options)
+        if data.skip_damaged:
+            benchmark = benchmark.skipping_damaged()
+        if data.overlay is None:
+            return benchmark, None
+        overlay = read_overlay(Path(data.overlay))
+        recorded = RecordedOverlay(file=str(overlay.file), sha256=overlay.sha256, steps=overlay.steps)
+        return Overlaid(benchmark, overlay), recorded
+
+    def at_once(self, config: RunConfig, answering: Answering, scaffold: Scaffold) -> Answering:
+        if of_tasks := [name for name in ("budget", "ending", "wait") if name in scaffold.acts]:
+            note = f"scaffold {scaffold.name!r} sets {' and '.join(of_tasks)} of tasks, which does not apply to recorded steps"
+            return answering._replace(notes=(*answering.notes, note))
+        return answering
+
+    def content(self, benchmark: Listing[Any], selection: Selection) -> Content:
+        return read_content(selection.refs, selection.plan, lambda ref: load_episode(benchmark, ref))
+
+    def earlier_contents(self, run: ResolvedRun) -> set[str | None]:
+        found = read_content(run.selection.refs, run.plan, lambda ref: load_episode(run.benchmark, ref), earlier_json)
+        return {found.sha256}
+
+    def about(self, benchmark: Listing[Any]) -> dict[str, Any]:
+        return {}
+
+    def part(self, loaded: Episode, index: int) -> StepTaskModel:
+        return loaded.steps[index]
+
+    def requests(self, run: ResolvedRun) -> tuple[int, bool]:
+        return len(run.sampling) * sum(map(len, run.plan.values())), run.mode.stop != "never"
+
+    def examples(self, run: ResolvedRun, most: int) -> list[ModelInput] | None:
+        places = [(ref, index) for ref in run.selection.refs for index in run.plan[ref.key]]
+        stride = max(1, len(places) // most)
+        found = []
+        for ref, index in places[stride // 2 :: stride][:most]:
+            steps = run.benchmark.load(ref).steps
+            with named_faults(run.model):
+                found.append(run.model.prepare_input(steps[index], tuple(map(reference_entry, steps[:index]))))
+        return found
+
+    def screens(self, benchmark: Listing[Any], directory: Path) -> Path:
+        return benchmark.root
+
+    def asking(self, run: ResolvedRun, directory: Path, asker: Asker, seen: Callable[[StepRecord], None]) -> Asking:
+        return EpisodeAsking(run, asker, seen)
+
+    def count(self, tokens: Tokens, record: StepRecord) -> None:
+        tokens.add(record)
+
+
+class Tasks(RunKind):
+    """Online runs: over the tasks of an environment, in which the model acts."""
+
+    name, unit, measure = "tasks", "task", "success"
+    settings = ("environment_timeout", "max_steps", "allow_network")
+
+    def check(self, config: RunConfig) -> None:
+        given = config.flat()
+        if given["protocol"] not in (None, PROTOCOL):
+            taken = f"so it takes no protocol {given['protocol']!r}"
+            raise UsageError(f"mode online is judged by the environment, {taken}")
+        for name in ("sample_set", "overlay", "fixed_thoughts", "replay", "local_images"):
+            if given[name]:
+                raise UsageError(f"{name} does not fit mode online: there is no recorded episode")
+        if config.cluster.kind != "none":
+            raise UsageError("mode online runs on this machine: leave out --cluster")
+
+    def needs_data(self, config: RunConfig) -> bool:
+        return False
+
+    def most_at_once(self, benchmark: EnvironmentTasks) -> int | None:  # type: ignore[override]  # its own
+        return benchmark.environment.most_devices
+
+    def open(self, config: RunConfig, scaffold: Scaffold) -> tuple[Listing[Any], RecordedOverlay | None]:
+        data, online = config.data, config.online
+        options = {**_set_by(scaffold, data.bench), **data.bench_options}
+        environment = load_environment(data.bench, allow_network=online.allow_network, **options)
+        budget = {} if "max_steps" in data.bench_options else scaffold.budget.model_dump()
+        return EnvironmentTasks(default_data_folder(data.bench), environment, online.max_steps, **budget), None
+
+    def acts_by(self, config: RunConfig) -> Any:
+        return config.model.name, config.model.adapter, config.model.scaffold  # the scaffold sets budgets and waits
+
+    def at_once(self, config: RunConfig, answering: Answering, scaffold: Scaffold) -> Answering:
+        return answering._replace(
+            concurrency=config.online.environments
+        )  # a task has a device from its first request to its last
+
+    def content(self, benchmark: EnvironmentTasks, selection: Selection) -> Content:  # type: ignore[override]  # its own
+        return Content({}, benchmark.digest(selection.refs), None)
+
+    def earlier_contents(self, run: ResolvedRun) -> set[str | None]:
+        tasks: EnvironmentTasks = run.benchmark  # type: ignore[assignment]  # its own
+        return {*digests(map(tasks.load, run.selection.refs), tasks.environment.version)}
+
+    def about(self, benchmark: EnvironmentTasks) -> dict[str, Any]:  # type: ignore[override]  # its own
+        return {"environment": benchmark.environment.version}
+
+    def part(self, loaded: OnlineTask, index: int) -> OnlineTask:
+        return loaded
+
+    def belongs(self, step: StepKey, unit: StepKey) -> bool:
+        return step[:3] == unit[:3]
+
+    def requests(self, run: ResolvedRun) -> tuple[int, bool]:
+        return len(run.sampling) * sum(run.benchmark.load(ref).max_steps for ref in run.selection.refs), True
+
+    def examples(self, run: ResolvedRun, most: int) -> list[ModelInput] | None:
+        return None
+
+    def screens(self, benchmark: Listing[Any], directory: Path) -> Path:
+        return directory
+
+    def asking(self, run: ResolvedRun, directory: Path, asker: Asker, seen: Callable[[StepRecord], None]) -> Asking:
+        tasks: EnvironmentTasks = run.benchmark  # type: ignore[assignment]  # its own
+        online, most = run.config.online, self.most_at_once(tasks)
+        devices, seed = min(online.environments, most or online.environments), run.config.data.seed
+        return Actor(tasks, asker, directory, seen, devices=devices, timeout=online.environment_timeout, seed=seed)
+
+    def count(self, tokens: Tokens, record: TaskRecord) -> None:
+        for number, sample in enumerate(record.samples):
+            for usage in sample.other_usage if number not in record.earlier else ():
+                tokens.count_other(usage)  # those of the answers are next to the journal
+
+
+KINDS: Mapping[Kind, RunKind] = {kind.name: kind for kind in (Steps(), Tasks())}
+
+
+def kind_of(config: RunConfig) -> RunKind:
+    """The kind of a run; :class:`UsageError` for an unknown mode."""
+    return KINDS[get_mode(config.history.mode).kind]
+
+
+def _set_by(scaffold: Scaffold, bench: str) -> dict[str, Any]:
+    """The options of an environment that a scaffold sets: waits, and a budget that is the same for all tasks."""
+    kind = environments().get(bench)
+    if kind is None:
+        return {}
+    options: dict[str, Any] = {}
+    if scaffold.budget.flat is not None and "max_steps" in option_names(kind):
+        options["max_steps"] = scaffold.budget.flat
+    for name, seconds in scaffold.wait.given.items() if not kind.deterministic else ():
+        if name not in kind.waits:
+            known = ", ".join(kind.waits) or "none"
+            raise UsageError(
+                f"scaffold {scaffold.name!r} waits {seconds:g} s {name.replace('_', ' ')}, which environment {bench!r} cannot "
+                f"(its waits: {known})"
+            )
+        options[kind.waits[name]] = seconds
+    return options

@@ -1,0 +1,108 @@
+"""Asks for the steps of recorded episodes: the history that each one sees, and what follows from its answer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from guieval.data.benchmark import EpisodeRef
+from guieval.errors import DataError
+from guieval.history import HistoryEntry, recalled, reference_entry, reference_history
+from guieval.running.resolved import ResolvedRun, load_episode
+from guieval.running.runner.asking import Asking
+from guieval.running.runner.step import Asker
+from guieval.steps import Episode, EpisodeKey, Sample, StepRecord
+
+
+class Past:
+    """The past of every episode, as the run's mode shows it. In sequential modes it keeps what was answered."""
+
+    def __init__(self, run: ResolvedRun) -> None:
+        self._mode = run.mode
+        self._mixture = run.mixture
+        self._entries: dict[EpisodeKey, list[HistoryEntry]] = {}
+
+    def before(self, episode: Episode, index: int) -> Sequence[HistoryEntry]:
+        """The history of the step at ``index``, oldest first."""
+        if self._mode.sequential:
+            self._catch_up(episode, index)
+            return tuple(self._entries[episode.key])
+        if self._mixture is not None:
+            return self._mixture.history(episode.steps[:index])
+        return reference_history(episode.steps[:index])
+
+    def remember(self, episode: Episode, record: StepRecord) -> None:
+        """Let later steps see this one, and the references of steps before it that do not count and so were not asked."""
+        index = record.task.step_index
+        self._catch_up(episode, index)
+        self._entries[episode.key].append(recalled(self._mode.history, episode.steps[index], record))
+
+    def forget(self, key: EpisodeKey) -> None:
+        """Free what is kept of an episode that is over."""
+        self._entries.pop(key, None)
+
+    def _catch_up(self, episode: Episode, index: int) -> None:
+        entries = self._entries.setdefault(episode.key, [])
+        entries += map(reference_entry, episode.steps[len(entries) : index])
+
+
+class EpisodeAsking(Asking):
+    """Asks for the steps of a run's episodes; ``seen`` is called with every record."""
+
+    def __init__(self, run: ResolvedRun, asker: Asker, seen: Callable[[StepRecord], None]) -> None:
+        self._run = run
+        self._asker = asker
+        self._seen = seen
+        self._past = Past(run)
+        self._patched: Counter[EpisodeKey] = Counter()
+
+    def load(self, ref: EpisodeRef) -> Episode:
+        try:
+            episode: Episode = load_episode(self._run.benchmark, ref)
+        except DataError as error:
+            raise DataError(f"{error}; a new run with --skip-damaged leaves such episodes out") from error
+        if [ref.key, ref.length] != [episode.key, len(episode)]:
+            raise DataError(
+                f"episode {ref.key} of {ref.length} steps is in the index of {self._run.benchmark.name!r}, "
+                f"but what it loads is {episode.key} of {len(episode)}"
+            )
+        return episode
+
+    def resume(self, loaded: Episode, kept: Iterable[StepRecord]) -> None:  # type: ignore[override]  # a journal has one kind
+        if self._run.mode.sequential:
+            for record in kept:
+                self._past.remember(loaded, record)
+                self._patched[loaded.key] += not record.exact
+
+    async def answer(self, loaded: Episode, index: int, earlier: Mapping[int, Sample]) -> StepRecord:
+        task = loaded.steps[index]
+        return await self._asker.answer(
+            task,
+            self._past.before(loaded, index),
+            patched=self._patched[task.episode_key],
+            last=index == self._run.plan[task.episode_key][-1],
+            earlier=earlier,
+        )
+
+    def goes_on(self, loaded: Episode, record: StepRecord) -> bool:  # type: ignore[override]  # a journal has one kind
+        """Take in a record; whether the episode's next step may run.
+
+        In a sequential mode a step that was never answered suspends its episode: going on with a made-up past would give
+        the later steps a history that the resumed run would not give them.
+        """
+        self._seen(record)
+        mode = self._run.mode
+        if not mode.sequential:
+            return True
+        if not record.finished or not (mode.stop == "never" or record.exact or record.patch is not None):
+            return False
+        self._past.remember(loaded, record)
+        self._patched[loaded.key] += record.patch is not None
+        return True
+
+    def forget(self, key: EpisodeKey) -> None:
+        self._past.forget(key)
+        self._patched.pop(key, None)
+
+    def close(self) -> None:
+        """Nothing is open."""
