@@ -238,7 +238,7 @@ def model_config(name: str, adapter: str | None = None, scaffold: str | None = N
 
     ``scaffold`` is the name, or the YAML file, of the settings to run it in; its default ones when not given. The options are
     the checkpoint's and over them the scaffold's. Raises :class:`UsageError` with the nearest name, and for a scaffold of
-    another family.
+    another family, or one that switches the thinking of a family without a switch.
     """
     known = model_configs()
     if adapter is not None:
@@ -258,6 +258,8 @@ def model_config(name: str, adapter: str | None = None, scaffold: str | None = N
             f"scaffold {chosen.name!r} is for {', '.join(chosen.families)}, and model {name!r} is of {config.adapter}, "
             f"which has {', '.join(fitting) or 'no scaffold of its own'}"
         )
+    if scaffold is not None and chosen.thinking is not None and not adapter_class(config.adapter).thinking_switch:
+        raise UsageError(f"model {name!r} has no thinking switch; the scaffold's thinking must be null")
     return config.model_copy(update={"scaffold": chosen, "options": {**config.options, **chosen.family_options}})
 
 

@@ -17,7 +17,7 @@ from guieval.steps import StepTaskModel
 
 TARGETS = frozenset(
     {
-        *("agentnetbench", "cagui-grounding", "demo-icons", "gui-odyssey", "hypertrack", "mind2web", "miniwob"),
+        *("agentnetbench", "cagui-grounding", "demo-icons", "demo-screens", "gui-odyssey", "hypertrack", "mind2web", "miniwob"),
         *("mmbench-gui-l2", "mobi-bench", "onekey", "osworld-g", "screenspot", "screenspot-pro", "screenspot-v2"),
         *("ui-i2e-bench", "ui-vision", "venusbench-gd"),
     }

@@ -110,11 +110,10 @@ class ABCModel(ABC):
             cls.fixes_thought = cls.thought_form is not None or cls.opening is not ABCModel.opening
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
+        if thinking is not None and not self.thinking_switch:
+            raise UsageError(f"model {config.name!r} has no thinking switch; leave out --thinking/--no-thinking")
         self.config = config
         self.thinking = thinking if thinking is not None else config.scaffold.thinking
-        if self.thinking is not None and not self.thinking_switch:
-            given = "leave out --thinking/--no-thinking" if thinking is not None else "the scaffold's thinking must be null"
-            raise UsageError(f"model {config.name!r} has no thinking switch; {given}")
         self.options = self._read_options()
         if not isinstance(getattr(self, "action_space", None), ActionSpace):
             name = type(self).__name__

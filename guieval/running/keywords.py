@@ -19,6 +19,7 @@ class RunSettings(TypedDict, total=False):
 
     model: str | _Values
     adapter: _File | None
+    scaffold: _File | None
     bench: str
     bench_options: _Values
     environments: int
