@@ -37,10 +37,10 @@ def model_that(parse: Callable[[str], Any]) -> ScriptedModel:
 SCRIPTED = model_that(lambda text: ScriptedModel.parse_response(model_that(lambda _: None), TASK, text))
 
 
-def journalled(sample: Sample, directory: Path) -> Sample:
+def journalled(sample: Sample, directory: Path) -> Any:
     with Journal(directory) as journal:
         journal.append(StepRecord(task=TASK, samples=(sample,)))
-    return list(RunFolder(directory).steps)[-1].sample
+    return list(RunFolder(directory).records)[-1].sample
 
 
 def nested(levels: int) -> dict[str, Any]:
