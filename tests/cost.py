@@ -26,7 +26,7 @@ BUDGETS = {
     "online": 20.0,
     "engines": 18.0,
     "rewards": 16.0,
-    "pinned": 18.0,
+    "pinned": 26.0,
     "journal": 17.0,
     "evaluation": 12.0,
     "scoring": 12.0,
