@@ -32,8 +32,9 @@ from guieval.journal.lines import write_line
 from guieval.journal.run_files import Manifest
 from guieval.steps import Plan, Record, ReferenceTypes
 
-SCHEMA = 2
-"""Version of the run directories that this version writes; 2 adds checksums to plain journals."""
+SCHEMA = 3
+"""Version of the run directories that this version writes; 2 adds checksums to plain journals, 3 groups of settings and records
+of tasks. From 3 on, later versions only gain fields (:mod:`guieval.journal.schemas`)."""
 MANIFEST, EPISODES, STEPS, METRICS, LOCK = "manifest.json", "episodes.json", "steps.jsonl", "metrics.json", "lock"
 PACKED_STEPS, TASKS, PACKED_TASKS = "steps.packed", "tasks.jsonl", "tasks.packed"
 JOURNALS: Mapping[Kind, tuple[str, str]] = {"steps": (STEPS, PACKED_STEPS), "tasks": (TASKS, PACKED_TASKS)}

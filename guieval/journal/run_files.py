@@ -243,7 +243,7 @@ class RecordedChange(Section):
 class Manifest(Section):
     """``manifest.json``: the configuration of a run."""
 
-    version: Literal[1, 2] = Field(alias="schema")
+    version: Literal[1, 2, 3] = Field(alias="schema")
     guieval: str = ""
     created: str = ""
     config: RecordedConfig

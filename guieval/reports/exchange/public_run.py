@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.data.files import read_text
-from guieval.journal import RunFolder, journal_file
+from guieval.journal import JOURNALS, SCHEMA, RunFolder, journal_file
 from guieval.journal.directory import EPISODES, MANIFEST
 from guieval.journal.lines import write_line
 from guieval.online.trajectory import TRAJECTORIES, TrajectoryStep, read_trajectories
@@ -43,10 +43,11 @@ def public_copy(run: Exported, folder: Path) -> Exported:
     if (directory / EPISODES).is_file():
         plan = json.loads(read_text(directory / EPISODES))
         _write_json(target / EPISODES, in_strings(plan, shortener.known))
-    journal = journal_file(directory)
-    with (target / journal.name).open("wb") as stream:
-        for record in RunFolder(directory).records:
-            stream.write(write_line(_public_record(record, shortener), compact=journal.suffix == ".packed"))
+    opened = RunFolder(directory)
+    compact = journal_file(directory).suffix == ".packed"
+    with (target / JOURNALS[opened.kind][compact]).open("wb") as stream:
+        for record in opened.records:
+            stream.write(write_line(_public_record(record, shortener), compact=compact))
     if (directory / TRAJECTORIES).is_file():
         with (target / TRAJECTORIES).open("wb") as stream:
             for step in read_trajectories(directory):
@@ -57,7 +58,7 @@ def public_copy(run: Exported, folder: Path) -> Exported:
 def public_manifest(values: dict[str, Any], shortener: Shortener) -> dict[str, Any]:
     """A manifest without paths, servers and what describes the machine."""
     kept = {name: value for name, value in values.items() if name not in _LOCAL}
-    kept["config"] = _settings(values, public=True)
+    kept |= {"schema": SCHEMA, "config": _settings(values, public=True)}  # the form of this version, whatever the run's
     model = {name: value for name, value in values["model"].items() if name not in ("folder", "vllm")}
     linked = {name: in_strings(model.pop(name), shortener.known) for name in _PUBLISHED if name in model}
     kept.pop("model")
