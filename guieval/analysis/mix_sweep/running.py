@@ -154,12 +154,12 @@ class AnswerPool:
         self._journal = journal
         self._directory: Path = journal.directory
         self._places: dict[tuple[StepKey, tuple[HistoryOrigin, ...]], int] = {
-            (record.task.key, record.history): offset for offset, record in RunFolder(self._directory).steps.with_offsets()
+            (record.task.key, record.history): offset for offset, record in RunFolder(self._directory).records.with_offsets()
         }
 
     def add(self, run: Path) -> None:
         """Add the answers of a finished run whose prompts are new."""
-        file = RunFolder(self._directory).steps.path
+        file = RunFolder(self._directory).records.path
         for record in RunFolder(run).steps:
             prompt = record.task.key, record.history
             if record.finished and prompt not in self._places:
@@ -172,7 +172,7 @@ class AnswerPool:
         The copies have no usage and no time, because they took none.
         """
         lengths: dict[object, int] = {ref.key: ref.length for ref in refs}
-        records = RunFolder(self._directory).steps
+        records = RunFolder(self._directory).records
         found = 0
         with Journal(run) as journal:
             for episode, steps in plan.items():

@@ -104,8 +104,8 @@ def _public_record(record: Record, shortener: Shortener) -> Record:
     samples: tuple[Sample | Repetition, ...] = record.samples
     for sample, own in zip(values["samples"], samples, strict=True):
         _shorten_error(sample, own.error, shortener)
-        if not own.answered and sample["outcome"] is not None:
-            sample["outcome"]["reason"] = shortener.message(sample["outcome"]["reason"])
+        if isinstance(own, Sample) and not own.answered:
+            sample["outcome"]["reason"] = shortener.message(own.outcome.reason)
     if record.models:
         values["models"] = [shortener.name(name) for name in record.models]
     if Path(values["task"].get("screenshot", "")).is_absolute():
