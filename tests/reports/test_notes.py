@@ -38,8 +38,7 @@ def test_a_torn_line_costs_only_itself(tmp_path: Path) -> None:
 
 
 @every_row(
-    "line",
-    [b"[]", b"\xff\xfe", b"null", b'{"tags": ["' + b"x" * 41 + b'"]}', b'{"step": "demo", "text": "x"}', b"[" * 100_000],
+    "line", [b"[]", b"\xff\xfe", b"null", b'{"tags": ["' + b"x" * 41 + b'"]}', b'{"step": "demo", "text": "x"}', b"[" * 100_000]
 )
 def test_a_line_that_does_not_fit_is_skipped(tmp_path: Path, line: bytes) -> None:
     (tmp_path / NOTES).write_bytes(line + b"\n" + json.dumps({"text": "fine"}).encode() + b"\n")

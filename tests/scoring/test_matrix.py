@@ -83,11 +83,8 @@ def check_against_the_evaluator(columns: RunColumns, answers: Iterable[tuple[Ste
             distance, similarity = (
                 None if math.isnan(each[row]) else each[row] for each in (judged.distance, judged.similarity)
             )
-            assert (ENDS[judged.end[row]], distance, similarity) == (
-                message.verdict,
-                message.distance,
-                message.text_similarity,
-            ), name
+            found = (ENDS[judged.end[row]], distance, similarity)
+            assert found == (message.verdict, message.distance, message.text_similarity), name
             assert (judged.type_match[row], judged.exact_match[row]) == (message.type_match, message.exact_match), name
             compared += 1
     return compared
@@ -173,9 +170,8 @@ def test_rows_are_the_plans_steps_whatever_is_recorded(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", records, plan={key("a"): (0, 1), key("b"): (1, 2), key("c"): range(1)})
     judged = judge_run(run)
     columns = judged.columns()
-    assert [str(columns.key_of(row)) for row in range(len(columns))] == [
-        f"made-up/{name}" for name in ("a#0", "a#1", "b#1", "b#2", "c#0")
-    ]
+    names = [f"made-up/{name}" for name in ("a#0", "a#1", "b#1", "b#2", "c#0")]
+    assert [str(columns.key_of(row)) for row in range(len(columns))] == names
     assert ends_of(columns) == ["unparseable", "infrastructure_failure", "right", "not_run", "not_run"]
     assert columns.length.tolist() == [2, 2, 3, 3, 1]
     assert [TYPES[code] if code >= 0 else "" for code in columns.reference_type.tolist()] == ["CLICK"] * 3 + ["", ""]
@@ -410,17 +406,9 @@ def test_protocols_are_placed_on_their_own_sets_where_the_run_holds_them(
     folder = tmp_path / "sample_sets"
     folder.mkdir()
     steps = {"a": 2, "b": 1}
-    values = {
-        "name": "ac-test-8444",
-        "title": "A part",
-        "datasets": ["androidcontrol"],
-        "used_by": "a test",
-        "source": "a test",
-        "episodes": 2,
-        "steps": 3,
-        "ids": steps,
-        "sha256": step_digest({name: range(count) for name, count in steps.items()}),
-    }
+    digest = step_digest({name: range(count) for name, count in steps.items()})
+    values = {"name": "ac-test-8444", "title": "A part", "datasets": ["androidcontrol"], "used_by": "a test"}
+    values |= {"source": "a test", "episodes": 2, "steps": 3, "ids": steps, "sha256": digest}
     (folder / "ac-test-8444.json").write_text(json.dumps(values))
     monkeypatch.setattr("guieval.data.sample_sets.sample_sets_folder", lambda: folder)
     get_sample_set.cache_clear()
@@ -433,11 +421,8 @@ def test_protocols_are_placed_on_their_own_sets_where_the_run_holds_them(
     try:
         judged = judge_run(write_run(tmp_path / "run", records), ["ui-s1-sop", "guievalkit", "seeclick-official"])
         placed = {each.protocol.name: each for each in on_own_sets(judged)}
-        assert {name: (each.held, len(each.columns)) for name, each in placed.items()} == {
-            "ui-s1-sop": (True, 3),
-            "guievalkit": (False, 7),
-            "seeclick-official": (False, 7),
-        }
+        found = {name: (each.held, len(each.columns)) for name, each in placed.items()}
+        assert found == {"ui-s1-sop": (True, 3), "guievalkit": (False, 7), "seeclick-official": (False, 7)}
         assert placed["guievalkit"].sample_set is not None and placed["seeclick-official"].sample_set is None
         asked = on_own_sets(judged, Choice(subsets=("",)))
         assert [(each.held, len(each.columns)) for each in asked] == [(False, 7)] * 3

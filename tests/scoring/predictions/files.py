@@ -20,21 +20,15 @@ def write_lines(file: Path, rows: Iterable[dict[str, Any]]) -> Path:
 
 def labelled(**changes: Any) -> dict[str, Any]:
     """An annotation of AgentCPM-GUI and GUIEvalKit: a tap at x = 0.25, y = 0.5 of a 1000 x 2000 screen."""
-    return {
-        "episode_id": "17",
-        "step_id": 2,
-        "episode_length": 4,
-        "image_width": 1000,
-        "image_height": 2000,
-        "image_path": "general/GENERAL-17/GENERAL-17_2.png",
-        "instruction": "open settings",
+    row = {"episode_id": "17", "step_id": 2, "episode_length": 4, "image_width": 1000, "image_height": 2000}
+    row |= {"image_path": "general/GENERAL-17/GENERAL-17_2.png", "instruction": "open settings"}
+    row |= {
         "result_action_type": 4,
         "result_action_text": "",
         "result_touch_yx": "[0.5, 0.25]",
         "result_lift_yx": "[0.5, 0.25]",
-        "duration": None,
-        "ui_positions": "[[0.4, 0.2, 0.2, 0.1]]",
-    } | changes
+    }
+    return {**row, "duration": None, "ui_positions": "[[0.4, 0.2, 0.2, 0.1]]"} | changes
 
 
 def agentcpm_row(pred: Any, **changes: Any) -> dict[str, Any]:
@@ -58,73 +52,38 @@ def atlas_row(pred: Any, image: str = "/data/screenshots/episode_140_screenshot_
 
 
 def kairos_row(step: int, answer: str, label: str, **changes: Any) -> dict[str, Any]:
-    return {
-        "task": "play a song",
-        "image_path": f"/data3/dataset/cloud_music/images/1736629663.539_{step}.png",
-        "now_step": 0,
-        "osatlas_action": answer,
-        "teacher_action": label,
-        "score": 5,
-        "success": False,
-    } | changes
+    shown = {"task": "play a song", "image_path": f"/data3/dataset/cloud_music/images/1736629663.539_{step}.png", "now_step": 0}
+    return shown | {"osatlas_action": answer, "teacher_action": label, "score": 5, "success": False} | changes
 
 
 def sspro_row(pred: Any, **changes: Any) -> dict[str, Any]:
-    return {
+    row = {
         "img_path": "./images/word_macos/shot.png",
         "group": "Office",
         "platform": "macos",
         "application": "word",
         "lang": "en",
-        "instruction_style": "instruction",
-        "prompt_to_evaluate": "bold",
-        "gt_type": "positive",
-        "ui_type": "icon",
-        "task_filename": "word_macos",
-        "pred": pred,
-        "raw_response": "",
-        "bbox": [100, 200, 300, 400],
-        "correctness": "correct",
-    } | changes
+    }
+    row |= {"instruction_style": "instruction", "prompt_to_evaluate": "bold", "gt_type": "positive", "ui_type": "icon"}
+    answer = {"pred": pred, "raw_response": "", "bbox": [100, 200, 300, 400], "correctness": "correct"}
+    return {**row, "task_filename": "word_macos", **answer} | changes
 
 
 def mai_ui_row(pred: Any, **changes: Any) -> dict[str, Any]:
-    return {
-        "img_filename": "word_macos/shot.png",
-        "bbox": [100, 200, 300, 400],
-        "instruction": "bold",
-        "instruction_cn": "",
-        "id": "word_macos_5",
-        "img_size": [1000, 2000],
-        "ui_type": "icon",
-        "raw_response": "",
-        "pred": pred,
-        "correctness": "correct",
-    } | changes
+    row = {"img_filename": "word_macos/shot.png", "bbox": [100, 200, 300, 400], "instruction": "bold", "instruction_cn": ""}
+    row |= {"id": "word_macos_5", "img_size": [1000, 2000], "ui_type": "icon"}
+    return {**row, "raw_response": "", "pred": pred, "correctness": "correct"} | changes
 
 
 def se_gui_row(pred: Any, **changes: Any) -> dict[str, Any]:
-    return {
-        "image": "word_macos/shot.png",
-        "question": "bold",
-        "ground_truth": [0.1, 0.1, 0.3, 0.2],
-        "model_output": "",
-        "extracted_answer": pred,
-        "correct": 1,
-    } | changes
+    row = {"image": "word_macos/shot.png", "question": "bold", "ground_truth": [0.1, 0.1, 0.3, 0.2]}
+    return {**row, "model_output": "", "extracted_answer": pred, "correct": 1} | changes
 
 
 def mobilepilot_row(pred: Any, **changes: Any) -> dict[str, Any]:
-    return {
-        "img_filename": "shot.png",
-        "instruction": "bold",
-        "image_width": 1000,
-        "image_height": 2000,
-        "target_bbox_xyxy": [100, 200, 300, 400],
-        "prediction_point": pred,
-        "config": "raw",
-        "correct": True,
-    } | changes
+    row = {"img_filename": "shot.png", "instruction": "bold", "image_width": 1000, "image_height": 2000}
+    row |= {"target_bbox_xyxy": [100, 200, 300, 400], "prediction_point": pred, "config": "raw", "correct": True}
+    return row | changes
 
 
 BOX = [100.0, 100.0, 300.0, 200.0]
@@ -148,31 +107,13 @@ def answered_steps(file: Path, steps: Iterable[StepTaskModel] = ()) -> list[tupl
 
 def judged_row(task: int = 108, status: str = "success", **changes: Any) -> dict[str, Any]:
     """A task that WebArena-Verified's evaluator has judged."""
-    return {
-        "task_id": task,
-        "intent": "Count the orders by month",
-        "sites": ["shopping_admin"],
-        "task_type": "retrieve",
-        "hard": True,
-        "status": status,
-        "score": 1.0 if status == "success" else 0.0,
-        "object": True,
-        "reason": "" if status == "success" else "agent_response_invalid_format",
-        "webarena_verified": "1.2.3",
-        "data": "d652",
-        "evaluator": "35c3",
-        **changes,
-    }
+    score, reason = (1.0, "") if status == "success" else (0.0, "agent_response_invalid_format")
+    row = {"task_id": task, "intent": "Count the orders by month", "sites": ["shopping_admin"], "task_type": "retrieve"}
+    row |= {"hard": True, "status": status, "score": score, "object": True, "reason": reason}
+    return row | {"webarena_verified": "1.2.3", "data": "d652", "evaluator": "35c3"} | changes
 
 
 def guicourse_row(pred: str, uid: str = "uid_episode_10270_step_00", **changes: Any) -> dict[str, Any]:
-    return {
-        "uid": uid,
-        "image_id": uid,
-        "image_size": "",
-        "prompt": "Your Task\nWhat is the capital of Brazil?\nGenerate next actions to do this task.",
-        "pred": pred,
-        "task_name": "task2action",
-        "string_format": "CSV_String",
-        "position_format": "related_version1",
-    } | changes
+    prompt = "Your Task\nWhat is the capital of Brazil?\nGenerate next actions to do this task."
+    row = {"uid": uid, "image_id": uid, "image_size": "", "prompt": prompt, "pred": pred, "task_name": "task2action"}
+    return row | {"string_format": "CSV_String", "position_format": "related_version1"} | changes

@@ -177,18 +177,12 @@ def test_the_command_writes_our_own_file_and_states_what_was_in_it(tmp_path: Pat
     out = tmp_path / "predictions.jsonl"
     result = CliRunner().invoke(app, ["import", "auto", str(file), "--out", str(out), "--skip-damaged"])
     assert result.exit_code == 0, result.output
-    assert "3 answers to steps of 1 episode, format agentcpm" in result.output
-    assert "unparseable: 1" in result.output
-    assert "1: CLEAR" in result.output
-    assert "damaged and skipped: 1" in result.output
-    assert "field category" in result.output
+    told = ("3 answers to steps of 1 episode, format agentcpm", "unparseable: 1", "1: CLEAR")
+    for each in (*told, "damaged and skipped: 1", "field category"):
+        assert each in result.output
     written = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
-    assert written[0] == {
-        "subset": "general",
-        "episode_id": "17",
-        "step_index": 2,
-        "action": {"type": "CLICK", "point": [1.0, 2.0]},
-    }
+    click = {"type": "CLICK", "point": [1.0, 2.0]}
+    assert written[0] == {"subset": "general", "episode_id": "17", "step_index": 2, "action": click}
     assert [row["action"] and row["action"]["type"] for row in written] == ["CLICK", None, "UNSUPPORTED"]
 
 

@@ -33,14 +33,8 @@ def detail(row: dict[str, Any]) -> tuple[dict[str, Any], str] | None:
     if note is None:
         return None
     expected = row["expected_action_if_the_source_states_it"] or {}
-    values = {
-        "img_path": f"./data/images/{note['image']}",
-        "prompt_to_evaluate": note["prompt"],
-        "gt_type": "positive",
-        "task_filename": row["source_path"],
-        "pred": expected.get("point_px"),
-        "bbox": json.loads(note["box"]),
-    }
+    values = {"img_path": f"./data/images/{note['image']}", "prompt_to_evaluate": note["prompt"], "gt_type": "positive"}
+    values |= {"task_filename": row["source_path"], "pred": expected.get("point_px"), "bbox": json.loads(note["box"])}
     return values | ({"img_size": json.loads(note["size"])} if note["size"] else {}), note["verdict"]
 
 

@@ -37,23 +37,13 @@ def case(step: str, label: dict[str, Any], answer: dict[str, Any]) -> dict[str, 
 
 def badcases(count: int, *cases: dict[str, str]) -> dict[str, Any]:
     of_type = {"actiontype_match_details": [], "actiontype_match_numbers": 0}
-    return {
-        "all_click": count,
-        "all_swipe": count,
-        "all_wait": count,
-        "actiontype_notmatch_gt": {"actiontype_notmatch_details": list(cases), "actiontype_notmatch_numbers": len(cases)},
-        "actiontype_match_gt": of_type,
-    }
+    other = {"actiontype_notmatch_details": list(cases), "actiontype_notmatch_numbers": len(cases)}
+    counts = dict.fromkeys(("all_click", "all_swipe", "all_wait"), count)
+    return {**counts, "actiontype_notmatch_gt": other, "actiontype_match_gt": of_type}
 
 
-DETAILS = {
-    "click_success_action": ["7_0"],
-    "click_error_action": ["7_2", "8_0"],
-    "swipe_success_action": [],
-    "swipe_error_action": ["8_1"],
-    "wait_success_action": ["7_3", "9_0"],
-    "scroll_success_action": [],
-}
+DETAILS = {"click_success_action": ["7_0"], "click_error_action": ["7_2", "8_0"], "swipe_success_action": []}
+DETAILS |= {"swipe_error_action": ["8_1"], "wait_success_action": ["7_3", "9_0"], "scroll_success_action": []}
 CLICKS = badcases(
     4,
     case("7_2", {"action": "click", "coordinate": [252, 574]}, {"action": "click", "coordinate": [252, 0]}),
@@ -138,7 +128,7 @@ def test_the_import_leaves_right_steps_out_and_says_so(tmp_path: Path, guieval: 
         ({"click_success_action": 7}, {}, "field click_success_action: expected a list"),
         (
             {"fly_success_action": ["7_0"], "click_success_action": []},
-            {"fly": {**badcases(1), "all_fly": 1}},
+            {"fly": badcases(1) | {"all_fly": 1}},
             "'fly' is none of",
         ),
     ],
