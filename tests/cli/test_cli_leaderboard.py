@@ -36,14 +36,8 @@ def test_a_folder_of_runs_is_a_table_of_them_the_same_again_with_references_besi
 
 
 def test_every_format_goes_to_a_file(runs: Path, tmp_path: Path, guieval: CommandLine) -> None:
-    begins = {
-        "md": "### scripted",
-        "txt": "scripted (",
-        "csv": "model,mode",
-        "tex": "% needs",
-        "json": "{",
-        "html": "<!doctype",
-    }
+    begins = {"md": "### scripted", "txt": "scripted (", "csv": "model,mode"}
+    begins |= {"tex": "% needs", "json": "{", "html": "<!doctype"}
     for ending in begins:
         assert guieval("leaderboard", runs, "--out", tmp_path / f"board.{ending}").code == 0
     found = {ending: (tmp_path / f"board.{ending}").read_text(encoding="utf-8") for ending in begins}

@@ -169,13 +169,8 @@ def with_failures(end: str) -> RunColumns:
     return columns
 
 
-FIELD_OF = {
-    "unparseable": "unparseable",
-    "unsupported": "unsupported",
-    "infrastructure_failure": "missing",
-    "not_run": "missing",
-    "wrong": "outside",
-}
+FIELD_OF = {"unparseable": "unparseable", "unsupported": "unsupported", "wrong": "outside"}
+FIELD_OF |= {"infrastructure_failure": "missing", "not_run": "missing"}
 
 
 # metric: (wrong, left out, zero), each value and n

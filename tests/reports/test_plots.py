@@ -86,8 +86,7 @@ def test_bars_of_two_runs_do_not_cover_each_other() -> None:
 
 
 def test_a_cell_without_an_interval_has_no_whisker() -> None:
-    figure = bars({"a": [Cell(("CLICK",), Measured(1.0, 3), Measured(0.5, 3))]})
-    assert not axes_of(figure).lines
+    assert not axes_of(bars({"a": [Cell(("CLICK",), Measured(1.0, 3), Measured(0.5, 3))]})).lines
 
 
 def test_bars_come_in_the_order_of_the_action_space_and_lengths_by_number() -> None:

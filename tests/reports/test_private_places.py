@@ -8,6 +8,13 @@ from guieval.reports.private_places import Shortener, any_of, last_part
 from tests.rows import every_row
 
 SHORTENER = Shortener([Path("/data/screens")], ["http://gpu7:8000/v1", "http://judge.lab/v1/"])
+WITHOUT_PLACES = (
+    "the server went away at all 5 attempts: status 500",
+    "Content-Type is 'text/html', expected 'application/json' and/or UTF-8",
+    "step demo/s0-0001#2 of 3/4 at 0.5 took 12:30 min with guieval 0.1.0",
+    "vLLM's base URL ends in /v1",
+    "gpu70 and my-gpu7 answer",
+)
 
 
 @every_row(
@@ -21,24 +28,11 @@ SHORTENER = Shortener([Path("/data/screens")], ["http://gpu7:8000/v1", "http://j
         ("see /srv/a/b.log, ~/log and ../c/d", "see [...], [...] and [...]"),
         ("connect to localhost:8000 or 10.0.0.1", "connect to [...] or [...]"),
         ("gpu7 and judge.lab are away", "[...] and [...] are away"),
+        *zip(WITHOUT_PLACES, WITHOUT_PLACES, strict=True),
     ],
 )
 def test_places_in_a_message(message: str, shortened: str) -> None:
     assert SHORTENER.message(message) == shortened
-
-
-@every_row(
-    "message",
-    [
-        "the server went away at all 5 attempts: status 500",
-        "Content-Type is 'text/html', expected 'application/json' and/or UTF-8",
-        "step demo/s0-0001#2 of 3/4 at 0.5 took 12:30 min with guieval 0.1.0",
-        "vLLM's base URL ends in /v1",
-        "gpu70 and my-gpu7 answer",
-    ],
-)
-def test_a_message_without_places_is_kept(message: str) -> None:
-    assert SHORTENER.message(message) == message
 
 
 @every_row(

@@ -16,14 +16,8 @@ from guieval.reports.tables.terminal import fold, rendered
 from guieval.reports.tables.writers import comma_separated, json_text, latex, markdown
 from tests.rows import every_row
 
-HOSTILE = (
-    "a" * 300,
-    "\x1b[31mred\x1b[0m \x07bell\rback",
-    "中文字符" * 40,
-    "[bold]markup[/bold] 👍🏽 e\u0301 \u202eright to left",
-    "half \ud83d surrogate\nnew\tline",
-    "",
-)
+SHORT = ("[bold]markup[/bold] 👍🏽 e\u0301 \u202eright to left", "half \ud83d surrogate\nnew\tline", "")
+HOSTILE = ("a" * 300, "\x1b[31mred\x1b[0m \x07bell\rback", "中文字符" * 40, *SHORT)
 
 
 def lines(table: Table, width: int) -> list[str]:

@@ -55,17 +55,12 @@ def write_run(
     model: str = "ocr-baseline",
 ) -> Path:
     space = ActionSpace().to_json()
-    manifest = {
-        "schema": 1,
-        "created": "2030-01-01T00:00:00+00:00",
-        "config": {"bench": "demo", "data": None if data is None else str(data), "bench_options": {}},
-        "model": {"name": model, "adapter": "ocr_baseline"},
-        "benchmark": {"name": "demo"},
-        "protocol": {"name": PROTOCOL, "fingerprint": get_protocol(PROTOCOL).fingerprint},
-        "mode": {"name": "offline", "history": "reference", "stop": stop},
-        "action_spaces": {"model": space, "benchmark": space},
-        "selection": {"text": "the steps of a test"},
-    }
+    config = {"bench": "demo", "data": None if data is None else str(data), "bench_options": {}}
+    protocol = {"name": PROTOCOL, "fingerprint": get_protocol(PROTOCOL).fingerprint}
+    manifest = {"schema": 1, "created": "2030-01-01T00:00:00+00:00", "config": config, "protocol": protocol}
+    manifest |= {"model": {"name": model, "adapter": "ocr_baseline"}, "benchmark": {"name": "demo"}}
+    manifest |= {"mode": {"name": "offline", "history": "reference", "stop": stop}}
+    manifest |= {"action_spaces": {"model": space, "benchmark": space}, "selection": {"text": "the steps of a test"}}
     if plan is None:
         plan = {each.task.episode_key: range(each.task.episode_length) for each in records}
     with Journal(directory) as journal:

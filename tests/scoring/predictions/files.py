@@ -22,13 +22,9 @@ def labelled(**changes: Any) -> dict[str, Any]:
     """An annotation of AgentCPM-GUI and GUIEvalKit: a tap at x = 0.25, y = 0.5 of a 1000 x 2000 screen."""
     row = {"episode_id": "17", "step_id": 2, "episode_length": 4, "image_width": 1000, "image_height": 2000}
     row |= {"image_path": "general/GENERAL-17/GENERAL-17_2.png", "instruction": "open settings"}
-    row |= {
-        "result_action_type": 4,
-        "result_action_text": "",
-        "result_touch_yx": "[0.5, 0.25]",
-        "result_lift_yx": "[0.5, 0.25]",
-    }
-    return {**row, "duration": None, "ui_positions": "[[0.4, 0.2, 0.2, 0.1]]"} | changes
+    row |= {"result_action_type": 4, "result_action_text": "", "result_touch_yx": "[0.5, 0.25]"}
+    row |= {"result_lift_yx": "[0.5, 0.25]", "duration": None, "ui_positions": "[[0.4, 0.2, 0.2, 0.1]]"}
+    return row | changes
 
 
 def agentcpm_row(pred: Any, **changes: Any) -> dict[str, Any]:
@@ -57,14 +53,9 @@ def kairos_row(step: int, answer: str, label: str, **changes: Any) -> dict[str, 
 
 
 def sspro_row(pred: Any, **changes: Any) -> dict[str, Any]:
-    row = {
-        "img_path": "./images/word_macos/shot.png",
-        "group": "Office",
-        "platform": "macos",
-        "application": "word",
-        "lang": "en",
-    }
-    row |= {"instruction_style": "instruction", "prompt_to_evaluate": "bold", "gt_type": "positive", "ui_type": "icon"}
+    row = {"img_path": "./images/word_macos/shot.png", "group": "Office", "platform": "macos", "application": "word"}
+    row |= {"lang": "en", "instruction_style": "instruction", "prompt_to_evaluate": "bold"}
+    row |= {"gt_type": "positive", "ui_type": "icon"}
     answer = {"pred": pred, "raw_response": "", "bbox": [100, 200, 300, 400], "correctness": "correct"}
     return {**row, "task_filename": "word_macos", **answer} | changes
 

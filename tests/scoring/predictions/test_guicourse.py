@@ -17,16 +17,9 @@ from tests.rows import every_row
 from .files import guicourse_row, write_lines
 
 TAP = "actions:\ntap, <point> 500 970</point>"
-LABELS = {
-    "episode_id": "10270",
-    "instruction": "What is the capital of Brazil?",
-    "frame": "pixels",
-    "steps": [
-        {"screenshot": "0.png", "screenshot_size": [1000, 2000], "action": {"type": "CLICK", "point": [500, 1940]}},
-        {"screenshot": "1.png", "screenshot_size": [1000, 2000], "action": {"type": "STOP"}},
-        {"screenshot": "2.png", "screenshot_size": [1000, 2000], "action": {"type": "PRESS", "button": "BACK"}},
-    ],
-}
+LABELLED = ({"type": "CLICK", "point": [500, 1940]}, {"type": "STOP"}, {"type": "PRESS", "button": "BACK"})
+STEPS = [{"screenshot": f"{n}.png", "screenshot_size": [1000, 2000], "action": each} for n, each in enumerate(LABELLED)]
+LABELS = {"episode_id": "10270", "instruction": "What is the capital of Brazil?", "frame": "pixels", "steps": STEPS}
 
 
 def files(folder: Path, *replies: str) -> Path:
