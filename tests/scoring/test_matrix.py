@@ -407,7 +407,7 @@ def test_protocols_are_placed_on_their_own_sets_where_the_run_holds_them(
     folder.mkdir()
     steps = {"a": 2, "b": 1}
     digest = step_digest({name: range(count) for name, count in steps.items()})
-    values = {"name": "ac-test-8444", "title": "A part", "datasets": ["androidcontrol"], "used_by": "a test"}
+    values: dict[str, Any] = {"name": "ac-test-8444", "title": "A part", "datasets": ["androidcontrol"], "used_by": "a test"}
     values |= {"source": "a test", "episodes": 2, "steps": 3, "ids": steps, "sha256": digest}
     (folder / "ac-test-8444.json").write_text(json.dumps(values))
     monkeypatch.setattr("guieval.data.sample_sets.sample_sets_folder", lambda: folder)

@@ -55,7 +55,7 @@ def write_run(
     model: str = "ocr-baseline",
 ) -> Path:
     space = ActionSpace().to_json()
-    config = {"bench": "demo", "data": None if data is None else str(data), "bench_options": {}}
+    config: dict[str, Any] = {"bench": "demo", "data": None if data is None else str(data), "bench_options": {}}
     protocol = {"name": PROTOCOL, "fingerprint": get_protocol(PROTOCOL).fingerprint}
     manifest = {"schema": 1, "created": "2030-01-01T00:00:00+00:00", "config": config, "protocol": protocol}
     manifest |= {"model": {"name": model, "adapter": "ocr_baseline"}, "benchmark": {"name": "demo"}}
