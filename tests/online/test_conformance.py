@@ -101,9 +101,7 @@ def test_no_task_twice_and_none_without_steps() -> None:
     assert any("allows no step" in finding.message for finding in check_environment(Stepless()))
 
 
-def test_the_command_checks_the_benchmark_and_the_environment_of_a_name(
-    guieval: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_checks_benchmark_and_environment_of_a_name(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     found = [Finding("demo", "tasks", "a broken promise")]  # tests/benchmarks tries the real ones
     monkeypatch.setattr("guieval.cli.models.check.check_benchmarks", lambda names: found)
     ran = guieval("check", "demo")

@@ -119,9 +119,8 @@ def test_names_of_keys(written: str, name: str | None) -> None:
 @every_row("device", DEVICE_ACTIONS)
 def test_an_action_of_a_device_is_unsupported_offline_and_kept_in_journals(device: Any) -> None:
     action = actions.Unsupported(name="its own name", arguments={"x": 1}, device=device)
-    assert actions.executable(action) == device and actions.action_from_json(
-        actions.action_to_json(action)
-    ) == action == storable(action)
+    read_back = actions.action_from_json(actions.action_to_json(action))
+    assert actions.executable(action) == device and read_back == action == storable(action)
     for protocol in list_protocols():
         assert ActionEvaluator(protocol).evaluate(example_step(Click(point=Point(1.0, 2.0))), action).verdict == "unsupported"
     plain = actions.Unsupported(name="its own name", arguments={"x": 1})
@@ -182,9 +181,7 @@ def test_a_text_field_with_the_focus_shows_its_caret_and_the_caret_does_not_blin
 @pytest.mark.parametrize(
     ("refusals", "message", "captured"), [(2, REFUSED, True), (99, REFUSED, False), (1, "Target crashed", False)]
 )
-def test_a_capture_that_chromium_refuses_for_a_moment_is_attempted_again(
-    refusals: int, message: str, captured: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refused_captures(refusals: int, message: str, captured: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from playwright.async_api import Error, Page
 
     monkeypatch.setattr("guieval.online.pages.browser._CAPTURE_WAITS", (0.01, 0.01))

@@ -118,10 +118,8 @@ def test_mistakes_and_dead_servers_are_raised(tmp_path: Path, data: Path, server
 def test_warnings_are_logged(
     tmp_path: Path, data: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    with (
-        MockServer(MockSettings(model=MODEL, policy="fixed", reply="I cannot", served_models=(MODEL,))) as server,
-        caplog.at_level(logging.WARNING, logger="guieval"),
-    ):
+    refusing = MockServer(MockSettings(model=MODEL, policy="fixed", reply="I cannot", served_models=(MODEL,)))
+    with refusing as server, caplog.at_level(logging.WARNING, logger="guieval"):
         result = ran(server, data, out=tmp_path / "run")
     assert result.runs[0].unread and "could not be read as an action" in caplog.text
     assert capfd.readouterr() == ("", "")

@@ -41,16 +41,11 @@ def test_a_setting_may_be_given_with_its_group_or_without() -> None:
     ("text", "message"),
     [
         *((text, "must hold `name: value` lines") for text in ("", "- model: m")),
-        ("1: a", "unknown setting 1"),
-        ("null: a", "unknown setting None"),
-        ("modl: m", "did you mean 'model'"),
+        *(("1: a", "unknown setting 1"), ("null: a", "unknown setting None"), ("modl: m", "did you mean 'model'")),
         ("server: {tieout: 1}", "unknown setting 'server.tieout' .did you mean 'server.timeout'"),
-        ("server: 1", "'server' is a group of settings"),
-        ("server: {timeout: 1}\ntimeout: 1", "'timeout' is given twice"),
-        ("temperature: 1", "given as sampling.temperature"),
-        ("model: m\nmodel", "is not YAML"),
-        ("seed: 2024-13-45", "is not YAML: month must be in 1..12"),
-        ("[" * 5000, "is not YAML"),
+        *(("server: 1", "'server' is a group of settings"), ("server: {timeout: 1}\ntimeout: 1", "'timeout' is given twice")),
+        *(("temperature: 1", "given as sampling.temperature"), ("model: m\nmodel", "is not YAML")),
+        *(("seed: 2024-13-45", "is not YAML: month must be in 1..12"), ("[" * 5000, "is not YAML")),
     ],
 )
 def test_a_file_that_is_no_configuration_is_one_sentence(tmp_path: Path, text: str, message: str) -> None:
@@ -72,15 +67,10 @@ def test_an_override_needs_a_whole_key(override: str) -> None:
     [
         *(({name: ""}, f"'{name}' is ''") for name in ("model", "protocol", "data")),
         ({"api_key_env": "sk-secret-0123456789"}, "^setting 'api_key_env' must be the name of an .* variable, not a key$"),
-        ({"timeout": float("inf")}, "finite"),
-        ({"timeout": float("nan")}, "'timeout'"),
-        ({"limit": 0}, "'limit' is 0"),
-        ({"concurrency": 5000}, "expected a number from 1 to 4096, or auto"),
-        ({"sampling": [1]}, "expected an object"),
-        ({"local_images": "somewhere"}, "local_images"),
-        ({"sampling": {"temperature": float("nan")}}, "finite numbers"),
-        ({"sampling": {"stop": {"a"}}}, "may hold only text"),
-        ({"sampling": {"logit_bias": {1: 2}}}, "may hold only text"),
+        *(({"timeout": float("inf")}, "finite"), ({"timeout": float("nan")}, "'timeout'"), ({"limit": 0}, "'limit' is 0")),
+        *(({"concurrency": 5000}, "expected a number from 1 to 4096, or auto"), ({"sampling": [1]}, "expected an object")),
+        *(({"local_images": "somewhere"}, "local_images"), ({"sampling": {"temperature": float("nan")}}, "finite numbers")),
+        *(({"sampling": {"stop": {"a"}}}, "may hold only text"), ({"sampling": {"logit_bias": {1: 2}}}, "may hold only text")),
         ({"bench_options": {"root": "x"}}, r"'root' is not an option of a benchmark \(--data gives its folder\)"),
         ({"bench_options": {"name": "x"}}, "'name' is not an option of a benchmark"),
         ({"bench_options": {"allow_network": True}}, r"'allow_network' is not an option of a benchmark \(--allow-network"),
@@ -125,12 +115,10 @@ VLLM: dict[str, Any] = {"engine": "vllm", "vllm": {"max-model-len": 10}}
     ("values", "others", "same"),
     [
         ({"episodes": "a.txt", "overlay": "b.jsonl"}, {}, True),  # where lists and overlays are
-        ({"sample_set": "ac-osatlas-7708"}, {"sample_set": "ac-test-8444"}, False),
-        ({"skip_damaged": True}, {}, False),
+        *(({"sample_set": "ac-osatlas-7708"}, {"sample_set": "ac-test-8444"}, False), ({"skip_damaged": True}, {}, False)),
         ({"local_images": True, "image_uuids": True}, {}, True),
         ({**VLLM, "vllm": {"tensor-parallel-size": 4, "gpu_memory_utilization": 0.8, "max_model_len": 10}}, VLLM, True),
-        ({**VLLM, "reuse_server": True}, VLLM, True),
-        ({**VLLM, "engine": "openai"}, VLLM, True),
+        *(({**VLLM, "reuse_server": True}, VLLM, True), ({**VLLM, "engine": "openai"}, VLLM, True)),
         ({**VLLM, "vllm": {"max-model-len": 20}}, VLLM, False),  # what it answers
     ],
 )

@@ -30,15 +30,9 @@ PRICES = f"- {{models: ['ui-tars*'], currency: EUR, input: 2.0, output: 8, sourc
 
 def record(*usages: tuple[int | None, int | None] | None, answered: bool = True) -> StepRecord:
     outcome = StepOutcome(verdict="wrong" if answered else "infrastructure_failure")
-    samples = [
-        Sample(
-            raw_response="" if answered else None,
-            outcome=outcome,
-            usage=None if usage is None else Usage(prompt_tokens=usage[0], completion_tokens=usage[1]),
-        )
-        for usage in usages
-    ]
-    return StepRecord(task=TASK, samples=tuple(samples))
+    counts = [None if usage is None else Usage(prompt_tokens=usage[0], completion_tokens=usage[1]) for usage in usages]
+    text = "" if answered else None
+    return StepRecord(task=TASK, samples=tuple(Sample(raw_response=text, outcome=outcome, usage=each) for each in counts))
 
 
 def tokens_of(*records: StepRecord) -> Tokens:
@@ -91,15 +85,10 @@ def test_an_amount_shows_what_there_is(value: float, text: str) -> None:
 @every_row(
     ("name", "prices"),
     [
-        ("gpt-4o", (2.5, 10.0)),
-        ("gpt-4o-mini", (0.15, 0.6)),
-        ("GPT-4o-2024-08-06", (2.5, 10.0)),
-        ("gpt-5.4-mini-2026-03-17", (0.75, 4.5)),
-        ("claude-sonnet-4-6", (3.0, 15.0)),
-        ("claude-sonnet-4-5-20250929", (3.0, 15.0)),
-        ("claude-opus-4-20250514", (15.0, 75.0)),
-        ("claude-opus-4-5-20251101", (5.0, 25.0)),
-        ("gemini-2.5-pro", (1.25, 10.0)),
+        *(("gpt-4o", (2.5, 10.0)), ("gpt-4o-mini", (0.15, 0.6)), ("GPT-4o-2024-08-06", (2.5, 10.0))),
+        *(("gpt-5.4-mini-2026-03-17", (0.75, 4.5)), ("claude-sonnet-4-6", (3.0, 15.0))),
+        *(("claude-sonnet-4-5-20250929", (3.0, 15.0)), ("claude-opus-4-20250514", (15.0, 75.0))),
+        *(("claude-opus-4-5-20251101", (5.0, 25.0)), ("gemini-2.5-pro", (1.25, 10.0))),
     ],
 )
 def test_shipped_prices_are_found_by_name(name: str, prices: tuple[float, float]) -> None:
@@ -160,9 +149,8 @@ def test_a_budget_leaves_room_for_what_is_in_flight() -> None:
     budget = Budget(0.012, PRICE)
     assert budget.reached(Tokens(), in_flight=64) is None, "before any answer nothing is known"
     assert budget.reached(one, in_flight=1) is None
-    assert budget.reached(one, in_flight=2) == (
-        "the budget of 0.0120 EUR is used up (0.004000 EUR spent, 2 requests in flight)"
-    )
+    used_up = "the budget of 0.0120 EUR is used up (0.004000 EUR spent, 2 requests in flight)"
+    assert budget.reached(one, in_flight=2) == used_up
     budget.close(one + one)
     assert budget.spent(Tokens()) == pytest.approx(0.008)
     assert budget.reached(Tokens(), in_flight=0) is None
@@ -174,9 +162,8 @@ def test_a_budget_ends_a_run_whose_server_states_no_counts() -> None:
     silent = tokens_of(*[record(None)] * 9)
     assert budget.reached(silent, in_flight=4) is None
     silent.add(record(None))
-    assert budget.reached(silent, in_flight=4) == (
-        "the server reports no token counts, so the budget of 5.00 EUR cannot be kept"
-    )
+    reason = "the server reports no token counts, so the budget of 5.00 EUR cannot be kept"
+    assert budget.reached(silent, in_flight=4) == reason
 
 
 @pytest.fixture(scope="module")

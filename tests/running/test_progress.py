@@ -111,14 +111,9 @@ def drawn(view: View, width: int, height: int = 40) -> list[str]:
     return [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in out.getvalue().splitlines()]
 
 
-BUSY = Load(
-    ready=7,
-    waiting=80,
-    endpoints=(
-        EndpointStats("http://one:8000/v1", in_flight=5, answered=10, failed=0, seconds=12.5),
-        EndpointStats("http://two:8000/v1", in_flight=3, answered=0, failed=4, seconds=0.0, resting=True),
-    ),
-)
+ONE = EndpointStats("http://one:8000/v1", in_flight=5, answered=10, failed=0, seconds=12.5)
+TWO = EndpointStats("http://two:8000/v1", in_flight=3, answered=0, failed=4, seconds=0.0, resting=True)
+BUSY = Load(ready=7, waiting=80, endpoints=(ONE, TWO))
 VERDICTS: tuple[Verdict, ...] = ("right", "right", "right", "wrong", "unparseable", "unsupported", "infrastructure_failure")
 
 

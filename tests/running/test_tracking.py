@@ -136,9 +136,7 @@ def test_a_tracker_hears_no_secret(run: Run, stand_in: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize(("trouble", "message"), [("fails", "OSError: no network here"), ("leaves", "SystemExit: 3")])
-def test_a_tracker_that_fails_is_warned_of_once_and_the_run_goes_on(
-    run: Run, stand_in: Path, monkeypatch: pytest.MonkeyPatch, trouble: str, message: str
-) -> None:
+def test_a_failing_tracker(run: Run, stand_in: Path, monkeypatch: pytest.MonkeyPatch, trouble: str, message: str) -> None:
     monkeypatch.setenv("STAND_IN_TROUBLE", trouble)
     done = run("--track", "wandb", quiet=False)
     assert done.code == 0 and "Traceback" not in done.err
@@ -193,24 +191,16 @@ def test_live_metrics_come_rarely_and_a_slow_tracker_gets_the_latest(tmp_path: P
 
 
 def test_a_configuration_is_reported_flat_and_without_secrets() -> None:
-    values = {
-        "a": {"b": 1, "c": None, "d": [1, "x"], "api_key_env": "K", "max_tokens": 5, "token": "t", "Authorization": "t"},
-        "e": "holds abcdef inside",
-        "empty": "",
-        "hf_token": "t",
-        "keyboard": True,
-    }
+    inner = {"b": 1, "c": None, "d": [1, "x"], "api_key_env": "K", "max_tokens": 5, "token": "t", "Authorization": "t"}
+    values = {"a": inner, "e": "holds abcdef inside", "empty": "", "hf_token": "t", "keyboard": True}
     assert flat(values, Redaction(["abcdef", ""])) == {"a.b": 1, "a.d": "1, x", "a.max_tokens": 5, "keyboard": True}
 
 
 def test_final_metrics_are_those_of_the_whole_run() -> None:
-    summary = {
-        "metrics": {"exact match": {"value": 0.5, "n": 2}, "success rate": {"value": None, "n": 0}},
-        "own": {"PG": {"value": 0.25, "n": 2}},
-        "further": {},
-        "verdicts": {"right": 1, "planned": 2},
-        "by_action_type": {"CLICK": {"n": 2}},
-    }
+    metrics = {"exact match": {"value": 0.5, "n": 2}, "success rate": {"value": None, "n": 0}}
+    own, verdicts = {"PG": {"value": 0.25, "n": 2}}, {"right": 1, "planned": 2}
+    by_type = {"CLICK": {"n": 2}}
+    summary = {"metrics": metrics, "own": own, "further": {}, "verdicts": verdicts, "by_action_type": by_type}
     assert final_metrics(summary) == {"exact_match": 0.5, "PG": 0.25, "verdicts/right": 1, "verdicts/planned": 2}
 
 

@@ -39,9 +39,7 @@ def test_the_sample_set_holds_the_selected_steps_of_a_run(guieval: CommandLine, 
     assert scored.steps.startswith("all 2 episodes of sample set hard (sha256 ")
 
 
-def test_the_manifest_states_what_was_asked_for_and_why_each_step_is_in(
-    guieval: CommandLine, control: Path, tmp_path: Path
-) -> None:
+def test_the_manifest_states_the_request_and_why_each_step_is_in(guieval: CommandLine, control: Path, tmp_path: Path) -> None:
     assert guieval("select", control, "--per", "SCROLL=1", "--seed", "3", "--out", tmp_path / "hard.json").code == 0
     head, *lines = map(json.loads, (tmp_path / "hard.manifest.jsonl").read_text().splitlines())
     assert head["recipe"]["seed"] == 3
@@ -77,9 +75,8 @@ def test_too_few_steps_end_with_a_sentence_and_write_nothing(guieval: CommandLin
 
 
 def test_the_preset_is_known_by_its_name(guieval: CommandLine, control: Path) -> None:
-    assert "CLICK 0 of 101, SCROLL 2 of 5, TYPE 0 of 2, BACK 1 of 9, OPEN 1 of 19" in guieval.sentence(
-        "select", control, "--preset", "ui-r1"
-    )
+    sentence = guieval.sentence("select", control, "--preset", "ui-r1")
+    assert "CLICK 0 of 101, SCROLL 2 of 5, TYPE 0 of 2, BACK 1 of 9, OPEN 1 of 19" in sentence
 
 
 def test_clicks_of_trajectories_count_where_their_boxes_are_marked_clean(guieval: CommandLine, tmp_path: Path) -> None:

@@ -167,11 +167,9 @@ def test_a_quota_for_each_value_leaves_out_what_an_earlier_quota_took(steps: lis
 @every_row(
     ("text", "message"),
     [
-        ("SCROLL", "written KEY=N"),
-        ("SCROLL=0", "N at least 1"),
+        *(("SCROLL", "written KEY=N"), ("SCROLL=0", "N at least 1")),
         ("SCROL=3", r"'SCROL', which is neither an action nor a label of these steps \(did you mean 'SCROLL'\?\)"),
-        ("elemnt:icon=3", "nor a label of these steps"),
-        ("SCROLL+BACK=3", "names the actions SCROLL and BACK"),
+        *(("elemnt:icon=3", "nor a label of these steps"), ("SCROLL+BACK=3", "names the actions SCROLL and BACK")),
         ("SCROLL+action=3", "the action SCROLL and every action at once"),
     ],
 )

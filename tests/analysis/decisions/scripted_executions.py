@@ -31,13 +31,9 @@ def executions(
         actions[name] = action
         counts[name] = counts.get(name, 0) + 1
     exact = {action_to_json(action) for action in right}
-    return StepExecutions(
-        of or task(),
-        tuple(actions.values()),
-        np.array(list(counts.values()), dtype=np.int64),
-        sum(count for name, count in counts.items() if name in exact),
-        failed,
-    )
+    numbers = np.array(list(counts.values()), dtype=np.int64)
+    matched = sum(count for name, count in counts.items() if name in exact)
+    return StepExecutions(of or task(), tuple(actions.values()), numbers, matched, failed)
 
 
 TARGETS = (Point(200.0, 200.0), Point(800.0, 200.0), Point(500.0, 800.0), Point(200.0, 600.0))

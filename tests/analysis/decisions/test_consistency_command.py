@@ -101,9 +101,7 @@ def report(guieval: CommandLine, world: World, *more: str | Path) -> dict[str, A
     return found
 
 
-def test_the_judges_are_asked_about_every_thought_and_the_consensus_finds_what_is_true(
-    world: World, guieval: CommandLine, tmp_path: Path
-) -> None:
+def test_judges_are_asked_about_every_thought_and_find_what_is_true(world: World, guieval: CommandLine, tmp_path: Path) -> None:
     labels = world.labels(tmp_path / "labels.csv")
     found = report(guieval, world, "--labels", labels, "--steps", tmp_path / "steps.jsonl")
     assert found["steps"]["judged"] == len(world.truth) and found["steps"]["not_judged"] == 0
@@ -180,12 +178,9 @@ def test_judges_that_are_none(world: World, guieval: CommandLine, tmp_path: Path
 @every_row(
     ("more", "message"),
     [
-        (("--format", "xml"), "unknown --format 'xml'"),
-        (("--undecided", "apartt"), "did you mean 'apart'"),
-        (("--page", "page.txt"), "must end in .html"),
-        (("--steps", "steps.txt"), "must end in .csv or .jsonl"),
-        (("--radius", "0"), "radius"),
-        (("--protocol", "guievalkitt"), "did you mean 'guievalkit'"),
+        *((("--format", "xml"), "unknown --format 'xml'"), (("--undecided", "apartt"), "did you mean 'apart'")),
+        *((("--page", "page.txt"), "must end in .html"), (("--steps", "steps.txt"), "must end in .csv or .jsonl")),
+        *((("--radius", "0"), "radius"), (("--protocol", "guievalkitt"), "did you mean 'guievalkit'")),
     ],
 )
 def test_mistakes(world: World, guieval: CommandLine, more: tuple[str, str], message: str) -> None:

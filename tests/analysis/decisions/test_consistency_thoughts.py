@@ -68,9 +68,7 @@ def begun(engine: ScriptedEngine) -> dict[str, list[str]]:
     return found
 
 
-def test_every_sample_is_asked_with_the_thought_of_its_step_and_the_manifest_states_whose_it_is(
-    tmp_path: Path, source: Path
-) -> None:
+def test_every_sample_is_asked_with_its_steps_thought_and_the_manifest_states_whose_it_is(tmp_path: Path, source: Path) -> None:
     engine = ScriptedEngine(same)
     run = opened(tmp_path / "run", read_thoughts(source), engine, samples=3)
     outcome = run.execute(resume=False)
@@ -136,9 +134,8 @@ def test_no_step_with_a_thought_among_those_asked_for(tmp_path: Path, source: Pa
 
 def test_which_thought_is_taken(tmp_path: Path) -> None:
     def thought(index: int, raw: str = "", **more: Any) -> Any:
-        return record(step(HOME, index=index, length=9)).model_copy(
-            update={"samples": (Sample(raw_response=raw, outcome=ANSWERED, **more),)}
-        )
+        samples = (Sample(raw_response=raw, outcome=ANSWERED, **more),)
+        return record(step(HOME, index=index, length=9)).model_copy(update={"samples": samples})
 
     unread = {"error": StepError(stage="parse", message="no action"), "action": None}
     records = [
@@ -196,9 +193,7 @@ def run_demo(tmp_path: Path, *more: str | Path) -> list[str | Path]:
         (["--model", "gui-owl-7b", "--no-thinking"], "thinking is turned off"),
     ],
 )
-def test_models_and_modes_that_take_no_thought(
-    tmp_path: Path, demo_source: Path, guieval: CommandLine, more: list[str], reason: str
-) -> None:
+def test_what_takes_no_thought(tmp_path: Path, demo_source: Path, guieval: CommandLine, more: list[str], reason: str) -> None:
     error = guieval.sentence(*run_demo(tmp_path, *more, "--fixed-thoughts", demo_source))
     assert reason in error and not (tmp_path / "run").exists()
 

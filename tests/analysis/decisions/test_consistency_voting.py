@@ -62,10 +62,8 @@ def test_executions_without_a_decision_have_no_vote() -> None:
 @every_row(
     ("drawn", "why"),
     [
-        ([(HOME, 4), (BACK, 4), (Wait(), 1)], "tie"),
-        ([(click(100), 5), (click(900), 5)], "tie"),
-        ([(None, 30), (ODD, 2)], "no decision"),
-        ([], "not asked"),
+        *(([(HOME, 4), (BACK, 4), (Wait(), 1)], "tie"), ([(click(100), 5), (click(900), 5)], "tie")),
+        *(([(None, 30), (ODD, 2)], "no decision"), ([], "not asked")),
     ],
 )
 def test_a_judge_abstains(drawn: Sequence[tuple[Action | None, int]], why: Abstention) -> None:
@@ -117,27 +115,18 @@ def test_the_order_of_judges_states_nothing(order: list[Action]) -> None:
 @every_row(
     ("meant", "done", "consistent", "failure"),
     [
-        (click(500), click(500), True, None),
-        (click(500), click(569), True, None),
-        (click(500), click(571), False, "action target"),
-        (click(500), HOME, False, "action type"),
-        (HOME, BACK, False, "action target"),
-        (Type(text="coffee"), Type(text="Coffee near me"), False, "action target"),
-        (Type(text="coffee"), Type(text="coffee"), True, None),
-        (Open(app="Clock"), click(500), False, "action type"),
+        *((click(500), click(500), True, None), (click(500), click(569), True, None)),
+        *((click(500), click(571), False, "action target"), (click(500), HOME, False, "action type")),
+        *((HOME, BACK, False, "action target"), (Type(text="coffee"), Type(text="Coffee near me"), False, "action target")),
+        *((Type(text="coffee"), Type(text="coffee"), True, None), (Open(app="Clock"), click(500), False, "action type")),
         (UP, Scroll(point=Point(100, 900), direction="up"), True, None),
         (UP, Scroll(point=Point(500, 500), direction="down"), False, "action target"),
-        (Wait(), Wait(duration=3.0), True, None),
-        (Stop(), Wait(), False, "action type"),
-        (HOME, None, False, "invalid action"),
-        (HOME, ODD, False, "invalid action"),
-        ("tie", HOME, None, None),
+        *((Wait(), Wait(duration=3.0), True, None), (Stop(), Wait(), False, "action type")),
+        *((HOME, None, False, "invalid action"), (HOME, ODD, False, "invalid action"), ("tie", HOME, None, None)),
         ("no decision", None, False, "invalid action"),
     ],
 )
-def test_an_execution_against_a_decision(
-    meant: Action | Abstention, done: Action | None, consistent: bool | None, failure: str | None
-) -> None:
+def test_one_execution(meant: Action | Abstention, done: Action | None, consistent: bool | None, failure: str | None) -> None:
     found = find(votes(meant)[0], done, DEFAULTS)
     assert (found.consistent, found.failure) == (consistent, failure)
 

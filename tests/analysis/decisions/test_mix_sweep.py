@@ -199,9 +199,7 @@ def test_a_sweep_that_cannot_be_is_refused_before_anything_is_made(tmp_path: Pat
 
 
 @pytest.mark.ci
-def test_under_greedy_decoding_a_prompt_is_asked_once_and_the_figures_are_the_same(
-    tmp_path: Path, data: Path, guieval: CommandLine
-) -> None:
+def test_greedy_decoding_asks_a_prompt_once_with_the_same_figures(tmp_path: Path, data: Path, guieval: CommandLine) -> None:
     run = tmp_path / "run"
     settings = {"once": (), "again": ("--set", "sampling.temperature=0.5", "--set", "sampling.top_k=-1")}
     tables, requests, shown = {}, {}, {}

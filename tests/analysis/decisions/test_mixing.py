@@ -32,12 +32,8 @@ EPISODES = [make_episode(name, ACTIONS * 2) for name in "abcdef"]
 
 def of_all(episodes: list[Episode], *, but: int | None = None) -> Artifacts:
     """An artifact of every step but those with one index, whose thought names the step."""
-    steps = {
-        task.key: Artifact(task.action, f"own {task.episode_id}{task.step_index}", None, None)
-        for episode in episodes
-        for task in episode.steps
-        if task.step_index != but
-    }
+    tasks = [task for episode in episodes for task in episode.steps if task.step_index != but]
+    steps = {task.key: Artifact(task.action, f"own {task.episode_id}{task.step_index}", None, None) for task in tasks}
     return Artifacts(Path("made"), "scripted", "scripted", steps, "0123")
 
 
@@ -90,19 +86,14 @@ def test_over_the_episode_a_step_has_the_probability_of_its_place_in_it() -> Non
 @every_row(
     ("values", "message"),
     [
-        ({"star": 0.5}, "'mix.star' .did you mean 'start'"),
-        ({}, "'mix.start' is required"),
-        ({"start": 1.5}, "'mix.start' is 1.5"),
-        ({"start": 0.0, "end": 1.0, "mean": 0.99}, "the mean is 0.99"),
+        *(({"star": 0.5}, "'mix.star' .did you mean 'start'"), ({}, "'mix.start' is required")),
+        *(({"start": 1.5}, "'mix.start' is 1.5"), ({"start": 0.0, "end": 1.0, "mean": 0.99}, "the mean is 0.99")),
         ({"start": 0.0, "over": "run"}, "'mix.over' is 'run'"),
     ],
 )
 def test_an_impossible_setting_is_reported(values: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         read_mix(values)
-
-
-# --- artifacts
 
 
 def answered(action: Action | None, thought: str) -> Sample:
@@ -157,9 +148,6 @@ def test_runs_without_an_exact_answer_have_no_artifacts(tmp_path: Path) -> None:
         read_artifacts(write_run(tmp_path / "run", [sampled(0, answered(WRONG, "x"))]), EVALUATOR)
     with pytest.raises(UsageError, match="not a run directory"):
         read_artifacts(tmp_path / "nowhere", EVALUATOR)
-
-
-# --- runs
 
 
 MIX = {"start": 0.2, "end": 0.8, "mean": 0.5, "seed": 3}

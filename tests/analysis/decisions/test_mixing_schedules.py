@@ -60,9 +60,7 @@ def test_a_history_of_four_steps_has_the_ratios_a_quarter_to_one() -> None:
 
 
 @given(PROBABILITIES, PROBABILITIES, KAPPAS, st.floats(0.001, 0.999), st.integers(1, 40))
-def test_a_schedule_has_the_mean_it_was_given_and_stays_between_its_ends(
-    start: float, end: float, kappa: float, place: float, length: int
-) -> None:
+def test_a_schedule_keeps_its_mean_and_its_ends(start: float, end: float, kappa: float, place: float, length: int) -> None:
     low, high = admissible_means(start, end, kappa=kappa)
     wanted = low + place * (high - low)
     if not low < wanted < high:  # a gap below what floats can tell
@@ -112,9 +110,8 @@ def test_the_papers_sweep_has_its_800_settings() -> None:
     assert len({mix.model_dump_json() for mix in mixes}) == 800  # no two have the same draws
     rising = [mix.mean for mix in mixes if (mix.start, mix.end) == (0.0, 1.0) and mix.mean is not None]
     low, high = admissible_means(0.0, 1.0)
-    assert np.diff([low, *rising, high]).tolist() == pytest.approx(
-        [0.5 * (high - low) / 50] + 49 * [(high - low) / 50] + [0.5 * (high - low) / 50]
-    )
+    step = (high - low) / 50
+    assert np.diff([low, *rising, high]).tolist() == pytest.approx([step / 2, *[step] * 49, step / 2])
 
 
 def test_pairs_of_ones_own_take_the_place_of_the_levels() -> None:

@@ -135,11 +135,8 @@ def test_what_fails_is_an_environment_failure_and_no_process_is_left(text: str, 
     environment = BrowserGym(benchmark="counting")
     call, failed = failure(environment, environment.tasks()[0], Type(text=text))
     assert call == "step" and message in failed
-    assert not [
-        each.pid
-        for each in psutil.process_iter(["ppid", "cmdline"])  # those of other tests may end meanwhile
-        if each.info["ppid"] == os.getpid() and "counting" in (each.info["cmdline"] or ())
-    ]
+    found = [each.info for each in psutil.process_iter(["ppid", "cmdline"])]  # those of other tests may end meanwhile
+    assert not [each for each in found if each["ppid"] == os.getpid() and "counting" in (each["cmdline"] or ())]
 
 
 @pytest.mark.usefixtures("packages")

@@ -182,15 +182,13 @@ def dragged(*places: int) -> dict[str, Any]:
         (LongPress(point=Point(500, 500)), {"action_type": "long_press", "x": 540, "y": 1200}, ...),
         (Type(text="a b"), {"action_type": "input_text", "text": "a b"}, ...),
         (Open(app="Clock"), {"action_type": "open_app", "app_name": "Clock"}, ...),
-        (Press(button="BACK"), {"action_type": "navigate_back"}, ...),
-        (Wait(), {"action_type": "wait"}, ...),
-        (Answer(text="7"), {"action_type": "answer", "text": "7"}, ...),
-        (Stop(), None, ...),
+        *((Press(button="BACK"), {"action_type": "navigate_back"}, ...), (Wait(), {"action_type": "wait"}, ...)),
+        *((Answer(text="7"), {"action_type": "answer", "text": "7"}, ...), (Stop(), None, ...)),
         # the finger's direction; AndroidWorld names the view's
         (
             Scroll(point=BELOW, direction="up"),
             scrolled("down"),
-            {"action_type": "swipe", "x": 540, "y": 1800, "direction": "up"},
+            {**scrolled("up"), "action_type": "swipe", "x": 540, "y": 1800},
         ),
         (Scroll(point=BELOW, direction="left", distance=250), scrolled("right"), dragged(540, 1800, 270, 1800)),
         (Drag(start=Point(0, 0), end=Point(1000, 1000)), None, dragged(0, 0, 1079, 2399)),

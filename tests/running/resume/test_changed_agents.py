@@ -114,9 +114,7 @@ def test_whatever_reaches_the_model_is_in_it(option: dict[str, object]) -> None:
     assert digest(example_requests(build_model(config))) != digest(example_requests(build_model(changed)))
 
 
-def test_a_hosted_run_names_its_rules_and_own_key(
-    tmp_path: Path, guieval: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hosted_run_names_its_rules_and_key(tmp_path: Path, guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     words: list[str | Path] = ["--model", CLAUDE, "--bench", "demo", "--data", tmp_path / "demo", "--limit", "1", "--out"]
     words.append(tmp_path / "run")
@@ -125,10 +123,8 @@ def test_a_hosted_run_names_its_rules_and_own_key(
         guieval("run", *words, "--base-url", server.base_url, "--quiet")
         manifest = json.loads((tmp_path / "run" / MANIFEST).read_text())
         assert manifest["options"]["looks"] == 3 and manifest["options"]["tool"] == "computer_toolset_20260801"
-        assert manifest["rules"] == {
-            "several actions": "the first is scored",
-            "looks before the first action": "answered, up to option looks",
-        }
+        rules = {"several actions": "the first is scored", "looks before the first action": "answered, up to option looks"}
+        assert manifest["rules"] == rules
         assert manifest["config"]["server"]["api_key_env"] == "ANTHROPIC_API_KEY"
         resumed: list[str | Path] = ["run", "--resume", tmp_path / "run", "--base-url", server.base_url]
         refused = guieval.sentence(*resumed, "--set", "options.looks=5")

@@ -246,11 +246,8 @@ def test_an_interrupted_redoing_goes_on_where_it_was_cut(tmp_path: Path) -> None
     engine = ScriptedEngine(lambda request: reply_with(request.task.action, "again"))
     run_scripted(tmp_path / "run", episodes, engine, mode="soeval", resume=True)
     assert [request.task.step_index for request in engine.requests] == [2, 3]
-    assert [entry["thought"] for entry in past_of(engine.requests[1])] == [
-        "thought scripted/a#0",
-        "thought scripted/a#1",
-        "again",
-    ]
+    thoughts = [entry["thought"] for entry in past_of(engine.requests[1])]
+    assert thoughts == ["thought scripted/a#0", "thought scripted/a#1", "again"]
 
 
 def test_doubled_lines_count_once_and_the_last_finished_one_counts(tmp_path: Path) -> None:
@@ -343,12 +340,8 @@ def test_a_signal_after_the_last_answer_is_kept_for_what_follows(tmp_path: Path)
 @pytest.mark.parametrize("patience", [GIVE_UP_AFTER, None])
 def test_only_an_engine_that_may_come_back_is_given_up(tmp_path: Path, patience: int | None) -> None:
     episodes = [make_episode(str(number), ACTIONS) for number in range(60)]
-    run = a_run(
-        tmp_path / "run",
-        engine=ScriptedEngine(failing(EngineError("nobody there"), lambda request: True)),
-        benchmark=ListBenchmark(episodes),
-        give_up_after=patience,
-    )
+    engine = ScriptedEngine(failing(EngineError("nobody there"), lambda request: True))
+    run = a_run(tmp_path / "run", engine=engine, benchmark=ListBenchmark(episodes), give_up_after=patience)
     outcome = run.execute(resume=False)
     assert outcome.gave_up is (patience is not None)
     assert outcome.failures["generate"].count == (240 if patience is None else GIVE_UP_AFTER)

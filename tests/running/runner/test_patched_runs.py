@@ -75,12 +75,7 @@ def test_unlimited_thought_free_patches_show_what_soeval_shows(tmp_path: Path) -
     assert {key: each.input for key, each in asked(patched).items()} == {key: each.input for key, each in asked(soeval).items()}
     patched_steps = {key: each.model_copy(update={"patch": None}) for key, each in final(tmp_path / "patched").items()}
     assert patched_steps == final(tmp_path / "soeval")
-    marked = {
-        (key[2], key[3])
-        for key, record in ((each.task.key, each) for each in RunFolder(tmp_path / "patched").records)
-        if record.patch
-    }
-    assert marked == MISSED
+    assert {each.task.key[2:] for each in RunFolder(tmp_path / "patched").records if each.patch} == MISSED
 
 
 @pytest.mark.parametrize("method", PATCHES)
@@ -186,9 +181,8 @@ def test_a_broken_parser_loses_a_thought_and_not_the_run(tmp_path: Path) -> None
     run.run.model.parse_response = broken  # type: ignore[method-assign]
     run.execute(resume=False)
     failed = [record.sample.error for record in RunFolder(tmp_path).records if not record.finished]
-    assert {(error.stage, error.message.split(" in ")[1]) for error in failed if error} == {
-        ("adapter", "broken: RuntimeError: bug")
-    }
+    told = {(error.stage, error.message.split(" in ")[1]) for error in failed if error}
+    assert told == {("adapter", "broken: RuntimeError: bug")}
 
 
 @every_row(

@@ -30,9 +30,8 @@ from tests.scripted import ACTIONS, ScriptedEngine, make_episode, opened_run, pa
 
 EPISODES = [make_episode(f"e{number}", ACTIONS) for number in range(3)]
 STEPS = 3 * len(ACTIONS)
+MODEL = "qwen3-vl-8b-instruct"
 WARM: dict[str, Any] = {"samples": 3, "sampling": {"temperature": 0.7}}
-
-
 COLD, HOT = {"temperature": 0, "top_p": 0.9}, {"temperature": 0.7, "top_p": 0.9}
 
 
@@ -188,12 +187,6 @@ def test_pass_at_n_is_of_all_samples(tmp_path: Path) -> None:
     assert sampled([columns], "guievalkit", "any").measured.value == pytest.approx(0.75)
     assert sampled([columns], "guievalkit", "all").measured.value == pytest.approx(0.25)
     assert sampled([columns], "guievalkit", "any", 1).measured.value == pytest.approx(0.5)
-
-
-MODEL = "qwen3-vl-8b-instruct"
-
-
-# Adaptive concurrency
 
 
 def test_as_many_are_in_flight_as_the_present_limit(tmp_path: Path) -> None:
