@@ -15,6 +15,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from guieval.data.files import read_text
 from guieval.journal.directory import MANIFEST, SCHEMA, STEPS, TASKS
 from guieval.journal.run_files import Manifest
 from guieval.steps import StepRecord, TaskRecord
@@ -48,7 +49,7 @@ def write(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     made = {folder / f"{Path(file).stem}.json": schema(file) for file in FILES}
     for path, now in made.items():
-        before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        before = json.loads(read_text(path)) if path.exists() else {}
         if gone := sorted({*fields(before)} - {*fields(now)}):
             raise ValueError(f"{path.name} was published with {', '.join(gone)}; fields may only be added")
     for path, now in made.items():

@@ -108,7 +108,7 @@ def test_a_run_without_any_answer_is_named_and_left_out(guieval: CommandLine, tm
         (lambda text: text[:300], "cannot be read: is not JSON"),
         (lambda text: "", "cannot be read: is not JSON"),
         (lambda text: "[]", "expected a group of values"),
-        (lambda text: json.dumps(json.loads(text) | {"schema": 99}), "field schema: expected 1 or 2, got 99"),
+        (lambda text: json.dumps(json.loads(text) | {"schema": 99}), "field schema: expected 1, 2 or 3, got 99"),
         (lambda text: text.replace('"mode": "sop"', '"mode": 7'), "field config: setting 'mode' is 7"),
         (lambda text: None, "is not there"),
     ],

@@ -164,7 +164,7 @@ def test_manifest_and_plan_are_read_back(tmp_path: Path) -> None:
     assert RunFolder(tmp_path).plan == plan and manifest.version == 1 and manifest.to_json() == written
     assert not [path for path in tmp_path.iterdir() if path.name.endswith(".tmp")]
     for values, problem in (
-        ({"schema": 99}, "field schema: expected 1 or 2, got 99"),
+        ({"schema": 99}, "field schema: expected 1, 2 or 3, got 99"),
         ({"schema": 1, "config": {}}, "field model: is missing; the file was not written by guieval"),
         ({**written, "mode": "offline"}, "field mode: expected a group of values, got 'offline'"),
     ):
