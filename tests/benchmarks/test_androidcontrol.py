@@ -249,8 +249,7 @@ def test_a_file_can_be_named(tmp_path: Path) -> None:
 
 
 def test_low_needs_an_instruction_for_every_step(tmp_path: Path) -> None:
-    bare = {key: value for key, value in click(1, 1).items() if key != "step_instruction"}
-    write_lines(tmp_path, line(bare))
+    write_lines(tmp_path, line({key: value for key, value in click(1, 1).items() if key != "step_instruction"}))
     assert first_episode(tmp_path).steps[0].low_level_instruction is None
     with pytest.raises(DataError, match="line 1, step 0, field step_instruction: is missing"):
         first_episode(tmp_path, "androidcontrol-low")
@@ -258,8 +257,7 @@ def test_low_needs_an_instruction_for_every_step(tmp_path: Path) -> None:
 
 @given(st.integers(0, 1080), st.integers(0, 2400))
 def test_pixels_come_back_from_the_record(tmp_path_factory: pytest.TempPathFactory, x: int, y: int) -> None:
-    root = write_lines(tmp_path_factory.mktemp("ac"), line(click(x, y, [0, 0, x, y])))
-    (step,) = first_episode(root).steps
+    (step,) = first_episode(write_lines(tmp_path_factory.mktemp("ac"), line(click(x, y, [0, 0, x, y])))).steps
     assert isinstance(step.action, Click)
     assert step.action.point.x * 1080 / 1000 == pytest.approx(x, abs=1e-9)
     assert step.action.point.y * 2400 / 1000 == pytest.approx(y, abs=1e-9)

@@ -192,10 +192,7 @@ def test_two_episodes_of_one_goal_are_told_apart_by_history_and_by_the_numbers_o
         ([high(1) | {"image": "a.jpg"}], "row 0, field image: expected a name that ends with _<number>"),
         ([high(1) | {"history": "None"}], "row 0, field history: expected None or lines of steps"),
         ([high(1, gt_action="swipe")], "row 0, field gt_action: expected click, .* got 'swipe'"),
-        (
-            [high(1, gt_action="scroll", gt_input_text="UPWARDS")],
-            "row 0, field gt_input_text: expected up, .* got 'UPWARDS'",
-        ),
+        ([high(1, gt_action="scroll", gt_input_text="UPWARDS")], "row 0, field gt_input_text: expected up, .* got 'UPWARDS'"),
         ([high(1, gt_action="click")], r"row 0, field gt_bbox: \(-100, -100\) lies outside"),
     ],
 )

@@ -118,8 +118,7 @@ def test_what_was_written_is_read(folder: Path, phone_episodes: dict[int, PhoneE
     found = everything(source)
     assert [item.episode.key.episode_id for item in found] == ["5", "9", str(LARGE)]
     for item in found:
-        name = int(item.episode.key.episode_id)
-        phone = phone_episodes[name]
+        phone = phone_episodes[int(item.episode.key.episode_id)]
         assert len(item.episode) == len(phone)
         for step, made in zip(item.episode.steps, phone.steps, strict=True):
             assert step.action == expected(made.action, phone.size)
@@ -211,8 +210,7 @@ def test_what_is_done_is_not_read_again(tmp_path: Path) -> None:
     done = {EpisodeKey("androidcontrol", "", "8"), EpisodeKey("androidcontrol", "", "9")}
     (part,) = source.parts()
     assert [item.episode.key.episode_id for item in source.episodes(part, done.__contains__)] == ["7"]
-    train_only = write(tmp_path, broken, splits={"train": [8], "test": [], "validation": []})
-    assert everything(release(train_only)) == []
+    assert everything(release(write(tmp_path, broken, splits={"train": [8], "test": [], "validation": []}))) == []
 
 
 def test_missing_shards_are_reported_and_leave_the_number_of_episodes_open(folder: Path, tmp_path: Path) -> None:
@@ -374,8 +372,7 @@ def test_finish_steps_can_be_left_out(tmp_path: Path) -> None:
 
 
 def boxes(root: Path, *windows: bytes) -> list[tuple[float, ...]]:
-    step = only(root, record(accessibility_trees=[b"".join(windows)])).steps[0]
-    return [tuple(box) for box in step.elements]
+    return [tuple(box) for box in only(root, record(accessibility_trees=[b"".join(windows)])).steps[0].elements]
 
 
 def test_every_rectangle_counts_in_the_order_of_the_tree(tmp_path: Path) -> None:
@@ -421,8 +418,7 @@ def test_the_framing_is_tensorflows() -> None:
 
 def test_a_length_that_looks_like_gzip_is_not_taken_for_it(tmp_path: Path) -> None:
     """A plain record of 0x...8b1f bytes begins as packed files do."""
-    short = example(record(WAIT, note=[b""]))
-    filling = 0x8B1F - len(short)
+    filling = 0x8B1F - len(example(record(WAIT, note=[b""])))
     for length in range(filling - 16, filling + 1):
         payload = example(record(WAIT, note=[bytes(length)]))
         if len(payload) == 0x8B1F:
@@ -446,8 +442,7 @@ def read_all(root: Path) -> tuple[list[str], list[str]]:
 
 def three(tmp_path: Path, compressed: bool) -> tuple[Path, list[bytes]]:
     records = [record(WAIT, episode_id=name) for name in (1, 2, 3)]
-    root = write(tmp_path, *records, compressed=compressed)
-    return root / shard_name(0, 1), [framed(example(item)) for item in records]
+    return write(tmp_path, *records, compressed=compressed) / shard_name(0, 1), [framed(example(item)) for item in records]
 
 
 def changed(frame: bytes, place: int, bit: int) -> bytes:

@@ -80,43 +80,17 @@ def draw(file: Path) -> None:
     Image.new("RGB", SCREEN, "white").save(file, format="PNG")
 
 
-AITZ = Form(
-    "aitz",
-    "test/general",
-    "GENERAL-41",
-    {
-        **STOP,
-        **NOWHERE,
-        **COAT,
-        "episode_id": "41",
-        "ui_positions": "[[50, 50, 25, 25], [0, 0, 0, 1]]",  # pixels
-        "image_path": "general/GENERAL-41/GENERAL-41_{step}.png",
-        "image_full_path": "android-in-the-wild/aitw_with_gpt/train/general/GENERAL-41/x.png",
-        "coat_action_desc": "scroll up",
-    },
-)
-CAGUI = Form(
-    "cagui",
-    "CAGUI_agent/domestic",
-    HASH,
-    {**STOP, **NOWHERE, **SIZED, "episode_id": HASH, "image_path": f"domestic/{HASH}/{HASH}_{{step}}.jpeg", "duration": None},
-)
-KIT = Form(
-    "androidcontrol",
-    "test/android_control",
-    "7",
-    {
-        **STOP,
-        **NOWHERE,
-        **SIZED,
-        "episode_id": 7,
-        "image_path": "/home/someone/kit/data/android_control/screenshots/7/screenshot_7_{step}.png",
-        "duration": None,
-        "result_action_app_name": "",
-        "low_instruction": "do it",
-        "subset": "android_control",
-    },
-)
+AITZ_ROW: dict[str, Any] = {**STOP, **NOWHERE, **COAT, "episode_id": "41", "coat_action_desc": "scroll up"}
+AITZ_ROW |= {"ui_positions": "[[50, 50, 25, 25], [0, 0, 0, 1]]"}  # pixels
+AITZ_ROW |= {"image_path": "general/GENERAL-41/GENERAL-41_{step}.png"}
+AITZ_ROW |= {"image_full_path": "android-in-the-wild/aitw_with_gpt/train/general/GENERAL-41/x.png"}
+TIMED: dict[str, Any] = {**STOP, **NOWHERE, **SIZED, "duration": None}
+CAGUI_ROW = TIMED | {"episode_id": HASH, "image_path": f"domestic/{HASH}/{HASH}_{{step}}.jpeg"}
+KIT_ROW = TIMED | {"episode_id": 7, "result_action_app_name": "", "low_instruction": "do it", "subset": "android_control"}
+KIT_ROW |= {"image_path": "/home/someone/kit/data/android_control/screenshots/7/screenshot_7_{step}.png"}
+AITZ = Form("aitz", "test/general", "GENERAL-41", AITZ_ROW)
+CAGUI = Form("cagui", "CAGUI_agent/domestic", HASH, CAGUI_ROW)
+KIT = Form("androidcontrol", "test/android_control", "7", KIT_ROW)
 LOW = replace(KIT, benchmark="androidcontrol-low")
 
 
@@ -323,8 +297,7 @@ def test_an_image_that_is_missing_or_none_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"GENERAL-41_0\.png' is not a readable PNG"):
         list(load_benchmark("aitz", tmp_path))
     image.unlink()
-    missing = r"field image_path: there is no image 'test/general/GENERAL-41/GENERAL-41_0\.png'"
-    with pytest.raises(DataError, match=missing):
+    with pytest.raises(DataError, match=r"field image_path: there is no image 'test/general/GENERAL-41/GENERAL-41_0\.png'"):
         list(load_benchmark("aitz", tmp_path))
 
 
@@ -358,8 +331,7 @@ def test_any_folder_of_caguis_download_may_be_given(tmp_path: Path) -> None:
 def test_a_file_of_another_name_is_read_when_it_is_the_only_one(tmp_path: Path) -> None:
     CAGUI.write(tmp_path, {}, home="domestic")
     CAGUI.write(tmp_path, {}, home="domestic", name="1", file="steps.json")
-    second = CAGUI.write(tmp_path, {}, home="domestic", name="2", file="a.json")
-    (second / "b.json").write_text("[]")
+    (CAGUI.write(tmp_path, {}, home="domestic", name="2", file="a.json") / "b.json").write_text("[]")
     CAGUI.write(tmp_path, home="domestic", name="3").joinpath("3.json").unlink()
     benchmark = load_benchmark("cagui", tmp_path)
     with pytest.raises(DataError, match=r"domestic/2: expected '2\.json', found 2 other JSON files"):

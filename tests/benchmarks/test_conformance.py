@@ -153,27 +153,18 @@ class Small(ABCBenchmark):
     ("fault", "checks"),
     [
         ("", set()),
-        ("no example", {"example"}),
-        ("writes at random", {"example"}),
+        *[(fault, {"example"}) for fault in ("no example", "writes at random")],
         ("takes any option", {"options"}),
         ("takes any folder", {"wrong folder", "damage"}),
         ("restless", {"same twice", "damage"}),
         ("remembers", {"same twice"}),
         ("a tuple", {"round trip"}),
-        ("miscounts", {"index"}),
-        ("splits", {"index"}),
-        ("other data", {"fields"}),
-        ("crossed box", {"fields"}),
-        ("outside the space", {"fields"}),
-        ("a wrong alternative", {"fields"}),
+        *[(fault, {"index"}) for fault in ("miscounts", "splits")],
+        *[(fault, {"fields"}) for fault in ("other data", "crossed box", "outside the space", "a wrong alternative")],
         ("outside its box", {"reference scores"}),
         ("no image", {"screenshots", "damage"}),
         ("other size", {"screenshots"}),
-        ("leaks", {"damage"}),
-        ("guesses", {"damage"}),
-        ("says nothing", {"damage"}),
-        ("drops rows", {"damage"}),
-        ("never skips", {"damage"}),
+        *[(fault, {"damage"}) for fault in ("leaks", "guesses", "says nothing", "drops rows", "never skips")],
     ],
 )
 def test_the_suite_notices(fault: str, checks: set[str], tmp_path: Path) -> None:
@@ -218,6 +209,8 @@ def test_benchmarks_are_checked_by_name() -> None:
 
 
 HASH = "0cf94392854b6b7224b63b93d7c8871a"
+AITZ_STRAYS = ["notes.txt", "test/general/GENERAL-1/x.png", "7/7.json", "train/other/A-1/A-1.json"]
+NO_ANDROIDCONTROL = r"no AndroidControl data.*<episode>\.json.*android_control_evaluation_std\.jsonl"
 
 
 @every_row(
@@ -225,17 +218,9 @@ HASH = "0cf94392854b6b7224b63b93d7c8871a"
     [
         ("agentnetbench", r"holds no <task>\.json", ["settings.json"]),
         ("aitw", r"holds no aitw_data_test\.json", ["aitw_data.json", "data/aitw_data_test.json"]),
-        (
-            "aitz",
-            "holds no <subset>.*AiTZ comes from",
-            ["notes.txt", "test/general/GENERAL-1/x.png", "7/7.json", "train/other/A-1/A-1.json"],
-        ),
+        ("aitz", "holds no <subset>.*AiTZ comes from", AITZ_STRAYS),
         ("amex", "holds no instruction_anno", ["instruction_anno/notes.txt", "element_anno/1.json", "7.json"]),
-        (
-            "androidcontrol",
-            r"no AndroidControl data.*<episode>\.json.*android_control_evaluation_std\.jsonl",
-            ["notes.txt", "7/8.json", "images/7_0.png"],
-        ),
+        ("androidcontrol", NO_ANDROIDCONTROL, ["notes.txt", "7/8.json", "images/7_0.png"]),
         ("androidcontrol-curated", r"holds no android_control_high_point\.json", []),
         ("cagui", "holds no CAGUI_agent/domestic", ["domestic/notes.txt", "7/7.json", f"domestic/{HASH}/other.json"]),
         ("cagui-grounding", r"holds no .*\.jsonl", []),
@@ -244,9 +229,8 @@ HASH = "0cf94392854b6b7224b63b93d7c8871a"
         ("mobi-bench", r"holds no <task>/0_answers\.json", []),
         ("onekey", "holds no <case>/ref.json", ["case/0.png"]),
         ("osworld-g-refined", "holds no benchmark/OSWorld-G_refined", ["OSWorld-G.json"]),
-        ("screenspot", "holds no screenspot_desktop.*comes from", []),
+        *[(name, "holds no screenspot_desktop.*comes from", []) for name in ("screenspot", "screenspot-v2")],
         ("screenspot-pro", "holds no annotations/<application>", ["word.json"]),
-        ("screenspot-v2", "holds no screenspot_desktop.*comes from", []),
         ("ui-i2e-bench", r"holds no annotations\.jsonl", []),
         ("ui-vision", r"holds no element_grounding_<subset>\.json", []),
         ("ui-r1", "", ["ac_test.json"]),

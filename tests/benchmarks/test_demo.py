@@ -99,8 +99,7 @@ def test_more_episodes_begin_with_the_same_ones_unless_another_seed_is_taken(tmp
 
 def test_what_is_drawn_is_kept_and_what_is_missing_is_drawn_again(tmp_path: Path) -> None:
     demo = load_benchmark("demo", tmp_path, episodes=1)
-    steps = demo.load(demo.index()[0]).steps
-    first, second = (tmp_path / step.screenshot for step in steps[:2])
+    first, second = (tmp_path / step.screenshot for step in demo.load(demo.index()[0]).steps[:2])
     pixels = second.read_bytes()
     first.write_bytes(b"kept")
     second.unlink()

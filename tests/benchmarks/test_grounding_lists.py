@@ -35,13 +35,8 @@ SCREENSPOT = {"img_filename": "a.png", "bbox": [50, 200, 100, 200], "instruction
 CALENDAR = {"application": "calendar", "platform": "os_windows", "group": "advanced"}
 MMBENCH = {"index": 7, "image_path": "a.png", "instruction": "close", "bbox": [0.25, 0.5, 0.75, 1.0], "image_size": list(SIZE)}
 MMBENCH |= {"data_type": "icon", "platform": "os_windows", "app_name": "calendar", "grounding_type": "advanced"}
-UI_I2E: dict[str, Any] = {
-    "image": "screenshot/folder_1/a.png",
-    "instruction": "close",
-    "bounding_box": CORNERS,
-    "source": "web",
-}
-UI_I2E |= {"el_type": "Icon", "annotations": {"instr_type": 2}}
+UI_I2E: dict[str, Any] = {"image": "screenshot/folder_1/a.png", "instruction": "close", "bounding_box": CORNERS}
+UI_I2E |= {"source": "web", "el_type": "Icon", "annotations": {"instr_type": 2}}
 UI_VISION = {"image_path": "element_grounding/a.png", "image_size": list(SIZE), "prompt_to_evaluate": "close", "bbox": CORNERS}
 UI_VISION |= {"platform": "OnlyOffice Spreadsheet", "category": "Button", "element_type": "icon"}
 VENUS = {"img_filename": "mobile/excel/a.png", "instruction": "close", "instruction_zh": "关", "bbox": CORNERS}
@@ -320,12 +315,10 @@ def test_a_damaged_row_is_reported_by_file_row_and_field(
 @every_row(
     ("name", "episodes", "seed"),
     [
-        ("screenspot", 4, 3),
-        ("screenspot-v2", 4, 3),
+        *[(name, 4, 3) for name in ("screenspot", "screenspot-v2")],
         ("screenspot-pro", 3, 5),
-        ("mmbench-gui-l2", 2, 2),
+        *[(name, 2, 2) for name in ("mmbench-gui-l2", "ui-i2e-bench")],
         ("osworld-g", 2, 1),
-        ("ui-i2e-bench", 2, 2),
         ("ui-vision", 3, 4),
     ],
 )
@@ -452,8 +445,7 @@ def test_a_polygon_is_clicked_in_the_middle_of_its_widest_part(
 def test_osworld_gs_repository_is_read_with_its_classification(tmp_path: Path) -> None:
     refused = {"id": "SCREEN-1", "box_type": "refusal", "box_coordinates": []}
     FORMS["osworld-g"].write(tmp_path, {}, refused, file="benchmark/OSWorld-G.json")
-    crossed = {"instruction": "Click the cross"}
-    FORMS["osworld-g"].write(tmp_path, crossed, refused, file="benchmark/OSWorld-G_refined.json")
+    FORMS["osworld-g"].write(tmp_path, {"instruction": "Click the cross"}, refused, file="benchmark/OSWorld-G_refined.json")
     classes = {"text_matching": [OSWORLD], "layout_understanding": [OSWORLD, {"id": "OTHER-3"}], "refusal": [OSWORLD | refused]}
     classification = tmp_path / "benchmark/classification_result.json"
     classification.write_text(json.dumps({"classified": classes}))

@@ -113,8 +113,7 @@ def test_a_step_of_v2_carries_all_that_is_published_about_it(tmp_path: Path) -> 
 
 
 def test_v1_has_no_boxes_and_cannot_be_run_low(tmp_path: Path) -> None:
-    first = {"action": "CLICK", "info": [[500, 300]], "ps": ""}
-    step = only_step(tmp_path, first)
+    step = only_step(tmp_path, {"action": "CLICK", "info": [[500, 300]], "ps": ""})
     assert (step.targets, step.low_level_instruction, step.groups["release"]) == (Boxes(), None, "v1")
     with pytest.raises(DataError, match=r"1\.json, step 0, field low_level_instruction: is missing"):
         load(tmp_path, "gui-odyssey-low")
@@ -196,8 +195,7 @@ def test_os_atlas_reads_the_same_names_and_grid(tmp_path: Path, shared_data: Pat
     files = [Path(sample["image"]).name for sample in samples]
     points = [json.loads(sample["conversations"][1]["value"].split("<point>")[1].split("</point>")[0]) for sample in samples]
     name = files[0].rpartition("_")[0]
-    steps = [{"action": "CLICK", "info": point, "ps": ""} for point in points]
-    (episode,) = load(write(tmp_path, annotation(name, steps)))
+    (episode,) = load(write(tmp_path, annotation(name, [{"action": "CLICK", "info": point, "ps": ""} for point in points])))
     assert [step.screenshot for step in episode.steps] == [f"screenshots/{file}" for file in files]
     places = ((683, 321), (749, 810), (348, 232))
     assert [step.action for step in episode.steps] == [Click(point=Point(x, y)) for x, y in places]

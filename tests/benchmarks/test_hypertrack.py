@@ -71,8 +71,7 @@ def only_step(root: Path, value: Any, **options: Any) -> StepTaskModel:
     ],
 )
 def test_actions_in_the_obvious_spellings(tmp_path: Path, step: dict[str, Any], expected: Action) -> None:
-    read = only_step(tmp_path, document(**step))
-    assert read.action == expected
+    assert only_step(tmp_path, document(**step)).action == expected
     assert expected in benchmarks()["hypertrack"].action_space
 
 

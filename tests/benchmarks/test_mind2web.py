@@ -190,8 +190,7 @@ def test_a_real_page(tmp_path: Path, shared_data: Path) -> None:
         block = screenshot.crop((0, 0, 1280, 1000))
     (tmp_path / "blocks" / name).mkdir(parents=True)
     block.save(tmp_path / "blocks" / name / "0.png")
-    shown = only(tmp_path)
-    assert shown.action == Click(point=Point(633.5 / 1.28, 623.59375))
+    assert only(tmp_path).action == Click(point=Point(633.5 / 1.28, 623.59375))
     # The button is the one bright blue thing there: its left edge is, what is above and beside it is not.
     assert bluer(block, 595, 623)
     assert not bluer(block, 575, 575)

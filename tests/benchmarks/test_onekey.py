@@ -103,8 +103,7 @@ def test_typed_texts(tmp_path: Path, pattern: str, example: str, accepted: list[
 )
 def test_scrolls(tmp_path: Path, params: dict[str, Any], directions: list[str]) -> None:
     step = one(tmp_path, move("SCROLL", **params))
-    accepted = [each.direction for each in (step.action, *step.alternatives) if isinstance(each, Scroll)]
-    assert accepted == directions
+    assert [each.direction for each in (step.action, *step.alternatives) if isinstance(each, Scroll)] == directions
 
 
 @every_row(

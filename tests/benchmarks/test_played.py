@@ -19,6 +19,8 @@ from guieval.steps import StepTaskModel
 from guieval.testing.phone import PhoneEpisode, PhoneStep, generate_episode
 from tests.rows import every_row
 
+CLICKED = frozenset({"CLICK", "STOP"})
+
 
 @dataclass(frozen=True)
 class Written:
@@ -37,7 +39,7 @@ class Written:
     """The folder into which it is written, of that which is opened."""
     scrolls: bool = False
     """Whether a scroll starts where it was played; elsewhere it starts where its path does."""
-    types: frozenset[str] = frozenset({"CLICK", "STOP"})
+    types: frozenset[str] = CLICKED
     """Actions that must have been played."""
 
     def check(self, root: Path) -> None:
@@ -76,6 +78,13 @@ RENAMED: list[dict[str, str]] = [
 """HyperTrack's keys are not published, so that its loader takes the obvious ones."""
 
 
+FLAT, BY_EPISODE = (False, True, False, True, True), (False, True, True, False, True)
+
+
+def all_boxes(step: PhoneStep) -> list[Box]:
+    return list(step.targets + step.elements)
+
+
 @every_row(
     "written",
     [
@@ -83,21 +92,15 @@ RENAMED: list[dict[str, str]] = [
             "aitw",
             lambda folder: [one for played in write_aitw(folder, episodes=7).values() for one in played],
             lambda one: f"{168_000_000_000_000_000 + one.number}",
-            boxes=lambda step: list(step.targets + step.elements),
+            boxes=all_boxes,
         ),
         Written("aitz", partial(write_aitz, episodes=5), lambda one: f"{523_000_000_000_000_000 + one.number}", low=True),
+        # places may be half a pixel off
         Written(
-            "amex",
-            partial(amex.write_amex, episodes=3, size=(720, 1600), app="Yelp"),
-            amex.episode_id,
-            near=0.7,  # half a pixel
-            boxes=lambda step: list(step.targets + step.elements),
+            "amex", partial(amex.write_amex, episodes=3, size=(720, 1600), app="Yelp"), amex.episode_id, 0.7, boxes=all_boxes
         ),
         Written(
-            "cagui",
-            partial(cagui.write_cagui_agent, episodes=4),
-            cagui.episode_id,
-            types=frozenset({"CLICK", "LONG_PRESS", "TYPE", "STOP"}),
+            "cagui", partial(cagui.write_cagui_agent, episodes=4), cagui.episode_id, types=CLICKED | {"LONG_PRESS", "TYPE"}
         ),
         *[
             Written(
@@ -107,7 +110,7 @@ RENAMED: list[dict[str, str]] = [
                 near=0.5,
                 low=version == 2,
                 inner="data",  # the folder above is the authors' repository
-                types=frozenset({"CLICK", "SCROLL", "TYPE", "STOP"}),
+                types=CLICKED | {"SCROLL", "TYPE"},
             )
             for version in (1, 2)
         ],
@@ -121,11 +124,7 @@ RENAMED: list[dict[str, str]] = [
                 boxes=lambda step: list(step.targets) if isinstance(step.action, Click) else [],
                 scrolls=True,
             )
-            for renamed, flat, by_episode in (
-                ({}, False, False),
-                ({}, True, True),
-                *zip(RENAMED, (False, True, True), (True, False, True), strict=True),
-            )
+            for renamed, flat, by_episode in zip([{}, {}, *RENAMED], FLAT, BY_EPISODE, strict=True)
         ],
     ],
 )

@@ -69,8 +69,7 @@ def test_a_journal_of_an_earlier_version_is_read() -> None:
 
 
 def test_a_journal_of_an_earlier_version_is_replayed(tmp_path: Path) -> None:
-    task = step(Stop(), dataset="cagui", elements=Boxes([AROUND]))
-    (tmp_path / "steps.jsonl").write_bytes(earlier_line(task, Stop()))
+    (tmp_path / "steps.jsonl").write_bytes(earlier_line(step(Stop(), dataset="cagui", elements=Boxes([AROUND])), Stop()))
     assert len(ReplayEngine(tmp_path / "steps.jsonl")) == 1
 
 

@@ -75,8 +75,7 @@ LARGE = {"androidcontrol": "ui_s1", "ui-vision": LISTS, "mmbench-gui-l2": LISTS,
 @every_row(("bench", "folder"), LARGE.items())
 def test_a_large_known_edition_is_recognised(shared_data: Path, bench: str, folder: str) -> None:
     (known,) = known_editions(bench)
-    labels = labels_of(steps_of(bench, shared_data / folder))
-    assert KnownEdition.of(known.name, known.source, labels, known.note) == known
+    assert KnownEdition.of(known.name, known.source, labels_of(steps_of(bench, shared_data / folder)), known.note) == known
 
 
 def test_screenspot_v2_with_equal_counts_is_told_apart(shared_data: Path, tmp_path: Path) -> None:
@@ -149,8 +148,7 @@ def test_what_is_no_label_does_not_make_another_edition(change: dict[str, Any]) 
 
 def test_neither_the_unit_of_a_file_nor_rounding_makes_another_edition() -> None:
     width, height = 1280, 2400
-    pixels = [(x, y) for x in range(0, width, 7) for y in (0, 1, 1199, 2400)]
-    for x, y in pixels:
+    for x, y in [(x, y) for x in range(0, width, 7) for y in (0, 1, 1199, 2400)]:
         one, other = (
             step(Click(point=point), targets=Boxes([[*point, *point]]), screenshot_size=(width, height))
             for point in (Point(x * 1000.0 / width, y * 1000.0 / height), Point(x / width * 1000.0, (y / height) * 1000.0))

@@ -59,8 +59,7 @@ def named(played: Path, folder: Path, name: str) -> Path:
 
 
 def to_read(played: Path, folder: Path, name: str) -> None:
-    inside = path_inside(folder / "in", name)
-    assert inside.is_relative_to(folder / "in")
+    assert path_inside(folder / "in", name).is_relative_to(folder / "in")
 
 
 def to_show(played: Path, folder: Path, name: str) -> None:
@@ -90,8 +89,7 @@ def to_export(played: Path, folder: Path, name: str) -> None:
 
 
 def to_import(played: Path, folder: Path, name: str) -> None:
-    written = format_named("atif").write(exported(played), folder / "in" / "atif", images=True)
-    for path in written:
+    for path in format_named("atif").write(exported(played), folder / "in" / "atif", images=True):
         if path.suffix == ".json":
             values = json.loads(path.read_text(encoding="utf-8"))
             values["steps"][1]["extra"]["screenshot"] = name
@@ -126,7 +124,6 @@ def test_a_hostile_name_reaches_nothing_outside_of_its_folder(
         except (GuievalError, ValueError) as error:
             assert len(str(error)) < 2000, what
         after = found(folder)
-        outside = {path: data for path, data in after.items() if not path.startswith(str(folder / "in"))}
-        assert outside == before, what
+        assert {path: data for path, data in after.items() if not path.startswith(str(folder / "in"))} == before, what
         copied = [path for path, data in after.items() if data == before[str(folder / "secret.png")] and path not in before]
         assert not copied, what

@@ -124,8 +124,7 @@ def test_refusals_bring_the_limit_down_and_it_stays_near_what_is_taken() -> None
     simulated.run(5_000)
     simulated.values.clear()
     simulated.refused = 0
-    rate = simulated.run(10_000)
-    assert rate >= 0.6 * 40 / simulated.seconds
+    assert simulated.run(10_000) >= 0.6 * 40 / simulated.seconds
     assert max(simulated.values) <= 64 and min(simulated.values) >= 20
     assert simulated.refused < 100
 

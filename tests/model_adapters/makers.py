@@ -189,8 +189,7 @@ def _code(result: Any) -> Native | Action | None:
             return "scroll", {"pixels": numbers[0]}
         case "dragTo":
             return "left_click_drag", {"coordinate": numbers[:2]}
-    name = names.get(called[1], called[1])
-    return name, {"coordinate": numbers[:2]} if len(numbers) >= 2 else {}
+    return names.get(called[1], called[1]), {"coordinate": numbers[:2]} if len(numbers) >= 2 else {}
 
 
 def _opencua(result: Any) -> Native | None:
@@ -356,6 +355,44 @@ _QWEN35_FORMS = (
     _xml("mobile_use", action="long_press", coordinate="[500, 750]", time="2"),
 )
 _GROUNDING = '<tool_call>\n{"name": "grounding", "arguments": {"action": "click", "coordinate": [540,1800]}}\n</tool_call>'
+_COMPUTER_FORMS = (
+    _xml("computer", action="left_click", coordinate="[500, 750]"),
+    _xml("computer", type="left_click", coordinate="[500, 750]"),
+    _xml("computer", action="type", text="hello\nworld"),
+    _xml("computer", action="key", keys='["ctrl", "c"]'),
+)
+_AUTOGLM_FORMS = (
+    'I tap it.\ndo(action="Tap", element=[500,750])',
+    'I type.</think>\n<answer>do(action="Type", text="it\'s "quoted"")',
+    '<think>I see it.</think>\n<answer>do(action="Tap", element=[500,750])</answer>',
+    'do(action="Swipe", start=[500,700], end=[500,300])',
+    '<think>Done.</think>\n<answer>finish(message="All "done".")',
+    'do(action="Tap", element=[500,750], message="pay")',
+)
+_AGUVIS_FORMS = (
+    "Thought: I see it.\nAction: Tap it.\npyautogui.click(x=0.5, y=0.75)",
+    "pyautogui.click(x=0.5, y=0.75)",
+    "Thought: I see it.\nAction: Type it.\npyautogui.write(message='hello world')",
+    "pyautogui.write(message='it\\'s 5')",
+    "Action: Press it.\npyautogui.press(keys=['enter'])",
+    "pyautogui.hotkey(keys=['ctrl', 'c'])",
+    "pyautogui.moveTo(x=0.5, y=0.75)",
+)
+_COGAGENT_FORMS = (
+    "Action: Tap it.\nGrounded Operation: CLICK(box=[[480,730,520,770]], element_type='Icon', element_info='Wi-Fi')",
+    "Status: I see it.\nPlan: 1. Go on.\nAction: Tap it.\nGrounded Operation: CLICK(box=[[480,730,520,770]])\n"
+    "<<General Operation>>",
+    "Grounded Operation: TYPE(box=[[480,730,520,770]], text='hello world', element_info='Search')",
+    "Grounded Operation: LAUNCH(app='Google Maps', url='None')",
+    "Grounded Operation: SCROLL_DOWN(box=[[500,500,500,500]], step_count=5)",
+)
+_MAGIC_FORMS = ("tap(500,750)", "long_press(500,750)", "text(500,750,hello)", "scroll(500,500,up)", "navigate_back()", "wait()")
+_VENUS_FORMS = ("[-1,-1]", "[500,750]")
+_POINT_FORMS = (
+    '[{"point_2d": [540, 1800]}, {"point_2d": [10, 20]}]',
+    '<think>\nI see it.\n</think>\n\n```json\n[\n\t{"point_2d": [540, 1800], "label": "Wi-Fi"}\n]\n```',
+)
+_LEFT_CLICK = '<tool_call>\n{"name":"computer_use","arguments":{"action":"left_click","coordinate":[540,1800]}}\n</tool_call>'
 FAMILIES = (
     Family("ui_tars", _tars, "_ui_tars.CALLS", RELATIVE, forms=_TARS_FORMS, tokens=_BOX, scroll_words="content"),
     Family("ui_tars_1_5", _tars, "_ui_tars.CALLS", RELATIVE, forms=_TARS_FORMS[:5], tokens=_BOX, scroll_words="content"),
@@ -363,33 +400,11 @@ FAMILIES = (
     Family("qwen2_5_vl", _tool, "_qwen_tools.CALLS"),
     Family("qwen3_vl", _tool, "_qwen_tools.CALLS"),
     Family("qwen3_5", _tool, "_qwen_tools.CALLS", forms=_QWEN35_FORMS, rendered=False),
-    Family(
-        "qwen3_5",
-        _tool,
-        options={"prompt": "computer"},
-        part="computer",
-        forms=(
-            _xml("computer", action="left_click", coordinate="[500, 750]"),
-            _xml("computer", type="left_click", coordinate="[500, 750]"),
-            _xml("computer", action="type", text="hello\nworld"),
-            _xml("computer", action="key", keys='["ctrl", "c"]'),
-        ),
-    ),
+    Family("qwen3_5", _tool, options={"prompt": "computer"}, forms=_COMPUTER_FORMS, part="computer"),
     Family("ui_s1", _tool, "_qwen_tools.CALLS"),
     Family("agentcpm_gui", _cpm),
-    Family(
-        "autoglm_phone",
-        _do,
-        tokens="</answer>",  # their server's stop text, which is missing in the response that README.md shows
-        forms=(
-            'I tap it.\ndo(action="Tap", element=[500,750])',
-            'I type.</think>\n<answer>do(action="Type", text="it\'s "quoted"")',
-            '<think>I see it.</think>\n<answer>do(action="Tap", element=[500,750])</answer>',
-            'do(action="Swipe", start=[500,700], end=[500,300])',
-            '<think>Done.</think>\n<answer>finish(message="All "done".")',
-            'do(action="Tap", element=[500,750], message="pay")',
-        ),
-    ),
+    # the token is their server's stop text, which is missing in the response that README.md shows
+    Family("autoglm_phone", _do, forms=_AUTOGLM_FORMS, tokens="</answer>"),
     Family("gui_owl", _tool, "_qwen_tools.CALLS"),
     Family("gui_owl_1_5", _tool, "_qwen_tools.CALLS"),
     Family("ui_venus_navi", tuple),
@@ -399,11 +414,7 @@ FAMILIES = (
     Family("os_atlas", _atlas, CAPITAL, scroll_words="content"),
     Family("mai_ui", _tool, "mai_ui.CALLS", RELATIVE),
     Family("mai_ui", _clicked, "mai_ui.CALLS", RELATIVE, {"grounding_scale": 999}, "grounding", part="grounding"),
-    Family(
-        "magicgui",
-        _magic,
-        forms=("tap(500,750)", "long_press(500,750)", "text(500,750,hello)", "scroll(500,500,up)", "navigate_back()", "wait()"),
-    ),
+    Family("magicgui", _magic, forms=_MAGIC_FORMS),
     Family("ui_r1", _ui_r1),
     Family("gui_r1", _gui_r1, scroll_words="content"),
     Family("step_gui", _step_gui),
@@ -412,68 +423,25 @@ FAMILIES = (
     Family("fara", _tool),
     Family("evocua", _code),
     Family("opencua", _opencua, "_pyautogui.CALLS"),
-    Family(
-        "aguvis",
-        _aguvis,
-        rendered=False,  # their reader is for desktops, and knows no call of a phone
-        forms=(
-            "Thought: I see it.\nAction: Tap it.\npyautogui.click(x=0.5, y=0.75)",
-            "pyautogui.click(x=0.5, y=0.75)",
-            "Thought: I see it.\nAction: Type it.\npyautogui.write(message='hello world')",
-            "pyautogui.write(message='it\\'s 5')",
-            "Action: Press it.\npyautogui.press(keys=['enter'])",
-            "pyautogui.hotkey(keys=['ctrl', 'c'])",
-            "pyautogui.moveTo(x=0.5, y=0.75)",
-        ),
-    ),
+    Family("aguvis", _aguvis, forms=_AGUVIS_FORMS, rendered=False),  # theirs is for desktops, and knows no call of a phone
     Family("scalecua", _scalecua, "scalecua.PHONE"),
     Family("mimo_vl", _mimo),
     Family("minicpm_gui", _guicourse),
     Family("seeclick", _seeclick, "_qwen_tools.CALLS", RELATIVE),
     Family("seeclick", _clicked, "_qwen_tools.CALLS", RELATIVE, setting="grounding", part="grounding"),
     Family("gta1", _clicked, "_qwen_tools.CALLS", setting="grounding", part="grounding"),
-    Family(
-        "ui_venus_1_5",
-        _grounded,
-        "ui_venus_navi.CALLS",
-        RELATIVE,
-        setting="grounding",
-        part="grounding",
-        forms=("[-1,-1]", "[500,750]"),
-    ),
+    Family("ui_venus_1_5", _grounded, "ui_venus_navi.CALLS", RELATIVE, {}, "grounding", _VENUS_FORMS, part="grounding"),
     Family("ui_tars_2", _seed, scroll_words="content"),
-    Family(
-        "cogagent",
-        _cogagent,
-        forms=(
-            "Action: Tap it.\nGrounded Operation: CLICK(box=[[480,730,520,770]], element_type='Icon', element_info='Wi-Fi')",
-            "Status: I see it.\nPlan: 1. Go on.\nAction: Tap it.\nGrounded Operation: CLICK(box=[[480,730,520,770]])\n"
-            "<<General Operation>>",
-            "Grounded Operation: TYPE(box=[[480,730,520,770]], text='hello world', element_info='Search')",
-            "Grounded Operation: LAUNCH(app='Google Maps', url='None')",
-            "Grounded Operation: SCROLL_DOWN(box=[[500,500,500,500]], step_count=5)",
-        ),
-    ),
+    Family("cogagent", _cogagent, forms=_COGAGENT_FORMS),
     Family("gui_plus", _tool, "_qwen_tools.CALLS"),
     *(
         Family(name, _clicked, "_qwen_tools.CALLS", setting="grounding", forms=forms)
         for name, forms in (
             ("holo1_5", ('{"x": 540, "y": 1800}', '{"action":"click_absolute","x":540,"y":1800}\n')),
-            (
-                "infigui_g1",
-                (
-                    '[{"point_2d": [540, 1800]}, {"point_2d": [10, 20]}]',
-                    '<think>\nI see it.\n</think>\n\n```json\n[\n\t{"point_2d": [540, 1800], "label": "Wi-Fi"}\n]\n```',
-                ),
-            ),
+            ("infigui_g1", _POINT_FORMS),
             ("gui_g2", ("[500,1760,580,1840]", "[500, 1760, 580, 1840]")),
             ("ui_ins", (_GROUNDING, f"<think>\nI see it.\n</think>\n{_GROUNDING}")),
-            (
-                "se_gui",
-                (
-                    '<tool_call>\n{"name":"computer_use","arguments":{"action":"left_click","coordinate":[540,1800]}}\n</tool_call>',
-                ),
-            ),
+            ("se_gui", (_LEFT_CLICK,)),
             ("uground", ("(500,750)", "500, 750")),
             ("qwen2_vl", ("<|object_ref_start|>it<|object_ref_end|><|box_start|>(480,730),(520,770)<|box_end|>",)),
         )

@@ -126,8 +126,7 @@ def test_references_in_the_published_format_reach_all_that_its_protocol_gives(pu
 
 
 def test_the_docs_state_each_ceiling() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
-    _, _, section = page.partition("## Ceilings")
+    _, _, section = (Path(__file__).parents[2] / "docs" / "models.md").read_text(encoding="utf-8").partition("## Ceilings")
     rows = {tuple(part.strip(" `") for part in line.split("|")[1:4]) for line in section.partition("\n## ")[0].splitlines()}
     for published in PUBLISHED:
         if published.ceiling:

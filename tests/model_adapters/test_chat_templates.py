@@ -140,32 +140,23 @@ def test_a_given_thought_is_left_as_it_is(name: str, thinking: bool | None, befo
     assert whole.count(asked) == 1
 
 
+QWEN_PAST = f"<|im_start|>system\ns<|im_end|>\n<|im_start|>user\na{QWEN_IMAGE}<|im_end|>\n<|im_start|>assistant\n"
+QWEN_LAST = "b<|im_end|>\n<|im_start|>user\nc<|im_end|>\n"
+GLM_PAST = f"[gMASK]<sop><|system|>\ns<|user|>\na{GLM_IMAGE}"
+
+
 @every_row(
     ("file", "options", "text"),
     [
-        (
-            "qwen3_vl-thinking.jinja",
-            {},
-            f"<|im_start|>system\ns<|im_end|>\n<|im_start|>user\na{QWEN_IMAGE}<|im_end|>\n"
-            "<|im_start|>assistant\nb<|im_end|>\n<|im_start|>user\nc<|im_end|>\n",
-        ),
-        (
-            "glm_4_1v.jinja",
-            {},
-            f"[gMASK]<sop><|system|>\ns<|user|>\na{GLM_IMAGE}<|assistant|>\n<think>\nx\n</think>\n\nb<|user|>\nc",
-        ),
-        ("glm_4_5v.jinja", {}, f"[gMASK]<sop><|system|>\ns<|user|>\na{GLM_IMAGE}<|assistant|>\n<think></think>\nb<|user|>\nc"),
+        ("qwen3_vl-thinking.jinja", {}, f"{QWEN_PAST}{QWEN_LAST}"),
+        ("glm_4_1v.jinja", {}, f"{GLM_PAST}<|assistant|>\n<think>\nx\n</think>\n\nb<|user|>\nc"),
+        ("glm_4_5v.jinja", {}, f"{GLM_PAST}<|assistant|>\n<think></think>\nb<|user|>\nc"),
         (
             "glm_4_5v.jinja",
             {"enable_thinking": False},
-            f"[gMASK]<sop><|system|>\ns<|user|>\na{GLM_IMAGE}/nothink<|assistant|>\n<think></think>\nb<|user|>\nc/nothink",
+            f"{GLM_PAST}/nothink<|assistant|>\n<think></think>\nb<|user|>\nc/nothink",
         ),
-        (
-            "aguvis.jinja",
-            {},
-            f"<|im_start|>system\ns<|im_end|>\n<|im_start|>user\na{QWEN_IMAGE}<|im_end|>\n"
-            "<|im_start|>assistant\n<think>\nx\n</think>\n\nb<|im_end|>\n<|im_start|>user\nc<|im_end|>\n",
-        ),
+        ("aguvis.jinja", {}, f"{QWEN_PAST}<think>\nx\n</think>\n\n{QWEN_LAST}"),
     ],
 )
 def test_a_past_in_turns(file: str, options: dict[str, Any], text: str) -> None:

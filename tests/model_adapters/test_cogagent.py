@@ -37,8 +37,7 @@ def read(text: str, setting: str = "high") -> Action:
 )
 def test_calls(call: str, action: Action) -> None:
     thought = "Status: 当前处于邮箱界面[[0, 2, 998, 905]]。\nPlan: 1. 打开；\n2. 结束。"
-    text = f"{thought}\nAction: 点击按钮。\nGrounded Operation: {call}\n<<一般操作>>"
-    parsed = MODEL.parse_response(step(), text)
+    parsed = MODEL.parse_response(step(), f"{thought}\nAction: 点击按钮。\nGrounded Operation: {call}\n<<一般操作>>")
     assert (parsed.action, parsed.conclusion) == (action, "点击按钮。")
     assert parsed.thought == thought
     assert read(f"Grounded Operation: {call}") == action
@@ -81,8 +80,7 @@ def test_the_past_is_calls_and_sentences() -> None:
         past[1], raw_response="Action: Type it.\nGrounded Operation: TYPE(box=[[1,2,3,4]], text='tea')\n<<一般操作>>"
     )
     past[2] = reference_entry(step(LongPress(point=PLACE), step_index=2))
-    lines = MODEL.prepare_input(steps[3], past).text.splitlines()
-    assert lines[1:5] == [
+    assert MODEL.prepare_input(steps[3], past).text.splitlines()[1:5] == [
         "History steps: ",
         "0. CLICK(box=[[500,750,500,750]])\tClick at (500, 750).",
         "1. TYPE(box=[[1,2,3,4]], text='tea')\tType it.",

@@ -40,8 +40,7 @@ from .steps import GROUNDING, adapter, past, step
 
 
 def test_a_checkpoint_of_each_kind_conforms() -> None:
-    chosen = {*of_each_kind()} | {*list_adapters()} - {model_config(name).adapter for name in list_models()}
-    assert violations(chosen) == []
+    assert violations({*of_each_kind()} | {*list_adapters()} - {model_config(name).adapter for name in list_models()}) == []
 
 
 @pytest.mark.full

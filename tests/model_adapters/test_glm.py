@@ -41,16 +41,14 @@ def test_the_notes_can_be_left_out() -> None:
 @pytest.mark.parametrize("model", [OLD, NEW])
 def test_the_past_is_written_as_the_published_sample(model: ABCModel) -> None:
     """The sample of agent.md: one step, an opened app, whose reason was written for it."""
-    reason = "The user needs to access the Broccoli app to manage recipes."
-    task = step(Open(app="Broccoli"), low_level_instruction=reason)
+    task = step(Open(app="Broccoli"), low_level_instruction="The user needs to access the Broccoli app to manage recipes.")
     text = model.prepare_input(step(step_index=1), [reference_entry(task)]).text
     sample = (
         "Step 0:\nMemory: None\nReason: The user needs to access the Broccoli app to manage recipes.\n"
         "Action: {'action_type': 'open_app', 'app_name': 'Broccoli'}\n\n"
     )
     assert sample in text
-    after = "\n\nThe current screenshot is given" if model is OLD else "# Output Format"
-    assert text.split(sample)[1].startswith(after)
+    assert text.split(sample)[1].startswith("\n\nThe current screenshot is given" if model is OLD else "# Output Format")
 
 
 def test_the_past_without_a_readable_reply_of_its_own() -> None:

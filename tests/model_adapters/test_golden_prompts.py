@@ -67,10 +67,8 @@ def golden(name: str) -> str:
     """All cases of a checkpoint as one text, with thinking on and off where there is a switch."""
     blocks: list[str] = []
     seen: dict[str, str] = {}
-    switch = load_model(name).thinking_switch
-    for thinking in (True, False) if switch else (None,):
-        model = load_model(name, thinking=thinking)
-        for case, prepared in cases(model):
+    for thinking in (True, False) if load_model(name).thinking_switch else (None,):
+        for case, prepared in cases(load_model(name, thinking=thinking)):
             title = case if thinking is None else f"{case}, thinking {'on' if thinking else 'off'}"
             messages = tuple(
                 once(message, f"{title}, message {number}", seen) for number, message in enumerate(prepared.messages, 1)
@@ -124,11 +122,9 @@ def test_golden_text_is_the_whole_of_a_request() -> None:
     """Nothing that is sent is left out: roles, texts, images with their sizes, the begun turn and the request fields."""
     model = load_model("qwen2.5-vl-7b")
     task = example_episode("grounding", (330, 210)).steps[0].model_copy(update={"instruction": "the {width} button"})
-    text = shown(model.prepare_input(task, ()))
-    assert text.endswith(
+    assert shown(model.prepare_input(task, ())).endswith(
         "=== user\n[image 0.png: 330 x 210]\nthe {width} button\n=== assistant, to be continued\n"
         '<tool_call>\n{"name": "computer_use", "arguments": {"action": "left_click", "coordinate": [\n'
         '=== request fields\n{"add_generation_prompt": false, "continue_final_message": true}\n'
     )
-    small = load_model("ui-tars-1.5-7b").prepare_input(task, ())
-    assert "[image 0.png: 330 x 210, sent as 364 x 224]" in shown(small)
+    assert "[image 0.png: 330 x 210, sent as 364 x 224]" in shown(load_model("ui-tars-1.5-7b").prepare_input(task, ()))

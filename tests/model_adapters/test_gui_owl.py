@@ -74,10 +74,8 @@ def test_turns_without_thinking() -> None:
 
 
 def test_a_thought_that_is_not_in_the_reply_is_put_back() -> None:
-    raw = SWIPE.partition("</thinking>\n")[2]
-    entry = HistoryEntry(step(), CLICK, "Lower.", "Scrolled down", raw, "model")
-    messages = TURNS.prepare_input(step(step_index=1), (entry,)).messages
-    assert messages[2].parts == (SWIPE,)
+    entry = HistoryEntry(step(), CLICK, "Lower.", "Scrolled down", SWIPE.partition("</thinking>\n")[2], "model")
+    assert TURNS.prepare_input(step(step_index=1), (entry,)).messages[2].parts == (SWIPE,)
 
 
 MIDDLE = Point(500.0, 500.0)  # (546, 1204) of 1092 x 2408
@@ -116,8 +114,7 @@ def test_a_step_instruction_takes_the_goals_place_in_turns_too() -> None:
 
 
 def test_render_writes_the_printed_form() -> None:
-    action = Scroll(point=Point(500.0, 750.0), direction="up")
-    text = OWL.render(step(), action, "Lower.", "Scrolled down")
+    text = OWL.render(step(), Scroll(point=Point(500.0, 750.0), direction="up"), "Lower.", "Scrolled down")
     # 300 thousandths up: 450 of 1000 is 1083.6 of 2408 pixels
     assert text == SWIPE.replace("[540, 602]", "[546, 1084]")
     grounded = OWL.render(step(setting="grounding"), CLICK)

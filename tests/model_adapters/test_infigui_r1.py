@@ -49,8 +49,7 @@ test_thought_and_sub_goal = thinks(
 
 
 def test_a_sub_goal_is_written_into_the_thought() -> None:
-    written = INFIGUI.render(step(), Press(button="HOME"), "I leave.", "Go home.")
-    assert written == (
+    assert INFIGUI.render(step(), Press(button="HOME"), "I leave.", "Go home.") == (
         "<think>\nI leave.\n<step>Go home.</step>\n</think>\n" + call('{"action": "system_button", "button": "Home"}')
     )
     assert SILENT.render(step(), Press(button="HOME"), "I leave.", "Go home.").startswith("<tool_call>")

@@ -76,8 +76,7 @@ def test_the_past_is_the_verbs_of_each_step() -> None:
     past = [reference_entry(one) for one in steps[:3]]
     past[1] = replace(past[1], raw_response="actions:\nclick,<box> 1 2 3 4</box>\ninput, tea\nenter")
     past[2] = replace(past[2], action=LongPress(point=MIDDLE))
-    text = MODEL.prepare_input(steps[3], past).text
-    assert text == (
+    assert MODEL.prepare_input(steps[3], past).text == (
         "Actions History\nstep 0: tap\nstep 1: click, input, enter\nstep 2: long_press\nYour Task\nTurn on Wi-Fi\n"
         "Generate next actions to do this task."
     )

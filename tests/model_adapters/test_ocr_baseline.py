@@ -129,15 +129,13 @@ def test_an_icon_without_text_is_sought_where_it_usually_is(agent: ABCModel) -> 
     ],
 )
 def test_one_steps_instruction_becomes_its_action(agent: ABCModel, instruction: str, expected: Action) -> None:
-    task = step("irrelevant", "low", low_level_instruction=instruction)
-    assert answer(agent, task, SCREEN) == expected
+    assert answer(agent, step("irrelevant", "low", low_level_instruction=instruction), SCREEN) == expected
 
 
 def test_an_app_that_is_named_is_opened_first_and_once(agent: ABCModel) -> None:
     task = step("Turn on Bluetooth in the Settings app")
     assert answer(agent, task, SCREEN) == Open(app="Settings")
-    opened = past((Open(app="Settings"), "Open the Settings app"))
-    assert clicked(answer(agent, task, SCREEN, opened)).y == 250
+    assert clicked(answer(agent, task, SCREEN, past((Open(app="Settings"), "Open the Settings app")))).y == 250
 
 
 def test_a_search_taps_the_field_types_and_submits(agent: ABCModel) -> None:
@@ -268,8 +266,7 @@ def test_it_reads_pixels_and_clicks_the_text(agent: ABCModel, size: tuple[int, i
 
 @needs_ocr
 def test_respond_looks_at_input_and_images_only(agent: ABCModel) -> None:
-    screen = png([("Bluetooth", 200), ("Display", 400)])
-    asked = request(agent, step("bluetooth", "grounding"), screen)
+    asked = request(agent, step("bluetooth", "grounding"), png([("Bluetooth", 200), ("Display", 400)]))
     elsewhere = Request(asked.input, asked.images, {}, "other", step("display", "low", low_level_instruction="Go back"))
     assert agent.respond(elsewhere) == agent.respond(asked)
 
@@ -286,8 +283,7 @@ def test_threads_share_the_reader(agent: ABCModel) -> None:
 @needs_ocr
 def test_an_empty_screen_and_a_damaged_one(agent: ABCModel) -> None:
     task = step("display", "grounding")
-    blank = agent.respond(request(agent, task, png([])))
-    assert clicked(agent.parse_response(task, blank).action) == Point(500, 500)
+    assert clicked(agent.parse_response(task, agent.respond(request(agent, task, png([])))).action) == Point(500, 500)
     damaged = Screenshot(b"\x89PNG\r\n\x1a\n" + bytes(50), "png", PHONE)
     with pytest.raises(ScreenshotError, match="the screenshot is not a readable PNG, JPEG or WebP image"):
         agent.respond(request(agent, task, damaged))

@@ -72,8 +72,7 @@ def test_the_rate_of_slips_and_what_the_past_adds_to_it(answers: str, demo_scree
     assert slips(given, slip=0.0) == 0 and 25 <= slips(given, slip=0.2) <= 60
     assert slips(given, slip=0.0, drift=0.5) == 0 and 70 <= slips(own, slip=0.0, drift=0.5) <= 130
     assert slips(own, slip=0.2, drift=-0.2) == 0
-    lost = [entry(ANSWER, "model", "Slip: Wait."), *own]
-    assert 70 <= slips(lost, slip=0.05, after_slip="lost") <= 130
+    assert 70 <= slips([entry(ANSWER, "model", "Slip: Wait."), *own], slip=0.05, after_slip="lost") <= 130
     assert slips([entry(ANSWER, "reference", "Slip: Wait.")], slip=0.0, after_slip="lost") == 0
 
 

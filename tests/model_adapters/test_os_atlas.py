@@ -47,8 +47,7 @@ def test_prompts_are_the_published_samples(shared_data: Path, file: str) -> None
 
 def test_the_action_history_of_gui_odyssey_is_calls() -> None:
     own = HistoryEntry(step(step_index=1), CLICK, "I see it.", None, "raw", "model")
-    swipe = scroll("up")
-    entries = (reference_entry(step(swipe, low_level_instruction="Scroll")), own)
+    entries = (reference_entry(step(scroll("up"), low_level_instruction="Scroll")), own)
     text = adapter("os_atlas", prompt="guiodyssey").prepare_input(HIGH, entries).text
     assert text.endswith("History: \nStep 1: SCROLL [UP]\nStep 2: CLICK <point>[[500,750]]</point>\n\n")
 

@@ -16,8 +16,7 @@ SAMPLE = (
 
 def test_history_in_words_and_without_what_the_format_lacks() -> None:
     own = HistoryEntry(step(step_index=1), CLICK, None, None, "raw", "model")
-    recent = reference_entry(step(Press(button="RECENT")))
-    text = adapter("os_genesis").prepare_input(HIGH, (own, recent)).text
+    text = adapter("os_genesis").prepare_input(HIGH, (own, reference_entry(step(Press(button="RECENT"))))).text
     assert 'Step 1: Click at (540, 1800). action: {"action_type":"click","x":540.0,"y":1800.0}\n' in text
     assert "Step 2: Press the recent button.\nAccessibility" in text
     assert "Step" not in adapter("os_genesis").prepare_input(GROUNDING, past()).text.replace("next step", "")

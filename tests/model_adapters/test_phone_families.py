@@ -68,8 +68,7 @@ def test_mai_uis_frames_are_999_in_calls_and_1000_in_grounding() -> None:
 
 
 def test_mai_uis_thought_may_lack_its_first_tag() -> None:
-    text = "I tap it.</think>\n" + mai(action="wait").partition("</thinking>\n")[2]
-    parsed = MAI_UI.parse_response(step(), text)
+    parsed = MAI_UI.parse_response(step(), "I tap it.</think>\n" + mai(action="wait").partition("</thinking>\n")[2])
     assert parsed.action == Wait() and parsed.thought == "I tap it."
 
 
@@ -96,8 +95,7 @@ test_autoglms_garbage = refuses(
 
 
 def test_autoglms_thought_is_what_stands_before_the_call() -> None:
-    parsed = AUTOGLM.parse_response(step(), 'The page loads.\ndo(action="Home")')
-    assert parsed.thought == "The page loads."
+    assert AUTOGLM.parse_response(step(), 'The page loads.\ndo(action="Home")').thought == "The page loads."
 
 
 def test_autoglms_past_keeps_its_texts_and_loses_its_screenshots() -> None:

@@ -153,8 +153,7 @@ def test_qwen3_reply_in_three_parts() -> None:
 
 
 def test_qwen25_reply_with_thinking_and_conclusion() -> None:
-    text = QWEN25.render(step(), Press(button="HOME"), "Why not.", "Go home.")
-    parsed = QWEN25.parse_response(step(), text)
+    parsed = QWEN25.parse_response(step(), QWEN25.render(step(), Press(button="HOME"), "Why not.", "Go home."))
     assert (parsed.thought, parsed.conclusion) == ("Why not.", "Go home.")
 
 

@@ -61,16 +61,14 @@ def test_the_first_of_two_rounds_counts(
 )
 def test_only_the_first_round_is_history(model: ABCModel, answers: tuple[str, str]) -> None:
     raw = f"<think>First.</think>\n{answers[0]}<|im_end|>\n<|im_start|>assistant\n<think>Then.</think>\n{answers[1]}"
-    entry = HistoryEntry(step(), MIDDLE, "First.", None, raw, "model")
-    result = model.prepare_input(step(step_index=1), (entry,))
+    result = model.prepare_input(step(step_index=1), (HistoryEntry(step(), MIDDLE, "First.", None, raw, "model"),))
     assert result.messages[2] == Message("assistant", (f"<think>First.</think>\n{answers[0]}",))
 
 
 @pytest.mark.parametrize("name", ["gui_owl", "infigui_r1", "qwen2_5_vl"])
 def test_a_round_without_its_thought_is_one(name: str) -> None:
     """The thought was given to the model, or the server split it off."""
-    text = f"{QWEN[0]}\n<thinking>\nThen.\n</thinking>\n{QWEN[1]}"
-    assert adapter(name).parse_response(step(), text).action == MIDDLE
+    assert adapter(name).parse_response(step(), f"{QWEN[0]}\n<thinking>\nThen.\n</thinking>\n{QWEN[1]}").action == MIDDLE
 
 
 test_what_is_no_second_round = reads(

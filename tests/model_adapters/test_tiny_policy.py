@@ -41,8 +41,7 @@ def test_the_past_is_a_line_a_step() -> None:
 
 
 def test_a_step_instruction_stands_alone() -> None:
-    low = task(setting="low")
-    assert MODEL.prepare_input(low, (reference_entry(task()),)).text == "tap red circle"
+    assert MODEL.prepare_input(task(setting="low"), (reference_entry(task()),)).text == "tap red circle"
 
 
 def test_a_large_screenshot_is_sent_as_the_checkpoint_sees_it() -> None:

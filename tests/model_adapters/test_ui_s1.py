@@ -71,8 +71,7 @@ def test_labels_of_past_steps_are_written_as_in_the_authors_data(action: Action,
 
 
 def test_a_thought_that_is_not_in_the_reply_is_put_back() -> None:
-    raw = OWN.partition("</think>\n")[2]
-    entry = HistoryEntry(step(), CLICK, "The list.", None, raw, "model")
+    entry = HistoryEntry(step(), CLICK, "The list.", None, OWN.partition("</think>\n")[2], "model")
     assert MODEL.prepare_input(step(step_index=1), (entry,)).messages[2].parts == (OWN,)
 
 

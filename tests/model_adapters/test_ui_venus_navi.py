@@ -90,8 +90,7 @@ def test_ground_72b_resizes_twice_as_its_script_does(size: Size, resized: Size) 
 
 def test_the_frame_without_the_first_resize_can_be_chosen_and_is_audited() -> None:
     other = adapter("ui_venus_navi", min_pixels=3_110_400, max_pixels=48_000_000)
-    task = step(setting="grounding", screenshot_size=(5120, 2880))
-    assert other.frame(task).extent((5120, 2880)) == (5124, 2884)
+    assert other.frame(step(setting="grounding", screenshot_size=(5120, 2880))).extent((5120, 2880)) == (5124, 2884)
     assert [frame.extent((5120, 2880)) for frame in other.disputed_frames] == [(4760, 2688)]
     assert [frame.extent((5120, 2880)) for frame in GROUND_72B.disputed_frames] == [(5124, 2884)]
     assert not load_model("ui-venus-navi-72b").disputed_frames

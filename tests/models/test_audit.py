@@ -270,8 +270,7 @@ def run_as(directory: Path, model: str, writes: ABCModel, count: int, actions: S
 
 
 def test_a_run_in_a_wrong_frame_warns_once_and_in_time(tmp_path: Path, guieval: CommandLine) -> None:
-    outcome = run_as(tmp_path / "wrong", "ui-tars-1.5-7b", in_frame("ui-tars-1.5-7b", PER_1000), 60)
-    [warning] = outcome.warnings
+    [warning] = run_as(tmp_path / "wrong", "ui-tars-1.5-7b", in_frame("ui-tars-1.5-7b", PER_1000), 60).warnings
     assert re.search(r"0-(999|1000) hits 50 of 50 .*; these steps cannot tell it apart from 0-(999|1000):", warning)
     assert "declared frame pixels-resized-28" in warning
     done = guieval("audit", tmp_path / "wrong")
@@ -361,6 +360,5 @@ def test_an_adapter_that_reads_without_its_frame_is_audited_by_encoding() -> Non
 
 def test_a_sample_without_reply_or_action_states_nothing() -> None:
     audit = StepAudit(load_model("ui-tars-7b"))
-    lost = Sample(outcome=ActionEvaluator("guievalkit").evaluate(step(), None))
-    audit.add(step(), lost, reread=True)
+    audit.add(step(), Sample(outcome=ActionEvaluator("guievalkit").evaluate(step(), None)), reread=True)
     assert audit.audit is None

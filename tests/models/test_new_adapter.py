@@ -54,8 +54,7 @@ def test_what_it_writes_is_found_in_an_installed_package(tmp_path: Path) -> None
 @pytest.mark.parametrize("there", ["wide_agent.py", "test_wide_agent.py"])
 def test_nothing_is_overwritten(there: str, tmp_path: Path, guieval: CommandLine) -> None:
     (tmp_path / there).write_text("mine")
-    sentence = guieval.sentence("new-adapter", "wide_agent", "--out", tmp_path)
-    assert "exists already, and is not overwritten" in sentence
+    assert "exists already, and is not overwritten" in guieval.sentence("new-adapter", "wide_agent", "--out", tmp_path)
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [(there, "mine")]
 
 

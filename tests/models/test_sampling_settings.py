@@ -63,8 +63,7 @@ def test_values_stay_as_they_were_given() -> None:
 
 def test_extra_of_checkpoint_and_run_are_merged() -> None:
     config = parse({**NAMES, "sampling": {"extra": {"b": 2}}})
-    scaffold = Scaffold(sampling={"temperature": 0.5, "extra": {"a": 1, "b": 1}})
-    model = ModelConfig(name="m", adapter="a", scaffold=scaffold)
+    model = ModelConfig(name="m", adapter="a", scaffold=Scaffold(sampling={"temperature": 0.5, "extra": {"a": 1, "b": 1}}))
     assert sample_parameters(config, model) == [{"temperature": 0.5, "a": 1, "b": 2}]
 
 

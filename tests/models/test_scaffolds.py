@@ -94,10 +94,7 @@ def test_a_run_records_and_shows_its_scaffold_and_resumes_in_no_other(tmp_path: 
     with MockServer(MockSettings(model="ui-tars-7b", keep=99)) as server:
         words = f"run --model ui-tars-7b --bench demo --limit 1 --base-url {server.base_url} --quiet".split()
         changed: list[str | Path] = ["--scaffold", own, "--set", "sampling.top_p=0.5"]
-        for name, more, line in (
-            ("plain", [], "ui-tars-default"),
-            ("own", changed, "own (changed: sampling.top_p)"),
-        ):
+        for name, more, line in (("plain", [], "ui-tars-default"), ("own", changed, "own (changed: sampling.top_p)")):
             assert f"scaffold: {line}\n" in guieval(*words, *more, "--out", tmp_path / name).out
             assert f"scaffold: {line}\n" in guieval("score", tmp_path / name).out
             assert RunFolder(tmp_path / name).manifest.scaffold_line == line

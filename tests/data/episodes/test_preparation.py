@@ -366,8 +366,7 @@ def test_a_release_that_has_grown_is_gone_on_with(source: Path, out: Path) -> No
     first = PARTS[0]
     begun = prepare(scripted({first: whole[first][:1]}), source, out)
     assert (begun.preparation.complete, begun.added, begun.preparation.expected) == (True, 1, 1)
-    more = prepare(scripted({first: whole[first]}), source, out)
-    assert more.added == len(whole[first]) - 1
+    assert prepare(scripted({first: whole[first]}), source, out).added == len(whole[first]) - 1
     assert prepare(scripted(whole), source, out).preparation.episodes == sum(map(len, whole.values()))
     assert prepare(scripted(whole), source, out).added == 0
 
@@ -485,8 +484,7 @@ def test_every_example_of_a_release_is_prepared_without_loss(out: Path, tmp_path
 
 
 def test_one_folder_serves_both_settings_of_a_data_set_and_no_other_data_set(shared_data: Path, tmp_path: Path) -> None:
-    kind = benchmarks()["androidcontrol"]
-    prepare(kind, shared_data / "ui_s1", tmp_path / "high", screenshots=False, limit=20)
+    prepare(benchmarks()["androidcontrol"], shared_data / "ui_s1", tmp_path / "high", screenshots=False, limit=20)
     low = load_benchmark("androidcontrol-low", tmp_path / "high")
     native = load_benchmark("androidcontrol-low", shared_data / "ui_s1")
     assert list(low) == [native.load(ref) for ref in native.index()[:20]]

@@ -54,8 +54,7 @@ class _Handler(BaseHTTPRequestHandler):
             card = {"license": "apache-2.0"}
             self._json({"id": hub.repository, "sha": COMMIT, "siblings": siblings, "cardData": card, "tags": []})
         elif path == f"{api}/tree/{COMMIT}":
-            rows = [{"type": "file", "path": name, "size": len(c), "oid": _etag(c)} for name, c in hub.files.items()]
-            self._json(rows)
+            self._json([{"type": "file", "path": name, "size": len(c), "oid": _etag(c)} for name, c in hub.files.items()])
         elif path == f"{api}/refs":
             main = {"name": "main", "ref": "refs/heads/main", "targetCommit": COMMIT}
             self._json({"branches": [main], "tags": [], "converts": []})

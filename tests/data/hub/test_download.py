@@ -96,8 +96,7 @@ def test_nothing_is_downloaded_without_consent(download: Callable[..., Done], tm
         assert not hub.transfers and not (tmp_path / "out").exists()
         assert refused.code == 1
         assert silent.code == 2 and "add --yes" in silent.err
-        agreed = download(hub.url, "screenspot-v2", "--out", tmp_path / "out", answer="y\n")
-        assert agreed.code == 0 and hub.transfers
+        assert download(hub.url, "screenspot-v2", "--out", tmp_path / "out", answer="y\n").code == 0 and hub.transfers
 
 
 @every_row(

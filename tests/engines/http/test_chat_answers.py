@@ -76,8 +76,7 @@ def test_a_record_of_any_answer_is_read_back_equal_counted_and_costs_something(b
         response = response_in(json.dumps(body).encode())
     except TryAgain:
         return
-    evaluator = ActionEvaluator("guievalkit")
-    sample = read_response(MODEL, evaluator, TASK, response)
+    sample = read_response(MODEL, ActionEvaluator("guievalkit"), TASK, response)
     record = StepRecord(task=TASK, samples=(sample,))
     with tempfile.TemporaryDirectory() as folder:
         with Journal(Path(folder), compact=compact) as journal:

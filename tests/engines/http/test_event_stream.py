@@ -44,21 +44,15 @@ CALLS = (Call("click", {"x": 1}, "a"), Call("type", {"text": "é"}, "b"))
 CALLED = Response("", None, None, "tool_calls", model="m", calls=CALLS)
 SAID = Response("the answer", None, KNOWN, "stop", model="m")
 END = delta("stop", content="the answer")
+HALVES = (delta(content="the "), delta("stop", content="answer"), COUNTED)
+MESSAGE = {"model": "m", "choices": [{"message": {"content": "the answer"}, "finish_reason": "stop"}]}
 WHOLE = [
-    (
-        "texts",
-        stream(delta(role="assistant", content=""), delta(content="the "), delta("stop", content="answer"), COUNTED),
-        SAID,
-    ),
-    ("CR LF", stream(delta(content="the "), delta("stop", content="answer"), COUNTED, end="\r\n"), SAID),
+    ("texts", stream(delta(role="assistant", content=""), *HALVES), SAID),
+    ("CR LF", stream(*HALVES, end="\r\n"), SAID),
     ("comments", stream(": ping", END, "event: x\nid: 1", COUNTED), SAID),
     ("no [DONE]", stream(END, COUNTED, done=False), SAID),
     ("a BOM, no space", b"\xef\xbb\xbf" + stream(END, COUNTED).replace(b"data: ", b"data:"), SAID),
-    (
-        "a message",
-        stream({"model": "m", "choices": [{"message": {"content": "the answer"}, "finish_reason": "stop"}]}, COUNTED),
-        SAID,
-    ),
+    ("a message", stream(MESSAGE, COUNTED), SAID),
     ("parts", stream(delta("stop", content=[{"type": "text", "text": "the "}, "answer"]), COUNTED), SAID),
     ("other choices", stream(END, {"choices": [{"index": 1, "delta": {"content": "no"}}]}, COUNTED), SAID),
     (
@@ -116,8 +110,7 @@ def test_a_stream_is_the_response_that_it_adds_up_to(what: str, body: bytes, exp
 def test_a_stream_that_was_broken_off_is_tried_again(body: bytes, why: str) -> None:
     with pytest.raises(TryAgain, match=why):
         response_in(body)
-    again = [response(body), response(WHOLE[0][1])]
-    reply = ask_raw(again, make_request())
+    reply = ask_raw([response(body), response(WHOLE[0][1])], make_request())
     assert (reply.text, reply.attempts) == ("the answer", 2), "and a stream is read that nobody requested"
 
 

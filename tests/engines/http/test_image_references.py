@@ -248,8 +248,7 @@ def test_a_server_that_reads_no_files_is_sent_bytes_and_it_is_reported_once(
 def test_an_image_is_sent_once_where_that_is_asked_for(data: Path, shots: list[Screenshot]) -> None:
     one, two = shots[:1], shots[:2]
     assert run(Vision(), one, one).forms == [["data"]] * 2
-    both = run(Vision(folder=data), one, two, folder=data, image_uuids=True)
-    assert both.forms == [["file+id"], ["held", "file+id"]]
+    assert run(Vision(folder=data), one, two, folder=data, image_uuids=True).forms == [["file+id"], ["held", "file+id"]]
     vision = run(Vision(), one, two, [*shots[:3], shots[1]], image_uuids=True)
     assert vision.forms == [["data+id"], ["held", "data+id"], ["held", "held", "data+id", "held"]]
     assert vision.asked[0][0]["uuid"] == sha256(shots[0].data).hexdigest()
@@ -371,8 +370,7 @@ def test_a_busy_server_is_offered_references_again(shots: list[Screenshot]) -> N
 
     async def busy(ask: Asking) -> None:
         vision.busy = 1
-        request = make_request("look", images=shots[:1], name="r")
-        assert (await ask.engine.generate(request)).attempts == 2
+        assert (await ask.engine.generate(make_request("look", images=shots[:1], name="r"))).attempts == 2
 
     run(vision, shots[:1], busy, image_uuids=True, max_attempts=2)
     assert vision.forms == [["data+id"], ["held"], ["held"]]

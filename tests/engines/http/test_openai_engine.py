@@ -83,8 +83,7 @@ def test_the_body_is_json_that_states_what_was_meant(contents: list[list[str | b
         Message("user", tuple(each if isinstance(each, str) else reference for each in parts)) for parts in contents
     )
     images = tuple(Screenshot(part, "png", (1, 1)) for parts in contents for part in parts if isinstance(part, bytes))
-    request = Request(ModelInput(messages), images, {"temperature": 0.5}, "id", template.task)
-    body = json.loads(chat_body(request, model))
+    body = json.loads(chat_body(Request(ModelInput(messages), images, {"temperature": 0.5}, "id", template.task), model))
     assert body["model"] == model
     assert body["temperature"] == 0.5
     for message, parts in zip(body["messages"], contents, strict=True):
@@ -229,8 +228,7 @@ def test_a_hang_ends_at_the_time_limit_and_leaves_no_process() -> None:
         return caught.value
 
     with mock(first_faults=("hang",) * 9) as server:
-        error = past_hangs(main(server), lambda: server.stats()["hung"], 20.0)
-        assert error.attempts == 2
+        assert past_hangs(main(server), lambda: server.stats()["hung"], 20.0).attempts == 2
         assert server.stats()["hung"] == 2
 
 
@@ -347,8 +345,7 @@ def test_unusual_messages_are_read(message: dict[str, Any], text: str, reasoning
 
 @every_row("usage", [None, 3, [], {"prompt_tokens": "many", "completion_tokens": True}])
 def test_odd_usage_does_no_harm(usage: Any) -> None:
-    reply = ask_raw([completion({"content": "a"}, usage=usage)], make_request())
-    assert reply.usage in (None, Usage())
+    assert ask_raw([completion({"content": "a"}, usage=usage)], make_request()).usage in (None, Usage())
 
 
 def logprobs(*values: Any) -> dict[str, Any]:
@@ -431,8 +428,7 @@ def test_a_key_inside_of_base64_is_redacted(before: str, monkeypatch: pytest.Mon
     """What stays of it are the characters that also hold bits of what stands around the key: fewer than eight bits of it."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     encoded = base64.b64encode(f"{before}{KEY} and more".encode()).decode()
-    changed = [broken(encoded), encoded[::-1], quote(encoded, safe="")]
-    for each in changed:
+    for each in [broken(encoded), encoded[::-1], quote(encoded, safe="")]:
         text = ask_raw([completion({"content": each})], make_request()).text
         assert "[API key]" in text and len(text.replace("[API key]", "")) <= len(each) - len(KEY) * 8 // 6 + 1
     head, mark, tail = ask_raw([completion({"content": encoded})], make_request()).text.partition("[API key]")

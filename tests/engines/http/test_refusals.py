@@ -19,8 +19,7 @@ CONCURRENCY = 4
 @pytest.mark.ci
 @pytest.mark.parametrize("status", [400, 422])
 def test_a_server_that_refuses_everything_ends_the_run(tmp_path: Path, guieval: CommandLine, status: int) -> None:
-    refusing = MockSettings(model=MODEL, policy="centre", error_rate=1.0, error_status=status)
-    with MockServer(refusing) as server:
+    with MockServer(MockSettings(model=MODEL, policy="centre", error_rate=1.0, error_status=status)) as server:
         where = ("--data", tmp_path / "demo", "--out", tmp_path / "run", "--base-url", server.base_url)
         few = ("--set", "bench_options.episodes=12", "--set", "bench_options.seed=4", "--concurrency", str(CONCURRENCY))
         done = guieval("run", "--model", MODEL, "--bench", "demo", *where, *few)

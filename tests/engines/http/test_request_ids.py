@@ -24,14 +24,12 @@ def test_an_id_names_its_step_and_sample_with_or_without_try(key: StepKey, sampl
 
 @given(parts, st.integers(1, 99))
 def test_what_is_sent_is_visible_ascii(name: str, attempt: int) -> None:
-    sent = with_try(name, "0123abcd", attempt)
-    assert all("!" <= character <= "~" for character in sent)
+    assert all("!" <= character <= "~" for character in with_try(name, "0123abcd", attempt))
 
 
 def test_the_documented_form_and_tries_and_runs_differ() -> None:
     assert request_id(StepKey("aitz", "general", "a|b é", 3), 1) == "aitz|general|a%7Cb%20%C3%A9|3|1"
-    names = {with_try("a", nonce, attempt) for nonce in ("00000000", "00000001") for attempt in (1, 2)}
-    assert len(names) == 4
+    assert len({with_try("a", nonce, attempt) for nonce in ("00000000", "00000001") for attempt in (1, 2)}) == 4
 
 
 @every_row("text", ["", "probe", "a|b|c|d|e", "a|b|c|1|-1", "a|b|c|1", "a|b|c|1|2|3"])

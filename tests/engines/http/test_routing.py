@@ -89,8 +89,7 @@ def test_an_episode_goes_back_to_its_server() -> None:
         chosen = {key: routed.send(key) for key in "pqrstu"}
         for server in chosen.values():
             routed.answer(server)
-        again = {key: routed.router.pick(key) for key in "utsrqp"}
-        assert again == chosen
+        assert {key: routed.router.pick(key) for key in "utsrqp"} == chosen
 
 
 def test_the_homes_of_many_episodes_do_not_fill_the_memory() -> None:

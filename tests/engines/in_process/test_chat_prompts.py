@@ -23,8 +23,7 @@ def shot(colour: str, size: tuple[int, int] = (4, 6), mode: str = "RGBA") -> Scr
 
 
 def test_messages_are_texts_or_lists_of_parts() -> None:
-    request = make_request("a", "b", images=[shot("red"), shot("blue")])
-    assert chat_messages(request) == [
+    assert chat_messages(make_request("a", "b", images=[shot("red"), shot("blue")])) == [
         {"role": "system", "content": "You are an agent."},
         {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}, *[{"type": "image"}] * 2]},
     ]

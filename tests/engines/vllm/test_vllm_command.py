@@ -69,10 +69,8 @@ def test_the_command_of_a_checkpoint(name: str, expected: str) -> None:
 
 def test_image_limits_given_as_options_reach_the_server_and_arguments_stand_over_them() -> None:
     model = BARE.model_copy(update={"vllm": {}, "options": {"min_pixels": 100, "max_pixels": 48_000_000}})
-    assert server_command(model, VLLMSettings(), 1)[-2:] == [
-        "--mm-processor-kwargs",
-        '{"min_pixels": 100, "max_pixels": 48000000}',
-    ]
+    limits = '{"min_pixels": 100, "max_pixels": 48000000}'
+    assert server_command(model, VLLMSettings(), 1)[-2:] == ["--mm-processor-kwargs", limits]
     given = VLLMSettings.of({"mm-processor-kwargs": {"max_pixels": 5}})
     assert server_command(model, given, 1)[-1] == '{"min_pixels": 100, "max_pixels": 5}'
     assert "--mm-processor-kwargs" not in server_command(model, VLLMSettings.of({"mm-processor-kwargs": None}), 1)
