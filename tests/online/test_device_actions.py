@@ -181,7 +181,9 @@ def test_a_text_field_with_the_focus_shows_its_caret_and_the_caret_does_not_blin
 @pytest.mark.parametrize(
     ("refusals", "message", "captured"), [(2, REFUSED, True), (99, REFUSED, False), (1, "Target crashed", False)]
 )
-def test_refused_captures(refusals: int, message: str, captured: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_capture_that_chromium_refuses_for_a_moment_is_attempted_again(
+    refusals: int, message: str, captured: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from playwright.async_api import Error, Page
 
     monkeypatch.setattr("guieval.online.pages.browser._CAPTURE_WAITS", (0.01, 0.01))

@@ -344,7 +344,9 @@ def flaky(monkeypatch: pytest.MonkeyPatch, agent: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("hangs", [False, True])
-def test_a_failure_costs_its_task(tmp_path: Path, flaky: dict[str, Any], hangs: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_environment_is_restarted_and_costs_its_task_only(
+    tmp_path: Path, flaky: dict[str, Any], hangs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if hangs:  # one device, as the deadlines of all that are in use pass together
         monkeypatch.setattr(Flaky, "deadlines", Deadlines(monkeypatch, Flaky))
     more: dict[str, Any] = {"environment_timeout": SECONDS, "environments": 1 if hangs else 3}

@@ -83,7 +83,7 @@ def test_an_unknown_model_or_campaign_is_named(tmp_path: Path) -> None:
 
 
 @every_row("name", SHIPPED)
-def test_a_shipped_campaign_in_a_dry_run(
+def test_a_shipped_campaign_names_what_there_is_and_its_dry_run_needs_no_engine_and_no_data(
     name: str, tmp_path: Path, guieval: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -180,7 +180,9 @@ settings: {{limit: 2, concurrency: 2}}
 
 
 @pytest.mark.parametrize("parallel", [1, pytest.param(2, marks=pytest.mark.ci)])
-def test_a_campaign_is_done_once(parallel: int, tmp_path: Path, guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_campaign_is_done_once_and_ends_with_one_leaderboard(
+    parallel: int, tmp_path: Path, guieval: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     with MockServer(MockSettings(model="ui-tars-7b-sft")) as server:
         file = campaign_file(tmp_path, TWO.format(url=server.base_url))

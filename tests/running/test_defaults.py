@@ -17,7 +17,9 @@ from tests.rows import every_row
 NAMES = {"model": "m", "bench": "b"}
 
 
-def test_the_nearer_source_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_nearer_source_counts_and_what_is_taken_is_announced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.chdir(tmp_path)
     FILE.write_text("server: {timeout: 7, patience: 8, max_attempts: 2}\nsampling: {top_p: 0.5, top_k: 3}\n")
     (file := tmp_path / "run.yaml").write_text("patience: 9\n")

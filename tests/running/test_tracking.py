@@ -136,7 +136,9 @@ def test_a_tracker_hears_no_secret(run: Run, stand_in: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize(("trouble", "message"), [("fails", "OSError: no network here"), ("leaves", "SystemExit: 3")])
-def test_a_failing_tracker(run: Run, stand_in: Path, monkeypatch: pytest.MonkeyPatch, trouble: str, message: str) -> None:
+def test_a_tracker_that_fails_is_warned_of_once_and_the_run_goes_on(
+    run: Run, stand_in: Path, monkeypatch: pytest.MonkeyPatch, trouble: str, message: str
+) -> None:
     monkeypatch.setenv("STAND_IN_TROUBLE", trouble)
     done = run("--track", "wandb", quiet=False)
     assert done.code == 0 and "Traceback" not in done.err

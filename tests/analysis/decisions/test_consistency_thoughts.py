@@ -193,7 +193,9 @@ def run_demo(tmp_path: Path, *more: str | Path) -> list[str | Path]:
         (["--model", "gui-owl-7b", "--no-thinking"], "thinking is turned off"),
     ],
 )
-def test_what_takes_no_thought(tmp_path: Path, demo_source: Path, guieval: CommandLine, more: list[str], reason: str) -> None:
+def test_models_and_modes_that_take_no_thought(
+    tmp_path: Path, demo_source: Path, guieval: CommandLine, more: list[str], reason: str
+) -> None:
     error = guieval.sentence(*run_demo(tmp_path, *more, "--fixed-thoughts", demo_source))
     assert reason in error and not (tmp_path / "run").exists()
 

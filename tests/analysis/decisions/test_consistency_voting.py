@@ -126,7 +126,9 @@ def test_the_order_of_judges_states_nothing(order: list[Action]) -> None:
         ("no decision", None, False, "invalid action"),
     ],
 )
-def test_one_execution(meant: Action | Abstention, done: Action | None, consistent: bool | None, failure: str | None) -> None:
+def test_an_execution_against_a_decision(
+    meant: Action | Abstention, done: Action | None, consistent: bool | None, failure: str | None
+) -> None:
     found = find(votes(meant)[0], done, DEFAULTS)
     assert (found.consistent, found.failure) == (consistent, failure)
 

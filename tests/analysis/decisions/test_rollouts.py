@@ -64,7 +64,9 @@ def test_rounds_differ_in_nothing_but_the_seed_and_are_compact() -> None:
         ({"sampling": {"temperature": 0}}, 2, (), "128 samples of greedy decoding"),
     ],
 )
-def test_dependent_draws_refused(settings: dict[str, Any], rounds: int | None, seeds: tuple[int, ...], message: str) -> None:
+def test_samples_that_are_no_independent_draws_are_refused(
+    settings: dict[str, Any], rounds: int | None, seeds: tuple[int, ...], message: str
+) -> None:
     with pytest.raises(UsageError, match=message):
         plan_rounds(config(**settings), rounds, seeds)
 

@@ -195,7 +195,9 @@ def test_the_command_checks_an_environment_with_its_options(guieval: CommandLine
 
 
 @pytest.mark.parametrize("hangs", [False, True])
-def test_a_broken_server_is_survived(tmp_path: Path, frail: type[Frail], hangs: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_repeats_a_task_whose_server_broke(
+    tmp_path: Path, frail: type[Frail], hangs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     frail.deadlines = Deadlines(monkeypatch, OpenEnv) if hangs else None
     with served(frail(episodes=1)) as server:
         more = {"bench": "openenv", "bench_options": {"url": server.address}, "environment_timeout": SECONDS}

@@ -86,7 +86,9 @@ def test_nothing_changed_is_resumed(guieval: CommandLine, run: Path) -> None:
         *(("sampling", "sampling.temperature (was None, now 0.7)"), ("prompt", "prompts fingerprint")),
     ],
 )
-def test_a_change_is_marked(guieval: CommandLine, run: Path, data: Path, change: str, message: str, tmp_path: Path) -> None:
+def test_a_change_is_refused_with_what_differs_or_marked(
+    guieval: CommandLine, run: Path, data: Path, change: str, message: str, tmp_path: Path
+) -> None:
     more: list[str] = []
     lines = lines_of(data)
     first = lines[0]["steps"][0]
