@@ -26,9 +26,8 @@ from trl import GRPOTrainer
 
 from guieval.training.config import DynamicSampling
 from guieval.training.data.examples import Picture, PromptBuilder
-from guieval.training.guard import SUPPORTED, check_behaviours
 from guieval.training.trainers.answers import Answers
-from guieval.training.trainers.behaviour import BEHAVIOURS
+from guieval.training.trainers.behaviour import check_behaviour
 from guieval.training.trainers.dealing import dealt, divided, micro_batches, rows_each
 from guieval.training.trainers.likelihoods import Likelihoods
 from guieval.training.trainers.pictures import Pictures
@@ -85,7 +84,7 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL has no types
         **named: Any,
     ) -> None:
         super().__init__(*arguments, **named)
-        check_behaviours(BEHAVIOURS, "trl", SUPPORTED, self)
+        check_behaviour(self)
         self._tasks = tasks
         self._prompts = prompts
         self._sampling = sampling
