@@ -10,20 +10,7 @@ import asyncio
 from collections.abc import Sequence
 from functools import lru_cache
 
-from guieval.actions import (
-    Action,
-    Answer,
-    Click,
-    DoubleClick,
-    Drag,
-    ExecutableAction,
-    Hotkey,
-    Hover,
-    RightClick,
-    Scroll,
-    Stop,
-    path_direction,
-)
+from guieval import actions as act
 from guieval.errors import UsageError
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, ExpertStep, Observation
 from guieval.steps import Score
@@ -92,11 +79,11 @@ class _PhoneDevice(ABCDevice):
         self._phone, self._steps = self._played.start, 0
         return await asyncio.to_thread(self._observe)
 
-    async def step(self, actions: Sequence[ExecutableAction]) -> Observation:
+    async def step(self, actions: Sequence[act.ExecutableAction]) -> Observation:
         _, phone = self._now()
         for touch in (touch for action in actions for touch in _touches(action)):
             phone = phone.apply(touch)
-            if isinstance(touch, Stop):
+            if isinstance(touch, act.Stop):
                 break
         self._phone, self._steps = phone, self._steps + len(actions)
         return await asyncio.to_thread(self._observe)
@@ -130,15 +117,15 @@ class _PhoneDevice(ABCDevice):
         )
 
 
-def _touches(action: ExecutableAction) -> Sequence[Action]:
+def _touches(action: act.ExecutableAction) -> Sequence[act.Action]:
     """The form of an action on a phone, which has a finger and no pointer: a drag is a swipe, a double click two taps."""
     match action:
-        case DoubleClick():
-            return (Click(point=action.point),) * 2
-        case Drag():
-            direction = None if action.start is None else path_direction(action.start, action.end)
-            return () if direction is None or action.start is None else (Scroll(point=action.start, direction=direction),)
-        case RightClick() | Hover() | Hotkey() | Answer():
+        case act.DoubleClick():
+            return (act.Click(point=action.point),) * 2
+        case act.Drag():
+            direction = None if action.start is None else act.path_direction(action.start, action.end)
+            return () if direction is None or action.start is None else (act.Scroll(point=action.start, direction=direction),)
+        case act.RightClick() | act.Hover() | act.Hotkey() | act.Answer():
             return ()
         case _:
             return (action,)

@@ -13,20 +13,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from guieval.actions import (
-    OPPOSITE,
-    Answer,
-    Click,
-    DoubleClick,
-    ExecutableAction,
-    LongPress,
-    Open,
-    Press,
-    Scroll,
-    Stop,
-    Type,
-    Wait,
-)
+from guieval import actions as act
 from guieval.errors import EnvironmentFailure, UsageError, nearest
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
 from guieval.online.servers.androidworld_budgets import BUDGETS, COMPLEXITIES
@@ -158,11 +145,11 @@ class _Emulator(ServerDevice):
         self._goal = str((await self._fields("/task/goal", **self._task)).get("goal") or "")
         return await self._observe(self._environment.settle)
 
-    async def step(self, actions: Sequence[ExecutableAction]) -> Observation:
+    async def step(self, actions: Sequence[act.ExecutableAction]) -> Observation:
         if self._seen is None:
             raise RuntimeError("reset has not been called")
         for action in actions:
-            if isinstance(action, Stop):
+            if isinstance(action, act.Stop):
                 self._stopped = True
                 break
             if (body := android_action(action, self._seen.size)) is not None:
@@ -199,31 +186,31 @@ class _Emulator(ServerDevice):
         return content
 
 
-def android_action(action: ExecutableAction, size: tuple[int, int]) -> dict[str, Any] | None:
+def android_action(action: act.ExecutableAction, size: tuple[int, int]) -> dict[str, Any] | None:
     """AndroidWorld's JSON of an action on a screen of ``size`` in pixels; ``None`` for one that it does not have.
 
     Its scroll begins in the middle of the screen and names the direction in which the view moves, opposite to the finger's. It
     presses ENTER after typing.
     """
     match action:
-        case Click() | DoubleClick() | LongPress():
+        case act.Click() | act.DoubleClick() | act.LongPress():
             kind = {"CLICK": "click", "DOUBLE_CLICK": "double_tap", "LONG_PRESS": "long_press"}[action.type]
             x, y = pixel(action.point, size)
             return {"action_type": kind, "x": x, "y": y}
-        case Scroll():
-            return {"action_type": "scroll", "direction": OPPOSITE[action.direction]}
-        case Type():
+        case act.Scroll():
+            return {"action_type": "scroll", "direction": act.OPPOSITE[action.direction]}
+        case act.Type():
             return {"action_type": "input_text", "text": action.text}
-        case Open():
+        case act.Open():
             return {"action_type": "open_app", "app_name": action.app}
-        case Press(button="BACK"):
+        case act.Press(button="BACK"):
             return {"action_type": "navigate_back"}
-        case Press(button="HOME"):
+        case act.Press(button="HOME"):
             return {"action_type": "navigate_home"}
-        case Press(button="ENTER"):
+        case act.Press(button="ENTER"):
             return {"action_type": "keyboard_enter"}
-        case Wait():
+        case act.Wait():
             return {"action_type": "wait"}
-        case Answer():
+        case act.Answer():
             return {"action_type": "answer", "text": action.text}
     return None

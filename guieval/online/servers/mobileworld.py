@@ -13,15 +13,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from guieval.actions import (
-    Answer,
-    Drag,
-    ExecutableAction,
-    Point,
-    Scroll,
-    Stop,
-    scroll_path,
-)
+from guieval import actions as act
 from guieval.errors import UsageError
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
 from guieval.online.servers.androidworld import android_action
@@ -114,15 +106,15 @@ class _Emulator(ServerDevice):
         await self.service.post("/task/init", body=self._request())
         return await self._observe()
 
-    async def step(self, actions: Sequence[ExecutableAction]) -> Observation:
+    async def step(self, actions: Sequence[act.ExecutableAction]) -> Observation:
         if self._seen is None:
             raise RuntimeError("reset has not been called")
         for action in actions:
-            if isinstance(action, Stop) or self._over:
+            if isinstance(action, act.Stop) or self._over:
                 break
             if (body := mobile_action(action, self._seen.size)) is not None:
                 await self.service.post("/step", body={"device": self._environment.device, "action": body})
-            self._over = isinstance(action, Answer)
+            self._over = isinstance(action, act.Answer)
         return await self._observe() if actions else self._seen
 
     async def score(self) -> Score:
@@ -151,22 +143,22 @@ class _Emulator(ServerDevice):
         return self._seen
 
 
-def mobile_action(action: ExecutableAction, size: tuple[int, int]) -> dict[str, Any] | None:
+def mobile_action(action: act.ExecutableAction, size: tuple[int, int]) -> dict[str, Any] | None:
     """MobileWorld's JSON of an action on a screen of ``size`` in pixels; ``None`` for one that it does not have.
 
     It is AndroidWorld's but for swipes, which begin at their point and go where the finger goes.
     """
     match action:
-        case Scroll(distance=None):
+        case act.Scroll(distance=None):
             x, y = pixel(action.point, size)
             return {"action_type": "swipe", "x": x, "y": y, "direction": action.direction}
-        case Scroll():
-            return _drag(*scroll_path(action), size)
-        case Drag(start=Point() as start):
+        case act.Scroll():
+            return _drag(*act.scroll_path(action), size)
+        case act.Drag(start=act.Point() as start):
             return _drag(start, action.end, size)
     return android_action(action, size)
 
 
-def _drag(start: Point, end: Point, size: tuple[int, int]) -> dict[str, Any]:
+def _drag(start: act.Point, end: act.Point, size: tuple[int, int]) -> dict[str, Any]:
     (x1, y1), (x2, y2) = pixel(start, size), pixel(end, size)
     return {"action_type": "drag", "start_x": x1, "start_y": y1, "end_x": x2, "end_y": y2}
