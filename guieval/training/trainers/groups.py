@@ -14,7 +14,7 @@ import math
 import random
 import time
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,8 @@ import torch
 from accelerate.utils import DistributedType, gather_object
 from trl import GRPOTrainer
 
+from guieval.errors import UsageError
+from guieval.steps import StepKey
 from guieval.training.config import DynamicSampling
 from guieval.training.data.examples import Picture, PromptBuilder
 from guieval.training.trainers.answers import Answers
@@ -83,7 +85,7 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL has no types
         max_prompt_length: int | None = None,
         **named: Any,
     ) -> None:
-        super().__init__(*arguments, **named)
+        super().__init__(*arguments, reward_funcs=[_rewarded_here], **named)
         check_behaviour(self)
         self._tasks = tasks
         self._prompts = prompts
@@ -244,6 +246,13 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL has no types
             total, count = self._sums.get(name, (0.0, 0))
             self._sums[name] = total + sum(values), count + len(values)
 
+    def _log_replies(self, replies: Sequence[tuple[StepKey, str]], rewards: Sequence[float], worth: Iterable[float]) -> None:
+        """Add the steps of all processes to TRL's table of completions; ``rewards`` and their advantages are of all."""
+        self._logs["prompt"].extend(gather_object([[{"role": "user", "content": str(key)}] for key, _ in replies]))
+        self._logs["completion"].extend(gather_object([[{"role": "assistant", "content": text}] for _, text in replies]))
+        self._logs["rewards"]["reward"].extend(rewards)
+        self._logs["advantages"].extend(worth)
+
     def _log_tallies(self) -> None:
         everywhere: list[dict[str, tuple[float, int]]] = gather_object([self._sums])
         self._sums = {}
@@ -283,3 +292,8 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL has no types
             self._metrics["train"]["dynamic_sampling/groups_drawn"].append(float(drawn))
             self._metrics["train"]["dynamic_sampling/kept_share"].append(len(kept) / drawn)
         return kept
+
+
+def _rewarded_here(**columns: Any) -> list[float | None]:
+    """A reward function for TRL, which requires one; the trainers reward replies and rollouts themselves."""
+    raise UsageError("replies are rewarded by the trainer itself")
