@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from guieval import actions as act
-from guieval.errors import UsageError
+from guieval.data.plugin_options import at_least
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, ExpertStep, Observation
 from guieval.steps import Score
 from guieval.testing.phone import VERSION, Phone, PhoneEpisode, checked_size, encode, generate_episode, replay
@@ -34,8 +34,7 @@ class PhoneEnvironment(ABCEnvironment):
     deterministic = True
 
     def __init__(self, *, episodes: int = 12, seed: int = 0, width: int = 360, height: int = 800) -> None:
-        if episodes < 1:
-            raise UsageError(f"option episodes is {episodes!r}; expected at least 1")
+        at_least(1, episodes=episodes)
         self.episodes, self.seed, self.size = episodes, seed, checked_size((width, height))
 
     @property

@@ -239,7 +239,6 @@ class Browser:
                 limit.reschedule(0)
 
     async def close(self) -> None:
-        """End Chromium and Playwright's process."""
         await _ended(self._chromium.close)
         await _ended(self._playwright.stop)
 

@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 
 from guieval import actions as act
 from guieval.data.files import read_bytes
+from guieval.data.plugin_options import seconds
 from guieval.errors import EnvironmentFailure, UsageError, nearest, one_line
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
 from guieval.online.pages.browser import Browser, require_playwright
@@ -64,8 +65,7 @@ class MobileGym(ABCEnvironment):
     ) -> None:
         if max_steps < 0:
             raise UsageError(f"option max_steps is {max_steps}; expected at least 1, or 0 for MobileGym's own budgets")
-        if not 0 <= pause <= 60:
-            raise UsageError(f"option pause is {pause:g}; expected 0 to 60 seconds")
+        seconds(60, pause=pause)
         self.address = checked_address(url, self.name, EXAMPLE)
         if urlsplit(self.address).hostname != "127.0.0.1" and not allow_network:
             raise UsageError(f"option url is {url!r}; without --allow-network pages reach only 127.0.0.1, as in {EXAMPLE}")

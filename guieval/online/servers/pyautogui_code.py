@@ -9,6 +9,7 @@ from guieval.online.servers.pixels import pixel
 
 SCROLL_SHARE = 0.5
 """The part of the screen that one scroll without a distance moves the content by."""
+_POINTING = {"CLICK": "click", "DOUBLE_CLICK": "doubleClick", "RIGHT_CLICK": "rightClick", "HOVER": "moveTo"}
 MOST_SCREENS = 100
 """The most screens that a scroll with a distance moves the content by."""
 
@@ -19,14 +20,8 @@ def pyautogui_code(action: act.ExecutableAction, size: tuple[int, int]) -> str |
     All text of an action is written as a Python literal, so it can only be typed.
     """
     match action:
-        case act.Click():
-            return f"pyautogui.click({_place(action.point, size)})"
-        case act.DoubleClick():
-            return f"pyautogui.doubleClick({_place(action.point, size)})"
-        case act.RightClick():
-            return f"pyautogui.rightClick({_place(action.point, size)})"
-        case act.Hover():
-            return f"pyautogui.moveTo({_place(action.point, size)})"
+        case act.Click() | act.DoubleClick() | act.RightClick() | act.Hover():
+            return f"pyautogui.{_POINTING[action.type]}({_place(action.point, size)})"
         case act.LongPress():
             seconds = min(action.duration, 10_000) / 1000
             move = f"pyautogui.moveTo({_place(action.point, size)})"
