@@ -24,7 +24,7 @@ def models(name: Annotated[str | None, typer.Argument(help="Show this checkpoint
     """List checkpoints by family, or show one in full: its settings, how to serve it, a prompt and a reply."""
     if name is not None:
         for line in _details(load_model(name)):
-            echo(line)
+            (echo if line.startswith("serve:") else say)(line)  # a command to copy stays whole
         return
     rows = []
     for config in sorted(model_configs().values(), key=lambda each: (each.adapter, natural_order(each.name))):

@@ -72,7 +72,7 @@ def _compare(one: Scaffold, other: Scaffold, json_output: bool) -> None:
         print_json([{"setting": name, one.name: first, other.name: second} for name, first, second in rows])
         return
     if not rows:
-        echo(f"{one.name} and {other.name} set the same ({one.sha256})")
+        say(f"{one.name} and {other.name} set the same ({one.sha256})")
         return
     heads = columns("setting", f"{one.name} ({one.sha256})", f"{other.name} ({other.sha256})")
     show(Table("", heads, tuple((name, *map(_word, pair)) for name, *pair in rows)))

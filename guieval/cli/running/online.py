@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from guieval.cli.tables import echo, say
+from guieval.cli.tables import say
 from guieval.history.modes import Kind
 from guieval.journal import RunFolder, is_run
 from guieval.metrics import TaskSummary
@@ -77,5 +77,5 @@ def over_steps(directories: Sequence[Path], instead: str) -> list[Path]:
     if left_out and not kept:
         RunFolder(left_out[0]).expect("steps", instead)
     for directory in left_out:
-        echo(f"note: the run {str(directory)!r} is left out: it is an online run", err=True)
+        say(f"note: the run {str(directory)!r} is left out: it is an online run", err=True)
     return kept

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from guieval.cli.tables import echo
+from guieval.cli.tables import say
 from guieval.errors import UsageError
 from guieval.journal import RunFolder, is_run
 from guieval.journal.run_folders import is_rollout, one_run, runs_below
@@ -28,7 +28,7 @@ def several_runs(directories: Iterable[Path], *, rollouts: bool = False) -> list
     if len(problems) == len(found):
         raise UsageError(f"none of the {len(found)} runs can be read; the first: {next(iter(problems.values()))}")
     for run, problem in problems.items():
-        echo(f"note: the run {str(run)!r} is left out: {problem}", err=True)
+        say(f"note: the run {str(run)!r} is left out: {problem}", err=True)
     return [run for run in found if run not in problems]
 
 
@@ -55,7 +55,7 @@ def paired_runs(first: Path, second: Path, *, rollouts: bool = False) -> list[tu
             f"{str(first)!r} and {str(second)!r} have no mode in common ({', '.join(one)} and {', '.join(two)}); name two runs"
         )
     for mode in one.keys() ^ two.keys():
-        echo(f"note: mode {mode} is only in {str((one | two)[mode])!r}, so it is not compared", err=True)
+        say(f"note: mode {mode} is only in {str((one | two)[mode])!r}, so it is not compared", err=True)
     return [(one[mode], two[mode]) for mode in shared]
 
 
