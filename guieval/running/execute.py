@@ -188,20 +188,20 @@ class Executor:
                 absorb_shards(run, directory)
             if run.server is not None and Runner(run, directory).left():  # minutes of loading for nothing otherwise
                 self._servers.use(run.server)
-        runner = None
+        working: Runner | Cluster | None = self._cluster
         try:
             with self._telemetry.following(run, directory) as callbacks:
                 if self._cluster is not None:
                     outcome = self._cluster.execute(run, directory, on_progress=callbacks.on_progress, halt=callbacks.halt)
                 else:
                     runner = Runner(run, directory, on_progress=callbacks.on_progress, halt=callbacks.halt)
-                    self._running = runner
+                    self._running = working = runner
                     if self._stop_asked.is_set():
                         runner.stop()
                     outcome = runner.execute(resume=True)
         except GuievalError:
-            if runner is not None and runner.broken_off is not None:
-                yield self._result(run, runner.broken_off)
+            if working is not None and working.broken_off is not None:
+                yield self._result(run, working.broken_off)
             raise
         finally:
             self._running = None

@@ -267,6 +267,8 @@ def test_a_log_of_inspect(a_run: Path, tmp_path: Path) -> None:
     assert not any(sample["attachments"] for sample in samples)
     (again,) = format_named("inspect").write(exported(a_run), tmp_path / "two")
     assert again.read_bytes() == path.read_bytes()
+    times = log["header.json"]["stats"]
+    assert run.manifest.created == times["started_at"] <= times["completed_at"]
 
 
 def test_a_log_of_inspect_holds_the_screenshots_of_steps(tmp_path: Path) -> None:
