@@ -68,7 +68,8 @@ class Comparison:
     """Two runs cut down to the steps they share. ``unlike`` is why they should not be compared, ``notes`` what to know.
 
     ``exact``: by protocol, how exact match falls on the steps that both runs answered; first is right alone in ``only_first``.
-    ``answers`` are both runs' answers, uncut; ``setups`` their set-ups in words.
+    ``answers`` are both runs' answers, uncut; ``setups`` their set-ups in words; ``flips_file`` holds the steps that
+    flipped, if they were written.
     """
 
     first: RunColumns
@@ -79,6 +80,7 @@ class Comparison:
     notes: tuple[str, ...]
     metrics: tuple[Compared, ...]
     exact: Mapping[str, McNemar]
+    flips_file: Path | None = None
 
 
 @dataclass(frozen=True)
