@@ -178,7 +178,7 @@ def narrow(
     if choice.episodes is not None:
         listed = _listed(choice.episodes, refs)
         chosen = listed if choice.sample_set is None else _meet(chosen, listed)
-        title.append(choice.episodes.name)
+        title.append(f"episodes in {choice.episodes.name}")
     kept = [ref for ref in refs if ref.key in chosen and all(condition(ref) for condition in conditions)]
     if not kept:
         among = " that the file lists" if choice.episodes is not None else ""

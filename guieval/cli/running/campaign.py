@@ -65,7 +65,7 @@ def campaign(
     configs = [(run.config, run.directory) for run in runs]
     sized = without_servers(configs) if dry_run else of_jobs(resolve_jobs(configs, root=folder))
     found = estimates(sized, pace=pace, disagreement=read.disagreement, icc=read.icc)
-    _print_estimates(found, [run.model for run in runs], parallel)
+    _print_estimates(found, [run.model for run in runs], parallel, whole=dry_run)
     if dry_run:
         say("nothing was sent, and nothing was written")
         return
@@ -100,20 +100,21 @@ def _refuse_loading(runs: Sequence[PlannedRun]) -> None:
             raise UsageError(f"--parallel is for servers that are already up, and {loads}")
 
 
-def _print_estimates(found: Sequence[Estimate], models: Sequence[str], parallel: int) -> None:
+def _print_estimates(found: Sequence[Estimate], models: Sequence[str], parallel: int, *, whole: bool) -> None:
     """A row for each run and one for all, then what is left and what the steps can show; ``models`` are those of the runs.
 
-    A campaign that is finished has one line.
+    Unless it is the ``whole`` estimate, one line in place of the rows.
     """
-    if any(each.left != 0 for each in found):
+    if not whole:
+        left = sum(each.left or 0 for each in found)
+        say(f"runs:     {counted(len(found), 'run')}, {counted(left, kind_of(found[0].config).unit)} left")
+    else:
         rows: list[Row] = [(each.name, each.steps, each.left, *_sizes(each)) for each in found]
         if len(found) > 1:
             rows += [(), _in_all(found)]
         names = ("run", "steps", "left", "tokens in", "tokens out (at most)", "cost (about)")
         heads = columns(*names, spare=("tokens out (at most)",))
         show(Table("Runs", heads, tuple(rows)), full="A wider terminal shows all.")
-    else:
-        say(f"runs:     {counted(len(found), 'run')}")
     priceless = dict.fromkeys(each.config.model.name for each in found if each.forecast and each.forecast.price is None)
     if priceless:
         say(f"price:    none is known of {', '.join(priceless)} (--prices FILE)")

@@ -90,7 +90,7 @@ def _about(run: PastRun, columns: list[str]) -> list[Cell]:
 
 def _row(run: PastRun, now: datetime) -> tuple[Cell, ...]:
     what = (run.model, run.benchmark, run.mode, run.protocol, run.engine)
-    success = run.success_rate and Number(replace(run.success_rate, interval=None))
+    success = None if run.success_rate is None else Number(replace(run.success_rate, interval=None))
     leading = run.exact_match or run.success_rate or Measured(None)  # an online run has no exact match
     shown = Number(replace(leading, interval=None), mark="" if run.exact_match else "success")
     return *what, shown if leading.n else None, Number(leading).ends or None, success, age(run.created, now), run.state

@@ -87,7 +87,13 @@ def rendered(table: Table, width: int, full: str = "") -> Iterator[Text]:
         turning = turned(table) if table.turns else table
         places = [each.place for each in shown] if turning is table else range(len(turning.columns))
         low, tall = ([_shown(turning, width, tall=tall)[place] for place in places] for tall in (False, True))
-        yield from min((list(_blocks(turning, each, width)) for each in (low, tall)), key=len)
+        layouts = [(turning, low), (turning, tall)]
+        if (
+            _needed(upright := [each for each in _shown(table, width, tall=True) if each.place in {of.place for of in shown}])
+            <= width
+        ):
+            layouts.append((table, upright))
+        yield from min((list(_blocks(of, each, width)) for of, each in layouts), key=len)
     notes = [*table.notes]
     if left_out:
         names = ", ".join(" ".join(each.heads) for each in left_out)
