@@ -97,11 +97,9 @@ class TaskLedger:
         """A task without a record has no labels."""
 
     def take(self, record: TaskRecord) -> None:
-        """Take in a record."""
         self.add(record.task, record.samples)
 
     def add(self, task: OnlineTask, samples: Sequence[Repetition], judged: StepOutcome | None = None) -> None:
-        """Take in a task with its repetitions."""
         number, key = self._added, task.episode_key
         self._added += 1
         if key not in self._plan:
@@ -213,7 +211,6 @@ class TaskMetric:
     of_episodes = False
 
     def measure(self, columns: RunColumns, judged: Judged, *, intervals: bool = True) -> Measured:
-        """Its value on these tasks."""
         above, below = self._sums(columns)
         count, n = float(above.sum()), float(below.sum())
         if self.spans:
@@ -307,7 +304,6 @@ class TaskSummary(BaseModel):
 
     @property
     def success(self) -> Measured:
-        """The success rate."""
         return self.metrics[SUCCESS_RATE.name]
 
     @property
@@ -317,7 +313,6 @@ class TaskSummary(BaseModel):
 
     @property
     def complete(self) -> bool:
-        """Whether no repetition is missing."""
         return not self.success.missing
 
 

@@ -68,7 +68,7 @@ def leaderboard(
         out.write_text(written(board, chosen, intervals=not no_intervals), encoding="utf-8", newline="")
         echo(f"written:  {out}")
     elif chosen == "text":
-        show(*board_tables(without_intervals(board) if no_intervals else board))
+        show(*board_tables(without_intervals(board) if no_intervals else board, brief=True))
     else:
         print_text(written(board, chosen, intervals=not no_intervals))
 

@@ -76,7 +76,6 @@ class _Member:
 
     @property
     def title(self) -> str:
-        """How messages call it."""
         return f"worker {self.number}" + (f" on {self.machine}" if self.machine else "")
 
 
@@ -257,7 +256,6 @@ class _Session:
             raise EngineError(f"no worker could start: {self._progress.warnings[-1]}; then {_resume(self._directory)}")
 
     def outcome(self) -> RunOutcome:
-        """How it ended."""
         return RunOutcome.of(
             self._run,
             self._directory,

@@ -115,7 +115,6 @@ class HandOut:
 
     @property
     def left(self) -> int:
-        """How many have not been given out."""
         return len(self._left) - self._next
 
     def take(self) -> list[int]:
