@@ -50,7 +50,6 @@ class Inspection:
 
     @property
     def unusable(self) -> int:
-        """The steps without a usable screenshot."""
         return self.missing + self.damaged
 
     def __str__(self) -> str:
