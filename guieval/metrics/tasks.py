@@ -38,6 +38,7 @@ from guieval.steps import (
     StepKey,
     StepOutcome,
     TaskRecord,
+    faulty,
 )
 
 _JUDGED = "judged repetitions"
@@ -182,13 +183,13 @@ def _judged(samples: Sequence[Repetition]) -> int:
 
 def _ends(samples: Sequence[Repetition]) -> list[int]:
     """How the repetitions ended, in the order of :data:`guieval.metrics.columns.ENDS`."""
-    counts = Counter(sample.verdict for sample in samples)
-    return [*(counts[verdict] for verdict in VERDICTS), 0, 0]
+    counts = Counter(sample.verdict for sample in samples if not faulty(sample))
+    return [*(counts[verdict] for verdict in VERDICTS), 0, sum(map(faulty, samples))]
 
 
 def _end(samples: Sequence[Repetition], first: Outcome | None) -> int:
     if first is None:
-        return FAILED if samples else NOT_RUN
+        return NOT_RUN if all(map(faulty, samples)) else FAILED
     return {"right": RIGHT, "wrong": WRONG, "unparseable": UNPARSEABLE}[first.verdict]
 
 
