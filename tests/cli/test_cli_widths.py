@@ -41,10 +41,16 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "models": ("models",),
     "benchmarks": ("benchmarks",),
     "protocols": ("protocols",),
+    "runs": ("runs", "{run}"),
+    "one benchmark": ("benchmarks", "androidcontrol"),
+    "one model": ("models", "ui-s1-7b"),
+    "one protocol": ("protocols", "guievalkit"),
+    "report": ("report", "{run}", "--no-images", "--out", "{report}"),
+    "campaign": ("campaign", "demo", "--dry-run"),
 }
-WITHOUT_JSON = {"references", "models", "benchmarks", "protocols"}
+WITHOUT_JSON = {*list(COMMANDS)[-5:], "references", "models", "benchmarks", "protocols"}
 NOTES = {word.rstrip(",.:;") for word in f"Left out at this width: {LEFT_OUT} `guieval protocols NAME` has it.".split()}
-COPIED = ("run:", "re-score:", "resume:", "decisions:", "sweep:", "table:", "picture:", "report:")
+COPIED = ("run:", "serve:", "re-score:", "resume:", "decisions:", "sweep:", "table:", "picture:", "report:")
 """What begins a line that holds a path or a command to copy, which is never folded."""
 
 Served: TypeAlias = Callable[[], MockServer]
@@ -65,7 +71,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Served:
 def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("runs")
     (folder / "scaling.csv").write_text("size,score\n" + "".join(f"{2**size},{10 + 3 * size}\n" for size in range(8)))
-    names = ("run", "other", "samples", "hostile", "data")
+    names = ("run", "other", "samples", "hostile", "data", "report")
     return {**{name: folder / name for name in names}, "scaling": folder / "scaling.csv"}
 
 

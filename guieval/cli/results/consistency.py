@@ -14,7 +14,7 @@ from guieval.analysis.consistency.judging import Consistency, read_consistency
 from guieval.analysis.decisions.clustering import DEFAULTS
 from guieval.cli import options
 from guieval.cli.settings import path_argument, path_option
-from guieval.cli.tables import FORMATS, JSON, echo, print_json, write_tables
+from guieval.cli.tables import FORMATS, JSON, echo, print_json, say, write_tables
 from guieval.errors import UsageError, nearest
 from guieval.journal import RunFolder, is_run
 from guieval.journal.run_folders import one_run, over_steps, rounds_of, several_runs
@@ -72,7 +72,7 @@ def consistency(
         write_tables(made, chosen)
     if steps is not None:
         steps.write_text(step_lines(found, as_csv=steps.suffix.lower() == ".csv"), encoding="utf-8")
-        echo(f"steps:    {len(found.traces):,} in {steps}", err=True)
+        say(f"steps:    {len(found.traces):,} in {steps}", err=True)
     if page is not None:
         _write_page(found, page, data, examples, meant)
 
@@ -104,6 +104,6 @@ def _write_page(found: Consistency, file: Path, data: Path | None, each: int, un
     except UsageError as error:
         if data is not None:
             raise
-        echo(f"note: the page has no screenshots, for the run's data cannot be opened ({error})", err=True)
+        say(f"note: the page has no screenshots, for the run's data cannot be opened ({error})", err=True)
     file.write_text(consistency_page(found, root, each, undecided_as=undecided_as), encoding="utf-8")
     echo(f"page:     {file}", err=True)

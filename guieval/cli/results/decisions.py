@@ -16,7 +16,7 @@ from guieval.analysis.decisions.sensitivity import sensitivity
 from guieval.analysis.decisions.shifts import Shifts, shift
 from guieval.cli import options
 from guieval.cli.settings import path_argument, path_option
-from guieval.cli.tables import FORMATS, JSON, echo, write_tables
+from guieval.cli.tables import FORMATS, JSON, echo, say, write_tables
 from guieval.errors import UsageError, nearest
 from guieval.journal import RunFolder
 from guieval.journal.caveats import mark, notes
@@ -111,7 +111,7 @@ def _draw(shown: str, measured: list[DecisionColumns], shifts: list[Shifts], wid
     else:
         drawn = (level_shifts if shown == "shift" else trade_offs)(shifts, width)
     write(drawn, file)
-    echo(f"shows:    {FIGURES[shown]}", err=True)
+    say(f"shows:    {FIGURES[shown]}", err=True)
     echo(f"picture:  {file}", err=True)
 
 
@@ -125,14 +125,14 @@ def _read(
         found = measure(read_executions(place, protocol=protocol, unasked=unasked), settings, title, unasked)
         caveats = dict.fromkeys(caveat for manifest in _manifests(place) for caveat in notes(manifest))
         for note in [*gaps(place), *caveats]:
-            echo(f"note: {note}", err=True)
+            say(f"note: {note}", err=True)
         if found.measured.any():
             check_several(found)
             read[place] = found
         elif number >= len(places) - baselines:
             raise UsageError(f"no step of the baseline {str(place)!r} was answered")
         else:
-            echo(f"note: the run {str(place)!r} is left out: no step of it was answered", err=True)
+            say(f"note: the run {str(place)!r} is left out: no step of it was answered", err=True)
     if len(read) == baselines:
         raise UsageError("no step of these runs was answered, so there is nothing to show")
     return read

@@ -9,7 +9,7 @@ import typer
 
 from guieval.cli import options
 from guieval.cli.settings import path_argument, path_option
-from guieval.cli.tables import JSON, echo, print_json
+from guieval.cli.tables import JSON, echo, print_json, say
 from guieval.errors import UsageError, known_name
 from guieval.reports.plots.plot import KINDS
 from guieval.reports.plots.plot import plot as draw
@@ -75,7 +75,7 @@ def plot(
         sample_set=sample_set,
         subset=subset,
     )
-    echo(f"shows:    {drawn.shows}")
+    say(f"shows:    {drawn.shows}")
     echo(f"picture:  {out}")
     if json:
         print_json({"shows": drawn.shows, "numbers": drawn.numbers})

@@ -10,7 +10,7 @@ import typer
 
 from guieval.cli.results.export_results import for_export
 from guieval.cli.settings import path_argument
-from guieval.cli.tables import echo, say
+from guieval.cli.tables import say
 from guieval.data.doctor.counts import counted
 from guieval.data.hub.client import in_units
 from guieval.data.hub.upload import upload
@@ -42,9 +42,9 @@ def push(
         check_secrets(folder)
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         for path in files:
-            echo(f"{in_units(path.stat().st_size):>9}  {path.relative_to(folder).as_posix()}")
+            say(f"{in_units(path.stat().st_size):>9}  {path.relative_to(folder).as_posix()}")
         total = f"{counted(len(files), 'file')}, {in_units(sum(path.stat().st_size for path in files))}"
         if not yes:
             say(f"{total} for the {'public' if public else 'private'} data set {repo}. Nothing was sent; add --yes to upload.")
             return
-        echo(f"uploaded: {total} to {upload(folder, repo, public=public, message='Results of ' + ', '.join(names))}")
+        say(f"uploaded: {total} to {upload(folder, repo, public=public, message='Results of ' + ', '.join(names))}")

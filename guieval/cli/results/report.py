@@ -10,7 +10,7 @@ import typer
 
 from guieval.cli import options
 from guieval.cli.settings import path_argument, path_option
-from guieval.cli.tables import echo
+from guieval.cli.tables import echo, say
 from guieval.data.doctor.counts import counted
 from guieval.errors import refuse
 from guieval.history.modes import Kind
@@ -80,7 +80,7 @@ def _write_steps(run: Path, folder: Path, how: _How) -> None:
     prompters = [prompter(each.manifest, adapter) for each in (shown, beside) if each is not None]
     benchmark, absent = open_data(shown.manifest, data)
     if benchmark is None and images:
-        echo(f"note: {absent}", err=True)
+        say(f"note: {absent}", err=True)
     if not images:
         absent = "the report was written without images"
     pictures = Pictures(benchmark.root if benchmark and images else None, folder, absent, small=small)
@@ -104,9 +104,9 @@ _WRITE: Mapping[Kind, Callable[[Path, Path, _How], None]] = {"steps": _write_ste
 
 def _print(contents: str, written: Written) -> None:
     for note in written.notes:
-        echo(f"note: {note}", err=True)
+        say(f"note: {note}", err=True)
     if written.lacking:
-        echo(f"note: missing: {counted(len(written.lacking), 'screenshot')}, first: {written.lacking[0]}", err=True)
-    echo(contents)
+        say(f"note: missing: {counted(len(written.lacking), 'screenshot')}, first: {written.lacking[0]}", err=True)
+    say(contents)
     echo(f"report:   {written.page}")
-    echo(f"open:     {written.page.resolve().as_uri()}    (in a browser; no server needed)")
+    say(f"open:     {written.page.resolve().as_uri()}    (in a browser; no server needed)")

@@ -227,7 +227,7 @@ def _print_matrix(answers: JudgedAnswers, choice: Choice, by: list[str], disagre
 def _write_disagreements(file: Path, answers: JudgedAnswers, choice: Choice, *, err: bool) -> None:
     found = disagreements(answers.columns(choice), answers)
     count = write_disagreements(file, found, answers.protocols)
-    echo(f"disagreements: {counted(count, 'step')} in {file}", err=err)
+    say(f"disagreements: {counted(count, 'step')} in {file}", err=err)
 
 
 def _print_unfinished(directory: Path, *, err: bool) -> bool:
@@ -235,7 +235,7 @@ def _print_unfinished(directory: Path, *, err: bool) -> bool:
     run = RunFolder(directory)
     if summary_of_run(run).complete:
         after = f"come after a mismatch under {run.protocol}, where it stopped"
-        echo(f"note:     the run is finished: the steps that were not asked {after}", err=err)
+        say(f"note:     the run is finished: the steps that were not asked {after}", err=err)
         return False
     echo(f"resume:   {resume_of(directory)}", err=err)
     return True

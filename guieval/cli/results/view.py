@@ -10,7 +10,7 @@ import typer
 
 from guieval.cli import options
 from guieval.cli.settings import path_argument
-from guieval.cli.tables import echo
+from guieval.cli.tables import echo, say
 from guieval.errors import UsageError
 
 DEFAULT = Path("runs")
@@ -50,10 +50,10 @@ def view(
     def ready() -> None:
         if only:
             Thread(target=app.prepare, args=library.names, daemon=True).start()
-        echo(f"runs:     {len(library)}")
+        say(f"runs:     {len(library)}")
         echo(f"open:     {address(listener, app.token, only)}")
         echo(f"remote:   {tunnel(listener)}    (on your own machine; then open the same address there)")
-        echo("stop:     Ctrl-C")
+        say("stop:     Ctrl-C")
 
     browse = address(listener, app.once(), only) if has_screen() and not no_browser else None
     serve(app, listener, browse=browse, ready=ready)

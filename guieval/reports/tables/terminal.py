@@ -55,7 +55,7 @@ class _Shown:
 
 
 def _shown(table: Table, width: int, *, tall: bool = False) -> list[_Shown]:
-    """The columns; if ``tall``, names of rows may be wrapped, and an interval may be below its number."""
+    """The columns; if ``tall``, names of rows may be wrapped, and an interval or missing steps be below a number."""
     return [_column(table, place, width, tall) for place in range(len(table.columns))]
 
 
@@ -68,7 +68,7 @@ def _column(table: Table, place: int, width: int, tall: bool) -> _Shown:
         longest = max(map(_longest_word, cells), default=0)
         need = max(min(need, _SENTENCE), longest if column.folds else min(longest, _NAME))
     elif tall:
-        need = max((_wide(part) for cell in cells for part in re.split(f" (?={_INTERVAL})", cell)), default=0)
+        need = max((_wide(part) for cell in cells for part in re.split(f" (?={_INTERVAL}|{_MISSING})", cell)), default=0)
     head = max(map(_longest_word, heads))
     return _Shown(column, place, heads, cells, min(max(min(head, _SENTENCE) if tall else head, need), width // 2))
 
