@@ -56,7 +56,7 @@ def test_every_command_takes_all_runs_and_compare_pairs_the_modes(guieval: Comma
         made_run(other / mode, [("e00", 1)], episodes=EPISODES[:4], rewrite=named("other"), mode=mode)
     done = guieval("compare", modes, other, "--json", "--flips", tmp_path / "flips.csv")
     assert done.code == 0 and LEFT_OUT in done.err and "note: mode soeval is only in" in done.err
-    assert len(json.loads(done.out)) == 2
+    assert len(json.loads(done.out)["comparisons"]) == 2
     assert {each.name for each in tmp_path.glob("flips*")} == {"flips-offline.csv", "flips-sop.csv"}
     one = guieval("compare", modes, other / "sop")
     assert one.code == 0 and one.out == guieval("compare", modes / "sop", other / "sop").out

@@ -72,7 +72,7 @@ def test_every_command_shows_it_in_its_unit_and_ranks_less_as_better(guieval: Co
     text = guieval("leaderboard", near, far, *with_file, "--format", "md").out
     assert f"| {NAME} (thousandths of the screen) |" in text and f"{NAME} (%)" not in text
 
-    compared = json.loads(guieval("compare", near, far, *with_file, "--json").out)["metrics"]
+    compared = json.loads(guieval("compare", near, far, *with_file, "--json").out)["comparisons"][0]["metrics"]
     (mine,) = [each for each in compared if each["metric"] == NAME]
     assert mine["A"] == found and mine["difference"]["value"] == pytest.approx(190)
     assert mine["difference"]["unit"] == "thousandths of the screen" and mine["difference"]["p_value"] < 0.01

@@ -98,7 +98,7 @@ def everywhere(guieval: CommandLine, run: Path, shown: Any, other: Path) -> Iter
     cells = [cell["measured"] for cell in board["rows"][0]["cells"]]
     yield "leaderboard", by_name(dict(zip((column["metric"] for column in board["columns"]), cells, strict=True)))
     for words, letter in (((run, other), "A"), ((other, run), "B")):
-        compared = [each for each in values("compare", *words)["metrics"] if not each["shared"]]
+        compared = [each for each in values("compare", *words)["comparisons"][0]["metrics"] if not each["shared"]]
         assert compared[0]["metric"] == "exact match"
         yield f"compare, {letter}", by_name({each["metric"]: each[letter] for each in compared})
     (drawn,) = values("plot", "pareto", run, "--out", other / "a.svg")["numbers"]
@@ -229,7 +229,7 @@ def test_every_command_takes_all_repetitions_of_a_task(guieval: CommandLine, tmp
     expected = numbers(plain(rate))
     (listed,) = json.loads(guieval("runs", "list", run, "--json").out)
     (row,) = json.loads(guieval("leaderboard", run, "--json").out)["rows"]
-    compared = json.loads(guieval("compare", run, run, "--json").out)["metrics"][0]
+    compared = json.loads(guieval("compare", run, run, "--json").out)["comparisons"][0]["metrics"][0]
     assert numbers(listed["success_rate"]) == numbers(row["cells"][0]["measured"]) == numbers(compared["A"]) == expected
     ends = row["cells"][0]["ends"]
     assert (ends["right"], ends["wrong"], ends["unparseable"]) == (5, 9, 2)
