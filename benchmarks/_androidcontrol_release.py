@@ -23,22 +23,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from guieval.actions import (
-    DIRECTIONS,
-    OPPOSITE,
-    Action,
-    Boxes,
-    Click,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    Type,
-    Unsupported,
-    Wait,
-)
+from guieval import actions as act
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, Release, ReleasedEpisode
 from guieval.data.screenshots import header
 from guieval.errors import DataError, UsageError, nearest
@@ -165,7 +150,7 @@ class _Reader:
             return None
         steps = [self._acted(index, length) for index in range(count)]
         if self._release.finish:
-            steps.append(self._step(count, length, FINISH_INSTRUCTION, Stop(), {"synthetic": True}))
+            steps.append(self._step(count, length, FINISH_INSTRUCTION, act.Stop(), {"synthetic": True}))
         for index in range(length):
             self._check_image(index)
         screenshots = {path(self._name, index): partial(self._image, index) for index in range(length)}
@@ -181,7 +166,7 @@ class _Reader:
         action = released_action(row, self._sizes[index], extras)
         return self._step(index, length, self._instructions[index], action, extras)
 
-    def _step(self, index: int, length: int, instruction: str, action: Action, extras: dict[str, Any]) -> StepTaskModel:
+    def _step(self, index: int, length: int, instruction: str, action: act.Action, extras: dict[str, Any]) -> StepTaskModel:
         where = f"{self._example.where}, screenshot {index}"
         ref = EpisodeRef(EpisodeKey(self._release.kind.name, "", str(self._name)), length, split=self._split)
         groups = {}
@@ -201,7 +186,7 @@ class _Reader:
             extras=extras,
         )
 
-    def _boxes(self, index: int) -> Boxes:
+    def _boxes(self, index: int) -> act.Boxes:
         pixels = _rectangles(self._trees[index], f"{self._example.where}, field accessibility_trees, screenshot {index}")
         return pixel_boxes(pixels, self._sizes[index])
 
@@ -220,34 +205,34 @@ def path(episode_id: int, index: int) -> str:
     return f"screenshots/{episode_id}/{index}.png"
 
 
-def released_action(row: Row, size: Size, extras: dict[str, Any]) -> Action:
+def released_action(row: Row, size: Size, extras: dict[str, Any]) -> act.Action:
     """The action of a label in AndroidControl's own words; a scroll's word goes into ``extras``."""
 
-    def point() -> Point:
+    def point() -> act.Point:
         x, y = row.number("x"), row.number("y")
         return row.build("x, y", lambda: PIXELS.decode(x, y, size))
 
     match row.text("action_type"):
         case "click":
-            return Click(point=point())
+            return act.Click(point=point())
         case "long_press":
-            return LongPress(point=point())
+            return act.LongPress(point=point())
         case "scroll":
-            word = one_of(row, "direction", DIRECTIONS)
+            word = one_of(row, "direction", act.DIRECTIONS)
             extras["direction_label"] = word
-            return Scroll(point=Point(500.0, 500.0), direction=OPPOSITE[word])
+            return act.Scroll(point=act.Point(500.0, 500.0), direction=act.OPPOSITE[word])
         case "input_text":
-            return Type(text=row.text("text"))
+            return act.Type(text=row.text("text"))
         case "open_app":
-            return Open(app=row.text("app_name"))
+            return act.Open(app=row.text("app_name"))
         case "navigate_back":
-            return Press(button="BACK")
+            return act.Press(button="BACK")
         case "navigate_home":
-            return Press(button="HOME")
+            return act.Press(button="HOME")
         case "wait":
-            return Wait()
+            return act.Wait()
         case "type":
-            return Unsupported(
+            return act.Unsupported(
                 name="type", arguments={field: value for field, value in row.values.items() if field != "action_type"}
             )
         case name:

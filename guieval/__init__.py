@@ -30,6 +30,7 @@ __all__ = [
     "LongPress",
     "Measured",
     "Message",
+    "Metrics",
     "ModelConfig",
     "ModelInput",
     "Observation",
@@ -96,6 +97,7 @@ if TYPE_CHECKING:
     from guieval.evaluation import ActionEvaluator, Protocol, get_protocol, list_protocols
     from guieval.history import HistoryEntry
     from guieval.metrics import Measured, metric
+    from guieval.metrics.of_run import Metrics
     from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse, Scaffold
     from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
     from guieval.online.find import load_environment
@@ -116,6 +118,7 @@ _HOMES = {
     "evaluation": "ActionEvaluator Protocol get_protocol list_protocols",
     "history": "HistoryEntry",
     "metrics": "Measured metric",
+    "metrics.of_run": "Metrics",
     "models": "ABCModel ImageRef Message ModelConfig ModelInput ParsedResponse Scaffold",
     "online": "ABCDevice ABCEnvironment EnvironmentTask Observation Score",
     "online.find": "load_environment",

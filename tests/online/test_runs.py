@@ -27,6 +27,7 @@ from guieval.metrics import TaskSummary
 from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score, find
 from guieval.online.attempt import Attempt, LoopRule, screen_name
 from guieval.online.trajectory import SCREENS, TRAJECTORIES, last_attempts, read_trajectories
+from guieval.reports.opened import open_run
 from guieval.reports.server.library import Library
 from guieval.steps import OnlineTask, Outcome, Sample
 from guieval.testing.mock_server import MockServer, MockSettings
@@ -380,7 +381,7 @@ def test_every_list_shows_success_over_the_judged_tasks(
     assert "100.00% (1 missing) [10.4, 100.0]" in guieval("runs", str(tmp_path / "runs")).out
     (row,) = Library([tmp_path / "runs"]).listed()
     assert (row["headline"]["value"], row["headline"]["n"], row["headline"]["missing"], row["state"]) == (1.0, 2, 1, "stopped")
-    assert result.metrics()["online"]["success rate"].value == 1.0
+    assert result.metrics() == open_run(result.directory).metrics() and result.metrics()["success rate"].value == 1.0
 
 
 TALKATIVE = "qwen2.5-vl-7b"

@@ -224,7 +224,7 @@ def test_every_command_takes_all_repetitions_of_a_task(guieval: CommandLine, tmp
         won["samples"][0], won["samples"][1] = lost["samples"][0], won["samples"][0]
     opened = open_run(run)
     assert isinstance(opened, OpenedOnlineRun)
-    rate = opened.metrics().metrics["success rate"]
+    rate = opened.metrics()["success rate"]
     assert (rate.count, rate.n) == (5, 16)
     expected = numbers(plain(rate))
     (listed,) = json.loads(guieval("runs", "list", run, "--json").out)

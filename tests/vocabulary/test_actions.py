@@ -138,7 +138,7 @@ def test_boxes_keep_their_numbers_through_json_and_pickle(rows: list[tuple[float
 def test_boxes_of_one_row_differ_from_others_and_give_boxes() -> None:
     boxes = Boxes([[0, 10, 20, 40]])
     assert boxes[0] == Box(0, 10, 20, 40)
-    assert boxes[0].centre == Point(10, 25)
+    assert boxes[0].centre == Point(10, 25) and (boxes[:2], boxes[1:]) == (boxes, Boxes())
     assert boxes != Boxes([[0, 10, 20, 41]])
     assert boxes != Boxes()
 

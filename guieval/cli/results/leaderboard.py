@@ -68,7 +68,7 @@ def leaderboard(
     priced = () if prices is None else read_prices(prices)
     board = arranged(board_of(several_runs(runs), protocol, tables, anyway=anyway, prices=priced), metrics, sort)
     if chosen == "text" and out is None and not (label or caption):
-        show(*board_tables(without_intervals(board) if no_intervals else board))
+        show(*board_tables(without_intervals(board) if no_intervals else board, brief=True))
         return
     text = written(board, chosen, intervals=not no_intervals, label=label, caption=caption)
     if out is None:

@@ -25,7 +25,7 @@ from guieval.data.selection import Choice
 from guieval.errors import UsageError
 from guieval.history.modes import Kind
 from guieval.journal import RunFolder
-from guieval.reports.console import report_json, warning_lines
+from guieval.reports.console import Run, report_json, report_tables, warning_lines
 from guieval.reports.matrix_table import (
     agreement_lines,
     glance_table,
@@ -36,7 +36,7 @@ from guieval.reports.matrix_table import (
     write_disagreements,
 )
 from guieval.reports.online_tables import online_tables
-from guieval.reports.opened import score_metrics
+from guieval.reports.opened.metrics import score_metrics
 from guieval.reports.score_tables import breakdown_table, sample_table
 from guieval.reports.tables.records import check_ending
 from guieval.running.resume.trust import resume_of
@@ -171,23 +171,25 @@ _PRINT: Mapping[Kind, Callable[..., _Shown]] = {"steps": _print_steps, "tasks": 
 
 
 def _print_one(answers: JudgedAnswers, choice: Choice, by: list[str], *, json: bool) -> _Shown:
-    metrics = score_metrics(answers, choice, by)
-    for note in metrics.warnings:
+    metrics, columns = score_metrics(answers, choice), answers.columns(choice)
+    run = Run(metrics.label, metrics.summary)
+    breakdowns = [breakdown_table(columns, metrics.protocol, name) for name in by]
+    for note in metrics.notes:
         say(f"note: {note}", err=True)
     values: Mapping[str, Any] = {}
     if json:
-        values = {**matrix_json(answers, on_own_sets(answers, choice), by), **report_json(metrics.run), "steps": metrics.steps}
-        values |= {"edition": answers.columns(choice).edition, "scaffold": answers.answered.scaffold or None}
+        values = {**matrix_json(answers, on_own_sets(answers, choice), by), **report_json(run), "steps": metrics.steps}
+        values |= {"edition": columns.edition, "scaffold": answers.answered.scaffold or None}
     else:
-        show(*metrics.tables)
-        for line in warning_lines([metrics.run]):
+        show(*report_tables([run]), sample_table(columns, [metrics.protocol]), *breakdowns)
+        for line in warning_lines([run]):
             say(f"Warning: {line}")
         say(f"data:     {metrics.steps}")
-        if edition := answers.columns(choice).edition_line:
-            say(f"labels:   {edition}")
+        if columns.edition_line:
+            say(f"labels:   {columns.edition_line}")
         if answers.answered.scaffold:
             say(f"scaffold: {answers.answered.scaffold}")
-        for text in answers.answered.overlays:
+        for text in metrics.overlays:
             say(f"overlay:  {text}")
     return _Shown(metrics.state != "finished", values)
 

@@ -60,7 +60,6 @@ class Turn:
 
     @property
     def only_looks(self) -> bool:
-        """Whether all calls only look."""
         return bool(self.response.calls) and all(map(looked, self.response.calls))
 
     @property
@@ -148,7 +147,6 @@ class NativeAPI(ABC):
         """Add ``turn``, all of whose calls look, and the answers to them."""
 
     async def close(self) -> None:
-        """Close the connections."""
         if self._client is not None:
             await self._client.close()
             self._client = None

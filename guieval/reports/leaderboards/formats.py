@@ -23,7 +23,7 @@ from guieval.reports.leaderboards.leaderboard import Board, BoardColumn, BoardRo
 from guieval.reports.leaderboards.sections import Front, Section, sections
 from guieval.reports.tables.latex import latex, slug
 from guieval.reports.tables.records import write_records
-from guieval.reports.tables.table import Column, Number, Row, Table, bare, columns, share, without
+from guieval.reports.tables.table import Column, Number, Row, Table, bare, columns, share
 from guieval.reports.tables.terminal import as_text
 from guieval.reports.tables.writers import Format, json_text, markdown, page
 from guieval.running.costs import COSTED_STEPS, Spending, amount
@@ -67,14 +67,19 @@ def without_intervals(board: Board) -> Board:
 def rank_note(board: Board) -> str:
     """How to read the numbers: the meaning of bold, rank and brackets."""
     brackets = any(cell is not None and cell.measured.interval is not None for row in board.rows for cell in row.cells)
+    modes = "; modes are not comparable" * (len({row.mode for row in board.rows}) > 1)
     return (
-        "Rank 1 (bold): the best run of its mode and those next below it that do not differ from it significantly (paired "
-        f"over episodes, Holm's correction, 0.05).{' [..]: 95 % intervals over episodes.' * brackets}"
+        "#1 (bold): the best run of its mode, or not significantly below it (paired over episodes, Holm's correction, 0.05)"
+        f"{modes}.{' [..]: 95 % intervals over episodes.' * brackets}"
     )
 
 
-def metric_notes(board: Board) -> Iterator[str]:
-    """What the metrics that are shown are over, a sentence for each protocol."""
+def metric_notes(board: Board, *, brief: bool = False) -> Iterator[str]:
+    """What the metrics that are shown are over, a sentence for each protocol; if ``brief``, which command says it."""
+    if brief:
+        names = dict.fromkeys(column.protocol for column in board.columns)
+        yield f"What a metric is over: {' and '.join(f'`guieval protocols {name}`' for name in names)}"
+        return
     for protocol in dict.fromkeys(column.protocol for column in board.columns):
         yield denominators(protocol, {each.metric: each.of for each in board.columns if each.protocol == protocol})
 
@@ -98,21 +103,30 @@ def _front_sentence(board: Board, section: Section, front: Front) -> str:
     return f"Pareto front of {front.column.metric} against {front.axis}{where}: {', '.join(named)}."
 
 
-def board_tables(board: Board) -> list[Table]:
-    """A table of metrics for each benchmark and protocol, and one of how steps ended, with the board's notes."""
+def board_tables(board: Board, *, brief: bool = False) -> list[Table]:
+    """A table of metrics for each benchmark and protocol, and one of how steps ended, with the board's notes.
+
+    ``brief``: a command in place of what each metric is over.
+    """
     tables = [_metrics(board, section) for section in sections(board)]
-    tables[-1] = replace(tables[-1], notes=(*metric_notes(board), rank_note(board), *spending_notes(board)))
-    return [*tables, _ends(board)]
+    ended = _ends(board)
+    notes = (*metric_notes(board, brief=brief), rank_note(board), *spending_notes(board), *ended.notes)
+    return [*tables, replace(ended, notes=notes)]
 
 
 def _metrics(board: Board, section: Section, *, ranks: bool = True) -> Table:
-    """The rows that have a metric of the section, and what they spend: the runs', then the published ones."""
+    """The rows that have a metric of the section, and what they spend: the runs', then the published ones.
+
+    With ``ranks`` also with the n of each number, and a run's missing steps next to its name.
+    """
     titles = [board.columns[place].heading for place in section.places]
     titles += [section.tokens, *([section.cost] if section.cost else [])]
     rows: list[Row] = []
     for row in (board.rows[number] for number in section.rows):
-        values = (_number(row.cells[place], ranks=ranks) for place in section.places)
-        rows.append((_named(row), row.mode, *values, *_spent(section, row)))
+        cells = [row.cells[place] for place in section.places]
+        missing = max(cell.measured.missing for cell in cells if cell is not None) if ranks else 0
+        name = _named(row) + (f" ({missing:,} missing)" if missing else "")
+        rows.append((name, row.mode, *(_number(cell, ranks=ranks) for cell in cells), *_spent(section, row)))
     published: list[Row] = [
         (
             f"{row.model} ({row.source})",
@@ -125,8 +139,18 @@ def _metrics(board: Board, section: Section, *, ranks: bool = True) -> Table:
     ]
     heads = (*_KEYS, *map(Column, titles))
     title = " under ".join(section.head)
+    every = (*rows, *([(), *published] if published else []))
+    unknown = {len(heads) - 1} if all(row[-1] == NOT_REPORTED for row in rows) else set()
+    modes = {row[1] for row in every if row}
+    same = {1} if len(modes) == 1 else set()
+    kept = [place for place in range(len(heads)) if place not in unknown | same]
     return Table(
-        title, heads, (*rows, *([(), *published] if published else [])), name=f"leaderboard {title}", keys=2, turns=True
+        title + (f", {modes.pop()}" if same else ""),
+        tuple(heads[place] for place in kept),
+        tuple(tuple(row[place] for place in kept) if row else () for row in every),
+        name=f"leaderboard {title}",
+        keys=2 - len(same),
+        turns=True,
     )
 
 
@@ -147,7 +171,8 @@ def _number(cell: Cell | None, *, ranks: bool) -> Number | None:
     if cell is None:
         return None
     rank = f"#{cell.rank}" if ranks and cell.rank is not None and cell.measured.value is not None else ""
-    return Number(cell.measured, unit=False, mark=rank, best=cell.rank == 1)
+    measured = replace(cell.measured, missing=0) if ranks else cell.measured
+    return Number(measured, unit=False, show_n=ranks, mark=rank, best=cell.rank == 1)
 
 
 def _published(value: tuple[float, int] | None) -> Number | None:
@@ -157,17 +182,23 @@ def _published(value: tuple[float, int] | None) -> Number | None:
 def _ends(board: Board) -> Table:
     """How the steps of each run ended, once for each protocol, and the notes on the whole board.
 
-    Benchmark and protocol have a column only if they differ between rows, since on a terminal every part of a table repeats it.
+    Mode, benchmark and protocol have a column only if they differ between rows, and an end only if a step of a run had it.
     """
     ended = _ended(board)
     names = ("model", "mode", "benchmark", "protocol")
     values = list(zip(*((_named(row), row.mode, column.benchmark, column.protocol) for row, column, _ in ended), strict=True))
-    keys = [place for place in range(len(names)) if place < 2 or len(set(values[place])) > 1]
+    keys = [place for place in range(len(names)) if not place or len(set(values[place])) > 1]
+    ends = [end for end in ENDS if any(cell.ends[end] for _, _, cell in ended)]
+    covered = any(cell.coverage is not None for _, _, cell in ended)
     rows: tuple[Row, ...] = tuple(
-        (*(values[key][place] for key in keys), share(cell.coverage, unit=False), *(cell.ends[end] for end in ENDS))
+        (
+            *(values[key][place] for key in keys),
+            *([share(cell.coverage, unit=False)] if covered else []),
+            *(cell.ends[end] for end in ends),
+        )
         for place, (_, _, cell) in enumerate(ended)
     )
-    heads = (*(names[key] for key in keys), "coverage (%)", *(end.replace("_", " ") for end in ENDS))
+    heads = (*(names[key] for key in keys), *["coverage (%)"] * covered, *(end.replace("_", " ") for end in ends))
     notes = (*(f"beside published numbers: {reproduction}" for reproduction in board.reproductions), *board.notes)
     return Table("How steps ended", columns(*heads, keys=len(keys)), rows, notes, keys=len(keys), turns=True)
 
@@ -224,8 +255,8 @@ def as_json(board: Board) -> str:
 def as_latex(board: Board, label: str | None = None, caption: str | None = None) -> str:
     """A table for each benchmark and protocol, the best of each column and mode in bold; the notes are comments above it.
 
-    A mode that all rows share is in the caption; tokens and costs of which none is known are left out. ``label`` is that of the
-    first table, by default the benchmark's name; further ones are numbered. :class:`UsageError` for a ``caption`` of several.
+    ``label`` is that of the first table, by default the benchmark's name; further ones are numbered. :class:`UsageError` for a
+    ``caption`` of several.
     """
     parts = sections(board)
     if caption is not None and len(parts) > 1:
@@ -236,16 +267,11 @@ def as_latex(board: Board, label: str | None = None, caption: str | None = None)
     written = []
     for section in parts:
         table = _metrics(board, section, ranks=False)
-        alike = [{row[place] for row in table.filled} for place in range(len(table.columns))]
-        spent = range(table.keys + len(section.places), len(table.columns))
-        unknown = [place for place in spent if alike[place] <= {NOT_REPORTED, NO_PRICE, None}]
-        table = without(table, {*unknown, *([1] if len(alike[1]) == 1 else [])})
-        name = slug(label or board.columns[section.places[0]].benchmark)
-        names[name] += 1
         named = (replace(column, name=column.name.removesuffix(" (%)")) for column in table.columns)
         table = replace(table, columns=tuple(named), notes=notes if section is parts[0] else ())
-        mode = f", {next(iter(alike[1]))}" if len(alike[1]) == 1 else ""
-        text = caption or f"Results on {' under '.join(section.head)}{mode}, shares in per cent. {_reading(board)}"
+        name = slug(label or board.columns[section.places[0]].benchmark)
+        names[name] += 1
+        text = caption or f"Results on {table.title}, shares in per cent. {_reading(board)}"
         written.append(latex(table, caption=text, label=f"{name}-{names[name]}" if names[name] > 1 else name))
     return "\n".join(written)
 

@@ -156,7 +156,7 @@ def test_exported_outcomes_give_the_same_success_rate(online: Path, tmp_path: Pa
     run = exported(online)
     _, rows = format_named("every-eval-ever").write(run, tmp_path)
     assert isinstance(run.run, OpenedOnlineRun)
-    success = run.run.metrics().success
+    success = run.run.metrics()["success rate"]
     assert (success.count, success.n) == (3, 8) and success.interval is not None
     ((name, metric),) = json.loads(guieval("score", rows, "--json").out)["protocols"][0]["metrics"].items()
     assert (name, metric["value"], metric["n"]) == ("success rate", 3 / 8, 8)
@@ -267,6 +267,8 @@ def test_a_log_of_inspect(a_run: Path, tmp_path: Path) -> None:
     assert not any(sample["attachments"] for sample in samples)
     (again,) = format_named("inspect").write(exported(a_run), tmp_path / "two")
     assert again.read_bytes() == path.read_bytes()
+    times = log["header.json"]["stats"]
+    assert run.manifest.created == times["started_at"] <= times["completed_at"]
 
 
 def test_a_log_of_inspect_holds_the_screenshots_of_steps(tmp_path: Path) -> None:
