@@ -68,12 +68,12 @@ class Comparison:
     """Two runs cut down to the steps they share. ``unlike`` is why they should not be compared, ``notes`` what to know.
 
     ``exact``: by protocol, how exact match falls on the steps that both runs answered; first is right alone in ``only_first``.
-    ``answers`` are both runs' answers, uncut; ``setups`` their set-ups in words. ``holm``: the number of comparisons
-    with the first run that the p-values are corrected for, by Holm's method.
+    ``answers`` are both runs' answers, uncut; ``setups`` their set-ups in words; ``holm`` the number of comparisons with the
+    first run that the p-values are corrected for, by Holm's method; ``flips_file`` holds the steps that flipped, if they were
+    written.
     """
 
     directories: tuple[Path, Path]
-
     first: RunColumns
     second: RunColumns
     answers: tuple[JudgedAnswers, JudgedAnswers] = field(repr=False)
@@ -83,6 +83,7 @@ class Comparison:
     metrics: tuple[Compared, ...]
     exact: Mapping[str, McNemar]
     holm: int = 1
+    flips_file: Path | None = None
 
     @property
     def labels(self) -> tuple[str, str]:

@@ -80,7 +80,8 @@ def everywhere(guieval: CommandLine, run: Path, shown: Any, other: Path) -> Iter
     def values(*words: str | Path) -> Any:
         done = guieval(*words, "--json")
         assert done.code in (0, 1), done.err
-        return json.loads(done.out)
+        found = json.loads(done.out)
+        return found["runs"][0] if words[0] in ("score", "runs") else found
 
     yield "run", of_summary(shown["summary"])
     opened = open_run(run)
@@ -92,7 +93,7 @@ def everywhere(guieval: CommandLine, run: Path, shown: Any, other: Path) -> Iter
     yield "score: its protocol", by_name(scored["protocols"][0]["metrics"])
     several = values("score", run, "--protocol", "guievalkit", "--protocol", "osatlas")
     yield "score of several protocols", by_name(several["protocols"][0]["metrics"])
-    (listed,) = values("runs", "list", run)
+    listed = values("runs", "list", run)
     yield "runs", by_name({"exact match": listed["exact_match"], "success rate": listed["success_rate"]})
     board = values("leaderboard", run)
     cells = [cell["measured"] for cell in board["rows"][0]["cells"]]
@@ -227,7 +228,7 @@ def test_every_command_takes_all_repetitions_of_a_task(guieval: CommandLine, tmp
     rate = opened.metrics()["success rate"]
     assert (rate.count, rate.n) == (5, 16)
     expected = numbers(plain(rate))
-    (listed,) = json.loads(guieval("runs", "list", run, "--json").out)
+    (listed,) = json.loads(guieval("runs", "list", run, "--json").out)["runs"]
     (row,) = json.loads(guieval("leaderboard", run, "--json").out)["rows"]
     compared = json.loads(guieval("compare", run, run, "--json").out)["comparisons"][0]["metrics"][0]
     assert numbers(listed["success_rate"]) == numbers(row["cells"][0]["measured"]) == numbers(compared["A"]) == expected

@@ -19,7 +19,7 @@ from guieval.data.doctor.counts import counted
 from guieval.data.doctor.examine import Examination, examine
 from guieval.data.overlays import Overlaid, read_overlay
 from guieval.data.shipped import __version__
-from guieval.errors import UsageError
+from guieval.errors import UsageError, refuse
 from guieval.evaluation import list_protocols
 from guieval.evaluation.label_cost import cost
 from guieval.metrics.rounding import percentage
@@ -44,7 +44,7 @@ def doctor(
     """
     if bench is None:
         given = {"data": data, "overlay": overlay, "sample-set": sample_set}
-        options.refuse(given, "needs the name of the benchmark: guieval doctor BENCH --data DIR")
+        refuse(given, "needs the name of the benchmark: guieval doctor BENCH --data DIR")
         _installation(json=json)
         return
 

@@ -9,14 +9,12 @@ from typing import Annotated
 import typer
 
 from guieval.cli import options
-from guieval.cli.running.run_folders import apart, paired_runs, writable
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_text, say, show
 from guieval.data.doctor.counts import counted
-from guieval.reports.comparison import Comparison, compare_all, compare_tables, footnotes, headings, write_flips
-from guieval.reports.comparison import flips as flipped
+from guieval.reports.api import compare as compare_pairs
+from guieval.reports.comparison import Comparison, compare_tables, footnotes, headings
 from guieval.reports.comparison_formats import FORMATS, written
-from guieval.reports.tables.records import check_ending
 from guieval.reports.tables.writers import format_named
 
 
@@ -39,31 +37,30 @@ def compare(
     json: JSON = False,
 ) -> None:
     """Compare runs with the first on the same steps: every metric with difference, interval and p, and what flipped."""
-    options.use_metrics(metrics_from)
     chosen = "json" if json else format_named(form, out, FORMATS, "text")
-    for file in (out, flips):
-        if file is not None:
-            writable(file)
-    if flips is not None:
-        check_ending(flips)
-    pairs = [pair for other in others for pair in paired_runs(first, other)]
-    compared = compare_all(pairs, protocol, metrics, anyway=anyway)
-    if chosen == "text" and out is None and not (label or caption):
+    compared = compare_pairs(
+        first,
+        *others,
+        protocol=protocol,
+        format=chosen,
+        metrics=metrics,
+        out=out,
+        label=label,
+        caption=caption,
+        anyway=anyway,
+        flips=flips,
+        metrics_from=metrics_from,
+    )
+    if out is not None:
+        echo(f"written:  {out}", err=json)
+    elif chosen == "text" and not (label or caption):
         _show(compared)
     else:
-        text = written(compared, chosen, label=label, caption=caption)
-        if out is None:
-            print_text(text)
-        else:
-            out.write_text(text, encoding="utf-8", newline="")
-            echo(f"written:  {out}", err=json)
-    if flips is not None:
-        apart_by_first = len({one.name for one, _ in pairs}) == len(pairs)
-        for found, (one, other) in zip(compared, pairs, strict=True):
-            file = apart(flips, one if apart_by_first else Path("-".join(other.parts[-2:])), pairs)
-            steps = list(flipped(found))
-            write_flips(steps, file)
-            echo(f"flips:    {counted(len(steps), 'step')} in {file}", err=chosen != "text")
+        print_text(written(compared, chosen, label=label, caption=caption))
+    for found in compared:
+        if found.flips_file is not None:
+            steps = sum(each.only_first + each.only_second for each in found.exact.values())
+            echo(f"flips:    {counted(steps, 'step')} in {found.flips_file}", err=chosen != "text")
 
 
 def _show(compared: Sequence[Comparison]) -> None:
