@@ -22,8 +22,9 @@ from guieval.data.doctor.counts import counted
 from guieval.errors import UsageError
 from guieval.reports.campaign import board_of_campaign, comparison_table
 from guieval.reports.exchange.exported import slug
-from guieval.reports.leaderboards.formats import board_tables, format_named, written
+from guieval.reports.leaderboards.formats import FORMATS, board_tables, written
 from guieval.reports.tables.table import Number, Row, Table, bare, columns
+from guieval.reports.tables.writers import format_named
 from guieval.running.campaign import Campaign, PlannedRun, planned, read_campaign
 from guieval.running.costs import amount
 from guieval.running.engine_choice import LOADING
@@ -246,5 +247,5 @@ def _print_board(read: Campaign, runs: Sequence[PlannedRun], folder: Path, anywa
     ]
     show(*board_tables(board, brief=True), comparison_table(pairs, anyway=anyway))
     for name in ("leaderboard.md", "leaderboard.html", "leaderboard.tex"):
-        (folder / name).write_text(written(board, format_named(None, folder / name)), encoding="utf-8")
+        (folder / name).write_text(written(board, format_named(None, folder / name, FORMATS)), encoding="utf-8")
     echo(f"written:  {folder / 'leaderboard'}.md, .html and .tex")
