@@ -189,7 +189,7 @@ def printed(place: Place, command: str) -> str:
         sections = list(opened(rest))
     else:
         done = place(command.replace("{width}", os.environ["COLUMNS"]))
-        out = re.sub(r" +(age|\d+ (?:s|min|h|d))(?=  )|─+", " <age>", done.out) if kind == "runs" else done.out
+        out = re.sub(r" +(age|\d+ (?:s|min|h|d))(?=  )|─+", " age", done.out) if kind == "runs" else done.out
         sections = [laid_out(out), *([f"stderr:\n{done.err}"] if done.err else [])]
         sections += [f"exit code {done.code}"] if done.code else []
         sections += [f"{path}:\n{content(path)}" for path in sorted(Path("out").rglob("*")) if path.suffix in READABLE]
