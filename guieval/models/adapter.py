@@ -244,15 +244,20 @@ class ABCModel(ABC):
     def conversation(
         self, task: StepTaskModel, history: Sequence[HistoryEntry], max_images: int, turns: Sequence[tuple[Part, ...]] = ()
     ) -> Iterator[Message]:
-        """Each step as a user's turn and the response to it (:meth:`past_response`); only the last ``max_images`` steps show
-        their screenshot, after the texts that ``turns`` holds for each step, if any."""
-        first_with_image = len(history) + 1 - max_images
+        """Each step as a user's turn and the response to it (:meth:`past_response`); only steps from :meth:`first_shown` on
+        show their screenshot, after the texts that ``turns`` holds for each step, if any."""
+        first_with_image = self.first_shown(history, max_images)
         for index, step in enumerate((*(entry.task for entry in history), task)):
             parts = turns[index] if turns else ()
             if parts := (*parts, self.image(step)) if index >= first_with_image else parts:
                 yield Message("user", parts)
             if index < len(history):
                 yield Message("assistant", (self.past_response(history[index]),))
+
+    def first_shown(self, history: Sequence[HistoryEntry], max_images: int) -> int:
+        """Index of the first step whose screenshot is in the request, the current one being ``len(history)``: the last
+        ``max_images`` steps are shown, fewer where the scaffold drops several at once."""
+        return self.config.scaffold.unshown(len(history) + 1, max_images)
 
     def past_response(self, entry: HistoryEntry) -> str:
         """A past step as the assistant's turn, for families that show their past in turns."""

@@ -31,7 +31,7 @@ def models(
     chosen = [config for each, config in known.items() if name is None or name.lower() in names[each]]
     if name is not None and (name in known or not chosen):
         for line in _details(load_model(name)):
-            echo(line)
+            (echo if line.startswith("serve:") else say)(line)  # a command to copy stays whole
         return
     rows = []
     for config in sorted(chosen, key=lambda each: (each.adapter, natural_order(each.name))):
