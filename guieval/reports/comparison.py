@@ -22,7 +22,7 @@ from guieval.errors import UsageError, nearest
 from guieval.evaluation import get_protocol
 from guieval.journal import RunFolder
 from guieval.journal.run_files import Manifest
-from guieval.journal.setup import describe, differences
+from guieval.journal.setup import differences
 from guieval.metrics.columns import RunColumns
 from guieval.metrics.leading import leading
 from guieval.metrics.measured import SHARE, Measured
@@ -152,7 +152,7 @@ def compare_runs(first: Path, second: Path, protocols: Sequence[str] | None = No
     for name in names:
         here = one.judged[name].measured & other.judged[name].measured
         exact[name] = mcnemar(one.judged[name].exact_match[here], other.judged[name].exact_match[here])
-    setups = (describe(manifests[0].setups), describe(manifests[1].setups))
+    setups = (manifests[0].setup_line(), manifests[1].setup_line())
     return Comparison((first, second), one, other, answers, setups, tuple(unlike), tuple(notes), tuple(metrics), exact)
 
 
@@ -311,6 +311,8 @@ def _notes(manifests: Sequence[Manifest], whole: Sequence[RunColumns], shared: R
         notes.append(f"{kind} differ in {', '.join(changed)}")
     if setups := differences(*(each.setups for each in manifests), same_model=models[0] == models[1]):
         notes.append(f"the set-ups differ in {'; '.join(change.said(' and ') for change in setups)}")
+    if setups := differences(*(each.patch_setups for each in manifests)):
+        notes.append(f"the set-ups of patches differ in {'; '.join(change.said(' and ') for change in setups)}")
     if any(len(each) != len(shared) for each in whole):
         sizes = [dict(zip(run.episodes, np.bincount(run.episode).tolist(), strict=True)) for run in (shared, *whole)]
         cut = sum(any(each[key] != size for each in sizes[1:]) for key, size in sizes[0].items())

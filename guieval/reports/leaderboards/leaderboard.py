@@ -21,7 +21,6 @@ from guieval.errors import UsageError
 from guieval.evaluation import get_protocol
 from guieval.journal import RunFolder
 from guieval.journal.run_files import Manifest
-from guieval.journal.setup import describe
 from guieval.metrics.columns import End, RunColumns
 from guieval.metrics.intervals import Terms
 from guieval.metrics.leading import Leading, leading
@@ -379,7 +378,7 @@ def _notes(runs: Sequence[_Run], rows: Sequence[BoardRow], columns: Sequence[Boa
         yield f"scaffold: {scaffold}{whose}"
     setups: defaultdict[str, list[_Run]] = defaultdict(list)
     for run in runs:
-        setups[describe(run.manifest.setups, request=False)].append(run)
+        setups[run.manifest.setup_line(request=False)].append(run)
     for setup, alike in setups.items():
         yield f"set-up: {setup}" if len(setups) == 1 else f"set-up of {_named(alike, runs)}: {setup}"
     by_benchmark: defaultdict[str, dict[tuple[str, str], BoardColumn]] = defaultdict(dict)
