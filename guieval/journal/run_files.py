@@ -311,11 +311,10 @@ class Manifest(Section):
         changed += ["max_steps"] * (self.config.online.max_steps is not None)
         return f"{self.scaffold.name} (changed: {', '.join(changed)})" if changed else self.scaffold.name
 
-    @property
-    def setup_line(self) -> str:
-        """The set-up in words: to be shown next to its metrics."""
+    def setup_line(self, *, request: bool = True) -> str:
+        """The set-up in words: to be shown next to its metrics; with or without the digest of one request."""
         patches = [f"patches by {self.patch_setups[-1].model}: {describe(self.patch_setups)}"] if self.patch_setups else []
-        return "; ".join((describe(self.setups), *patches))
+        return "; ".join((describe(self.setups, request=request), *patches))
 
     @property
     def answered_as(self) -> list[str]:

@@ -118,7 +118,8 @@ class ABCModel(ABC):
         if not isinstance(getattr(self, "action_space", None), ActionSpace):
             name = type(self).__name__
             raise UsageError(f"adapter {config.adapter!r} must set action_space, an ActionSpace: the actions {name} can output")
-        if not (self.fixed_frame or self.pixels or isinstance(self.options, DisputedScale)) and _same(self, "frame"):
+        framed = self.fixed_frame or self.pixels or isinstance(self.options, DisputedScale)
+        if not framed and type(self).frame is ABCModel.frame:
             raise UsageError(
                 f"the adapter of model {config.name!r} states no coordinate frame: set fixed_frame of {type(self).__name__}, "
                 "e.g. to guieval.frames.PER_1000, or define its method frame"
@@ -304,7 +305,10 @@ class ABCModel(ABC):
 
     @abstractmethod
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        """Read a response to ``task``; raises :class:`guieval.errors.ParseError`, and nothing else, if it holds no action."""
+        """Read a response to ``task``; raises :class:`guieval.errors.ParseError`, and nothing else, if it holds no action.
+
+        The text is whole (:func:`guieval.steps.whole_text`), and what is read of it is made so; a family sees to neither.
+        """
 
     @property
     def scroll_words(self) -> ScrollWords:
@@ -342,10 +346,6 @@ class ABCModel(ABC):
     def write_place(self, task: StepTaskModel, point: Point) -> Any:
         """A place as an argument of a call: ``[x, y]`` in the step's frame, as precise as the model writes it."""
         return list(self.frame(task).quantise(point, task.screenshot_size))
-
-
-def _same(model: ABCModel, method: str) -> bool:
-    return getattr(type(model), method) is getattr(ABCModel, method)
 
 
 @cache

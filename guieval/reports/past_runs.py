@@ -98,7 +98,7 @@ def past_run(directory: Path, name: str) -> PastRun:
         mode=manifest.mode.label,
         protocol=folder.protocol,
         engine=engine_of(manifest.setups),
-        setup=manifest.setup_line,
+        setup=manifest.setup_line(),
         exact_match=exact,
         success_rate=success,
         title=notes.name,

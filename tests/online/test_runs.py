@@ -380,7 +380,7 @@ def test_every_list_shows_success_over_the_judged_tasks(
 ) -> None:
     """Two of two judged tasks; the third one, whose environment failed, is in no denominator."""
     result = run_guieval(**flaky, out=tmp_path / "runs" / "one", progress=False)
-    (listed,) = json.loads(guieval("runs", str(tmp_path / "runs"), "--json").out)
+    (listed,) = json.loads(guieval("runs", str(tmp_path / "runs"), "--json").out)["runs"]
     rate = listed["success_rate"]
     assert (rate["value"], rate["n"], listed["exact_match"]) == (1.0, 2, None)
     board = json.loads(guieval("leaderboard", str(tmp_path / "runs" / "one"), "--format", "json").out)
@@ -526,7 +526,7 @@ def test_the_command_prints_one_table(tmp_path: Path, agent: Path, guieval: Comm
     assert "exact match" not in ran.out and "re-score" not in ran.out
     scored = guieval("score", str(tmp_path / "run"))
     assert scored.code == 0 and "37.50% of 8 [8.8, 74.5]" in scored.out
-    values = json.loads(guieval("score", str(tmp_path / "run"), "--json").out)
+    values = json.loads(guieval("score", str(tmp_path / "run"), "--json").out)["runs"][0]["summary"]
     assert values["metrics"]["success rate"]["count"] == 3 and values["ended"]["step limit"] == 1
 
 

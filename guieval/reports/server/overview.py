@@ -237,7 +237,7 @@ def run_head(first: Path, directory: Path) -> list[str]:
     facts += [f"Protocol: {manifest.protocol.name}", f"Begun: {manifest.created}", f"Folder: {directory}"]
     if manifest.selection is not None and manifest.selection.text:
         facts.append(f"Steps: {manifest.selection.text}")
-    facts.append(f"Set-up: {manifest.setup_line}")
+    facts.append(f"Set-up: {manifest.setup_line()}")
     if manifest.benchmark.edition_line:
         facts.append(f"Labels: {manifest.benchmark.edition_line}")
     facts.append(f"Scaffold: {manifest.scaffold_line}")

@@ -241,7 +241,7 @@ def _described(run: RunFolder) -> dict[str, str]:
         "scaffold": manifest.scaffold_line,
         "served": "; ".join(describe_served(manifest)),
         "engine": engine_of(manifest.setups),
-        "setup": manifest.setup_line,
+        "setup": manifest.setup_line(),
     }
 
 
