@@ -20,10 +20,9 @@ from guieval.reports.tables.table import Table, columns
 def leaderboard(
     runs: Annotated[list[Path] | None, path_argument("RUNS...", "Run directories, or folders that hold several.")] = None,
     protocol: options.Protocols = None,
-    form: Annotated[
+    format: Annotated[
         str | None,
         typer.Option(
-            "--format",
             help="text, md, csv, latex, json or html (default: by the file's ending; text on a terminal, else md).",
         ),
     ] = None,
@@ -51,7 +50,7 @@ def leaderboard(
         _list_references()
         return
 
-    chosen = "json" if json else format_named(form, out, terminal=sys.stdout.isatty())
+    chosen = "json" if json else format_named(format, out, terminal=sys.stdout.isatty())
     board = board_of(
         runs or (),
         protocol=protocol,
