@@ -79,7 +79,7 @@ class AgentCPMGUI(ABCModel):
         return f'{{"thought":"{words}","'
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        reasoning, body = split_reasoning(whole_text(text), '{"')
+        reasoning, body = split_reasoning(text, '{"')
         grounding = task.setting == "grounding"
         value = read_object(body)
         if grounding and isinstance(value, list) and not any(isinstance(item, dict) for item in value):
@@ -114,7 +114,7 @@ class AgentCPMGUI(ABCModel):
 
         What the schema has no word for (an app opened, a step that no action space holds) becomes a thought alone.
         """
-        own = own_response(entry, lambda reply: read_object(whole_text(reply)))
+        own = own_response(entry, read_object)
         if not isinstance(own, dict) or not own or not set(own) <= set(_KEYS):
             try:
                 own = object_of(entry.action, entry.task.screenshot_size)

@@ -299,7 +299,10 @@ class ABCModel(ABC):
 
     @abstractmethod
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        """Read a response to ``task``; raises :class:`guieval.errors.ParseError`, and nothing else, if it holds no action."""
+        """Read a response to ``task``; raises :class:`guieval.errors.ParseError`, and nothing else, if it holds no action.
+
+        The text is whole (:func:`guieval.steps.whole_text`), and what is read of it is made so; a family sees to neither.
+        """
 
     @property
     def scroll_words(self) -> ScrollWords:
