@@ -91,12 +91,12 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     typer.echo(harmless(text), err=err, nl=nl)
 
 
-def say(sentence: str, *, err: bool = False) -> None:
-    """Print a sentence, folded between words where the width is known."""
+def say(sentence: str, *, err: bool = False, indent: int = 2) -> None:
+    """Print a sentence, folded between words where the width is known, with further lines indented."""
     from guieval.reports.tables.terminal import fold
 
     width = known_width()
-    for line in [sentence] if width is None else fold(sentence, width, 2):
+    for line in [sentence] if width is None else fold(sentence, width, indent):
         echo(line, err=err)
 
 
