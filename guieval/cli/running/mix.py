@@ -82,12 +82,12 @@ def _run(opened: OpenSweep | None, *, drop_answers: bool, quiet: bool) -> int | 
     if opened is None:
         return None
     if not quiet:
-        echo(opened.description, err=True)
+        say(opened.description, err=True)
     code: int | None = None
     try:
         for number, ended, outcome in opened.run(Terminal(quiet=quiet), drop_answers=drop_answers):
             if outcome is not None and not quiet:
-                echo(_line(outcome, len(opened.mixes)), err=True)
+                say(_line(outcome, len(opened.mixes)), err=True)
             if ended.interrupted:
                 code = 130
             elif outcome is None:
@@ -97,7 +97,7 @@ def _run(opened: OpenSweep | None, *, drop_answers: bool, quiet: bool) -> int | 
         print_failure(failure)
         return 1
     except FatalEngineError as failure:  # e.g. no server answers: the metrics, and how to continue, are printed all the same
-        echo(f"guieval: {' '.join(str(failure).split())}", err=True)
+        say(f"guieval: {' '.join(str(failure).split())}", err=True)
         return 1 if isinstance(failure, ServersAway) else 2
     except KeyboardInterrupt:  # between two settings
         return 130
@@ -138,7 +138,7 @@ def _print_metrics(found: SweepResult, plot: Path | None, *, json: bool) -> None
         echo(f"picture:  {plot}")
     echo(f"sweep:    {directory}")
     if not found.complete:
-        echo(f"left:     {found.settings - len(outcomes):,} of {found.settings:,} settings")
+        say(f"left:     {found.settings - len(outcomes):,} of {found.settings:,} settings")
         echo(f"resume:   guieval mix --resume {shlex.quote(str(directory))}")
 
 
