@@ -38,6 +38,7 @@ COMMANDS = {
     **{
         "report": "results.report",
         "view": "results.view",
+        "step": "results.step",
         "plot": "results.plot",
         "models": "models.models",
         "scaffolds": "models.scaffolds",

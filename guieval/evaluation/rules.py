@@ -10,6 +10,7 @@ different types is in :mod:`guieval.evaluation.leniencies`. Verdicts and alterna
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
@@ -280,6 +281,16 @@ class StepRules:
         if self.tap_limit is not None:
             lines.append(f"a predicted long press of at most {self.tap_limit:g} ms is a click")
         return "\n".join([*lines, *(f"before these: {leniency.describe()}" for leniency in self.leniencies)])
+
+    def describe_for(self, action: act.Action) -> str:
+        """The rules in words that decide if an action of that type is the reference."""
+        word = action.type.lower().replace("_", " ")
+        own = re.compile(rf"(^|[,;] ){re.escape(word)}[,:]")
+        outside = isinstance(action, act.Unsupported)
+        lines = self.describe().splitlines()
+        return "; ".join(
+            line for line in lines if line.startswith("before these" if not outside else "outside") or own.search(line)
+        )
 
 
 def patterns_of(task: StepTaskModel) -> Sequence[str]:

@@ -24,7 +24,7 @@ def compare(
         list[Path], path_argument("B...", "What to compare with it, mode by mode; p-values of several are Holm's.")
     ],
     protocol: options.Protocols = None,
-    form: Annotated[
+    format: Annotated[
         str | None, typer.Option("--format", help="text, md, csv, latex or json (default: by the file's ending, else text).")
     ] = None,
     metrics: Annotated[str | None, typer.Option(metavar="A,B,...", help="Only these metrics, by name.")] = None,
@@ -37,7 +37,7 @@ def compare(
     json: JSON = False,
 ) -> None:
     """Compare runs with the first on the same steps: every metric with difference, interval and p, and what flipped."""
-    chosen = "json" if json else format_named(form, out, FORMATS, "text")
+    chosen = "json" if json else format_named(format, out, FORMATS, "text")
     compared = compare_pairs(
         first,
         *others,

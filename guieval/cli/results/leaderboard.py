@@ -21,10 +21,9 @@ from guieval.reports.tables.writers import format_named
 def leaderboard(
     runs: Annotated[list[Path] | None, path_argument("RUNS...", "Run directories, or folders that hold several.")] = None,
     protocol: options.Protocols = None,
-    form: Annotated[
+    format: Annotated[
         str | None,
         typer.Option(
-            "--format",
             help="text, md, csv, latex, json or html (default: by the file's ending; text on a terminal, else md).",
         ),
     ] = None,
@@ -54,7 +53,7 @@ def leaderboard(
         _list_references()
         return
 
-    chosen = "json" if json else format_named(form, out, FORMATS, "text" if sys.stdout.isatty() else "md")
+    chosen = "json" if json else format_named(format, out, FORMATS, "text" if sys.stdout.isatty() else "md")
     board = board_of(
         runs or (),
         protocol=protocol,
