@@ -87,30 +87,19 @@ def test_no_screenshots_no_request(tmp_path: Path, data: Path, server: MockServe
     assert server.stats()["requests"] == 0 and not (tmp_path / "run").exists()
 
 
-def test_a_shared_screenshot_is_named_once(tmp_path: Path, data: Path, words: Words, guieval: CommandLine) -> None:
-    with changed(data) as lines:
-        for line in lines[1:3]:
-            line["steps"][0]["screenshot"] = lines[0]["steps"][0]["screenshot"]
-    gone = shots(data, 0)[0]
+def test_labels_off_the_screen_are_named_apart_and_a_shared_screenshot_once(
+    tmp_path: Path, data: Path, words: Words, guieval: CommandLine
+) -> None:
+    gone = shots(data, 1)[0]
     gone.unlink()
-    message = guieval.sentence(*words, "--out", tmp_path / "run")
-    assert "missing: 3" in message and message.count(str(gone)) == 1
-
-
-def test_a_label_off_the_screen_is_not_called_a_screenshot(data: Path, words: Words, guieval: CommandLine) -> None:
-    shots(data, 1)[0].unlink()
     with changed(data) as lines:
-        lines[0]["frame"] = "pixels"
-        lines[0]["steps"][0]["action"] = {"type": "CLICK", "point": [5400, 800]}
-    message = guieval.sentence(*words)
+        lines[0] |= {"frame": "pixels", "steps": [lines[0]["steps"][0] | {"action": {"type": "CLICK", "point": [5400, 800]}}]}
+        for line in lines[2:4]:
+            line["steps"][0]["screenshot"] = lines[1]["steps"][0]["screenshot"]
+    message = guieval.sentence(*words, "--mode", "offline", "--mode", "sop", "--out", tmp_path / "runs")
     assert "chosen steps cannot be loaded: " in message and "outside the 360 x 800" in message
-    assert "correct the data (`guieval doctor" in message
-    assert "no usable screenshot (missing: 1): " in message and "leave out the 2 episodes" in message
-
-
-def test_several_modes_leave_no_directory_either(tmp_path: Path, data: Path, words: Words, guieval: CommandLine) -> None:
-    shots(data, 0)[0].unlink()
-    guieval.sentence(*words, "--mode", "offline", "--mode", "sop", "--out", tmp_path / "runs")
+    assert "no usable screenshot (missing: 3): " in message and message.count(str(gone)) == 1
+    assert "correct the data (`guieval doctor" in message and "leave out the 4 episodes" in message
     assert not list(tmp_path.glob("runs/*"))
 
 
