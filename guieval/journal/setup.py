@@ -193,10 +193,11 @@ def facts_of(setups: Iterable[Setup]) -> dict[str, tuple[str, ...]]:
 
 
 def describe(setups: Sequence[Setup]) -> str:
-    """The set-up of a run in one line: what is known, then the names of what is not; "not recorded" if nothing is."""
+    """The set-up of a run in one line: what is known, then the names of what is not; "unknown" of an imported run, and
+    "not recorded" if nothing was."""
     facts = facts_of(setups)
     if not any(facts.values()):
-        return "not recorded"
+        return UNKNOWN if list(setups) == [Setup()] else "not recorded"
     known = [f"{name} {_listed(values)}" for name, values in facts.items() if values and name not in _OF_ENGINES]
     engine = [engine_of(setups)] if facts["engine"] or facts["version"] else []
     expected = () if facts["engine"] == (AGENT,) else facts

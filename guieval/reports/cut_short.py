@@ -58,4 +58,6 @@ def incomplete(columns: RunColumns, own: str, directory: Path) -> str | None:
         count, of = int(np.count_nonzero(unanswered(columns, own))), f"{len(columns):,} steps have no answer"
     else:
         count, of = int(columns.ended[:, [FAILED, NOT_RUN]].sum()), f"{int(columns.ended.sum()):,} repetitions have no outcome"
+    if RunFolder(directory).manifest.imported is not None:
+        return f"incomplete: {count:,} of {of} in what was imported" if count else None
     return f"incomplete: {count:,} of {of}; `guieval run --resume {directory}` asks again" if count else None

@@ -11,26 +11,19 @@ import typer
 from guieval.cli import options
 from guieval.cli.running.online import over_steps
 from guieval.cli.running.run_folders import several_runs
-from guieval.cli.settings import path_argument, path_option
+from guieval.cli.settings import path_argument
 from guieval.cli.tables import JSON, echo, print_json, say, show
-from guieval.errors import UsageError
-from guieval.evaluation import ActionEvaluator
 from guieval.journal import RunFolder
 from guieval.metrics.intervals import quoted
 from guieval.metrics.rounding import percentage
-from guieval.models.frame_audit import FrameReport, audit_answers, audit_records
+from guieval.models.frame_audit import FrameReport, audit_records
 from guieval.reports.tables.table import Cell, Table, columns
-from guieval.scoring.matrix import answered_file
 from guieval.scoring.recorded_run import recorded_model
 
 
 def audit(
-    source: Annotated[Path, path_argument("SOURCE", "A run, a folder of runs, or a predictions file with raw replies.")],
+    source: Annotated[Path, path_argument("RUN", "A run, or a folder of runs.")],
     adapter: options.ReadingAdapter = None,
-    bench: Annotated[str | None, typer.Option(help="Predictions file: the benchmark its steps are of.")] = None,
-    data: Annotated[Path | None, path_option("Predictions file: that benchmark's data folder.")] = None,
-    model: Annotated[str | None, typer.Option(help="Predictions file: checkpoint that reads its raw replies.")] = None,
-    override: options.ScoreOptions = None,
     json: JSON = False,
 ) -> None:
     """Test a model's points under every coordinate frame and axis order against the targets, and say which fits best.
@@ -39,37 +32,17 @@ def audit(
     no box tells the target, within 50 thousandths of it on both axes. The exit code is 1 when a frame fits far better than the
     one the adapter declares: on 50 steps or more, by 20 points or more, and with McNemar's paired p below 1e-6.
     """
-    if source.is_file():
-        reports = {source: _of_file(source, bench, data, model, adapter, override or [])}
-    else:
-        given = {"bench": bench, "data": data, "model": model, "set": override}
-        options.refuse(given, f"is for a file of predictions; the run {str(source)!r} says itself what it is of")
-        found = over_steps(several_runs([source]), "audit a run of the model with --mode offline")
-        reports = {
-            each: audit_records(recorded_model(RunFolder(each).manifest, adapter), RunFolder(each).steps) for each in found
-        }
+    found = over_steps(several_runs([source]), "audit a run of the model with --mode offline")
+    reports = {each: audit_records(recorded_model(RunFolder(each).manifest, adapter), RunFolder(each).steps) for each in found}
     if json:
         print_json([{"run": each, **_plain(report)} for each, report in reports.items()])
     for each, report in () if json else reports.items():
-        echo(f"{'file:' if source.is_file() else 'run: '}     {each}")
+        echo(f"run:      {each}")
         if report is not None:
             show(_table(report))
         say(f"finding:  {_sentence(report)}")
     if any(report is not None and report.better is not None for report in reports.values()):
         raise typer.Exit(1)
-
-
-def _of_file(
-    file: Path, bench: str | None, data: Path | None, model: str | None, adapter: str | None, pairs: list[str]
-) -> FrameReport | None:
-    of_model, of_loader = options.of_model_and_loader(pairs)
-    reader = options.reading_model(model, adapter, of_model)
-    if reader is None:
-        raise UsageError("to audit the replies in a predictions file, name what reads them: add --model or --adapter")
-    loading = options.loader_options(of_loader)
-    answered = answered_file(file, bench, data, model=reader, bench_options=loading, anyway=True)
-    steps = answered.answers(ActionEvaluator(answered.protocol))
-    return audit_answers(reader, ((task, samples[0]) for task, samples in steps if samples))
 
 
 def _sentence(report: FrameReport | None) -> str:
