@@ -23,29 +23,14 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from guieval.actions import (
-    DIRECTIONS,
-    OPPOSITE,
-    Action,
-    Boxes,
-    Click,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    Type,
-    Unsupported,
-    Wait,
-)
+from guieval import actions as act
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, Release, ReleasedEpisode
 from guieval.data.screenshots import header
 from guieval.errors import DataError, UsageError, nearest
 from guieval.frames import PIXELS, Size
 from guieval.steps import EpisodeKey, StepTaskModel
 
-from ._rows import Row, episode, one_of, parse, pixel_boxes, placed, read_row, step
+from ._rows import Row, episode, meant, one_of, parse, pixel_boxes, placed, read_row, step
 from ._tfrecord import Example, Field, decode, message_class, records
 
 FINISH_INSTRUCTION = "finish the task"
@@ -165,7 +150,7 @@ class _Reader:
             return None
         steps = [self._acted(index, length) for index in range(count)]
         if self._release.finish:
-            steps.append(self._step(count, length, FINISH_INSTRUCTION, Stop(), {"synthetic": True}))
+            steps.append(self._step(count, length, FINISH_INSTRUCTION, act.Stop(), {"synthetic": True}))
         for index in range(length):
             self._check_image(index)
         screenshots = {path(self._name, index): partial(self._image, index) for index in range(length)}
@@ -181,7 +166,7 @@ class _Reader:
         action = released_action(row, self._sizes[index], extras)
         return self._step(index, length, self._instructions[index], action, extras)
 
-    def _step(self, index: int, length: int, instruction: str, action: Action, extras: dict[str, Any]) -> StepTaskModel:
+    def _step(self, index: int, length: int, instruction: str, action: act.Action, extras: dict[str, Any]) -> StepTaskModel:
         where = f"{self._example.where}, screenshot {index}"
         ref = EpisodeRef(EpisodeKey(self._release.kind.name, "", str(self._name)), length, split=self._split)
         groups = {}
@@ -201,7 +186,7 @@ class _Reader:
             extras=extras,
         )
 
-    def _boxes(self, index: int) -> Boxes:
+    def _boxes(self, index: int) -> act.Boxes:
         pixels = _rectangles(self._trees[index], f"{self._example.where}, field accessibility_trees, screenshot {index}")
         return pixel_boxes(pixels, self._sizes[index])
 
@@ -220,42 +205,30 @@ def path(episode_id: int, index: int) -> str:
     return f"screenshots/{episode_id}/{index}.png"
 
 
-def released_action(row: Row, size: Size, extras: dict[str, Any]) -> Action:
+def released_action(row: Row, size: Size, extras: dict[str, Any]) -> act.Action:
     """The action of a label in AndroidControl's own words; a scroll's word goes into ``extras``."""
 
-    def point() -> Point:
+    def point() -> act.Point:
         x, y = row.number("x"), row.number("y")
         return row.build("x, y", lambda: PIXELS.decode(x, y, size))
 
-    match row.text("action_type"):
-        case "click":
-            return Click(point=point())
-        case "long_press":
-            return LongPress(point=point())
-        case "scroll":
-            word = one_of(row, "direction", DIRECTIONS)
-            extras["direction_label"] = word
-            return Scroll(point=Point(500.0, 500.0), direction=OPPOSITE[word])
-        case "input_text":
-            return Type(text=row.text("text"))
-        case "open_app":
-            return Open(app=row.text("app_name"))
-        case "navigate_back":
-            return Press(button="BACK")
-        case "navigate_home":
-            return Press(button="HOME")
-        case "wait":
-            return Wait()
-        case "type":
-            return Unsupported(
-                name="type", arguments={field: value for field, value in row.values.items() if field != "action_type"}
-            )
-        case name:
-            raise row.error(
-                "action_type",
-                "expected click, long_press, scroll, input_text, open_app, navigate_back, navigate_home, wait or type, "
-                f"got {name!r}",
-            )
+    def scroll() -> act.Action:
+        extras["direction_label"] = word = one_of(row, "direction", act.DIRECTIONS)
+        return act.Scroll(point=act.Point(500.0, 500.0), direction=act.OPPOSITE[word])
+
+    others = {field: value for field, value in row.values.items() if field != "action_type"}
+    meanings: dict[str, Callable[[], act.Action]] = {
+        "click": lambda: act.Click(point=point()),
+        "long_press": lambda: act.LongPress(point=point()),
+        "scroll": scroll,
+        "input_text": lambda: act.Type(text=row.text("text")),
+        "open_app": lambda: act.Open(app=row.text("app_name")),
+        "navigate_back": lambda: act.Press(button="BACK"),
+        "navigate_home": lambda: act.Press(button="HOME"),
+        "wait": act.Wait,
+        "type": lambda: act.Unsupported(name="type", arguments=others),
+    }
+    return meant(row, "action_type", meanings)
 
 
 def _rectangles(forest: bytes, where: str) -> list[tuple[int, int, int, int]]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.plugin_options import at_least
 from guieval.errors import DataError, UsageError
 from guieval.steps import Episode, StepTaskModel
 from guieval.testing.phone import encode
@@ -30,8 +31,7 @@ class DrawnBenchmark(ABCBenchmark):
 
     def __init__(self, root: Path, *, episodes: int, seed: int, **options: Any) -> None:
         super().__init__(root, **options)
-        if episodes < 1:
-            raise UsageError(f"option episodes is {episodes!r}; expected at least 1")
+        at_least(1, episodes=episodes)
         self.episodes, self.seed = episodes, seed
 
     @property

@@ -8,29 +8,12 @@ the rest of the episode shows (:func:`_screen_of`), else what is known of the ep
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from guieval.actions import (
-    DIRECTIONS,
-    OPPOSITE,
-    Action,
-    Button,
-    Click,
-    Direction,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    StopStatus,
-    Type,
-    Wait,
-    path_direction,
-)
+from guieval import actions as act
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef
 from guieval.data.text_files import LineFile
 from guieval.frames import PIXELS, Size
@@ -38,10 +21,10 @@ from guieval.steps import Episode, EpisodeKey
 
 from ._androidcontrol_screens import LARGE, SCREENS, screen_for
 from ._images import RecordedPaths, size_of
-from ._rows import Row, Span, episode, line_row, listed, one_of, parse, pixel_boxes, placed, step, step_rows
+from ._rows import Row, Span, episode, line_row, listed, meant, one_of, parse, pixel_boxes, placed, step, step_rows
 
-BUTTONS: dict[str, Button] = {"back": "BACK", "home": "HOME", "enter": "ENTER"}
-STATUSES: dict[str, StopStatus] = {"success": "finish", "failure": "impossible"}
+BUTTONS: dict[str, act.Button] = {"back": "BACK", "home": "HOME", "enter": "ENTER"}
+STATUSES: dict[str, act.StopStatus] = {"success": "finish", "failure": "impossible"}
 
 
 class _Drawn(NamedTuple):
@@ -165,42 +148,34 @@ def _screen_of(episode: str, drawn: Sequence[_Drawn]) -> tuple[Size, str]:
     return screen_for(episode, points, wide=any(x1 <= 0 and x2 == LARGE[0] for x1, _, x2, _ in boxes))
 
 
-def _pixel_action(row: Row, marks: _Drawn, size: Size, extras: dict[str, Any]) -> Action:
+def _pixel_action(row: Row, marks: _Drawn, size: Size, extras: dict[str, Any]) -> act.Action:
     content = row.row("action_content")
 
-    def point(field: str) -> Point:
+    def point(field: str) -> act.Point:
         x, y = content.numbers(field, 2)
         return content.build(field, lambda: PIXELS.decode(x, y, size))
 
     def milliseconds() -> dict[str, float]:
         return {"duration": content.number("time") * 1000.0} if "time" in content else {}
 
-    match content.text("action"):
-        case "click":
-            return Click(point=point("coordinate"))
-        case "long_press":
-            touched = point("coordinate")
-            return content.build("time", lambda: LongPress(point=touched, **milliseconds()))
-        case "swipe":
-            return _pixel_swipe(row, (point("coordinate"), point("coordinate2")), extras)
-        case "type":
-            return Type(text=content.text("text"))
-        case "open":
-            return Open(app=content.text("text"))
-        case "system_button":
-            return Press(button=BUTTONS[one_of(content, "button", tuple(BUTTONS), str.lower)])
-        case "wait":
-            return content.build("time", lambda: Wait(**milliseconds()))
-        case "terminate":
-            return Stop(status=STATUSES[one_of(content, "status", tuple(STATUSES), str.lower)])
-        case name:
-            raise content.error(
-                "action",
-                f"expected click, long_press, swipe, type, open, system_button, wait or terminate, got {name!r}",
-            )
+    def held() -> act.Action:
+        touched = point("coordinate")
+        return content.build("time", lambda: act.LongPress(point=touched, **milliseconds()))
+
+    meanings: dict[str, Callable[[], act.Action]] = {
+        "click": lambda: act.Click(point=point("coordinate")),
+        "long_press": held,
+        "swipe": lambda: _pixel_swipe(row, (point("coordinate"), point("coordinate2")), extras),
+        "type": lambda: act.Type(text=content.text("text")),
+        "open": lambda: act.Open(app=content.text("text")),
+        "system_button": lambda: act.Press(button=BUTTONS[one_of(content, "button", tuple(BUTTONS), str.lower)]),
+        "wait": lambda: content.build("time", lambda: act.Wait(**milliseconds())),
+        "terminate": lambda: act.Stop(status=STATUSES[one_of(content, "status", tuple(STATUSES), str.lower)]),
+    }
+    return meant(content, "action", meanings)
 
 
-def _pixel_swipe(row: Row, path: tuple[Point, Point], extras: dict[str, Any]) -> Scroll:
+def _pixel_swipe(row: Row, path: tuple[act.Point, act.Point], extras: dict[str, Any]) -> act.Scroll:
     """The finger's swipe for a scroll of UI-S1.
 
     Its ``direction`` is AndroidControl's own word, the content's direction on both axes: where the instruction names a side,
@@ -208,17 +183,17 @@ def _pixel_swipe(row: Row, path: tuple[Point, Point], extras: dict[str, Any]) ->
     drawn from that word and follows the finger only vertically; horizontally it runs with the word, so there the finger
     starts at the path's other end.
     """
-    along = path_direction(*path)
+    along = act.path_direction(*path)
     if along is None:
         raise row.error("action_content.coordinate2", "expected another place than coordinate's")
     start, finger = path[0], along
     if along in ("left", "right"):
-        start, finger = path[1], OPPOSITE[along]
-    label: Direction = along
+        start, finger = path[1], act.OPPOSITE[along]
+    label: act.Direction = along
     checks = row.row("check_options") if "check_options" in row else None
     if checks is not None and "direction" in checks:
-        label = one_of(checks, "direction", DIRECTIONS)
-        finger = OPPOSITE[label]
+        label = one_of(checks, "direction", act.DIRECTIONS)
+        finger = act.OPPOSITE[label]
     extras["direction_label"] = label
     extras["path"] = [list(point) for point in path]
-    return Scroll(point=start, direction=finger)
+    return act.Scroll(point=start, direction=finger)

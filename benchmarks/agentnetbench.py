@@ -34,26 +34,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from guieval.actions import (
-    Action,
-    ActionSpace,
-    Boxes,
-    Click,
-    DeviceAction,
-    Direction,
-    DoubleClick,
-    Drag,
-    Hotkey,
-    Hover,
-    Point,
-    Press,
-    RightClick,
-    Scroll,
-    Stop,
-    Type,
-    Unsupported,
-    Wait,
-)
+from guieval import actions as act
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
 from guieval.errors import UsageError
 from guieval.frames import RELATIVE, Size
@@ -66,10 +47,10 @@ from ._rows import Row, episode, listed, one_of, placed, read_row, read_whole, s
 
 FOLDERS = ("", "single_data", "sample_data")
 CONFIRMING = ("enter", "return")
-DEVICE_ACTIONS: dict[str, type[DoubleClick | RightClick | Hover]] = {
-    "doubleclick": DoubleClick,
-    "rightclick": RightClick,
-    "moveto": Hover,
+DEVICE_ACTIONS: dict[str, type[act.DoubleClick | act.RightClick | act.Hover]] = {
+    "doubleclick": act.DoubleClick,
+    "rightclick": act.RightClick,
+    "moveto": act.Hover,
 }
 _HEAD = 4096
 _SAMPLE = "xlang-ai/OpenCUA, evaluation/agentnetbench/sample_data (1d70f20), counted"
@@ -79,7 +60,7 @@ _SAMPLE = "xlang-ai/OpenCUA, evaluation/agentnetbench/sample_data (1d70f20), cou
 class _Reading:
     """The meaning of a list of actions: the unified action, and the boxes of its target in thousandths."""
 
-    action: Action
+    action: act.Action
     boxes: list[list[float]] = field(default_factory=list)
     end_boxes: list[list[float]] = field(default_factory=list)
     """The boxes at the end of a drag."""
@@ -99,7 +80,7 @@ class AgentNetBench(ABCBenchmark):
     published = (PublishedCount("sample in the authors' repository", 54, _SAMPLE, 5),)
     dataset = "agentnetbench"
     protocol = "agentnetbench"
-    action_space = ActionSpace(frozenset({"CLICK", "TYPE", "PRESS", "SCROLL", "WAIT", "STOP"}), frozenset({"ENTER"}))
+    action_space = act.ActionSpace(frozenset({"CLICK", "TYPE", "PRESS", "SCROLL", "WAIT", "STOP"}), frozenset({"ENTER"}))
     write_example = written_by("agentnetbench.write_agentnetbench")
 
     def __init__(self, root: Path, **options: Any) -> None:
@@ -133,7 +114,7 @@ class AgentNetBench(ABCBenchmark):
             options = enumerate(row.items("alternative_options"))
             lists |= {f"alternative_options[{number}]": option for number, option in options}
         readings = [_read(row, field, actions) for field, actions in lists.items()]
-        accepted: list[Action] = []
+        accepted: list[act.Action] = []
         for reading in readings:
             accepted += [reading.action] if reading.action not in accepted else []
         screenshot = find_image(self.root, f"{self._folder}/images/{row.text('image')}".lstrip("/"))
@@ -146,7 +127,7 @@ class AgentNetBench(ABCBenchmark):
             screenshot_size=self._size(row, screenshot, rows),
             action=accepted[0],
             alternatives=tuple(accepted[1:]),
-            targets=row.build("rel_bbox", lambda: Boxes(_boxes_of(readings, clicks=True))),
+            targets=row.build("rel_bbox", lambda: act.Boxes(_boxes_of(readings, clicks=True))),
             groups=_groups(trajectory),
             extras=_extras(
                 row,
@@ -200,43 +181,43 @@ def _read(row: Row, where: str, actions: Any) -> _Reading:
     kinds = [part.text("type").lower() for part in parts]
     params = [part.row("params") for part in parts]
     if len(parts) == 2 and kinds[0] == "write" and kinds[1] in ("press", "hotkey") and _confirms(params[1]):
-        return _Reading(Type(text=_text(params[0]) + "\n"))
+        return _Reading(act.Type(text=_text(params[0]) + "\n"))
     if kinds == ["moveto", "dragto"]:
         start, end = map(_place, params)
-        drag = Drag(start=_point(params[0]), end=_point(params[1]))
-        action = Unsupported(name="drag", arguments={"start": start, "end": end}, device=drag)
+        drag = act.Drag(start=_point(params[0]), end=_point(params[1]))
+        action = act.Unsupported(name="drag", arguments={"start": start, "end": end}, device=drag)
         return _Reading(action, _boxes(parts[0]), _boxes(parts[1]))
     if len(parts) == 2 and kinds[0] == "moveto" and "position" in params[1]:
         parts, kinds, params = parts[1:], kinds[1:], params[1:]
     if len(parts) > 1:
         actions = list(map(_unsupported, parts, params))
         arguments = {"actions": [{"name": action.name, **action.arguments} for action in actions]}
-        return _Reading(Unsupported(name="+".join(action.name for action in actions), arguments=arguments))
+        return _Reading(act.Unsupported(name="+".join(action.name for action in actions), arguments=arguments))
     return _Reading(_single(parts[0], kinds[0], params[0]), _boxes(parts[0]))
 
 
-def _single(row: Row, kind: str, params: Row) -> Action:
+def _single(row: Row, kind: str, params: Row) -> act.Action:
     match kind:
         case "click":
-            return params.build("position", lambda: Click(point=_point(params)))
+            return params.build("position", lambda: act.Click(point=_point(params)))
         case "write":
-            return Type(text=_text(params))
+            return act.Type(text=_text(params))
         case "press" | "hotkey" if _confirms(params):
-            return Press(button="ENTER")
+            return act.Press(button="ENTER")
         case "scroll":
             return _scroll(params, "down", "up")
         case "hscroll":
             return _scroll(params, "left", "right")
         case "wait":
-            return Wait()
+            return act.Wait()
         case "terminate":
             status = one_of(params, "status", ("success", "failure", "fail"))
-            return Stop(status="finish" if status == "success" else "impossible")
+            return act.Stop(status="finish" if status == "success" else "impossible")
         case _:
             return _unsupported(row, params)
 
 
-def _unsupported(row: Row, params: Row) -> Unsupported:
+def _unsupported(row: Row, params: Row) -> act.Unsupported:
     """The action by its own name, with keys in lower case and a place as [x, y] in thousandths."""
     arguments = dict(params.values)
     if "keys" in params:
@@ -244,24 +225,24 @@ def _unsupported(row: Row, params: Row) -> Unsupported:
     if "position" in params:
         del arguments["position"]
         arguments["point"] = _place(params)
-    device: DeviceAction | None = None
+    device: act.DeviceAction | None = None
     name = row.text("type")
     if name.lower() in ("press", "hotkey"):
-        device = Hotkey(keys=tuple(_keys(params)))
+        device = act.Hotkey(keys=tuple(_keys(params)))
     elif "position" in params and (kind := DEVICE_ACTIONS.get(name.lower())):
         device = kind(point=_point(params))
-    return Unsupported(name=name, arguments=arguments, device=device)
+    return act.Unsupported(name=name, arguments=arguments, device=device)
 
 
-def _scroll(params: Row, positive: Direction, negative: Direction) -> Scroll:
+def _scroll(params: Row, positive: act.Direction, negative: act.Direction) -> act.Scroll:
     amount = params.number("amount")
     if not (amount > 0 or amount < 0):
         raise params.error("amount", f"expected a number other than 0, got {params.value('amount')!r}")
     point = _point(params)
-    return Scroll(point=point, direction=positive if amount > 0 else negative)
+    return act.Scroll(point=point, direction=positive if amount > 0 else negative)
 
 
-def _point(params: Row) -> Point:
+def _point(params: Row) -> act.Point:
     place = params.row("position")
     x, y = place.number("x"), place.number("y")
     return params.build("position", lambda: RELATIVE.decode(x, y, (1, 1)))
@@ -290,7 +271,7 @@ def _confirms(params: Row) -> bool:
 
 
 def _boxes_of(readings: Sequence[_Reading], *, clicks: bool) -> list[list[float]]:
-    return [box for reading in readings if isinstance(reading.action, Click) is clicks for box in reading.boxes]
+    return [box for reading in readings if isinstance(reading.action, act.Click) is clicks for box in reading.boxes]
 
 
 def _boxes(action: Row) -> list[list[float]]:

@@ -45,21 +45,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from guieval.actions import (
-    DIRECTIONS,
-    OPPOSITE,
-    Action,
-    ActionSpace,
-    ActionType,
-    Click,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    Scroll,
-    Type,
-    Wait,
-)
+from guieval import actions as act
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
 from guieval.errors import DataError
 from guieval.frames import PIXELS, Size
@@ -74,7 +60,7 @@ from ._rows import Row, episode, one_of, placed, read_list, step
 FOLDERS = ("", "benchmark_resource/", "src/benchmark_resource/")
 ACTIONS = ("click", "long_press", "type", "open_app", "scroll", "press_back", "wait")
 _SOURCE = "src/benchmark_resource/android_control_{}_point.json of github.com/batechworks/AndroidControl_Curated"
-_TYPES: dict[ActionType, int] = {
+_TYPES: dict[act.ActionType, int] = {
     "CLICK": 4598,
     "SCROLL": 1138,
     "TYPE": 569,
@@ -113,7 +99,7 @@ class AndroidControlCurated(ABCBenchmark):
     )
     protocol = "ac-curated"
     dataset = "androidcontrol"
-    action_space = ActionSpace(frozenset(_TYPES), frozenset({"BACK"}), frozenset())
+    action_space = act.ActionSpace(frozenset(_TYPES), frozenset({"BACK"}), frozenset())
     write_example = written_by("androidcontrol_curated.write_high")
     file: ClassVar[str] = "android_control_high_point.json"
 
@@ -235,20 +221,16 @@ def _pixels(row: Row) -> tuple[float, float]:
     return x, y
 
 
-def _action(row: Row, size: Size, extras: dict[str, Any]) -> Action:
+def _action(row: Row, size: Size, extras: dict[str, Any]) -> act.Action:
     match one_of(row, "gt_action", ACTIONS):
         case "click" | "long_press" as name:
-            kind = Click if name == "click" else LongPress
+            kind = act.Click if name == "click" else act.LongPress
             return row.build("gt_bbox", lambda: kind(point=PIXELS.decode(*_pixels(row), size)))
         case "scroll":
-            word = one_of(row, "gt_input_text", DIRECTIONS, str.lower)
-            extras["direction_label"] = word
-            return Scroll(point=Point(500.0, 500.0), direction=OPPOSITE[word])
-        case "type":
-            return Type(text=row.text("gt_input_text"))
-        case "open_app":
-            return Open(app=row.text("gt_input_text"))
-        case "press_back":
-            return Press(button="BACK")
-        case _:
-            return Wait()
+            extras["direction_label"] = word = one_of(row, "gt_input_text", act.DIRECTIONS, str.lower)
+            return act.Scroll(point=act.Point(500.0, 500.0), direction=act.OPPOSITE[word])
+        case "type" | "open_app" as name:
+            text = row.text("gt_input_text")
+            return act.Type(text=text) if name == "type" else act.Open(app=text)
+        case name:
+            return act.Press(button="BACK") if name == "press_back" else act.Wait()

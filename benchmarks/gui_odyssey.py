@@ -40,20 +40,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from guieval.actions import (
-    Action,
-    ActionSpace,
-    Boxes,
-    Button,
-    Click,
-    LongPress,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    Type,
-    path_direction,
-)
+from guieval import actions as act
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
 from guieval.data.names import parts_inside
 from guieval.errors import DataError
@@ -64,7 +51,7 @@ from ._examples import written_by
 from ._rows import Row, episode, listed, one_of, placed, read_row, step, step_rows
 
 PARTS = ("test", "train")
-KEYS: dict[str, Button] = {"KEY_HOME": "HOME", "KEY_BACK": "BACK", "KEY_APPSELECT": "RECENT", "KEY_RECENT": "RECENT"}
+KEYS: dict[str, act.Button] = {"KEY_HOME": "HOME", "KEY_BACK": "BACK", "KEY_APPSELECT": "RECENT", "KEY_RECENT": "RECENT"}
 
 _V2_STUDY = "counted in hflqf88888/GUIOdyssey at 61632d0f by a study that used it; its authors state no step counts"
 _V1_SCRIPTS = "AgentCPM-GUI and GUIEvalKit, process_odyssey.py; episodes also OpenGVLab/GUI-Odyssey, README of 2024"
@@ -95,7 +82,7 @@ class GuiOdyssey(ABCBenchmark):
     )
     dataset = "gui-odyssey"
     protocol = "odyssey-v2"
-    action_space = ActionSpace(
+    action_space = act.ActionSpace(
         types=frozenset({"CLICK", "LONG_PRESS", "SCROLL", "TYPE", "PRESS", "STOP"}),
         buttons=frozenset({"BACK", "HOME", "RECENT"}),
     )
@@ -183,7 +170,9 @@ class GuiOdyssey(ABCBenchmark):
             low_level_instruction=low,
             screenshot=self._screenshot(row.text("screenshot")),
             action=action,
-            targets=row.build("sam2_bbox", lambda: Boxes(row.boxes("sam2_bbox"))) if row.values.get("sam2_bbox") else Boxes(),
+            targets=row.build("sam2_bbox", lambda: act.Boxes(row.boxes("sam2_bbox")))
+            if row.values.get("sam2_bbox")
+            else act.Boxes(),
             groups={**groups, "release": "v2" if second else "v1"},
             extras=extras,
         )
@@ -208,30 +197,30 @@ class GuiOdysseyLow(GuiOdyssey):
     setting = "low"
 
 
-def _action(row: Row, extras: dict[str, Any]) -> Action:
+def _action(row: Row, extras: dict[str, Any]) -> act.Action:
     match row.text("action"):
         case "CLICK" | "LONG_PRESS" as name:
             if isinstance(row.value("info"), str):
-                return Press(button=KEYS[one_of(row, "info", tuple(KEYS))])
+                return act.Press(button=KEYS[one_of(row, "info", tuple(KEYS))])
             point = _point(row, _places(row, 1)[0])
-            return Click(point=point) if name == "CLICK" else LongPress(point=point)
+            return act.Click(point=point) if name == "CLICK" else act.LongPress(point=point)
         case "SCROLL":
             start, end = _places(row, 2)
             if not all(map(math.isfinite, end)):  # where it starts is checked as a point
                 raise row.error("info", f"expected finite numbers, got {row.value('info')!r:.80}")
             extras["path"] = [list(start), list(end)]
-            direction = path_direction((start[0], start[1]), (end[0], end[1])) or "down"
-            return Scroll(point=_point(row, start), direction=direction)
+            direction = act.path_direction((start[0], start[1]), (end[0], end[1])) or "down"
+            return act.Scroll(point=_point(row, start), direction=direction)
         case "TEXT" | "TYPE":
-            return Type(text=row.text("info"))
+            return act.Type(text=row.text("info"))
         case "COMPLETE":
-            return Stop(status="finish")
+            return act.Stop(status="finish")
         case "INCOMPLETE" | "IMPOSSIBLE":
-            return Stop(status="impossible")
+            return act.Stop(status="impossible")
         case "HOME":
-            return Press(button="HOME")
+            return act.Press(button="HOME")
         case "BACK":
-            return Press(button="BACK")
+            return act.Press(button="BACK")
         case name:
             raise row.error("action", f"expected CLICK, LONG_PRESS, SCROLL, TEXT, COMPLETE or INCOMPLETE, got {name!r}")
 
@@ -243,6 +232,6 @@ def _places(row: Row, count: int) -> list[tuple[float, ...]]:
     return [Row({"info": place}, row.where).numbers("info", 2) for place in info[:count]]
 
 
-def _point(row: Row, place: tuple[float, ...]) -> Point:
+def _point(row: Row, place: tuple[float, ...]) -> act.Point:
     x, y = place
     return row.build("info", lambda: PER_1000.decode(x, y, (1, 1)))

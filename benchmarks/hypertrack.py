@@ -39,21 +39,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from guieval.actions import (
-    DIRECTIONS,
-    OPPOSITE,
-    Action,
-    ActionSpace,
-    Boxes,
-    Click,
-    Open,
-    Point,
-    Scroll,
-    Stop,
-    StopStatus,
-    Type,
-    path_direction,
-)
+from guieval import actions as act
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
 from guieval.data.names import parts_inside
 from guieval.errors import DataError
@@ -138,7 +124,7 @@ class HyperTrack(ABCBenchmark):
     )
     dataset = "hypertrack"
     protocol = "guievalkit"
-    action_space = ActionSpace(frozenset({"OPEN", "CLICK", "SCROLL", "TYPE", "STOP"}), frozenset())
+    action_space = act.ActionSpace(frozenset({"OPEN", "CLICK", "SCROLL", "TYPE", "STOP"}), frozenset())
     write_example = written_by("hypertrack.write_hypertrack")
 
     def __init__(
@@ -241,43 +227,43 @@ class HyperTrack(ABCBenchmark):
             raise fields.error("screenshot", f"there is no image {screenshot!r}, and no size is stated")
         return size
 
-    def _action(self, fields: _Fields, size: Size, extras: dict[str, Any]) -> Action:
+    def _action(self, fields: _Fields, size: Size, extras: dict[str, Any]) -> act.Action:
         match TYPES.get(_plain(fields.text("type"))):
             case "click":
-                return Click(point=self._point(fields, "point", size))
+                return act.Click(point=self._point(fields, "point", size))
             case "scroll":
                 return self._scroll(fields, size, extras)
             case "type":
-                return Type(text=fields.text("text"))
+                return act.Type(text=fields.text("text"))
             case "open":
                 if not (app := fields.text("opened")):
                     raise fields.error("opened", "names no app")
-                return Open(app=app)
+                return act.Open(app=app)
             case "stop":
-                return Stop(status=_status(fields))
+                return act.Stop(status=_status(fields))
             case _:
                 raise fields.error("type", f"expected OPEN, CLICK, SCROLL, TYPE or STOP, got {fields.value('type')!r}")
 
-    def _scroll(self, fields: _Fields, size: Size, extras: dict[str, Any]) -> Scroll:
-        start = self._point(fields, "point", size) if "point" in fields else Point(500.0, 500.0)
+    def _scroll(self, fields: _Fields, size: Size, extras: dict[str, Any]) -> act.Scroll:
+        start = self._point(fields, "point", size) if "point" in fields else act.Point(500.0, 500.0)
         if "direction" in fields:
-            word = one_of(fields, "direction", DIRECTIONS, _direction_word)
-            return Scroll(point=start, direction=OPPOSITE[word] if self._content else word)
+            word = one_of(fields, "direction", act.DIRECTIONS, _direction_word)
+            return act.Scroll(point=start, direction=act.OPPOSITE[word] if self._content else word)
         end = self._point(fields, "end", size)
-        direction = path_direction(start, end)
+        direction = act.path_direction(start, end)
         if direction is None or "point" not in fields:
             raise fields.error("end", "expected another place than where the finger starts, or a direction")
         extras["path"] = [list(start), list(end)]
-        return Scroll(point=start, direction=direction)
+        return act.Scroll(point=start, direction=direction)
 
-    def _point(self, fields: _Fields, field: str, size: Size) -> Point:
+    def _point(self, fields: _Fields, field: str, size: Size) -> act.Point:
         x, y = fields.named_numbers(field, ("x", "y"))
         self._plausible(fields, field, (x, y))
         return fields.build(field, lambda: self._frame.decode(x, y, size))
 
-    def _box(self, fields: _Fields, size: Size) -> Boxes:
+    def _box(self, fields: _Fields, size: Size) -> act.Boxes:
         if "box" not in fields:
-            return Boxes()
+            return act.Boxes()
         value = fields.value("box")
         keys = set(value) if isinstance(value, dict) else set()
         for sides in (("left", "top", "right", "bottom"), ("x1", "y1", "x2", "y2"), ("xmin", "ymin", "xmax", "ymax")):
@@ -295,7 +281,7 @@ class HyperTrack(ABCBenchmark):
             )
         width, height = self._frame.extent(size)
         corners = [x1 / width, y1 / height, x2 / width, y2 / height]
-        return fields.build("box", lambda: Boxes([[edge * 1000.0 for edge in corners]]))
+        return fields.build("box", lambda: act.Boxes([[edge * 1000.0 for edge in corners]]))
 
     def _plausible(self, fields: _Fields, field: str, numbers: Sequence[float]) -> None:
         if self._frame is PIXELS and max(numbers) <= 1.0 and any(numbers):
@@ -399,7 +385,7 @@ def _direction_word(label: str) -> str:
     return {"上": "up", "下": "down", "左": "left", "右": "right"}.get(word, word)
 
 
-def _status(fields: _Fields) -> StopStatus:
+def _status(fields: _Fields) -> act.StopStatus:
     if "status" not in fields:
         return "finish"
     match _plain(fields.text("status")):

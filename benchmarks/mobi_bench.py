@@ -34,21 +34,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from guieval.actions import (
-    DIRECTIONS,
-    Action,
-    ActionSpace,
-    Boxes,
-    Click,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    Type,
-    Unsupported,
-)
+from guieval import actions as act
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
 from guieval.errors import DataError
 from guieval.frames import PIXELS, Size
@@ -80,7 +66,7 @@ class MobiBench(ABCBenchmark):
     )
     protocol = "mobi-bench"
     dataset = "mobi-bench"
-    action_space = ActionSpace(
+    action_space = act.ActionSpace(
         frozenset({"CLICK", "LONG_PRESS", "TYPE", "SCROLL", "OPEN", "PRESS", "STOP"}),
         frozenset({"BACK"}),
         frozenset({"finish"}),
@@ -118,7 +104,7 @@ class MobiBench(ABCBenchmark):
         answers.sort(key=lambda answer: not _is_default(answer))
         screenshot = (ref.locator / f"{index}.png").relative_to(self.root).as_posix()
         size = needed_size(answers[0], "the step's image", self.root, screenshot)
-        accepted: list[Action] = []
+        accepted: list[act.Action] = []
         boxes: list[tuple[float, ...]] = []
         for answer in answers:
             accepted += [action for action in _actions(answer, size, boxes) if action not in accepted]
@@ -131,7 +117,7 @@ class MobiBench(ABCBenchmark):
             screenshot_size=size,
             action=accepted[0],
             alternatives=tuple(accepted[1:]),
-            targets=pixel_boxes(boxes, size) if boxes else Boxes(),
+            targets=pixel_boxes(boxes, size) if boxes else act.Boxes(),
             groups={"app": folders[-1]} if folders else {},
             extras={"accepted": [dict(answer.values) for answer in answers]},
         )
@@ -164,26 +150,26 @@ def _is_default(answer: Row) -> bool:
     return value
 
 
-def _actions(answer: Row, size: Size, boxes: list[tuple[float, ...]]) -> list[Action]:
+def _actions(answer: Row, size: Size, boxes: list[tuple[float, ...]]) -> list[act.Action]:
     """The unified actions that an accepted action stands for; the box of a click is added to ``boxes``."""
     match answer.text("type").lower().replace(" ", "_"):
         case "click" | "long_click" as name:
             x1, y1, x2, y2 = corners = _corners(answer)
             boxes.append(corners)
             point = answer.build("bounds", lambda: PIXELS.decode((x1 + x2) / 2, (y1 + y2) / 2, size))
-            return [Click(point=point) if name == "click" else LongPress(point=point)]
+            return [act.Click(point=point) if name == "click" else act.LongPress(point=point)]
         case "input":
-            return [Type(text=_param(answer, "text"))]
+            return [act.Type(text=_param(answer, "text"))]
         case "scroll" | "swipe":
-            return [Scroll(point=Point(500, 500), direction=direction) for direction in DIRECTIONS]
+            return [act.Scroll(point=act.Point(500, 500), direction=direction) for direction in act.DIRECTIONS]
         case "openapp" | "open_app":
-            return [Open(app=_param(answer, "app"))]
+            return [act.Open(app=_param(answer, "app"))]
         case "navigate_back":
-            return [Press(button="BACK")]
+            return [act.Press(button="BACK")]
         case "finish":
-            return [Stop()]
+            return [act.Stop()]
         case name:
-            return [Unsupported(name=name, arguments={key: value for key, value in answer.values.items() if key != "type"})]
+            return [act.Unsupported(name=name, arguments={key: value for key, value in answer.values.items() if key != "type"})]
 
 
 def _param(answer: Row, name: str) -> str:

@@ -30,6 +30,7 @@ __all__ = [
     "LongPress",
     "Measured",
     "Message",
+    "Metrics",
     "ModelConfig",
     "ModelInput",
     "Observation",
@@ -55,9 +56,13 @@ __all__ = [
     "__version__",
     "action_from_json",
     "action_to_json",
+    "audit",
     "campaign",
+    "compare",
     "evaluate_run",
     "get_protocol",
+    "import_predictions",
+    "leaderboard",
     "list_benchmarks",
     "list_models",
     "list_protocols",
@@ -68,6 +73,8 @@ __all__ = [
     "load_scaffold",
     "metric",
     "open_run",
+    "plot",
+    "power",
     "run",
 ]
 
@@ -96,12 +103,18 @@ if TYPE_CHECKING:
     from guieval.evaluation import ActionEvaluator, Protocol, get_protocol, list_protocols
     from guieval.history import HistoryEntry
     from guieval.metrics import Measured, metric
+    from guieval.metrics.of_run import Metrics
     from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse, Scaffold
     from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
     from guieval.online.find import load_environment
     from guieval.registry import list_benchmarks, list_models, list_scaffolds, load_benchmark, load_model, load_scaffold
+    from guieval.reports.api import compare, leaderboard
+    from guieval.reports.exchange.importing import import_predictions
     from guieval.reports.opened import open_run
+    from guieval.reports.plots.plot import plot
+    from guieval.reports.power import power
     from guieval.running.api import RunResult, campaign, run
+    from guieval.scoring.audit import audit
     from guieval.scoring.score import evaluate_run
     from guieval.settings import RunConfig
     from guieval.steps import Episode, StepOutcome, StepRecord, StepTaskModel
@@ -116,12 +129,18 @@ _HOMES = {
     "evaluation": "ActionEvaluator Protocol get_protocol list_protocols",
     "history": "HistoryEntry",
     "metrics": "Measured metric",
+    "metrics.of_run": "Metrics",
     "models": "ABCModel ImageRef Message ModelConfig ModelInput ParsedResponse Scaffold",
     "online": "ABCDevice ABCEnvironment EnvironmentTask Observation Score",
     "online.find": "load_environment",
     "registry": "list_benchmarks list_models list_scaffolds load_benchmark load_model load_scaffold",
+    "reports.api": "compare leaderboard",
+    "reports.exchange.importing": "import_predictions",
     "reports.opened": "open_run",
+    "reports.plots.plot": "plot",
+    "reports.power": "power",
     "running.api": "RunResult campaign run",
+    "scoring.audit": "audit",
     "scoring.score": "evaluate_run",
     "settings": "RunConfig",
     "steps": "Episode StepOutcome StepRecord StepTaskModel",

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, get_args, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,8 +85,12 @@ class Boxes:
     def __iter__(self) -> Iterator[Box]:
         return (Box(*row) for row in self.array.tolist())
 
-    def __getitem__(self, index: int) -> Box:
-        return Box(*self.array[index].tolist())
+    @overload
+    def __getitem__(self, index: int) -> Box: ...
+    @overload
+    def __getitem__(self, index: slice) -> Boxes: ...
+    def __getitem__(self, index: int | slice) -> Box | Boxes:
+        return Boxes(self.array[index]) if isinstance(index, slice) else Box(*self.array[index].tolist())
 
     def __add__(self, other: Boxes) -> Boxes:
         """These boxes, and then the others."""

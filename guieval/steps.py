@@ -531,6 +531,11 @@ class TaskRecord(BaseModel):
         return self.verdict == "right"
 
 
+def faulty(sample: Sample | Repetition) -> bool:
+    """Whether it failed by a fault in the adapter's code, which is neither the model's failure nor the server's."""
+    return sample.error is not None and sample.error.stage == "adapter"
+
+
 Record: TypeAlias = StepRecord | TaskRecord
 """One line of a journal."""
 

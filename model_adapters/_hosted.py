@@ -19,34 +19,19 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from pydantic import Field
 
-from guieval.actions import (
-    BUTTONS,
-    DIRECTIONS,
-    OPPOSITE,
-    Action,
-    ActionSpace,
-    Button,
-    Direction,
-    Drag,
-    Hotkey,
-    Point,
-    Scroll,
-    Stop,
-    StopStatus,
-    Unsupported,
-)
+from guieval import actions as act
 from guieval.errors import ParseError
 from guieval.frames import Frame, OriginalPixels, Size
 from guieval.history import HistoryEntry
 from guieval.models import END_TURN, LOOKS, ABCModel, ImageRef, ModelConfig, ModelInput, Options, ParsedResponse, chat
 from guieval.models.prompts import step_instruction
 from guieval.parsing import call_tables as calls
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 Environment: TypeAlias = Literal["mobile", "browser", "desktop"]
-STATUSES: dict[str, StopStatus] = {"done": "finish", "impossible": "impossible"}
-SIDES: dict[str, Direction] = {side: side for side in DIRECTIONS}
-BUTTON_NAMES: dict[str, Button] = {**calls.BUTTON_NAMES, "recent": "RECENT"}
+STATUSES: dict[str, act.StopStatus] = {"done": "finish", "impossible": "impossible"}
+SIDES: dict[str, act.Direction] = {side: side for side in act.DIRECTIONS}
+BUTTON_NAMES: dict[str, act.Button] = {**calls.BUTTON_NAMES, "recent": "RECENT"}
 
 
 _FURTHEST = 1e9
@@ -105,7 +90,7 @@ class HostedModel(ABCModel):
     """Base class of adapters of hosted models, by default in pixels of the image that is sent."""
 
     options: ImageSize
-    action_space = ActionSpace(buttons=frozenset(BUTTONS))
+    action_space = act.ActionSpace(buttons=frozenset(act.BUTTONS))
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
         super().__init__(config, thinking=thinking)
@@ -183,7 +168,7 @@ class ComputerUse(HostedModel):
         """
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        words, made = split_calls(whole_text(text))
+        words, made = split_calls(text)
         acting = [each for name, arguments in made for each in self._expanded(name, arguments) if each[0] not in LOOKS]
         intents = [arguments.get("intent") for _, arguments in made]
         thought = _thought(words) or next((intent for intent in intents if isinstance(intent, str)), None)
@@ -203,13 +188,13 @@ class ComputerUse(HostedModel):
         """The calls of the table that a call consists of."""
         return [(name, arguments)]
 
-    def _scored(self, actions: Sequence[Action], made: Sequence[tuple[str, Mapping[str, Any]]]) -> Action:
+    def _scored(self, actions: Sequence[act.Action], made: Sequence[tuple[str, Mapping[str, Any]]]) -> act.Action:
         """The action that is scored: the first one."""
         return actions[0]
 
-    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+    def write(self, task: StepTaskModel, action: act.Action, thought: str | None, conclusion: str | None) -> str:
         name, arguments = self.write_call(task, action)
-        if not isinstance(action, Unsupported):
+        if not isinstance(action, act.Unsupported):
             name, arguments = self._written_call(name, arguments)
         call = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
         return (f"{thought}\n" if thought else "") + f"<tool_call>\n{call}\n</tool_call>"
@@ -218,7 +203,7 @@ class ComputerUse(HostedModel):
         """A call of the table as the checkpoint's tool has it."""
         return name, arguments
 
-    def write_place(self, task: StepTaskModel, point: Point) -> list[int]:
+    def write_place(self, task: StepTaskModel, point: act.Point) -> list[int]:
         return [round(side) for side in self.frame(task).quantise(point, task.screenshot_size)]
 
 
@@ -228,7 +213,7 @@ def functions(described: str) -> tuple[dict[str, Any], ...]:
     return tuple(json.loads(line) for line in described.splitlines())
 
 
-ADDED_CALLS: dict[str, Action | calls.Form] = {
+ADDED_CALLS: dict[str, act.Action | calls.Form] = {
     "open_app": calls.opened("name", "app_name", "package_name", "package"),
     "press_button": calls.pressed("button", BUTTON_NAMES),
     "long_press": calls.hold(*calls.XY, seconds="seconds"),
@@ -260,22 +245,22 @@ def _thought(words: str) -> str | None:
     return _TAGS.sub("", words).replace(END_TURN, "").strip() or None
 
 
-def _without_call(words: str, looked: bool, *, grounding: bool) -> Stop:
+def _without_call(words: str, looked: bool, *, grounding: bool) -> act.Stop:
     if looked:
         raise ParseError("the reply only looks at the screen, and never acts")
     if grounding or END_TURN not in words:
         raise ParseError(f"the reply makes no call: {words[:80]!r}" if words else "the reply is empty")
-    return Stop(status="impossible" if "<refusal>" in words else "finish")
+    return act.Stop(status="impossible" if "<refusal>" in words else "finish")
 
 
-def keys_pressed(names: Sequence[str], call: calls.Arguments) -> Action:
+def keys_pressed(names: Sequence[str], call: calls.Arguments) -> act.Action:
     """Keys pressed together; Enter alone is the button of Table 9."""
     keys = [name.strip().lower() for name in names]
     if keys in (["enter"], ["return"]):
         return calls.ENTER
     if not keys or not all(keys):
         raise ParseError(f"{call.name} names no key")
-    return call.unsupported(Hotkey(keys=tuple(_KEYS.get(key, key) for key in keys)))
+    return call.unsupported(act.Hotkey(keys=tuple(_KEYS.get(key, key) for key in keys)))
 
 
 _KEYS = {
@@ -290,19 +275,19 @@ _KEYS = {
 """Names of keys in the APIs, as pyautogui calls them."""
 
 
-def drag(call: calls.Arguments, start: object, end: object) -> Action:
+def drag(call: calls.Arguments, start: object, end: object) -> act.Action:
     """A drag: on a screen taller than wide a swipe of the finger, elsewhere the mouse's."""
     if call.size[1] > call.size[0]:
         return call.swipe(start, end)
     places = call._replace(values={"start": start, "end": end})
-    return call.unsupported(Drag(start=places.point("start"), end=places.point("end")))
+    return call.unsupported(act.Drag(start=places.point("start"), end=places.point("end")))
 
 
 def scroll_by(
-    call: calls.Arguments, direction: Direction, amount: object, *, whole: float = 1000.0, keys: Sequence[str] = calls.XY
-) -> Action:
+    call: calls.Arguments, direction: act.Direction, amount: object, *, whole: float = 1000.0, keys: Sequence[str] = calls.XY
+) -> act.Action:
     """A scroll in a content direction by ``amount``, of which the screen has ``whole``; what is no amount is none."""
     point = call.point(*keys) if call.found(*keys) is not None else calls.MIDDLE
     stated = isinstance(amount, int | float) and not isinstance(amount, bool) and 0 < amount < _FURTHEST
     distance = 1000.0 * amount / whole if stated else None  # type: ignore[operator]
-    return Scroll(point=point, direction=OPPOSITE[direction], distance=distance)
+    return act.Scroll(point=point, direction=act.OPPOSITE[direction], distance=distance)

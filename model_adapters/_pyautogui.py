@@ -13,18 +13,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from guieval.actions import (
-    Action,
-    Click,
-    DoubleClick,
-    Drag,
-    Hotkey,
-    Point,
-    RightClick,
-    Scroll,
-    StopStatus,
-    Wait,
-)
+from guieval import actions as act
 from guieval.errors import ParseError
 from guieval.models import ABCModel
 from guieval.parsing import call_tables as calls
@@ -129,7 +118,7 @@ def _plain(value: object) -> Any:
     raise ValueError(value)
 
 
-def action_of(model: ABCModel, task: StepTaskModel, found: list[Call]) -> Action:
+def action_of(model: ABCModel, task: StepTaskModel, found: list[Call]) -> act.Action:
     """The action of a step's calls: the first one that acts, at the place of the ``moveTo`` before it."""
     moved: dict[str, Any] = {}
     for number, (name, arguments) in enumerate(found, 1):
@@ -147,15 +136,15 @@ def action_of(model: ABCModel, task: StepTaskModel, found: list[Call]) -> Action
     raise ParseError("the reply's code moves the pointer only")
 
 
-def written(model: ABCModel, task: StepTaskModel, action: Action) -> str:
+def written(model: ABCModel, task: StepTaskModel, action: act.Action) -> str:
     """The code for an action; ``ValueError`` where the family's table has none."""
 
-    def place(point: Point) -> list[float]:
+    def place(point: act.Point) -> list[float]:
         return [int(side) if side == int(side) else side for side in model.write_place(task, point)]
 
     name, arguments = model.table.write(action, place)
     lead = ""
-    if isinstance(action, Scroll):
+    if isinstance(action, act.Scroll):
         if action.point != calls.MIDDLE:
             x, y = place(action.point)
             lead = f"pyautogui.moveTo(x={x}, y={y})\n"
@@ -167,38 +156,38 @@ def written(model: ABCModel, task: StepTaskModel, action: Action) -> str:
 # --- what each call means ---------------------------------------------------------------------------------------------
 
 
-def _click(call: calls.Arguments) -> Action:
+def _click(call: calls.Arguments) -> act.Action:
     button, count = call.values.get("button", "left"), call.values.get("clicks", 1)
     point = call.point(*calls.XY)
     if button == "left" and count == 1:
-        return Click(point=point)
+        return act.Click(point=point)
     if button == "right" and count == 1:
-        return call.unsupported(RightClick(point=point))
-    return call.unsupported(DoubleClick(point=point) if (button, count) == ("left", 2) else None)
+        return call.unsupported(act.RightClick(point=point))
+    return call.unsupported(act.DoubleClick(point=point) if (button, count) == ("left", 2) else None)
 
 
-def _press(call: calls.Arguments) -> Action:
+def _press(call: calls.Arguments) -> act.Action:
     keys, times = call.keys("keys", "key").keys, call.values.get("presses", 1)
     if len(keys) != 1 or times != 1:
         return call.unsupported()
-    return calls.ENTER if keys[0].lower() in ("enter", "return") else call.unsupported(Hotkey(keys=keys))
+    return calls.ENTER if keys[0].lower() in ("enter", "return") else call.unsupported(act.Hotkey(keys=keys))
 
 
-def _drag(call: calls.Arguments) -> Drag:
-    return Drag(start=call.point("start") if "start" in call.values else None, end=call.point(*calls.XY))
+def _drag(call: calls.Arguments) -> act.Drag:
+    return act.Drag(start=call.point("start") if "start" in call.values else None, end=call.point(*calls.XY))
 
 
-_STATUSES: dict[str, StopStatus] = {"success": "finish", "failure": "impossible", "fail": "impossible"}
+_STATUSES: dict[str, act.StopStatus] = {"success": "finish", "failure": "impossible", "fail": "impossible"}
 CALLS = calls.CallTable(
     {
-        **dict.fromkeys(("click", "leftClick"), calls.Form(Click, _click, calls.tap(*calls.XY).write)),
+        **dict.fromkeys(("click", "leftClick"), calls.Form(act.Click, _click, calls.tap(*calls.XY).write)),
         **dict.fromkeys(("write", "typewrite"), calls.typed("message")),
         "press": calls.enter(_press, keys=["enter"]),
         # a positive number moves the view up or right, hence the finger down or left
         **dict.fromkeys(("scroll", "vscroll"), calls.wheel("down", "up", "clicks", "amount", "page", place=calls.XY)),
         "hscroll": calls.wheel("left", "right", "clicks", "amount", "page", place=calls.XY),
         "terminate": calls.stopped("status", _STATUSES),
-        "wait": Wait(),
+        "wait": act.Wait(),
         "sleep": calls.waited("seconds"),
         "doubleClick": calls.double_clicked(*calls.XY),
         "rightClick": calls.right_clicked(*calls.XY),

@@ -16,23 +16,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from guieval.actions import (
-    ACTION_TYPES,
-    DIRECTIONS,
-    Action,
-    ActionSpace,
-    Button,
-    Click,
-    LongPress,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    StopStatus,
-    Type,
-    Unsupported,
-    Wait,
-)
+from guieval import actions as act
 from guieval.errors import IncompleteAction, ParseError
 from guieval.frames import PER_1000, Size
 from guieval.history import HistoryEntry
@@ -64,7 +48,7 @@ class AgentCPMGUI(ABCModel):
 
     options: AgentCPMOptions
     fixed_frame = PER_1000
-    action_space = ActionSpace(types=frozenset(ACTION_TYPES) - {"OPEN"})
+    action_space = act.ActionSpace(types=frozenset(act.ACTION_TYPES) - {"OPEN"})
     thinking_switch = True
     grounds_silently = True
     source = "github.com/OpenBMB/AgentCPM-GUI README.md and eval/README.md"
@@ -95,7 +79,7 @@ class AgentCPMGUI(ABCModel):
         return f'{{"thought":"{words}","'
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        reasoning, body = split_reasoning(whole_text(text), '{"')
+        reasoning, body = split_reasoning(text, '{"')
         grounding = task.setting == "grounding"
         value = read_object(body)
         if grounding and isinstance(value, list) and not any(isinstance(item, dict) for item in value):
@@ -108,7 +92,7 @@ class AgentCPMGUI(ABCModel):
         words = whole_text(thought).strip() if isinstance(thought, str) else reasoning
         return ParsedResponse(action_of(value, task.screenshot_size), words or None)
 
-    def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+    def write(self, task: StepTaskModel, action: act.Action, thought: str | None, conclusion: str | None) -> str:
         before = {"thought": thought} if thought and not self.why_silent(task) else {}
         return _compact(before | object_of(action, task.screenshot_size))
 
@@ -130,7 +114,7 @@ class AgentCPMGUI(ABCModel):
 
         What the schema has no word for (an app opened, a step that no action space holds) becomes a thought alone.
         """
-        own = own_response(entry, lambda reply: read_object(whole_text(reply)))
+        own = own_response(entry, read_object)
         if not isinstance(own, dict) or not own or not set(own) <= set(_KEYS):
             try:
                 own = object_of(entry.action, entry.task.screenshot_size)
@@ -143,14 +127,14 @@ class AgentCPMGUI(ABCModel):
 _KEYS = ("thought", "POINT", "to", "duration", "PRESS", "TYPE", "STATUS", "DEEP_LINK", "CLEAR")
 _BY_LOWER = {key.lower(): key for key in _KEYS}
 _PRIMITIVES = ("POINT", "PRESS", "TYPE", "DEEP_LINK", "CLEAR")
-_STOPS: dict[str, StopStatus] = {
+_STOPS: dict[str, act.StopStatus] = {
     "finish": "finish",
     "satisfied": "finish",
     "impossible": "impossible",
     "interrupt": "impossible",
     "need_feedback": "impossible",
 }
-_BUTTONS: dict[str, Button] = {**BUTTON_NAMES, "appselect": "RECENT"}
+_BUTTONS: dict[str, act.Button] = {**BUTTON_NAMES, "appselect": "RECENT"}
 
 _DECODER = json.JSONDecoder(strict=False)
 _KEY = r"(?:POINT|to|duration|PRESS|TYPE|STATUS|DEEP_LINK|CLEAR)"
@@ -196,7 +180,7 @@ def read_object(text: str) -> Any:
     return json_value(narrowed)
 
 
-def action_of(value: dict[str, Any], size: Size) -> Action:
+def action_of(value: dict[str, Any], size: Size) -> act.Action:
     """The action an object means. A status that ends the task goes before an action beside it, as in the authors' evaluator.
 
     Tolerated: keys and words in upper or lower case, numbers in quotes, keys of no meaning beside an action.
@@ -211,7 +195,7 @@ def action_of(value: dict[str, Any], size: Size) -> Action:
     status = entries.get("STATUS", "")
     status = status.strip().lower() if isinstance(status, str) else status
     if isinstance(status, str) and status in _STOPS:
-        return Stop(status=_STOPS[status])
+        return act.Stop(status=_STOPS[status])
     if status not in ("", "continue", "start"):
         raise ParseError(f"the reply's STATUS {status!r:.40} is none of continue, start, {', '.join(_STOPS)}")
     primitives = [key for key in _PRIMITIVES if key in entries]
@@ -221,21 +205,21 @@ def action_of(value: dict[str, Any], size: Size) -> Action:
         raise ParseError("the reply's 'to' lacks the POINT it starts from")
     if not primitives:
         if "duration" in entries:
-            return Wait(duration=amount(entries["duration"], "the reply's duration", "milliseconds"))
+            return act.Wait(duration=amount(entries["duration"], "the reply's duration", "milliseconds"))
         raise ParseError(f"the reply's object holds no action: {', '.join(map(repr, value))[:80] or 'it is empty'}")
     call = Arguments("object", entries, PER_1000, size)
     match primitives[0]:
         case "POINT":
             return _touch(call)
         case "PRESS":
-            return Press(button=call.one_of(_BUTTONS, "PRESS"))
+            return act.Press(button=call.one_of(_BUTTONS, "PRESS"))
         case "TYPE":
-            return Type(text=whole_text(call.text("TYPE")))
+            return act.Type(text=whole_text(call.text("TYPE")))
     name, value = primitives[0], entries[primitives[0]]
-    return Unsupported(name=name, arguments={"value": whole_text(value)} if isinstance(value, str) else {})
+    return act.Unsupported(name=name, arguments={"value": whole_text(value)} if isinstance(value, str) else {})
 
 
-def _touch(call: Arguments) -> Action:
+def _touch(call: Arguments) -> act.Action:
     to = call.found("to")
     duration = amount(call.values.get("duration", TAP), "the reply's duration", "milliseconds")
     try:
@@ -244,33 +228,33 @@ def _touch(call: Arguments) -> Action:
         return call.incomplete("SCROLL" if to is not None else "LONG_PRESS" if duration > TAP else "CLICK", str(error))
 
 
-def _touch_at(call: Arguments, point: Point, to: Any, duration: float) -> Action:
+def _touch_at(call: Arguments, point: act.Point, to: Any, duration: float) -> act.Action:
     if to is None:
-        return LongPress(point=point, duration=duration) if duration > TAP else Click(point=point)
-    if isinstance(to, str) and to.strip().lower() in DIRECTIONS:
+        return act.LongPress(point=point, duration=duration) if duration > TAP else act.Click(point=point)
+    if isinstance(to, str) and to.strip().lower() in act.DIRECTIONS:
         return call.scroll("to", point)
     return call.swipe(call.values["POINT"], to)
 
 
-def object_of(action: Action, size: Size) -> dict[str, Any]:
+def object_of(action: act.Action, size: Size) -> dict[str, Any]:
     """The object for an action; ``ValueError`` for what the schema has no word for."""
     match action:
-        case Click() | LongPress() | Scroll():
+        case act.Click() | act.LongPress() | act.Scroll():
             touch: dict[str, Any] = {"POINT": list(PER_1000.quantise(action.point, size))}
-            if isinstance(action, Scroll):
+            if isinstance(action, act.Scroll):
                 touch["to"] = action.direction
-            elif isinstance(action, LongPress):
+            elif isinstance(action, act.LongPress):
                 # a touch that is no longer than a tap cannot be written; the authors' example presses for a second
                 touch["duration"] = round(action.duration) if action.duration > TAP else 1000
             return touch
-        case Type():
+        case act.Type():
             return {"TYPE": action.text}
-        case Press():
+        case act.Press():
             # only the schema that replies are checked with lists APPSELECT, not the one the model is shown
             return {"PRESS": "APPSELECT" if action.button == "RECENT" else action.button}
-        case Wait():
+        case act.Wait():
             return {"duration": round(action.duration)}
-        case Stop():
+        case act.Stop():
             return {"STATUS": action.status}
     raise ValueError(f"AgentCPM-GUI has no word for {action!r}")
 

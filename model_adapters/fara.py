@@ -22,7 +22,7 @@ from guieval.actions import Action, Click, Hotkey, Type, Unsupported, Wait
 from guieval.history import HistoryEntry
 from guieval.models import ImageLimits, Message, ModelInput, ParsedResponse, main_instruction
 from guieval.parsing import call_tables as calls
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 from . import _desktop_calls as desktop
 from . import _qwen_tools as tools
@@ -91,7 +91,6 @@ class Fara(tools.QwenToolsModel):
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         """Read a reply: what stands before the call is the thought."""
-        text = whole_text(text)
         reply = tools.split_reply(text)
         action = self._action(task, reply.call)
         thought = reply.thought or text.partition("<tool_call>")[0].strip() if "<tool_call>" in text else reply.thought

@@ -13,6 +13,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -37,6 +38,7 @@ LONGEST_SIDE = 1280
 """Screens are shrunk to this many pixels before they are read: on 2560 x 1440 that takes little more than half the time of
 RapidOCR's own limit (2000), and finds no fewer targets of ScreenSpot."""
 REMEMBERED_SCREENS = 512
+MISSING = "the OCR baseline needs RapidOCR: pip install 'guieval[baseline]'"
 
 
 class _Reply(BaseModel, frozen=True, extra="forbid"):
@@ -82,6 +84,10 @@ class OcrBaseline(ABCModel):
 
     def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         return write_reply(ParsedResponse(action, thought, conclusion), task.screenshot_size)
+
+    def check_installed(self) -> None:
+        if find_spec("rapidocr_onnxruntime") is None and find_spec("rapidocr") is None:
+            raise UsageError(MISSING)
 
     def respond(self, request: Request) -> str:
         """Read the last screenshot and answer. Of the request, only ``input`` and ``images`` are looked at.
@@ -171,7 +177,7 @@ def _engine() -> Callable[[Any], list[tuple[Any, str]]]:
     try:
         return _rapidocr(threads)
     except ImportError:
-        raise UsageError("the OCR baseline needs RapidOCR: pip install 'guieval[baseline]'") from None
+        raise UsageError(MISSING) from None
 
 
 # Both ways: limit_type "max" never enlarges a small screen first, as RapidOCR does by default: that takes 1.6 times as long and

@@ -26,7 +26,7 @@ from guieval.history import HistoryEntry
 from guieval.models import ModelInput, ParsedResponse, chat
 from guieval.parsing import call_tables as calls
 from guieval.parsing import first_call, json_value, split_reasoning
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 from ._hosted import BUTTON_NAMES, STATUSES, HostedModel, ImageSize, functions
 from ._qwen_tools import split_reply
@@ -85,7 +85,7 @@ class OpenAITools(HostedModel):
         return chat(self.question(task, history), self.image(task), system=system, extra=extra)
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        thought, name, arguments = _read(whole_text(text), grounding=task.setting == "grounding")
+        thought, name, arguments = _read(text, grounding=task.setting == "grounding")
         given = arguments.get("thought")
         action = self.read_call(task, name, _with_xy(arguments))
         return ParsedResponse(action, (given.strip() if isinstance(given, str) else "") or thought)

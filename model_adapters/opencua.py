@@ -21,7 +21,7 @@ from guieval.actions import Action, ActionSpace
 from guieval.frames import RELATIVE, Frame
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ImageLimits, Message, ModelInput, ParsedResponse, chat, main_instruction
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 from . import _pyautogui as code
 
@@ -74,7 +74,7 @@ class OpenCUA(ABCModel):
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         """Read a reply: its sections, and the code in ``## Code``; without that section, anywhere in the reply."""
-        parts = _SECTION.split(whole_text(text))
+        parts = _SECTION.split(text)
         sections = {name.lower(): body.strip() for name, body in reversed(list(zip(parts[1::2], parts[2::2], strict=True)))}
         found = code.calls_in(sections.get("code", parts[-1]))
         action = code.action_of(self, task, found)

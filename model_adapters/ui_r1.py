@@ -24,7 +24,7 @@ from guieval.models import QWEN_PIXELS, ABCModel, ImageLimits, ModelConfig, Mode
 from guieval.models.prompts import fill, main_instruction
 from guieval.parsing import call_tables as calls
 from guieval.parsing import json_value, named_object, split_reasoning, tagged
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 
 def _typed(call: calls.Arguments) -> Action:
@@ -85,7 +85,7 @@ class UIR1(ABCModel):
         return f"{_thinking(thought)}<answer>"
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        thought, rest = split_reasoning(_NEXT_ROUND.split(whole_text(text), maxsplit=1)[0], "<answer>")
+        thought, rest = split_reasoning(_NEXT_ROUND.split(text, maxsplit=1)[0], "<answer>")
         action = json_value(_answer(rest))
         # the first of several actions, but not the first corner of a box
         while isinstance(action, list) and action and (len(action) == 1 or isinstance(action[0], dict)):

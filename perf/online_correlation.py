@@ -29,7 +29,6 @@ from guieval.data.screenshots import read_screenshot
 from guieval.online.demonstrate import demonstrate
 from guieval.online.find import load_environment
 from guieval.registry import load_benchmark
-from guieval.reports.opened.online import OpenedOnlineRun
 
 MODES = ("offline", "soeval", "sop", "online")
 HOME: dict[str, Any] = {"off_path": "home"}
@@ -173,8 +172,6 @@ def done(folder: Path, agent: dict[str, Any], recorded: dict[str, Any], acted: d
 def figures(runs: Sequence[Path]) -> Iterator[float | None]:
     """The values of :data:`COLUMNS`, in percent."""
     offline, soeval, sop, online = map(guieval.open_run, runs)
-    assert not isinstance(offline, OpenedOnlineRun) and not isinstance(soeval, OpenedOnlineRun)
-    assert not isinstance(sop, OpenedOnlineRun) and isinstance(online, OpenedOnlineRun)
     recorded, own, patched, acted = offline.metrics(), soeval.metrics(), sop.metrics(), online.metrics()
     shares = (
         recorded["type match"].value,
@@ -182,8 +179,8 @@ def figures(runs: Sequence[Path]) -> Iterator[float | None]:
         own["exact match"].value,
         patched["progress"].value,
         patched["success rate"].value,
-        acted.metrics["progress"].value,
-        acted.success.value,
+        acted["progress"].value,
+        acted["success rate"].value,
     )
     return (None if share is None else round(100 * share, 3) for share in shares)
 

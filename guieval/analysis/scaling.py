@@ -74,7 +74,6 @@ class ScalingFit:
         return _gradient(self.form, np.asarray(sizes, dtype=np.float64), self._estimates)
 
     def formula(self, x: str = "x", y: str = "y") -> str:
-        """The law with its numbers."""
         first, second, *rest = self._estimates.tolist()
         sign = "-" if second < 0 else "+"
         shape = f"log2({x})" if not rest else f"e^({rest[0]:.4g} {x})"

@@ -73,9 +73,12 @@ def write_tables(tables: Sequence[Table], form: str, out: Path | None = None) ->
         show(*tables)
         return
     if form == "json" and out is None:
-        print_json(tables)
+        print_json({"tables": tables})
         return
-    text = {"text": as_text, "md": markdown, "csv": comma_separated, "json": json_text}[form](tables)
+    if form == "json":
+        text = json_text({"tables": tables})
+    else:
+        text = {"text": as_text, "md": markdown, "csv": comma_separated}[form](tables)
     if out is None:
         echo(text, nl=False)
     else:

@@ -44,7 +44,6 @@ class LabelDigest(NamedTuple):
 
     @classmethod
     def of(cls, task: StepTaskModel) -> Self:
-        """The digest of a step's label."""
         size, extras = task.screenshot_size, task.extras
         actions = [_in_pixels(action, size) for action in (task.action, *task.alternatives)]
         shapes = {name: extras[name] for name in _TARGETS_IN_EXTRAS if name in extras}
@@ -136,7 +135,6 @@ class KnownEdition(BaseModel):
 
     @cached_property
     def marked(self) -> frozenset[str]:
-        """The marks of its labels."""
         return frozenset(self.marks[start : start + _MARK] for start in range(0, len(self.marks), _MARK))
 
     def unlike(self, labels: Mapping[StepKey, LabelDigest]) -> list[StepKey]:

@@ -69,7 +69,6 @@ class Overlay:
 
     @property
     def steps(self) -> int:
-        """The number of steps that it changes."""
         return len({(key, addition.step_index) for key, lines in self.lines.items() for _, addition in lines})
 
     def apply(self, task: StepTaskModel) -> StepTaskModel:

@@ -13,6 +13,20 @@ _PLAIN = {str: "text", bool: "true or false", int: "a whole number", float: "a n
 """Types of options that can be checked for every plug-in, and their names in errors."""
 
 
+def at_least(least: int, **options: int) -> None:
+    """Raise :class:`UsageError` for an option below ``least``."""
+    for name, value in options.items():
+        if value < least:
+            raise UsageError(f"option {name} is {value!r}; expected at least {least}")
+
+
+def seconds(most: int, **options: float) -> None:
+    """Raise :class:`UsageError` for an option that is not a time of up to ``most`` seconds."""
+    for name, value in options.items():
+        if not 0 <= value <= most:
+            raise UsageError(f"option {name} is {value:g}; expected 0 to {most} seconds")
+
+
 def option_names(kind: type) -> list[str]:
     """Names of a plug-in's options."""
     parameters = signature(kind.__init__).parameters.values()  # type: ignore[misc]

@@ -38,33 +38,45 @@ _MAY_TURN = re.compile(rb"Exif\0\0|EXIF|eXIf|Raw profile type exif|adobe[.:]")
 
 @dataclass
 class Inspection:
-    """The number of checked steps, the number without a usable screenshot, and the first reason for every such episode.
+    """The number of checked steps, of those that cannot be asked, and the first reason for every episode with such steps.
 
-    The steps of an episode that cannot be loaded count as damaged.
+    Their screenshot is ``missing`` or ``damaged``, or the episode is ``refused`` by its loader, e.g. for its labels.
     """
 
     steps: int = 0
     missing: int = 0
     damaged: int = 0
+    refused: dict[EpisodeKey, int] = field(default_factory=dict)
     reasons: dict[EpisodeKey, str] = field(default_factory=dict)
 
     @property
     def unusable(self) -> int:
-        """The steps without a usable screenshot."""
-        return self.missing + self.damaged
+        """The steps that cannot be asked."""
+        return self.missing + self.damaged + sum(self.refused.values())
 
     def __str__(self) -> str:
         counts = {"missing": self.missing, "damaged": self.damaged}
         problems = ", ".join(f"{what}: {count:,}" for what, count in counts.items() if count)
-        examples = "; ".join(list(dict.fromkeys(self.reasons.values()))[:SHOWN])
-        return f"{self.unusable:,} of {self.steps:,} chosen steps have no usable screenshot ({problems}): {examples}"
+        said = {
+            "cannot be loaded": (sum(self.refused.values()), [self.reasons[key] for key in self.refused]),
+            f"have no usable screenshot ({problems})": (
+                self.missing + self.damaged,
+                [reason for key, reason in self.reasons.items() if key not in self.refused],
+            ),
+        }
+        return "; ".join(
+            f"{count:,} of {self.steps:,} chosen steps {what}: {'; '.join(list(dict.fromkeys(reasons))[:SHOWN])}"
+            for what, (count, reasons) in said.items()
+            if count
+        )
 
     def refusal(self, benchmark: Listing[Any]) -> UsageError:
         """The error that ends a run before its first request."""
         episodes = "the 1 episode" if len(self.reasons) == 1 else f"the {len(self.reasons):,} episodes"
         leave_out = f", or leave out {episodes} with --skip-damaged" if self.unusable < self.steps else ""
         examine = f"guieval doctor {benchmark.name} --data {shlex.quote(str(benchmark.root))}"
-        return UsageError(f"{self}; complete the folder (`{examine}` examines all of it){leave_out}")
+        mend = "correct the data" if self.refused else "complete the folder"
+        return UsageError(f"{self}; {mend} (`{examine}` examines all of it){leave_out}")
 
 
 def inspect(benchmark: Listing[Any], refs: Sequence[EpisodeRef], plan: Plan, *, seconds: float | None = None) -> Inspection:
@@ -103,12 +115,12 @@ def inspect(benchmark: Listing[Any], refs: Sequence[EpisodeRef], plan: Plan, *, 
 def _planned_steps(
     benchmark: Listing[Any], ref: EpisodeRef, planned: Sequence[int], inspection: Inspection
 ) -> Iterator[StepTaskModel]:
-    """The planned steps of an episode; if it cannot be loaded, none, and ``inspection`` records them as damaged."""
+    """The planned steps of an episode; if it cannot be loaded, none, and ``inspection`` records that."""
     try:
         steps = benchmark.load(ref).steps
     except DataError as error:
         inspection.steps += len(planned)
-        inspection.damaged += len(planned)
+        inspection.refused[ref.key] = len(planned)
         inspection.reasons[ref.key] = str(error)
     else:
         yield from (steps[index] for index in planned if index < len(steps))

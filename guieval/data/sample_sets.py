@@ -35,7 +35,6 @@ class StepLabel(NamedTuple):
 
     @classmethod
     def of(cls, task: StepTaskModel) -> Self:
-        """The label of a step."""
         return cls(task.action.type, task.groups)
 
     @classmethod

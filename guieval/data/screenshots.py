@@ -130,7 +130,6 @@ class Screenshot:
 
     @property
     def data_url(self) -> str:
-        """The picture within a URL."""
         return f"data:{self.media_type};base64,{self.base64.decode()}"
 
     @cached_property

@@ -45,7 +45,6 @@ class Choice:
 
     @property
     def narrows(self) -> bool:
-        """Whether it narrows the data at all."""
         return self != Choice(seed=self.seed)
 
 

@@ -188,7 +188,6 @@ class Slots:
 
     @property
     def most(self) -> int:
-        """The highest value of the limit."""
         return self._concurrency if isinstance(self._concurrency, int) else self._concurrency.most
 
     async def __aenter__(self) -> None:

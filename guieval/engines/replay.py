@@ -68,7 +68,6 @@ class ReplayEngine:
         return recorded_response(sample)
 
     async def close(self) -> None:
-        """Close the journal."""
         self._stream.close()
 
     def _index(self) -> None:

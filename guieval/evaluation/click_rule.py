@@ -249,7 +249,6 @@ class ClickRule:
         return Judgement(True, False, distance, None, where)
 
     def _outside(self, targets: Boxes, elements: Boxes, *, any_counts: bool) -> str:
-        """Why a point is in no box that counts."""
         targets_only = self.inside == "targets"
         if any_counts:
             return "outside every target box" if targets_only else "outside every box of the screen that counts"
@@ -284,7 +283,6 @@ class ClickRule:
         return f"{measured:.4g} px from the reference; {allowed} allowed"
 
     def describe(self) -> str:
-        """The rule in words."""
         to = "the reference point" if self.reference == "label" else "the upper left corner of the screen"
         boxes = "targets" if self.inside == "targets" else "targets and elements"
         if self.by_node:

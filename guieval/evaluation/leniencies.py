@@ -42,11 +42,9 @@ class _Listed:
     words: ClassVar[str]
 
     def concerns(self, reference: AnyType, predicted: AnyType) -> bool:
-        """Whether the pair of types is listed."""
         return (reference, predicted) in self.pairs
 
     def describe(self) -> str:
-        """The leniency in words."""
         return self.words
 
 
@@ -94,7 +92,6 @@ class LongPressIsClick:
         return rules.judge(task, _tapped(reference), predicted if self.side == "label" else _tapped(predicted))
 
     def describe(self) -> str:
-        """The leniency in words."""
         return {
             "label": "a labelled long press is a click",
             "both": "every long press is a click",
@@ -201,7 +198,6 @@ class CornerForPress(_Listed):
     pairs = frozenset({("PRESS", "CLICK")})
 
     def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
-        """Exact for a click in the corner."""
         assert isinstance(reference, Press) and isinstance(predicted, Click)
         x, y = predicted.point
         if x / 1000.0 <= self.share and y / 1000.0 <= self.share:
@@ -209,7 +205,6 @@ class CornerForPress(_Listed):
         return None
 
     def describe(self) -> str:
-        """The leniency in words."""
         return f"a click in the upper left {self.share:g} x {self.share:g} of the screen matches any labelled press"
 
 
@@ -224,7 +219,6 @@ class RecentIsHome(_Listed):
     words = "a labelled press of RECENT is one of HOME"
 
     def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
-        """Judge HOME in place of RECENT."""
         if isinstance(reference, Press) and reference.button == "RECENT":
             return rules.judge(task, Press(button="HOME"), predicted)
         return None

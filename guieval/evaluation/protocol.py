@@ -48,7 +48,6 @@ class FailurePolicy:
     outside: Fate = "wrong"
 
     def describe(self) -> str:
-        """The policy in words."""
         fates = {
             "replies without an action": self.unparseable,
             "actions outside the unified space": self.unsupported,
@@ -108,7 +107,6 @@ class Metric:
 
     @property
     def meaning(self) -> str:
-        """What it is, in words."""
         what = {
             "type": "share of steps of the right type",
             "exact": "share of steps that match exactly",
@@ -135,7 +133,6 @@ class Metric:
         return what
 
     def describe(self) -> str:
-        """The name, and what it is."""
         return f"{self.name}: {self.meaning}"
 
 
@@ -187,7 +184,6 @@ class Protocol:
         return self.datasets == frozenset({"online"})
 
     def rules_for(self, dataset: str) -> StepRules:
-        """The step rules for a step of ``dataset``."""
         return self.variants.get(dataset, self.rules)
 
     def applies_to(self, dataset: str) -> bool:

@@ -70,7 +70,6 @@ class ScrollRule:
                 return (_SWAP_VERTICAL.get(word, word),)
 
     def judge(self, task: StepTaskModel, reference: Scroll, predicted: Scroll) -> Judgement:
-        """Compare two scrolls."""
         expected = self.expected(task, reference)
         if len(expected) == len(DIRECTIONS):
             return Judgement(True, True, None, None, "any scroll agrees")
@@ -80,7 +79,6 @@ class ScrollRule:
         return Judgement(True, False, None, None, f"scrolled {predicted.direction}, reference {words}")
 
     def describe(self) -> str:
-        """The rule in words."""
         return {
             "direction": "the finger moves in the reference's direction (up, down, left or right)",
             "axis": "the finger moves along the reference's axis (vertical or horizontal), either way",
@@ -114,7 +112,6 @@ class OpenRule:
         return judged._replace(distance=None, reason=f"a click on the app's icon may open it: {judged.reason}")
 
     def describe(self) -> str:
-        """The rule in words."""
         words = "the app's name by the text rule" if self.text is None else f"the app's name: {self.text.describe()}"
         if self.icon is not None:
             words += (
@@ -135,9 +132,7 @@ class Leniency(Protocol):
         """Decide for actions of types that it concerns; ``None`` leaves the decision to the rules that follow."""
         ...
 
-    def describe(self) -> str:
-        """The leniency in words."""
-        ...
+    def describe(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -217,7 +212,6 @@ class StepRules:
 
     @property
     def app_text(self) -> TextRule:
-        """The rule by which app names are compared."""
         return self.text if self.open.text is None else self.open.text
 
     def _judge_press(self, expected: Press, given: Press) -> Judgement:

@@ -143,7 +143,6 @@ class TextRule:
         return value > self.threshold if self.above else value >= self.threshold
 
     def describe(self) -> str:
-        """The rule in words."""
         form = {
             "lower-stripped": "both lower-cased and stripped",
             "single-spaced": "both lower-cased and stripped, with a single blank for all white space",

@@ -147,7 +147,6 @@ class RunFolder:
         return offsets
 
     def task(self, key: EpisodeKey) -> TaskRecord | None:
-        """The record of a task."""
         return None if (offset := self.offsets.get(key, {}).get(0)) is None else self.tasks.at(offset)
 
     def read(self, key: EpisodeKey, only: int | None = None) -> dict[int, StepRecord]:
@@ -181,12 +180,10 @@ class RunFolder:
 
     @property
     def protocol(self) -> str:
-        """The name of the protocol it was run under."""
         return self.manifest.protocol.name
 
     @property
     def kind(self) -> Kind:
-        """What it is over."""
         return self.manifest.mode.kind
 
     @property
@@ -196,7 +193,6 @@ class RunFolder:
 
     @property
     def held(self) -> bool:
-        """Whether a process is writing the run."""
         return is_held(self.directory)
 
     @cached_property

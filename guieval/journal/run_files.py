@@ -222,7 +222,6 @@ class RecordedSpace(Section):
 
     @property
     def space(self) -> ActionSpace:
-        """As an action space."""
         return ActionSpace(frozenset(self.types), frozenset(self.buttons), frozenset(self.statuses))
 
 
@@ -298,7 +297,6 @@ class Manifest(Section):
 
     @property
     def model_name(self) -> str:
-        """The checkpoint's name."""
         return self.model.name or self.config.model.name
 
     @property
@@ -374,7 +372,6 @@ class PlannedEpisode(NamedTuple):
 
     @property
     def steps(self) -> Sequence[int]:
-        """The steps that count."""
         return range(self.counted) if self.picked is None else tuple(self.picked)
 
 

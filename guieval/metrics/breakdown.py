@@ -89,12 +89,10 @@ class Cell:
 
     @property
     def n(self) -> int:
-        """How many steps they are."""
         return self.exact_match.n
 
     @property
     def label(self) -> str:
-        """The labels as one text."""
         return " / ".join(self.labels)
 
 

@@ -134,7 +134,6 @@ class RunColumns:
         return len(self.episode)
 
     def key_of(self, row: int) -> StepKey:
-        """The name of the step in a row."""
         return StepKey(*self.episodes[int(self.episode[row])], int(self.step_index[row]))
 
     @cached_property
@@ -144,7 +143,6 @@ class RunColumns:
 
     @property
     def unit(self) -> Literal["step", "task"]:
-        """What a row is."""
         return "step" if self.ended is None else "task"
 
     @property

@@ -72,7 +72,6 @@ class Correlation:
 
     @property
     def warnings(self) -> list[str]:
-        """Reasons for caution."""
         warnings = []
         if self.n < 10:
             warnings.append(f"only {self.n} points: one model more or less can change every number here")

@@ -36,7 +36,7 @@ from guieval.metrics.columns import (
     stopped,
     total_known,
 )
-from guieval.steps import EpisodeKey, Plan, ReferenceTypes, Sample, StepKey, StepOutcome, StepRecord, StepTaskModel
+from guieval.steps import EpisodeKey, Plan, ReferenceTypes, Sample, StepKey, StepOutcome, StepRecord, StepTaskModel, faulty
 
 NEAR = 40.0
 """Points of two samples within this many thousandths of the screen are the same click to a vote."""
@@ -199,8 +199,7 @@ class Ledger:
         self._predicted_type[row] = -1 if action is None else _TYPE_CODES[type_of(action)]
         self._covered[row] = measured and action is not None and all(action in space for space in self._spaces)
         self._elsewhere[row] = measured and _in_another_element(task, action)
-        fault = first.error is not None and first.error.stage == "adapter"  # neither the model's nor the server's
-        bucket = self._bucket(task, action) if measured else NOT_RUN if fault else FAILED
+        bucket = self._bucket(task, action) if measured else NOT_RUN if faulty(first) else FAILED
         self._base_end[row] = bucket if isinstance(bucket, int) else WRONG
         if first.right_under:
             self._kept[row] = first.right_under

@@ -40,22 +40,18 @@ class ProtocolMetric:
 
     @property
     def name(self) -> str:
-        """The source's name."""
         return self.metric.name
 
     @property
     def of_episodes(self) -> bool:
-        """Whether it is of whole episodes."""
         return self.metric.measure in _BY_EPISODE
 
     @property
     def meaning(self) -> str:
-        """What it is, in words."""
         return self.metric.meaning
 
     @property
     def of(self) -> str:
-        """What it is over, in words."""
         return self.metric.denominator(self.policy)
 
     def measure(self, columns: RunColumns, judged: Judged, *, intervals: bool = True) -> Measured:

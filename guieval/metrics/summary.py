@@ -143,12 +143,10 @@ class RunSummary(BaseModel):
 
     @property
     def exact_match(self) -> Measured:
-        """Exact match over all steps."""
         return self.metrics[EXACT_MATCH.name]
 
     @property
     def type_match(self) -> Measured:
-        """Type match over all steps."""
         return self.metrics[TYPE_MATCH.name]
 
     @property

@@ -38,6 +38,7 @@ from guieval.steps import (
     StepKey,
     StepOutcome,
     TaskRecord,
+    faulty,
 )
 
 _JUDGED = "judged repetitions"
@@ -98,11 +99,9 @@ class TaskLedger:
         """A task without a record has no labels."""
 
     def take(self, record: TaskRecord) -> None:
-        """Take in a record."""
         self.add(record.task, record.samples)
 
     def add(self, task: OnlineTask, samples: Sequence[Repetition], judged: StepOutcome | None = None) -> None:
-        """Take in a task with its repetitions."""
         number, key = self._added, task.episode_key
         self._added += 1
         if key not in self._plan:
@@ -186,13 +185,13 @@ def _judged(samples: Sequence[Repetition]) -> int:
 
 def _ends(samples: Sequence[Repetition]) -> list[int]:
     """How the repetitions ended, in the order of :data:`guieval.metrics.columns.ENDS`."""
-    counts = Counter(sample.verdict for sample in samples)
-    return [*(counts[verdict] for verdict in VERDICTS), 0, 0]
+    counts = Counter(sample.verdict for sample in samples if not faulty(sample))
+    return [*(counts[verdict] for verdict in VERDICTS), 0, sum(map(faulty, samples))]
 
 
 def _end(samples: Sequence[Repetition], first: Outcome | None) -> int:
     if first is None:
-        return FAILED if samples else NOT_RUN
+        return NOT_RUN if all(map(faulty, samples)) else FAILED
     return {"right": RIGHT, "wrong": WRONG, "unparseable": UNPARSEABLE}[first.verdict]
 
 
@@ -214,7 +213,6 @@ class TaskMetric:
     of_episodes = False
 
     def measure(self, columns: RunColumns, judged: Judged, *, intervals: bool = True) -> Measured:
-        """Its value on these tasks."""
         above, below = self._sums(columns)
         count, n = float(above.sum()), float(below.sum())
         if self.spans:
@@ -314,7 +312,6 @@ class TaskSummary(BaseModel):
 
     @property
     def success(self) -> Measured:
-        """The success rate."""
         return self.metrics[SUCCESS_RATE.name]
 
     @property
@@ -324,7 +321,6 @@ class TaskSummary(BaseModel):
 
     @property
     def complete(self) -> bool:
-        """Whether no repetition is missing."""
         return not self.success.missing
 
 

@@ -294,9 +294,15 @@ class ABCModel(ABC):
         """Answer in this process (``engine: local``); families that need a server leave it as it is. May block."""
         raise UsageError(f"model {self.config.name!r} cannot answer by itself; give --base-url of a server that serves it")
 
+    def check_installed(self) -> None:  # noqa: B027  # most families need nothing
+        """Raise :class:`UsageError` if a package is missing that :meth:`respond` needs; called before a run is begun."""
+
     @abstractmethod
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        """Read a response to ``task``; raises :class:`guieval.errors.ParseError`, and nothing else, if it holds no action."""
+        """Read a response to ``task``; raises :class:`guieval.errors.ParseError`, and nothing else, if it holds no action.
+
+        The text is whole (:func:`guieval.steps.whole_text`), and what is read of it is made so; a family sees to neither.
+        """
 
     @property
     def scroll_words(self) -> ScrollWords:

@@ -22,7 +22,6 @@ class Bill:
     others: list[Usage] = field(default_factory=list)
 
     def add(self, usage: Usage) -> None:
-        """One more response was received."""
         self.others.append(usage)
         self.count(usage)
 

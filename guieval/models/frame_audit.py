@@ -77,7 +77,6 @@ class FrameReport:
 
     @property
     def declared(self) -> Fit:
-        """How the adapter's own frame fits."""
         return self.fits[0]
 
     @property
@@ -90,7 +89,6 @@ class FrameReport:
 
     @property
     def sentence(self) -> str:
-        """The result in one sentence."""
         own = f"the declared frame {self._hits(self.declared)}"
         if self.steps < self.enough:
             return f"{self.steps:,} grounded steps are too few for a verdict, which takes {self.enough}: {own}"
@@ -145,7 +143,6 @@ class FrameAudit:
         self._outside[outside] += 1
 
     def report(self) -> FrameReport:
-        """The report on the answers so far."""
         own, *others = (self._fit(index) for index in range(len(self.names)))
         others.sort(key=lambda fit: (-fit.hits, fit.outside))
         best = max((own, *others), key=lambda fit: fit.hits)

@@ -105,7 +105,6 @@ class Response:
 
     @property
     def ended(self) -> End:
-        """How it ended."""
         return how_ended(self.finish_reason)
 
     @property

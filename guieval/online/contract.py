@@ -138,5 +138,4 @@ class ABCEnvironment(ABC):
         """Start or connect a device. Raises :class:`guieval.errors.EnvironmentFailure`."""
 
     def key(self, task: EnvironmentTask) -> EpisodeKey:
-        """The key of a task, as in journals."""
         return EpisodeKey(self.name, task.subset, task.id)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from guieval.actions import Stop, executable
 from guieval.data.episodes.format import EPISODES
-from guieval.data.episodes.write import episode_line
 from guieval.errors import EnvironmentFailure, UsageError
+from guieval.online.attempt import screen_name
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, ExpertStep, Observation
-from guieval.steps import Episode, StepTaskModel
-
-SCREENS = "screens"
+from guieval.online.record import line_of
+from guieval.online.trajectory import SCREENS
+from guieval.steps import EpisodeKey
 
 
 class Demonstrations(NamedTuple):
@@ -77,14 +76,16 @@ async def _demonstrate(
                 ended[task.id] = ended.get(task.id) or (success if seen else ended.get(task.id))
                 if success:
                     name = f"{task.id}-{seed}" if len(seeds) > 1 else task.id
-                    lines.append(episode_line(_episode(environment, task, name, seen, out)))
+                    fields = [_fields(observation, step, out) for observation, step in seen]
+                    key = EpisodeKey(environment.name, task.subset, name)
+                    lines.append(line_of(key, dict(task.groups) or {"task": task.id}, fields))
                     steps += len(seen)
                 progress(task.id, seed, success)
     finally:
         await device.close()
     if not lines:
         raise UsageError(f"the expert of {environment.title} did none of the {len(tasks):,} tasks; there is nothing to record")
-    (out / EPISODES).write_bytes(b"".join(line + b"\n" for line in lines))
+    (out / EPISODES).write_bytes(b"".join(lines))
     groups = {value: tuple(task for task, end in ended.items() if end is value) for value in (True, False, None)}
     return Demonstrations(len(lines), steps, groups[True], groups[False], groups[None])
 
@@ -105,33 +106,13 @@ async def _attempt(device: ABCDevice, task: EnvironmentTask, seed: int) -> tuple
     return seen, bool(seen) and (await device.score()).success
 
 
-def _episode(environment: ABCEnvironment, task: EnvironmentTask, name: str, seen: _Seen, out: Path) -> Episode:
-    return Episode(
-        steps=tuple(
-            StepTaskModel(
-                benchmark="episodes",
-                dataset=environment.name,
-                subset=task.subset,
-                episode_id=name,
-                step_index=index,
-                episode_length=len(seen),
-                instruction=observation.goal,
-                screenshot=_stored(observation, out),
-                screenshot_size=observation.size,
-                action=step.action,
-                alternatives=step.alternatives,
-                targets=step.targets,
-                elements=step.elements,
-                groups=dict(task.groups) or {"task": task.id},
-            )
-            for index, (observation, step) in enumerate(seen)
-        )
-    )
+def _fields(observation: Observation, step: ExpertStep, out: Path) -> dict[str, Any]:
+    seen = {"instruction": observation.goal, "screenshot": _stored(observation, out), "screenshot_size": observation.size}
+    return {**seen, **step._asdict()}
 
 
 def _stored(observation: Observation, out: Path) -> str:
-    kind = "png" if observation.screenshot.startswith(b"\x89PNG") else "jpg"
-    path = f"{SCREENS}/{sha256(observation.screenshot).hexdigest()[:32]}.{kind}"
+    path = f"{SCREENS}/{screen_name(observation.screenshot)}"
     (out / SCREENS).mkdir(parents=True, exist_ok=True)
     if not (out / path).exists():
         (out / path).write_bytes(observation.screenshot)

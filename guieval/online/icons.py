@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from guieval.actions import Boxes, Click, DoubleClick, ExecutableAction, Point, Stop
+from guieval.data.plugin_options import at_least
 from guieval.errors import UsageError, nearest
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, ExpertStep, Observation
 from guieval.steps import Score
@@ -35,8 +36,7 @@ class IconsEnvironment(ABCEnvironment):
     deterministic = True
 
     def __init__(self, *, episodes: int = 100, seed: int = 0, split: Split = "test") -> None:
-        if episodes < 1:
-            raise UsageError(f"option episodes is {episodes!r}; expected at least 1")
+        at_least(1, episodes=episodes)
         if split not in SPLITS:
             raise UsageError(f"option split is {split!r}{nearest(str(split), SPLITS)}; expected one of {', '.join(SPLITS)}")
         self.episodes, self.seed, self.split = episodes, seed, split

@@ -10,21 +10,8 @@ import asyncio
 from collections.abc import Sequence
 from functools import lru_cache
 
-from guieval.actions import (
-    Action,
-    Answer,
-    Click,
-    DoubleClick,
-    Drag,
-    ExecutableAction,
-    Hotkey,
-    Hover,
-    RightClick,
-    Scroll,
-    Stop,
-    path_direction,
-)
-from guieval.errors import UsageError
+from guieval import actions as act
+from guieval.data.plugin_options import at_least
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, ExpertStep, Observation
 from guieval.steps import Score
 from guieval.testing.phone import VERSION, Phone, PhoneEpisode, checked_size, encode, generate_episode, replay
@@ -47,8 +34,7 @@ class PhoneEnvironment(ABCEnvironment):
     deterministic = True
 
     def __init__(self, *, episodes: int = 12, seed: int = 0, width: int = 360, height: int = 800) -> None:
-        if episodes < 1:
-            raise UsageError(f"option episodes is {episodes!r}; expected at least 1")
+        at_least(1, episodes=episodes)
         self.episodes, self.seed, self.size = episodes, seed, checked_size((width, height))
 
     @property
@@ -92,11 +78,11 @@ class _PhoneDevice(ABCDevice):
         self._phone, self._steps = self._played.start, 0
         return await asyncio.to_thread(self._observe)
 
-    async def step(self, actions: Sequence[ExecutableAction]) -> Observation:
+    async def step(self, actions: Sequence[act.ExecutableAction]) -> Observation:
         _, phone = self._now()
         for touch in (touch for action in actions for touch in _touches(action)):
             phone = phone.apply(touch)
-            if isinstance(touch, Stop):
+            if isinstance(touch, act.Stop):
                 break
         self._phone, self._steps = phone, self._steps + len(actions)
         return await asyncio.to_thread(self._observe)
@@ -130,15 +116,15 @@ class _PhoneDevice(ABCDevice):
         )
 
 
-def _touches(action: ExecutableAction) -> Sequence[Action]:
+def _touches(action: act.ExecutableAction) -> Sequence[act.Action]:
     """The form of an action on a phone, which has a finger and no pointer: a drag is a swipe, a double click two taps."""
     match action:
-        case DoubleClick():
-            return (Click(point=action.point),) * 2
-        case Drag():
-            direction = None if action.start is None else path_direction(action.start, action.end)
-            return () if direction is None or action.start is None else (Scroll(point=action.start, direction=direction),)
-        case RightClick() | Hover() | Hotkey() | Answer():
+        case act.DoubleClick():
+            return (act.Click(point=action.point),) * 2
+        case act.Drag():
+            direction = None if action.start is None else act.path_direction(action.start, action.end)
+            return () if direction is None or action.start is None else (act.Scroll(point=action.start, direction=direction),)
+        case act.RightClick() | act.Hover() | act.Hotkey() | act.Answer():
             return ()
         case _:
             return (action,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from guieval.data.episodes.format import EPISODES
 from guieval.data.episodes.write import episode_line
@@ -56,7 +56,7 @@ def record(runs: Mapping[Path, Sequence[TaskRecord]], out: Path) -> Recorded:
                 except (ValueError, OSError) as error:
                     why = error if isinstance(error, ValueError) else f"cannot be copied: {error.strerror or error}"
                     raise DataError(f"the screenshot {step.screenshot[:200]!r} of the run {str(run)!r} {why}") from None
-            stream.write(episode_line(_episode(key, steps, groups)) + b"\n")
+            stream.write(line_of(key, groups, map(_fields, steps)))
     return Recorded(len(best), sum(len(steps) for _, steps, _ in best.values()), len(tasks) - len(best))
 
 
@@ -69,23 +69,16 @@ def _successes(records: Iterable[TaskRecord], tasks: set[EpisodeKey]) -> Iterabl
                 yield each.task.episode_key, number, each.task.groups
 
 
-def _episode(key: EpisodeKey, steps: Sequence[TrajectoryStep], groups: Mapping[str, str]) -> Episode:
-    return Episode(
-        steps=tuple(
-            StepTaskModel(
-                benchmark="episodes",
-                dataset=key.benchmark,
-                subset=key.subset,
-                episode_id=key.episode_id,
-                step_index=index,
-                episode_length=len(steps),
-                instruction=step.goal,
-                low_level_instruction=step.conclusion,
-                screenshot=step.screenshot,
-                screenshot_size=step.size,
-                action=step.action,
-                groups=dict(groups),
-            )
-            for index, step in enumerate(steps)
-        )
-    )
+def _fields(step: TrajectoryStep) -> dict[str, Any]:
+    shown = {"screenshot": step.screenshot, "screenshot_size": step.size}
+    return {"instruction": step.goal, "low_level_instruction": step.conclusion, "action": step.action, **shown}
+
+
+def line_of(key: EpisodeKey, groups: Mapping[str, str], steps: Iterable[Mapping[str, Any]]) -> bytes:
+    """The line of an episode in guieval's own format; ``steps`` are the fields of each step that do not place it there."""
+    own = list(steps)
+    place = {"benchmark": "episodes", "dataset": key.benchmark, "subset": key.subset, "episode_id": key.episode_id}
+    fields = [
+        {**place, "step_index": index, "episode_length": len(own), "groups": groups, **one} for index, one in enumerate(own)
+    ]
+    return episode_line(Episode(steps=tuple(StepTaskModel(**each) for each in fields))) + b"\n"

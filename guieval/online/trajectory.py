@@ -20,7 +20,7 @@ from guieval.actions import Action
 from guieval.data.files import open_descriptor, open_file, read_bytes, sync_folder
 from guieval.data.text_files import sized_lines
 from guieval.errors import JournalError
-from guieval.steps import EpisodeKey, KeyRemoved, OtherUsage, StepError, Usage
+from guieval.steps import EpisodeKey, KeyRemoved, OtherUsage, Sample, StepError, Usage
 
 TRAJECTORIES = "trajectories.jsonl"
 SCREENS = "screens"
@@ -68,6 +68,14 @@ class TrajectoryStep(BaseModel):
     def actions(self) -> tuple[Action, ...]:
         """The actions of the reply in order; empty where it holds none."""
         return self.batch or (() if self.action is None else (self.action,))
+
+
+_OF_THE_REPLY = TrajectoryStep.model_fields.keys() & Sample.model_fields.keys()
+
+
+def reply_of(sample: Sample) -> dict[str, Any]:
+    """The fields of a step that are those of its sample; an empty text where there was no response."""
+    return {name: getattr(sample, name) for name in _OF_THE_REPLY} | {"raw_response": sample.raw_response or ""}
 
 
 class _Place(NamedTuple):
@@ -222,7 +230,6 @@ class Trajectories:
         )
 
     def close(self) -> None:
-        """Close the file."""
         os.close(self._file)
 
 

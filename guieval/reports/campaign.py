@@ -12,6 +12,7 @@ from guieval.reports.comparison import Compared, compare_runs, p_value
 from guieval.reports.leaderboards.leaderboard import Board, arranged, leaderboard
 from guieval.reports.leaderboards.published_results import get_results
 from guieval.reports.tables.table import Number, Row, Table, columns
+from guieval.scoring.score import summary_of_run
 
 
 def board_of_campaign(
@@ -22,9 +23,9 @@ def board_of_campaign(
     *,
     anyway: bool = False,
 ) -> Board | None:
-    """The leaderboard of the runs that have answers, also with unlike labels if ``anyway``; ``None`` if none has."""
+    """The leaderboard of the runs that have responses, also with unlike labels if ``anyway``; ``None`` if none has."""
     begun = [directory for directory in directories if has_records(directory)]
-    if not begun:
+    if all(summary_of_run(RunFolder(directory)).state == "never answered" for directory in begun):
         return None
     published = [get_results(name) for name in references]
     return arranged(leaderboard(begun, list(protocols) or None, published, anyway=anyway), metrics)
@@ -46,17 +47,21 @@ def comparison_table(pairs: Sequence[tuple[str, Path, Path]], *, anyway: bool = 
             notes.append(f"{name}: not compared: {error}")
             continue
         notes += [f"{name}: unlike runs, compared anyway: {reason}" for reason in compared.unlike]
-        found.append(
-            (name, pair, next(each for each in compared.metrics if each.difference.value is not None or not each.shared))
-        )
+        known = (each for each in compared.metrics if each.difference.value is not None)
+        found.append((name, pair, next(known, compared.metrics[0])))
     if not found and not notes:
         return None
     p_values = iter(holm([each.difference.p_value for _, _, each in found if each.difference.p_value is not None]))
     rows: list[Row] = []
-    for name, (first, second), each in found:
-        shown = Number(each.difference, unit=False, signed=True)
+    for name, (_, second), each in found:
         p = p_value(next(p_values) if each.difference.p_value is not None else None)
-        models = (RunFolder(first).manifest.model_name, RunFolder(second).manifest.model_name)
-        rows.append((name, *models, each.title, shown.shown, shown.ends, p))
-    heads = columns("run", "A", "B", "metric", "B - A (points)", "95 % interval", "p (Holm)", keys=4)
-    return Table("Each model against the first", heads, tuple(rows), tuple(notes), keys=4)
+        model = RunFolder(second).manifest.model_name
+        rows.append((name, model, each.title, Number(each.difference, unit=False, signed=True), p))
+    metrics = {each.title for _, _, each in found}
+    if len(metrics) == 1:
+        rows = [(*row[:2], *row[3:]) for row in rows]
+    against = ", ".join(dict.fromkeys(RunFolder(first).manifest.model_name for _, (first, _), _ in found))
+    heads = ("benchmark and mode", "model", *(["metric"] if len(metrics) > 1 else []), "points [95 % interval]", "p (Holm)")
+    keys = len(heads) - 2
+    title = f"Each model minus {against}, the first" + (f": {metrics.pop()}" if len(metrics) == 1 else "")
+    return Table(title, columns(*heads, keys=keys, folds=heads[:keys]), tuple(rows), tuple(notes), "against the first", keys)

@@ -36,7 +36,7 @@ from guieval.steps import StepKey
 _RIGHT = {"step": "are exact", "task": "succeed at first"}
 SIGNIFICANT = 0.05
 """A difference whose p-value is below this is marked with a star."""
-_HEADS = ("metric", "n", "A", "B", "B - A", "95 % interval", "p", "detectable")
+_HEADS = ("metric", "n", "A", "B", "B - A [95 % interval]", "p", "detectable")
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,8 @@ class Comparison:
     """Two runs cut down to the steps they share. ``unlike`` is why they should not be compared, ``notes`` what to know.
 
     ``exact``: by protocol, how exact match falls on the steps that both runs answered; first is right alone in ``only_first``.
-    ``answers`` are both runs' answers, uncut; ``setups`` their set-ups in words.
+    ``answers`` are both runs' answers, uncut; ``setups`` their set-ups in words; ``flips_file`` holds the steps that
+    flipped, if they were written.
     """
 
     first: RunColumns
@@ -79,6 +80,7 @@ class Comparison:
     notes: tuple[str, ...]
     metrics: tuple[Compared, ...]
     exact: Mapping[str, McNemar]
+    flips_file: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -379,13 +381,13 @@ def _row(each: Compared) -> Row:
     found = each.difference
     star = " *" if found.p_value is not None and found.p_value < SIGNIFICANT else ""
     sizes = dict.fromkeys(f"{value.n:,}" for value in (each.first, each.second))
-    difference = Number(found, signed=True, unit=found.unit != SHARE)
+    missing = [f"{letter}: {value.missing:,} missing" for letter, value in zip("AB", (each.first, each.second), strict=True)]
+    marks = [mark for mark, value in zip(missing, (each.first, each.second), strict=True) if value.missing]
     return (
-        each.title,
+        each.title + (f" ({', '.join(marks)})" if marks else ""),
         " / ".join(sizes),
-        *(Number(replace(value, interval=None)) for value in (each.first, each.second)),
-        difference.shown,
-        difference.ends or NOTHING,
+        *(Number(replace(value, interval=None, missing=0)) for value in (each.first, each.second)),
+        Number(found, signed=True, unit=found.unit != SHARE),
         p_value(found.p_value) + star,
         Number(Measured(each.smallest, unit=found.unit), unit=found.unit != SHARE),
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from guieval.data.doctor.counts import counted
-from guieval.metrics import Measured, RunSummary
+from guieval.metrics import Measured, RunSummary, Summary
 from guieval.metrics.breakdown import Cell as Scores
 from guieval.metrics.columns import ENDS
 from guieval.metrics.rounding import percentage
@@ -113,7 +113,7 @@ def group_table(runs: Sequence[Run]) -> Table | None:
         sections.append([heading, *rows, ("  mean", *map(_mean, tables))])
     all_steps = _all_steps(runs)
     if any(run.summary.verdicts.not_run for run in runs):  # without a record, such a step may be in no row above
-        all_steps.append(("of them without a record", *(run.summary.verdicts.not_run for run in runs)))
+        all_steps.append(("of them unrecorded", *(run.summary.verdicts.not_run for run in runs)))
     return _pairs("By group", [*sections, all_steps], runs, "groups")
 
 
@@ -123,9 +123,9 @@ def report_tables(runs: Sequence[Run]) -> list[Table]:
     return [table for table in tables if table is not None]
 
 
-def report_json(run: Run) -> dict[str, Any]:
+def report_json(summary: Summary) -> dict[str, Any]:
     """A run's summary with all metrics."""
-    return {"state": run.summary.state, "summary": {name: getattr(run.summary, name) for name in RunSummary.model_fields}}
+    return {"state": summary.state, "summary": {name: getattr(summary, name) for name in type(summary).model_fields}}
 
 
 def warning_lines(runs: Sequence[Run]) -> list[str]:
@@ -139,7 +139,7 @@ def _warnings(label: str, summary: RunSummary) -> Iterator[str]:
         yield (
             f"{label}: incomplete: {summary.incomplete:,} of {verdicts.planned:,} steps, in {summary.incomplete_episodes:,} of "
             f"{summary.episodes:,} episodes, are missing ({verdicts.infrastructure_failure:,} failed, "
-            f"{verdicts.not_run:,} without a record). They count as wrong: exact match is at least {share(exact.value)} "
+            f"{verdicts.not_run:,} unrecorded). They count as wrong: exact match is at least {share(exact.value)} "
             f"and at most {share(exact.value if exact.upper is None else exact.upper)}{_without(exact, summary)}."
         )
     if summary.coverage.value is not None and not summary.coverage_ok and not _has_outcomes(summary):

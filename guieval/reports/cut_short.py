@@ -52,12 +52,20 @@ def unanswered(columns: RunColumns, own: str) -> NDArray[np.bool_]:
     return np.asarray(judged.end == FAILED)
 
 
-def incomplete(columns: RunColumns, own: str, directory: Path) -> str | None:
-    """A sentence on the steps that are :func:`unanswered`; ``None`` without any."""
+def unanswered_of(columns: RunColumns, own: str) -> tuple[int, int] | None:
+    """How many steps are :func:`unanswered` of how many, of tasks: repetitions without an outcome; ``None`` without any."""
     if columns.ended is None:
-        count, of = int(np.count_nonzero(unanswered(columns, own))), f"{len(columns):,} steps have no answer"
+        count, of = int(np.count_nonzero(unanswered(columns, own))), len(columns)
     else:
-        count, of = int(columns.ended[:, [FAILED, NOT_RUN]].sum()), f"{int(columns.ended.sum()):,} repetitions have no outcome"
-    if RunFolder(directory).manifest.imported is not None:
-        return f"incomplete: {count:,} of {of} in what was imported" if count else None
-    return f"incomplete: {count:,} of {of}; `guieval run --resume {directory}` asks again" if count else None
+        count, of = int(columns.ended[:, [FAILED, NOT_RUN]].sum()), int(columns.ended.sum())
+    return (count, of) if count else None
+
+
+def incomplete(columns: RunColumns, own: str, directory: Path) -> str | None:
+    """A sentence on what is :func:`unanswered_of`; ``None`` without any."""
+    if (lost := unanswered_of(columns, own)) is None:
+        return None
+    of = f"{lost[1]:,} " + ("steps have no response" if columns.ended is None else "repetitions have no outcome")
+    imported = RunFolder(directory).manifest.imported is not None
+    how = " in what was imported" if imported else f"; `guieval run --resume {directory}` asks again"
+    return f"incomplete: {lost[0]:,} of {of}{how}"

@@ -16,7 +16,7 @@ from typing import Any, Unpack
 
 from guieval.errors import UsageError
 from guieval.journal import new_directory, refuse_nested
-from guieval.metrics import Measured
+from guieval.metrics.of_run import Metrics
 from guieval.running.campaign import planned, read_campaign
 from guieval.running.config import run_file
 from guieval.running.defaults import new_config
@@ -45,9 +45,13 @@ class RunResult:
         """Whether every step of every run was answered."""
         return not self.not_begun and all(run.complete for run in self.runs)
 
-    def metrics(self) -> dict[str, Mapping[str, Measured]]:
-        """The metrics of each mode by name, as every command shows them."""
-        return {run.mode: run.summary.all_metrics for run in self.runs}
+    def metrics(self, mode: str | None = None) -> Metrics:
+        """The metrics of the only run, or of the one in ``mode``; :class:`UsageError` naming the modes if there are several."""
+        if mode is None and len(self.runs) != 1:
+            raise UsageError(
+                f"there are {len(self.runs)} runs: name the mode, one of {', '.join(run.mode for run in self.runs)}"
+            )
+        return (self.runs[0] if mode is None else self[mode]).metrics()
 
     def __iter__(self) -> Iterator[Result]:
         return iter(self.runs)

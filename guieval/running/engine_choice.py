@@ -112,6 +112,7 @@ def choose_engine(config: RunConfig, model: ABCModel, screenshots: Path, server:
     if kind == "local":
         from guieval.engines.in_process.agent import LocalEngine
 
+        model.check_installed()
         workers = slots or os.cpu_count() or 1
         return Answering(LocalEngine(model, workers=workers), workers)
     if kind == "replay":

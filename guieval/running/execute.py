@@ -11,10 +11,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
+from guieval.data.overlays import describe_overlay
 from guieval.engines.vllm.server import VLLMServer, signals_as_interrupt
 from guieval.errors import GuievalError
 from guieval.journal import is_run
 from guieval.metrics import Summary
+from guieval.metrics.of_run import Metrics
 from guieval.running.cluster import Cluster, absorb_shards, has_shards
 from guieval.running.engine_choice import open_server
 from guieval.running.kinds import kind_of
@@ -58,6 +60,14 @@ class Result(NamedTuple):
         """The mode, with what tells it from the plain one."""
         mode: str = self.summary.mode
         return mode
+
+    def metrics(self) -> Metrics:
+        """The metrics by name, as ``guieval.open_run`` gives them."""
+        outcome = self.outcome
+        overlay = outcome.overlay
+        added = () if overlay is None else (describe_overlay(overlay.file, overlay.sha256, overlay.steps),)
+        label = "\n".join(filter(None, (self.mode, outcome.selection.title, outcome.protocol, outcome.foreign)))
+        return Metrics(outcome.protocol, outcome.selection.text, self.summary, outcome.warnings, added, label)
 
     @property
     def unread(self) -> bool:
@@ -178,20 +188,20 @@ class Executor:
                 absorb_shards(run, directory)
             if run.server is not None and Runner(run, directory).left():  # minutes of loading for nothing otherwise
                 self._servers.use(run.server)
-        runner = None
+        working: Runner | Cluster | None = self._cluster
         try:
             with self._telemetry.following(run, directory) as callbacks:
                 if self._cluster is not None:
                     outcome = self._cluster.execute(run, directory, on_progress=callbacks.on_progress, halt=callbacks.halt)
                 else:
                     runner = Runner(run, directory, on_progress=callbacks.on_progress, halt=callbacks.halt)
-                    self._running = runner
+                    self._running = working = runner
                     if self._stop_asked.is_set():
                         runner.stop()
                     outcome = runner.execute(resume=True)
         except GuievalError:
-            if runner is not None and runner.broken_off is not None:
-                yield self._result(run, runner.broken_off)
+            if working is not None and working.broken_off is not None:
+                yield self._result(run, working.broken_off)
             raise
         finally:
             self._running = None

@@ -105,7 +105,6 @@ class _RecordedLabels:
         self._shared: dict[tuple[str, tuple[tuple[str, str], ...]], StepLabel] = {}
 
     def add(self, task: StepTaskModel) -> None:
-        """Take in one recorded step."""
         key = task.episode_key
         if key not in self.splits:
             self.splits[key] = intern(task.split)

@@ -36,7 +36,6 @@ class OnlineRollout:
         self.begin()
 
     def begin(self) -> None:
-        """Begin an attempt."""
         self.attempt = Attempt(self.task)
         self.samples: list[Sample] = []
         self.progress: list[float] = []

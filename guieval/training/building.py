@@ -51,12 +51,10 @@ class Parts:
 
     @cached_property
     def model(self) -> ABCModel:
-        """The adapter."""
         return self.config.open_adapter()
 
     @cached_property
     def data(self) -> Mixture:
-        """Episodes and steps."""
         return open_data(self.config)
 
     def drawn(self, places: Sequence[Place], keys: Callable[[Place], list[StepKey]]) -> list[Place]:
@@ -72,7 +70,6 @@ class Parts:
 
     @cached_property
     def prompts(self) -> PromptBuilder:
-        """Builds prompts."""
         return PromptBuilder(self.model, self.data.roots)
 
     @cached_property
@@ -95,7 +92,6 @@ class Parts:
 
     @cached_property
     def watch(self) -> RewardWatch | None:
-        """Watches the reward, if this training has one."""
         settings = getattr(self.config, "reward_watch", None)
         if settings is None:
             return None

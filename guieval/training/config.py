@@ -157,7 +157,6 @@ class RolloutSettings(Settings):
         return self
 
     def policy(self) -> PatchPolicy:
-        """The policy for rollouts."""
         return PatchPolicy(self.patch, self.budget)
 
 
@@ -425,7 +424,6 @@ class JudgeReward(Settings):
     unreadable: float = Field(0.0, ge=0, allow_inf_nan=False, description="subtracted for each reply without an action")
 
     def of(self, outcome: Outcome) -> float:
-        """The reward of a rollout with this outcome."""
         score = outcome.score
         return (
             self.success * score.success

@@ -203,7 +203,6 @@ class LockstepEngine:
         return await answer
 
     async def close(self) -> None:
-        """End the rounds."""
         if self._beating is not None:
             self._beating.cancel()
             with suppress(asyncio.CancelledError):

@@ -231,8 +231,8 @@ def test_a_link_restores_filters_sample_and_zoom(view: Opened, served: Served) -
     page.click(".samples button:nth-child(2)")
     page.click("#legend .toggle.reference")
     page.locator("#panel summary", has_text="Prompt").click()
-    page.locator("#panel summary", has_text="Raw reply").click()  # open without being asked, as there is no thought
-    page.wait_for_url("**hide=reference&open=prompt&closed=reply")
+    page.locator("#panel summary", has_text="Raw response").click()  # open without being asked, as there is no thought
+    page.wait_for_url("**hide=reference&open=prompt&closed=response")
     page.reload()
     expect(page.locator(".samples [aria-pressed=true]")).to_have_text("2 ≈")
     expect(page.locator("#legend .toggle.reference")).to_have_attribute("aria-pressed", "false")
@@ -241,7 +241,7 @@ def test_a_link_restores_filters_sample_and_zoom(view: Opened, served: Served) -
     open_parts = page.locator("#panel details[open] > summary")
     expect(open_parts).to_have_text(["Prompt"])
     page.evaluate("location.hash = location.hash.split('?')[0] + '?open=constructor.__proto__.about'")
-    expect(open_parts).to_have_text(["Raw reply", "About the step"])
+    expect(open_parts).to_have_text(["Raw response", "About the step"])
     expect(page.locator("#marks .dot.reference")).to_have_count(1)
 
 

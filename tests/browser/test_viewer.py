@@ -266,7 +266,7 @@ def test_verdict_marks_and_text_are_readable_in_both_themes(tab: Opened, dark_ta
 
 def test_the_report_is_accessible_and_fits_a_phone(chromium: Browser, plain: Path, axe: str) -> None:
     for one in opened(chromium, bypass_csp=True, reduced_motion="reduce"):
-        page = one.go(plain, "#e1/1?open=about.prompt.protocols.reply&show=targets")
+        page = one.go(plain, "#e1/1?open=about.prompt.protocols.response&show=targets")
         assert_accessible(page, axe)
         page.keyboard.press("?")
         assert_accessible(page, axe)
@@ -305,7 +305,7 @@ def test_samples_can_be_looked_at_one_by_one(tab: Opened, tmp_path: Path) -> Non
     page.click(".samples button:nth-child(2)")
     assert middle(page.locator("#marks .dot.first")) == pytest.approx(on_screen(page, 0, 0), abs=TOLERANCE)
     page.click(".samples button:nth-child(3)")
-    expect(page.locator(".verdict strong")).to_have_text("no action in the reply")
+    expect(page.locator(".verdict strong")).to_have_text("no action in the response")
     assert page.locator("#marks .dot.first").count() == 0
 
 

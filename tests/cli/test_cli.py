@@ -50,7 +50,10 @@ def test_lists_doctor_and_a_benchmark_reported_whole(tmp_path: Path, demo: Path,
     assert "screenspot-v2" in guieval("benchmarks").out
     assert "ui-s1-reward-match" in guieval("protocols").out
     assert "1.2" in guieval("protocols", "guievalkit").out
-    assert "(extra baseline)" in guieval("doctor").out
+    names = [line.split()[0] for line in guieval("doctor").out.splitlines()[1:]]
+    assert names.count("torch") == 1 and "guieval" not in names
+    assert len({"rapidocr", "rapidocr-onnxruntime"} & {*names}) == 1, "the one that this Python needs"
+    assert "qwen3-vl-8b-thinking" in guieval("models", "Qwen3-VL").out
     whole = guieval("doctor", "demo", "--data", demo)
     assert whole.code == 0 and "no errors, no warnings" in whole.out
     result = guieval("benchmarks", "ui-r1").out
@@ -94,7 +97,8 @@ def test_a_fault_in_an_adapter_names_its_line_and_stops_the_run_with_all_answers
 ) -> None:
     mine, out, whole = tmp_path / "mine.py", tmp_path / "run", adapter_source("mine")
     line = whole[: whole.index("    fixed_frame")].count("\n") + 2
-    mine.write_text(whole.replace("    fixed_frame = PER_1000", "    def frame(self, task):\n        return PER_100"))
+    faulty = whole.replace("    fixed_frame = PER_1000", "    def frame(self, task):\n        return PER_100")
+    mine.write_text(faulty)
     fault = f"mine.py:{line} in frame: NameError: name 'PER_100' is not defined"
     assert fault in guieval("check", mine).out
     answer = '{"action": "tap", "point": [500, 500]}'
@@ -106,6 +110,14 @@ def test_a_fault_in_an_adapter_names_its_line_and_stops_the_run_with_all_answers
         assert all(record.sample.raw_response == answer for record in RunFolder(out).records if not record.task.step_index)
         mine.write_text(whole)
         assert guieval("run", "--resume", out, "--adapter", mine, "--accept-changes").code == 0
+        mine.write_text(faulty)
+        for name, more in {
+            "tasks": ("--mode", "online"),
+            "cluster": ("--cluster", "ray", "--cluster-address", "local"),
+        }.items():
+            done = guieval(*command(server, demo, tmp_path / name, "--adapter", mine, *more))
+            assert done.code == 2 and f"the adapter is at fault: {fault}, at " in done.err and "; every answer " in done.err
+            assert evaluate_run(tmp_path / name).summary.verdicts.infrastructure_failure == 0
 
 
 def test_a_second_writer_gets_an_error_that_names_the_holder(tmp_path: Path, demo: Path, guieval: CommandLine) -> None:

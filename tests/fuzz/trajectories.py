@@ -43,7 +43,7 @@ class Trajectories(Target):
                 raise Wrong("a refused import leaves a run") from None
             return
         run = open_run(self._out)
-        if not isinstance(run, OpenedOnlineRun) or run.metrics().tasks != made.tasks:
+        if not isinstance(run, OpenedOnlineRun) or run.metrics().summary.tasks != made.tasks:
             raise Wrong(f"the run has not the {made.tasks} tasks that were read")
         for task in run.tasks:
             len(run.trajectory(task))

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -289,13 +290,10 @@ def test_an_empty_screen_and_a_damaged_one(agent: ABCModel) -> None:
         agent.respond(request(agent, task, damaged))
 
 
-def test_without_the_extra_the_error_states_what_to_install() -> None:
+def test_without_the_extra_the_error_states_what_to_install_before_there_is_a_run(tmp_path: Path) -> None:
     script = (
         "import sys; sys.modules['rapidocr_onnxruntime'] = sys.modules['rapidocr'] = None\n"
-        "from guieval.registry import load_model\n"
-        "module = sys.modules[type(load_model('ocr-baseline')).__module__]\n"
-        "from guieval.errors import UsageError\n"
-        "try:\n    module.read_screen(b'')\nexcept UsageError as error:\n    print(error)\n"
+        "from guieval.cli import main; sys.argv[1:] = 'run --model ocr-baseline --bench demo --out run'.split(); main()\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert "pip install 'guieval[baseline]'" in done.stdout
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, "pip install 'guieval[baseline]'" in done.stderr, (tmp_path / "run").exists()) == (2, True, False)

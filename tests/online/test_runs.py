@@ -27,6 +27,7 @@ from guieval.metrics import TaskSummary
 from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score, find
 from guieval.online.attempt import Attempt, LoopRule, screen_name
 from guieval.online.trajectory import SCREENS, TRAJECTORIES, last_attempts, read_trajectories
+from guieval.reports.opened import open_run
 from guieval.reports.server.library import Library
 from guieval.steps import OnlineTask, Outcome, Sample
 from guieval.testing.mock_server import MockServer, MockSettings
@@ -369,7 +370,7 @@ def test_every_list_shows_success_over_the_judged_tasks(
 ) -> None:
     """Two of two judged tasks; the third one, whose environment failed, is in no denominator."""
     result = run_guieval(**flaky, out=tmp_path / "runs" / "one", progress=False)
-    (listed,) = json.loads(guieval("runs", str(tmp_path / "runs"), "--json").out)
+    (listed,) = json.loads(guieval("runs", str(tmp_path / "runs"), "--json").out)["runs"]
     rate = listed["success_rate"]
     assert (rate["value"], rate["n"], listed["exact_match"]) == (1.0, 2, None)
     board = json.loads(guieval("leaderboard", str(tmp_path / "runs" / "one"), "--format", "json").out)
@@ -380,7 +381,7 @@ def test_every_list_shows_success_over_the_judged_tasks(
     assert "100.00% (1 missing) [10.4, 100.0]" in guieval("runs", str(tmp_path / "runs")).out
     (row,) = Library([tmp_path / "runs"]).listed()
     assert (row["headline"]["value"], row["headline"]["n"], row["headline"]["missing"], row["state"]) == (1.0, 2, 1, "stopped")
-    assert result.metrics()["online"]["success rate"].value == 1.0
+    assert result.metrics() == open_run(result.directory).metrics() and result.metrics()["success rate"].value == 1.0
 
 
 TALKATIVE = "qwen2.5-vl-7b"
@@ -515,7 +516,7 @@ def test_the_command_prints_one_table(tmp_path: Path, agent: Path, guieval: Comm
     assert "exact match" not in ran.out and "re-score" not in ran.out
     scored = guieval("score", str(tmp_path / "run"))
     assert scored.code == 0 and "37.50% of 8 [8.8, 74.5]" in scored.out
-    values = json.loads(guieval("score", str(tmp_path / "run"), "--json").out)
+    values = json.loads(guieval("score", str(tmp_path / "run"), "--json").out)["runs"][0]["summary"]
     assert values["metrics"]["success rate"]["count"] == 3 and values["ended"]["step limit"] == 1
 
 

@@ -71,6 +71,8 @@ def placed(folder: Path, runs: Path | None = RUNS) -> Iterator[Place]:
             shutil.copytree(source, folder / source.name)
         elif source.exists():
             shutil.copy(source, folder)
+    for journal in folder.glob("runs/**/*.jsonl*"):
+        os.utime(journal, (0, 0))  # exports take a run's end from it
     # no terminal's width folds a table, and what guieval remembers of its user stays out of the home folder
     surroundings = {"COLUMNS": "200", "XDG_STATE_HOME": str(folder / ".state"), "NO_COLOR": "1"}
     with ExitStack() as stack, chdir(folder), patch.dict(os.environ, surroundings):

@@ -128,5 +128,6 @@ def test_a_board_too_wide_for_the_terminal_keeps_what_was_measured_of_a_model_to
     narrow = lines(board, 40)
     assert max(map(len, narrow)) <= 40
     first = narrow[: narrow.index("")]
-    assert [line.strip() for line in first[1:3]] == ["one", "offline"]
-    assert [line.split("  ")[0] for line in first[4:]] == ["exact match (%)", "type match (%)", "success rate (%)"]
+    assert [line.split() for line in first[1:3]] == [["one", "two"], ["offline", "sop"]]
+    assert [line.split("  ")[0] for line in first[4::2]] == ["exact match (%)", "type match (%)", "success rate (%)"]
+    assert "[51.2, 92.2]" in first[5] and "82.86" in first[4]  # an interval is below its number

@@ -14,6 +14,7 @@ import pytest
 import guieval
 from guieval.errors import FatalEngineError, UsageError
 from guieval.journal import RunFolder
+from guieval.reports.opened import open_run
 from guieval.running.api import RunResult
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.cli.demo_runs import MODEL, OPTIONS, command, reference
@@ -48,9 +49,12 @@ def test_it_is_what_the_command_does(tmp_path: Path, data: Path, server: MockSer
     for mode in ("offline", "sop"):
         assert result[mode].directory == tmp_path / "api" / mode
         assert figures(tmp_path / "api" / mode) == figures(tmp_path / "cli" / mode)
-        assert result.metrics()[mode]["exact match"] == result[mode].summary.exact_match
+        opened, given = open_run(tmp_path / "api" / mode).metrics(), result.metrics(mode)
+        assert type(opened) is type(given) and (opened, opened.steps) == (given, given.steps)
     with pytest.raises(KeyError, match="no run in mode 'soeval'; there are offline, sop"):
         _ = result["soeval"]
+    with pytest.raises(UsageError, match="there are 2 runs: name the mode, one of offline, sop"):
+        result.metrics()
     page = html_of(result)
     assert page.count("<tr>") == 3 and f"{100 * (result['sop'].summary.exact_match.value or 0):.2f} %" in page
 
@@ -71,7 +75,7 @@ def test_it_works_inside_of_a_running_event_loop_and_resumes(
 
     monkeypatch.setenv("GUIEVAL_TEMPERATURE", "0.9")  # for new runs
     resumed = asyncio.run(again())
-    (listed,) = json.loads(guieval("runs", tmp_path, "--tag", "b", "--json").out)
+    (listed,) = json.loads(guieval("runs", tmp_path, "--tag", "b", "--json").out)["runs"]
     assert (listed["title"], listed["tags"], listed["note"]) == ("first", ["a", "b"], "done")
     assert "with tag c; tags: a, b" in guieval("runs", tmp_path, "--tag", "c").out
     assert server.stats()["requests"] == asked and list(RunFolder(tmp_path / "run").records) == steps
@@ -85,7 +89,7 @@ def test_settings_lie_over_a_configuration(tmp_path: Path, data: Path, server: M
     file = tmp_path / "run.yaml"
     file.write_text(f"model: {MODEL}\nbench: demo\nlimit: 1\nbase_urls: [{server.base_url}]\n")
     again = guieval.run(file, out=tmp_path / "again", data=data, bench_options=OPTIONS)
-    assert again.metrics()["offline"]["exact match"] == result.metrics()["offline"]["exact match"]
+    assert again.metrics()["exact match"] == result.metrics()["exact match"]
 
 
 def test_a_shipped_configuration_is_given_by_name(tmp_path: Path, data: Path) -> None:

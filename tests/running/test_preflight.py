@@ -97,6 +97,17 @@ def test_a_shared_screenshot_is_named_once(tmp_path: Path, data: Path, words: Wo
     assert "missing: 3" in message and message.count(str(gone)) == 1
 
 
+def test_a_label_off_the_screen_is_not_called_a_screenshot(data: Path, words: Words, guieval: CommandLine) -> None:
+    shots(data, 1)[0].unlink()
+    with changed(data) as lines:
+        lines[0]["frame"] = "pixels"
+        lines[0]["steps"][0]["action"] = {"type": "CLICK", "point": [5400, 800]}
+    message = guieval.sentence(*words)
+    assert "chosen steps cannot be loaded: " in message and "outside the 360 x 800" in message
+    assert "correct the data (`guieval doctor" in message
+    assert "no usable screenshot (missing: 1): " in message and "leave out the 2 episodes" in message
+
+
 def test_several_modes_leave_no_directory_either(tmp_path: Path, data: Path, words: Words, guieval: CommandLine) -> None:
     shots(data, 0)[0].unlink()
     guieval.sentence(*words, "--mode", "offline", "--mode", "sop", "--out", tmp_path / "runs")

@@ -16,7 +16,7 @@ from guieval.rewards.advantages import AdvantageSettings
 from guieval.rewards.shapes import get_reward
 from guieval.training.arguments import batch_counts
 from guieval.training.config import BatchSettings, GRPOTraining, SemiOnlineTraining, SFTTraining, parse_config, read_config
-from guieval.training.guard import PACKAGES, PRIVATE, check_trainer
+from guieval.training.guard import PACKAGES, require_trl, require_verl
 from tests.command_line import CommandLine
 from tests.rows import every_row
 
@@ -194,21 +194,18 @@ def test_a_batch_that_cannot_be_divided_is_one_sentence() -> None:
     assert found == {"gradient_accumulation_steps": 2}
 
 
-def test_another_trl_is_refused_in_one_sentence() -> None:
-    as_known = type("T", (), {name: _method(parameters) for name, parameters in PRIVATE.items()})
-    check_trainer(as_known)
-    gone = type("T", (), {name: _method(parameters) for name, parameters in list(PRIVATE.items())[1:]})
-    with pytest.raises(UsageError, match=r"training_step does not exist .*pip install 'trl>=1.16,<1.17'"):
-        check_trainer(gone)
-    changed = type("T", (as_known,), {"_tokenize_prompts": _method(("self", "prompts", "tools"))})
-    with pytest.raises(UsageError, match=r"_tokenize_prompts takes \(self, prompts, tools\)"):
-        check_trainer(changed)
-
-
-def _method(parameters: tuple[str, ...]) -> Any:
-    namespace: dict[str, Any] = {}
-    exec(f"def method({', '.join(parameters)}): pass", namespace)
-    return namespace["method"]
+def test_another_version_is_refused_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
+    for require, right, others in (
+        (require_trl, "1.16.4", ("1.15.9", "1.17.0.dev0", "2.0")),
+        (require_verl, "0.9.2", ("0.9.0", "0.10")),
+    ):
+        monkeypatch.setattr("guieval.training.guard.version", lambda name, found=right: found)
+        require()
+        for other in others:
+            monkeypatch.setattr("guieval.training.guard.version", lambda name, found=other: found)
+            with pytest.raises(UsageError, match=rf"is {other}, and guieval relies .* pip install '(trl|verl)>="):
+                require()
 
 
 def test_the_command_states_what_is_wrong(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:

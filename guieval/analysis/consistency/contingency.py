@@ -29,17 +29,14 @@ class Contingency:
 
     @property
     def consistent(self) -> int:
-        """The number of consistent steps."""
         return self.consistent_exact + self.consistent_missed
 
     @property
     def inconsistent(self) -> int:
-        """The number of inconsistent steps."""
         return self.inconsistent_exact + self.inconsistent_missed
 
     @property
     def n(self) -> int:
-        """The number of steps."""
         return self.consistent + self.inconsistent
 
     @property
@@ -163,7 +160,6 @@ class Detection:
         return share_of(self.true_negative, self.true_negative + self.false_positive, "labelled steps", interval=True)
 
     def to_json(self) -> dict[str, Any]:
-        """Counts and rates."""
         rates = {"accuracy": self.accuracy, "tpr": self.true_positive_rate, "tnr": self.true_negative_rate}
         return {**asdict(self), **rates}
 

@@ -39,7 +39,6 @@ class Candidate:
 
     @property
     def episode_key(self) -> EpisodeKey:
-        """The name of its episode."""
         return EpisodeKey(*self.key[:3])
 
     @property

@@ -43,7 +43,6 @@ class Source:
         return f"{self.dataset}:{labels}" if labels else self.dataset
 
     def holds(self, step: Candidate) -> bool:
-        """Whether a step belongs to it."""
         return step.dataset == self.dataset and all(step.groups.get(name) == value for name, value in self.groups.items())
 
 

@@ -65,7 +65,6 @@ class ClusterSettings:
         return LEAST_OF_FEW if executions <= FEW else LEAST
 
     def describe(self) -> str:
-        """The settings in words, for a caption."""
         least = (
             f"{LEAST_OF_FEW} up to {FEW} executions of a type, else {LEAST}" if self.min_samples is None else self.min_samples
         )

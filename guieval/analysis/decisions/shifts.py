@@ -81,11 +81,9 @@ class Shifts:
         return mean_of(self.stability[of], self.before.episode[of])
 
     def mean_stability(self) -> Measured:
-        """The mean stability shift of all shared steps."""
         return mean_of(self.stability, self.before.episode)
 
     def mean_support(self) -> Measured:
-        """The mean shift of the effective support size."""
         return mean_of(self.support[self.diverse], self.before.episode[self.diverse])
 
 

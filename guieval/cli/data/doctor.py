@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import platform
-import re
 from collections import Counter
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from packaging.requirements import Requirement
 
 from guieval.cli import options
 from guieval.cli.settings import path_option
@@ -19,7 +19,7 @@ from guieval.data.doctor.counts import counted
 from guieval.data.doctor.examine import Examination, examine
 from guieval.data.overlays import Overlaid, read_overlay
 from guieval.data.shipped import __version__
-from guieval.errors import UsageError
+from guieval.errors import UsageError, refuse
 from guieval.evaluation import list_protocols
 from guieval.evaluation.label_cost import cost
 from guieval.metrics.rounding import percentage
@@ -44,7 +44,7 @@ def doctor(
     """
     if bench is None:
         given = {"data": data, "overlay": overlay, "sample-set": sample_set}
-        options.refuse(given, "needs the name of the benchmark: guieval doctor BENCH --data DIR")
+        refuse(given, "needs the name of the benchmark: guieval doctor BENCH --data DIR")
         _installation(json=json)
         return
 
@@ -78,15 +78,20 @@ def _installation(*, json: bool) -> None:
 
 
 def _requirements() -> Iterator[str]:
-    for requirement in requires("guieval") or []:
-        name = re.match(r"[\w.-]+", requirement)
-        extra = re.search(r"""extra == ['"]([\w-]+)""", requirement)
-        assert name is not None
-        label = f"{name.group()} (extra {extra.group(1)})" if extra else name.group()
+    """Each package that this Python needs, with the extras that ask for it and its version."""
+    extras = metadata("guieval").get_all("Provides-Extra") or []
+    needed: dict[str, list[str]] = {}
+    for requirement in map(Requirement, requires("guieval") or []):
+        asking = [""] if requirement.marker is None else ["", *extras]
+        fitting = [each for each in asking if requirement.marker is None or requirement.marker.evaluate({"extra": each})]
+        if fitting and requirement.name != "guieval":  # an extra of several others
+            needed.setdefault(requirement.name, []).extend([] if "" in fitting else fitting)
+    for name, asking in needed.items():
+        label = f"{name} (extra {', '.join(asking)})" if asking else name
         try:
-            yield f"{label} {version(name.group())}"
+            yield f"{label} {version(name)}"
         except PackageNotFoundError:
-            how = f"'guieval[{extra.group(1)}]'" if extra else "guieval"
+            how = f"'guieval[{asking[0]}]'" if asking else "guieval"
             yield f"{label} is not installed: pip install {how}"
 
 

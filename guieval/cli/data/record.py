@@ -10,12 +10,12 @@ from typing import Annotated, Any
 import typer
 
 from guieval.cli.options import loader_options
-from guieval.cli.running.run_folders import several_runs
 from guieval.cli.settings import path_option
 from guieval.cli.tables import echo
 from guieval.data.doctor.counts import counted
 from guieval.errors import GuievalError, UsageError
 from guieval.journal import RunFolder
+from guieval.journal.run_folders import several_runs
 from guieval.online.demonstrate import demonstrate
 from guieval.online.find import load_environment
 from guieval.online.record import record as write_episodes

@@ -30,7 +30,7 @@ def sample_sets(
         known = [get_sample_set(each) for each in list_sample_sets()]
         kept = [each for each in known if bench is None or (benchmark_class(bench).dataset or bench) in each.datasets]
         if json:
-            print_json([each.model_dump(exclude={"ids", "without", "only"}) for each in kept])
+            print_json({"sample_sets": [each.model_dump(exclude={"ids", "without", "only"}) for each in kept]})
             return
         words = ("data set", "ids", "used by")
         heads = columns("sample set", "data set", "episodes", "steps", "ids", "used by", folds=words, spare=("used by", "ids"))
@@ -53,7 +53,7 @@ def sample_sets(
         print_json(
             {
                 "name": name,
-                "bench": bench,
+                "benchmark": bench,
                 "episodes": len(selection.plan),
                 "steps": steps,
                 "edition": edition,

@@ -20,14 +20,20 @@ from guieval.registry import adapter_class, load_model, model_configs
 from guieval.reports.tables.table import Table, columns
 
 
-def models(name: Annotated[str | None, typer.Argument(help="Show this checkpoint in full.")] = None) -> None:
+def models(
+    name: Annotated[
+        str | None, typer.Argument(help="Show this checkpoint in full, or list those whose name, family or id has this in it.")
+    ] = None,
+) -> None:
     """List checkpoints by family, or show one in full: its settings, how to serve it, a prompt and a reply."""
-    if name is not None:
+    known = model_configs()
+    chosen = [config for config in known.values() if name is None or name.lower() in _names(config)]
+    if name is not None and (name in known or not chosen):
         for line in _details(load_model(name)):
             echo(line)
         return
     rows = []
-    for config in sorted(model_configs().values(), key=lambda each: (each.adapter, natural_order(each.name))):
+    for config in sorted(chosen, key=lambda each: (each.adapter, natural_order(each.name))):
         family = adapter_class(config.adapter)
         switch = "yes" if family.thinking_switch else "no"
         where = (config.frame or "-", config.hf_id or "-")
@@ -39,6 +45,10 @@ def models(name: Annotated[str | None, typer.Argument(help="Show this checkpoint
         full="A wider terminal shows all.",
     )
     say("`guieval models NAME` shows how to serve one, with a prompt and a reply.")
+
+
+def _names(config: ModelConfig) -> str:
+    return "\n".join((config.name, config.adapter, config.hf_id or "")).lower()
 
 
 def _details(model: ABCModel) -> Iterator[str]:

@@ -33,7 +33,7 @@ def scaffolds(
 def _list(json_output: bool) -> None:
     every = sorted(known_scaffolds().values(), key=lambda each: natural_order(each.name))
     if json_output:
-        print_json([_plain(each) for each in every])
+        print_json({"scaffolds": [_plain(each) for each in every]})
         return
     rows = tuple((each.name, ", ".join(each.families), _source(each), each.sha256) for each in every)
     show(
@@ -69,7 +69,7 @@ def _show(scaffold: Scaffold, json_output: bool) -> None:
 def _compare(one: Scaffold, other: Scaffold, json_output: bool) -> None:
     rows = list(differing(one, other))
     if json_output:
-        print_json([{"setting": name, one.name: first, other.name: second} for name, first, second in rows])
+        print_json({"differences": [{"setting": name, one.name: first, other.name: second} for name, first, second in rows]})
         return
     if not rows:
         echo(f"{one.name} and {other.name} set the same ({one.sha256})")

@@ -8,13 +8,11 @@ from typing import Annotated
 import typer
 
 from guieval.cli import options
-from guieval.cli.running.run_folders import apart, paired_runs, writable
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.data.doctor.counts import counted
-from guieval.reports.comparison import compare_json, compare_runs, compare_tables, footnotes, headings, write_flips
-from guieval.reports.comparison import flips as flipped
-from guieval.reports.tables.records import check_ending
+from guieval.reports.api import compare as compare_pairs
+from guieval.reports.comparison import compare_json, compare_tables, footnotes, headings
 
 
 def compare(
@@ -27,24 +25,16 @@ def compare(
     json: JSON = False,
 ) -> None:
     """Compare two runs on the same steps: every metric with its interval, and the steps that flipped."""
-    options.use_metrics(metrics_from)
-    pairs = paired_runs(first, second)
-    if flips is not None:
-        check_ending(flips)
-        writable(flips)
-    compared = [compare_runs(*pair, protocol, anyway=anyway) for pair in pairs]
+    compared = compare_pairs(first, second, protocol=protocol, anyway=anyway, flips=flips, metrics_from=metrics_from)
     if json:
-        plain = [compare_json(found) for found in compared]
-        print_json(plain if len(plain) > 1 else plain[0])
-    for found, pair in zip(compared, pairs, strict=True):
+        print_json({"comparisons": [compare_json(found) for found in compared]})
+    for found in compared:
         if not json:
             for line in headings(found):
                 say(line)
             show(*compare_tables(found))
             for line in footnotes(found):
                 say(line)
-        if flips is not None:
-            file = apart(flips, pair[0], pairs)
-            steps = list(flipped(found))
-            write_flips(steps, file)
-            echo(f"flips:    {counted(len(steps), 'step')} in {file}", err=json)
+        if found.flips_file is not None:
+            steps = sum(each.only_first + each.only_second for each in found.exact.values())
+            echo(f"flips:    {counted(steps, 'step')} in {found.flips_file}", err=json)

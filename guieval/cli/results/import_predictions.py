@@ -12,7 +12,6 @@ from guieval.cli import options
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import echo
 from guieval.data.doctor.counts import counted
-from guieval.data.selection import Choice
 from guieval.reports.exchange import importing
 from guieval.reports.exchange.predictions import Predictions
 from guieval.reports.exchange.predictions.mapped import parse_mapping
@@ -64,11 +63,16 @@ def import_predictions(
         bench=bench,
         data=data,
         bench_options=options.loader_options(of_loader),
-        model=options.reading_model(model, adapter, of_model),
+        model=model,
+        adapter=adapter,
+        options=options.loader_options(of_model),
         name=name,
         mode=mode,
         protocol=protocol,
-        choice=Choice(split, tuple(subset or ()), sample_set, episodes),
+        sample_set=sample_set,
+        split=split,
+        subset=subset,
+        episodes=episodes,
         answered_only=answered_only,
         skip_damaged=skip_damaged,
         anyway=anyway,

@@ -9,16 +9,12 @@ from typing import Annotated
 import typer
 
 from guieval.cli import options
-from guieval.cli.running.run_folders import several_runs, writable
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_text, show
-from guieval.errors import UsageError
+from guieval.reports.api import leaderboard as board_of
 from guieval.reports.leaderboards.formats import board_tables, format_named, without_intervals, written
-from guieval.reports.leaderboards.leaderboard import arranged
-from guieval.reports.leaderboards.leaderboard import leaderboard as board_of
 from guieval.reports.leaderboards.published_results import get_results, list_results
 from guieval.reports.tables.table import Table, columns
-from guieval.running.costs import read_prices
 
 
 def leaderboard(
@@ -55,20 +51,24 @@ def leaderboard(
         _list_references()
         return
 
-    options.use_metrics(metrics_from)
-    if not runs:
-        raise UsageError("a leaderboard needs run directories, e.g. `guieval leaderboard runs/*`")
     chosen = "json" if json else format_named(form, out, terminal=sys.stdout.isatty())
+    board = board_of(
+        runs or (),
+        protocol=protocol,
+        format=chosen,
+        metrics=metrics,
+        metrics_from=metrics_from,
+        sort=sort,
+        out=out,
+        reference=reference,
+        prices=prices,
+        no_intervals=no_intervals,
+        anyway=anyway,
+    )
     if out is not None:
-        writable(out)
-    tables = [get_results(name) for name in dict.fromkeys(reference or ())]
-    priced = () if prices is None else read_prices(prices)
-    board = arranged(board_of(several_runs(runs), protocol, tables, anyway=anyway, prices=priced), metrics, sort)
-    if out is not None:
-        out.write_text(written(board, chosen, intervals=not no_intervals), encoding="utf-8", newline="")
         echo(f"written:  {out}")
     elif chosen == "text":
-        show(*board_tables(without_intervals(board) if no_intervals else board))
+        show(*board_tables(without_intervals(board) if no_intervals else board, brief=True))
     else:
         print_text(written(board, chosen, intervals=not no_intervals))
 

@@ -14,8 +14,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from guieval.cli import options
-from guieval.cli.running.online import plain_tasks, task_heading
-from guieval.cli.running.run_folders import apart, several_runs
+from guieval.cli.running.online import task_heading
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.data.doctor.counts import counted
@@ -24,7 +23,8 @@ from guieval.data.selection import Choice
 from guieval.errors import UsageError
 from guieval.history.modes import Kind
 from guieval.journal import RunFolder
-from guieval.reports.console import report_json, warning_lines
+from guieval.journal.run_folders import several_runs
+from guieval.reports.console import Run, report_json, report_tables, warning_lines
 from guieval.reports.matrix_table import (
     agreement_lines,
     glance_table,
@@ -35,9 +35,9 @@ from guieval.reports.matrix_table import (
     write_disagreements,
 )
 from guieval.reports.online_tables import online_tables
-from guieval.reports.opened import score_metrics
+from guieval.reports.opened.metrics import score_metrics
 from guieval.reports.score_tables import breakdown_table, sample_table
-from guieval.reports.tables.records import check_ending
+from guieval.reports.tables.records import apart, check_ending
 from guieval.running.resume.trust import resume_of
 from guieval.scoring.answered import Answered
 from guieval.scoring.matrix import ALL, JudgedAnswers, disagreements, judge_answers, on_own_sets
@@ -101,11 +101,11 @@ def _print(
         file = None if disagreements is None else apart(disagreements, place, list(opened))
         judged = judge_answers(answered, names or None)
         incomplete, values = _PRINT[answered.mode.kind](judged, place, choice, by, file, several=_several(names), json=json)
-        plain.append(values if len(opened) == 1 else {"run": place, **values})
+        plain.append({"directory": place, **values})
         if incomplete:
             unfinished |= _print_unfinished(place, err=json)
     if json:
-        print_json(plain if len(plain) > 1 else plain[0])
+        print_json({"runs": plain})
     if unfinished:
         raise typer.Exit(1)
 
@@ -125,7 +125,7 @@ def _print_tasks(
     summary = scored(answers, choice).summary
     if not json:
         show(*online_tables([(task_heading(RunFolder(place)), summary)]))
-    return _Shown(summary.state != "finished", {"source": place, **plain_tasks(summary)})
+    return _Shown(summary.state != "finished", report_json(summary))
 
 
 def _print_steps(
@@ -140,23 +140,29 @@ _PRINT: Mapping[Kind, Callable[..., _Shown]] = {"steps": _print_steps, "tasks": 
 
 
 def _print_one(answers: JudgedAnswers, choice: Choice, by: list[str], *, json: bool) -> _Shown:
-    metrics = score_metrics(answers, choice, by)
-    for note in metrics.warnings:
+    metrics, columns = score_metrics(answers, choice), answers.columns(choice)
+    run = Run(metrics.label, metrics.summary)
+    breakdowns = [breakdown_table(columns, metrics.protocol, name) for name in by]
+    for note in metrics.notes:
         say(f"note: {note}", err=True)
     values: Mapping[str, Any] = {}
     if json:
-        values = {**matrix_json(answers, on_own_sets(answers, choice), by), **report_json(metrics.run), "steps": metrics.steps}
-        values |= {"edition": answers.columns(choice).edition, "scaffold": answers.answered.scaffold or None}
+        values = {
+            **matrix_json(answers, on_own_sets(answers, choice), by),
+            **report_json(run.summary),
+            "selection": metrics.steps,
+        }
+        values |= {"edition": columns.edition, "scaffold": answers.answered.scaffold or None}
     else:
-        show(*metrics.tables)
-        for line in warning_lines([metrics.run]):
+        show(*report_tables([run]), sample_table(columns, [metrics.protocol]), *breakdowns)
+        for line in warning_lines([run]):
             say(f"Warning: {line}")
         say(f"data:     {metrics.steps}")
-        if edition := answers.columns(choice).edition_line:
-            say(f"labels:   {edition}")
+        if columns.edition_line:
+            say(f"labels:   {columns.edition_line}")
         if answers.answered.scaffold:
             say(f"scaffold: {answers.answered.scaffold}")
-        for text in answers.answered.overlays:
+        for text in metrics.overlays:
             say(f"overlay:  {text}")
     return _Shown(metrics.state != "finished", values)
 

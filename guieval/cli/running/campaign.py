@@ -201,7 +201,7 @@ def _print_board(read: Campaign, runs: Sequence[PlannedRun], folder: Path, anywa
         for model, run in same.items()
         if first in same and model != first
     ]
-    show(*board_tables(board), comparison_table(pairs, anyway=anyway))
+    show(*board_tables(board, brief=True), comparison_table(pairs, anyway=anyway))
     for name in ("leaderboard.md", "leaderboard.html", "leaderboard.tex"):
         (folder / name).write_text(written(board, format_named(None, folder / name)), encoding="utf-8")
     echo(f"written:  {folder / 'leaderboard'}.md, .html and .tex")

@@ -22,7 +22,7 @@ from guieval.errors import GuievalError, harmless
 from guieval.journal import RunFolder, is_run
 from guieval.journal.served_model import describe_served
 from guieval.journal.setup import describe
-from guieval.reports.console import Run
+from guieval.reports.console import Run, report_json
 from guieval.running.api import common_folder
 from guieval.running.engine_choice import asks_a_model, never_asked
 from guieval.running.execute import Result, execute, resolve_jobs
@@ -150,8 +150,7 @@ def print_results(results: list[Result], *, json: bool) -> None:
     """Print the tables of the runs, or their metrics as JSON, and what a reader should know beside them."""
     shown = [(result.kind.name, _run(result)) for result in results]
     if json:
-        plain = [_plain(result) | dict(SHOWN[kind].plain(run)) for result, (kind, run) in zip(results, shown, strict=True)]
-        print_json({"runs": plain})
+        print_json({"runs": [{**_plain(result), **report_json(result.summary)} for result in results]})
     else:
         show_all(shown, show)
     print_notes(results)
@@ -170,10 +169,10 @@ def _plain(result: Result) -> dict[str, Any]:
     return {
         "directory": outcome.directory,
         "model": config.model.name,
-        "bench": config.data.bench,
+        "benchmark": config.data.bench,
         "mode": result.summary.mode,
         "protocol": outcome.protocol,
-        "steps": outcome.selection.text,
+        "selection": outcome.selection.text,
         "interrupted": outcome.interrupted,
         "failures": outcome.failures,
         "warnings": outcome.warnings,

@@ -54,7 +54,7 @@ def list_runs(
     every = past_runs(where)
     runs = [run for run in every if set(tag or ()).issubset(run.tags)]
     if json_output:
-        print_json([{**_values(each), "created": each.created.isoformat()} for each in runs])
+        print_json({"runs": [{**_values(each), "created": each.created.isoformat()} for each in runs]})
         return
     if not runs:
         known = sorted({tag for run in every for tag in run.tags})

@@ -51,7 +51,6 @@ class Part:
     types: Counter[str] = field(default_factory=Counter)
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON-able values."""
         return {"episodes": self.episodes, "steps": self.steps, "types": dict(self.types)}
 
 
@@ -78,11 +77,9 @@ class Examination:
     seconds: float = 0.0
 
     def of(self, weight: Weight) -> list[Remark]:
-        """The remarks of one weight."""
         return [remark for remark in self.remarks if remark.weight == weight]
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON-able values."""
         return {
             "benchmark": self.benchmark,
             "folder": self.folder,

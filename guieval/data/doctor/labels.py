@@ -134,7 +134,6 @@ class LintCount:
 
     @property
     def why(self) -> str:
-        """Why it matters."""
         if self.kind.name in _OUTSIDE and self.steps and all(map(_fits_as_width_and_height, self.steps)):
             return f"read as [x, y, width, height] each step's would hold its point; {self.kind.why}"
         return self.kind.why

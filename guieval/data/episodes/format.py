@@ -119,7 +119,6 @@ class Preparation(BaseModel):
     version: str = ""
 
     def command(self, out: Path) -> str:
-        """The command that prepares this folder or continues the preparation."""
         parts = ["guieval", "prepare", self.benchmark, "--source", self.source, "--out", str(out)]
         for name, value in self.options.items():
             parts += ["--set", f"{name}={value if isinstance(value, str) else to_json(value).decode()}"]

@@ -50,7 +50,6 @@ class EpisodeIndex(Sequence[EpisodeRef]):
         return EpisodeRef(key, self.lengths[position], position, self.splits[position])
 
     def add(self, ref: EpisodeRef, line: int, start: int, size: int) -> None:
-        """Add an episode."""
         self.ids.append(ref.key.episode_id)
         self.subsets.append(ref.key.subset)
         self.splits.append(ref.split)

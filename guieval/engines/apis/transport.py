@@ -32,7 +32,6 @@ class EngineTransport(httpx2.AsyncBaseTransport):
         self._bodies = connection.bodies
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request once."""
         headers = {name: value for name, value in request.headers.items() if name not in _OURS}
         headers["Accept-Encoding"] = "identity"
         url, body = str(request.url), await request.aread()

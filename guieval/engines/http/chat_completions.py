@@ -194,7 +194,6 @@ class OpenAIEngine:
                 self._setup = setup.joined(sent(request, self._bytes(request, setup.model), form))
 
     def stats(self) -> list[EndpointStats]:
-        """The numbers of each server (:class:`guieval.engines.ReportsServers`)."""
         return self._router.stats()
 
     async def close(self) -> None:
@@ -211,7 +210,6 @@ class OpenAIEngine:
         return ChatBody(request, model, stream=self.settings.stream)
 
     def _bytes(self, request: Request, model: str) -> bytes:
-        """The body with all images as bytes."""
         return ChatBody(request, model, stream=self.settings.stream).written(in_bytes(request.images))
 
     def _engines(self, model: str) -> Iterator[EngineFacts]:

@@ -36,7 +36,6 @@ class Refusals:
             self._awaited.discard(number)
 
     def answered(self) -> None:
-        """A request was answered."""
         self._answered = True
 
     def refused(self, number: int, status: int | None, text: str) -> bool:

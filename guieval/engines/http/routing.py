@@ -59,7 +59,6 @@ class Server:
 
     @property
     def url(self) -> str:
-        """Its base URL."""
         return self.connections.url
 
     @property
@@ -115,7 +114,6 @@ class Router:
 
     @property
     def in_flight(self) -> int:
-        """Tries in flight, over all servers."""
         return sum(server.in_flight for server in self.servers)
 
     @property
@@ -160,14 +158,12 @@ class Router:
             server.tried = True
 
     def over(self, server: Server) -> None:
-        """The try has ended."""
         server.in_flight -= 1
         if server.in_flight == 0:
             server.busy += self._clock() - server.busy_since
             server.tried = False
 
     def answered(self, server: Server, seconds: float, usage: Usage | None) -> None:
-        """A request was answered."""
         server.answered += 1
         server.seconds += seconds
         server.latencies[math.ceil(math.log(max(seconds, 1e-6), _FINENESS))] += 1
@@ -236,7 +232,6 @@ class Router:
         logging.getLogger(__name__).warning("%s; the other servers go on, and this one is used once it answers", why)
 
     def another_is_up(self, *but: Server) -> bool:
-        """Whether another server is up."""
         return any(other.state == "up" for other in self.servers if other not in but)
 
     def another_is_left(self, *but: Server) -> bool:
@@ -253,7 +248,6 @@ class Router:
         return min(server.quiet_until for server in self.left)
 
     def stats(self) -> list[EndpointStats]:
-        """The numbers of each server."""
         now = self._clock()
         return [server.stats(now, self._started) for server in self.servers]
 

@@ -37,7 +37,6 @@ class LocalEngine:
         return self._setup
 
     def note(self, request: Request) -> None:
-        """Add how this request is sent (:class:`guieval.engines.ReportsSetup`)."""
         self._setup = self._setup.joined(sent(request, request_bytes(request), "memory"))
 
     async def close(self) -> None:

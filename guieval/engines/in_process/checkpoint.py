@@ -191,7 +191,6 @@ class InProcessEngine:
         return self._setup
 
     def note(self, request: Request) -> None:
-        """Add how this request is sent (:class:`guieval.engines.ReportsSetup`)."""
         if self._setup is not None:
             self._setup = self._setup.joined(sent(request, request_bytes(request), "memory"))
 

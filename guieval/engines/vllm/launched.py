@@ -38,7 +38,6 @@ class LaunchedEngine(OpenAIEngine):
             yield said.completed(self._server.facts())
 
     async def generate(self, request: Request) -> Response:
-        """Answer one request (:meth:`OpenAIEngine.generate`)."""
         try:
             return await super().generate(request)
         except FatalEngineError:

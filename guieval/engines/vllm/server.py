@@ -114,7 +114,6 @@ class VLLMServer:
 
     @property
     def alive(self) -> bool:
-        """Whether the server runs."""
         if self._kept is not None:
             return self._kept.alive
         if self._supervisor is None or self._supervisor.poll() is not None or self._server_pid is None:

@@ -43,7 +43,6 @@ class EngineAudit:
 
     @cached_property
     def tokens(self) -> TokenAudit:
-        """The prompt tokens."""
         return TokenAudit(self.model, self.screens)
 
     @cached_property
@@ -59,13 +58,11 @@ class EngineAudit:
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """The results of all parts."""
         compared = [Finding("fingerprint", "unknown", _BLIND)] if self.fingerprint is None else self.fingerprint.findings
         return (*self._requests(), self.tokens.finding, *self.clicks.findings, *compared)
 
     @property
     def differs(self) -> bool:
-        """Whether a fault was found."""
         return any(finding.verdict == "fault" for finding in self.findings)
 
     def _requests(self) -> Iterator[Finding]:

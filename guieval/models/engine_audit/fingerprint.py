@@ -47,7 +47,6 @@ class KeptAnswer(BaseModel):
 
     @classmethod
     def of(cls, screen: SentScreen, sample: Sample) -> KeptAnswer:
-        """What a file keeps of a sample."""
         usage, action = sample.usage, sample.action
         return cls(
             screen=screen.task.episode_id,

@@ -32,7 +32,6 @@ class SentScreen:
 
     @property
     def hit(self) -> bool:
-        """Whether the answer is a click on the target."""
         return self.sample.outcome.verdict == "right"
 
     @property

@@ -45,7 +45,6 @@ class TokenAudit:
 
     @property
     def finding(self) -> Finding:
-        """The result."""
         counted = [screen for screen in self.screens if screen.beyond_common is not None]
         own = self.processor
         if not counted:

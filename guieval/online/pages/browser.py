@@ -16,21 +16,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from guieval.actions import (
-    Click,
-    DoubleClick,
-    Drag,
-    ExecutableAction,
-    Hotkey,
-    Hover,
-    LongPress,
-    Point,
-    Press,
-    RightClick,
-    Scroll,
-    Type,
-    Wait,
-)
+from guieval import actions
 from guieval.errors import EnvironmentFailure, UsageError
 
 if TYPE_CHECKING:
@@ -199,11 +185,11 @@ class Browser:
         """(width, height) of a screenshot in pixels."""
         return round(self._size[0] * self._scale), round(self._size[1] * self._scale)
 
-    async def act(self, action: ExecutableAction) -> None:
+    async def act(self, action: actions.ExecutableAction) -> None:
         """Carry out an action with mouse and keyboard; one that a page does not have (HOME, an app) changes nothing."""
         async with self.call("an action"):
             await self._perform(action)
-            wait = action.duration if isinstance(action, Wait) else 0.0
+            wait = action.duration if isinstance(action, actions.Wait) else 0.0
             await self.page.clock.run_for(min(LONGEST_WAIT_MILLISECONDS, max(STEP_MILLISECONDS, math.ceil(wait))))
 
     async def screenshot(self) -> bytes:
@@ -253,31 +239,30 @@ class Browser:
                 limit.reschedule(0)
 
     async def close(self) -> None:
-        """End Chromium and Playwright's process."""
         await _ended(self._chromium.close)
         await _ended(self._playwright.stop)
 
-    async def _perform(self, action: ExecutableAction) -> None:
+    async def _perform(self, action: actions.ExecutableAction) -> None:
         mouse, keyboard = self.page.mouse, self.page.keyboard
         match action:
-            case Click():
+            case actions.Click():
                 await mouse.click(*self._place(action.point))
-            case DoubleClick():
+            case actions.DoubleClick():
                 await mouse.dblclick(*self._place(action.point))
-            case RightClick():
+            case actions.RightClick():
                 await mouse.click(*self._place(action.point), button="right")
-            case Hover():
+            case actions.Hover():
                 await mouse.move(*self._place(action.point))
-            case Drag():
+            case actions.Drag():
                 await self._drag(action)
-            case Hotkey():
+            case actions.Hotkey():
                 await self._press_together(action.keys)
-            case LongPress():
+            case actions.LongPress():
                 await mouse.move(*self._place(action.point))
                 await mouse.down()
                 await self.page.clock.run_for(min(LONGEST_WAIT_MILLISECONDS, math.ceil(action.duration)))
                 await mouse.up()
-            case Scroll():
+            case actions.Scroll():
                 width, height = self._size
                 await mouse.move(*self._place(action.point))
                 share = SCROLL_SHARE if action.distance is None else min(action.distance, 100_000) / 1000
@@ -285,12 +270,12 @@ class Browser:
                 down = {"up": 1, "down": -1}.get(action.direction, 0) * share * height
                 await mouse.wheel(across, down)
                 await asyncio.sleep(0.05)  # the compositor scrolls in real time, and reports no end
-            case Type():
+            case actions.Type():
                 await keyboard.type(action.text)
-            case Press(button="ENTER"):
+            case actions.Press(button="ENTER"):
                 await keyboard.press("Enter")
 
-    async def _drag(self, action: Drag) -> None:
+    async def _drag(self, action: actions.Drag) -> None:
         mouse = self.page.mouse
         if action.start is not None:
             await mouse.move(*self._place(action.start))
@@ -306,7 +291,7 @@ class Browser:
         if None not in names:
             await self.page.keyboard.press("+".join(name for name in names if name is not None))
 
-    def _place(self, point: Point) -> tuple[float, float]:
+    def _place(self, point: actions.Point) -> tuple[float, float]:
         """A point of the unified space in CSS pixels, within the page."""
         x, y = (min(part / 1000 * length, length - 1) for part, length in zip(point, self._size, strict=True))
         return x, y

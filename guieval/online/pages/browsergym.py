@@ -19,6 +19,7 @@ from typing import Any
 
 from guieval.actions import ExecutableAction, Stop
 from guieval.data.files import read_text
+from guieval.data.plugin_options import at_least
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
 from guieval.online.pages.browsergym_actions import browsergym_call
@@ -48,8 +49,7 @@ class BrowserGym(ABCEnvironment):
     def __init__(
         self, *, benchmark: str = "miniwob", python: str = "", max_steps: int = 30, allow_network: bool = False
     ) -> None:
-        if max_steps < 1:
-            raise UsageError(f"option max_steps is {max_steps}; expected at least 1")
+        at_least(1, max_steps=max_steps)
         if not benchmark.isidentifier():
             raise UsageError(f"option benchmark is {benchmark!r}; expected the name of a package, such as miniwob")
         found = shutil.which(python) if python else sys.executable

@@ -43,7 +43,6 @@ class Worker:
         return {"tasks": self._ids, "version": importlib.metadata.version("browsergym-core")}
 
     def reset(self, task: str, seed: int) -> dict[str, Any]:
-        """Begin a task."""
         self.close()
         self._environment = self._make(task, action_mapping=self._actions.to_python_code, headless=True, **self._chromium)
         seen, _ = self._environment.reset(seed=seed)
@@ -57,7 +56,6 @@ class Worker:
         return self._shown(seen)
 
     def close(self) -> dict[str, Any]:
-        """Close the environment, if there is one."""
         if self._environment is not None:
             self._environment.close()
             self._environment = None

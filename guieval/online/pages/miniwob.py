@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import ExecutableAction, Stop
+from guieval.data.plugin_options import at_least
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, ExpertStep, Observation
 from guieval.online.pages.browser import STEP_MILLISECONDS, Browser, require_playwright
@@ -57,8 +58,7 @@ class MiniWoB(ABCEnvironment):
     deterministic = True
 
     def __init__(self, *, max_steps: int = 20, scale: int = 3, text: bool = False, allow_network: bool = False) -> None:
-        if max_steps < 1:
-            raise UsageError(f"option max_steps is {max_steps}; expected at least 1")
+        at_least(1, max_steps=max_steps)
         if not 1 <= scale <= 8:
             raise UsageError(f"option scale is {scale}; expected 1 to 8")
         require_playwright()

@@ -21,23 +21,9 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
-from guieval.actions import (
-    Answer,
-    Click,
-    DoubleClick,
-    Drag,
-    ExecutableAction,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    Type,
-    Wait,
-    scroll_path,
-)
+from guieval import actions as act
 from guieval.data.files import read_bytes
+from guieval.data.plugin_options import seconds
 from guieval.errors import EnvironmentFailure, UsageError, nearest, one_line
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
 from guieval.online.pages.browser import Browser, require_playwright
@@ -79,8 +65,7 @@ class MobileGym(ABCEnvironment):
     ) -> None:
         if max_steps < 0:
             raise UsageError(f"option max_steps is {max_steps}; expected at least 1, or 0 for MobileGym's own budgets")
-        if not 0 <= pause <= 60:
-            raise UsageError(f"option pause is {pause:g}; expected 0 to 60 seconds")
+        seconds(60, pause=pause)
         self.address = checked_address(url, self.name, EXAMPLE)
         if urlsplit(self.address).hostname != "127.0.0.1" and not allow_network:
             raise UsageError(f"option url is {url!r}; without --allow-network pages reach only 127.0.0.1, as in {EXAMPLE}")
@@ -211,7 +196,7 @@ class _Phone(ABCDevice):
             self._first, _ = await bench("runner.base").Controller.setup(self._phone, self._task)
             return self._observed(self._first)
 
-    async def step(self, actions: Sequence[ExecutableAction]) -> Observation:
+    async def step(self, actions: Sequence[act.ExecutableAction]) -> Observation:
         if self._seen is None:
             raise RuntimeError("reset has not been called")
         env = bench("env")
@@ -273,32 +258,32 @@ def _reason(result: Any, done: bool) -> str:
     return one_line(f"{issue.get('field', 'a check')} is {actual!r:.80}; expected {expected!r:.80}")
 
 
-def mobilegym_action(action: ExecutableAction) -> tuple[str, dict[str, Any]] | None:
+def mobilegym_action(action: act.ExecutableAction) -> tuple[str, dict[str, Any]] | None:
     """MobileGym's type and data of an action; ``None`` for one that it does not have. Its points are in [0, 1000] too."""
     match action:
-        case Click():
+        case act.Click():
             return "CLICK", {"point": list(action.point)}
-        case DoubleClick():
+        case act.DoubleClick():
             return "DOUBLE_TAP", {"point": list(action.point)}
-        case LongPress():
+        case act.LongPress():
             return "LONG_PRESS", {"point": list(action.point), "duration": int(action.duration)}
-        case Scroll():
-            start, end = scroll_path(action)
+        case act.Scroll():
+            start, end = act.scroll_path(action)
             return "SWIPE", {"point1": list(start), "point2": list(end)}
-        case Drag(start=Point() as start):
+        case act.Drag(start=act.Point() as start):
             return "DRAG", {"point1": list(start), "point2": list(action.end)}
-        case Type():
+        case act.Type():
             return "TYPE", {"value": action.text}
-        case Open():
+        case act.Open():
             return "AWAKE", {"value": action.app}
-        case Press():
+        case act.Press():
             return action.button, {}
-        case Wait():
+        case act.Wait():
             return "WAIT", {"value": action.duration / 1000}
-        case Answer():
+        case act.Answer():
             return "ANSWER", {"value": action.text}
-        case Stop(status="finish"):
+        case act.Stop(status="finish"):
             return "COMPLETE", {}
-        case Stop():
+        case act.Stop():
             return "ABORT", {}
     return None

@@ -13,26 +13,13 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from guieval.actions import (
-    OPPOSITE,
-    Answer,
-    Click,
-    DoubleClick,
-    ExecutableAction,
-    LongPress,
-    Open,
-    Press,
-    Scroll,
-    Stop,
-    Type,
-    Wait,
-)
+from guieval import actions as act
+from guieval.data.plugin_options import at_least, seconds
 from guieval.errors import EnvironmentFailure, UsageError, nearest
-from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
+from guieval.online.contract import ABCDevice, EnvironmentTask, Observation
 from guieval.online.servers.androidworld_budgets import BUDGETS, COMPLEXITIES
-from guieval.online.servers.foreign_screenshots import read_screenshot
 from guieval.online.servers.pixels import pixel
-from guieval.online.servers.server_device import ServerDevice
+from guieval.online.servers.server_device import ServedEnvironment, ServerDevice
 from guieval.online.servers.service import Servers, Service, look_up
 from guieval.steps import Score
 
@@ -41,7 +28,7 @@ EXAMPLE = "http://127.0.0.1:5000"
 START = "start it with `docker run --privileged -p 5000:5000 android_world:latest`"
 
 
-class AndroidWorld(ABCEnvironment):
+class AndroidWorld(ServedEnvironment):
     """The task types of the servers at ``url`` (several, separated by commas, serve a device each).
 
     A seed chooses one of a type's instances: its number modulo theirs. With ``combinations`` above 0, the suite is drawn again:
@@ -54,8 +41,6 @@ class AndroidWorld(ABCEnvironment):
     title = "AndroidWorld"
     source = "its own server: https://github.com/google-research/android_world"
     licence = "Apache-2.0"
-    outward = frozenset({"url"})
-    tried = False
     waits = MappingProxyType({"after_reset": "settle", "after_action": "wait"})
 
     def __init__(
@@ -69,13 +54,9 @@ class AndroidWorld(ABCEnvironment):
         settle: float = 0.0,
         wait: float = 0.0,
     ) -> None:
-        most = 1 if max_steps is None else max_steps
-        for name, value, least in (("max_steps", most, 1), ("combinations", combinations, 0)):
-            if value < least:
-                raise UsageError(f"option {name} is {value}; expected at least {least}")
-        for name, seconds in (("settle", settle), ("wait", wait)):
-            if not 0 <= seconds <= 60:
-                raise UsageError(f"option {name} is {seconds:g}; expected 0 to 60 seconds")
+        at_least(1, max_steps=1 if max_steps is None else max_steps)
+        at_least(0, combinations=combinations)
+        seconds(60, settle=settle, wait=wait)
         self.servers = Servers(url, self.name, EXAMPLE)
         self.settle, self.wait = settle, wait
         self.max_steps, self.combinations = max_steps, combinations
@@ -85,10 +66,6 @@ class AndroidWorld(ABCEnvironment):
     def version(self) -> str:
         suite = f"{self.family}-{self.combinations}x-seed{self.suite_seed}" if self.combinations else "server-suite"
         return f"androidworld-{suite}-{len(self._types)}types"
-
-    @property
-    def most_devices(self) -> int:
-        return len(self.servers.addresses)
 
     def tasks(self) -> Sequence[EnvironmentTask]:
         return tuple(EnvironmentTask(kind, self._budget(kind), complexity=COMPLEXITIES.get(kind)) for kind in self._types)
@@ -135,7 +112,6 @@ class _Emulator(ServerDevice):
         self._environment = environment
         self._task: dict[str, str | int] | None = None
         self._goal = ""
-        self._seen: Observation | None = None
         self._stopped = False
 
     async def start(self) -> None:
@@ -158,39 +134,35 @@ class _Emulator(ServerDevice):
         self._goal = str((await self._fields("/task/goal", **self._task)).get("goal") or "")
         return await self._observe(self._environment.settle)
 
-    async def step(self, actions: Sequence[ExecutableAction]) -> Observation:
-        if self._seen is None:
+    async def step(self, actions: Sequence[act.ExecutableAction]) -> Observation:
+        if self.seen is None:
             raise RuntimeError("reset has not been called")
         for action in actions:
-            if isinstance(action, Stop):
+            if isinstance(action, act.Stop):
                 self._stopped = True
                 break
-            if (body := android_action(action, self._seen.size)) is not None:
+            if (body := android_action(action, self.seen.size)) is not None:
                 await self.service.post("/execute_action", body=body)
-        return await self._observe(self._environment.wait) if actions else self._seen
+        return await self._observe(self._environment.wait) if actions else self.seen
 
     async def score(self) -> Score:
         assert self._task is not None
         content = await self._fields("/task/score", **self._task)
-        value = content.get("score")
-        if not isinstance(value, int | float) or not 0 <= value <= 1:
-            raise self.service.wrong("/task/score", content, "a score in [0, 1]")
+        value = self.score_in("/task/score", content)
         reason = f"AndroidWorld's score is {value:g}"
         if value == 1 and not self._stopped:
             reason += ", but the agent has not ended the task"
         return Score(success=value == 1 and self._stopped, progress=float(value), reason=reason)
 
     async def tear_down(self) -> None:
-        task, self._task, self._seen = self._task, None, None
+        task, self._task, self.seen = self._task, None, None
         if task is not None:
             await self.service.post("/task/tear_down", **task)
 
     async def _observe(self, after: float) -> Observation:
         await asyncio.sleep(after)
         pixels = await self.service.screenshot("/screenshot", "pixels", wait_to_stabilize="true")
-        screenshot, size = await asyncio.to_thread(read_screenshot, pixels)
-        self._seen = Observation(self._goal, screenshot, size)
-        return self._seen
+        return await self.observed(self._goal, pixels)
 
     async def _fields(self, path: str, **params: str | int) -> dict[str, Any]:
         content = await self.service.get(path, **params)
@@ -199,31 +171,27 @@ class _Emulator(ServerDevice):
         return content
 
 
-def android_action(action: ExecutableAction, size: tuple[int, int]) -> dict[str, Any] | None:
+def android_action(action: act.ExecutableAction, size: tuple[int, int]) -> dict[str, Any] | None:
     """AndroidWorld's JSON of an action on a screen of ``size`` in pixels; ``None`` for one that it does not have.
 
     Its scroll begins in the middle of the screen and names the direction in which the view moves, opposite to the finger's. It
     presses ENTER after typing.
     """
     match action:
-        case Click() | DoubleClick() | LongPress():
+        case act.Click() | act.DoubleClick() | act.LongPress():
             kind = {"CLICK": "click", "DOUBLE_CLICK": "double_tap", "LONG_PRESS": "long_press"}[action.type]
             x, y = pixel(action.point, size)
             return {"action_type": kind, "x": x, "y": y}
-        case Scroll():
-            return {"action_type": "scroll", "direction": OPPOSITE[action.direction]}
-        case Type():
+        case act.Scroll():
+            return {"action_type": "scroll", "direction": act.OPPOSITE[action.direction]}
+        case act.Type():
             return {"action_type": "input_text", "text": action.text}
-        case Open():
+        case act.Open():
             return {"action_type": "open_app", "app_name": action.app}
-        case Press(button="BACK"):
-            return {"action_type": "navigate_back"}
-        case Press(button="HOME"):
-            return {"action_type": "navigate_home"}
-        case Press(button="ENTER"):
-            return {"action_type": "keyboard_enter"}
-        case Wait():
+        case act.Press(button="BACK" | "HOME" | "ENTER" as button):
+            return {"action_type": "keyboard_enter" if button == "ENTER" else f"navigate_{button.lower()}"}
+        case act.Wait():
             return {"action_type": "wait"}
-        case Answer():
+        case act.Answer():
             return {"action_type": "answer", "text": action.text}
     return None

@@ -29,9 +29,7 @@ _TYPES: dict[float, str] = {
         SimpleCalendarDeleteOneEvent SimpleSmsReply SimpleSmsReplyMostRecent SimpleSmsResend SimpleSmsSend
         SimpleSmsSendClipboardContent
     """,
-    1.3: """
-        OsmAndFavorite
-    """,
+    1.3: "OsmAndFavorite",
     1.4: """
         MarkorCreateNoteFromClipboard MarkorDeleteAllNotes MarkorMoveNote SimpleCalendarDeleteEvents
     """,
@@ -53,39 +51,23 @@ _TYPES: dict[float, str] = {
     2.4: """
         RecipeAddSingleRecipe RecipeDeleteDuplicateRecipes2 RecipeDeleteMultipleRecipes RetroCreatePlaylist
     """,
-    2.8: """
-        VlcCreatePlaylist
-    """,
-    3: """
-        RetroPlaylistDuration
-    """,
-    3.2: """
-        RetroPlayingQueue
-    """,
+    2.8: "VlcCreatePlaylist",
+    3: "RetroPlaylistDuration",
+    3.2: "RetroPlayingQueue",
     3.4: """
         ExpenseDeleteMultiple2 RecipeDeleteDuplicateRecipes3 RecipeDeleteMultipleRecipesWithNoise
         SimpleCalendarAddOneEvent SimpleCalendarAddOneEventInTwoWeeks SimpleCalendarAddOneEventRelativeDay
         SimpleCalendarAddOneEventTomorrow SimpleCalendarAddRepeatingEvent
     """,
-    4: """
-        RecipeDeleteMultipleRecipesWithConstraint
-    """,
-    4.8: """
-        VlcCreateTwoPlaylists
-    """,
-    5: """
-        RetroSavePlaylist
-    """,
+    4: "RecipeDeleteMultipleRecipesWithConstraint",
+    4.8: "VlcCreateTwoPlaylists",
+    5: "RetroSavePlaylist",
     6: """
         ExpenseAddMultiple ExpenseAddMultipleFromGallery ExpenseAddMultipleFromMarkor RecipeAddMultipleRecipes
         RecipeAddMultipleRecipesFromImage RecipeAddMultipleRecipesFromMarkor RecipeAddMultipleRecipesFromMarkor2
     """,
-    7.8: """
-        MarkorMergeNotes
-    """,
-    12: """
-        OsmAndTrack
-    """,
+    7.8: "MarkorMergeNotes",
+    12: "OsmAndTrack",
 }
 COMPLEXITIES: dict[str, float] = {name: complexity for complexity, names in _TYPES.items() for name in names.split()}
 """The complexity of a task, by its type."""

@@ -13,21 +13,12 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from guieval.actions import (
-    Answer,
-    Drag,
-    ExecutableAction,
-    Point,
-    Scroll,
-    Stop,
-    scroll_path,
-)
-from guieval.errors import UsageError
-from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
+from guieval import actions as act
+from guieval.data.plugin_options import at_least, seconds
+from guieval.online.contract import ABCDevice, EnvironmentTask, Observation
 from guieval.online.servers.androidworld import android_action
-from guieval.online.servers.foreign_screenshots import read_screenshot
 from guieval.online.servers.pixels import pixel
-from guieval.online.servers.server_device import ServerDevice
+from guieval.online.servers.server_device import ServedEnvironment, ServerDevice
 from guieval.online.servers.service import Servers, Service, look_up
 from guieval.steps import Score
 
@@ -38,7 +29,7 @@ TOOLS = "agent-mcp"
 """The tag of tasks that need tools."""
 
 
-class MobileWorld(ABCEnvironment):
+class MobileWorld(ServedEnvironment):
     """The tasks of the servers at ``url`` (several, separated by commas, serve a device each).
 
     ``device`` is the name of the emulator, ``wait`` the seconds between an action and the next screenshot. A task is a success
@@ -49,25 +40,17 @@ class MobileWorld(ABCEnvironment):
     title = "MobileWorld"
     source = "its own server: https://github.com/Tongyi-MAI/MobileWorld"
     licence = "Apache-2.0"
-    outward = frozenset({"url"})
-    tried = False
     waits = MappingProxyType({"after_action": "wait"})
 
     def __init__(self, *, url: str = "", max_steps: int = 50, device: str = "emulator-5554", wait: float = 1.0) -> None:
-        if max_steps < 1:
-            raise UsageError(f"option max_steps is {max_steps}; expected at least 1")
-        if not 0 <= wait <= 60:
-            raise UsageError(f"option wait is {wait:g}; expected 0 to 60 seconds")
+        at_least(1, max_steps=max_steps)
+        seconds(60, wait=wait)
         self.servers = Servers(url, self.name, EXAMPLE)
         self.max_steps, self.device, self.wait = max_steps, device, wait
 
     @property
     def version(self) -> str:
         return f"mobileworld-{len(self._listed)}tasks-wait{self.wait:g}"
-
-    @property
-    def most_devices(self) -> int:
-        return len(self.servers.addresses)
 
     def tasks(self) -> Sequence[EnvironmentTask]:
         return self._listed
@@ -99,7 +82,6 @@ class _Emulator(ServerDevice):
         super().__init__(NAME, environment.servers)
         self._environment = environment
         self._task = self._goal = ""
-        self._seen: Observation | None = None
         self._over = False
 
     async def start(self) -> None:
@@ -114,22 +96,20 @@ class _Emulator(ServerDevice):
         await self.service.post("/task/init", body=self._request())
         return await self._observe()
 
-    async def step(self, actions: Sequence[ExecutableAction]) -> Observation:
-        if self._seen is None:
+    async def step(self, actions: Sequence[act.ExecutableAction]) -> Observation:
+        if self.seen is None:
             raise RuntimeError("reset has not been called")
         for action in actions:
-            if isinstance(action, Stop) or self._over:
+            if isinstance(action, act.Stop) or self._over:
                 break
-            if (body := mobile_action(action, self._seen.size)) is not None:
+            if (body := mobile_action(action, self.seen.size)) is not None:
                 await self.service.post("/step", body={"device": self._environment.device, "action": body})
-            self._over = isinstance(action, Answer)
-        return await self._observe() if actions else self._seen
+            self._over = isinstance(action, act.Answer)
+        return await self._observe() if actions else self.seen
 
     async def score(self) -> Score:
         status, content = await self.service.ask("GET", "/task/eval", body=self._request())
-        value = content.get("score") if isinstance(content, dict) else None
-        if status >= 400 or not isinstance(value, int | float) or not 0 <= value <= 1:
-            raise self.service.wrong("/task/eval", content, "a score in [0, 1]")
+        value = self.score_in("/task/eval", content, right=status < 400)
         reason = content.get("reason") or f"MobileWorld's score is {value:g}"
         return Score(success=value > 0.99, progress=1.0 if value > 0.99 else float(value), reason=str(reason))
 
@@ -139,34 +119,32 @@ class _Emulator(ServerDevice):
     async def tear_down(self) -> None:
         if self._task:
             body = self._request()
-            self._task, self._seen = "", None
+            self._task, self.seen = "", None
             await self.service.post("/task/tear_down", body=body)
 
     async def _observe(self) -> Observation:
         await asyncio.sleep(self._environment.wait)
         device = self._environment.device
         value = await self.service.screenshot("/screenshot", "b64_png", device=device, return_b64="true")
-        screenshot, size = await asyncio.to_thread(read_screenshot, value)
-        self._seen = Observation(self._goal, screenshot, size, over=self._over)
-        return self._seen
+        return await self.observed(self._goal, value, over=self._over)
 
 
-def mobile_action(action: ExecutableAction, size: tuple[int, int]) -> dict[str, Any] | None:
+def mobile_action(action: act.ExecutableAction, size: tuple[int, int]) -> dict[str, Any] | None:
     """MobileWorld's JSON of an action on a screen of ``size`` in pixels; ``None`` for one that it does not have.
 
     It is AndroidWorld's but for swipes, which begin at their point and go where the finger goes.
     """
     match action:
-        case Scroll(distance=None):
+        case act.Scroll(distance=None):
             x, y = pixel(action.point, size)
             return {"action_type": "swipe", "x": x, "y": y, "direction": action.direction}
-        case Scroll():
-            return _drag(*scroll_path(action), size)
-        case Drag(start=Point() as start):
+        case act.Scroll():
+            return _drag(*act.scroll_path(action), size)
+        case act.Drag(start=act.Point() as start):
             return _drag(start, action.end, size)
     return android_action(action, size)
 
 
-def _drag(start: Point, end: Point, size: tuple[int, int]) -> dict[str, Any]:
+def _drag(start: act.Point, end: act.Point, size: tuple[int, int]) -> dict[str, Any]:
     (x1, y1), (x2, y2) = pixel(start, size), pixel(end, size)
     return {"action_type": "drag", "start_x": x1, "start_y": y1, "end_x": x2, "end_y": y2}

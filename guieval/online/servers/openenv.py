@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from pydantic import ValidationError
 
 from guieval.actions import ExecutableAction
+from guieval.data.plugin_options import at_least
 from guieval.errors import EnvironmentFailure, UsageError, one_line
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
 from guieval.online.pages.browsergym_actions import browsergym_call
@@ -55,11 +56,8 @@ class OpenEnv(ABCEnvironment):
         screenshot: str = "screenshot",
         above: float = 0.0,
     ) -> None:
-        for name, value in (("seeds", seeds), ("max_steps", max_steps)):
-            if value < 1:
-                raise UsageError(f"option {name} is {value}; expected at least 1")
-        self.address = checked_address(url, self.name, "ws://127.0.0.1:8000")
-        self.address = self.address.removesuffix("/ws")
+        at_least(1, seeds=seeds, max_steps=max_steps)
+        self.address = checked_address(url, self.name, "ws://127.0.0.1:8000").removesuffix("/ws")
         self.split, self.seeds, self.max_steps = split, seeds, max_steps
         self.goal, self.screenshot, self.above = goal, screenshot, above
 
@@ -235,7 +233,6 @@ class _Remote(ABCDevice):
         return None if call is None else {"action_str": call}
 
     async def _say(self, kind: str, data: dict[str, Any] | None) -> dict[str, Any]:
-        """Send a message and return the data of its answer."""
         message: dict[str, Any] = {"type": kind} if data is None else {"type": kind, "data": data}
         received = unasked = self._unasked
         if unasked is None and not self._closed:

@@ -141,7 +141,6 @@ class Session:
             return error_answer(refused.code, str(refused))
 
     async def close(self) -> None:
-        """Close the device."""
         device, self._device = self._device, None
         if device is not None:
             await closed(device)

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 from guieval.actions import ExecutableAction, Stop, Wait
 from guieval.data.files import read_bytes
 from guieval.data.names import parts_inside
+from guieval.data.plugin_options import at_least, seconds
 from guieval.errors import EnvironmentFailure, UsageError, nearest, one_line
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
 from guieval.online.servers.foreign_screenshots import checked_screenshot
@@ -67,17 +68,8 @@ class OSWorld(ABCEnvironment):
         settle_score: float = 20.0,
         pause: float = 2.0,
     ) -> None:
-        for name, value, least in (
-            ("max_steps", 1 if max_steps is None else max_steps, 1),
-            ("machines", machines, 1),
-            ("width", width, 1),
-            ("height", height, 1),
-        ):
-            if value < least:
-                raise UsageError(f"option {name} is {value}; expected at least {least}")
-        for name, seconds in (("settle", settle), ("settle_score", settle_score), ("pause", pause)):
-            if not 0 <= seconds <= 3600:
-                raise UsageError(f"option {name} is {seconds:g}; expected 0 to 3600 seconds")
+        at_least(1, max_steps=1 if max_steps is None else max_steps, machines=machines, width=width, height=height)
+        seconds(3600, settle=settle, settle_score=settle_score, pause=pause)
         if not examples:
             raise UsageError("environment 'osworld' needs its tasks: --set bench_options.examples=OSWORLD/evaluation_examples")
         if find_spec("desktop_env") is None:

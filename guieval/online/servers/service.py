@@ -136,7 +136,6 @@ class Service:
             raise EnvironmentFailure(f"{self.name} does not answer at {self.address}{path}: {reason}") from None
 
     async def get(self, path: str, **params: str | int) -> Any:
-        """The JSON at a path."""
         return self._right(path, *await self.ask("GET", path, params=params))
 
     async def screenshot(self, path: str, field: str, **params: str | int) -> Any:
@@ -147,7 +146,6 @@ class Service:
         return content.get(field)
 
     async def post(self, path: str, *, body: Any = None, **params: str | int) -> Any:
-        """The JSON that a path answers."""
         return self._right(path, *await self.ask("POST", path, params=params, body=body))
 
     def _right(self, path: str, status: int, content: Any) -> Any:
@@ -162,7 +160,6 @@ class Service:
         return EnvironmentFailure(f"{self.name} answers {path} with {content!r:.80}; expected {expected}")
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._connections.close()
 
 

@@ -190,18 +190,18 @@ def _of_steps(run: OpenedRun, protocol: Protocol) -> Iterator[ExportedMetric]:
     metrics = run.metrics(protocol.name)
     if metrics.state == "never answered":
         return
-    several = metrics.run.summary.verdicts.planned > metrics.run.summary.episodes
+    several = metrics.summary.verdicts.planned > metrics.summary.episodes
     shown = dict.fromkeys((*(SHARED[:4] if several else SHARED[:2]), *protocol.metrics))
     for metric in shown:
         if (measured := metrics[metric.name]).value is not None:
             yield ExportedMetric(metric.name, metric.describe(), _KINDS.get(metric.measure, "accuracy"), measured)
-    for name, measured in metrics.run.summary.further.items():
+    for name, measured in metrics.summary.further.items():
         if measured.value is not None and measured.unit == SHARE:
             yield ExportedMetric(name, f"{name}: of {measured.of}", "accuracy", measured)
 
 
 def _online(run: OpenedOnlineRun) -> Iterator[ExportedMetric]:
-    found = run.metrics()
+    found = run.metrics().summary
     n, missing = found.repetitions, found.success.missing
     named = {
         "success rate": ("success_rate", "share of the judged repetitions that the environment judges as successful"),

@@ -19,6 +19,7 @@ from typing import Any
 from guieval.actions import ActionSpace
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef
 from guieval.data.content_digest import Content, read_content
+from guieval.data.doctor.counts import counted
 from guieval.data.editions import Edition, labels_of
 from guieval.data.files import becoming, read_bytes
 from guieval.data.plugin_options import check_options
@@ -33,7 +34,7 @@ from guieval.journal.run_files import RecordedImport
 from guieval.journal.setup import Setup
 from guieval.models import ABCModel
 from guieval.models.scored_response import read_response
-from guieval.registry import benchmarks, load_benchmark, load_model
+from guieval.registry import benchmarks, load_benchmark, reading_model
 from guieval.reports.exchange.atif import ENDING
 from guieval.reports.exchange.atif_reading import ReadTrajectories, make_run
 from guieval.reports.exchange.osworld import is_osworld, osworld_tasks, write_trajectories
@@ -42,6 +43,7 @@ from guieval.reports.exchange.predictions.predicted import Predicted, PredictedT
 from guieval.reports.exchange.webarena_verified.judge import PACKAGE, Judge, outcome_of, version_of
 from guieval.running.resume.identity import digest
 from guieval.scoring.score import evaluate_run, store_summary
+from guieval.settings.given import AnyPath, OneOrMore, every, one_path
 from guieval.steps import (
     EpisodeKey,
     Plan,
@@ -107,19 +109,24 @@ class _Run:
 
 
 def import_predictions(
-    source: Path | str,
-    out: Path | str,
+    source: AnyPath,
+    out: AnyPath,
     *,
     format: str | None = None,
     map: Mapping[str, str] | None = None,
     bench: str | None = None,
-    data: Path | str | None = None,
+    data: AnyPath | None = None,
     bench_options: Mapping[str, Any] | None = None,
-    model: str | ABCModel | None = None,
+    model: str | None = None,
+    adapter: AnyPath | None = None,
+    options: Mapping[str, Any] | None = None,
     name: str | None = None,
     mode: str = "offline",
     protocol: str | None = None,
-    choice: Choice | None = None,
+    sample_set: str | None = None,
+    split: str | None = None,
+    subset: OneOrMore | None = None,
+    episodes: AnyPath | None = None,
     answered_only: bool = False,
     skip_damaged: bool = False,
     anyway: bool = False,
@@ -128,14 +135,17 @@ def import_predictions(
 
     ``format`` names how the source is written (default: what it looks like); ``map`` says instead which field of a file is
     what. A file that holds its steps counts these, unless ``data`` is the folder of a benchmark (``bench``), all of whose
-    steps then count, or those of ``choice``; with ``answered_only`` only those that the file answers. ``model`` reads the raw
-    responses in the file, ``name`` is what tables call the model that gave them. ``skip_damaged`` leaves rows out that
-    cannot be read; ``anyway`` takes rows that state another target than the benchmark's label, which decides.
+    steps then count, or those of ``sample_set``, ``split``, ``subset`` and ``episodes``; with ``answered_only`` only those that
+    the file answers. ``model`` (or ``adapter``, a family) reads the raw responses in the file, ``name`` is what tables call the
+    model that gave them. ``bench_options`` are of the benchmark's loader and ``options`` of the adapter, which the command has
+    as ``--set``. ``skip_damaged`` leaves rows out that cannot be read; ``anyway`` takes rows that state another target than
+    the benchmark's label, which decides.
 
     Raises :class:`UsageError` and :class:`DataError` naming what is wrong: a format, benchmark, model or field that is
     unknown, steps that the file does not hold, a damaged row, an ``out`` that exists.
     """
-    source, out, data = Path(source), Path(out), None if data is None else Path(data)
+    source, out, data = Path(source), Path(out), one_path(data)
+    choice = Choice(split, tuple(every(subset)), sample_set, one_path(episodes))
     if not source.exists():
         raise UsageError(f"{str(source)!r} does not exist; expected a file of predictions, or a folder of results")
     if out.exists():
@@ -155,10 +165,11 @@ def import_predictions(
     if source.is_dir() or format in FOLDERS:
         given = [option for option, value in for_files.items() if value and value != "offline"]
         return _of_folder(source, out, format, name, dict(bench_options or {}), given)
-    reader = load_model(model) if isinstance(model, str) else model
+    reader = reading_model(model, None if adapter is None else str(adapter), options)
     chosen = "mapped" if map else _format(source, format, owned=bench is not None)
     opened, steps = _opened(chosen, bench, data, bench_options)
-    read = read_predictions(source, chosen if not map else None, mapping=map, steps=steps, skip_damaged=skip_damaged)
+    how: dict[str, Any] = {"steps": steps, "skip_damaged": skip_damaged, "repeats": chosen != OWN}
+    read = read_predictions(source, None if map else chosen, mapping=map, **how)
     if not anyway:
         read.refuse_other_labels(source)
     notes = list(_notes(read, source))
@@ -184,13 +195,13 @@ def import_predictions(
         kind = benchmarks().get(benchmark)
         relabelled = read.format in FORMATS and get_format(read.format).relabelled
         if relabelled or (opened is None and (kind is None or kind.needs_data)):
-            run = _by_itself(source, benchmark, rows, named, mode, protocol, reader, choice or Choice())
-            notes += [*read.assumed, *run.imported.notes]
+            run = _by_itself(source, benchmark, rows, named, mode, protocol, reader, choice)
+            notes += read.assumed
             about = about.model_copy(update={"left_out": len(read.skipped) + read.unanswered})
         else:
             opened = opened or load_benchmark(benchmark, data, **(bench_options or {}))
-            part = choice or Choice()
-            run = _of_benchmark(source, opened, rows, named, mode, protocol, reader, part, answered_only=answered_only)
+            run = _of_benchmark(source, opened, rows, named, mode, protocol, reader, choice, answered_only=answered_only)
+        notes += run.imported.notes
         run = replace(run, imported=about.model_copy(update={"notes": notes}), data=data, options=bench_options)
     return replace(_write(out, replace(run, written=source.stat().st_mtime)), read=read)
 
@@ -318,12 +329,14 @@ def _of_benchmark(
 
     def records() -> Iterator[Record]:
         for key, of_episode in by_episode.items():
-            for task in benchmark.load(refs[key]).steps:
+            for task in benchmark.load(refs[key]).steps if key in chosen.plan else ():
                 row = of_episode.get(task.step_index)
-                if row is not None:
+                if row is not None and task.step_index in chosen.plan[key]:
                     yield StepRecord(task=task, samples=(_sample(evaluator, reader, task, row),))
 
     content = read_content(chosen.refs, chosen.plan, benchmark.load)
+    outside = sum(index not in chosen.plan.get(key, ()) for key, steps in by_episode.items() for index in steps)
+    notes = [f"{counted(outside, 'answer')} to other steps than those chosen left out"] if outside else []
     return _Run(
         benchmark.name,
         model,
@@ -331,7 +344,7 @@ def _of_benchmark(
         mode,
         chosen.plan,
         records(),
-        RecordedImport(format="", source=""),
+        RecordedImport(format="", source="", notes=notes),
         chosen.refs,
         content,
         chosen,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -17,6 +18,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from guieval.actions import Action, action_to_json
 from guieval.data.screenshots import Screenshot, read_screenshot
 from guieval.errors import ScreenshotError
+from guieval.journal import journal_file
 from guieval.journal.setup import UNKNOWN
 from guieval.reports.exchange.exported import Exported, ExportedMetric, failure, slug, token_counts
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun, OpenedStep, open_run
@@ -94,8 +96,15 @@ def _header(run: Exported, summaries: Sequence[Mapping[str, Any]], usages: Seque
             ],
             "headline": {"scorer": run.protocol.name, "metric": run.headline.name},
         },
-        "stats": {"started_at": run.manifest.created, "completed_at": "", "model_usage": _used(run, usages)},
+        "stats": {"started_at": run.manifest.created, "completed_at": _completed(run), "model_usage": _used(run, usages)},
     }
+
+
+def _completed(run: Exported) -> str:
+    """When the last answer was recorded, by the date of the journal; the viewer of Inspect computes a duration from it."""
+    created = datetime.fromisoformat(run.manifest.created)
+    written = journal_file(run.source, run.manifest.mode.kind).stat().st_mtime
+    return max(created, datetime.fromtimestamp(int(written), UTC)).isoformat()
 
 
 def _spec(run: Exported) -> dict[str, Any]:

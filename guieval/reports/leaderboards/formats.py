@@ -76,14 +76,19 @@ def without_intervals(board: Board) -> Board:
 def rank_note(board: Board) -> str:
     """How to read the numbers: the meaning of bold, rank and brackets."""
     brackets = any(cell is not None and cell.measured.interval is not None for row in board.rows for cell in row.cells)
+    modes = "; modes are not comparable" * (len({row.mode for row in board.rows}) > 1)
     return (
-        "Rank 1 (bold): the best run of its mode and those next below it that do not differ from it significantly (paired "
-        f"over episodes, Holm's correction, 0.05).{' [..]: 95 % intervals over episodes.' * brackets}"
+        "#1 (bold): the best run of its mode, or not significantly below it (paired over episodes, Holm's correction, 0.05)"
+        f"{modes}.{' [..]: 95 % intervals over episodes.' * brackets}"
     )
 
 
-def metric_notes(board: Board) -> Iterator[str]:
-    """What the metrics that are shown are over, a sentence for each protocol."""
+def metric_notes(board: Board, *, brief: bool = False) -> Iterator[str]:
+    """What the metrics that are shown are over, a sentence for each protocol; if ``brief``, which command says it."""
+    if brief:
+        names = dict.fromkeys(column.protocol for column in board.columns)
+        yield f"What a metric is over: {' and '.join(f'`guieval protocols {name}`' for name in names)}"
+        return
     for protocol in dict.fromkeys(column.protocol for column in board.columns):
         yield denominators(protocol, {each.metric: each.of for each in board.columns if each.protocol == protocol})
 
@@ -107,21 +112,30 @@ def _front_sentence(board: Board, section: Section, front: Front) -> str:
     return f"Pareto front of {front.column.metric} against {front.axis}{where}: {', '.join(named)}."
 
 
-def board_tables(board: Board) -> list[Table]:
-    """A table of metrics for each benchmark and protocol, and one of how steps ended, with the board's notes."""
+def board_tables(board: Board, *, brief: bool = False) -> list[Table]:
+    """A table of metrics for each benchmark and protocol, and one of how steps ended, with the board's notes.
+
+    ``brief``: a command in place of what each metric is over.
+    """
     tables = [_metrics(board, section) for section in sections(board)]
-    tables[-1] = replace(tables[-1], notes=(*metric_notes(board), rank_note(board), *spending_notes(board)))
-    return [*tables, _ends(board)]
+    ended = _ends(board)
+    notes = (*metric_notes(board, brief=brief), rank_note(board), *spending_notes(board), *ended.notes)
+    return [*tables, replace(ended, notes=notes)]
 
 
 def _metrics(board: Board, section: Section, *, ranks: bool = True) -> Table:
-    """The rows that have a metric of the section, and what they spend: the runs', then the published ones."""
+    """The rows that have a metric of the section, and what they spend: the runs', then the published ones.
+
+    With ``ranks`` also with the n of each number, and a run's missing steps next to its name.
+    """
     titles = [board.columns[place].heading for place in section.places]
     titles += [section.tokens, *([section.cost] if section.cost else [])]
     rows: list[Row] = []
     for row in (board.rows[number] for number in section.rows):
-        values = (_number(row.cells[place], ranks=ranks) for place in section.places)
-        rows.append((_named(row), row.mode, *values, *_spent(section, row)))
+        cells = [row.cells[place] for place in section.places]
+        missing = max(cell.measured.missing for cell in cells if cell is not None) if ranks else 0
+        name = _named(row) + (f" ({missing:,} missing)" if missing else "")
+        rows.append((name, row.mode, *(_number(cell, ranks=ranks) for cell in cells), *_spent(section, row)))
     published: list[Row] = [
         (
             f"{row.model} ({row.source})",
@@ -134,8 +148,18 @@ def _metrics(board: Board, section: Section, *, ranks: bool = True) -> Table:
     ]
     heads = (*_KEYS, *map(Column, titles))
     title = " under ".join(section.head)
+    every = (*rows, *([(), *published] if published else []))
+    unknown = {len(heads) - 1} if ranks and all(row[-1] == NOT_REPORTED for row in rows) else set()
+    modes = {row[1] for row in every if row}
+    same = {1} if ranks and len(modes) == 1 else set()
+    kept = [place for place in range(len(heads)) if place not in unknown | same]
     return Table(
-        title, heads, (*rows, *([(), *published] if published else [])), name=f"leaderboard {title}", keys=2, turns=True
+        title + (f", {modes.pop()}" if same else ""),
+        tuple(heads[place] for place in kept),
+        tuple(tuple(row[place] for place in kept) if row else () for row in every),
+        name=f"leaderboard {title}",
+        keys=2 - len(same),
+        turns=True,
     )
 
 
@@ -156,7 +180,8 @@ def _number(cell: Cell | None, *, ranks: bool) -> Number | None:
     if cell is None:
         return None
     rank = f"#{cell.rank}" if ranks and cell.rank is not None and cell.measured.value is not None else ""
-    return Number(cell.measured, unit=False, mark=rank, best=cell.rank == 1)
+    measured = replace(cell.measured, missing=0) if ranks else cell.measured
+    return Number(measured, unit=False, show_n=ranks, mark=rank, best=cell.rank == 1)
 
 
 def _published(value: tuple[float, int] | None) -> Number | None:
@@ -166,17 +191,23 @@ def _published(value: tuple[float, int] | None) -> Number | None:
 def _ends(board: Board) -> Table:
     """How the steps of each run ended, once for each protocol, and the notes on the whole board.
 
-    Benchmark and protocol have a column only if they differ between rows, since on a terminal every part of a table repeats it.
+    Mode, benchmark and protocol have a column only if they differ between rows, and an end only if a step of a run had it.
     """
     ended = _ended(board)
     names = ("model", "mode", "benchmark", "protocol")
     values = list(zip(*((_named(row), row.mode, column.benchmark, column.protocol) for row, column, _ in ended), strict=True))
-    keys = [place for place in range(len(names)) if place < 2 or len(set(values[place])) > 1]
+    keys = [place for place in range(len(names)) if not place or len(set(values[place])) > 1]
+    ends = [end for end in ENDS if any(cell.ends[end] for _, _, cell in ended)]
+    covered = any(cell.coverage is not None for _, _, cell in ended)
     rows: tuple[Row, ...] = tuple(
-        (*(values[key][place] for key in keys), share(cell.coverage, unit=False), *(cell.ends[end] for end in ENDS))
+        (
+            *(values[key][place] for key in keys),
+            *([share(cell.coverage, unit=False)] if covered else []),
+            *(cell.ends[end] for end in ends),
+        )
         for place, (_, _, cell) in enumerate(ended)
     )
-    heads = (*(names[key] for key in keys), "coverage (%)", *(end.replace("_", " ") for end in ENDS))
+    heads = (*(names[key] for key in keys), *["coverage (%)"] * covered, *(end.replace("_", " ") for end in ends))
     notes = (*(f"beside published numbers: {reproduction}" for reproduction in board.reproductions), *board.notes)
     return Table("How steps ended", columns(*heads, keys=len(keys)), rows, notes, keys=len(keys), turns=True)
 

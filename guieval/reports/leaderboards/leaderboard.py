@@ -9,7 +9,8 @@ in separate rows, and ranks are within a mode. Published tables are shown next t
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+import shlex
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -29,10 +30,9 @@ from guieval.metrics.measured import SHARE, Better, Measured
 from guieval.metrics.paired import differences, holm_pairs, ranks
 from guieval.metrics.summary import COVERAGE_NEEDED
 from guieval.reports.comparison import unlike_labels
-from guieval.reports.cut_short import cut_short, incomplete, judged_with_own
+from guieval.reports.cut_short import cut_short, judged_with_own, unanswered_of
 from guieval.reports.leaderboards.published_results import Column as PublishedColumn
 from guieval.reports.leaderboards.published_results import ResultTable
-from guieval.reports.tables.table import share
 from guieval.running.costs import Price, Spending, price_of_run, spending
 
 _T = TypeVar("_T")
@@ -371,18 +371,18 @@ def _rows(
     scaffolds: defaultdict[tuple[str, str, bool | None], int] = defaultdict(int)
     for model, mode, thinking, _ in grouped:
         scaffolds[model, mode, thinking] += 1
+    ends = [run.directory.name for run in runs]
+    folders = {
+        str(run.directory): run.directory.name if ends.count(run.directory.name) == 1 else str(run.directory) for run in runs
+    }
     for (model, mode, thinking, scaffold), rows in grouped.items():
         for row in rows:
-            directories = ", ".join(dict.fromkeys(row[column].directory for column in columns if column in row))
+            directories = ", ".join(dict.fromkeys(folders[row[column].directory] for column in columns if column in row))
             notes = [scaffold] * (scaffolds[model, mode, thinking] > 1) + [directories] * (len(rows) > 1)
             yield BoardRow(model, mode, thinking, scaffold, ", ".join(notes), tuple(map(row.get, columns)))
 
 
 def _notes(runs: Sequence[_Run], rows: Sequence[BoardRow], columns: Sequence[BoardColumn]) -> Iterator[str]:
-    held = [[row.mode for row in rows if row.cells[place] is not None] for place in range(len(columns))]
-    mixed = dict.fromkeys(mode for modes in held if len(set(modes)) > 1 for mode in modes)
-    if mixed:
-        yield f"modes share columns ({', '.join(mixed)}): metrics of two modes are not comparable; ranks are within a mode"
     for line in dict.fromkeys(run.columns.edition_line for run in runs if run.columns.edition_line):
         yield f"labels: {line}"
     models: defaultdict[str, list[str]] = defaultdict(list)
@@ -391,13 +391,11 @@ def _notes(runs: Sequence[_Run], rows: Sequence[BoardRow], columns: Sequence[Boa
     for scaffold, of in models.items():
         whose = "" if len(models) == 1 else f" ({', '.join(dict.fromkeys(of))})"
         yield f"scaffold: {scaffold}{whose}"
-    setups: defaultdict[str, dict[str, None]] = defaultdict(dict)
-    named = Counter(map(_name, runs))
+    setups: defaultdict[str, list[_Run]] = defaultdict(list)
     for run in runs:
-        where = f" ({run.directory})" if named[_name(run)] > 1 else ""
-        setups[describe(run.manifest.setups)][f"{_name(run)}{where}"] = None
-    for setup, names in setups.items():
-        yield f"set-up: {setup}" if len(setups) == 1 else f"set-up of {'; '.join(names)}: {setup}"
+        setups[describe(run.manifest.setups)].append(run)
+    for setup, alike in setups.items():
+        yield f"set-up: {setup}" if len(setups) == 1 else f"set-up of {_named(alike, runs)}: {setup}"
     by_benchmark: defaultdict[str, dict[tuple[str, str], BoardColumn]] = defaultdict(dict)
     for column in columns:
         by_benchmark[column.benchmark].setdefault((column.steps, column.overlay), column)
@@ -405,12 +403,26 @@ def _notes(runs: Sequence[_Run], rows: Sequence[BoardRow], columns: Sequence[Boa
         if len(kinds) > 1:
             parts = "; ".join(map(_steps, kinds.values()))
             yield f"runs on {benchmark} differ in their steps, or in accepted actions, and so share no column: {parts}"
+    merged: defaultdict[str, list[_Run]] = defaultdict(list)
     for run in runs:
-        yield from _shortcomings(run)
+        for note in _shortcomings(run):
+            merged[note].append(run)
+    for note, alike in merged.items():
+        directory = "RUN" if len(alike) > 1 else shlex.quote(str(alike[0].directory))
+        yield f"{note.format(directory)}: {_named(alike, runs)}"
 
 
-def _name(run: _Run) -> str:
-    return f"{run.columns.model} ({run.columns.mode}) on {run.columns.benchmark}"
+def _named(some: Sequence[_Run], runs: Sequence[_Run]) -> str:
+    """Some of the runs: a model of which these are all, of others the mode, benchmark and folder that tell them apart."""
+    fields = [field for field in ("mode", "benchmark") if len({getattr(run.columns, field) for run in runs}) > 1]
+    parts = []
+    for model in dict.fromkeys(run.columns.model for run in some):
+        own, alike = ([run for run in of if run.columns.model == model] for of in (runs, some))
+        told = [" on ".join(getattr(run.columns, field) for field in fields) for run in own]
+        apart = len(set(told)) == len(own)
+        named = [name if apart else run.directory.name for name, run in zip(told, own, strict=True) if run in alike]
+        parts.append(model if len(alike) == len(own) else f"{model} ({', '.join(named)})")
+    return ", ".join(parts)
 
 
 def _steps(column: BoardColumn) -> str:
@@ -419,19 +431,19 @@ def _steps(column: BoardColumn) -> str:
 
 
 def _shortcomings(run: _Run) -> Iterator[str]:
-    columns, name = run.columns, _name(run)
-    yield from (f"{name}: {note}" for note in run.notes)
+    """What a reader must know of a run, a template that takes its directory; runs share a note, for tables have the numbers."""
+    columns = run.columns
+    yield from (note.replace("{", "{{").replace("}", "}}") for note in run.notes)
     if columns.stop == "first-mismatch":
-        reached = ", ".join(f"{np.count_nonzero(each.reached):,} under {key}" for key, each in columns.judged.items())
-        yield f"{name}: metrics of single steps are over the steps it reached, of {len(columns):,}: {reached}"
-    if lost := incomplete(columns, run.manifest.protocol.name, run.directory):
-        yield f"{name} is {lost}"
+        yield "metrics of steps are over those that a run reached"
+    if unanswered_of(columns, run.manifest.protocol.name):
+        yield "incomplete (`guieval run --resume {}` asks again)"
     spent = spending(columns, next(iter(columns.judged.values())), None)
     if spent is not None and spent.steps < spent.reached:
-        yield f"{name}: tokens are means over the {spent.steps:,} of {spent.reached:,} steps with known tokens"
+        yield "tokens are means over the steps with known tokens"
     coverage = columns.coverage(next(iter(columns.judged.values()))).value
     if coverage is not None and coverage < COVERAGE_NEEDED:
-        yield f"{name}: coverage is {share(coverage)}, below {100 * COVERAGE_NEEDED:.0f} %"
+        yield f"coverage is below {100 * COVERAGE_NEEDED:.0f} %"
 
 
 def _matching(table: ResultTable, columns: Sequence[BoardColumn]) -> list[tuple[int, int, PublishedColumn]]:

@@ -13,7 +13,7 @@ VIEWS = {
     "guieval.data.benchmark.ABCBenchmark": "benchmark_html",
     "guieval.steps.Episode": "episode_html",
     "guieval.running.api.RunResult": "result_html",
-    "guieval.reports.opened.metrics.Metrics": "metrics_html",
+    "guieval.metrics.of_run.Metrics": "metrics_html",
     "guieval.reports.opened.run.OpenedRun": "run_html",
     "guieval.reports.opened.run.OpenedStep": "step_html",
     "guieval.reports.opened.online.OpenedOnlineRun": "online_run_html",

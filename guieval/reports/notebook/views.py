@@ -13,9 +13,10 @@ from guieval.data.screenshots import jpeg_url, read_picture
 from guieval.errors import GuievalError, ScreenshotError
 from guieval.journal.caveats import model_label
 from guieval.journal.run_files import Manifest
+from guieval.metrics import TaskSummary
 from guieval.metrics.rounding import percentage
 from guieval.reports.consistency_tables import in_words
-from guieval.reports.console import run_table
+from guieval.reports.console import Run, report_tables, run_table
 from guieval.reports.marks import step_overlay
 from guieval.reports.online_tables import online_tables
 from guieval.reports.opened import Metrics, OpenedOnlineRun, OpenedRun, OpenedStep, OpenedTrajectory, OpenedTrajectoryStep
@@ -110,7 +111,7 @@ def result_html(result: RunResult) -> str:
     """The runs of a command: steps, the leading metrics in %, and the directory of each."""
     rows = []
     for run in result:
-        found, verdicts = result.metrics()[run.mode], run.summary.verdicts
+        found, verdicts = run.metrics(), run.summary.verdicts
         values = (None if (each := found.get(name)) is None else each.value for name in _OF_RESULT)
         shares = ("-" if value is None else f"{percentage(value)} %" for value in values)
         steps = f"{verdicts.measured:,} of {verdicts.planned - verdicts.not_reached:,}"
@@ -120,14 +121,22 @@ def result_html(result: RunResult) -> str:
 
 def metrics_html(metrics: Metrics) -> str:
     """The tables of a run under one protocol, and its notes."""
-    notes = "".join(f"<p>{escaped(note)}</p>" for note in (*metrics.notes, f"Steps: {metrics.steps}"))
-    return f"<div>{''.join(map(html_table, metrics.tables))}{notes}</div>"
+    tables = (
+        online_tables([_column(metrics)]) if isinstance(metrics.summary, TaskSummary) else report_tables([_column(metrics)])
+    )
+    lines = (*metrics.notes, *(f"overlay: {each}" for each in metrics.overlays), f"Steps: {metrics.steps}")
+    notes = "".join(f"<p>{escaped(note)}</p>" for note in lines)
+    return f"<div>{''.join(map(html_table, filter(None, tables)))}{notes}</div>"
+
+
+def _column(metrics: Metrics) -> Run:
+    return Run(metrics.label, metrics.summary)
 
 
 def run_html(run: OpenedRun) -> str:
     """The settings of a run, and its metrics under its own protocol."""
     try:
-        metrics = html_table(run_table([run.metrics().run]))
+        metrics = html_table(run_table([_column(run.metrics())]))
     except GuievalError as error:
         metrics = f"<p>{escaped(error)}</p>"
     rows = (("protocol", run.manifest.protocol.name),)
@@ -136,7 +145,7 @@ def run_html(run: OpenedRun) -> str:
 
 def online_run_html(run: OpenedOnlineRun) -> str:
     """The settings of an online run, and its metrics."""
-    tables = online_tables([("value", run.metrics())])
+    tables = online_tables([("value", run.metrics().summary)])
     return _run(run.manifest, ("tasks", len(run)), run.directory, run.notes, "".join(map(html_table, tables)))
 
 

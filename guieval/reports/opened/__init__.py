@@ -4,7 +4,7 @@
 prints, :mod:`.online` online runs.
 """
 
-from guieval.reports.opened.metrics import Metrics, score_metrics
+from guieval.metrics.of_run import Metrics
 from guieval.reports.opened.online import OpenedOnlineRun, OpenedTrajectory, OpenedTrajectoryStep
 from guieval.reports.opened.run import OpenedRun, OpenedStep, open_run
 
@@ -16,5 +16,4 @@ __all__ = [
     "OpenedTrajectory",
     "OpenedTrajectoryStep",
     "open_run",
-    "score_metrics",
 ]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, overload
 from guieval.data.screenshots import read_picture
 from guieval.errors import UsageError, nearest
 from guieval.journal.run_files import Manifest
-from guieval.metrics import TaskSummary
+from guieval.metrics.of_run import Metrics
 from guieval.online.trajectory import TrajectoryStep
 from guieval.reports.marks import Overlay
 from guieval.reports.trajectories.reading import OnlineTrajectories, Trajectory
@@ -43,9 +43,11 @@ class OpenedOnlineRun:
         """Notes on the metrics, e.g. on damaged lines of the journal."""
         return tuple(self._read.run.notes)
 
-    def metrics(self) -> TaskSummary:
-        """The metrics that ``guieval score`` prints: success, progress, how tasks ended, steps."""
-        return self._read.metrics
+    def metrics(self) -> Metrics:
+        """The metrics that ``guieval score`` prints: success rate, progress, steps, tokens."""
+        found, run = self._read.metrics, self._read.run
+        steps = (self.manifest.selection and self.manifest.selection.text) or f"{len(self):,} tasks"
+        return Metrics(found.protocol, steps, found, self.notes, label=run.label)
 
     def trajectory(self, task: str, repetition: int = 0, *, subset: str | None = None) -> OpenedTrajectory:
         """A repetition of a task, counted from 0, as the sequence of its steps.

@@ -22,9 +22,10 @@ from guieval.history.modes import Kind
 from guieval.journal import RunFolder
 from guieval.journal.run_files import Manifest
 from guieval.journal.run_folders import is_rollout, one_run, open_folder
+from guieval.metrics.of_run import Metrics, data_frame
 from guieval.registry import load_benchmark
 from guieval.reports.marks import step_overlay
-from guieval.reports.opened.metrics import Metrics, data_frame, score_metrics
+from guieval.reports.opened.metrics import score_metrics
 from guieval.reports.opened.online import OpenedOnlineRun, planned_episode
 from guieval.reports.past_runs import RunState, past_run
 from guieval.reports.trajectories.reading import OnlineTrajectories

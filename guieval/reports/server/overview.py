@@ -21,12 +21,13 @@ from guieval.evaluation import ActionEvaluator
 from guieval.journal import RunFolder
 from guieval.journal.setup import describe
 from guieval.metrics.columns import ENDS, RunColumns
+from guieval.metrics.of_run import Metrics
 from guieval.metrics.registry import registered
 from guieval.reports.console import Run, own_table, run_table, warning_lines
 from guieval.reports.decision_tables import run_tables
 from guieval.reports.matrix_table import agreement_lines, glance_table, step_lines
 from guieval.reports.online_tables import online_tables
-from guieval.reports.opened.metrics import Metrics, score_metrics
+from guieval.reports.opened.metrics import score_metrics
 from guieval.reports.score_tables import breakdown_table
 from guieval.reports.server.shown_tables import clean, shown
 from guieval.reports.tables.table import Number, Table, columns, text
@@ -121,10 +122,12 @@ def stored_section(directory: Path) -> dict[str, Any] | None:
 def metrics_section(run: JudgedRun) -> dict[str, Any]:
     """The leading metrics, the five verdicts, and the tables with all of them."""
     found = run.metrics
-    notes = [*found.notes, *warning_lines([found.run]), f"Protocol: {found.protocol}. Steps: {found.steps}."]
-    tables = [run_table([found.run]), own_table([found.run])]
+    column = Run(found.label, found.summary)
+    notes = [*found.notes, *warning_lines([column]), *(f"overlay: {each}" for each in found.overlays)]
+    notes += [f"Protocol: {found.protocol}. Steps: {found.steps}."]
+    tables = [run_table([column]), own_table([column])]
     return {
-        **_headline(found.run),
+        **_headline(column),
         "tables": [each for table in tables if table is not None for each in shown(table)],
         "notes": [clean(note) for note in dict.fromkeys(notes)],
     }

@@ -1,8 +1,9 @@
 """Tables for a terminal of a known width: no line is wider, and no word, number or id is split over two lines.
 
 In this order: a table that fits is printed unchanged; sentences and headings are wrapped between words; spare columns are left
-out with a note; a table that may is turned; the other columns are split into several tables; and where not even one column fits
-next to a row's name, rows become paragraphs. A single word that is wider than its column is shortened in the middle.
+out with a note; a table that may is turned; intervals go below their numbers, or the columns are split into several tables,
+whichever takes fewer lines; and if not even one column fits next to a row's name, rows become paragraphs. A single word that is
+wider than its column is shortened in the middle.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
 PIPED_WIDTH = 160
 """The width of tables in files and in output to another program."""
 _GAP = 2
-_SENTENCE = 24
+_SENTENCE = 20
 """The minimal width of a column of sentences, in cells of the terminal."""
+_INTERVAL = r"\[[-+.\d]+, [-+.\d]+\]"
+_MISSING = r"\([\d,]+ missing\)"
 _WIDE = re.compile("[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\U0001f300-\U0003ffff]")
 _WORDS = re.compile(rf"(?:(?!{_WIDE.pattern})\S)+|\S")
 
@@ -49,14 +52,22 @@ class _Shown:
     floor: int
 
 
-def _shown(table: Table, place: int, width: int) -> _Shown:
+def _shown(table: Table, width: int, *, tall: bool = False) -> list[_Shown]:
+    """The columns; if ``tall``, names of rows may be wrapped, and an interval may be below its number."""
+    return [_column(table, place, width, tall) for place in range(len(table.columns))]
+
+
+def _column(table: Table, place: int, width: int, tall: bool) -> _Shown:
     column = table.columns[place]
     heads = [clean(line) for line in column.name.split("\n")]
     cells = [clean(text(row[place])) if row else "" for row in table.rows]
     need = max(map(_wide, cells), default=0)
-    if column.folds:
+    if column.folds or (tall and place < table.keys):
         need = max(min(need, _SENTENCE), *map(_longest_word, cells), 0)
-    return _Shown(column, place, heads, cells, min(max(*map(_longest_word, heads), need), width // 2))
+    elif tall:
+        need = max((_wide(part) for cell in cells for part in re.split(f" (?={_INTERVAL})", cell)), default=0)
+    head = max(map(_longest_word, heads))
+    return _Shown(column, place, heads, cells, min(max(min(head, _SENTENCE) if tall else head, need), width // 2))
 
 
 def rendered(table: Table, width: int, full: str = "") -> Iterator[Text]:
@@ -65,20 +76,15 @@ def rendered(table: Table, width: int, full: str = "") -> Iterator[Text]:
 
     if table.title:
         yield from (Text(line, "bold") for line in _folded(clean(table.title), width))
-    columns = [_shown(table, place, width) for place in range(len(table.columns))]
+    columns = _shown(table, width)
     shown, left_out = _kept(columns, width)
-    groups = list(_groups(shown, table.keys, width))
-    if len(groups) > 1 and table.turns:
-        table = turned(table)
-        shown = [_shown(table, place, width) for place in range(len(table.columns))]
-        groups = list(_groups(shown, table.keys, width))
-    for number, group in enumerate(groups):
-        if number:
-            yield Text()
-        if _needed(group) <= width:
-            yield from _grid(table, group, width, cut=len(groups) > 1)
-        else:
-            yield from _paragraphs(table, group, width)
+    if _needed(shown) <= width:
+        yield from _grid(table, shown, width, cut=False)
+    else:
+        turning = turned(table) if table.turns else table
+        places = [each.place for each in shown] if turning is table else range(len(turning.columns))
+        low, tall = ([_shown(turning, width, tall=tall)[place] for place in places] for tall in (False, True))
+        yield from min((list(_blocks(turning, each, width)) for each in (low, tall)), key=len)
     notes = [*table.notes]
     if left_out:
         names = ", ".join(" ".join(each.heads) for each in left_out)
@@ -134,6 +140,20 @@ def _groups(shown: Sequence[_Shown], keys: int, width: int) -> Iterator[list[_Sh
             count += 1
         yield [*names, *rest[:count]]
         rest = rest[count:]
+
+
+def _blocks(table: Table, shown: Sequence[_Shown], width: int) -> Iterator[Text]:
+    """The lines of a table that is split into several, a blank line between two."""
+    from rich.text import Text
+
+    groups = list(_groups(shown, table.keys, width))
+    for number, group in enumerate(groups):
+        if number:
+            yield Text()
+        if _needed(group) <= width:
+            yield from _grid(table, group, width, cut=len(groups) > 1)
+        else:
+            yield from _paragraphs(table, group, width)
 
 
 def _widths(group: Sequence[_Shown], width: int) -> list[int]:
@@ -217,8 +237,8 @@ def _folded(value: str, width: int, indent: int = 0, *, shorten: bool = True) ->
 
 
 def _words(value: str) -> Iterator[re.Match[str]]:
-    """Words; mostly East Asian text, which has no blanks, may be wrapped at any character."""
-    for found in re.finditer(r"\S+", value):
+    """Words, intervals and counts of missing steps; mostly East Asian text may be wrapped at any character."""
+    for found in re.finditer(rf"{_INTERVAL}|{_MISSING}|\S+", value):
         word = found.group()
         yield from _WORDS.finditer(value, *found.span()) if 2 * len(_WIDE.findall(word)) > len(word) else [found]
 

@@ -67,7 +67,7 @@ function stepNode(step) {
     step.thought ? el("p", { class: "thought" }, foreign(step.thought)) : null,
     step.conclusion && step.conclusion !== step.words ? el("p", { class: "soft" }, foreign(step.conclusion)) : null,
     folded("Reasoning", step.reasoning),
-    folded("Reply", step.raw),
+    folded("Response", step.raw),
     folded("Text of the screen", step.text),
     step.seconds === null ? null : el("p", { class: "soft" }, `${step.seconds.toFixed(1)} s`),
   );

@@ -21,7 +21,7 @@ from typing import Any, Literal
 from guieval.data.benchmark import EpisodeRef
 from guieval.data.shipped import __version__
 from guieval.engines import EndpointStats
-from guieval.errors import DataError, EngineError, UsageError
+from guieval.errors import AdapterFault, DataError, EngineError, UsageError
 from guieval.journal import Journal, RunFolder
 from guieval.journal.run_files import Manifest
 from guieval.journal.setup import Setup
@@ -76,7 +76,6 @@ class _Member:
 
     @property
     def title(self) -> str:
-        """How messages call it."""
         return f"worker {self.number}" + (f" on {self.machine}" if self.machine else "")
 
 
@@ -93,6 +92,8 @@ class Cluster:
         self._session: _Session | None = None
         self._connected_here = False
         self._ray: Any = None
+        self.broken_off: RunOutcome | None = None
+        """What the run came to that the error ended which :meth:`execute` raised."""
 
     def __enter__(self) -> Cluster:
         self._ray = import_ray(alone=self._config.cluster.cluster_address == "local")
@@ -126,8 +127,10 @@ class Cluster:
         The callbacks are those of :class:`guieval.running.runner.Runner`.
 
         Raises :class:`UsageError` (unlike resume), :class:`guieval.errors.JournalError` (the directory is held or full),
-        :class:`DataError` (an episode cannot be loaded), and :class:`EngineError` when no worker could do anything at all.
+        :class:`DataError` (an episode cannot be loaded), :class:`AdapterFault`, and :class:`EngineError` when no worker could
+        do anything at all.
         """
+        self.broken_off = None
         manifest = manifest_of(run)
         changes = accepted_changes(run, directory, manifest)
         with Journal(directory) as journal:
@@ -141,7 +144,12 @@ class Cluster:
             with on_stop_signals(session.interrupt):
                 session.drive()
         session.discard_shards()
-        return session.outcome()
+        outcome = session.outcome()
+        if session.fault is not None:
+            self.broken_off = outcome
+            kept = f"every answer before is kept, and {_resume(directory, ' --accept-changes')}"
+            raise AdapterFault(f"the adapter is at fault: {session.fault}; {kept}")
+        return outcome
 
     def stop(self) -> None:
         """Stop the run at work in order, as Ctrl-C does; may be called from any thread."""
@@ -198,6 +206,8 @@ class _Session:
         self._watch = AnswerWatch(run.model, journal.directory)
         self._interrupted = False
         self._bad_data: str | None = None
+        self.fault: str | None = None
+        """The fault of the adapter that stopped the run."""
         self._started = time.monotonic()
         self._waiting_shown = False
         self._merged: list[Path] = []
@@ -232,20 +242,20 @@ class _Session:
         self._on_progress(self._progress)
         try:
             while not self._interrupted and self._bad_data is None and self._goes_on():
-                self._progress.halted = self._halt(self._progress)
+                self._progress.halted = self._progress.fault or self.fault or self._halt(self._progress)
                 if self._progress.halted is not None:
                     self._finish_all()
                     break
                 self._tick()
         finally:
             self._stop_all()
+        self.fault = self._progress.fault or self.fault
         if self._bad_data is not None:
             raise DataError(f"{self._bad_data}; every answer before is kept, and {_resume(self._directory)}")
         if self._left_alone and not len(self._merger.ledger):
             raise EngineError(f"no worker could start: {self._progress.warnings[-1]}; then {_resume(self._directory)}")
 
     def outcome(self) -> RunOutcome:
-        """How it ended."""
         return RunOutcome.of(
             self._run,
             self._directory,
@@ -390,8 +400,8 @@ class _Session:
             member.state, member.held = "idle", []
         elif ended.how == "bad-data":
             member.state, self._bad_data = "idle", ended.why
-        elif ended.how == "stopped":
-            member.state = "idle"
+        elif ended.how in ("stopped", "fault"):
+            member.state, self.fault = "idle", self.fault or ended.why or None
         else:
             self._lose(member, f"stopped: {ended.why}")
 
@@ -467,5 +477,5 @@ class _Session:
             self._on_progress(self._progress)
 
 
-def _resume(directory: Path) -> str:
-    return f"`guieval run --resume {directory}` continues from there"
+def _resume(directory: Path, more: str = "") -> str:
+    return f"`guieval run --resume {directory}{more}` continues from there"

@@ -23,7 +23,7 @@ from guieval.data.files import open_file
 from guieval.data.selection import Selection
 from guieval.data.shipped import __version__
 from guieval.engines import EndpointStats, ReportsSetup
-from guieval.errors import DataError, GuievalError
+from guieval.errors import AdapterFault, DataError, GuievalError
 from guieval.journal import STEPS, Journal, RunFolder, is_run
 from guieval.journal.lines import read_line
 from guieval.journal.run_files import Manifest
@@ -49,7 +49,7 @@ MOST_AT_ONCE = 8
 """Episodes given out at once: enough that asking costs nothing, few enough that a slow worker holds back little."""
 _POLL = 0.02
 
-How: TypeAlias = Literal["done", "stopped", "failed", "gave-up", "bad-data"]
+How: TypeAlias = Literal["done", "stopped", "failed", "gave-up", "bad-data", "fault"]
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Ended:
     """How a worker's work ended, and why, in one sentence.
 
     ``stopped``: :meth:`Worker.stop` was called. ``gave-up``: its requests are not answered any more. ``bad-data``: an episode
-    cannot be loaded, which no other worker could either.
+    cannot be loaded, which no other worker could either. ``fault``: step after step has the same fault of the adapter.
     """
 
     how: How
@@ -115,7 +115,6 @@ class HandOut:
 
     @property
     def left(self) -> int:
-        """How many have not been given out."""
         return len(self._left) - self._next
 
     def take(self) -> list[int]:
@@ -197,6 +196,8 @@ class Worker:
             return self._work(job, dealt, known)
         except DataError as error:
             return Ended("bad-data", _cause_of(error))
+        except AdapterFault as error:
+            return Ended("fault", self._progress.fault or _cause_of(error))
         except GuievalError as error:
             return Ended("stopped") if self._stopped else Ended("failed", _cause_of(error))
         finally:

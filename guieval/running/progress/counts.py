@@ -104,6 +104,6 @@ class Progress:
 
     @property
     def fault(self) -> str | None:
-        """The fault of the adapter that stops the run, because step after step has it."""
+        """The fault of the adapter that stops the run, because step after step, or task after task, has it."""
         most = max(self.faults.values(), key=lambda failures: failures.count, default=None)
-        return f"{most.example}, at {most.count} steps" if most is not None and most.count >= MOST_FAULTS else None
+        return f"{most.example}, at {most.count} {self.units}" if most is not None and most.count >= MOST_FAULTS else None

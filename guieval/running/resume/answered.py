@@ -72,7 +72,6 @@ class Answered:
         )
 
     def has_work(self) -> bool:
-        """Whether a step is left to be asked."""
         return not all(self.is_over(ref, self.kept(ref)) for ref in self._run.selection.refs)
 
     def kept(self, ref: EpisodeRef) -> Mapping[int, DoneStep]:
@@ -94,7 +93,6 @@ class Answered:
         progress.verdicts.subtract(step.verdict for step in again)
 
     def records(self, kept: Mapping[int, DoneStep]) -> Iterable[Record]:
-        """The records of these steps."""
         return (self._records.at(step.offset) for step in kept.values())
 
     def drop_samples(self, episode: EpisodeKey, kept: Mapping[int, DoneStep]) -> None:

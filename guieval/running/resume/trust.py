@@ -45,7 +45,6 @@ class Reach(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The option as it is typed in a shell."""
         return shlex.join(self.option)
 
 

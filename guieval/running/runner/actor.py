@@ -18,10 +18,10 @@ from guieval.errors import EnvironmentFailure
 from guieval.online import ABCDevice, Observation
 from guieval.online.attempt import MOST_ATTEMPTS, MOST_UNPARSEABLE, Attempt, LoopRule, carried_out, closed, screen_name, within
 from guieval.online.tasks import EnvironmentTasks
-from guieval.online.trajectory import Trajectories, TrajectoryStep
+from guieval.online.trajectory import Trajectories, TrajectoryStep, reply_of
 from guieval.running.runner.asking import Asking
 from guieval.running.runner.step import Asker
-from guieval.steps import EpisodeKey, OnlineTask, Record, Repetition, Sample, StepError, StepRecord, StepTaskModel, TaskRecord
+from guieval.steps import EpisodeKey, OnlineTask, Record, Repetition, Sample, StepError, StepRecord, TaskRecord
 
 _Result = TypeVar("_Result")
 
@@ -85,7 +85,6 @@ class Actor(Asking):
         self.trajectories.close()
 
     def _count(self, step: TrajectoryStep) -> None:
-        """Count the responses of an earlier session."""
         self.asker.tokens.count(step.usage)
         for usage in step.other_usage:
             self.asker.tokens.count_other(usage)
@@ -156,7 +155,18 @@ class Actor(Asking):
                 if not record.sample.answered:  # what was done so far is recorded, and a resume goes on from there
                     return _without_outcome(record.sample)
                 executed = bool(carried_out(record.sample)) and not played.replaced(record.sample)
-                step = _step(task, shown, record.sample, number, attempt, observation, executed=executed)
+                step = TrajectoryStep(
+                    key=task.episode_key,
+                    sample=number,
+                    attempt=attempt,
+                    index=shown.step_index,
+                    goal=observation.goal,
+                    screenshot=shown.screenshot,
+                    size=shown.screenshot_size,
+                    text=observation.text,
+                    executed=executed,
+                    **reply_of(record.sample),
+                )
                 await asyncio.to_thread(self.trajectories.append, step)
             if carried := played.answered(shown, step):
                 observation = await self._within(device.step(carried), "to carry out an action")
@@ -179,38 +189,3 @@ class Actor(Asking):
 def _without_outcome(sample: Sample) -> Repetition:
     """A repetition that ended at a step without an answer."""
     return Repetition(error=sample.error, usage=sample.usage, other_usage=sample.other_usage)
-
-
-def _step(
-    task: OnlineTask,
-    shown: StepTaskModel,
-    sample: Sample,
-    number: int,
-    attempt: int,
-    observation: Observation,
-    *,
-    executed: bool,
-) -> TrajectoryStep:
-    return TrajectoryStep(
-        key=task.episode_key,
-        sample=number,
-        attempt=attempt,
-        index=shown.step_index,
-        goal=observation.goal,
-        screenshot=shown.screenshot,
-        size=shown.screenshot_size,
-        text=observation.text,
-        raw_response=sample.raw_response or "",
-        reasoning=sample.reasoning,
-        thought=sample.thought,
-        conclusion=sample.conclusion,
-        action=sample.action,
-        batch=sample.batch,
-        executed=executed,
-        error=sample.error,
-        usage=sample.usage,
-        other_usage=sample.other_usage,
-        key_removed=sample.key_removed,
-        finish_reason=sample.finish_reason,
-        seconds=sample.seconds,
-    )

@@ -86,7 +86,6 @@ class Scheduler:
 
     @property
     def exhausted(self) -> bool:
-        """Whether every step has been handed out."""
         return not self._ready and self._next_waiting == len(self._waiting) and self._loaded == 0
 
     @property

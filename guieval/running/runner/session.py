@@ -115,7 +115,6 @@ class Session:
                 self._loop.call_soon_threadsafe(self._stop)
 
     def outcome(self) -> RunOutcome:
-        """The outcome of the run so far."""
         return RunOutcome.of(
             self._run,
             self._journal.directory,

@@ -70,7 +70,6 @@ class JudgedAnswers:
 
     @property
     def protocols(self) -> tuple[str, ...]:
-        """The protocols' names."""
         return tuple(evaluator.protocol.name for evaluator in self._ledger.evaluators)
 
     def part(self, choice: Choice | None = None) -> Selection:

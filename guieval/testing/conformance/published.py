@@ -59,11 +59,9 @@ class PublishedGroup(BaseModel):
     rows: tuple[PublishedRow, ...] = Field(min_length=1)
 
     def response(self, row: PublishedRow) -> str:
-        """A row's whole response."""
         return self.form.replace("CALL", row.call)
 
     def model_of(self, kind: type[ABCModel], adapter: str) -> ABCModel:
-        """The adapter with this group's options."""
         return kind(ModelConfig(name=adapter, adapter=adapter, options=self.options))
 
     def task(self) -> StepTaskModel:

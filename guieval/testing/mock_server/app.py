@@ -175,7 +175,6 @@ class MockApp:
                 exchange.transport.abort()
 
     def close(self) -> None:
-        """Close the log."""
         if self._log is not None:
             self._log.close()
 

@@ -43,7 +43,6 @@ class MockServer:
 
     @property
     def base_url(self) -> str:
-        """The base URL for clients."""
         return _url(self._socket, self.app.settings)
 
     @property

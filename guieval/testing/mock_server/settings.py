@@ -88,7 +88,6 @@ class MockSettings(BaseModel):
 
     @property
     def listed_models(self) -> tuple[str, ...]:
-        """The names that /v1/models lists."""
         return self.served_models or (self.model or "mock",)
 
     def model_post_init(self, context: Any) -> None:

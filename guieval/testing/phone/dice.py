@@ -49,5 +49,4 @@ class Dice:
         return pool[:count]
 
     def shuffled(self, items: Sequence[T]) -> list[T]:
-        """All ``items`` in random order."""
         return self.sample(items, len(items))

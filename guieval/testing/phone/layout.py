@@ -65,7 +65,6 @@ class Element:
 
     @property
     def role(self) -> Role:
-        """Its kind."""
         return self.widget.role
 
     @property
@@ -134,7 +133,6 @@ class Screen:
         return min(point.x * width / 1000, width - 0.5), min(point.y * height / 1000, height - 0.5)
 
     def unified(self, box: PixelBox) -> Box:
-        """A pixel box in unified coordinates."""
         width, height = self.size
         return Box(box.x1 * 1000 / width, box.y1 * 1000 / height, box.x2 * 1000 / width, box.y2 * 1000 / height)
 

@@ -64,7 +64,6 @@ class View:
     loading: bool = False
 
     def text(self, name: str) -> str:
-        """The text of the field ``name``."""
         return dict(self.fields).get(name, "")
 
     def with_text(self, name: str, text: str) -> View:
@@ -158,7 +157,6 @@ class State:
         raise KeyError(f"{collection}/{key}")
 
     def with_items(self, collection: str, items: tuple[Item, ...]) -> State:
-        """The state after a collection was replaced."""
         return replace(self, data={**self.data, collection: items})
 
     def with_item(self, collection: str, changed: Item) -> State:

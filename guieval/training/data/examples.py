@@ -133,7 +133,6 @@ class TrainingData:
         return lru_cache(maxsize=64)(lambda number: self.benchmark.load(self.refs[number]))
 
     def episode(self, number: int) -> Episode:
-        """The episode of that number."""
         episode: Episode = self._load(number)
         return episode
 

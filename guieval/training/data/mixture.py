@@ -36,12 +36,10 @@ class Mixture:
 
     @cached_property
     def steps(self) -> Sequence[Place]:
-        """Every counted step."""
         return [Place(source, number) for source, data in enumerate(self.data) for number in range(len(data.steps))]
 
     @cached_property
     def episodes(self) -> Sequence[Place]:
-        """Every episode."""
         return [Place(source, number) for source, data in enumerate(self.data) for number in range(len(data.refs))]
 
     @property
@@ -54,7 +52,6 @@ class Mixture:
         return self.sources[place.source].weight
 
     def step_keys(self, place: Place) -> list[StepKey]:
-        """The name of a counted step, in a list."""
         data = self.data[place.source]
         episode, index = data.steps[place.number]
         return [StepKey(*data.refs[episode].key, index)]
@@ -65,7 +62,6 @@ class Mixture:
         return [StepKey(*data.refs[place.number].key, index) for index in data.counted(place.number)]
 
     def step(self, place: Place) -> StepTaskModel:
-        """A counted step."""
         data = self.data[place.source]
         episode, index = data.steps[place.number]
         return data.episode(episode).steps[index]

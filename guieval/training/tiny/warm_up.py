@@ -70,7 +70,6 @@ class _Heads:
         self._sharpness = torch.nn.Parameter(torch.tensor(12.0))
 
     def parameters(self) -> list[Any]:
-        """Everything that is trained."""
         return [*self._norm.parameters(), *self._digits.parameters(), self._background, self._sharpness]
 
     def scores(self, features: Any, embeddings: Any) -> tuple[Any, Any]:

@@ -11,7 +11,6 @@ import torch
 from guieval.errors import UsageError
 from guieval.models import ModelInput
 from guieval.training.data.examples import Messages, Picture, PromptBuilder
-from guieval.training.guard import require_behaviour
 from guieval.training.trainers.pictures import BLANK, Pictures
 from guieval.training.trainers.rows import TYPES, Row
 
@@ -63,7 +62,6 @@ class Answers:
         for part in parts:
             prompts = self._read(messages[part], pictures[part])
             tokens, logps = self._generated(prompts)
-            self._check(tokens, logps, len(prompts))
             texts = trainer.processing_class.batch_decode(tokens, skip_special_tokens=True)
             sampled = [None] * len(tokens) if logps is None else logps
             rows = map(self._row, prompts, tokens, sampled)
@@ -80,18 +78,12 @@ class Answers:
         return [{"role": "user", "content": [image, {"type": "text", "text": "."}]}]
 
     def _read_blank(self) -> _Prompt:
-        """The shortest prompt, as TRL reads it; checks that :meth:`_read` would read it equally."""
-        tokens, _, fields = self._trainer._tokenize_prompts([self._idle()])
+        """The shortest prompt, with the types of tokens that TRL reads."""
+        _, _, fields = self._trainer._tokenize_prompts([self._idle()])
         if unknown := sorted(fields.keys() - {"pixel_values", "image_grid_thw", *TYPES}):
             raise UsageError(f"models whose inputs have {unknown[0]!r} cannot be trained by RL with TRL, only Qwen-VL's kind")
         types = {name: list(fields[name][0]) for name in TYPES if name in fields}
-        own = self._tokens([self._idle()], [(BLANK,)])
-        require_behaviour(
-            [(list(each), types) for each in tokens] == [(each, dict.fromkeys(types, marks)) for _, each, marks in own],
-            "GRPOTrainer._tokenize_prompts",
-            "returns the tokens of each prompt without padding, those of an image repeated and marked",
-        )
-        (short, whole, _) = own[0]
+        (short, whole, _) = self._tokens([self._idle()], [(BLANK,)])[0]
         return _Prompt(short, whole, types, (BLANK,))
 
     def _read(self, messages: Sequence[Messages], pictures: Sequence[tuple[Picture, ...]]) -> list[_Prompt]:
@@ -155,20 +147,6 @@ class Answers:
             return made
 
         return watched
-
-    def _check(self, tokens: Sequence[Any], logps: Sequence[Any] | None, count: int) -> None:
-        trainer, ends = self._trainer, set(self._trainer.eos_token_ids)
-        require_behaviour(
-            len(tokens) == count
-            and all(len(each) <= trainer.max_completion_length and ends.isdisjoint(map(int, each[:-1])) for each in tokens),
-            "GRPOTrainer._generate_single_turn",
-            "returns one reply per prompt, cut after its first end token and without padding",
-        )
-        require_behaviour(
-            logps is None or [len(each) for each in logps] == [len(each) for each in tokens],
-            "GRPOTrainer._generate_single_turn",
-            "returns the sampler's log-probability of every token",
-        )
 
     def _row(self, prompt: _Prompt, answer: Sequence[int], sampled: Sequence[float | None] | None) -> Row:
         """With ``mask_truncated_completions``, a truncated answer does not count."""

@@ -14,7 +14,7 @@ import math
 import random
 import time
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,11 +24,12 @@ import torch
 from accelerate.utils import DistributedType, gather_object
 from trl import GRPOTrainer
 
+from guieval.errors import UsageError
+from guieval.steps import StepKey
 from guieval.training.config import DynamicSampling
 from guieval.training.data.examples import Picture, PromptBuilder
-from guieval.training.guard import SUPPORTED, check_behaviours
 from guieval.training.trainers.answers import Answers
-from guieval.training.trainers.behaviour import BEHAVIOURS
+from guieval.training.trainers.behaviour import check_behaviour
 from guieval.training.trainers.dealing import dealt, divided, micro_batches, rows_each
 from guieval.training.trainers.likelihoods import Likelihoods
 from guieval.training.trainers.pictures import Pictures
@@ -84,8 +85,8 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL has no types
         max_prompt_length: int | None = None,
         **named: Any,
     ) -> None:
-        super().__init__(*arguments, **named)
-        check_behaviours(BEHAVIOURS, "trl", SUPPORTED, self)
+        super().__init__(*arguments, reward_funcs=[_rewarded_here], **named)
+        check_behaviour(self)
         self._tasks = tasks
         self._prompts = prompts
         self._sampling = sampling
@@ -245,6 +246,13 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL has no types
             total, count = self._sums.get(name, (0.0, 0))
             self._sums[name] = total + sum(values), count + len(values)
 
+    def _log_replies(self, replies: Sequence[tuple[StepKey, str]], rewards: Sequence[float], worth: Iterable[float]) -> None:
+        """Add the steps of all processes to TRL's table of completions; ``rewards`` and their advantages are of all."""
+        self._logs["prompt"].extend(gather_object([[{"role": "user", "content": str(key)}] for key, _ in replies]))
+        self._logs["completion"].extend(gather_object([[{"role": "assistant", "content": text}] for _, text in replies]))
+        self._logs["rewards"]["reward"].extend(rewards)
+        self._logs["advantages"].extend(worth)
+
     def _log_tallies(self) -> None:
         everywhere: list[dict[str, tuple[float, int]]] = gather_object([self._sums])
         self._sums = {}
@@ -284,3 +292,8 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL has no types
             self._metrics["train"]["dynamic_sampling/groups_drawn"].append(float(drawn))
             self._metrics["train"]["dynamic_sampling/kept_share"].append(len(kept) / drawn)
         return kept
+
+
+def _rewarded_here(**columns: Any) -> list[float | None]:
+    """A reward function for TRL, which requires one; the trainers reward replies and rollouts themselves."""
+    raise UsageError("replies are rewarded by the trainer itself")

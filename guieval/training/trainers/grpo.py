@@ -10,7 +10,6 @@ from typing import Any
 
 from accelerate.utils import gather_object
 
-from guieval.errors import UsageError
 from guieval.rewards.adapters.rows import metrics
 from guieval.rewards.response import ResponseScorer, ScoredResponse
 from guieval.training.data.examples import Example
@@ -30,7 +29,7 @@ class StepGRPOTrainer(GroupTrainer):
     def __init__(self, *, example: Callable[[int], Example], scorer: ResponseScorer, **named: Any) -> None:
         self._example = example
         self._scorer = scorer
-        super().__init__(reward_funcs=[_rewarded_by_the_scorer], **named)
+        super().__init__(**named)
 
     def _groups(self, indices: Sequence[int], first: int) -> list[Group]:
         examples = [self._example(index) for index in indices]
@@ -45,7 +44,8 @@ class StepGRPOTrainer(GroupTrainer):
         worth = group_advantages(rewards, size, self.scale_rewards)
         self._log(scored, answers, rewards)
         if self.log_completions:
-            self._log_completions(examples, answers, scored, worth)
+            replies = [(example.task.key, answer.text) for example, answer in zip(examples, answers, strict=True)]
+            self._log_replies(replies, gather_object([each.reward.total for each in scored]), worth)
         groups = []
         for start in range(0, len(rewards), size):
             measured = [reward for reward in rewards[start : start + size] if reward is not None]
@@ -73,17 +73,6 @@ class StepGRPOTrainer(GroupTrainer):
         logged["completions/mean_length"] = [float(len(answer.row.completion)) for answer in answers]
         self._tally(logged)
 
-    def _log_completions(
-        self, examples: Sequence[Example], answers: Sequence[Answer], scored: Sequence[ScoredResponse], worth: Sequence[float]
-    ) -> None:
-        """Add the replies of all processes to TRL's table of completions; ``worth`` are their advantages."""
-        prompts = [[{"role": "user", "content": str(example.task.key)}] for example in examples]
-        self._logs["prompt"].extend(gather_object(prompts))
-        replies = [[{"role": "assistant", "content": answer.text}] for answer in answers]
-        self._logs["completion"].extend(gather_object(replies))
-        self._logs["rewards"]["reward"].extend(gather_object([each.reward.total for each in scored]))
-        self._logs["advantages"].extend(worth)
-
 
 def group_advantages(rewards: Sequence[float | None], size: int, scale: str) -> list[float]:
     """Each reward minus the mean of its group, the consecutive ``size`` rewards of one task; 0 for one that is missing.
@@ -105,8 +94,3 @@ def deviation(rewards: Sequence[float | None]) -> float:
     """The sample standard deviation of the rewards that are there."""
     measured = [reward for reward in rewards if reward is not None]
     return stdev(measured) if len(measured) > 1 else 0.0
-
-
-def _rewarded_by_the_scorer(**columns: Any) -> list[float | None]:
-    """A reward function for TRL, which requires one; the trainer rewards replies itself."""
-    raise UsageError("replies are rewarded by the trainer's scorer")

@@ -11,7 +11,6 @@ from torch import Tensor
 from trl.models.utils import disable_gradient_checkpointing
 from trl.trainer.utils import use_adapter
 
-from guieval.training.guard import require_behaviour
 from guieval.training.trainers.answers import SAMPLED
 from guieval.training.trainers.correction import divergence, importance_ratio, log_difference
 from guieval.training.trainers.dealing import micro_batches
@@ -61,11 +60,6 @@ class Likelihoods:
             batch["completion_ids"].size(1),
             **images,
         )[0]
-        require_behaviour(
-            logps.shape == batch["completion_ids"].shape,
-            "GRPOTrainer._get_per_token_logps_and_entropies",
-            "returns the log-probabilities of the completions' tokens alone",
-        )
         return logps
 
     def _of_reference(self, batch: Mapping[str, Any]) -> Tensor:

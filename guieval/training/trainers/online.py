@@ -13,12 +13,12 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from accelerate.utils import gather_object
 
-from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator, get_protocol
 from guieval.models.scored_response import read_response
 from guieval.online.tasks import PROTOCOL, EnvironmentTasks
@@ -57,7 +57,7 @@ class OnlineTrainer(GroupTrainer):
         self._at_once = at_once
         self._draw = 0
         self._evaluator = ActionEvaluator(get_protocol(PROTOCOL))
-        super().__init__(reward_funcs=[_rewarded_by_the_judge], **named)
+        super().__init__(**named)
 
     def _groups(self, indices: Sequence[int], first: int) -> list[Group]:
         size = self.num_generations
@@ -72,7 +72,10 @@ class OnlineTrainer(GroupTrainer):
         values = [[] if each is None else next(worth) for each in everywhere]
         self._log(rollouts, everywhere)
         if self.log_completions:
-            self._log_completions(rollouts, everywhere, values)
+            judged = [rollout for rollout in rollouts if rollout.outcome is not None]
+            replies = [(each.task.key, sample.raw_response or "") for each in judged for sample in each.samples]
+            rewards = [reward for each in everywhere if each is not None for reward in each.rewards]
+            self._log_replies(replies, rewards, chain.from_iterable(values))
         eta = 0.0 if self._sampling is None else self._sampling.eta
         groups = []
         for start in range(0, len(everywhere), size):
@@ -136,18 +139,6 @@ class OnlineTrainer(GroupTrainer):
         logged["frac_reward_zero_std"] = [float(not spread) for spread in spreads]
         self._tally(logged)
 
-    def _log_completions(
-        self, rollouts: Sequence[OnlineRollout], everywhere: Sequence[Trajectory | None], worth: Sequence[Sequence[float]]
-    ) -> None:
-        """Add the steps of all judged rollouts to TRL's table of completions; ``worth`` are their advantages."""
-        judged = [rollout for rollout in rollouts if rollout.outcome is not None]
-        prompts = [[{"role": "user", "content": str(each.task.key)}] for each in judged for _ in each.samples]
-        texts = [[{"role": "assistant", "content": sample.raw_response or ""}] for each in judged for sample in each.samples]
-        self._logs["prompt"].extend(gather_object(prompts))
-        self._logs["completion"].extend(gather_object(texts))
-        self._logs["rewards"]["reward"].extend(reward for each in everywhere if each is not None for reward in each.rewards)
-        self._logs["advantages"].extend(value for values in worth for value in values)
-
     # Screenshots: rows name those of one generation batch, which a checkpoint within it must hold too
 
     def _generate_batch(self, inputs: Sequence[dict[str, Any]]) -> Batch:
@@ -179,8 +170,3 @@ def _linked(source: str, target: str) -> None:
         os.link(source, target)
     except OSError:
         shutil.copyfile(source, target)
-
-
-def _rewarded_by_the_judge(**columns: Any) -> list[float | None]:
-    """A reward function for TRL, which requires one; rollouts are rewarded by their environment."""
-    raise UsageError("rollouts are rewarded by their environment")

@@ -32,7 +32,6 @@ class Pictures:
         self._kept: OrderedDict[Picture, tuple[Tensor, Tensor]] = OrderedDict()
 
     def image(self, picture: Picture) -> Image:
-        """The decoded screenshot."""
         if picture == BLANK:
             from PIL import Image
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from accelerate.utils import gather_object
 
-from guieval.errors import UsageError
 from guieval.history.modes import PatchPolicy
 from guieval.models.patch_thoughts import on_policy_input, read_thought
 from guieval.rewards.advantages import AdvantageSettings, Trajectory, advantages, keep_group
@@ -46,7 +46,7 @@ class SemiOnlineTrainer(GroupTrainer):
         self._policy = policy
         self._settings = settings
         self._thoughts = thoughts
-        super().__init__(reward_funcs=[_rewarded_by_the_rollout], **named)
+        super().__init__(**named)
 
     def _groups(self, indices: Sequence[int], first: int) -> list[Group]:
         rollouts = [
@@ -59,7 +59,9 @@ class SemiOnlineTrainer(GroupTrainer):
         worth = advantages(everywhere, self._settings)
         self._log(rollouts)
         if self.log_completions:
-            self._log_completions(rollouts, [value for values in worth for value in values])
+            steps = [step for rollout in rollouts for step in rollout.steps]
+            replies = [(step.task.key, step.sample.raw_response or "") for step in steps]
+            self._log_replies(replies, gather_object([step.reward for step in steps]), chain.from_iterable(worth))
         groups = []
         for start in range(0, len(everywhere), size):
             members = everywhere[start : start + size]
@@ -112,20 +114,6 @@ class SemiOnlineTrainer(GroupTrainer):
                 "completions/mean_length": lengths,
             }
         )
-
-    def _log_completions(self, rollouts: Sequence[SemiOnlineRollout], worth: Sequence[float]) -> None:
-        """Add the steps of all processes to TRL's table of completions; ``worth`` are their advantages."""
-        steps = [step for rollout in rollouts for step in rollout.steps]
-        self._logs["prompt"].extend(gather_object([[{"role": "user", "content": str(step.task.key)}] for step in steps]))
-        replies = [[{"role": "assistant", "content": step.sample.raw_response or ""}] for step in steps]
-        self._logs["completion"].extend(gather_object(replies))
-        self._logs["rewards"]["reward"].extend(gather_object([step.reward for step in steps]))
-        self._logs["advantages"].extend(worth)
-
-
-def _rewarded_by_the_rollout(**columns: Any) -> list[float | None]:
-    """A reward function for TRL, which requires one; rollouts are rewarded step by step."""
-    raise UsageError("semi-online rollouts are rewarded step by step")
 
 
 def _worth(step: RolloutStep, advantage: float) -> Row:

@@ -81,7 +81,7 @@ def train(
 ) -> None:
     """Start verl; what follows the name are verl's own overrides (data.train_files=... actor_rollout_ref.model.path=...)."""
     from guieval.errors import UsageError, nearest
-    from guieval.training.verl.guard import require_verl
+    from guieval.training.guard import require_verl
     from guieval.training.verl.settings import GROUP
 
     folder = config_folder()

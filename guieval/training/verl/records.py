@@ -42,7 +42,6 @@ class RowRecord:
     def of(
         cls, uid: str, session: int, step: RolloutStep, *, protocol: str = "", watched: Mapping[str, Sum] | None = None
     ) -> RowRecord:
-        """The record of a rollout's step."""
         outcome = step.sample.outcome
         return cls(
             uid,

@@ -51,7 +51,6 @@ class _Spreads:
         return set(dropped), Counter(self._level[uid] for uid in dropped)
 
     def metrics(self, batch: Any, drawn: int) -> dict[str, float]:
-        """Metrics on the sampling of a batch."""
         uids = {key.split("_")[0] for key in batch.keys}
         share = sum(self._kept.get(uid, True) for uid in uids) / max(1, len(uids))
         return {"training/filter_groups/groups_drawn": drawn, "training/filter_groups/kept_share": share}
@@ -134,7 +133,6 @@ class AsyncSpreadReplayBuffer(ReplayBufferAsync):  # type: ignore[misc]  # verl 
         super().__init__(filter_groups_metric=GROUP, **named)
 
     def sample(self, global_steps: int, partition_id: str, batch_size: int) -> tuple[Any, dict[str, Any]]:
-        """A batch of ``batch_size`` groups, and metrics on the sampling."""
         if partition_id != "val":
             self._wanted = batch_size
         batch, metrics = super().sample(global_steps=global_steps, partition_id=partition_id, batch_size=batch_size)

@@ -49,7 +49,7 @@ def test_the_same_run_comes_back(run: Path, tmp_path: Path, images: bool) -> Non
     made = make_run(trajectories(run, tmp_path / "atif", images=images), tmp_path / "back")
     assert (made.tasks, made.trajectories, made.planned) == (8, 16, 8)
     before, after = shown(run), shown(tmp_path / "back")
-    assert after.metrics() == before.metrics() and "pass@2" in before.metrics().metrics
+    assert after.metrics() == before.metrics() and "pass@2" in before.metrics()
     assert list(read_online(tmp_path / "back")) == list(read_online(run))
     assert any(len(step.actions) == 2 for each in read_online(run) for step in each.steps)
     assert after.manifest == before.manifest and after.tasks == before.tasks
@@ -66,7 +66,7 @@ def test_a_repetition_that_failed_comes_back(run: Path, tmp_path: Path) -> None:
         error = {"stage": "environment", "message": "the phone is gone"}
         line["samples"][1] = {"error": error}
     make_run(trajectories(copy, tmp_path / "atif"), tmp_path / "back")
-    assert shown(tmp_path / "back").metrics() == shown(copy).metrics() and shown(copy).metrics().failed == 1
+    assert shown(tmp_path / "back").metrics() == shown(copy).metrics() and shown(copy).metrics().summary.failed == 1
     failed = shown(tmp_path / "back").trajectory(task_id(2), 1).trajectory
     assert failed.failure == "the phone is gone"
 

@@ -10,8 +10,10 @@ from PIL import Image
 
 from guieval.errors import DataError, UsageError
 from guieval.journal import RunFolder
+from guieval.metrics import TaskSummary
 from guieval.reports.exchange.importing import import_predictions
 from guieval.reports.opened import OpenedOnlineRun, open_run
+from guieval.scoring.score import evaluate_run
 from tests.command_line import CommandLine
 
 CLICK = "import pyautogui\npyautogui.click(1896, 89)"
@@ -44,7 +46,8 @@ def test_a_result_folder_is_a_run_of_tasks(tmp_path: Path, guieval: CommandLine)
     assert "4 of 5 tasks have an outcome, format osworld" in made
     opened = open_run(tmp_path / "run")
     assert isinstance(opened, OpenedOnlineRun) and opened.manifest.model_name == "gui-a"
-    found = opened.metrics()
+    found = evaluate_run(tmp_path / "run").summary
+    assert isinstance(found, TaskSummary)
     assert (found.success.count, found.success.n, found.success.missing) == (1, 4, 1)
     assert (found.metrics["progress"].value, found.metrics["mean steps"].value) == (1.5 / 4, 2.0)
     ends = {"success": 1, "false completion": 1, "wrong stop": 1, "step limit": 1}

@@ -25,7 +25,7 @@ def run(tmp_path: Path) -> OpenedOnlineRun:
 
 
 def test_figures_and_trajectories(run: OpenedOnlineRun) -> None:
-    assert run.metrics() == figures_of(run.directory)
+    assert run.metrics().summary == figures_of(run.directory)
     assert len(run) == 8 and run.tasks == tuple(ENDED) and run.notes == ()
     for name, ended in ENDED.items():
         assert run.trajectory(name).trajectory.ended == ended

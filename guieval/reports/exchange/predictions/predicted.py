@@ -93,7 +93,6 @@ class Format:
     relabelled: bool = False
 
     def recognises(self, values: Mapping[str, Any]) -> bool:
-        """Whether a file with this first row is of the format."""
         return self.fields <= values.keys() and (not self.one_of or bool(self.one_of & values.keys()))
 
 

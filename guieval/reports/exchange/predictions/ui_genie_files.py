@@ -105,7 +105,6 @@ class _Cases(NamedTuple):
         return cls(str(file), replies, whole.whole(f"all_{type_}", 0))
 
     def of(self, step: str) -> dict[str, str]:
-        """Label and reply of a step."""
         case = self.replies.get(step)
         if case is None:
             raise DataError(f"{self.where}: has no reply to the step {step}, which {DETAILS} lists as wrong")

@@ -47,8 +47,8 @@ function buildFilters() {
   const search = el("input", {
     type: "search",
     name: "query",
-    placeholder: "Search task, reply, app",
-    "aria-label": "Search the instruction, the reply and the app",
+    placeholder: "Search task, response, app",
+    "aria-label": "Search the instruction, the response and the app",
     "aria-keyshortcuts": "f",
     autocomplete: "off",
     spellcheck: "false",

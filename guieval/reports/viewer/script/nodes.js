@@ -5,7 +5,7 @@ const ENDS = [
   { mark: "✓", word: "right", verdict: "right" },
   { mark: "≈", word: "wrong, of the right type", verdict: "wrong" },
   { mark: "✕", word: "wrong type", verdict: "wrong" },
-  { mark: "?", word: "no action in the reply", verdict: "unparseable" },
+  { mark: "?", word: "no action in the response", verdict: "unparseable" },
   { mark: "U", word: "action outside the unified space", verdict: "unsupported" },
   { mark: "!", word: "no answer: a failure on the way", verdict: "failed" },
   { mark: "·", word: "not reached: the mode stopped before", verdict: "not reached" },

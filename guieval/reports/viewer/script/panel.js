@@ -200,8 +200,8 @@ function answerOf(run) {
       ? null
       : el(
           "details",
-          { open: !sample.thought && !sample.conclusion, "data-part": `reply${run || ""}` },
-          el("summary", {}, "Raw reply"),
+          { open: !sample.thought && !sample.conclusion, "data-part": `response${run || ""}` },
+          el("summary", {}, "Raw response"),
           el("pre", { dir: "auto" }, sample.raw || "(empty)"),
         ),
     promptOf(run, seen),

@@ -12,8 +12,7 @@ import pytest
 
 from guieval.errors import DataError, UsageError
 from guieval.evaluation import ActionEvaluator
-from guieval.models import ModelConfig
-from guieval.registry import build_model, load_benchmark
+from guieval.registry import load_benchmark
 from guieval.reports.exchange.importing import import_predictions
 from guieval.reports.exchange.predictions import read_predictions
 from guieval.scoring.score import evaluate_run
@@ -130,10 +129,10 @@ def check_score(
 ) -> None:
     """By the points that the authors read, or read by the family's adapter: the score that they or docs/predictions state."""
     labels: dict[str, Any] = {"bench": bench, "data": shared_data / "screenspot_pro_format_annotations"}
-    model = build_model(ModelConfig(name=adapter, adapter=adapter, options=options))
-    for reader, right in ((None, points), (model, replies)):
-        run = made / f"{adapter}-{right}-{reader is None}"
-        import_predictions(shared_data / "result_files" / file, run, model=reader, **labels)
+    cases: tuple[tuple[dict[str, Any], int], ...] = (({}, points), ({"adapter": adapter, "options": options}, replies))
+    for how, right in cases:
+        run = made / f"{adapter}-{len(how)}"
+        import_predictions(shared_data / "result_files" / file, run, **labels, **how)
         assert evaluate_run(run).summary.exact_match.count == right
 
 
@@ -188,7 +187,7 @@ def test_mai_uis_score_on_osworld_g_comes_out_under_its_own_rule(
     shared_data: Path, tmp_path: Path, protocol: str, right: int, read: str
 ) -> None:
     file = shared_data / "result_files" / "Tongyi-MAI+MAI-UI__local_OS_G.json.gz"
-    model = build_model(ModelConfig(name="mai_ui", adapter="mai_ui")) if read == "replies" else None
+    adapter = "mai_ui" if read == "replies" else None
     labels = shared_data / "screenspot_pro_format_annotations"
-    run = import_predictions(file, tmp_path / "run", bench="osworld-g", data=labels, model=model).directory
+    run = import_predictions(file, tmp_path / "run", bench="osworld-g", data=labels, adapter=adapter).directory
     assert evaluate_run(run, protocol).summary.exact_match.count == right
