@@ -171,7 +171,8 @@ class ComputerUse(HostedModel):
         words, made = split_calls(text)
         acting = [each for name, arguments in made for each in self._expanded(name, arguments) if each[0] not in LOOKS]
         intents = [arguments.get("intent") for _, arguments in made]
-        thought = _thought(words) or next((intent for intent in intents if isinstance(intent, str)), None)
+        said = _TAGS.sub("", words).replace(END_TURN, "").strip()
+        thought = said or next((intent for intent in intents if isinstance(intent, str)), None)
         if not acting:
             return ParsedResponse(_without_call(words, bool(made), grounding=task.setting == "grounding"), thought)
         (name, arguments), *further = acting
@@ -239,10 +240,6 @@ def split_calls(text: str) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
         arguments = call.get("arguments")
         made.append((call["name"], arguments if isinstance(arguments, dict) else {}))
     return _CALL.sub("", text).strip(), made
-
-
-def _thought(words: str) -> str | None:
-    return _TAGS.sub("", words).replace(END_TURN, "").strip() or None
 
 
 def _without_call(words: str, looked: bool, *, grounding: bool) -> act.Stop:

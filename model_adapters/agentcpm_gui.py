@@ -65,8 +65,7 @@ class AgentCPMGUI(ABCModel):
         if self.thinking is False:
             system_text = system_text.replace('"required":["thought"]', '"optional":["thought"]')
         messages = [Message("system", (system_text,))]
-        shown = self.options.max_images - 1
-        for entry in history[-shown:] if shown else ():
+        for entry in history[self.first_shown(history, self.options.max_images) :]:
             step = entry.task.low_level_instruction if task.setting == "low" else None
             messages.append(self._turn(entry.task, entry.task.instruction if step is None else step))
             messages.append(Message("assistant", (_compact(self._past_answer(entry)),)))

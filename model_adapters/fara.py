@@ -79,9 +79,10 @@ class Fara(tools.QwenToolsModel):
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         past = () if task.setting == "grounding" else history
         messages = [Message("system", (self.prompt("fara-system", **self.screen(task)),))]
+        first_shown = self.first_shown(past, self.options.max_images)
         for index, step in enumerate((*(entry.task for entry in past), task)):
             words = self.prompt("fara-user-next") if index else main_instruction(task)
-            if index > len(past) - self.options.max_images:
+            if index >= first_shown:
                 messages.append(Message("user", (self.image(step), words)))
             elif not index:
                 messages.append(Message("user", (words,)))

@@ -102,17 +102,15 @@ class OpenAITools(HostedModel):
     def _offer(self, task: StepTaskModel) -> tuple[str, tuple[dict[str, Any], ...]]:
         """The sentence about coordinates, and the functions."""
         width, height = self.sent.sent(task.screenshot_size)
-        match self.options.frame:
-            case "pixels":
-                ends, unit = (str(width), str(height)), f"pixels of the screenshot, which is {width} x {height} pixels large"
-            case "0-1000":
-                ends, unit = ("1000", "1000"), "whole thousandths of the screenshot's width and height, from 0 to 1000"
-            case "0-1":
-                ends, unit = ("1", "1"), "fractions of the screenshot's width and height, from 0 to 1, with four decimals"
+        (right, bottom), unit = {
+            "pixels": ((width, height), f"pixels of the screenshot, which is {width} x {height} pixels large"),
+            "0-1000": ((1000, 1000), "whole thousandths of the screenshot's width and height, from 0 to 1000"),
+            "0-1": ((1, 1), "fractions of the screenshot's width and height, from 0 to 1, with four decimals"),
+        }[self.options.frame]
         coordinates = f"Coordinates are in {unit}; x goes from left to right and y from top to bottom."
         name = f"openai_tools-{'grounding-' if task.setting == 'grounding' else ''}tools"
         number = "number" if self.options.frame == "0-1" else "integer"
-        return coordinates, functions(self.prompt(name, number=number, right=ends[0], bottom=ends[1]))
+        return coordinates, functions(self.prompt(name, number=number, right=str(right), bottom=str(bottom)))
 
 
 _EXPRESSION = re.compile(

@@ -60,8 +60,9 @@ class OpenCUA(ABCModel):
         if task.setting == "grounding":
             return chat(self.image(task), task.instruction, system=self.prompt("opencua-grounding-system"))
         messages = [Message("system", (self.prompt(f"opencua-{self.options.reasoning}-system"),))]
+        first_shown = self.first_shown(history, self.options.max_images)
         for index, entry in enumerate(history):
-            if index > len(history) - self.options.max_images:
+            if index >= first_shown:
                 messages.append(Message("user", (self.image(entry.task),)))
             if index >= len(history) - self.options.max_history:
                 messages.append(Message("assistant", (self._past_step(index, entry),)))

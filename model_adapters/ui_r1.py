@@ -37,10 +37,6 @@ def _opened(call: calls.Arguments) -> Action:
     return Open(app=app) if isinstance(app, str) and app.strip() else call.incomplete("OPEN", "it names no app")
 
 
-def _scrolled(call: calls.Arguments) -> Action:
-    return call.incomplete("SCROLL", "it has no direction")
-
-
 CALLS = calls.CallTable(
     {
         # the second is the base model's own word for it; the authors' reader takes the two numbers under any key
@@ -48,7 +44,7 @@ CALLS = calls.CallTable(
         "navigate_back": calls.BACK,
         "input_text": calls.Form(Type, _typed),
         "open_app": calls.Form(Open, _opened),
-        "scroll": calls.Form(Scroll, _scrolled),
+        "scroll": calls.Form(Scroll, lambda call: call.incomplete("SCROLL", "it has no direction")),
     }
 )
 

@@ -89,12 +89,4 @@ def _swipe(finger: Direction, size: Size) -> tuple[list[float], list[float]]:
     width, height = size
     low, high = [width / 2, height * 0.75], [width / 2, height * 0.25]
     left, right = [width * 0.25, height / 2], [width * 0.75, height / 2]
-    match finger:
-        case "up":
-            return low, high
-        case "down":
-            return high, low
-        case "left":
-            return left, right
-        case "right":
-            return right, left
+    return {"up": (low, high), "down": (high, low), "left": (left, right), "right": (right, left)}[finger]

@@ -48,6 +48,15 @@ class _Listed:
         return self.words
 
 
+class _Always(_Listed):
+    """A leniency under which the listed pairs always match."""
+
+    reason: ClassVar[str]
+
+    def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
+        return _exact(self.reason.format(predicted=predicted.type, reference=reference.type))
+
+
 def _exact(reason: str) -> Judgement:
     return Judgement(True, True, None, None, reason)
 
@@ -60,15 +69,12 @@ def _other_type(judged: Judgement, reference: Action, predicted: Action) -> Judg
 
 
 @dataclass(frozen=True)
-class WaitIsStop(_Listed):
+class WaitIsStop(_Always):
     """Wait and stop are one type, and always match (AgentCPM-GUI, eval/utils/evaluator.py)."""
 
     pairs = frozenset({("WAIT", "WAIT"), ("WAIT", "STOP"), ("STOP", "WAIT"), ("STOP", "STOP")})
     words = "wait and stop are one type and match whatever else they say"
-
-    def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
-        """Exact for any wait or stop where either is labelled."""
-        return _exact(f"{predicted.type} where {reference.type} is labelled: one type here")
+    reason = "{predicted} where {reference} is labelled: one type here"
 
 
 @dataclass(frozen=True)
@@ -82,13 +88,11 @@ class LongPressIsClick:
     side: Literal["label", "both", "prediction"] = "label"
 
     def concerns(self, reference: AnyType, predicted: AnyType) -> bool:
-        """Long presses on the side that is named."""
         if self.side == "prediction":
             return (reference, predicted) == ("CLICK", "LONG_PRESS")
         return reference == "LONG_PRESS" or (self.side == "both" and predicted == "LONG_PRESS")
 
     def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
-        """Judge the click (or both clicks) in place of the long press."""
         return rules.judge(task, _tapped(reference), predicted if self.side == "label" else _tapped(predicted))
 
     def describe(self) -> str:
@@ -116,20 +120,16 @@ class NeverNamed(_Listed):
     )
 
     def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
-        """A mismatch, also in type."""
         return Judgement(False, False, None, None, "a call's name without its underscores is not a name of the label's")
 
 
 @dataclass(frozen=True)
-class AnyLongPress(_Listed):
+class AnyLongPress(_Always):
     """Where a long press is labelled any long press is exact, wherever it is (GUI-R1, verl/utils/reward_score/r1gui.py)."""
 
     pairs = frozenset({("LONG_PRESS", "LONG_PRESS")})
     words = "any long press matches a labelled one, wherever it is"
-
-    def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
-        """Exact for any long press in place of another."""
-        return _exact("any long press agrees")
+    reason = "any long press agrees"
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,6 @@ class AnyPointedAction(_Listed):
     )
 
     def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
-        """Exact without a type match where the point hits by the click rule."""
         assert isinstance(reference, Click | LongPress) and isinstance(predicted, Click | LongPress | Scroll)
         return _other_type(rules.judge_point(task, reference.point, predicted.point), reference, predicted)
 
@@ -173,7 +172,7 @@ def _written(action: Action) -> str:
 
 
 @dataclass(frozen=True)
-class ClickForType(_Listed):
+class ClickForType(_Always):
     """A click where typing is labelled, or the reverse, matches in type and exactly, wherever and whatever it is.
 
     MagicGUI, utils/eval/utils/evaluator_honor.py.
@@ -181,10 +180,7 @@ class ClickForType(_Listed):
 
     pairs = frozenset({("CLICK", "TYPE"), ("TYPE", "CLICK")})
     words = "any click matches where typing is labelled, and any typed text where a click is"
-
-    def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
-        """Exact for either in place of the other."""
-        return _exact(f"{predicted.type} counts where {reference.type} is labelled")
+    reason = "{predicted} counts where {reference} is labelled"
 
 
 @dataclass(frozen=True)
@@ -315,7 +311,6 @@ class PromptDirection(_Listed):
     )
 
     def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
-        """Exact where the prompt names the predicted direction."""
         assert isinstance(predicted, Scroll)
         word = OPPOSITE.get(predicted.direction)
         if word not in ("up", "down"):

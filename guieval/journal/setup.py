@@ -192,10 +192,13 @@ def facts_of(setups: Iterable[Setup]) -> dict[str, tuple[str, ...]]:
     return known
 
 
-def describe(setups: Sequence[Setup]) -> str:
+def describe(setups: Sequence[Setup], *, request: bool = True) -> str:
     """The set-up of a run in one line: what is known, then the names of what is not; "unknown" of an imported run, and
-    "not recorded" if nothing was."""
-    facts = facts_of(setups)
+    "not recorded" if nothing was.
+
+    Without its ``request``, a digest that differs from one benchmark to the next, runs with one set-up say the same.
+    """
+    facts = {name: values for name, values in facts_of(setups).items() if request or name != "request"}
     if not any(facts.values()):
         return UNKNOWN if list(setups) == [Setup()] else "not recorded"
     known = [f"{name} {_listed(values)}" for name, values in facts.items() if values and name not in _OF_ENGINES]

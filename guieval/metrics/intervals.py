@@ -49,8 +49,7 @@ _FAR = 38.0
 class Interval:
     """From ``low`` to ``high``, of confidence ``level``: over ``episodes``, or ``wilson``'s, of independent observations.
 
-    ``student``: of a mean over seeds or of a fitted line; ``profile``: of a fitted curve; ``percentile``: of resampled
-    models.
+    ``student``: of a mean over seeds or of a fitted line; ``profile``: of a fitted curve; ``percentile``: of resampled models.
     """
 
     low: float

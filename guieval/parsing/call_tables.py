@@ -157,13 +157,18 @@ class Arguments(NamedTuple):
 
 def amount(value: Any, name: str, unit: str) -> float:
     """A time as a number, which may be in quotes; the error calls it by ``name`` and ``unit``."""
-    try:
-        number = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
+    number = _number(value)
     if not 0 <= number < 1e9:
         raise ParseError(f"{name} {value!r:.80} is not a number of {unit}")
     return number
+
+
+def _number(value: Any) -> float:
+    """A number, which may be in quotes; NaN for anything else."""
+    try:
+        return math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
 
 
 _BY_NAME: dict[str, Direction] = {direction: direction for direction in DIRECTIONS}
@@ -214,19 +219,12 @@ def on_device(read: Callable[[Arguments], DeviceAction]) -> Form:
     return Form(Unsupported, unsupported)
 
 
-def double_clicked(*keys: str) -> Form:
-    """A double click at a point."""
-    return on_device(lambda call: DoubleClick(point=call.point(*keys)))
+def _pointed(kind: Callable[..., DeviceAction]) -> Callable[..., Form]:
+    return lambda *keys: on_device(lambda call: kind(point=call.point(*keys)))
 
 
-def right_clicked(*keys: str) -> Form:
-    """A click of the right button at a place."""
-    return on_device(lambda call: RightClick(point=call.point(*keys)))
-
-
-def hovered(*keys: str) -> Form:
-    """A move of the pointer to a point."""
-    return on_device(lambda call: Hover(point=call.point(*keys)))
+double_clicked, right_clicked, hovered = _pointed(DoubleClick), _pointed(RightClick), _pointed(Hover)
+"""A double click, a click of the right button, and a move of the pointer, to a place by the names of its arguments."""
 
 
 def dragged(start: tuple[str, ...], end: tuple[str, ...]) -> Form:
@@ -348,10 +346,7 @@ def wheel(
 
     def read(call: Arguments) -> Action:
         value = call.needed(*amounts)
-        try:
-            amount = math.nan if isinstance(value, bool) else float(value)
-        except (TypeError, ValueError, OverflowError):
-            amount = math.nan
+        amount = _number(value)
         if not 0 < abs(amount) < math.inf:
             raise ParseError(f"{call.name} has {value!r:.80} as {amounts[0]!r}")
         direction = positive if amount > 0 else negative

@@ -84,7 +84,7 @@ def test_the_list_fits_the_terminal(guieval: CommandLine, runs: Path, monkeypatc
         monkeypatch.setenv("COLUMNS", str(width))
         done = guieval("runs", runs)
         assert max(map(len, done.out.splitlines())) <= width
-        assert re.search(r"^old .*50\.00% \[.*finished", done.out, re.MULTILINE)
+        assert re.search(r"^old .*50\.00% .*finished", done.out, re.MULTILINE)
         assert "broken: torn: " in " ".join(done.err.split())
     (line,) = (line for line in done.out.splitlines() if line.startswith("several/sop"))
     assert "(2 missing)" in line  # what a part of the steps lacks stands in the cell

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from guieval.cli import options
-from guieval.cli.tables import JSON, echo, print_json, say, show
+from guieval.cli.tables import JSON, print_json, say, show
 from guieval.data.doctor.counts import counted
 from guieval.data.sample_sets import SampleSet, get_sample_set, list_sample_sets
 from guieval.data.selection import Choice, edition_of, select, type_differences
@@ -100,7 +100,7 @@ def _show(sample_set: SampleSet) -> None:
         "note": sample_set.note,
     }
 
-    echo(sample_set.name)
+    say(sample_set.name)
     for label, value in rows.items():
         if value:
             say(f"  {label}: {value}")

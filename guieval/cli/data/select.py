@@ -91,7 +91,7 @@ def _select_steps(directories: list[Path], given: dict[str, Any], seed: int, fil
     curated = curate(candidates.steps, recipe, allow_fewer=given["allow-fewer"])
     _show(curated, json=given["json"])
     if candidates.unanswered and "difficulty" in recipe.stages:
-        echo(
+        say(
             f"note: {candidates.unanswered:,} steps were not answered, so whether they are hard is not known; "
             "`guieval run --resume` asks for those that their run can reach (in mode sop, none after a mismatch)",
             err=True,
@@ -164,7 +164,7 @@ def _select_nested(
     words = f"{bench}, {pool.text}"
     for each in write_nested(subsets, pool.plan, file, dataset=dataset, seed=seed, pool=words):
         echo(f"written:  {each.path} ({counted(each.episodes, 'episode')}, {counted(each.steps, 'step')})")
-    echo(f"drawn with seed {seed} from {words}")
+    say(f"drawn with seed {seed} from {words}")
 
 
 def _size(text: str) -> int:

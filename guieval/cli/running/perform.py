@@ -71,7 +71,7 @@ class Terminal(Display):
             yield update
 
     def note(self, text: str) -> None:
-        echo(text)
+        say(text)
 
 
 def _unmarked(text: str) -> Any:
@@ -85,9 +85,9 @@ def print_failure(failure: ServerFailure) -> None:
     """Print on standard error how a server failed, with the last lines of its log."""
     if isinstance(failure.__cause__, type(failure)):  # the run adds a sentence to the original error
         failure = failure.__cause__
-    echo(f"guieval: {failure}" + ("; its last lines:" if failure.lines else ""), err=True)
+    say(f"guieval: {failure}" + ("; its last lines:" if failure.lines else ""), err=True)
     for line in failure.lines:
-        echo(f"  {line}", err=True)
+        say(f"  {line}", err=True)
 
 
 def perform(
@@ -97,17 +97,19 @@ def perform(
     quiet: bool,
     accept: bool = False,
     root: Path | None = None,
+    resume: str | None = None,
     first: Callable[[], None] = lambda: None,
     show: Callable[[list[Result]], None],
 ) -> None:
     """Do runs one after the other, then print their results (with ``show``) and the command to continue.
 
-    ``root`` is the folder that contains all runs, if their directories do not determine it. The other arguments are those of
+    ``root`` is the folder that contains all runs, if their directories do not determine it, and ``resume`` the command that
+    continues them, by default ``guieval run --resume``. The other arguments are those of
     :func:`guieval.running.execute.execute`, the exit codes those of ``guieval run``.
     """
     directories = [directory for _, directory in configs]
     root = root or common_folder(directories)
-    resume = resume_command(root, [config for config, _ in configs])
+    resume = resume or resume_command(root, [config for config, _ in configs])
     jobs = resolve_jobs(configs, root=root, accept_changes=accept)
     results: list[Result] = []
     try:
@@ -125,6 +127,7 @@ def perform(
     except GuievalError:
         if results:
             show(results)
+            _print_problems(results)
         raise
     except KeyboardInterrupt:  # while no run was under way
         if any(map(is_run, directories)):
@@ -143,7 +146,7 @@ def print_forecast(configs: list[tuple[RunConfig, Path]]) -> None:
             continue
         for label, text in forecast(job.run).lines():
             say(f"{label + ':':<10}{text}")
-    echo("nothing was sent, and nothing was written")
+    say("nothing was sent, and nothing was written")
 
 
 def print_results(results: list[Result], *, json: bool) -> None:
@@ -180,7 +183,7 @@ def _plain(result: Result) -> dict[str, Any]:
 
 
 def print_notes(results: list[Result]) -> None:
-    """Print notes below the metrics: steps, overlays, servers, failures, warnings, and why a run ended."""
+    """Print notes below the metrics: steps, overlays and servers."""
     manifests = [RunFolder(result.outcome.directory).manifest for result in results]
     for text in dict.fromkeys(line for manifest in manifests for line in describe_served(manifest)):
         say(f"served:   {text}")
@@ -201,44 +204,63 @@ def print_notes(results: list[Result]) -> None:
     if damaged:
         say(f"damaged:  {len(damaged):,} left out, first: {damaged[0]}")
     for result in results:
-        config, outcome, summary, notes = result
-        mode = config.history.mode
-        for note in notes:
+        for note in result.notes:
             say(note)
-        for server in outcome.endpoints if len(outcome.endpoints) > 1 else ():
-            say(f"server:   {mode}: {describe_endpoint(server)}")
-        for stage, failures in outcome.failures.items():
-            say(f"failed:   {mode}: {counted(failures.count, 'step')} at {stage}, first: {failures.example}")
-        for warning in outcome.warnings:
-            say(f"warning:  {mode}: {warning}")
-        if result.unread:
-            records = RunFolder(outcome.directory).records
-            texts = any(getattr(sample, "raw_response", None) for record in records for sample in record.samples)
-            again = "; after a change of the adapter `guieval score RUN --reparse` reads them again"
-            say(
-                f"unread:   {mode}: none of the {summary.verdicts.unparseable:,} replies could be read as an action, so "
-                f"the metrics say nothing about the model{again if texts else ''}"
-            )
-        if outcome.gave_up:
-            why = "too many requests in a row were not answered" if config.cluster.kind == "none" else "no worker is left"
-            say(f"stopped:  {mode}: {why}")
-        if outcome.halted:
-            say(f"stopped:  {mode}: {outcome.halted}")
+        for server in result.outcome.endpoints if len(result.outcome.endpoints) > 1 else ():
+            say(f"server:   {result.config.history.mode}: {describe_endpoint(server)}")
 
 
 def _finish(results: list[Result], directories: list[Path], root: Path, resume: str) -> None:
-    """Print the paths and the commands to continue; the exit code is 0 only if every run is complete."""
+    """Print the paths, and last why the runs stopped and the command to continue; exit code 0 only if every run is complete."""
     complete = len(results) == len(directories) and all(result.complete for result in results)
     echo(f"run:      {root}")
-    for directory in directories[len(results) :]:
-        echo(f"not begun: {directory}")
+    if any(SHOWN[result.kind.name].judged_again for result in results):
+        echo(f"re-score: guieval score {shlex.quote(str(root))} --protocol NAME")
+    _print_problems(results)
+    if left := len(directories) - len(results):
+        say(f"not begun: {left:,} of {counted(len(directories), 'run')}, the first {directories[len(results)]}")
     if not complete:
         echo(f"resume:   {resume}")
-    for result in results:
-        if not SHOWN[result.kind.name].judged_again:
-            continue
-        echo(f"re-score: guieval score {shlex.quote(str(result.outcome.directory))} --protocol NAME")
     if any(result.outcome.interrupted for result in results):
         raise typer.Exit(130)
     if not complete or any(result.unread for result in results):
         raise typer.Exit(1)
+
+
+def _print_problems(results: list[Result]) -> None:
+    """Print what went wrong and, last, why a run stopped: one line for each kind, with the runs that had it."""
+    modes = [result.config.history.mode for result in results]
+    found: dict[str, list[str]] = {}
+    failed: dict[str, tuple[int, str, list[str]]] = {}
+    for result, mode in zip(results, modes, strict=True):
+        run = mode if len(set(modes)) == len(modes) else result.directory.name
+        for stage, failures in result.outcome.failures.items():
+            count, example, runs = failed.setdefault(stage, (0, failures.example, []))
+            failed[stage] = (count + failures.count, example, [*runs, run])
+        for problem in _problems(result):
+            found.setdefault(problem, []).append(run)
+    for stage, (count, example, runs) in failed.items():
+        say(f"failed:   {', '.join(runs)}: {counted(count, 'step')} at {stage}, first: {example}")
+    for problem, runs in sorted(found.items(), key=lambda each: each[0].startswith("stopped:")):
+        label, _, text = problem.partition(":")
+        say(f"{label + ':':<10}{', '.join(runs)}: {text.strip()}")
+
+
+def _problems(result: Result) -> Iterator[str]:
+    outcome = result.outcome
+    yield from (f"warning: {warning}" for warning in outcome.warnings)
+    if result.unread:
+        records = RunFolder(outcome.directory).records
+        texts = any(getattr(sample, "raw_response", None) for record in records for sample in record.samples)
+        again = "; after a change of the adapter `guieval score RUN --reparse` reads them again" if texts else ""
+        yield (
+            f"unread: none of the {result.summary.verdicts.unparseable:,} responses could be read as an action, so the metrics "
+            f"say nothing about the model{again}"
+        )
+    if outcome.interrupted:
+        yield "stopped: on request"
+    elif outcome.halted:
+        yield f"stopped: {outcome.halted}"
+    elif outcome.gave_up:
+        alone = result.config.cluster.kind == "none"
+        yield "stopped: " + ("too many requests in a row were not answered" if alone else "no worker is left")

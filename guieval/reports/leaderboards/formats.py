@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from guieval.data.files import read_text
 from guieval.errors import UsageError, known_name
-from guieval.metrics.columns import ENDS
+from guieval.metrics.columns import ENDS, End
 from guieval.metrics.leading import denominators
 from guieval.reports.leaderboards.drawing import drawing
 from guieval.reports.leaderboards.leaderboard import Board, BoardColumn, BoardRow, Cell
@@ -33,6 +33,8 @@ _KEYS = (Column("model", right=False), Column("mode", right=False))
 NOT_REPORTED = "not reported"
 """Shown for tokens that the server did not count."""
 NO_PRICE = "no price"
+_SHORT: dict[End, str] = {"infrastructure_failure": "failed", "not_run": "never sent"}
+"""Headings of the ends that leave a step missing."""
 _ENDINGS: dict[str, Format] = {".txt": "text", ".md": "md", ".csv": "csv", ".tex": "latex", ".json": "json", ".html": "html"}
 
 
@@ -87,7 +89,7 @@ def metric_notes(board: Board, *, brief: bool = False) -> Iterator[str]:
     """What the metrics that are shown are over, a sentence for each protocol; if ``brief``, which command says it."""
     if brief:
         names = dict.fromkeys(column.protocol for column in board.columns)
-        yield f"What a metric is over: {' and '.join(f'`guieval protocols {name}`' for name in names)}"
+        yield f"What a metric is over: `guieval protocols {next(iter(names)) if len(names) == 1 else 'NAME'}`"
         return
     for protocol in dict.fromkeys(column.protocol for column in board.columns):
         yield denominators(protocol, {each.metric: each.of for each in board.columns if each.protocol == protocol})
@@ -207,7 +209,11 @@ def _ends(board: Board) -> Table:
         )
         for place, (_, _, cell) in enumerate(ended)
     )
-    heads = (*(names[key] for key in keys), *["coverage (%)"] * covered, *(end.replace("_", " ") for end in ends))
+    heads = (
+        *(names[key] for key in keys),
+        *["coverage (%)"] * covered,
+        *(_SHORT.get(end) or end.replace("_", " ") for end in ends),
+    )
     notes = (*(f"beside published numbers: {reproduction}" for reproduction in board.reproductions), *board.notes)
     return Table("How steps ended", columns(*heads, keys=len(keys)), rows, notes, keys=len(keys), turns=True)
 

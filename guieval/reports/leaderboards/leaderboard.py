@@ -9,7 +9,6 @@ in separate rows, and ranks are within a mode. Published tables are shown next t
 from __future__ import annotations
 
 import math
-import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -393,14 +392,14 @@ def _notes(runs: Sequence[_Run], rows: Sequence[BoardRow], columns: Sequence[Boa
         yield f"scaffold: {scaffold}{whose}"
     setups: defaultdict[str, list[_Run]] = defaultdict(list)
     for run in runs:
-        setups[describe(run.manifest.setups)].append(run)
+        setups[describe(run.manifest.setups, request=False)].append(run)
     for setup, alike in setups.items():
         yield f"set-up: {setup}" if len(setups) == 1 else f"set-up of {_named(alike, runs)}: {setup}"
     by_benchmark: defaultdict[str, dict[tuple[str, str], BoardColumn]] = defaultdict(dict)
     for column in columns:
         by_benchmark[column.benchmark].setdefault((column.steps, column.overlay), column)
     for benchmark, kinds in by_benchmark.items():
-        if len(kinds) > 1:
+        if len({(column.selection, column.step_count) for column in kinds.values()}) < len(kinds):  # else their titles say it
             parts = "; ".join(map(_steps, kinds.values()))
             yield f"runs on {benchmark} differ in their steps, or in accepted actions, and so share no column: {parts}"
     merged: defaultdict[str, list[_Run]] = defaultdict(list)
@@ -408,8 +407,7 @@ def _notes(runs: Sequence[_Run], rows: Sequence[BoardRow], columns: Sequence[Boa
         for note in _shortcomings(run):
             merged[note].append(run)
     for note, alike in merged.items():
-        directory = "RUN" if len(alike) > 1 else shlex.quote(str(alike[0].directory))
-        yield f"{note.format(directory)}: {_named(alike, runs)}"
+        yield f"{note}: {_named(alike, runs)}"
 
 
 def _named(some: Sequence[_Run], runs: Sequence[_Run]) -> str:
@@ -431,13 +429,13 @@ def _steps(column: BoardColumn) -> str:
 
 
 def _shortcomings(run: _Run) -> Iterator[str]:
-    """What a reader must know of a run, a template that takes its directory; runs share a note, for tables have the numbers."""
+    """What a reader must know of a run, runs share a note, for tables have the numbers."""
     columns = run.columns
-    yield from (note.replace("{", "{{").replace("}", "}}") for note in run.notes)
+    yield from run.notes
     if columns.stop == "first-mismatch":
         yield "metrics of steps are over those that a run reached"
     if unanswered_of(columns, run.manifest.protocol.name):
-        yield "incomplete (`guieval run --resume {}` asks again)"
+        yield "incomplete (`guieval run --resume RUN` asks again)"
     spent = spending(columns, next(iter(columns.judged.values())), None)
     if spent is not None and spent.steps < spent.reached:
         yield "tokens are means over the steps with known tokens"
