@@ -61,6 +61,7 @@ __all__ = [
     "compare",
     "evaluate_run",
     "get_protocol",
+    "import_predictions",
     "leaderboard",
     "list_benchmarks",
     "list_models",
@@ -114,6 +115,7 @@ if TYPE_CHECKING:
     from guieval.reports.api import compare, leaderboard
     from guieval.reports.campaign import campaign
     from guieval.reports.mixing import mix
+    from guieval.reports.exchange.importing import import_predictions
     from guieval.reports.opened import open_run
     from guieval.reports.plots.plot import plot
     from guieval.reports.power import power
@@ -143,6 +145,7 @@ _HOMES = {
     "reports.api": "compare leaderboard",
     "reports.campaign": "campaign",
     "reports.mixing": "mix",
+    "reports.exchange.importing": "import_predictions",
     "reports.opened": "open_run",
     "reports.plots.plot": "plot",
     "reports.power": "power",

@@ -278,6 +278,13 @@ class Sample(BaseModel):
         Field(exclude_if=lambda found: not found, description="the text was empty, and the reasoning was read in its place"),
     ] = False
     key_removed: KeyRemoved = False
+    right_under: Annotated[
+        str,
+        Field(
+            exclude_if=lambda name: not name,
+            description="imported: the protocol under which its source found it right, without keeping the response",
+        ),
+    ] = ""
 
     @property
     def actions(self) -> tuple[Action, ...]:
@@ -437,7 +444,7 @@ class Outcome(BaseModel):
 
     ended: Ended
     score: Score
-    steps: int = Field(ge=0)
+    steps: int | None = Field(ge=0, description="unknown of some imported runs")
     attempt: int = Field(0, ge=0)
     stopped: StopStatus | None = Field(None, description="how the model stopped the task, if it did")
     unparseable: int = Field(0, ge=0, description="responses that had no action")

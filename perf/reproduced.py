@@ -25,10 +25,11 @@ from guieval.errors import DataError
 from guieval.evaluation import ActionEvaluator, get_protocol
 from guieval.metrics import summarise
 from guieval.registry import load_benchmark
-from guieval.scoring.matrix import answered_file, judge_answers
-from guieval.scoring.predictions import detect_format, get_format
-from guieval.scoring.predictions.rows import Row, open_rows
-from guieval.scoring.score import evaluate_answers
+from guieval.reports.exchange.importing import import_predictions
+from guieval.reports.exchange.predictions import Predicted, detect_format, get_format
+from guieval.reports.exchange.predictions.rows import Row, open_rows
+from guieval.scoring.matrix import judge_run
+from guieval.scoring.score import evaluate_run
 from guieval.steps import StepTaskModel
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reproduced.md"
@@ -46,8 +47,8 @@ Public files of predictions, with the score that each states and the one that gu
 To repeat it, fetch each file at its commit into the folder `result_files`, under the name `OWNER+REPOSITORY__NAME` (packed with
 gzip or not; the last part of the path is `NAME`, except for MAI-UI's, where it is `local_NAME` or `server_NAME` by the folder).
 Put MAI-UI's `evaluation/grounding/data`, at the same commit, beside it as `screenspot_pro_format_annotations`; it holds the
-labels of all these benchmarks. Name the folder that holds both in `GUIEVAL_SHARED_DATA` and run the command. To score one file,
-use `guieval score FILE --bench BENCHMARK --data screenspot_pro_format_annotations`.
+labels of all these benchmarks. Name the folder that holds both in `GUIEVAL_SHARED_DATA` and run the command. To make a
+run of one file, use `guieval import FILE --bench BENCHMARK --data screenspot_pro_format_annotations --out RUN`.
 
 A row differs when its own verdict (right or not) is not guieval's. Scores are over the rows of the file. UI-Genie's results are
 several files in one folder: put `acc.json` and all `*_badcase.json` beside `details.json`. Its authors leave out replies that
@@ -121,7 +122,7 @@ WITHOUT_LABELS = [
     f"[RUCBM/GUICourse: results/minicpm_guiagent_*.json @ a6dd4c3f0445]({_GUI_COURSE})",
     "none in the files (2,079 steps on phones, 1,500 and 1,519 on web pages, 1,877 of text and boxes)",
     "a row is an id, a prompt and a reply; labels, and sizes of images except in the last file, are in the data set's "
-    "own files, which no loader reads. `guieval import guicourse` reads the replies, for labels of your own",
+    "own files, which no loader reads. `guieval import` reads the replies, for labels of your own",
 ]
 
 
@@ -176,7 +177,7 @@ def compare(source: Source, folder: Path) -> Compared:
         right = n = 0
         for row in _rows(file):
             answer, theirs = read(row), verdict(row)
-            if answer is None or answer.task is None:
+            if not isinstance(answer, Predicted) or answer.task is None:
                 raise DataError(f"{row.where}: holds no answer to a step of {source.benchmark}")
             outcome = evaluator.evaluate(answer.task, answer.action)
             n += 1
@@ -188,8 +189,8 @@ def compare(source: Source, folder: Path) -> Compared:
                 notes["with another box than the benchmark, whose label decides"] += 1
             if "correctness" in row and (outcome.verdict == "unparseable") != (row.text("correctness") == "wrong_format"):
                 notes["unparseable there or here but not in both, so right in neither"] += 1
-        answered = answered_file(file, source.benchmark, folder / LISTS)
-        summary = evaluate_answers(answered, protocol).summary
+        run = import_predictions(file, Path(made) / "run", bench=source.benchmark, data=folder / LISTS).directory
+        summary = evaluate_run(run, protocol).summary
         if (summary.exact_match.count, summary.verdicts.measured) != (right, n):
             raise DataError(
                 f"{file}: `guieval score` finds {summary.exact_match.count} of {summary.verdicts.measured} rows right"
@@ -277,7 +278,8 @@ def _json(file: Path) -> Any:
 def ui_genie(folder: Path) -> list[str]:
     """The row of UI-Genie's results, which state four figures and hold a reply to the wrong steps only."""
     stated = _json(_file(UI_GENIE._replace(name="acc.json"), folder))
-    columns = judge_answers(answered_file(_file(UI_GENIE, folder))).columns()
+    with TemporaryDirectory() as made:
+        columns = judge_run(import_predictions(_file(UI_GENIE, folder), Path(made) / "run").directory).columns()
     (judged,) = columns.judged.values()
     (found,) = columns.judged
     figures = summarise(columns, get_protocol(found), intervals=False).own

@@ -18,7 +18,7 @@ import pytest
 BUDGETS = {
     "running": 85.0,
     "cli": 48.0,
-    "reports": 42.0,
+    "reports": 50.0,
     "benchmarks": 37.0,
     "data": 32.0,
     "model_adapters": 34.0,
@@ -29,7 +29,7 @@ BUDGETS = {
     "pinned": 26.0,
     "journal": 17.0,
     "evaluation": 12.0,
-    "scoring": 12.0,
+    "scoring": 5.0,
     "models": 10.0,
     "metrics": 8.0,
     "project": 7.0,

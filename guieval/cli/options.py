@@ -54,7 +54,7 @@ ReadingAdapter: TypeAlias = Annotated[
 Config: TypeAlias = Annotated[Path | None, path_option("YAML file of settings, or the name of a shipped one.")]
 Override: TypeAlias = Annotated[list[str] | None, typer.Option("--set", help="setting=value, e.g. sampling.min_p=0.05")]
 LoaderOptions: TypeAlias = Annotated[list[str] | None, typer.Option("--set", help="Loader's option=value; may be repeated.")]
-ScoreOptions: TypeAlias = Annotated[
+ImportOptions: TypeAlias = Annotated[
     list[str] | None, typer.Option("--set", help="Loader's option=value, or model.option=value of the reading adapter.")
 ]
 Picture: TypeAlias = Annotated[Path | None, path_option("Picture to write: .pdf, .svg or .png (300 dpi).")]

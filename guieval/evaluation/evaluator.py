@@ -10,7 +10,7 @@ from guieval.actions import Action, Unsupported
 from guieval.evaluation.judgement import Judgement
 from guieval.evaluation.protocol import Protocol
 from guieval.evaluation.protocols import get_protocol
-from guieval.steps import StepOutcome, StepTaskModel
+from guieval.steps import Sample, StepOutcome, StepTaskModel
 
 
 class ActionEvaluator:
@@ -42,6 +42,17 @@ class ActionEvaluator:
             text_similarity=best.text_similarity,
             reason=best.reason,
         )
+
+    def rescore(self, task: StepTaskModel, sample: Sample) -> StepOutcome:
+        """The outcome of a recorded sample: the recorded one if it was not answered, else that of its action.
+
+        A response that its source found right and did not keep is right under that protocol, and missing under any other.
+        """
+        if not sample.right_under:
+            return self.evaluate(task, sample.action) if sample.answered else sample.outcome
+        if sample.right_under == self.protocol.name:
+            return StepOutcome(verdict="right", type_match=True, exact_match=True, reason="the verdict of the source")
+        return infrastructure_failure(f"the response was not kept, only that it is right under {sample.right_under}")
 
     def judge(self, task: StepTaskModel, action: Action) -> Judgement:
         """Compare ``action`` with each accepted action and return the best judgement: :meth:`evaluate` without the verdict."""

@@ -234,6 +234,26 @@ class RecordedSpaces(Section):
     benchmark: RecordedSpace
 
 
+class RecordedImport(Section):
+    """The file or folder of another evaluation that the run was made of; ``source`` is its name, ``sha256`` of a file.
+
+    ``left_out``: its rows that no step stands for, because their answer cannot be read.
+    """
+
+    format: str
+    source: str
+    sha256: str | None = None
+    answered_only: bool = False
+    left_out: int = Field(0, ge=0)
+    notes: list[str] = []
+
+    @property
+    def lines(self) -> list[str]:
+        """What a reader of the metrics has to know, in sentences."""
+        part = ["over the answered steps alone (--answered-only)"] if self.answered_only else []
+        return [f"imported from {self.source}, format {self.format}", *part, *self.notes]
+
+
 class RecordedChange(Section):
     """The changes that the user accepted for a session, and when."""
 
@@ -253,6 +273,7 @@ class Manifest(Section):
     benchmark: RecordedBenchmark
     selection: RecordedSelection | None = None
     overlay: RecordedOverlay | None = None
+    imported: RecordedImport | None = None
     fixed_thoughts: RecordedThoughts | None = None
     code: dict[str, str] | None = None
     mixing: RecordedMixing | None = None

@@ -23,6 +23,8 @@ def one_run(directory: Path) -> Path:
     """The run in a directory, or the only one in its subfolders; :class:`UsageError` if there are none or several."""
     if not directory.exists():
         raise UsageError(f"the run directory {str(directory)!r} does not exist")
+    if directory.is_file():
+        raise UsageError(f"{str(directory)!r} is a file, not a run: `guieval import {directory} --out RUN` makes one of it")
     if is_run(directory):
         return directory
     below = runs_below(directory)

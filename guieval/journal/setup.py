@@ -184,13 +184,14 @@ def facts_of(setups: Iterable[Setup]) -> dict[str, tuple[str, ...]]:
 
 
 def describe(setups: Sequence[Setup], *, request: bool = True) -> str:
-    """The set-up of a run in one line: what is known, then the names of what is not; "not recorded" if nothing is.
+    """The set-up of a run in one line: what is known, then the names of what is not; "unknown" of an imported run, and
+    "not recorded" if nothing was.
 
     Without its ``request``, a digest that differs from one benchmark to the next, runs with one set-up say the same.
     """
     facts = {name: values for name, values in facts_of(setups).items() if request or name != "request"}
     if not any(facts.values()):
-        return "not recorded"
+        return UNKNOWN if list(setups) == [Setup()] else "not recorded"
     known = [f"{name} {_listed(values)}" for name, values in facts.items() if values and name not in _OF_ENGINES]
     engine = [engine_of(setups)] if facts["engine"] or facts["version"] else []
     expected = () if facts["engine"] == (AGENT,) else facts

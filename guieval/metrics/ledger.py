@@ -110,6 +110,8 @@ class Ledger:
         self._start = dict(zip(plan, np.cumsum([0, *counts]).tolist(), strict=False))
         self._buckets: dict[tuple[Any, ...], _Bucket] = {}
         self._many: dict[int, tuple[NDArray[np.int16], NDArray[np.bool_]]] = {}
+        self._kept: dict[int, str] = {}
+        """By row, the protocol under which its source found a response right that it did not keep."""
         self._labels: dict[tuple[tuple[str, str], ...], int] = {(): 0}
         # One value a row; arrays of Python, whose single items are written several times as fast as numpy's.
         self._length = array("i")
@@ -192,12 +194,16 @@ class Ledger:
         self._completion_tokens[row] = total_known(usage.completion_tokens for usage in usages)
         self._seconds[row] = math.nan if first.seconds is None else first.seconds
         self._many.pop(row, None)
-        action = first.action
+        action = task.action if first.right_under else first.action  # right: of the reference's type, within its space
+        self._kept.pop(row, None)
         self._predicted_type[row] = -1 if action is None else _TYPE_CODES[type_of(action)]
         self._covered[row] = measured and action is not None and all(action in space for space in self._spaces)
         self._elsewhere[row] = measured and _in_another_element(task, action)
         bucket = self._bucket(task, action) if measured else NOT_RUN if faulty(first) else FAILED
         self._base_end[row] = bucket if isinstance(bucket, int) else WRONG
+        if first.right_under:
+            self._kept[row] = first.right_under
+            return
         if not isinstance(bucket, int) and action is not None:
             bucket.add(row, number, task, action, judged)
         if len(samples) > 1 and answered:
@@ -211,7 +217,7 @@ class Ledger:
 
     def outcome(self, protocol: str, task: StepTaskModel, sample: Sample) -> StepOutcome:
         """The score of one answer under one of the protocols, with its reason."""
-        return next(each for each in self.evaluators if each.protocol.name == protocol).evaluate(task, sample.action)
+        return next(each for each in self.evaluators if each.protocol.name == protocol).rescore(task, sample)
 
     def _exact(self, task: StepTaskModel, action: Action | None) -> NDArray[np.bool_]:
         bucket = self._bucket(task, action)
@@ -259,6 +265,9 @@ class Ledger:
             end[where] = np.where(matches > 1, RIGHT, WRONG)
             distance[where] = np.array(bucket.distance[group])[counts]
             similarity[where] = np.array(bucket.similarity[group])[counts]
+        for row, source in self._kept.items():
+            right = source == self.evaluators[protocol].protocol.name
+            end[row], type_match[row], exact_match[row] = RIGHT if right else FAILED, right, right
         exact_samples, vote = exact_match.astype(np.int16), exact_match.copy()
         for row, (counted_exact, voted_exact) in self._many.items():
             exact_samples[row], vote[row] = counted_exact[protocol], voted_exact[protocol]

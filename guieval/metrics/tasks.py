@@ -51,8 +51,10 @@ def _ended_by(name: Ended) -> Callable[[Outcome], float]:
 _SUMS: Mapping[str, Callable[[Outcome], float]] = {
     "success": lambda outcome: outcome.score.success,
     "progress": lambda outcome: outcome.score.progress,
-    "steps": lambda outcome: outcome.steps,
-    "steps of successes": lambda outcome: outcome.steps * (outcome.ended == "success"),
+    "with steps": lambda outcome: outcome.steps is not None,
+    "steps": lambda outcome: outcome.steps or 0,
+    "successes with steps": lambda outcome: outcome.steps is not None and outcome.ended == "success",
+    "steps of successes": lambda outcome: (outcome.steps or 0) * (outcome.ended == "success"),
     "stopped as finished": lambda outcome: outcome.stopped == "finish",
     "false completion": lambda outcome: outcome.stopped == "finish" and not outcome.score.success,
     "side effects": lambda outcome: bool(outcome.score.side_effects),
@@ -247,9 +249,15 @@ TASK_METRICS = (
         better="less",
     ),
     TaskMetric("with side effects", "repetitions with changes that nobody asked for", "side effects", _JUDGED, better="less"),
-    TaskMetric("mean steps", "steps of a repetition", "steps", _JUDGED, unit="steps", better="less"),
+    TaskMetric("mean steps", "steps of a repetition", "steps", _JUDGED, "with steps", "steps", "less"),
     TaskMetric(
-        "mean steps of successes", "steps of a success", "steps of successes", "successes", "ended: success", "steps", "less"
+        "mean steps of successes",
+        "steps of a success",
+        "steps of successes",
+        "successes",
+        "successes with steps",
+        unit="steps",
+        better="less",
     ),
     TaskMetric("unparseable responses", "responses without an action", "unparseable", "steps", "steps", better="less"),
     TaskMetric(

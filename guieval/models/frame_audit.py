@@ -289,15 +289,10 @@ def _limited(declared: Frame, options: dict[str, Any]) -> list[Frame]:
 
 
 def audit_records(model: ABCModel, records: Iterable[StepRecord]) -> FrameReport | None:
-    """The audit of a journal; ``None`` when it holds no click on a step whose reference is one."""
-    return audit_answers(model, ((record.task, record.sample) for record in records))
-
-
-def audit_answers(model: ABCModel, answers: Iterable[tuple[StepTaskModel, Sample]]) -> FrameReport | None:
-    """The audit of steps with their answers, whose replies are read again; ``None`` as :func:`audit_records`."""
+    """The audit of a journal, whose replies are read again; ``None`` if it holds no click on a step whose reference is one."""
     audit = StepAudit(model)
-    for task, sample in answers:
-        audit.add(task, sample, reread=True)
+    for record in records:
+        audit.add(record.task, record.sample, reread=True)
     return None if audit.audit is None else audit.audit.report()
 
 

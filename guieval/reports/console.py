@@ -113,7 +113,7 @@ def group_table(runs: Sequence[Run]) -> Table | None:
         sections.append([heading, *rows, ("  mean", *map(_mean, tables))])
     all_steps = _all_steps(runs)
     if any(run.summary.verdicts.not_run for run in runs):  # without a record, such a step may be in no row above
-        all_steps.append(("of them never sent", *(run.summary.verdicts.not_run for run in runs)))
+        all_steps.append(("of them unrecorded", *(run.summary.verdicts.not_run for run in runs)))
     return _pairs("By group", [*sections, all_steps], runs, "groups")
 
 
@@ -139,8 +139,8 @@ def _warnings(label: str, summary: RunSummary) -> Iterator[str]:
         yield (
             f"{label}: incomplete: {summary.incomplete:,} of {verdicts.planned:,} steps, in {summary.incomplete_episodes:,} of "
             f"{summary.episodes:,} episodes, are missing ({verdicts.infrastructure_failure:,} failed, "
-            f"{verdicts.not_run:,} never sent). They count as wrong: exact match is at least {share(exact.value)} "
-            f"and at most {share(exact.value if exact.upper is None else exact.upper)}."
+            f"{verdicts.not_run:,} unrecorded). They count as wrong: exact match is at least {share(exact.value)} "
+            f"and at most {share(exact.value if exact.upper is None else exact.upper)}{_without(exact, summary)}."
         )
     if summary.coverage.value is not None and not summary.coverage_ok and not _has_outcomes(summary):
         ends = {"unparseable": verdicts.unparseable, "unsupported": verdicts.unsupported}
@@ -153,6 +153,12 @@ def _warnings(label: str, summary: RunSummary) -> Iterator[str]:
         )
     if summary.unplanned:
         yield f"{label}: not counted: {counted(summary.unplanned, 'recorded step')} outside the plan."
+
+
+def _without(exact: Measured, summary: RunSummary) -> str:
+    """Exact match over the answered steps alone, in words."""
+    answered = exact.n - summary.incomplete
+    return f"; over the {counted(answered, 'answered step')} it is {share(exact.count / answered)}" if answered > 0 else ""
 
 
 def _pairs(title: str, sections: Sequence[Sequence[Row]], runs: Sequence[Run], name: str) -> Table:

@@ -66,4 +66,6 @@ def incomplete(columns: RunColumns, own: str, directory: Path) -> str | None:
     if (lost := unanswered_of(columns, own)) is None:
         return None
     of = f"{lost[1]:,} " + ("steps have no response" if columns.ended is None else "repetitions have no outcome")
-    return f"incomplete: {lost[0]:,} of {of}; `guieval run --resume {directory}` asks again"
+    imported = RunFolder(directory).manifest.imported is not None
+    how = " in what was imported" if imported else f"; `guieval run --resume {directory}` asks again"
+    return f"incomplete: {lost[0]:,} of {of}{how}"

@@ -84,7 +84,7 @@ def unmeasured_lines(placed: Sequence[Placed]) -> list[str]:
             counts = column.judged.counts
             found[counts["infrastructure_failure"], counts["not_run"], len(column.columns)].append(column.protocol.name)
     return [
-        f"incomplete: {failed + missing:,} of {planned:,} steps are missing ({failed:,} failed, {missing:,} never sent) "
+        f"incomplete: {failed + missing:,} of {planned:,} steps are missing ({failed:,} failed, {missing:,} unrecorded) "
         f"under {'every protocol' if len(names) == len(placed) else ', '.join(names)}"
         for (failed, missing, planned), names in found.items()
     ]

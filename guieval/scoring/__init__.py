@@ -1,1 +1,1 @@
-"""Scores a journal or a file of predictions under any protocol, without querying a model."""
+"""Scores a journal under any protocol, without querying a model."""

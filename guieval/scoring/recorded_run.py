@@ -64,7 +64,8 @@ def recorded_answers(
 
     def notes(others: Sequence[str]) -> list[str]:
         damaged = [f"line {number} of {records.path} holds no record and was passed over" for number in records.damaged]
-        lines = [*damaged, *caveats.notes(manifest), *others]
+        source = [] if manifest.imported is None else manifest.imported.lines
+        lines = [*damaged, *caveats.notes(manifest), *source, *others]
         if overlay is not None and len(overlaid) < overlay.steps:
             lines.append(f"{len(overlaid):,} of the {overlay.steps:,} steps that the overlay adds to are recorded in this run")
         return lines
@@ -87,6 +88,7 @@ def recorded_answers(
         notes=notes,
         types=planned.types,
         overlays=tuple(describe_overlay(used.file, used.sha256, used.steps) for used in overlays if used is not None),
+        left_out=0 if manifest.imported is None else manifest.imported.left_out,
         served=caveats.mark(manifest),
         edition=manifest.benchmark.edition,
         scaffold=manifest.scaffold_line,
@@ -146,16 +148,16 @@ def recorded_model(manifest: Manifest, adapter: str | None = None) -> ABCModel:
 
     A manifest is data: an adapter file that it names is not imported unless the caller names it as ``adapter``.
     """
+    recorded = {**manifest.checkpoint, **({} if adapter is None else {"adapter": adapter})}
+    if manifest.imported is not None and "adapter" not in recorded:
+        raise UsageError("the run was imported without an adapter that reads its responses: add --adapter FAMILY")
     try:
-        recorded = manifest.checkpoint
         config = ModelConfig.model_validate(recorded, context=recorded["scaffold"])
     except ValidationError as error:
         raise UsageError(
             f"the manifest's model has a field {first_problem(error).field!r} that this version cannot read"
         ) from None
-    if adapter is not None:
-        config = config.model_copy(update={"adapter": adapter})
-    elif config.adapter.endswith(".py"):
+    if adapter is None and config.adapter.endswith(".py"):
         raise UsageError(
             f"the run was made with the adapter file {config.adapter!r}, and guieval runs no code that only a run folder "
             f"names: look at it, then add --adapter {config.adapter}"
@@ -167,6 +169,4 @@ def read_again(evaluator: ActionEvaluator, model: ABCModel | None, task: StepTas
     """A recorded answer as ``evaluator`` judges it; its reply is parsed again where a ``model`` is given."""
     if model is not None and sample.raw_response is not None:
         return read_response(model, evaluator, task, recorded_response(sample), seconds=sample.seconds)
-    if not sample.answered:
-        return sample  # there is no reply, or none that could be parsed: nothing to score
-    return sample.model_copy(update={"outcome": evaluator.evaluate(task, sample.action)})
+    return sample.model_copy(update={"outcome": evaluator.rescore(task, sample)})

@@ -1,4 +1,4 @@
-"""The summary of recorded answers, a run's or a file's, under one protocol. No model is queried.
+"""The summary of recorded answers under one protocol. No model is queried.
 
 Answers under several protocols at once are in :mod:`guieval.scoring.matrix`.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -48,15 +48,10 @@ def scored(answers: JudgedAnswers, choice: Choice | None = None, *, users: bool 
     """The summary of answers that one protocol judged, over the steps of ``choice``; raises as :attr:`Answered.select`."""
     answered, choice, protocol = answers.answered, choice or Choice(), answers.evaluators[0].protocol
     part = answers.part(choice)
-    columns, warnings = answers.columns_of(part), answered.notes(())
-    if answered.count is not None:
-        warnings.append(f"{answered.count} predictions for {len(columns)} steps")
-        if not choice.narrows:  # of a choice the user knows that it leaves predictions out; of the default split perhaps not
-            columns = replace(columns, unplanned=answers.outside(part))
     return Scored(
         protocol.name,
-        summary_of(columns, protocol, users=users),
-        tuple(warnings),
+        summary_of(answers.columns_of(part), protocol, users=users),
+        tuple(answered.notes(())),
         part.title,
         part.text,
         answered.overlays,

@@ -62,10 +62,9 @@ ANDROIDCONTROL = ("run", "--model", MODEL, "--bench", "androidcontrol")
         (("score", LONG), "File name too long"),
         (("run", "--config", "{tmp}"), "Is a directory"),
         (("score", "{tmp}"), "is not a run directory"),
-        (("score", "{tmp}", "--model", "x"), "--model is for a file of predictions"),
-        (("score", __file__, "--bench", "demo", "--reparse"), "--reparse is for a run"),
-        (("score", __file__), "line 1: is not JSON"),
-        (("score", __file__, "--bench", "demo"), "line 1"),
+        (("import", "{tmp}", "--format", "kairos", "--out", "{tmp}/x/run"), "is a folder, and the format 'kairos' is of files"),
+        (("score", __file__), "is a file, not a run: `guieval import"),
+        (("import", __file__, "--out", "{tmp}/x/run"), "line 1: is not JSON"),
         ((*SERVED, "--api-key-env", "sk-secret-0123456789"), "not a key"),
         (SERVED[:-2], "add --base-url URL"),
         ((*SERVED, "--data", "{tmp}/demo", "--out", "{tmp}/run", "--max-attempts", "1", *SMALL), "127.0.0.1:9"),
@@ -83,7 +82,7 @@ ANDROIDCONTROL = ("run", "--model", MODEL, "--bench", "androidcontrol")
         ((*ANDROIDCONTROL, "--data", "{tmp}"), "{tmp}"),
         (("run", "--model", "qwen2.5-vl-7b", "--bench", "demo", "--thinking"), "no thinking switch"),
         (("run", "--resume", "{tmp}/none"), "nothing to resume"),
-        (("score", "{tmp}/none"), "expected a run directory or a predictions file"),
+        (("score", "{tmp}/none"), "does not exist"),
         (("run", "--config", "{tmp}/none.yaml"), "cannot be read"),
         ((*BASELINE, "--concurrency", "0"), "concurrency"),
         ((*SERVED, "--concurrency", "all"), "'concurrency' is 'all': expected a number from 1 to 4096, or auto"),
@@ -117,7 +116,7 @@ def test_a_mistake_is_one_sentence(
 def test_an_odd_prediction_is_one_sentence(guieval: CommandLine, tmp_path: Path, demo: Path, line: str, message: str) -> None:
     file = tmp_path / "predictions.jsonl"
     file.write_bytes(b"\xef\xbb\xbf" + line.encode() + b"\r\n\r\n")
-    assert message in guieval.sentence("score", file, "--bench", "demo", "--data", demo)
+    assert message in guieval.sentence("import", file, "--bench", "demo", "--data", demo, "--out", tmp_path / "run")
 
 
 @pytest.fixture(scope="module")

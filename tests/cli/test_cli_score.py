@@ -1,4 +1,4 @@
-"""`guieval score` under several protocols, what it says of unfinished runs, `guieval protocols`, and `audit` of predictions."""
+"""`guieval score` under several protocols, what it says of unfinished runs, `guieval protocols`, and imported predictions."""
 
 from __future__ import annotations
 
@@ -17,8 +17,16 @@ from guieval.steps import StepTaskModel
 from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
 from tests.made_runs import key, record, step, write_run
+from tests.reports.exchange.predictions.files import (
+    agentcpm_row,
+    atlas_row,
+    guicourse_row,
+    kairos_row,
+    kit_row,
+    sspro_row,
+    write_lines,
+)
 from tests.rows import every_row
-from tests.scoring.predictions.files import agentcpm_row, atlas_row, guicourse_row, kairos_row, kit_row, sspro_row, write_lines
 
 TARGET = Click(point=Point(500, 500))
 NEAR_MISS = Click(point=Point(600, 500))
@@ -110,20 +118,6 @@ def test_early_stops_under_a_looser_protocol_and_measured_parts_are_no_failures(
         assert done.code == 0 and "as listed in part.txt, of a run over" in done.out
 
 
-def test_predictions_are_scored_under_all_protocols(guieval: CommandLine, tmp_path: Path) -> None:
-    benchmark = load_benchmark("demo", tmp_path, episodes=2, seed=4)
-    tasks = [task for episode in benchmark for task in episode.steps]
-    rows = [{"subset": each.subset, "episode_id": each.episode_id, "step_index": each.step_index} for each in tasks]
-    file = tmp_path / "predictions.jsonl"
-    file.write_text("".join(json.dumps({**row, "action": None}) + "\n" for row in rows[:-1]))
-    options = ("--bench", "demo", "--data", tmp_path, "--set", "episodes=2", "--set", "seed=4")
-    done = guieval("score", file, "--protocol", "all", *options)
-    assert done.code == 0 and done.err.endswith(f"note: {len(rows) - 1} predictions\n")
-    assert re.search(rf"unparseable( +{len(rows) - 1})+\n", done.out) and re.search(r"not run( +1)+\n", done.out)
-    assert "1 never sent" in done.out
-    assert "needs --bench" in guieval.sentence("score", file, "--protocol", "all")
-
-
 def test_protocols_are_reported_whole_listed_by_data_set_and_written_as_a_page(guieval: CommandLine) -> None:
     result = guieval("protocols", "guievalkit").out
     for part in ("source: ", "click, long press: ", "failures: ", "metrics:\n", "note: "):
@@ -151,17 +145,20 @@ FORMATS: list[tuple[str, list[dict[str, Any]], str, str]] = [
 
 
 @every_row(("format", "rows", "benchmark", "exact"), FORMATS, ids=[each[0] for each in FORMATS])
-def test_files_that_hold_their_steps_are_scored_by_themselves(
+def test_files_that_hold_their_steps_become_runs_by_themselves(
     guieval: CommandLine, tmp_path: Path, format: str, rows: list[dict[str, Any]], benchmark: str, exact: str
 ) -> None:
-    file = write_lines(tmp_path / "rows.jsonl", rows)
-    for options in ((), ("--format", format), ("--bench", benchmark)):
-        done = guieval("score", file, "--protocol", "guievalkit-intended", *options)
-        assert done.code == 0 and f"note: read as format {format}\n" in done.err
+    file, run = write_lines(tmp_path / "rows.jsonl", rows), tmp_path / "run"
+    for number, options in enumerate(((), ("--format", format), ("--bench", benchmark))):
+        made = tmp_path / f"run{number}"
+        guieval("import", file, "--out", made, *options)
+        done = guieval("score", made, "--protocol", "guievalkit-intended")
+        assert done.code == 0 and f"note: imported from rows.jsonl, format {format}\n" in done.err
         assert f"data:     the {len(rows)} steps of {benchmark} that rows.jsonl holds" in done.out
         assert re.search(rf"exact match +{exact} ", done.out)
+    run = tmp_path / "run0"
     result = tmp_path / "received.jsonl"
-    asked = ("score", file, "--protocol", "all")
+    asked = ("score", run, "--protocol", "all")
     matrix = guieval(*asked, "--disagreements", result)
     named = [json.loads(line)["benchmark"] for line in result.read_text().splitlines()]
     assert named == [benchmark] * (format != "screenspot-pro")
@@ -176,7 +173,7 @@ def screenspot_pro(folder: Path, episodes: int = 3) -> tuple[Path, list[StepTask
     return folder / "pro", [task for episode in load_benchmark("screenspot-pro", folder / "pro") for task in episode.steps]
 
 
-def test_a_file_is_scored_over_a_benchmarks_whole_data_where_that_is_given(guieval: CommandLine, tmp_path: Path) -> None:
+def test_a_file_that_answers_a_part_prints_bounds_or_the_answered_part_alone(guieval: CommandLine, tmp_path: Path) -> None:
     data, steps = screenspot_pro(tmp_path)
     rows = []
     for task in steps[:2]:
@@ -184,32 +181,41 @@ def test_a_file_is_scored_over_a_benchmarks_whole_data_where_that_is_given(guiev
         corners = [box.x1 * width / 1000, box.y1 * height / 1000, box.x2 * width / 1000, box.y2 * height / 1000]
         middle = [(corners[0] + corners[2]) / 2, (corners[1] + corners[3]) / 2]
         rows.append(sspro_row(middle, img_path=task.screenshot, prompt_to_evaluate=task.instruction, bbox=corners))
-    file = tmp_path / "results.json"
+    file, whole, part = tmp_path / "results.json", tmp_path / "whole", tmp_path / "part"
     file.write_text(json.dumps({"details": rows, "metrics": {}}))
-    assert "add --data, the benchmark's data folder" in guieval.sentence("score", file)
-    done = guieval("score", file, "--data", data)
-    assert done.code == 0 and f"2 predictions for {len(steps)} steps" in done.err
-    assert f"right {2}" in " ".join(done.out.split()) and f"not run {len(steps) - 2}" in " ".join(done.out.split())
+    assert "add --data, the benchmark's data folder" in guieval.sentence("import", file, "--out", whole)
+    made = guieval("import", file, "--data", data, "--out", whole, "--name", "clicker").out
+    assert f"2 of {len(steps)} steps have an answer" in made and f"missing: {len(steps) - 2}" in made
+    done = guieval("score", whole)
+    least, told = f"{200 / len(steps):.2f}%", " ".join(done.out.split())
+    assert done.code == 0 and "resume" not in done.out  # nothing of it can be sent again
+    assert f"exact match {least} of {len(steps)} ({len(steps) - 2} missing)" in told
+    assert f"They count as wrong: exact match is at least {least} and at most 100.00%" in told
+    assert "over the 2 answered steps it is 100.00%." in told
+    guieval("import", file, "--data", data, "--answered-only", "--out", part, "--name", "clicker")
+    for command in (("score", part), ("score", part, "--protocol", "all"), ("leaderboard", part, "--format", "md")):
+        shown = " ".join(guieval(*command).out.split())
+        assert "answered only" in shown and "missing)" not in shown, command
+    assert "the steps differ" in guieval.sentence("compare", whole, part)
+    assert "+0.00" in guieval("compare", whole, part, "--anyway").out
+    listed = json.loads(guieval("runs", tmp_path, "--json").out)["runs"]
+    assert {(each["model"], each["state"]) for each in listed} == {("clicker", "stopped"), ("clicker", "finished")}
+    assert "so there is nothing to resume: import it again" in guieval.sentence("run", "--resume", part)
+    assert guieval("report", whole, "--out", tmp_path / "page").code == 0
 
 
-def test_figures_over_a_part_of_the_steps_say_in_their_cell_how_many_are_missing(guieval: CommandLine, tmp_path: Path) -> None:
+def test_damaged_rows_of_a_file_with_its_own_steps_are_missing(guieval: CommandLine, tmp_path: Path) -> None:
     size = {"img_size": [1000, 1000]}
     rows = [sspro_row([200, 300], id="a", **size), sspro_row([200], id="b", **size), sspro_row([9, 9], id="c", **size)]
-    alone = guieval("score", write_lines(tmp_path / "rows.jsonl", rows), "--skip-damaged")
+    run = tmp_path / "run"
+    guieval("import", write_lines(tmp_path / "rows.jsonl", rows), "--skip-damaged", "--out", run)
+    alone = guieval("score", run)
     assert alone.code == 0 and "1 damaged rows are left out" in alone.err
     assert re.search(r"\nexact match +50\.00% of 2 \(1 missing\) ", alone.out)
     assert re.search(r"\naction_acc +50\.00% \(1 missing\) ", alone.out)
     assert "success rate" not in alone.out  # every episode is one step
-    matrix = guieval("score", tmp_path / "rows.jsonl", "--skip-damaged", "--protocol", "all")
+    matrix = guieval("score", run, "--protocol", "all")
     assert re.search(r"\naction_acc +50\.00% of 2 \(1 missing\) ", matrix.out)
-    assert "action_acc 50.00% (1 missing)" in matrix.out
-    data, steps = screenspot_pro(tmp_path)
-    lines = [{"episode_id": task.episode_id, "step_index": 0, "action": task.action.model_dump(mode="json")} for task in steps]
-    part = write_lines(tmp_path / "part.jsonl", lines[:-2])
-    whole = guieval("score", part, "--bench", "screenspot-pro", "--data", data)
-    found = f"{100 * (len(steps) - 2) / len(steps):.2f}%"
-    assert re.search(rf"\nexact match +{found} of {len(steps)} \(2 missing\) ", whole.out)
-    assert re.search(rf"\naction_acc +{found} \(2 missing\) ", whole.out)
 
 
 def test_our_own_file_may_be_packed(guieval: CommandLine, tmp_path: Path) -> None:
@@ -217,11 +223,10 @@ def test_our_own_file_may_be_packed(guieval: CommandLine, tmp_path: Path) -> Non
     own = {"subset": "", "episode_id": task.episode_id, "step_index": 0, "action": None}
     file = tmp_path / "own.jsonl.gz"
     file.write_bytes(gzip.compress(json.dumps(own).encode() + b"\n"))
-    done = guieval("score", file, "--bench", "screenspot-pro", "--data", data)
-    assert done.code == 0 and "unparseable 1" in " ".join(done.out.split())
+    command = ("import", file, "--bench", "screenspot-pro", "--data", data, "--out", tmp_path / "run")
+    assert "unparseable: 1" in guieval(*command).out
     file.write_bytes(file.read_bytes()[:-9])
-    damaged = guieval.sentence("score", file, "--bench", "screenspot-pro", "--data", data)
-    assert "cannot be unpacked as gzip" in damaged
+    assert "cannot be unpacked as gzip" in guieval.sentence(*command[:-1], tmp_path / "other")
 
 
 def test_rows_with_another_box_are_refused_and_anyway_scored_by_the_benchmarks(guieval: CommandLine, tmp_path: Path) -> None:
@@ -229,16 +234,14 @@ def test_rows_with_another_box_are_refused_and_anyway_scored_by_the_benchmarks(g
     assert isinstance(task.action, Click)
     x, y = (part * side / 1000 for part, side in zip(task.action.point, task.screenshot_size, strict=True))
     changed = {"img_path": task.screenshot, "prompt_to_evaluate": task.instruction, "bbox": [0, 0, 1, 1]}
-    file = write_lines(tmp_path / "rows.jsonl", [sspro_row([x, y], **changed)])
-    for command in (("score", file), ("import", "auto", file, "--out", tmp_path / "out.jsonl")):
-        told = guieval.sentence(*command, "--data", data)
-        assert f"1 of 1 rows state another target than the benchmark: {task.episode_id} (bbox [0, 0, 1, 1])" in told
-    done = guieval("score", file, "--data", data, "--anyway")
+    file, run = write_lines(tmp_path / "rows.jsonl", [sspro_row([x, y], **changed)]), tmp_path / "run"
+    told = guieval.sentence("import", file, "--data", data, "--out", run)
+    assert f"1 of 1 rows state another target than the benchmark: {task.episode_id} (bbox [0, 0, 1, 1])" in told
+    guieval("import", file, "--data", data, "--anyway", "--out", run)
+    done = guieval("score", run)
     named = f"{task.episode_id} (bbox [0, 0, 1, 1])"
     assert f"1 rows state another box than the benchmark, whose own label decides: {named}" in done.err
     assert "right 1" in " ".join(done.out.split())
-    result = guieval("import", "auto", file, "--data", data, "--anyway", "--out", tmp_path / "out.jsonl").out
-    assert f"whose own label decides: 1\n    {task.episode_id}: bbox [0, 0, 1, 1]\n" in result
 
 
 def test_what_cannot_be_scored_is_one_sentence(guieval: CommandLine, tmp_path: Path) -> None:
@@ -247,37 +250,39 @@ def test_what_cannot_be_scored_is_one_sentence(guieval: CommandLine, tmp_path: P
     bare = write_lines(tmp_path / "bare.jsonl", [{"image": "/data/episode_1_screenshot_0.png", "pred": SAID}])
     own = write_lines(tmp_path / "own.jsonl", [{"episode_id": "1", "step_index": 0, "action": None}])
     other = write_lines(tmp_path / "other.jsonl", [{"x": 1}])
-    run = a_run(tmp_path, TARGET)
     cases: list[tuple[tuple[str | Path, ...], str]] = [
         ((file, "--format", "kairo"), "unknown format 'kairo' (did you mean 'kairos'?)"),
         ((file, "--bench", "os-kairo"), "holds answers to steps of os-kairos, not of 'os-kairo' (did you mean 'os-kairos'?)"),
-        ((file, "--model", "ui-tars-7b"), "--model and --adapter read raw replies"),
+        ((file, "--model", "ui-tars-7b"), "--model and --adapter read raw responses"),
         ((file, "--set", "model.max_pixels=9"), "add --model or --adapter"),
         ((file, "--adapter", "ui_tras"), "unknown adapter"),
         ((file, "--set", "a=1"), "add --data"),
         ((file, "--format", "agentcpm"), "line 1, field"),
-        ((file, "--by", "apps"), "cannot be broken down by 'apps' (did you mean 'app'?)"),
-        ((file, "--sample-set", "aitz-test-4724"), "but the data set of the file"),
-        ((file, "--subset", "x"), "has no subsets; leave out --subset x"),
+        ((file, "--subset", "x"), "the file holds its own steps: --split, --subset"),
         ((mixed,), "answers to steps of aitz, cagui; choose one of them by --bench"),
         ((bare,), "add --data, the data folder of androidcontrol"),
-        ((own,), "needs --bench"),
+        ((own,), "names no benchmark: add --bench"),
         ((other,), "is of no known format"),
-        ((run, "--format", "kairos"), "--format is for a file of predictions"),
-        ((run, "--skip-damaged"), "--skip-damaged is for a file of predictions"),
+        ((tmp_path,), "is a folder of no known format: expected trajectories"),
+        ((tmp_path / "none",), "does not exist"),
     ]
-    for arguments, message in cases:
-        assert message in guieval.sentence("score", *arguments), arguments
-    assert guieval("score", mixed, "--bench", "cagui").code == 0
-    result = guieval("score", mixed, "--bench", "aitz", "--subset", "general").out
-    assert "data:     the only episode of subset general\n" in result
-    assert "note: screens are taken to be 1080 x 2400 pixels" in guieval("score", file).err
-    overlay = write_lines(tmp_path / "overlay.jsonl", [{"episode_id": "x", "step_index": 0, "targets": [[0, 0, 1, 1]]}])
-    assert "0 of the 1 steps that the overlay adds to are in the file" in guieval("score", file, "--overlay", overlay).err
+    for number, (arguments, message) in enumerate(cases):
+        assert message in guieval.sentence("import", *arguments, "--out", tmp_path / f"run{number}"), arguments
     damaged = write_lines(tmp_path / "damaged.jsonl", [kairos_row(0, TAP, TAP), kairos_row(1, TAP, "nothing")])
-    assert "line 2, field teacher_action" in guieval.sentence("score", damaged)
-    done = guieval("score", damaged, "--skip-damaged")
-    assert done.code == 0 and "1 damaged rows are left out" in done.err and "1 predictions for 1 steps" in done.err
+    assert "line 2, field teacher_action" in guieval.sentence("import", damaged, "--out", tmp_path / "d")
+    assert guieval("import", mixed, "--bench", "cagui", "--out", tmp_path / "cagui").code == 0
+    guieval("import", mixed, "--bench", "aitz", "--out", tmp_path / "aitz")
+    assert "data:     the only episode of subset general" in guieval("score", tmp_path / "aitz", "--subset", "general").out
+    run = tmp_path / "kairos"
+    guieval("import", file, "--out", run)
+    assert "note: screens are taken to be 1080 x 2400 pixels" in guieval("score", run).err
+    overlay = write_lines(tmp_path / "overlay.jsonl", [{"episode_id": "x", "step_index": 0, "targets": [[0, 0, 1, 1]]}])
+    assert "0 of the 1 steps that the overlay adds to are recorded" in guieval("score", run, "--overlay", overlay).err
+    for arguments, message in (
+        (("--by", "apps"), "cannot be broken down by 'apps' (did you mean 'app'?)"),
+        (("--sample-set", "aitz-test-4724"), "but the data set of the run"),
+    ):
+        assert message in guieval.sentence("score", run, *arguments), arguments
 
 
 def test_figures_have_intervals_and_breakdowns_are_tables(guieval: CommandLine, tmp_path: Path) -> None:
@@ -345,25 +350,21 @@ def answered(folder: Path, scale: int) -> Path:
 
 
 @pytest.mark.parametrize(("scale", "best", "other"), [(1000, "0-1000", "0-999"), (999, "0-999", "0-1000")])
-def test_replies_of_a_file_show_their_frame(scale: int, best: str, other: str, tmp_path: Path, guieval: CommandLine) -> None:
-    command = ("audit", answered(tmp_path, scale), "--bench", "episodes", "--data", tmp_path, "--model", "minicpm-gui")
-    done = guieval(*command, "--json")
+def test_responses_of_a_file_show_their_frame(scale: int, best: str, other: str, tmp_path: Path, guieval: CommandLine) -> None:
+    file, run = answered(tmp_path, scale), tmp_path / "run"
+    guieval("import", file, "--bench", "episodes", "--data", tmp_path, "--model", "minicpm-gui", "--out", run)
+    done = guieval("audit", run, "--json")
     assert done.code == (0 if best == "0-1000" else 1)
     found = hits(done.out)
     assert found[best] == 60 and found[other] < 30
 
 
-def test_mai_uis_grounding_replies_fit_both_scales(shared_data: Path, guieval: CommandLine) -> None:
+def test_mai_uis_grounding_responses_fit_both_scales(shared_data: Path, tmp_path: Path, guieval: CommandLine) -> None:
     file = shared_data / "result_files" / "Tongyi-MAI+MAI-UI__server_SSV2.jsonl.gz"
     if not file.is_file():
         pytest.skip(f"no {file}")
-    labels = shared_data / "screenspot_pro_format_annotations"
-    done = guieval("audit", file, "--bench", "screenspot-v2", "--data", labels, "--model", "mai-ui-8b", "--json")
-    found = hits(done.out)
+    labels, run = shared_data / "screenspot_pro_format_annotations", tmp_path / "run"
+    guieval("import", file, "--bench", "screenspot-v2", "--data", labels, "--out", run)
+    assert "was imported without an adapter that reads its responses: add --adapter" in guieval.sentence("audit", run)
+    found = hits(guieval("audit", run, "--adapter", "mai_ui", "--json").out)
     assert found["0-1000"] == found["0-999"] == 1188 and found["pixels"] == 34
-
-
-def test_what_reads_the_replies_has_to_be_named(tmp_path: Path, guieval: CommandLine) -> None:
-    file = answered(tmp_path, 1000)
-    assert "name what reads them" in guieval.sentence("audit", file, "--bench", "episodes", "--data", tmp_path)
-    assert "--bench is for a file of predictions" in guieval.sentence("audit", tmp_path, "--bench", "episodes")

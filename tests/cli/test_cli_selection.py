@@ -141,18 +141,21 @@ def test_predictions_are_scored_over_a_set_with_options_and_an_overlay(
     rows = [{"episode_id": task.episode_id, "step_index": task.step_index, "response": text} for task, text in answers]
     predictions = tmp_path / "predictions.jsonl"
     predictions.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    common = ("score", predictions, "--bench", "demo", "--data", demo, *SMALL, "--model", MODEL)
-    assert f"{len(rows)} predictions for {len(rows)} steps" in guieval(*common).err
+    common = ("import", predictions, "--bench", "demo", "--data", demo, *SMALL, "--model", MODEL, "--out")
+    assert f"{len(rows)} of {len(rows)} steps have an answer" in guieval(*common, tmp_path / "all").out
     name = next(iter(lengths))
     file = write_set(tmp_path, {name: lengths[name]})
-    done = guieval(*common, "--sample-set", file)
-    assert done.code == 0 and f"{len(rows)} predictions for {lengths[name]} steps" in done.err
-    assert "outside the plan" not in " ".join((done.out + done.err).split()), "the user chose the steps"
+    for done in (
+        guieval("score", tmp_path / "all", "--sample-set", file),
+        guieval(*common, tmp_path / "set", "--sample-set", file) and guieval("score", tmp_path / "set"),
+    ):
+        assert done.code == 0 and "of sample set demo-part" in done.out
+        assert "outside the plan" not in " ".join((done.out + done.err).split()), "the user chose the steps"
     overlay = tmp_path / "more.jsonl"
     overlay.write_text(json.dumps({"episode_id": "none", "step_index": 0, "targets": [[0, 0, 1, 1]]}) + "\n")
-    assert "line 1: benchmark 'demo' has no episode 'none'" in guieval.sentence(*common, "--overlay", overlay)
-    assert "benchmark 'demo' has no option 'model'" in guieval.sentence(*common, "--set", "model=x")
-    assert "--set is for a file of predictions" in guieval.sentence("score", recorded, *SMALL)
+    done = guieval("score", tmp_path / "all", "--overlay", overlay)
+    assert "0 of the 1 steps that the overlay adds to are recorded in this run" in done.err
+    assert "benchmark 'demo' has no option 'model'" in guieval.sentence(*common, tmp_path / "no", "--set", "model=x")
 
 
 def test_damaged_episodes_are_told_or_left_out(guieval: CommandLine, recorded: Path, tmp_path: Path, shared_data: Path) -> None:

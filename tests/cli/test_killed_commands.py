@@ -18,7 +18,7 @@ from guieval.reports.exchange.exported import exported
 from guieval.reports.exchange.formats import format_named
 from tests.killed import kills, operations
 from tests.online.test_runs import settings, write_agent
-from tests.scoring.predictions.files import agentcpm_row
+from tests.reports.exchange.predictions.files import agentcpm_row
 
 KILLS = int(os.environ.get("GUIEVAL_KILLS", "4"))
 """At how many moments each command is killed, alone and one after the other; 20 in ``make kills``."""
@@ -32,13 +32,13 @@ def preparing(folder: Path) -> tuple[list[str | Path], str]:
 def importing_answers(folder: Path) -> tuple[list[str | Path], str]:
     rows = [agentcpm_row({"POINT": [number, 2]}, episode_id=str(number)) for number in range(9)]
     (folder / "all.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    return ["import", "auto", folder / "all.jsonl", "--out"], "answers.jsonl"
+    return ["import", folder / "all.jsonl", "--out"], "imported"
 
 
 def importing_trajectories(folder: Path) -> tuple[list[str | Path], str]:
     package.run(**settings(write_agent(folder)), out=folder / "run", progress=False)
     format_named("atif").write(exported(folder / "run"), folder / "atif", images=True)
-    return ["import", "atif", folder / "atif", "--out"], "run-again"
+    return ["import", folder / "atif", "--out"], "run-again"
 
 
 def exporting(folder: Path) -> tuple[list[str | Path], str]:

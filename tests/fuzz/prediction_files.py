@@ -1,4 +1,4 @@
-"""Predictions files of every format: answers that can be scored and written again, or one sentence about what is wrong."""
+"""Predictions files of every format: answers that can be scored and journalled, or one sentence about what is wrong."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from typing import Any, ClassVar
 from guieval.actions import Click, Point
 from guieval.errors import DataError, UsageError
 from guieval.evaluation import ActionEvaluator
-from guieval.scoring.predictions import FORMATS, read_predictions
-from guieval.scoring.predictions.rows import KEYS, Row, open_rows
-from tests.scoring.predictions import files as rows
+from guieval.journal.lines import read_line, write_line
+from guieval.reports.exchange.predictions import FORMATS, read_predictions
+from guieval.reports.exchange.predictions.rows import KEYS, Row, open_rows
+from guieval.steps import Sample, StepRecord, StepTaskModel
+from tests.reports.exchange.predictions import files as rows
 
 from . import mutations
 from .engine import Target, Wrong, sentence
@@ -66,13 +68,11 @@ class PredictionFiles(Target):
         for left_out in read.skipped:
             sentence(left_out)
         for row in read.rows:
-            if row.task is not None:
-                self._judge.evaluate(row.task, row.action)
-        again = self._folder / "again.jsonl"
-        again.write_text("".join(f"{line}\n" for line in read.to_lines()), encoding="utf-8")
-        written = {row.key for row in read.rows if not row.right_under}
-        if written and len(read_predictions(again, "guieval").rows) != len(written):
-            raise Wrong(f"{read.format}: {len(read.rows)} answers are fewer after they were written")
+            if isinstance(row.task, StepTaskModel):
+                outcome = self._judge.evaluate(row.task, row.action)
+                sample = Sample(raw_response=row.raw, action=row.action, outcome=outcome)
+                if read_line(write_line(StepRecord(task=row.task, samples=(sample,)), compact=False)).sample != sample:
+                    raise Wrong(f"{read.format}: an answer is another one in the journal")
 
 
 def _first_rows(file: Path) -> list[list[Any]]:

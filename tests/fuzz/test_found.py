@@ -22,7 +22,7 @@ from guieval.evaluation import ActionEvaluator
 from guieval.models.response import Call
 from guieval.models.scored_response import read_response
 from guieval.registry import benchmarks, load_benchmark
-from guieval.scoring.predictions import read_predictions
+from guieval.reports.exchange.predictions import read_predictions
 from guieval.testing.mock_server.native import answer_body
 from tests.conftest import REPOSITORY
 from tests.rows import every_row

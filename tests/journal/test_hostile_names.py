@@ -154,8 +154,9 @@ def test_no_name_of_a_predictions_file_steers_a_terminal(
     wrong = tmp_path / "wrong.jsonl"
     wrong.write_text(json.dumps({"episode_id": "1", "step_index": 0, f"field{EVIL}": EVIL}) + "\n")
     for file in (predictions, unknown, wrong):
-        for more in ((), ("--protocol", "all"), ("--json",), ("--disagreements", tmp_path / "d.csv")):
-            done = guieval("score", file, *data, *more)
+        run = tmp_path / file.stem
+        for command in (("import", file, *data, "--out", run), ("score", run), ("score", run, "--protocol", "all", "--json")):
+            done = guieval(*command)
             assert done.code in (0, 1, 2) and not obeyed(done.out) and not obeyed(done.err), done
 
 

@@ -155,8 +155,8 @@ def test_a_run_that_is_whole_and_covered_gets_no_warning() -> None:
 def test_an_incomplete_run_is_reported_with_both_bounds() -> None:
     (line,) = warning_lines([Run("bench\nmodel", summary([["right", "infrastructure_failure", "wrong", None]]))])
     assert line == (
-        "bench model: incomplete: 2 of 4 steps, in 1 of 1 episodes, are missing (1 failed, 1 never sent). "
-        "They count as wrong: exact match is at least 25.00% and at most 75.00%."
+        "bench model: incomplete: 2 of 4 steps, in 1 of 1 episodes, are missing (1 failed, 1 unrecorded). "
+        "They count as wrong: exact match is at least 25.00% and at most 75.00%; over the 2 answered steps it is 50.00%."
     )
 
 

@@ -95,7 +95,7 @@ def test_lines_say_which_steps_what_agrees_and_what_is_missing(tmp_path: Path) -
     answers = answers_of(tmp_path, [TARGET, NEAR_MISS], missing=1)
     placed = on_own_sets(answers)
     assert step_lines(placed) == ["data:     all episodes of the run (1)"]
-    assert unmeasured_lines(placed) == ["incomplete: 1 of 3 steps are missing (0 failed, 1 never sent) under every protocol"]
+    assert unmeasured_lines(placed) == ["incomplete: 1 of 3 steps are missing (0 failed, 1 unrecorded) under every protocol"]
     assert agreement_lines(answers.columns()) == [
         "agreement: 1 of 3 steps are exact under some of the 3 protocols only",
         "  alike:   seeclick-official, sspro-official",
@@ -109,7 +109,7 @@ def test_lines_say_which_steps_what_agrees_and_what_is_missing(tmp_path: Path) -
 
 def test_a_looser_protocol_would_have_gone_on(tmp_path: Path) -> None:
     placed = on_own_sets(answers_of(tmp_path, [TARGET, NEAR_MISS], missing=2, mode="sop"))
-    assert unmeasured_lines(placed) == ["incomplete: 2 of 4 steps are missing (0 failed, 2 never sent) under guievalkit"]
+    assert unmeasured_lines(placed) == ["incomplete: 2 of 4 steps are missing (0 failed, 2 unrecorded) under guievalkit"]
 
 
 def test_the_matrix_as_json_holds_every_figure_with_its_denominator(tmp_path: Path) -> None:

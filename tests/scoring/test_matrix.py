@@ -40,13 +40,12 @@ from guieval.journal import STEPS
 from guieval.metrics.columns import ENDS, TYPES, RunColumns
 from guieval.metrics.ledger import voted
 from guieval.registry import load_benchmark
+from guieval.reports.exchange.importing import import_predictions
 from guieval.scoring.matrix import (
     ALL,
     agreeing,
-    answered_file,
     disagreements,
     disputed,
-    judge_answers,
     judge_run,
     on_own_sets,
     protocols_for,
@@ -361,11 +360,12 @@ def demo_predictions(folder: Path, leave_out: int = 0) -> tuple[Path, list[tuple
 DEMO = {"episodes": 4, "seed": 4}
 
 
-def test_predictions_are_judged_as_a_run_of_the_same_answers(tmp_path: Path) -> None:
+def test_imported_predictions_are_scored_as_a_run_of_the_same_answers(tmp_path: Path) -> None:
     file, answers = demo_predictions(tmp_path)
     run = write_run(tmp_path / "run", [record(task, action) for task, action in answers], benchmark="demo")
     names = ["guievalkit", "onekey", "ui-s1-sop"]
-    predicted = judge_answers(answered_file(file, "demo", tmp_path, bench_options=DEMO), names).columns()
+    made = import_predictions(file, tmp_path / "made", bench="demo", data=tmp_path, bench_options=DEMO).directory
+    predicted = judge_run(made, names).columns()
     ran = judge_run(run, names).columns()
     assert predicted.episodes == ran.episodes and predicted.groups == ran.groups
     for name in names:
@@ -375,16 +375,17 @@ def test_predictions_are_judged_as_a_run_of_the_same_answers(tmp_path: Path) -> 
     assert check_against_the_evaluator(predicted, answers) == 3 * len(answers)
 
 
-def test_a_step_that_was_not_predicted_keeps_its_label(tmp_path: Path) -> None:
+def test_a_step_that_was_not_predicted_is_missing_with_the_type_of_its_label(tmp_path: Path) -> None:
     file, answers = demo_predictions(tmp_path, leave_out=9)
-    judged = judge_answers(answered_file(file, "demo", tmp_path, bench_options=DEMO))
+    how: dict[str, Any] = {"bench": "demo", "data": tmp_path, "bench_options": DEMO}
+    judged = judge_run(import_predictions(file, tmp_path / "made", **how).directory)
     columns = judged.columns()
     assert len(columns) == len(answers) and ends_of(columns, "guievalkit")[-9:] == ["not_run"] * 9
     assert [TYPES[code] for code in columns.reference_type.tolist()] == [task.action.type for task, _ in answers]
-    assert columns.groups["app"] == [task.groups["app"] for task, _ in answers]
-    assert columns.samples.tolist() == [1] * (len(answers) - 9) + [0] * 9
     assert len(list(judged.again())) == len(answers) - 9
     assert not judged.hold(judged.part(None).plan)
+    part = judge_run(import_predictions(file, tmp_path / "part", answered_only=True, **how).directory).columns()
+    assert len(part) == len(answers) - 9 and "that predictions.jsonl answers" in part.selection
 
 
 def test_disagreements_tell_every_protocols_verdict_and_reason(tmp_path: Path) -> None:

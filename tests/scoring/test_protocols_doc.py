@@ -1,10 +1,11 @@
-"""docs/protocols.md is what `guieval protocols --markdown --predictions FILE` writes, up to its marks."""
+"""docs/protocols.md is what `guieval protocols --markdown --run RUN` writes, up to its marks."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from guieval.evaluation import ClickRule, FailurePolicy, StepRules, TextRule, get_protocol, list_protocols
+from guieval.reports.exchange.importing import import_predictions
 from guieval.reports.protocol_page import (
     END,
     MEASURED_END,
@@ -14,7 +15,7 @@ from guieval.reports.protocol_page import (
     protocol_page,
     text_in_short,
 )
-from guieval.scoring.matrix import ALL, answered_file, judge_answers
+from guieval.scoring.matrix import ALL, judge_run
 from tests.conftest import REPOSITORY
 from tests.rows import every_row
 
@@ -25,12 +26,12 @@ KAIROS = "Kairos_test_inputscore.json.gz"
 def test_the_rules_are_what_the_command_writes() -> None:
     written = protocol_page([get_protocol(name) for name in list_protocols()])
     generated, mark, _ = PAGE.partition(END)
-    assert mark and generated + mark + "\n" == written, "write it again: guieval protocols --markdown --predictions FILE"
+    assert mark and generated + mark + "\n" == written, "write it again: guieval protocols --markdown --run RUN"
 
 
-def test_the_measured_part_is_what_the_answers_give(shared_data: Path) -> None:
-    answers = judge_answers(answered_file(shared_data / "kairos_test" / KAIROS), [ALL])
-    written = measured_part(answers, f"guieval score {KAIROS} --protocol all")
+def test_the_measured_part_is_what_the_answers_give(shared_data: Path, tmp_path: Path) -> None:
+    run = import_predictions(shared_data / "kairos_test" / KAIROS, tmp_path / "kairos").directory
+    written = measured_part(judge_run(run, [ALL]), f"guieval score {run.name} --protocol all")
     measured, mark, _ = PAGE.partition(END)[2].partition(MEASURED_END)
     assert mark and measured.strip() + "\n\n" + mark + "\n" == written, "write it again: guieval protocols --markdown"
 

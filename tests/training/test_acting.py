@@ -98,7 +98,7 @@ def test_right_replies_are_a_success(stage: Stage, tmp_path: Path) -> None:
     assert {file.name for file in stage.screens.iterdir()} >= {entry.task.screenshot for entry in one.attempt.history}
     (rollout,) = rollouts(environment, 0)
     rolled(Stage(tmp_path, 20.0, every_step=True), [rollout], right)  # the judge is asked after every step
-    assert rollout.outcome is not None
+    assert rollout.outcome is not None and rollout.outcome.steps
     n = rollout.outcome.steps
     assert rollout.progress == [(step + 1) / n for step in range(n)]
 

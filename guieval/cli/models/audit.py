@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from guieval.cli import options
-from guieval.cli.settings import path_argument, path_option
+from guieval.cli.settings import path_argument
 from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.metrics.intervals import quoted
 from guieval.metrics.rounding import percentage
@@ -20,12 +20,8 @@ from guieval.scoring.audit import audit as audited
 
 
 def audit(
-    source: Annotated[Path, path_argument("SOURCE", "A run, a folder of runs, or a predictions file with raw replies.")],
+    source: Annotated[Path, path_argument("RUN", "A run, or a folder of runs.")],
     adapter: options.ReadingAdapter = None,
-    bench: Annotated[str | None, typer.Option(help="Predictions file: the benchmark its steps are of.")] = None,
-    data: Annotated[Path | None, path_option("Predictions file: that benchmark's data folder.")] = None,
-    model: Annotated[str | None, typer.Option(help="Predictions file: checkpoint that reads its raw replies.")] = None,
-    override: options.ScoreOptions = None,
     json: JSON = False,
 ) -> None:
     """Test a model's points under every coordinate frame and axis order against the targets, and say which fits best.
@@ -34,21 +30,11 @@ def audit(
     no box tells the target, within 50 thousandths of it on both axes. The exit code is 1 when a frame fits far better than the
     one the adapter declares: on 50 steps or more, by 20 points or more, and with McNemar's paired p below 1e-6.
     """
-    of_model, of_loader = options.of_model_and_loader(override or [])
-    loading = options.loader_options(of_loader)
-    found = audited(
-        source,
-        adapter=adapter,
-        bench=bench,
-        data=data,
-        model=model,
-        bench_options=loading,
-        options=options.loader_options(of_model),
-    )
+    found = audited(source, adapter=adapter)
     if json:
-        print_json({"runs": [{"file" if source.is_file() else "directory": each.source, **_plain(each)} for each in found]})
+        print_json({"runs": [{"directory": each.source, **_plain(each)} for each in found]})
     for each in () if json else found:
-        echo(f"{'file:' if source.is_file() else 'run: '}     {each.source}")
+        echo(f"run:      {each.source}")
         if each.report is not None:
             show(_table(each.report))
         say(f"finding:  {each.finding}")

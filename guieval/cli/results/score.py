@@ -1,8 +1,7 @@
-"""``guieval score``: score a run, or a file of predictions, under any protocol, or under all, without a model.
+"""``guieval score``: score a run under any protocol, or under all, without a model.
 
 Under one protocol it prints what a run prints at its end and how sure its metrics are, under several one table of every
-protocol's own metrics; a file of predictions may be of any format of :mod:`guieval.scoring.predictions`. The exit code is 1
-when steps of a run are not measured that a resume would measure.
+protocol's own metrics. The exit code is 1 when steps of a run are not measured that a resume would measure.
 """
 
 from __future__ import annotations
@@ -21,11 +20,10 @@ from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.data.doctor.counts import counted
 from guieval.data.overlays import read_overlay
 from guieval.data.selection import Choice
-from guieval.errors import UsageError, refuse
+from guieval.errors import UsageError
 from guieval.history.modes import Kind
 from guieval.journal import RunFolder
 from guieval.journal.run_folders import several_runs
-from guieval.registry import reading_model
 from guieval.reports.console import Run, report_json, report_tables, warning_lines
 from guieval.reports.matrix_table import (
     agreement_lines,
@@ -42,72 +40,42 @@ from guieval.reports.score_tables import breakdown_table, sample_table
 from guieval.reports.tables.records import apart, check_ending
 from guieval.running.resume.trust import resume_of
 from guieval.scoring.answered import Answered
-from guieval.scoring.matrix import ALL, JudgedAnswers, answered_file, disagreements, judge_answers, on_own_sets
+from guieval.scoring.matrix import ALL, JudgedAnswers, disagreements, judge_answers, on_own_sets
 from guieval.scoring.recorded_run import recorded_answers
 from guieval.scoring.score import scored, summary_of_run
 
 
 def score(
-    source: Annotated[Path, path_argument("SOURCE", "A run, a folder of runs, or a predictions file of any format.")],
+    source: Annotated[Path, path_argument("RUN", "A run, or a folder of runs.")],
     protocol: options.Protocols = None,
     by: Annotated[
         list[str] | None,
         typer.Option(help="Break down by action-type, length, step, ratio, subset, error or a label; may be repeated."),
     ] = None,
-    format: Annotated[
-        str | None, typer.Option(help="Predictions file: format, see docs/predictions.md (default: guessed from the content).")
-    ] = None,
-    bench: Annotated[str | None, typer.Option(help="Predictions file: the benchmark its steps are of.")] = None,
-    data: Annotated[Path | None, path_option("Predictions file: that benchmark's data folder.")] = None,
-    model: Annotated[str | None, typer.Option(help="Predictions file: checkpoint that reads its raw replies.")] = None,
-    mode: Annotated[str | None, typer.Option(help="Predictions file: mode it was made in (default offline).")] = None,
     sample_set: options.SampleSet = None,
     split: options.Split = None,
     subset: options.Subset = None,
     episodes: Annotated[Path | None, path_option("Score only the episodes, or steps, that this file lists.")] = None,
     overlay: options.Overlay = None,
-    override: options.ScoreOptions = None,
-    skip_damaged: Annotated[
-        bool, typer.Option("--skip-damaged", help="Predictions file of another evaluation: leave out rows that cannot be read.")
-    ] = False,
-    reparse: Annotated[bool, typer.Option(help="Run: read the raw replies again with today's adapter.")] = False,
+    reparse: Annotated[bool, typer.Option(help="Read the raw replies again with today's adapter.")] = False,
     adapter: options.ReadingAdapter = None,
     metrics_from: options.MetricsFrom = None,
     disagreements: Annotated[
         Path | None, path_option("Write the steps that protocols judge differently (.csv or .jsonl).")
     ] = None,
-    anyway: Annotated[
-        bool, typer.Option("--anyway", help="Score a file whose rows state other targets than the benchmark's labels.")
-    ] = False,
     json: JSON = False,
 ) -> None:
-    """Score a run directory or a predictions file again, without the model."""
+    """Score a run directory again, without the model."""
     options.use_metrics(metrics_from)
-    if not source.exists():
-        raise UsageError(f"{str(source)!r} does not exist; expected a run directory or a predictions file")
-    for_files = {"bench": bench, "data": data, "model": model, "mode": mode, "set": override, "format": format}
-    if source.is_dir():
-        why = f"is for a file of predictions; the run {str(source)!r} says itself what it is of"
-        refuse({**for_files, "skip-damaged": skip_damaged, "anyway": anyway}, why)
-    if adapter is not None and source.is_dir() and not reparse:
+    if adapter is not None and not reparse:
         raise UsageError("--adapter reads the raw replies of a run again: add --reparse")
-    if reparse and not source.is_dir():
-        raise UsageError("--reparse is for a run; raw replies in a predictions file are always read, by --model's adapter")
     choice = Choice(split, tuple(subset or ()), sample_set, episodes)
     names = list(dict.fromkeys(protocol or ()))
     if disagreements is not None and not _several(names):
         raise UsageError("--disagreements compares protocols: name several with --protocol, or --protocol all")
     added = None if overlay is None else read_overlay(overlay)
-    if source.is_dir():
-        recorded = partial(recorded_answers, reparse=reparse, adapter=adapter, overlay=added)
-        opened = {run: partial(recorded, run) for run in several_runs([source])}
-    else:
-        of_model, of_loader = options.of_model_and_loader(override or [])
-        reader = reading_model(model, adapter, options.loader_options(of_model))
-        predicted = partial(answered_file, source, bench, data, format=format, model=reader, mode=mode or "offline")
-        loading = options.loader_options(of_loader)
-        how = {"bench_options": loading, "overlay": added, "skip_damaged": skip_damaged, "anyway": anyway}
-        opened = {source: partial(predicted, **how)}
+    recorded = partial(recorded_answers, reparse=reparse, adapter=adapter, overlay=added)
+    opened = {run: partial(recorded, run) for run in several_runs([source])}
     _print(opened, names, choice, list(dict.fromkeys(by or ())), disagreements, json=json)
 
 
@@ -133,8 +101,8 @@ def _print(
         file = None if disagreements is None else apart(disagreements, place, list(opened))
         judged = judge_answers(answered, names or None)
         incomplete, values = _PRINT[answered.mode.kind](judged, place, choice, by, file, several=_several(names), json=json)
-        plain.append({"directory" if place.is_dir() else "file": place, **values})
-        if incomplete and place.is_dir():
+        plain.append({"directory": place, **values})
+        if incomplete:
             unfinished |= _print_unfinished(place, err=json)
     if json:
         print_json({"runs": plain})
@@ -231,8 +199,10 @@ def _write_disagreements(file: Path, answers: JudgedAnswers, choice: Choice, *, 
 
 
 def _print_unfinished(directory: Path, *, err: bool) -> bool:
-    """Print how to measure the missing steps; return whether the run is unfinished."""
+    """Print how to measure the missing steps; return whether a resume would measure them."""
     run = RunFolder(directory)
+    if run.manifest.imported is not None:
+        return False
     if summary_of_run(run).complete:
         after = f"come after a mismatch under {run.protocol}, where it stopped"
         say(f"note:     the run is finished: the steps that were not asked {after}", err=err)

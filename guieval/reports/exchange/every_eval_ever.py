@@ -18,9 +18,9 @@ from guieval.actions import Action, action_to_json
 from guieval.journal.setup import AGENT, UNKNOWN
 from guieval.metrics.intervals import Interval
 from guieval.reports.exchange.exported import Exported, ExportedMetric, failure, slug, token_counts
+from guieval.reports.exchange.predictions.every_eval_ever import READ_BY
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun, OpenedStep
 from guieval.reports.trajectories.reading import Trajectory, read_online
-from guieval.scoring.predictions.every_eval_ever import READ_BY
 from guieval.settings.sampling import EXPORTED, NATIVE
 from guieval.steps import Sample
 

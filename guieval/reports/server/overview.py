@@ -82,7 +82,7 @@ def judged_run(directory: Path) -> JudgedRun:
 
     def judge(task: StepTaskModel, samples: tuple[Sample, ...]) -> StepOutcome:
         number = next(numbers)
-        outcome = evaluator.evaluate(task, samples[0].action) if samples[0].answered else samples[0].outcome
+        outcome = evaluator.rescore(task, samples[0])
         if outcome.verdict in _UNREAD:
             error = samples[0].error
             unread.append(

@@ -109,6 +109,4 @@ def protocols_to_show(run: RunFolder, names: Sequence[str]) -> list[str]:
 
 def _judge(evaluator: ActionEvaluator, record: StepRecord, sample: Sample) -> StepOutcome:
     """An answer's outcome; without an answer, the recorded outcome."""
-    if sample.outcome.verdict == "infrastructure_failure":
-        return sample.outcome
-    return evaluator.evaluate(record.task, sample.action)
+    return evaluator.rescore(record.task, sample)

@@ -184,6 +184,11 @@ def resumed_runs(
             raise UsageError(f"{str(folder / MANIFEST)!r} is not there, so that what the folder holds cannot be resumed")
     if not folders:
         raise UsageError(f"nothing to resume: {str(directory)!r} holds no run")
+    for folder in folders:
+        if (imported := RunFolder(folder).manifest.imported) is not None:
+            raise UsageError(
+                f"{str(folder)!r} was imported from {imported.source!r}, so there is nothing to resume: import it again"
+            )
     recorded = [(RunFolder(folder).manifest.config.to_json(), folder) for folder in folders]
     runs = [(resumed(base, file, overrides, flags, trust=trust, folder=folder), folder) for base, folder in recorded]
     here = {config.history.mode for config, _ in runs}

@@ -1,10 +1,9 @@
-"""One prediction under every protocol: a journal, or a file of predictions, becomes columns of judged steps.
+"""One run under every protocol: a journal becomes columns of scored steps.
 
 Answers are read once; no model is queried. :mod:`guieval.metrics` computes metrics from the columns, and
 :mod:`guieval.reports` shows them.
 """
 
-from guieval.scoring.matrix.answered_files import answered_file
 from guieval.scoring.matrix.answers import (
     ALL,
     JudgedAnswers,
@@ -21,7 +20,6 @@ __all__ = [
     "JudgedAnswers",
     "Placed",
     "agreeing",
-    "answered_file",
     "disagreements",
     "disputed",
     "judge_answers",

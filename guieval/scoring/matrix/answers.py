@@ -1,4 +1,4 @@
-"""One set of answers under every protocol: a journal, or a file of predictions, becomes columns of steps.
+"""One set of answers under every protocol: a journal becomes columns of steps.
 
 Answers are read once and judged once for each distinct set of deciding rules, however many protocols there are; which steps
 count is chosen afterwards, so that every protocol can be looked at on its own sample set. No model is queried.
@@ -15,16 +15,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from guieval.data.doctor.counts import counted
 from guieval.data.editions import Edition, LabelDigest
 from guieval.data.selection import Choice, Selection
 from guieval.evaluation import ActionEvaluator, Protocol, get_protocol, list_protocols
 from guieval.evaluation.table import grounding
 from guieval.metrics import LEDGERS, AnyLedger
-from guieval.metrics.columns import ENDS, Judged, RunColumns
-from guieval.scoring.answered import Answered, Unkept
+from guieval.metrics.columns import RunColumns
+from guieval.scoring.answered import Answered
 from guieval.scoring.recorded_run import recorded_answers
 from guieval.steps import DATASET, Plan, Setting, StepOutcome
 
@@ -79,11 +77,7 @@ class JudgedAnswers:
 
         Raises :class:`guieval.errors.UsageError` when there are none, or not all of them.
         """
-        selection = self.answered.select(choice or Choice())
-        for ref in selection.refs:  # what was not predicted has a label all the same, and belongs into its cell
-            for task in self.answered.unanswered(ref):
-                self._ledger.label(task)
-        return selection
+        return self.answered.select(choice or Choice())
 
     def again(self) -> Iterator[Answer]:
         """Read the answers that count once more, each with its step."""
@@ -121,23 +115,12 @@ class JudgedAnswers:
             left_out=answered.left_out,
         )
         edition = self._edition(columns)
-        columns = replace(
+        return replace(
             columns,
             edition=None if edition is None else edition.model_dump(mode="json"),
             edition_line="" if edition is None else edition.line,
             scaffold=answered.scaffold,
         )
-        if answered.unkept is None:
-            return columns
-        # A step without a response is right under one protocol and not measured under the others, so none of them ends an
-        # episode.
-        steps = [columns.key_of(row) in answered.unkept.steps for row in range(len(columns))]
-        judged = {name: _without_replies(each, steps, answered.unkept) for name, each in columns.judged.items()}
-        return replace(columns, judged=judged)
-
-    def outside(self, part: Selection) -> int:
-        """How many steps with an answer are not in ``part``."""
-        return len(self._ledger) - self._ledger.recorded(part.plan)
 
     def _edition(self, columns: RunColumns) -> Edition | None:
         """The edition of the labels of a part's steps, if all are known; else that of the run, as it recorded it."""
@@ -145,21 +128,6 @@ class JudgedAnswers:
         if not digests or not all(map(any, digests)):
             return self.answered.edition
         return Edition.of(self.answered.dataset, {columns.key_of(row): LabelDigest(*each) for row, each in enumerate(digests)})
-
-
-def _without_replies(judged: Judged, steps: Sequence[bool], unkept: Unkept) -> Judged:
-    """The judgements with the verdict in the file on the ``steps`` whose replies are not in it."""
-    outcome, mask = unkept.outcome(judged.protocol), np.array(steps) & judged.reached
-    return replace(
-        judged,
-        end=np.where(mask, ENDS.index(outcome.verdict), judged.end).astype(judged.end.dtype),
-        type_match=np.where(mask, outcome.type_match, judged.type_match),
-        exact_match=np.where(mask, outcome.exact_match, judged.exact_match),
-        distance=np.where(mask, np.nan, judged.distance),
-        similarity=np.where(mask, np.nan, judged.similarity),
-        exact_samples=np.where(mask, outcome.exact_match, judged.exact_samples).astype(judged.exact_samples.dtype),
-        vote=np.where(mask, outcome.exact_match, judged.vote),
-    )
 
 
 def judge_answers(
@@ -186,8 +154,6 @@ def judge_answers(
     notes = answered.notes(_unfit(protocols, evaluators, dataset, setting))
     if ledger.outside:
         notes.append(f"{counted(len(ledger.outside), 'recorded step')} outside the plan count nowhere")
-    if answered.count is not None:
-        notes.append(f"{answered.count:,} predictions")
     return JudgedAnswers(answered, tuple(notes), tuple(datasets), ledger)
 
 

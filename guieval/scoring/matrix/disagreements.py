@@ -64,7 +64,7 @@ def disagreements(columns: RunColumns, answers: JudgedAnswers) -> Iterator[Disag
                 prediction=sample.action,
                 verdicts={name: ENDS[end] for name, end in ends.items()},
                 reasons={
-                    name: "" if end == NOT_REACHED else evaluators[name].evaluate(task, sample.action).reason
+                    name: "" if end == NOT_REACHED else evaluators[name].rescore(task, sample).reason
                     for name, end in ends.items()
                 },
             )

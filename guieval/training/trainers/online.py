@@ -132,8 +132,8 @@ class OnlineTrainer(GroupTrainer):
                 logged["online/progress"].append(outcome.score.progress)
                 logged["online/side_effects"].append(float(bool(outcome.score.side_effects)))
                 logged["online/false_completion"].append(float(outcome.ended == "false completion"))
-                logged["online/unreadable"].append(outcome.unparseable / max(1, outcome.steps))
-                logged["online/steps"].append(float(outcome.steps))
+                logged["online/unreadable"].append(outcome.unparseable / max(1, outcome.steps or 0))
+                logged["online/steps"].append(float(outcome.steps or 0))
         spreads = [deviation(rewards[start : start + size]) for start in range(0, len(rewards), size)]
         logged["reward_std"] = spreads
         logged["frac_reward_zero_std"] = [float(not spread) for spread in spreads]

@@ -96,9 +96,9 @@ class OnlineLoop(PolicyLoop):
             "score": outputs[-1].reward_score,
             "success": float(outcome.score.success),
             "progress": outcome.score.progress,
-            "steps": float(outcome.steps),
+            "steps": float(outcome.steps or 0),
             "side_effects": float(bool(outcome.score.side_effects)),
-            "unreadable": outcome.unparseable / outcome.steps,
+            "unreadable": outcome.unparseable / max(1, outcome.steps or 0),
         }
         return outputs
 

@@ -22,8 +22,9 @@ from guieval.online.trajectory import SCREENS, TRAJECTORIES
 from guieval.reports.exchange.atif import Document
 from guieval.reports.exchange.exported import Exported, exported
 from guieval.reports.exchange.formats import format_named
-from guieval.reports.opened import OpenedOnlineRun, OpenedRun
-from guieval.scoring.predictions import detect_format, read_predictions
+from guieval.reports.exchange.importing import import_predictions
+from guieval.reports.exchange.predictions import detect_format, read_predictions
+from guieval.reports.opened import OpenedOnlineRun, OpenedRun, open_run
 from tests.command_line import CommandLine
 from tests.reports.scripted_runs import edited, made_run
 from tests.reports.trajectories.made_online import online_run
@@ -148,19 +149,19 @@ def test_damaged_logs_are_named(offline: Path, online: Path, tmp_path: Path) -> 
         with pytest.raises((DataError, UsageError)):
             read_predictions(tmp_path / "changed.eval")
     (log,) = format_named("inspect").write(exported(online), tmp_path / "online")
-    with pytest.raises(DataError, match="`guieval import atif` reads online runs"):
+    with pytest.raises(DataError, match="`guieval import` reads online runs"):
         read_predictions(log)
 
 
-def test_exported_outcomes_give_the_same_success_rate(online: Path, tmp_path: Path, guieval: CommandLine) -> None:
+def test_exported_outcomes_are_a_run_of_tasks_with_the_same_metrics(online: Path, tmp_path: Path) -> None:
     run = exported(online)
     _, rows = format_named("every-eval-ever").write(run, tmp_path)
-    assert isinstance(run.run, OpenedOnlineRun)
-    success = run.run.metrics()["success rate"]
-    assert (success.count, success.n) == (3, 8) and success.interval is not None
-    ((name, metric),) = json.loads(guieval("score", rows, "--json").out)["runs"][0]["protocols"][0]["metrics"].items()
-    assert (name, metric["value"], metric["n"]) == ("success rate", 3 / 8, 8)
-    assert (metric["interval"]["low"], metric["interval"]["high"]) == (success.interval.low, success.interval.high)
+    made = open_run(import_predictions(rows, tmp_path / "made").directory)
+    assert isinstance(made, OpenedOnlineRun) and isinstance(run.run, OpenedOnlineRun)
+    ours, theirs = made.metrics(), run.run.metrics()
+    assert (theirs["success rate"].count, theirs["success rate"].n) == (3, 8)
+    for name in ("success rate", "progress", "false completion", "mean steps"):
+        assert ours[name] == theirs[name], name
 
 
 def test_damaged_outcomes_are_named(online: Path, tmp_path: Path) -> None:
@@ -169,7 +170,7 @@ def test_damaged_outcomes_are_named(online: Path, tmp_path: Path) -> None:
     for part, changed, words in (
         ("evaluation", {"is_correct": 1}, "field evaluation, field is_correct: expected true or false, got 1"),
         ("metadata", {"repetition": "-1"}, "field metadata, field repetition: expected a whole number as text, got '-1'"),
-        ("metadata", {"repetition": "1"}, "expected one repetition of a task; `guieval import atif` reads runs with several"),
+        ("metadata", {"ended": "somehow"}, "field metadata, field ended: expected one of success"),
         ("metadata", {"benchmark": None}, "field metadata, field benchmark"),
     ):
         path.write_text(json.dumps(first | {part: first[part] | changed}) + "\n", encoding="utf-8")

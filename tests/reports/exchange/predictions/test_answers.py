@@ -9,8 +9,8 @@ import pytest
 
 from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
 from guieval.errors import ParseError
-from guieval.scoring.predictions.compact import KEYS, KIT_KEYS, compact_action
-from guieval.scoring.predictions.os_atlas import call_action
+from guieval.reports.exchange.predictions.compact import KEYS, KIT_KEYS, compact_action
+from guieval.reports.exchange.predictions.os_atlas import call_action
 from tests.rows import every_row
 
 AT = Point(500.0, 200.0)

@@ -12,11 +12,10 @@ import pytest
 
 from guieval.errors import DataError, UsageError
 from guieval.evaluation import ActionEvaluator
-from guieval.models import ModelConfig
-from guieval.registry import build_model, load_benchmark
-from guieval.scoring.matrix import answered_file
-from guieval.scoring.predictions import read_predictions
-from guieval.scoring.score import evaluate_answers
+from guieval.registry import load_benchmark
+from guieval.reports.exchange.importing import import_predictions
+from guieval.reports.exchange.predictions import read_predictions
+from guieval.scoring.score import evaluate_run
 from tests.rows import every_row
 
 from .files import answered_steps
@@ -126,20 +125,21 @@ def test_os_atlas_data_without_answers_is_an_error_a_row(name: str, shared_data:
 
 
 def check_score(
-    shared_data: Path, file: str, bench: str, adapter: str, points: int, replies: int, options: dict[str, Any] | None = None
+    shared_data: Path, made: Path, file: str, bench: str, adapter: str, points: int, replies: int, **options: Any
 ) -> None:
     """By the points that the authors read, or read by the family's adapter: the score that they or docs/predictions state."""
-    data = shared_data / "screenspot_pro_format_annotations"
-    model = build_model(ModelConfig(name=adapter, adapter=adapter, options=options or {}))
-    for reader, right in ((None, points), (model, replies)):
-        answered = answered_file(shared_data / "result_files" / file, bench, data, model=reader)
-        assert evaluate_answers(answered).summary.exact_match.count == right
+    labels: dict[str, Any] = {"bench": bench, "data": shared_data / "screenspot_pro_format_annotations"}
+    cases: tuple[tuple[dict[str, Any], int], ...] = (({}, points), ({"adapter": adapter, "options": options}, replies))
+    for how, right in cases:
+        run = made / f"{adapter}-{len(how)}"
+        import_predictions(shared_data / "result_files" / file, run, **labels, **how)
+        assert evaluate_run(run).summary.exact_match.count == right
 
 
-def test_raw_replies_give_the_stated_score(shared_data: Path) -> None:
+def test_raw_replies_give_the_stated_score(shared_data: Path, tmp_path: Path) -> None:
     file = "YXB-NKU+SE-GUI__rec_results_android_studio_macos_8k_SFT_0.json.gz"
-    check_score(shared_data, file, "screenspot-pro", "se_gui", 12, 12, {"max_pixels": 3_512_320})
-    check_score(shared_data, "Tongyi-MAI+MAI-UI__server_SSV2.jsonl.gz", "screenspot-v2", "mai_ui", 1207, 1207)
+    check_score(shared_data, tmp_path, file, "screenspot-pro", "se_gui", 12, 12, max_pixels=3_512_320)
+    check_score(shared_data, tmp_path, "Tongyi-MAI+MAI-UI__server_SSV2.jsonl.gz", "screenspot-v2", "mai_ui", 1207, 1207)
 
 
 @pytest.mark.ci
@@ -153,16 +153,16 @@ def test_raw_replies_give_the_stated_score(shared_data: Path) -> None:
     ],
 )
 def test_raw_replies_of_large_files_give_the_stated_score(
-    shared_data: Path, file: str, bench: str, adapter: str, points: int, replies: int
+    shared_data: Path, tmp_path: Path, file: str, bench: str, adapter: str, points: int, replies: int
 ) -> None:
-    check_score(shared_data, file, bench, adapter, points, replies)
+    check_score(shared_data, tmp_path, file, bench, adapter, points, replies)
 
 
 def test_a_file_without_replies_refuses_a_reader(tmp_path: Path) -> None:
     row = {"img_path": "a.png", "prompt_to_evaluate": "x", "bbox": [0, 0, 9, 9], "pred": [1, 2], "img_size": [100, 100]}
     (tmp_path / "f.json").write_text(json.dumps({"details": [row], "metrics": {}}))
     with pytest.raises(UsageError, match="holds none; leave them out"):
-        answered_file(tmp_path / "f.json", model="mai-ui-8b")
+        import_predictions(tmp_path / "f.json", tmp_path / "run", model="mai-ui-8b")
 
 
 @pytest.mark.parametrize(
@@ -173,18 +173,21 @@ def test_a_file_without_replies_refuses_a_reader(tmp_path: Path) -> None:
         ("qizhanggu+mobilepilot-runtime__runs.jsonl.gz", "2 values of 'config' .*: keep the rows of one"),
     ],
 )
-def test_files_that_cannot_be_scored_are_refused_with_the_reason(shared_data: Path, name: str, reason: str) -> None:
+def test_files_that_cannot_be_scored_are_refused_with_the_reason(
+    shared_data: Path, tmp_path: Path, name: str, reason: str
+) -> None:
     data = shared_data / "screenspot_pro_format_annotations"
     with pytest.raises((DataError, UsageError), match=reason):
-        answered_file(shared_data / "result_files" / name, "screenspot-v2", data)
+        import_predictions(shared_data / "result_files" / name, tmp_path / "run", bench="screenspot-v2", data=data)
 
 
 @every_row(("protocol", "right"), [("osworld-g", 356), ("mai-ui-grounding", 344)])
 @every_row("read", ["points", "replies"])
 def test_mai_uis_score_on_osworld_g_comes_out_under_its_own_rule(
-    shared_data: Path, protocol: str, right: int, read: str
+    shared_data: Path, tmp_path: Path, protocol: str, right: int, read: str
 ) -> None:
     file = shared_data / "result_files" / "Tongyi-MAI+MAI-UI__local_OS_G.json.gz"
-    model = build_model(ModelConfig(name="mai_ui", adapter="mai_ui")) if read == "replies" else None
-    answered = answered_file(file, "osworld-g", shared_data / "screenspot_pro_format_annotations", model=model)
-    assert evaluate_answers(answered, protocol).summary.exact_match.count == right
+    adapter = "mai_ui" if read == "replies" else None
+    labels = shared_data / "screenspot_pro_format_annotations"
+    run = import_predictions(file, tmp_path / "run", bench="osworld-g", data=labels, adapter=adapter).directory
+    assert evaluate_run(run, protocol).summary.exact_match.count == right

@@ -17,16 +17,17 @@ and are refused here.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
+from typing import Any
 
 from guieval.actions import Action, Boxes, Click
 from guieval.errors import DataError, ParseError, UsageError, nearest
 from guieval.frames import PIXELS, RELATIVE, Frame, Size
 from guieval.parsing import clicked
-from guieval.scoring.predictions.predicted import Format, Predicted, ReadRow, Rows
-from guieval.scoring.predictions.rows import Row
+from guieval.reports.exchange.predictions.predicted import SCREEN, Format, Predicted, ReadRow, Rows
+from guieval.reports.exchange.predictions.rows import Row
 from guieval.steps import StepKey, StepTaskModel
 
 BENCHMARK = "screenspot-pro"
@@ -36,11 +37,16 @@ SLACK = 0.51
 
 @dataclass(frozen=True)
 class RowLayout:
-    """The names of a row's fields, and how its numbers are read.
+    """The names of a row's fields, and how its numbers are read; a name is "" if rows have no such field.
 
-    ``reply`` names the field of the raw reply. ``size`` names the field with the image's [width, height], or the two fields
-    with one of them each; ``holds_steps`` is whether rows that have it are steps of their own where the benchmark's are not
-    given. ``condition`` names a field that has to be the same in all rows, since rows that differ in it answer the same steps.
+    ``reply`` names the field of the raw reply; a row without ``point`` has that alone. ``size`` names the field with the
+    image's [width, height], or the two fields with one of them each; ``holds_steps`` is whether rows that have it are steps of
+    their own, of ``benchmark``, if the benchmark's are not given. ``condition`` names a field that has to be the same in all
+    rows, since rows that differ in it answer the same steps. ``frame`` is that of points, ``box_frame`` that of boxes (default:
+    the same), which are corners, or with ``xywh`` a corner, width and height. With ``by_id`` the ``id`` names the step, with
+    ``subset`` and ``step`` if rows have them; else it decides among steps that are alike, as does ``place``, the row's place in
+    the data set from 0. ``read`` reads what ``point`` holds, given the image's size.
+    ``screen`` is that of images whose size rows do not state, if they are steps of their own.
     """
 
     image: str
@@ -52,6 +58,16 @@ class RowLayout:
     frame: Frame = PIXELS
     holds_steps: bool = False
     condition: str | None = None
+    box_frame: Frame | None = None
+    xywh: bool = False
+    id: str = "id"
+    by_id: bool = False
+    subset: str = ""
+    step: str = ""
+    place: str = ""
+    read: Callable[[Any, Size], Action] | None = None
+    benchmark: str = BENCHMARK
+    screen: Size | None = None
 
     def reader(self, rows: Rows, steps: Iterable[StepTaskModel]) -> ReadRow:
         """Reads one row; without ``steps`` only rows that are steps of their own."""
@@ -64,17 +80,21 @@ class RowLayout:
                 )
         known = _KnownSteps(self, steps)
         first = next(rows(), None)
-        stated = self.holds_steps and first is not None and all(field in first for field in self.size)
+        sized = (
+            self.screen is not None or not self._in_pixels or (first is not None and all(each in first for each in self.size))
+        )
+        stated = self.holds_steps and first is not None and sized
         if not known and first is not None and not stated:
             raise UsageError(
                 "these rows do not hold the steps that they answer: add --data, the benchmark's data folder, and --bench, its "
-                f"name{f' (default: {BENCHMARK})' if self.holds_steps else ''}"
+                f"name{f' (default: {BENCHMARK})' if self.holds_steps and self.benchmark == BENCHMARK else ''}"
+                f"{'; or map box= and size=, with which rows are steps of their own' if self.benchmark != BENCHMARK else ''}"
             )
         counts: Counter[str] = Counter()
         return lambda row: self._read(row, known, counts)
 
     def _read(self, row: Row, known: _KnownSteps, counts: Counter[str]) -> Predicted:
-        part = str(row.values.get("task_filename") or BENCHMARK)
+        part = str(row.values.get("task_filename") or self.benchmark)
         number = counts[part]
         counts[part] += 1
         if row.values.get("gt_type", "positive") != "positive":
@@ -82,19 +102,39 @@ class RowLayout:
             raise row.error("gt_type", f"expected positive, got {kind!r:.40}: whether it was refused is not kept")
         task = known.find(row) if known else self._stated(row, f"{part}#{number}")
         size = self.size_of(row) or task.screenshot_size
-        differs = "" if self.box_agrees(row, task) else f"{self.box} {row.value(self.box)!r:.80}"
-        point = None if row.value(self.point) is None else row.numbers(self.point, 2)
+        boxed = self.box and (self.box in row or not self.place)  # a row that says its place need not have a box
+        differs = "" if not boxed or self.box_agrees(row, task) else f"{self.box} {row.value(self.box)!r:.80}"
         raw = row.values.get(self.reply)
-        return Predicted.of(task, lambda: self._click(point, size), differs, raw if isinstance(raw, str) else None)
+        raw = raw if isinstance(raw, str) else None
+        if not self.point:
+            said = Predicted.of(task, lambda: self._click(None, size), differs)
+            return said if raw is None else replace(said, reason="", response=raw)
+        point = row.value(self.point)
+        if point is not None and self.read is None:
+            point = row.numbers(self.point, 2)
+        return Predicted.of(task, lambda: self._click(point, size), differs, raw)
 
-    def _click(self, point: tuple[float, ...] | None, size: Size) -> Action:
-        if point is None:
+    def _click(self, point: Any, size: Size) -> Action:
+        if point is None or point == "":
             raise ParseError("there is no answer")
-        return clicked(list(point), self.frame, size)
+        return clicked(list(point), self.frame, size) if self.read is None else self.read(point, size)
+
+    @property
+    def _in_pixels(self) -> bool:
+        return PIXELS in (self.frame, self.box_frame or self.frame)
+
+    def _corners(self, row: Row) -> tuple[float, ...]:
+        """The box as a row states it: x and y of its corners in turn, or of a polygon's."""
+        value = row.value(self.box)
+        corners = row.numbers(self.box, len(value) if isinstance(value, list) and len(value) > 4 else 4)
+        if self.xywh and len(corners) == 4:
+            x, y, width, height = corners
+            corners = (x, y, x + width, y + height)
+        return corners
 
     def size_of(self, row: Row) -> Size | None:
         """The image's size as the row states it."""
-        if not all(field in row for field in self.size):
+        if not self.size or not all(field in row for field in self.size):
             return None
         numbers = row.numbers(self.size[0], 2) if len(self.size) == 1 else [row.number(field) for field in self.size]
         width, height = numbers
@@ -104,12 +144,12 @@ class RowLayout:
 
     def box_agrees(self, row: Row, task: StepTaskModel) -> bool:
         """Whether the row's box is the step's, within half a pixel. A target that is not on the screen has no box."""
-        value = row.value(self.box)
-        corners = row.numbers(self.box, len(value) if isinstance(value, list) and len(value) > 4 else 4)
-        if task.action.type == "STOP":
+        corners = self._corners(row)
+        if task.action.type == "STOP" or not (task.targets or "polygon" in task.extras):
             return True
         size = self.size_of(row) or task.screenshot_size
-        scales = [pixels / extent for pixels, extent in zip(size, self.frame.extent(size), strict=True)]
+        frame = self.box_frame or self.frame
+        scales = [pixels / extent for pixels, extent in zip(size, frame.extent(size), strict=True)]
         pixels = [number * scales[place % 2] for place, number in enumerate(corners)]
         polygon = [number for corner in task.extras.get("polygon", ()) for number in corner]
         if len(pixels) > 4:
@@ -119,29 +159,34 @@ class RowLayout:
 
     def _stated(self, row: Row, name: str) -> StepTaskModel:
         size = self.size_of(row)
+        extras = {"screen_size_from": "assumed"} if size is None else {}
+        size = size or self.screen or (None if self._in_pixels else SCREEN)
         if size is None:
             raise row.error(self.size[0], "is missing")
-        width, height = size
-        x1, y1, x2, y2 = row.numbers(self.box, 4)
-        if not (x1 <= x2 and y1 <= y2):
+        frame = self.box_frame or self.frame
+        width, height = frame.extent(size)
+        corners = self._corners(row)
+        x1, y1, x2, y2 = corners[:4]
+        if len(corners) > 4 or not (x1 <= x2 and y1 <= y2):
             raise row.error(
                 self.box, f"expected [x1, y1, x2, y2], the upper left corner first, got {row.value(self.box)!r:.80}"
             )
         labels = {"group": "group", "application": "application", "platform": "platform", "element": "ui_type"}
         edges = [x1 * 1e3 / width, y1 * 1e3 / height, x2 * 1e3 / width, y2 * 1e3 / height]
         return row.task(
-            benchmark=BENCHMARK,
-            dataset=BENCHMARK,
-            episode_id=row.identity("id") if "id" in row else name,
+            benchmark=self.benchmark,
+            dataset=self.benchmark,
+            episode_id=row.identity(self.id) if self.id in row else name,
             step_index=0,
             episode_length=1,
             setting="grounding",
-            instruction=row.text(self.prompt),
-            screenshot=row.text(self.image),
+            instruction=row.text(self.prompt) if self.prompt else "",
+            screenshot=row.text(self.image) if self.image else "none",
             screenshot_size=size,
-            action=row.build(self.box, lambda: Click(point=PIXELS.decode((x1 + x2) / 2, (y1 + y2) / 2, size))),
+            action=row.build(self.box, lambda: Click(point=frame.decode((x1 + x2) / 2, (y1 + y2) / 2, size))),
             targets=row.build(self.box, lambda: Boxes([edges])),
-            groups={label: row.text(field) for label, field in labels.items() if field in row},
+            groups={label: row.text(field) for label, field in labels.items() if field in row and self.benchmark == BENCHMARK},
+            extras=extras,
         )
 
 
@@ -189,39 +234,76 @@ class _KnownSteps:
         self._layout = layout
         self._by_prompt: dict[str, list[StepTaskModel]] = {}
         self._by_id: dict[str, StepTaskModel] = {}
+        self._by_key: dict[tuple[str, int], list[StepTaskModel]] = {}
+        self._listed: list[StepTaskModel] = []
         self._answered: set[StepKey] = set()
         for task in steps:
             others = (str(task.extras[name]) for name in ("instruction", "instruction_cn") if name in task.extras)
             for prompt in dict.fromkeys(map(_words, (task.instruction, *others))):
                 self._by_prompt.setdefault(prompt, []).append(task)
             self._by_id.setdefault(task.episode_id, task)
+            self._by_key.setdefault((task.episode_id, task.step_index), []).append(task)
+            self._listed.append(task)
 
     def __bool__(self) -> bool:
         return bool(self._by_prompt)
 
     def find(self, row: Row) -> StepTaskModel:
         """The step that a row answers; :class:`DataError` where there is none, or several are possible."""
-        image = row.text(self._layout.image)
-        alike = [task for task in self._by_prompt.get(_words(row.text(self._layout.prompt)), ()) if _same_image(task, image)]
+        layout = self._layout
+        if layout.by_id:
+            return self._named(row)
+        image = row.text(layout.image) if layout.image in row else ""
+        alike = self._by_prompt.get(_words(row.text(layout.prompt)), [])
+        alike = [task for task in alike if not image or _same_image(task, image)]
         if not alike:
             raise self._unknown(row)
-        name = str(row.values.get("id"))
+        name = str(row.values.get(layout.id))
         alike = [task for task in alike if task.episode_id == name] or alike
         alike = [task for task in alike if _folder(task.screenshot) == _folder(image)] or alike
-        if len(alike) > 1:
+        if len(alike) > 1 and layout.place in row and (place := row.whole(layout.place)) < len(self._listed):
+            alike = [task for task in alike if task is self._listed[place]] or alike
+        if len(alike) > 1 and layout.box in row:
             alike = [task for task in alike if self._layout.box_agrees(row, task)] or alike
         if any(
             (task.targets, task.extras.get("polygon")) != (alike[0].targets, alike[0].extras.get("polygon")) for task in alike
         ):
-            box = row.value(self._layout.box)
-            raise row.error(self._layout.box, f"{box!r:.120} is not the box of any step with that image and instruction")
+            if layout.box not in row:
+                raise row.error(
+                    layout.prompt, f"{len(alike)} steps have this instruction, and the row does not say which it is"
+                )
+            raise row.error(
+                layout.box, f"{row.value(layout.box)!r:.120} is not the box of any step with that image and instruction"
+            )
         task = next((task for task in alike if task.key not in self._answered), alike[0])
         self._answered.add(task.key)
         return task
 
+    def _named(self, row: Row) -> StepTaskModel:
+        """The step of the row's id, and of its subset and index if it has them."""
+        layout = self._layout
+        name = row.identity(layout.id)
+        index = _index(row, layout.step) if layout.step else 0
+        found = self._by_key.get((name, index), [])
+        if layout.subset in row:
+            found = [task for task in found if task.subset == row.identity(layout.subset)]
+        if len(found) == 1:
+            return found[0]
+        benchmark = self._listed[0].benchmark
+        if found:
+            subsets = ", ".join(repr(task.subset) for task in found)
+            raise row.error(layout.id, f"{name!r:.80} is in several subsets of {benchmark} ({subsets}): map subset= too")
+        if name in self._by_id:
+            raise row.error(layout.step or layout.id, f"the episode {name!r:.80} of {benchmark} has no step {index}")
+        raise row.error(layout.id, f"{benchmark} in this data has no step {name!r:.80}{nearest(name, self._by_id)}")
+
     def _unknown(self, row: Row) -> DataError:
         named = self._by_id.get(str(row.values.get("id")))
-        benchmark = next(iter(self._by_id.values())).benchmark
+        benchmark = self._listed[0].benchmark
+        if self._layout.image not in row:
+            near = nearest(row.text(self._layout.prompt), [task.instruction for task in self._listed])
+            prompt = f"{row.text(self._layout.prompt)!r:.120}"
+            return row.error(self._layout.prompt, f"{prompt} is not the instruction of any step of {benchmark}{near}")
         if named is not None and _same_image(named, row.text(self._layout.image)):
             prompt = row.text(self._layout.prompt)
             problem = (
@@ -242,6 +324,14 @@ class _KnownSteps:
         return row.error(
             self._layout.image, f"no step of {benchmark} in this data has the image {row.text(self._layout.image)!r:.120}"
         )
+
+
+def _index(row: Row, field: str) -> int:
+    """A step's place in its episode, from 0; tables have it as text."""
+    text = row.identity(field)
+    if not text.isdecimal():
+        raise row.error(field, f"expected a whole number from 0, got {text!r:.80}")
+    return int(text)
 
 
 def _words(text: str) -> str:

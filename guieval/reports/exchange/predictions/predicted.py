@@ -1,4 +1,4 @@
-"""One answer as a predictions file holds it, in unified terms: the record that every format module yields."""
+"""One answer, or one outcome of a task, as a file of another evaluation has it, in unified terms: what formats yield."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, Self, TypeAlias, TypeVar
 
 from guieval.actions import Action
 from guieval.errors import DataError, ParseError
-from guieval.scoring.predictions.rows import Row
-from guieval.steps import StepTaskModel
+from guieval.reports.exchange.predictions.rows import Row
+from guieval.steps import OnlineTask, Repetition, StepTaskModel
 
 Episode = TypeVar("Episode", bound=Hashable)
 
@@ -21,8 +21,8 @@ class Predicted:
     ``action`` is unified, [0, 1000] per axis, or ``None`` where the file's answer holds none, for the ``reason`` given.
     ``response`` is a raw reply instead, which only a model's adapter can read; ``raw`` is the reply that a file keeps beside
     the action. ``benchmark`` names the loader whose step it is ("" if the file does not name it). ``task`` is the step itself
-    if the file holds everything that scoring needs. ``failed`` says why an answer was not measured, where the source's own
-    judge failed. ``right_under`` names the protocol under which the source found the answer right, where it kept that alone.
+    if the file holds everything that scoring needs. ``right_under`` names the protocol under which the source found the answer
+    right, where it kept that alone.
     ``differs`` quotes what the row states of the target where the benchmark's own label, which decides, is another.
     """
 
@@ -36,7 +36,6 @@ class Predicted:
     task: StepTaskModel | None = None
     differs: str = ""
     raw: str | None = None
-    failed: str = ""
     right_under: str = ""
 
     @classmethod
@@ -51,9 +50,23 @@ class Predicted:
         return self.benchmark, self.subset, self.episode_id, self.step_index
 
 
+@dataclass(frozen=True)
+class PredictedTask:
+    """A repetition of a task in an environment, with its outcome; ``number`` counts the repetitions of the task from 0."""
+
+    task: OnlineTask
+    repetition: Repetition
+    number: int = 0
+
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        """The key of a row, which must be unique in a file."""
+        return (*self.task.episode_key, self.number)
+
+
 Rows: TypeAlias = Callable[[], Iterator[Row]]
 """Reads the file's rows from the first one on, as often as it is called, without damaged rows."""
-ReadRow: TypeAlias = Callable[[Row], Predicted | None]
+ReadRow: TypeAlias = Callable[[Row], Predicted | PredictedTask | None]
 """Reads one row; ``None`` if it holds no answer. Raises :class:`guieval.errors.DataError` if it is damaged."""
 
 

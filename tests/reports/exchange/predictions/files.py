@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Action, Click, Point
-from guieval.scoring.predictions import read_predictions
+from guieval.reports.exchange.predictions import read_predictions
 from guieval.steps import StepTaskModel
 from tests import made_runs
 
@@ -108,3 +108,25 @@ def guicourse_row(pred: str, uid: str = "uid_episode_10270_step_00", **changes: 
     prompt = "Your Task\nWhat is the capital of Brazil?\nGenerate next actions to do this task."
     row = {"uid": uid, "image_id": uid, "image_size": "", "prompt": prompt, "pred": pred, "task_name": "task2action"}
     return row | {"string_format": "CSV_String", "position_format": "related_version1"} | changes
+
+
+def lmms_row(answer: str, **changes: Any) -> dict[str, Any]:
+    """A line of lmms-eval's samples of screenspot_pro, as ``evaluation_tracker.py`` of 75571cf leaves it."""
+    record = {"correct": True, "ui_type": "icon"}
+    row = {"doc_id": 0, "target": "bold", "filtered_resps": answer, "token_counts": [None], "doc_hash": "4f1c"}
+    return row | {"screenspot_pro_action_acc": record, "input": "Identify the UI element\nInstruction: bold"} | changes
+
+
+def scope_row(point: str, **changes: Any) -> dict[str, Any]:
+    """A line of EvalScope's reviews of screenspot_pro, as ``ReviewResult`` of fde259d writes it."""
+    about = {"id": "word_macos_5", "sent_size": [1000, 2000], "bbox_norm": [0.1, 0.1, 0.3, 0.2], "ui_type": "icon"}
+    said = [{"role": "user", "content": [{"type": "image", "image": "data:"}, {"type": "text", "text": "Identify"}]}]
+    score = {"value": {"acc": 1.0}, "extracted_prediction": point, "prediction": f"Answer: {point}"}
+    row = {"index": 0, "target": "[0.1, 0.1, 0.3, 0.2]", "messages": said}
+    return row | {"sample_score": {"score": score, "sample_id": 0, "sample_metadata": about}} | changes
+
+
+def kit_table_row(prediction: str, **changes: Any) -> dict[str, Any]:
+    """A row of VLMEvalKit's table of ScreenSpot_Pro (e8e78f0): the data set's columns and the prediction."""
+    row = {"index": 1, "image_path": "word_macos/shot.png", "question": "bold", "bbox": "[100, 200, 300, 400]"}
+    return row | {"ui_type": "icon", "category": "Office", "application": "word", "prediction": prediction} | changes

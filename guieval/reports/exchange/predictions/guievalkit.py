@@ -29,9 +29,9 @@ from typing import Any, NamedTuple
 from guieval.actions import Action, Boxes, LongPress
 from guieval.data.aitw_labels import CODES, boxes_from_fractions, fraction_point, labelled_action
 from guieval.errors import nearest
-from guieval.scoring.predictions.compact import KIT_KEYS, compact_action
-from guieval.scoring.predictions.predicted import NO_BOXES, Format, Predicted
-from guieval.scoring.predictions.rows import Row
+from guieval.reports.exchange.predictions.compact import KIT_KEYS, compact_action
+from guieval.reports.exchange.predictions.predicted import NO_BOXES, Format, Predicted
+from guieval.reports.exchange.predictions.rows import Row
 from guieval.steps import StepTaskModel
 
 AITZ = ("general", "google_apps", "install", "single", "web_shopping")

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from guieval.journal import RunFolder
 from tests.command_line import CommandLine
 from tests.rows import every_row
 
@@ -49,36 +50,29 @@ def retrieved(data: Any) -> dict[str, Any]:
 
 
 def test_the_package_judges(python: str, guieval: CommandLine, tmp_path: Path) -> None:
-    runs, out = tmp_path / "runs", tmp_path / "judged.jsonl"
+    runs, out = tmp_path / "runs", tmp_path / "run"
     leave(runs, 108, retrieved([{"month": month, "count": count} for month, count in MONTHS]))
     leave(runs, 107, retrieved([{"month": "May", "count": 1}]))
     leave(runs, 0, "The best-selling product is the band.")
     leave(runs, 1, retrieved(["Sprite"]), trace=False)
-    done = guieval("import", "webarena-verified", runs, "--out", out, "--set", f"python={python}")
-    assert "judged.jsonl: 4 tasks of 812, judged by webarena-verified " in done.out
-    rows = {row["task_id"]: row for row in map(json.loads, out.read_text(encoding="utf-8").splitlines())}
-    statuses = {task: row["status"] for task, row in rows.items() if row["status"] != "missing"}
-    assert len(rows) == 812 and statuses == {0: "failure", 1: "error", 107: "failure", 108: "success"}
-    assert "retrieved_data" in rows[107]["reason"] and "not found" in rows[1]["reason"]
-    assert (rows[0]["object"], rows[107]["object"]) == (False, True)
-
-    printed = guieval("score", out).out
-    shown = [line.split() for line in printed.splitlines()]
-    for words in (["right", "1"], ["wrong", "1"], ["unparseable", "1"], ["infrastructure", "failure", "1"]):
-        assert words in shown
-
-    guieval("import", "webarena-verified", runs, "--out", out, "--set", f"python={python}", "--set", "tasks=hard")
-    hard = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
-    assert len(hard) == 258 and all(row["hard"] for row in hard)
+    done = guieval("import", runs, "--out", out, "--set", f"python={python}")
+    assert "3 of 812 tasks have an outcome, format webarena-verified" in done.out and "judged by webarena-verified" in done.out
+    found = {record.task.episode_id: record.samples[0] for record in RunFolder(out).tasks}
+    verdicts = {task: repetition.verdict for task, repetition in found.items()}
+    assert verdicts == {"0": "unparseable", "1": "infrastructure_failure", "107": "wrong", "108": "right"}
+    assert found["107"].outcome is not None and "retrieved_data" in found["107"].outcome.score.reason
+    assert found["1"].error is not None and "not found" in found["1"].error.message
+    guieval("import", runs, "--out", tmp_path / "hard", "--set", f"python={python}", "--set", "tasks=hard")
+    assert len(RunFolder(tmp_path / "hard").plan) == 258
 
 
 def test_a_settings_file_that_the_package_refuses_is_one_sentence(python: str, guieval: CommandLine, tmp_path: Path) -> None:
     leave(tmp_path / "runs", 108, retrieved([]))
     (tmp_path / "config.json").write_text("[", encoding="utf-8")
     settings = ("--set", f"python={python}", "--set", f"config={tmp_path / 'config.json'}")
-    said = guieval.sentence("import", "webarena-verified", tmp_path / "runs", "--out", tmp_path / "judged.jsonl", *settings)
+    said = guieval.sentence("import", tmp_path / "runs", "--out", tmp_path / "run", *settings)
     assert said.startswith("guieval: webarena-verified in")
-    assert not (tmp_path / "judged.jsonl").exists()
+    assert not (tmp_path / "run").exists()
 
 
 @every_row(
@@ -93,19 +87,16 @@ def test_a_settings_file_that_the_package_refuses_is_one_sentence(python: str, g
 def test_settings_that_cannot_be(settings: list[str], words: str, guieval: CommandLine, tmp_path: Path) -> None:
     leave(tmp_path / "runs", 108, retrieved([]))
     pairs = [part for pair in settings for part in ("--set", pair)]
-    assert words in guieval.sentence(
-        "import", "webarena-verified", tmp_path / "runs", "--out", tmp_path / "judged.jsonl", *pairs
-    )
+    assert words in guieval.sentence("import", tmp_path / "runs", "--out", tmp_path / "run", *pairs)
 
 
 def test_a_python_without_the_package_and_folders_without_a_task(guieval: CommandLine, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
-    command: list[str | Path] = ["import", "webarena-verified", runs, "--out", tmp_path / "judged.jsonl"]
-    assert "is not a folder" in guieval.sentence(*command)
+    command: list[str | Path] = ["import", runs, "--format", PACKAGE.replace("_", "-"), "--out", tmp_path / "run"]
+    assert "does not exist" in guieval.sentence(*command)
     (runs / "logs").mkdir(parents=True)
     assert "holds no task; expected <task id>/agent_response.json" in guieval.sentence(*command)
     leave(runs, 108, retrieved([]))
     if importlib.util.find_spec(PACKAGE) is None:
         assert "pip install 'guieval[webarena-verified]'" in guieval.sentence(*command)
-    words = guieval.sentence(*command, "--bench", "demo", "--data", runs)
-    assert "have no use for the format webarena-verified" in words
+    assert "--bench is not for the format webarena-verified" in guieval.sentence(*command, "--bench", "demo")

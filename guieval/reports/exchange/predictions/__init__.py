@@ -1,4 +1,4 @@
-"""Other evaluations' predictions files, read in unified terms so that they can be scored under any protocol.
+"""Other evaluations' predictions files, read in unified terms, to become runs (:mod:`guieval.reports.exchange.importing`).
 
 To add a format, write a module with a :class:`Format` and name it in :data:`FORMATS`. Formats yield :class:`Predicted`
 answers; many files hold the labels too, so that they can be scored alone.
@@ -6,22 +6,21 @@ answers; many files hold the labels too, so that they can be scored alone.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from guieval.actions import Unsupported, action_from_json
 from guieval.errors import BOXES_DIVIDED, DataError, UsageError, known_name
-from guieval.scoring.predictions import every_eval_ever, grounding, guievalkit, inspect_log, os_atlas
-from guieval.scoring.predictions.guicourse import GUICOURSE
-from guieval.scoring.predictions.predicted import Format, Predicted, Rows
-from guieval.scoring.predictions.rows import Row, open_rows
-from guieval.scoring.predictions.ui_genie import UI_GENIE
-from guieval.scoring.predictions.webarena_verified import WEBARENA_VERIFIED
-from guieval.steps import StepTaskModel
+from guieval.reports.exchange.predictions import every_eval_ever, grounding, guievalkit, inspect_log, os_atlas, peers
+from guieval.reports.exchange.predictions.guicourse import GUICOURSE
+from guieval.reports.exchange.predictions.mapped import mapped_format
+from guieval.reports.exchange.predictions.predicted import Format, Predicted, PredictedTask, Rows
+from guieval.reports.exchange.predictions.rows import Row, open_rows
+from guieval.reports.exchange.predictions.ui_genie import UI_GENIE
+from guieval.steps import StepKey, StepTaskModel
 
 __all__ = ["FORMATS", "Format", "Predicted", "Predictions", "detect_format", "get_format", "read_predictions"]
 
@@ -101,7 +100,7 @@ FORMATS: dict[str, Format] = {
         guievalkit.LZ_DONG,
         every_eval_ever.EVERY_EVAL_EVER,
         inspect_log.INSPECT,
-        WEBARENA_VERIFIED,
+        *peers.FORMATS,
         UI_GENIE,
         GUICOURSE,
     )
@@ -110,7 +109,7 @@ FORMATS: dict[str, Format] = {
 
 @dataclass(frozen=True)
 class Predictions:
-    """A file that was read: its answers in the file's order, and what was left out.
+    """A file that was read: its answers to steps, or outcomes of tasks, in the file's order, and what was left out.
 
     ``repeated`` counts rows that repeat another row's answer, ``unanswered`` those of which the source kept no answer (such a
     step counts as not run); ``skipped`` are the damaged rows, if they were to be skipped. ``assumed`` are sentences on what
@@ -119,6 +118,7 @@ class Predictions:
 
     format: str
     rows: tuple[Predicted, ...]
+    tasks: tuple[PredictedTask, ...] = ()
     repeated: int = 0
     unanswered: int = 0
     skipped: tuple[DataError, ...] = ()
@@ -152,7 +152,7 @@ class Predictions:
     def unparseable(self) -> Counter[str]:
         """How many answers hold no action, by the reason."""
         without = (row for row in self.rows if row.action is None and row.response is None)
-        return Counter(row.reason for row in without if not (row.failed or row.right_under))
+        return Counter(row.reason for row in without if not row.right_under)
 
     @property
     def unkept(self) -> Counter[str]:
@@ -163,18 +163,6 @@ class Predictions:
     def unsupported(self) -> Counter[str]:
         """How many answers the unified space has no word for, by their name."""
         return Counter(row.action.name for row in self.rows if isinstance(row.action, Unsupported))
-
-    def to_lines(self) -> Iterator[str]:
-        """The answers as guieval's own predictions file, one line each, without line breaks; of :attr:`unkept` none."""
-        for row in self.rows:
-            if row.right_under:
-                continue
-            values: dict[str, Any] = {"subset": row.subset, "episode_id": row.episode_id, "step_index": row.step_index}
-            if row.response is not None:
-                values["response"] = row.response
-            else:
-                values["action"] = None if row.action is None else row.action.model_dump(mode="json")
-            yield json.dumps(values, ensure_ascii=False)
 
 
 def get_format(name: str) -> Format:
@@ -202,27 +190,32 @@ def detect_format(file: Path) -> Format:
         names = " and ".join(repr(form.name) for form in matching)
         raise UsageError(f"{str(file)!r} may be of the formats {names}; choose one with --format")
     fields = ", ".join(map(repr, first.values))
-    raise UsageError(f"{str(file)!r} is of no known format ({', '.join(FORMATS)}); its first row has the fields {fields:.160}")
+    raise UsageError(
+        f"{str(file)!r} is of no known format ({', '.join(FORMATS)}); its first row has the fields {fields:.400}: say "
+        "with --map which is what, as in --map id=FIELD,point=FIELD,frame=pixels"
+    )
 
 
 def read_predictions(
     file: Path,
     format: str | None = None,
     *,
+    mapping: Mapping[str, str] | None = None,
     steps: Iterable[StepTaskModel] = (),
     skip_damaged: bool = False,
     repeats: bool = True,
 ) -> Predictions:
     """Every answer of a predictions file; ``format`` names how it is written (default: what its first row looks like).
 
+    ``mapping`` says instead which field is what (:mod:`.mapped`).
     ``steps`` are the benchmark's, for files that name no step themselves (ScreenSpot-Pro's). Raises :class:`UsageError` for a
     format that is unknown, ambiguous or unreadable, and :class:`DataError` naming file, row and field for a
     damaged row or a step that has two different answers (without ``repeats``: or the same answer twice), which ``skip_damaged``
     leaves out and counts instead.
     """
-    chosen = detect_format(file) if format is None else get_format(format)
+    chosen = mapped_format(mapping) if mapping else detect_format(file) if format is None else get_format(format)
     read = chosen.reader(lambda: _whole(file), steps)
-    answers: dict[tuple[str, str, str, int], Predicted] = {}
+    answers: dict[tuple[str, str, str, int], Predicted | PredictedTask] = {}
     skipped: list[DataError] = []
     repeated = unanswered = 0
     for row in open_rows(file):
@@ -237,7 +230,7 @@ def read_predictions(
                 repeated += 1
                 continue
             if answer.key in answers:
-                raise row.error("(whole row)", f"step {answer.step_index} of episode {answer.episode_id!r} is answered twice")
+                raise row.error("(whole row)", f"{StepKey(*answer.key)} is answered twice")
         except DataError as error:
             if not skip_damaged:
                 raise
@@ -246,7 +239,11 @@ def read_predictions(
         answers[answer.key] = answer
     if not answers and not unanswered and not skipped:
         raise DataError(f"{file}: holds no row")
-    return Predictions(chosen.name, tuple(answers.values()), repeated, unanswered, tuple(skipped), chosen.assumed)
+    rows = tuple(row for row in answers.values() if isinstance(row, Predicted))
+    tasks = tuple(row for row in answers.values() if isinstance(row, PredictedTask))
+    if rows and tasks:
+        raise DataError(f"{file}: holds answers to steps and outcomes of tasks; keep the rows of one kind")
+    return Predictions(chosen.name, rows, tasks, repeated, unanswered, tuple(skipped), chosen.assumed)
 
 
 def _whole(file: Path) -> Iterator[Row]:

@@ -1,8 +1,7 @@
 """Answers in files of Every Eval Ever (``*_samples.jsonl``) whose metadata name a step of a benchmark, as ours do.
 
 Where guieval read the reply, its action is taken, and a reply in which it found none is unparseable. Every other reply is read
-by the adapter that the user names. A task in an environment (``agentic``) is a step whose label is success and whose answer is
-the outcome.
+by the adapter that the user names. Rows of tasks in an environment (``agentic``) are outcomes.
 """
 
 from __future__ import annotations
@@ -10,17 +9,17 @@ from __future__ import annotations
 from functools import partial
 
 from guieval.actions import action_from_json
-from guieval.scoring.predictions.predicted import Format, Predicted
-from guieval.scoring.predictions.rows import Row
-from guieval.scoring.predictions.webarena_verified import task_outcome
+from guieval.reports.exchange.predictions.predicted import Format, Predicted, PredictedTask
+from guieval.reports.exchange.predictions.rows import Row
+from guieval.steps import ENDS, OnlineTask, Outcome, Repetition, Score
 
 READ_BY = "guieval adapter "
 """How ``extraction_method`` begins where guieval read the reply."""
 
 
-def _read(row: Row) -> Predicted | None:
+def _read(row: Row) -> Predicted | PredictedTask | None:
     if row.text("interaction_type") == "agentic":
-        return _judged(row)
+        return _outcome(row)
     if row.text("interaction_type") != "single_turn":
         raise row.error("interaction_type", "expected single_turn or agentic; conversations of other kinds are not scored")
     named, output = row.row("metadata"), row.row("output")
@@ -42,26 +41,29 @@ def _read(row: Row) -> Predicted | None:
     return Predicted(*where, response=replies[0])
 
 
-def _judged(row: Row) -> Predicted:
+def _outcome(row: Row) -> PredictedTask:
     named, evaluation = row.row("metadata"), row.row("evaluation")
     success = evaluation.value("is_correct")
     if not isinstance(success, bool):
         raise evaluation.error("is_correct", f"expected true or false, got {success!r:.80}")
-    if _whole(named, "repetition") > 0:
-        raise named.error("repetition", "expected one repetition of a task; `guieval import atif` reads runs with several")
-    task = row.task(
-        benchmark=f"{named.text('benchmark')} online",
-        dataset="online",
+    progress = named.build("progress", lambda: float(named.text("progress"))) if "progress" in named else float(success)
+    ended = named.text("ended") if "ended" in named else "success" if success else "failed"
+    if ended not in ENDS:
+        raise named.error("ended", f"expected one of {', '.join(ENDS)}, got {ended!r:.80}")
+    messages = row.rows("messages") if "messages" in row else []
+    steps = sum(message.text("role") == "assistant" for message in messages)
+    reason = named.text("reason") if "reason" in named else ""
+    score = named.build("progress", lambda: Score(success=success, progress=progress, reason=reason))
+    stopped = {"success": "finish", "false completion": "finish", "wrong stop": "impossible"}.get(ended)
+    values = {"ended": ended, "score": score, "steps": steps if messages else None, "stopped": stopped}
+    task = OnlineTask(
+        benchmark=named.text("benchmark"),
         subset=named.text("subset") if "subset" in named else "",
         episode_id=named.identity("episode_id"),
-        step_index=0,
-        episode_length=1,
         instruction=row.row("input").text("raw"),
-        screenshot="none",
-        screenshot_size=(1, 1),
-        action=task_outcome(True),
+        max_steps=max(1, steps),
     )
-    return Predicted(*task.key, task_outcome(success), task=task)
+    return PredictedTask(task, Repetition(outcome=Outcome.model_validate(values)), _whole(named, "repetition"))
 
 
 def _whole(named: Row, field: str) -> int:

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from guieval.errors import UsageError
-from guieval.scoring.matrix import answered_file
-from guieval.scoring.predictions import read_predictions
-from guieval.scoring.score import evaluate_answers
-from tests.command_line import CommandLine
+from guieval.reports.exchange.importing import import_predictions
+from guieval.reports.exchange.predictions import read_predictions
+from guieval.scoring.score import evaluate_run
 from tests.rows import every_row
 
 from .files import guicourse_row, write_lines
@@ -47,20 +46,13 @@ def test_a_uid_names_the_step(uid: str, episode: str, step: int, tmp_path: Path)
 
 def test_replies_are_read_by_the_models_adapter_and_judged_by_the_benchmarks_labels(tmp_path: Path) -> None:
     file = files(tmp_path, TAP, "actions:\nanswer, task complete", "actions:\ntap, <point> 1 1</point>")
-    answered = answered_file(file, "episodes", tmp_path, model="minicpm-gui")
-    assert evaluate_answers(answered).summary.exact_match.count == 2
-
-
-def test_the_import_gives_the_same_score(tmp_path: Path, guieval: CommandLine) -> None:
-    file = files(tmp_path, TAP, "actions:\nanswer, task complete", "actions:\ngo_back")
-    guieval("import", "guicourse", file, "--out", tmp_path / "own.jsonl")
-    again = answered_file(tmp_path / "own.jsonl", "episodes", tmp_path, model="minicpm-gui")
-    assert evaluate_answers(again).summary.exact_match.count == 3
+    run = import_predictions(file, tmp_path / "run", bench="episodes", data=tmp_path, model="minicpm-gui").directory
+    assert evaluate_run(run).summary.exact_match.count == evaluate_run(run, reparse=True).summary.exact_match.count == 2
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     file = files(tmp_path, TAP)
     with pytest.raises(UsageError, match="names no benchmark and holds no labels: add --bench and --data"):
-        answered_file(file)
-    with pytest.raises(UsageError, match="holds raw replies; add --model"):
-        answered_file(file, "episodes", tmp_path)
+        import_predictions(file, tmp_path / "run")
+    with pytest.raises(UsageError, match="holds raw responses; add --model"):
+        import_predictions(file, tmp_path / "run", bench="episodes", data=tmp_path)

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import re
 
-from guieval.scoring.predictions.predicted import Format, Predicted
-from guieval.scoring.predictions.rows import Row
+from guieval.reports.exchange.predictions.predicted import Format, Predicted
+from guieval.reports.exchange.predictions.rows import Row
 
 THOUSANDTHS = "related_version1"
 _STEP = re.compile(r"(?:episode|record)_(.+)_step_([0-9]{1,6})")

@@ -1,7 +1,7 @@
 """Has WebArena-Verified's evaluator judge the folders that an agent's run left behind, one a task.
 
 The package pins the versions of its dependencies, so it may be in an environment of its own: the evaluator runs in a process of
-the Python that has it (:mod:`guieval.scoring.webarena_verified.worker`).
+the Python that has it (:mod:`guieval.reports.exchange.webarena_verified.worker`).
 """
 
 from __future__ import annotations
@@ -10,16 +10,20 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, Literal
 
 from guieval.errors import UsageError
+from guieval.reports.exchange.predictions.predicted import PredictedTask
+from guieval.steps import Ended, EpisodeKey, OnlineTask, Outcome, Repetition, Score, StepError
 
 WORKER = Path(__file__).with_name("worker.py")
 PACKAGE = "webarena-verified"
+MOST_STEPS = 1
+"""What the tasks are recorded with: the package does not count an agent's steps."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +57,36 @@ class Judge:
             told = errors.read().decode(errors="replace").strip()
         if process.returncode:
             raise UsageError(_failure(found, told))
+
+
+def outcome_of(row: Mapping[str, Any]) -> PredictedTask | EpisodeKey:
+    """The outcome of a task by its row, or only the key of one of which there is nothing."""
+    task = OnlineTask(
+        benchmark=PACKAGE,
+        episode_id=str(row["task_id"]),
+        instruction=row["intent"],
+        max_steps=MOST_STEPS,
+        groups={"sites": ", ".join(row["sites"]), "task type": row["task_type"]},
+    )
+    return task.episode_key if row["status"] == "missing" else PredictedTask(task, _repetition(row))
+
+
+def _repetition(row: Mapping[str, Any]) -> Repetition:
+    """An evaluator that failed has no outcome; a response that is no JSON object is unparseable, and so fails."""
+    status, reason = row["status"], row["reason"]
+    if status == "error":
+        return Repetition(error=StepError(stage="environment", message=reason or "the evaluator failed"))
+    success = status == "success"
+    ended: Ended = "success" if success else "failed" if row["object"] else "unparseable"
+    progress = min(1.0, max(float(success), float(row["score"] or 0.0)))
+    score = Score(success=success, progress=progress, reason=reason or status)
+    return Repetition(outcome=Outcome(ended=ended, score=score, steps=None))
+
+
+def version_of(rows: Iterable[Mapping[str, Any]]) -> str:
+    """The package's version, with the checksums of its tasks and of its evaluator, as its rows name them."""
+    row = next((row for row in rows if "webarena_verified" in row), None)
+    return "" if row is None else f"{row['webarena_verified']}, tasks {row['data']}, evaluator {row['evaluator']}"
 
 
 def _check(folder: Path) -> None:

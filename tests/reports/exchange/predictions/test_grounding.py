@@ -10,7 +10,7 @@ import pytest
 
 from guieval.actions import Click, Point, Stop
 from guieval.errors import DataError, UsageError
-from guieval.scoring.predictions import read_predictions
+from guieval.reports.exchange.predictions import read_predictions
 from tests.rows import every_row
 
 from .files import TARGET, grounding_step, mai_ui_row, mobilepilot_row, se_gui_row, sspro_row, write_lines
@@ -40,7 +40,7 @@ def test_more_rows_than_steps_are_answers_given_twice(tmp_path: Path) -> None:
     rows = [sspro_row([200, 300])] * 3
     read = read_predictions(write_lines(tmp_path / "f.jsonl", rows), steps=TWINS)
     assert (len(read.rows), read.repeated) == (2, 1)
-    with pytest.raises(DataError, match="'word_macos_4' is answered twice"):
+    with pytest.raises(DataError, match="word_macos_4#0 is answered twice"):
         read_predictions(write_lines(tmp_path / "g.jsonl", [*rows, sspro_row([1, 1])]), steps=TWINS)
 
 

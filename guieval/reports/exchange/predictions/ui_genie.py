@@ -22,9 +22,9 @@ from guieval.errors import ParseError
 from guieval.frames import ResizedPixels, Size
 from guieval.parsing import CallTable
 from guieval.parsing import call_tables as calls
-from guieval.scoring.predictions.predicted import NO_BOXES, SCREEN, Format, Predicted, ReadRow, Rows, episode_lengths
-from guieval.scoring.predictions.rows import Row
-from guieval.scoring.predictions.ui_genie_files import RIGHT, UNREADABLE, WRONG, place_of
+from guieval.reports.exchange.predictions.predicted import NO_BOXES, SCREEN, Format, Predicted, ReadRow, Rows, episode_lengths
+from guieval.reports.exchange.predictions.rows import Row
+from guieval.reports.exchange.predictions.ui_genie_files import RIGHT, UNREADABLE, WRONG, place_of
 from guieval.steps import StepTaskModel
 
 BENCHMARK = "androidcontrol"

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 from guieval.actions import action_from_json
-from guieval.scoring.predictions.predicted import Format, Predicted
-from guieval.scoring.predictions.rows import Row
+from guieval.reports.exchange.predictions.predicted import Format, Predicted
+from guieval.reports.exchange.predictions.rows import Row
 
 SCORE = "exact match"
 """The score of a sample that holds the action which guieval read."""
@@ -20,7 +20,7 @@ SCORE = "exact match"
 def _read(row: Row) -> Predicted | None:
     named = row.row("metadata")
     if "step_index" not in named:
-        raise named.error("step_index", "is missing; `guieval import atif` reads online runs from their export in ATIF")
+        raise named.error("step_index", "is missing; `guieval import` reads online runs from their export in ATIF")
     if row.whole("epoch", 1) > 1:
         raise row.error("epoch", f"expected one answer to each step, got answer {row.whole('epoch')}")
     subset = named.text("subset") if "subset" in named else ""

@@ -1,34 +1,40 @@
 """Opens a foreign predictions file as rows, and reads a row's fields so that errors name file, place and field.
 
-Three containers are in use: JSON lines, one JSON list, and one JSON object that holds the rows under ``details`` or
-``results``. Each may be packed with gzip. A log of Inspect is a ZIP archive with a file for each row, and UI-Genie's results
-are several files (:mod:`.ui_genie_files`). What a field means, and in which frame it is, stays with each format.
+Containers are JSON lines, one JSON list, one JSON object that holds the rows under ``details`` or ``results``, and tables (CSV,
+TSV, Excel's .xlsx), whose cells are texts. All but .xlsx may be packed with gzip. A log of Inspect is a ZIP archive with a file
+for each row, and UI-Genie's results are several files (:mod:`.ui_genie_files`). What a field means, and in which frame it is,
+stays with each format.
 """
 
 from __future__ import annotations
 
 import codecs
+import csv
+import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
+from xml.etree.ElementTree import ParseError
 from zipfile import BadZipFile, ZipFile
 
 from pydantic import ValidationError
 from pydantic_core import from_json
 
 from guieval.data import typed_rows as rows
+from guieval.data.files import open_file
 from guieval.data.text_files import LONGEST_LINE, MARK, lines, open_text, rest
-from guieval.errors import DataError, first_problem
-from guieval.scoring.predictions.ui_genie_files import KEYS as UI_GENIE
-from guieval.scoring.predictions.ui_genie_files import step_rows
+from guieval.errors import DataError, UsageError, first_problem
+from guieval.reports.exchange.predictions.ui_genie_files import KEYS as UI_GENIE
+from guieval.reports.exchange.predictions.ui_genie_files import step_rows
 from guieval.steps import StepTaskModel
 
 KEYS = ("details", "results")
 """Under which of these keys a report that is one JSON object keeps its rows."""
 ZIP, SAMPLES = b"PK\x03\x04", "samples/"
 """How a log of Inspect begins, and the folder of its samples."""
+_DELIMITERS: Mapping[str, str] = {"csv": ",", "tsv": "\t"}
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -65,8 +71,15 @@ def open_rows(file: Path) -> Iterator[Row | DataError]:
     JSON lines are read one at a time; a list, or the rows inside one object, as a whole. Raises
     :class:`DataError` at once when the file cannot be read, or is one JSON value that holds no rows.
     """
+    kind = file.name.removesuffix(".gz").rpartition(".")[2].lower()
+    if kind == "xlsx":
+        yield from _sheet(file)
+        return
     try:
         with open_text(file) as stream:
+            if kind in _DELIMITERS:
+                yield from _table(file, stream, _DELIMITERS[kind])
+                return
             first = _first_line(file, stream)
             if first.startswith(UTF_16):
                 raise DataError(f"{file}: is written in UTF-16; expected UTF-8")
@@ -78,6 +91,47 @@ def open_rows(file: Path) -> Iterator[Row | DataError]:
             yield from _listed(file, rest(file, stream)) if whole else _lines(file, stream)
     except OSError as error:
         raise DataError(f"{file}: cannot be read: {error.strerror}") from None
+
+
+def _table(file: Path, stream: BinaryIO, delimiter: str) -> Iterator[Row | DataError]:
+    csv.field_size_limit(LONGEST_LINE)
+    try:
+        text = io.StringIO(rest(file, stream).removeprefix(MARK).decode(), newline="")
+        yield from _cells(file, csv.reader(text, delimiter=delimiter))
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise DataError(f"{file}: is not a table in UTF-8 ({error})") from None
+
+
+def _sheet(file: Path) -> Iterator[Row | DataError]:
+    try:
+        import openpyxl
+    except ImportError:
+        raise UsageError(f"to read {file.name!r}, pip install 'guieval[xlsx]', or save it as CSV") from None
+    try:
+        with open_file(file) as stream:
+            book = openpyxl.load_workbook(stream, read_only=True, data_only=True)
+            yield from _cells(file, book.worksheets[0].iter_rows(values_only=True))
+    except OSError as error:
+        raise DataError(f"{file}: cannot be read: {error.strerror or error}") from None
+    except (BadZipFile, zlib.error, KeyError, ValueError, IndexError, EOFError, ParseError) as error:
+        raise DataError(f"{file}: is a damaged .xlsx file ({error})") from None
+
+
+def _cells(file: Path, lines: Iterable[Sequence[Any]]) -> Iterator[Row | DataError]:
+    """The rows below the head; an empty cell is null."""
+    heads: list[str] | None = None
+    for number, cells in enumerate(lines, 1):
+        if not any(cell not in (None, "") for cell in cells):
+            continue
+        if heads is None:
+            heads = ["" if cell is None else str(cell).strip() for cell in cells]
+            continue
+        if len(cells) > len(heads):
+            yield DataError(f"{file}, row {number}: has {len(cells)} cells below {len(heads)} heads")
+            continue
+        yield Row(
+            {head: cell if cell != "" else None for head, cell in zip(heads, cells, strict=False)}, f"{file}, row {number}"
+        )
 
 
 def _first_line(file: Path, stream: BinaryIO) -> bytes:

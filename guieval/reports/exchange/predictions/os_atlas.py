@@ -33,7 +33,7 @@ from guieval.frames import PER_1000
 from guieval.parsing import CallTable, ScrollWords
 from guieval.parsing.call_tables import Form
 from guieval.parsing.capital_calls import ALONE, CALLS, PLACED, WRITTEN
-from guieval.scoring.predictions.predicted import (
+from guieval.reports.exchange.predictions.predicted import (
     ASSUMED_SCREEN,
     NO_BOXES,
     SCREEN,
@@ -44,7 +44,7 @@ from guieval.scoring.predictions.predicted import (
     attempted,
     episode_lengths,
 )
-from guieval.scoring.predictions.rows import Row
+from guieval.reports.exchange.predictions.rows import Row
 from guieval.steps import StepTaskModel, whole_text
 
 _CALLS = CallTable(CALLS, OPEN_APP=Form(Open, lambda call: Open(app=call.text("text"))))

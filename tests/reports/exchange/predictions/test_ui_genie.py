@@ -13,15 +13,16 @@ from guieval.actions import Click, Point, Scroll, Unsupported
 from guieval.errors import DataError
 from guieval.evaluation import get_protocol
 from guieval.frames import smart_resize
+from guieval.journal import RunFolder
 from guieval.metrics import summarise
 from guieval.metrics.columns import ENDS
 from guieval.registry import load_benchmark
-from guieval.scoring.answered import Answered
-from guieval.scoring.matrix import answered_file, judge_answers
-from guieval.scoring.predictions import read_predictions
-from guieval.scoring.score import evaluate_answers
+from guieval.reports.exchange.importing import import_predictions
+from guieval.reports.exchange.predictions import read_predictions
+from guieval.reports.opened import OpenedRun, open_run
+from guieval.scoring.matrix import judge_run
+from guieval.scoring.score import evaluate_run
 from guieval.steps import StepTaskModel
-from tests.command_line import CommandLine
 from tests.rows import every_row
 
 REAL = "Euphoria16+UI-Genie__details.json.gz"
@@ -83,15 +84,18 @@ def test_a_step_is_right_by_verdict_wrong_by_its_reply_or_unreadable(tmp_path: P
 
 
 def test_a_right_reply_counts_under_its_own_protocol_alone(tmp_path: Path) -> None:
-    answered = answered_file(written(tmp_path))
-    assert answered.protocol == "ui-genie"
+    run = import_predictions(written(tmp_path), tmp_path / "run").directory
+    assert RunFolder(run).protocol == "ui-genie"
     for name, right, missing in (("ui-genie", 3, 0), ("guievalkit", 0, 3)):
-        scored = evaluate_answers(answered, name)
+        scored = evaluate_run(run, name)
         verdicts = scored.summary.verdicts
         assert (verdicts.right, verdicts.unmeasured, verdicts.unparseable) == (right, missing, 1)
         assert any("3 steps as right under ui-genie" in warning for warning in scored.warnings)
         assert scored.summary.metrics["median click distance"].n == 1  # the placeholders have no distance
-    columns = judge_answers(answered, ["guievalkit", "ui-genie"]).columns()
+    opened = open_run(run)
+    assert isinstance(opened, OpenedRun)
+    assert [step.verdict for step in opened.walk("guievalkit")].count("infrastructure_failure") == 3
+    columns = judge_run(run, ["guievalkit", "ui-genie"]).columns()
     ends = {name: [ENDS[end] for end in judged.end] for name, judged in columns.judged.items()}
     assert ends["ui-genie"].count("right") == 3 and "infrastructure_failure" not in ends["ui-genie"]
     assert ends["guievalkit"].count("infrastructure_failure") == 3 and "right" not in ends["guievalkit"]
@@ -109,12 +113,6 @@ def test_a_torn_list_of_wrong_replies_is_reported(tmp_path: Path) -> None:
 def test_replies_that_were_not_json_and_cannot_be_told_apart_are_no_answers(tmp_path: Path) -> None:
     read = read_predictions(written(tmp_path, wait=badcases(3)))
     assert read.unanswered == 1 and not read.unparseable
-
-
-def test_the_import_leaves_right_steps_out_and_says_so(tmp_path: Path, guieval: CommandLine) -> None:
-    printed = guieval("import", "auto", written(tmp_path), "--out", tmp_path / "p.jsonl").out
-    assert "right under ui-genie, without the reply, and left out: 3" in printed and "4 answers" in printed
-    assert len((tmp_path / "p.jsonl").read_text(encoding="utf-8").splitlines()) == 4
 
 
 @every_row(
@@ -152,8 +150,8 @@ def real(shared_data: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def answered(real: Path) -> Answered:
-    return answered_file(real)
+def run(real: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return import_predictions(real, tmp_path_factory.mktemp("ui-genie") / "run").directory
 
 
 def stated(real: Path) -> dict[str, float]:
@@ -161,8 +159,8 @@ def stated(real: Path) -> dict[str, float]:
     return values
 
 
-def test_the_stated_scores_come_out_to_the_digit(real: Path, answered: Answered) -> None:
-    columns = judge_answers(answered).columns()
+def test_the_stated_scores_come_out_to_the_digit(real: Path, run: Path) -> None:
+    columns = judge_run(run).columns()
     found = summarise(columns, get_protocol("ui-genie"), intervals=False).own
     acc = stated(real)
     assert set(found) == {"action_acc", "type_match_acc", "grounding_acc", "ep_acc"}
@@ -172,9 +170,9 @@ def test_the_stated_scores_come_out_to_the_digit(real: Path, answered: Answered)
     assert found["grounding_acc"].count == 3804 and found["grounding_acc"].n == 4556
 
 
-def test_the_stated_scores_by_type_come_out(real: Path, answered: Answered) -> None:
+def test_the_stated_scores_by_type_come_out(real: Path, run: Path) -> None:
     """Those of clicks are over the 5,071 whose reply was JSON; the one that was not is wrong in a run's own figures."""
-    by_type = evaluate_answers(answered).summary.by_action_type
+    by_type = evaluate_run(run).summary.by_action_type
     acc = stated(real)
     names = {"SCROLL": "swipe", "TYPE": "type", "OPEN": "open", "STOP": "terminate", "PRESS": "system_button", "WAIT": "wait"}
     for type_, name in (names | {"LONG_PRESS": "long_press"}).items():
@@ -185,7 +183,7 @@ def test_the_stated_scores_by_type_come_out(real: Path, answered: Answered) -> N
 
 
 @pytest.mark.ci
-def test_the_data_gives_the_screens_and_the_labels_stay_the_files(real: Path, shared_data: Path) -> None:
+def test_the_data_gives_the_screens_and_the_labels_stay_the_files(real: Path, shared_data: Path, tmp_path: Path) -> None:
     if not (shared_data / "ui_s1").is_dir():
         pytest.skip("no labels of AndroidControl")
     assumed, known = (
@@ -201,8 +199,8 @@ def test_the_data_gives_the_screens_and_the_labels_stay_the_files(real: Path, sh
     assert short is not None and short.screenshot_size == (1080, 2160) and isinstance(short.action, Click)
     assert smart_resize((1080, 2160), max_pixels=602_112) == (532, 1092)
     assert round(short.action.point.x * 532 / 1000) == 489
-    answered = answered_file(real, "androidcontrol", shared_data / "ui_s1")
-    own = summarise(judge_answers(answered).columns(), get_protocol("ui-genie"), intervals=False).own
+    import_predictions(real, tmp_path / "run", bench="androidcontrol", data=shared_data / "ui_s1")
+    own = summarise(judge_run(tmp_path / "run").columns(), get_protocol("ui-genie"), intervals=False).own
     assert {name: each.value for name, each in own.items()} == {name: stated(real)[name] for name in own}
 
 
