@@ -114,8 +114,8 @@ if TYPE_CHECKING:
     from guieval.registry import list_benchmarks, list_models, list_scaffolds, load_benchmark, load_model, load_scaffold
     from guieval.reports.api import compare, leaderboard
     from guieval.reports.campaign import campaign
-    from guieval.reports.mixing import mix
     from guieval.reports.exchange.importing import import_predictions
+    from guieval.reports.mixing import mix
     from guieval.reports.opened import open_run
     from guieval.reports.plots.plot import plot
     from guieval.reports.power import power
