@@ -11,10 +11,11 @@ from guieval.errors import UsageError
 from guieval.journal import RunFolder, has_records
 from guieval.metrics.paired import holm
 from guieval.reports.comparison import Compared, compare_runs, p_value
-from guieval.reports.leaderboards.formats import format_named, written
+from guieval.reports.leaderboards.formats import FORMATS, written
 from guieval.reports.leaderboards.leaderboard import Board, arranged, leaderboard
 from guieval.reports.leaderboards.published_results import get_results
 from guieval.reports.tables.table import Number, Row, Table, columns
+from guieval.reports.tables.writers import format_named
 from guieval.running.api import display_of, plain, run_all
 from guieval.running.campaign import Campaign, PlannedRun, planned, read_campaign
 from guieval.running.execute import Result, resolve_jobs
@@ -89,7 +90,7 @@ def written_board(
         if first in same and model != first
     ]
     for name in ("leaderboard.md", "leaderboard.html", "leaderboard.tex"):
-        (folder / name).write_text(written(board, format_named(None, folder / name)), encoding="utf-8")
+        (folder / name).write_text(written(board, format_named(None, folder / name, FORMATS)), encoding="utf-8")
     return board, comparison_table(pairs, anyway=anyway)
 
 
