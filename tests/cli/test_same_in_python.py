@@ -48,6 +48,8 @@ def of_function(name: str) -> Mapping[str, Any]:
     function = getattr(guieval, name)
     hints, parameters = get_type_hints(function), signature(function).parameters.values()
     own = {each.name: hints[each.name] for each in parameters if each.kind is not Parameter.VAR_KEYWORD}
+    several: Any = Sequence
+    own |= {each.name: several[own[each.name]] for each in parameters if each.kind is Parameter.VAR_POSITIONAL}
     return own if len(own) == len(parameters) else {**get_type_hints(RunSettings), **own}
 
 
