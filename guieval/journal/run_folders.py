@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 
 from guieval.errors import UsageError
 from guieval.journal.directory import MANIFEST, ROLLOUT, is_run
 from guieval.journal.reading import RunFolder
+from guieval.journal.repeats import repeats_in
 from guieval.journal.run_files import RolloutFile, read_file
 
 
 def runs_below(directory: Path) -> list[Path]:
-    """The runs in the subfolders of a folder, e.g. of several modes."""
-    return [path for path in sorted(directory.iterdir()) if path.is_dir() and is_run(path)] if directory.is_dir() else []
+    """The runs in the subfolders of a folder, e.g. of several modes, and the repeats in these subfolders."""
+    if not directory.is_dir():
+        return []
+    repeats = repeats_in(directory)
+    folders = [*repeats, *(path for path in sorted(directory.iterdir()) if path.is_dir() and path not in repeats)]
+    runs = ([path] if is_run(path) else [each for each in repeats_in(path) if is_run(each)] for path in folders)
+    return list(chain.from_iterable(runs))
 
 
 def one_run(directory: Path) -> Path:

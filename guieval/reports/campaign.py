@@ -7,6 +7,7 @@ from pathlib import Path
 
 from guieval.errors import UsageError
 from guieval.journal import RunFolder, has_records
+from guieval.journal.repeats import Repeats
 from guieval.metrics.paired import holm
 from guieval.reports.comparison import Compared, compare_runs, p_value
 from guieval.reports.leaderboards.leaderboard import Board, arranged, leaderboard
@@ -31,15 +32,16 @@ def board_of_campaign(
     return arranged(leaderboard(begun, list(protocols) or None, published, anyway=anyway), metrics)
 
 
-def comparison_table(pairs: Sequence[tuple[str, Path, Path]], *, anyway: bool = False) -> Table | None:
-    """The difference in exact match of each pair of runs, second minus first, with a name; ``None`` without pairs.
+def comparison_table(pairs: Sequence[tuple[str, Repeats, Repeats]], *, anyway: bool = False) -> Table | None:
+    """The difference in exact match of each pair of models, second minus first, with a name; ``None`` without pairs.
 
-    The p-values are those of `guieval compare`, with Holm's correction over all pairs.
+    Repeats of a model are one question. The p-values are those of `guieval compare`, with Holm's correction over all pairs.
     """
-    found: list[tuple[str, Sequence[Path], Compared]] = []
+    found: list[tuple[str, Sequence[Repeats], Compared]] = []
     notes = []
     for name, *pair in pairs:
-        if not all(map(has_records, pair)):
+        pair = [each.only([run for run in each.directories if has_records(run)]) for each in pair]
+        if not all(each.directories for each in pair):
             continue
         try:
             compared = compare_runs(pair[0], pair[1], anyway=anyway)
@@ -55,12 +57,12 @@ def comparison_table(pairs: Sequence[tuple[str, Path, Path]], *, anyway: bool = 
     rows: list[Row] = []
     for name, (_, second), each in found:
         p = p_value(next(p_values) if each.difference.p_value is not None else None)
-        model = RunFolder(second).manifest.model_name
+        model = RunFolder(second.first).manifest.model_name
         rows.append((name, model, each.title, Number(each.difference, unit=False, signed=True), p))
     metrics = {each.title for _, _, each in found}
     if len(metrics) == 1:
         rows = [(*row[:2], *row[3:]) for row in rows]
-    against = ", ".join(dict.fromkeys(RunFolder(first).manifest.model_name for _, (first, _), _ in found))
+    against = ", ".join(dict.fromkeys(RunFolder(first.first).manifest.model_name for _, (first, _), _ in found))
     heads = ("benchmark and mode", "model", *(["metric"] if len(metrics) > 1 else []), "points [95 % interval]", "p (Holm)")
     keys = len(heads) - 2
     title = f"Each model minus {against}, the first" + (f": {metrics.pop()}" if len(metrics) == 1 else "")

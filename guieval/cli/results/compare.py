@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from guieval.cli import options
-from guieval.cli.running.run_folders import apart, paired_runs, writable
+from guieval.cli.running.run_folders import apart, paired_repeats, writable
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.data.doctor.counts import counted
@@ -18,7 +18,7 @@ from guieval.reports.tables.records import check_ending
 
 
 def compare(
-    first: Annotated[Path, path_argument("A", "A run directory, or a folder of runs.")],
+    first: Annotated[Path, path_argument("A", "A run directory, or a folder of runs, e.g. of repeats.")],
     second: Annotated[Path, path_argument("B", "What to compare with it, mode by mode.")],
     protocol: options.Protocols = None,
     anyway: Annotated[bool, typer.Option("--anyway", help="Compare unlike runs too, on the steps they share.")] = False,
@@ -26,9 +26,9 @@ def compare(
     metrics_from: options.MetricsFrom = None,
     json: JSON = False,
 ) -> None:
-    """Compare two runs on the same steps: every metric with its interval, and the steps that flipped."""
+    """Compare two runs, or the repeats of two models, on the same steps: every metric with its interval, and flipped steps."""
     options.use_metrics(metrics_from)
-    pairs = paired_runs(first, second)
+    pairs = paired_repeats(first, second)
     if flips is not None:
         check_ending(flips)
         writable(flips)
@@ -44,7 +44,7 @@ def compare(
             for line in footnotes(found):
                 say(line)
         if flips is not None:
-            file = apart(flips, pair[0], pairs)
+            file = apart(flips, pair[0].first, pairs)
             steps = list(flipped(found))
             write_flips(steps, file)
             echo(f"flips:    {counted(len(steps), 'step')} in {file}", err=json)

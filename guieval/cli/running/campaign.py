@@ -18,6 +18,8 @@ from guieval.cli.settings import RUN, Given, path_argument, path_option
 from guieval.cli.tables import echo, say, show
 from guieval.data.doctor.counts import counted
 from guieval.errors import UsageError
+from guieval.journal import is_run
+from guieval.journal.repeats import grouped
 from guieval.reports.campaign import board_of_campaign, comparison_table
 from guieval.reports.exchange.exported import slug
 from guieval.reports.leaderboards.formats import board_tables, format_named, written
@@ -63,7 +65,8 @@ def campaign(
     configs = [(run.config, run.directory) for run in runs]
     sized = without_servers(configs) if dry_run else of_jobs(resolve_jobs(configs, root=folder))
     found = estimates(sized, pace=pace, disagreement=read.disagreement, icc=read.icc)
-    _print_estimates(found, [run.model for run in runs], parallel)
+    models = {run.directory: run.model for run in runs}
+    _print_estimates(found, [models[each.directory] for each in sized], parallel)
     if dry_run:
         echo("nothing was sent, and nothing was written")
         return
@@ -192,14 +195,16 @@ def _print_board(read: Campaign, runs: Sequence[PlannedRun], folder: Path, anywa
     if board is None:
         return
     first = runs[0].model
-    by_rest: dict[str, dict[str, PlannedRun]] = {}
+    by_rest: dict[str, dict[str, list[Path]]] = {}
     for run in runs:
-        by_rest.setdefault(run.rest, {})[run.model] = run
+        if is_run(run.directory):
+            by_rest.setdefault(run.rest, {}).setdefault(run.model, []).append(run.directory)
     pairs = [
-        (rest, same[first].directory, run.directory)
+        (rest, one, other)
         for rest, same in by_rest.items()
-        for model, run in same.items()
+        for model in same
         if first in same and model != first
+        for one, other in zip(grouped(same[first]), grouped(same[model]), strict=False)
     ]
     show(*board_tables(board, brief=True), comparison_table(pairs, anyway=anyway))
     for name in ("leaderboard.md", "leaderboard.html", "leaderboard.tex"):

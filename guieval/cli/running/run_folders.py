@@ -8,6 +8,7 @@ from pathlib import Path
 from guieval.cli.tables import echo
 from guieval.errors import UsageError
 from guieval.journal import RunFolder, is_run
+from guieval.journal.repeats import Repeats, grouped
 from guieval.journal.run_folders import is_rollout, one_run, runs_below
 
 
@@ -32,13 +33,27 @@ def several_runs(directories: Iterable[Path], *, rollouts: bool = False) -> list
     return [run for run in found if run not in problems]
 
 
+def paired_repeats(first: Path, second: Path) -> list[tuple[Repeats, Repeats]]:
+    """The runs of two directories to put side by side, repeats as one: by their modes, if one of the two holds several.
+
+    Raises as :func:`paired_runs` does.
+    """
+    sides = [grouped(several_runs([each])) for each in (first, second)]
+    pairs = _paired([[each.first for each in side] for side in sides], first, second)
+    of = {each.first: each for side in sides for each in side}
+    return [(of[one], of[two]) for one, two in pairs]
+
+
 def paired_runs(first: Path, second: Path, *, rollouts: bool = False) -> list[tuple[Path, Path]]:
     """The runs of two directories to put side by side: by their modes, where one of the two holds several runs.
 
     A mode that only one side has is named on standard error. Raises :class:`guieval.errors.UsageError` where no mode is on both
     sides, or a side has several runs in one mode.
     """
-    sides = [several_runs([each], rollouts=rollouts) for each in (first, second)]
+    return _paired([several_runs([each], rollouts=rollouts) for each in (first, second)], first, second)
+
+
+def _paired(sides: Sequence[Sequence[Path]], first: Path, second: Path) -> list[tuple[Path, Path]]:
     if all(len(side) == 1 for side in sides):
         return [(sides[0][0], sides[1][0])]
     by_mode: list[dict[str, Path]] = []
@@ -60,7 +75,7 @@ def paired_runs(first: Path, second: Path, *, rollouts: bool = False) -> list[tu
 
 
 def apart(file: Path, run: Path, runs: Sequence[object]) -> Path:
-    """The file for one of several runs: with the run's name added, where there are several."""
+    """The file for one of several runs: with the run's name added, if there are several."""
     return file if len(runs) == 1 else file.with_name(f"{file.stem}-{run.name}{file.suffix}")
 
 
