@@ -30,7 +30,7 @@ from guieval.errors import DataError, UsageError, nearest
 from guieval.frames import PIXELS, Size
 from guieval.steps import EpisodeKey, StepTaskModel
 
-from ._rows import Row, episode, one_of, parse, pixel_boxes, placed, read_row, step
+from ._rows import Row, episode, meant, one_of, parse, pixel_boxes, placed, read_row, step
 from ._tfrecord import Example, Field, decode, message_class, records
 
 FINISH_INSTRUCTION = "finish the task"
@@ -212,35 +212,23 @@ def released_action(row: Row, size: Size, extras: dict[str, Any]) -> act.Action:
         x, y = row.number("x"), row.number("y")
         return row.build("x, y", lambda: PIXELS.decode(x, y, size))
 
-    match row.text("action_type"):
-        case "click":
-            return act.Click(point=point())
-        case "long_press":
-            return act.LongPress(point=point())
-        case "scroll":
-            word = one_of(row, "direction", act.DIRECTIONS)
-            extras["direction_label"] = word
-            return act.Scroll(point=act.Point(500.0, 500.0), direction=act.OPPOSITE[word])
-        case "input_text":
-            return act.Type(text=row.text("text"))
-        case "open_app":
-            return act.Open(app=row.text("app_name"))
-        case "navigate_back":
-            return act.Press(button="BACK")
-        case "navigate_home":
-            return act.Press(button="HOME")
-        case "wait":
-            return act.Wait()
-        case "type":
-            return act.Unsupported(
-                name="type", arguments={field: value for field, value in row.values.items() if field != "action_type"}
-            )
-        case name:
-            raise row.error(
-                "action_type",
-                "expected click, long_press, scroll, input_text, open_app, navigate_back, navigate_home, wait or type, "
-                f"got {name!r}",
-            )
+    def scroll() -> act.Action:
+        extras["direction_label"] = word = one_of(row, "direction", act.DIRECTIONS)
+        return act.Scroll(point=act.Point(500.0, 500.0), direction=act.OPPOSITE[word])
+
+    others = {field: value for field, value in row.values.items() if field != "action_type"}
+    meanings: dict[str, Callable[[], act.Action]] = {
+        "click": lambda: act.Click(point=point()),
+        "long_press": lambda: act.LongPress(point=point()),
+        "scroll": scroll,
+        "input_text": lambda: act.Type(text=row.text("text")),
+        "open_app": lambda: act.Open(app=row.text("app_name")),
+        "navigate_back": lambda: act.Press(button="BACK"),
+        "navigate_home": lambda: act.Press(button="HOME"),
+        "wait": act.Wait,
+        "type": lambda: act.Unsupported(name="type", arguments=others),
+    }
+    return meant(row, "action_type", meanings)
 
 
 def _rectangles(forest: bytes, where: str) -> list[tuple[int, int, int, int]]:

@@ -36,8 +36,15 @@ class DrawnBenchmark(ABCBenchmark):
 
     @property
     @abstractmethod
+    def drawing(self) -> str:
+        """What changes a pixel, beside the seed and Pillow."""
+
+    @property
     def folder(self) -> str:
         """The folder of the screenshots relative to ``root``; its name holds everything that changes a pixel."""
+        from PIL import __version__ as pillow
+
+        return f"{self.drawing}-seed{self.seed}-pillow{pillow}"
 
     @abstractmethod
     def _generate(self, number: int) -> Any: ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -19,6 +19,7 @@ from guieval.errors import DataError, first_problem
 from guieval.frames import Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
+Meaning = TypeVar("Meaning")
 Place = TypeVar("Place")
 Word = TypeVar("Word", bound=str)
 
@@ -73,6 +74,11 @@ def one_of(row: Row, field: str, known: Sequence[Word], spelled: Callable[[str],
             return word
     expected = f"{', '.join(known[:-1])} or {known[-1]}"
     raise row.error(field, f"expected {expected}, got {row.value(field)!r:.80}")
+
+
+def meant(row: Row, field: str, meanings: Mapping[str, Callable[[], Meaning]]) -> Meaning:
+    """What a label means that must be one of the words of ``meanings``."""
+    return meanings[one_of(row, field, tuple(meanings))]()
 
 
 def pixel_boxes(boxes: Sequence[Sequence[float]], size: Size) -> Boxes:

@@ -8,7 +8,7 @@ the rest of the episode shows (:func:`_screen_of`), else what is known of the ep
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from guieval.steps import Episode, EpisodeKey
 
 from ._androidcontrol_screens import LARGE, SCREENS, screen_for
 from ._images import RecordedPaths, size_of
-from ._rows import Row, Span, episode, line_row, listed, one_of, parse, pixel_boxes, placed, step, step_rows
+from ._rows import Row, Span, episode, line_row, listed, meant, one_of, parse, pixel_boxes, placed, step, step_rows
 
 BUTTONS: dict[str, act.Button] = {"back": "BACK", "home": "HOME", "enter": "ENTER"}
 STATUSES: dict[str, act.StopStatus] = {"success": "finish", "failure": "impossible"}
@@ -158,29 +158,21 @@ def _pixel_action(row: Row, marks: _Drawn, size: Size, extras: dict[str, Any]) -
     def milliseconds() -> dict[str, float]:
         return {"duration": content.number("time") * 1000.0} if "time" in content else {}
 
-    match content.text("action"):
-        case "click":
-            return act.Click(point=point("coordinate"))
-        case "long_press":
-            touched = point("coordinate")
-            return content.build("time", lambda: act.LongPress(point=touched, **milliseconds()))
-        case "swipe":
-            return _pixel_swipe(row, (point("coordinate"), point("coordinate2")), extras)
-        case "type":
-            return act.Type(text=content.text("text"))
-        case "open":
-            return act.Open(app=content.text("text"))
-        case "system_button":
-            return act.Press(button=BUTTONS[one_of(content, "button", tuple(BUTTONS), str.lower)])
-        case "wait":
-            return content.build("time", lambda: act.Wait(**milliseconds()))
-        case "terminate":
-            return act.Stop(status=STATUSES[one_of(content, "status", tuple(STATUSES), str.lower)])
-        case name:
-            raise content.error(
-                "action",
-                f"expected click, long_press, swipe, type, open, system_button, wait or terminate, got {name!r}",
-            )
+    def held() -> act.Action:
+        touched = point("coordinate")
+        return content.build("time", lambda: act.LongPress(point=touched, **milliseconds()))
+
+    meanings: dict[str, Callable[[], act.Action]] = {
+        "click": lambda: act.Click(point=point("coordinate")),
+        "long_press": held,
+        "swipe": lambda: _pixel_swipe(row, (point("coordinate"), point("coordinate2")), extras),
+        "type": lambda: act.Type(text=content.text("text")),
+        "open": lambda: act.Open(app=content.text("text")),
+        "system_button": lambda: act.Press(button=BUTTONS[one_of(content, "button", tuple(BUTTONS), str.lower)]),
+        "wait": lambda: content.build("time", lambda: act.Wait(**milliseconds())),
+        "terminate": lambda: act.Stop(status=STATUSES[one_of(content, "status", tuple(STATUSES), str.lower)]),
+    }
+    return meant(content, "action", meanings)
 
 
 def _pixel_swipe(row: Row, path: tuple[act.Point, act.Point], extras: dict[str, Any]) -> act.Scroll:

@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ from guieval.steps import Episode, EpisodeKey, StepTaskModel
 from ._examples import written_by
 from ._grounding import stated_size
 from ._images import IMAGE_SUFFIXES
-from ._rows import Row, episode, listed, pixel_boxes, placed, read_row, step, step_rows
+from ._rows import Row, episode, listed, meant, pixel_boxes, placed, read_row, step, step_rows
 
 TEST_APPS = frozenset(
     {"booking", "citymapper", "gmail", "microsoft to do", "nbc news", "shein", "signal", "yelp", "youtube music"}
@@ -131,26 +131,17 @@ def _split(row: Row) -> str:
 
 
 def _action(row: Row, size: Size, extras: dict[str, Any]) -> Action:
-    match row.text("action"):
-        case "TAP":
-            return Click(point=_point(row, size))
-        case "SWIPE":
-            return _swipe(row, size, extras)
-        case "TYPE":
-            return Type(text=row.text("type_text"))
-        case "PRESS_BACK":
-            return Press(button="BACK")
-        case "PRESS_HOME":
-            return Press(button="HOME")
-        case "PRESS_ENTER":
-            return Press(button="ENTER")
-        case "TASK_COMPLETE":
-            return Stop(status="finish")
-        case "TASK_IMPOSSIBLE":
-            return Stop(status="impossible")
-        case other:
-            known = "TAP, SWIPE, TYPE, PRESS_BACK, PRESS_HOME, PRESS_ENTER, TASK_COMPLETE or TASK_IMPOSSIBLE"
-            raise row.error("action", f"expected {known}, got {other!r:.80}")
+    meanings: dict[str, Callable[[], Action]] = {
+        "TAP": lambda: Click(point=_point(row, size)),
+        "SWIPE": lambda: _swipe(row, size, extras),
+        "TYPE": lambda: Type(text=row.text("type_text")),
+        "PRESS_BACK": lambda: Press(button="BACK"),
+        "PRESS_HOME": lambda: Press(button="HOME"),
+        "PRESS_ENTER": lambda: Press(button="ENTER"),
+        "TASK_COMPLETE": lambda: Stop(status="finish"),
+        "TASK_IMPOSSIBLE": lambda: Stop(status="impossible"),
+    }
+    return meant(row, "action", meanings)
 
 
 def _swipe(row: Row, size: Size, extras: dict[str, Any]) -> Scroll:

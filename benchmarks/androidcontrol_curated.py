@@ -227,14 +227,10 @@ def _action(row: Row, size: Size, extras: dict[str, Any]) -> act.Action:
             kind = act.Click if name == "click" else act.LongPress
             return row.build("gt_bbox", lambda: kind(point=PIXELS.decode(*_pixels(row), size)))
         case "scroll":
-            word = one_of(row, "gt_input_text", act.DIRECTIONS, str.lower)
-            extras["direction_label"] = word
+            extras["direction_label"] = word = one_of(row, "gt_input_text", act.DIRECTIONS, str.lower)
             return act.Scroll(point=act.Point(500.0, 500.0), direction=act.OPPOSITE[word])
-        case "type":
-            return act.Type(text=row.text("gt_input_text"))
-        case "open_app":
-            return act.Open(app=row.text("gt_input_text"))
-        case "press_back":
-            return act.Press(button="BACK")
-        case _:
-            return act.Wait()
+        case "type" | "open_app" as name:
+            text = row.text("gt_input_text")
+            return act.Type(text=text) if name == "type" else act.Open(app=text)
+        case name:
+            return act.Press(button="BACK") if name == "press_back" else act.Wait()

@@ -42,11 +42,9 @@ class Demo(DrawnBenchmark):
         self.size = checked_size((width, height))
 
     @property
-    def folder(self) -> str:
-        from PIL import __version__ as pillow
-
+    def drawing(self) -> str:
         width, height = self.size
-        return f"phone-v{VERSION}-{width}x{height}-seed{self.seed}-pillow{pillow}"
+        return f"phone-v{VERSION}-{width}x{height}"
 
     def _generate(self, number: int) -> PhoneEpisode:
         return generate_episode(self.seed, number, self.size)

@@ -44,10 +44,8 @@ class DemoIcons(DrawnBenchmark):
         self.split = split
 
     @property
-    def folder(self) -> str:
-        from PIL import __version__ as pillow
-
-        return f"icons-v{VERSION}-{self.split}-seed{self.seed}-pillow{pillow}"
+    def drawing(self) -> str:
+        return f"icons-v{VERSION}-{self.split}"
 
     def _generate(self, number: int) -> IconEpisode:
         return generate_icon_episode(self.seed, number, self.split)

@@ -79,10 +79,8 @@ class DemoScreens(DrawnBenchmark):
         super().__init__(root, episodes=episodes, seed=seed, **options)
 
     @property
-    def folder(self) -> str:
-        from PIL import __version__ as pillow
-
-        return f"screens-v{ICONS_VERSION}.{PHONE_VERSION}-seed{self.seed}-pillow{pillow}"
+    def drawing(self) -> str:
+        return f"screens-v{ICONS_VERSION}.{PHONE_VERSION}"
 
     def _generate(self, number: int) -> _Screen:
         return _Screen(number, *_PLAN[number % len(_PLAN)])

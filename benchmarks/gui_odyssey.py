@@ -213,14 +213,10 @@ def _action(row: Row, extras: dict[str, Any]) -> act.Action:
             return act.Scroll(point=_point(row, start), direction=direction)
         case "TEXT" | "TYPE":
             return act.Type(text=row.text("info"))
-        case "COMPLETE":
-            return act.Stop(status="finish")
-        case "INCOMPLETE" | "IMPOSSIBLE":
-            return act.Stop(status="impossible")
-        case "HOME":
-            return act.Press(button="HOME")
-        case "BACK":
-            return act.Press(button="BACK")
+        case "COMPLETE" | "INCOMPLETE" | "IMPOSSIBLE" as name:
+            return act.Stop(status="finish" if name == "COMPLETE" else "impossible")
+        case "HOME" | "BACK" as button:
+            return act.Press(button=button)
         case name:
             raise row.error("action", f"expected CLICK, LONG_PRESS, SCROLL, TEXT, COMPLETE or INCOMPLETE, got {name!r}")
 

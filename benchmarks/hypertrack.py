@@ -95,6 +95,11 @@ TYPES: dict[str, str] = {
     **dict.fromkeys(("stop", "finish", "finished", "complete", "terminate"), "stop"),
 }
 
+STATUSES: dict[str, act.StopStatus] = {
+    **dict.fromkeys(("", "finish", "finished", "success", "complete", "completed"), "finish"),
+    **dict.fromkeys(("impossible", "infeasible", "failure", "fail"), "impossible"),
+}
+
 FRAMES: dict[str, Frame] = {"pixels": PIXELS, "fractions": RELATIVE, "thousandths": PER_1000}
 CATEGORISATION = "episode_categorization.json"
 
@@ -386,15 +391,10 @@ def _direction_word(label: str) -> str:
 
 
 def _status(fields: _Fields) -> act.StopStatus:
-    if "status" not in fields:
-        return "finish"
-    match _plain(fields.text("status")):
-        case "" | "finish" | "finished" | "success" | "complete" | "completed":
-            return "finish"
-        case "impossible" | "infeasible" | "failure" | "fail":
-            return "impossible"
-        case _:
-            raise fields.error("status", f"expected finish or impossible, got {fields.value('status')!r}")
+    status = STATUSES.get(_plain(fields.text("status")) if "status" in fields else "")
+    if status is None:
+        raise fields.error("status", f"expected finish or impossible, got {fields.value('status')!r}")
+    return status
 
 
 @cache

@@ -56,9 +56,12 @@ __all__ = [
     "__version__",
     "action_from_json",
     "action_to_json",
+    "audit",
     "campaign",
+    "compare",
     "evaluate_run",
     "get_protocol",
+    "leaderboard",
     "list_benchmarks",
     "list_models",
     "list_protocols",
@@ -69,6 +72,8 @@ __all__ = [
     "load_scaffold",
     "metric",
     "open_run",
+    "plot",
+    "power",
     "run",
 ]
 
@@ -102,8 +107,12 @@ if TYPE_CHECKING:
     from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
     from guieval.online.find import load_environment
     from guieval.registry import list_benchmarks, list_models, list_scaffolds, load_benchmark, load_model, load_scaffold
+    from guieval.reports.api import compare, leaderboard
     from guieval.reports.opened import open_run
+    from guieval.reports.plots.plot import plot
+    from guieval.reports.power import power
     from guieval.running.api import RunResult, campaign, run
+    from guieval.scoring.audit import audit
     from guieval.scoring.score import evaluate_run
     from guieval.settings import RunConfig
     from guieval.steps import Episode, StepOutcome, StepRecord, StepTaskModel
@@ -123,8 +132,12 @@ _HOMES = {
     "online": "ABCDevice ABCEnvironment EnvironmentTask Observation Score",
     "online.find": "load_environment",
     "registry": "list_benchmarks list_models list_scaffolds load_benchmark load_model load_scaffold",
+    "reports.api": "compare leaderboard",
     "reports.opened": "open_run",
+    "reports.plots.plot": "plot",
+    "reports.power": "power",
     "running.api": "RunResult campaign run",
+    "scoring.audit": "audit",
     "scoring.score": "evaluate_run",
     "settings": "RunConfig",
     "steps": "Episode StepOutcome StepRecord StepTaskModel",

@@ -6,7 +6,7 @@ A plug-in raises plain errors of these kinds; only the runner turns them into a 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args
 
 if TYPE_CHECKING:
@@ -96,6 +96,13 @@ class JournalError(GuievalError):
 def in_short(message: str) -> str:
     """The message, cut to its beginning and end when it has 300 characters or more."""
     return message if len(message) < 300 else f"{message[:200]} ... {message[-90:]}"
+
+
+def refuse(given: Mapping[str, object], why: str) -> None:
+    """Raise :class:`UsageError`, with the reason, for the first of these options that was given."""
+    for name, value in given.items():
+        if value is not None and value is not False:
+            raise UsageError(f"--{name} {why}")
 
 
 def nearest(name: str, known: Iterable[str], *, least: float = 55.0) -> str:

@@ -12,6 +12,7 @@ import importlib.util
 import inspect
 import pkgutil
 import sys
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -266,6 +267,21 @@ def model_config(name: str, adapter: str | None = None, scaffold: str | None = N
 def load_model(name: str, *, adapter: str | None = None, scaffold: str | None = None, thinking: bool | None = None) -> ABCModel:
     """Build the adapter of a checkpoint, without an engine."""
     return build_model(model_config(name, adapter, scaffold), thinking=thinking)
+
+
+def reading_model(model: str | None, adapter: str | None, options: Mapping[str, Any] | None = None) -> ABCModel | None:
+    """The adapter that reads the raw responses of a predictions file: a checkpoint's, or a family's with its own defaults.
+
+    ``options`` are its options. ``None`` if neither is named; :class:`UsageError` if only options are.
+    """
+    if model is None and adapter is None:
+        if options:
+            raise UsageError(
+                f"--set model.{next(iter(options))} is for the adapter that reads raw replies: add --model or --adapter"
+            )
+        return None
+    config = model_config(model or adapter or "", adapter)
+    return build_model(config.model_copy(update={"options": {**config.options, **(options or {})}}))
 
 
 def build_model(config: ModelConfig, *, thinking: bool | None = None) -> ABCModel:

@@ -23,7 +23,7 @@ from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ImageRef, ModelInput, Options, ParsedResponse, chat, main_instruction, own_response
 from guieval.parsing import MAX_REPAIR, closed_thought, first_round, json_value
 from guieval.parsing import call_tables as calls
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 BEGIN, END = "<|begin_of_box|>", "<|end_of_box|>"
 FIRST_STEP = "You just started, no action has been performed yet."
@@ -110,7 +110,7 @@ class GLMModel(ABCModel):
         JSON's ``true``, leading zeros and doubled brackets, as in the authors' reward.
         """
         if task.setting == "grounding":
-            text = first_round(whole_text(text))
+            text = first_round(text)
             thought, answer = closed_thought(text, BEGIN if BEGIN in text else "")
             return ParsedResponse(self.read_click(task, _place(answer)), thought or None)
         thought, _, reason, body = _parts(text)
@@ -168,7 +168,7 @@ _PAIR = re.compile(rf"{_OPEN}({_NUMBER}{_NEXT}){_CLOSE}")
 
 def _parts(text: str) -> tuple[str | None, str, str, str]:
     """A reply's thought, memory, reason, and what its action is to be looked for in."""
-    text = first_round(whole_text(text))
+    text = first_round(text)
     thought, rest = closed_thought(text, BEGIN if BEGIN in text else "Action:")
     rest = _ANSWER.sub("", rest, count=1)
     label = _ACTION.search(rest) or _ACTION_ANYWHERE.search(rest)

@@ -14,7 +14,7 @@ from guieval.errors import ParseError
 from guieval.history import HistoryEntry
 from guieval.models import QWEN_PIXELS, ABCModel, ImageLimits, ModelInput, ParsedResponse, chat, main_instruction
 from guieval.parsing import is_place, stated_place
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
 
@@ -46,7 +46,7 @@ class Grounder(ABCModel):
         return chat(self.image(task), text, system=system, extra=self.extra)
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        return ParsedResponse(self.read_click(task, self._place(whole_text(text))))
+        return ParsedResponse(self.read_click(task, self._place(text)))
 
     def _place(self, text: str) -> object:
         first = text.strip().partition("\n")[0]

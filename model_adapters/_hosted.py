@@ -26,7 +26,7 @@ from guieval.history import HistoryEntry
 from guieval.models import END_TURN, LOOKS, ABCModel, ImageRef, ModelConfig, ModelInput, Options, ParsedResponse, chat
 from guieval.models.prompts import step_instruction
 from guieval.parsing import call_tables as calls
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 Environment: TypeAlias = Literal["mobile", "browser", "desktop"]
 STATUSES: dict[str, act.StopStatus] = {"done": "finish", "impossible": "impossible"}
@@ -168,10 +168,11 @@ class ComputerUse(HostedModel):
         """
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        words, made = split_calls(whole_text(text))
+        words, made = split_calls(text)
         acting = [each for name, arguments in made for each in self._expanded(name, arguments) if each[0] not in LOOKS]
         intents = [arguments.get("intent") for _, arguments in made]
-        thought = _thought(words) or next((intent for intent in intents if isinstance(intent, str)), None)
+        said = _TAGS.sub("", words).replace(END_TURN, "").strip()
+        thought = said or next((intent for intent in intents if isinstance(intent, str)), None)
         if not acting:
             return ParsedResponse(_without_call(words, bool(made), grounding=task.setting == "grounding"), thought)
         (name, arguments), *further = acting
@@ -239,10 +240,6 @@ def split_calls(text: str) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
         arguments = call.get("arguments")
         made.append((call["name"], arguments if isinstance(arguments, dict) else {}))
     return _CALL.sub("", text).strip(), made
-
-
-def _thought(words: str) -> str | None:
-    return _TAGS.sub("", words).replace(END_TURN, "").strip() or None
 
 
 def _without_call(words: str, looked: bool, *, grounding: bool) -> act.Stop:

@@ -44,13 +44,13 @@ class MobileAgentModel(tools.QwenToolsModel):
 
     def _older(self, history: Sequence[HistoryEntry], max_images: int) -> str:
         """The steps without a screenshot, a line each; empty where there are none."""
-        older = history[: max(0, len(history) - max_images + 1)]
+        older = history[: self.first_shown(history, max_images)]
         return "\n".join(f"{self.step_label}{number}: {self.sentence(entry)}" for number, entry in enumerate(older, 1))
 
     def _messages(
         self, task: StepTaskModel, history: Sequence[HistoryEntry], request: str, system: str, max_images: int
     ) -> list[Message]:
-        older = max(0, len(history) - max_images + 1)
+        older = self.first_shown(history, max_images)
         turns: list[tuple[Part, ...]] = [()] * older + [(request,), *[()] * (len(history) - older)]
         return [Message("system", (system,)), *[*self.conversation(task, history, max_images, turns)][older:]]
 

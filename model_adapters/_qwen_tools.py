@@ -19,7 +19,7 @@ from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ParsedResponse, fill, own_response, step_instruction
 from guieval.parsing import call_tables as calls
 from guieval.parsing import clicked, first_round, json_value, split_reasoning, tagged
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 TOOL = "mobile_use"
 CONTINUED = re.compile(r"\s*(-?\d+(?:\.\d+)?(?:\s*,\s*-?\d+(?:\.\d+)?){1,3})\s*\]")
@@ -152,7 +152,7 @@ def split_reply(text: str, tag: str = "tool_call") -> Reply:
     colon or a fence), or no closing one; ``tag`` is what the family calls them. The thought is the reasoning block if there
     is one, else the ``Thought:`` sentence; the conclusion is ``<conclusion>`` or the ``Action:`` sentence without its quotes.
     """
-    thought, rest = split_reasoning(first_round(whole_text(text)), f"<{tag}>")
+    thought, rest = split_reasoning(first_round(text), f"<{tag}>")
     opened = re.search(rf"<{tag}>(?=\s*(?:```\w*\s*)?[\[{{])", rest) or re.search(f"<{tag}>", rest)
     for passed in re.findall(rf"<{tag}>([^<]*+)</{tag}>", rest[: opened.start()] if opened is not None else ""):
         if _MEANT.search(passed):

@@ -21,7 +21,7 @@ from guieval.history import HistoryEntry
 from guieval.models import HELPFUL, ABCModel, ImageLimits, Message, ModelInput, ParsedResponse, own_response
 from guieval.parsing import ScrollWords, call_text, first_call, is_place, split_reasoning
 from guieval.parsing import call_tables as calls
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 _START, _END = ("start_box", "point", "start_point"), ("end_box", "end_point")
 
@@ -191,7 +191,6 @@ a loop writes thousands."""
 
 def _parts(text: str) -> tuple[str | None, str]:
     """A reply's thought, and what its call is to be looked for in."""
-    text = whole_text(text)
     labels = list(_ACTION_ANYWHERE.finditer(text))
     reasoning, rest = split_reasoning(text, labels[-1][0] if labels else "")
     label = _last_label(rest) or _UNLABELLED.search(rest)

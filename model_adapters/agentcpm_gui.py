@@ -65,8 +65,7 @@ class AgentCPMGUI(ABCModel):
         if self.thinking is False:
             system_text = system_text.replace('"required":["thought"]', '"optional":["thought"]')
         messages = [Message("system", (system_text,))]
-        shown = self.options.max_images - 1
-        for entry in history[-shown:] if shown else ():
+        for entry in history[self.first_shown(history, self.options.max_images) :]:
             step = entry.task.low_level_instruction if task.setting == "low" else None
             messages.append(self._turn(entry.task, entry.task.instruction if step is None else step))
             messages.append(Message("assistant", (_compact(self._past_answer(entry)),)))
@@ -79,7 +78,7 @@ class AgentCPMGUI(ABCModel):
         return f'{{"thought":"{words}","'
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        reasoning, body = split_reasoning(whole_text(text), '{"')
+        reasoning, body = split_reasoning(text, '{"')
         grounding = task.setting == "grounding"
         value = read_object(body)
         if grounding and isinstance(value, list) and not any(isinstance(item, dict) for item in value):
@@ -114,7 +113,7 @@ class AgentCPMGUI(ABCModel):
 
         What the schema has no word for (an app opened, a step that no action space holds) becomes a thought alone.
         """
-        own = own_response(entry, lambda reply: read_object(whole_text(reply)))
+        own = own_response(entry, read_object)
         if not isinstance(own, dict) or not own or not set(own) <= set(_KEYS):
             try:
                 own = object_of(entry.action, entry.task.screenshot_size)

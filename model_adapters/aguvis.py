@@ -23,7 +23,7 @@ from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ImageLimits, ModelInput, ParsedResponse, begun, chat, step_instruction
 from guieval.parsing import call_tables as calls
 from guieval.parsing import first_call
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 ALL = "<|recipient|>all\n"
 OS = "<|recipient|>os\n"
@@ -113,7 +113,7 @@ class Aguvis(ABCModel):
         arguments by position; the arguments' other names that the authors' agent corrects (``text``, ``content``, ``key``,
         ``button``). The sentence after ``Action:`` is the conclusion, what stands before it the thought.
         """
-        text = _END.split(whole_text(text), maxsplit=1)[0]
+        text = _END.split(text, maxsplit=1)[0]
         marker = _TO_OS.search(text) or ("assistantos" in text and _TO_OS_STRIPPED.search(text)) or None
         start = marker.end() if marker is not None else 0
         body = text[start:]

@@ -24,7 +24,7 @@ from guieval.history import HistoryEntry, describe
 from guieval.models import ABCModel, DisputedScale, Message, ModelInput, ParsedResponse, main_instruction, own_response
 from guieval.parsing import Call, first_call, quoted, split_reasoning
 from guieval.parsing import call_tables as calls
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 _SCREEN = json.dumps({"current_app": "System Home"})
 
@@ -83,7 +83,7 @@ class AutoGLMPhone(ABCModel):
         return ModelInput((*messages, Message("user", (self.image(task), texts[len(history)]))))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        thought, call = _split(whole_text(text))
+        thought, call = _split(text)
         if call.name == "finish":
             return ParsedResponse(calls.FINISH, thought)
         arguments = {key: value for key, value in call.arguments.items() if key != "action"}

@@ -26,7 +26,7 @@ from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ModelInput, Options, ParsedResponse, chat, main_instruction, own_response
 from guieval.parsing import ScrollWords, first_call, quoted, stated_place
 from guieval.parsing import call_tables as calls
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 _STEPS = 5
 """How far a scroll goes that is written, in notches: as far as in the authors' example."""
@@ -118,7 +118,6 @@ class CogAgent(ABCModel):
         return chat(text, self.image(task))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        text = whole_text(text)
         before, operation = _split(text)
         thought = "\n".join(match[0] for match in _THOUGHT.finditer(before)).strip()
         sentence = _SENTENCE.search(before)
@@ -179,7 +178,7 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _own(reply: str) -> str | None:
-    before, operation = _split(whole_text(reply))
+    before, operation = _split(reply)
     sentence = _SENTENCE.search(before)
     call = first_call(operation, CALLS).text if not _END.match(operation) else "END()"
     return f"{call}\t{sentence[1].strip() if sentence is not None else ''}"

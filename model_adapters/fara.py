@@ -22,7 +22,7 @@ from guieval.actions import Action, Click, Hotkey, Type, Unsupported, Wait
 from guieval.history import HistoryEntry
 from guieval.models import ImageLimits, Message, ModelInput, ParsedResponse, main_instruction
 from guieval.parsing import call_tables as calls
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 from . import _desktop_calls as desktop
 from . import _qwen_tools as tools
@@ -79,9 +79,10 @@ class Fara(tools.QwenToolsModel):
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         past = () if task.setting == "grounding" else history
         messages = [Message("system", (self.prompt("fara-system", **self.screen(task)),))]
+        first_shown = self.first_shown(past, self.options.max_images)
         for index, step in enumerate((*(entry.task for entry in past), task)):
             words = self.prompt("fara-user-next") if index else main_instruction(task)
-            if index > len(past) - self.options.max_images:
+            if index >= first_shown:
                 messages.append(Message("user", (self.image(step), words)))
             elif not index:
                 messages.append(Message("user", (words,)))
@@ -91,7 +92,6 @@ class Fara(tools.QwenToolsModel):
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         """Read a reply: what stands before the call is the thought."""
-        text = whole_text(text)
         reply = tools.split_reply(text)
         action = self._action(task, reply.call)
         thought = reply.thought or text.partition("<tool_call>")[0].strip() if "<tool_call>" in text else reply.thought

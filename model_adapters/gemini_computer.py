@@ -64,10 +64,6 @@ def _written_scroll(action: Scroll, writing: calls.Writing) -> dict[str, Any]:
     return {**writing.at(calls.XY, action.point), "direction": OPPOSITE[action.direction], "magnitude": _SCROLL}
 
 
-def _pressed(action: Press, writing: calls.Writing) -> dict[str, Any]:
-    return {"key": next(name for name, button in _BUTTONS.items() if button == action.button)}
-
-
 CALLS = calls.CallTable(
     {
         "click": calls.tap(*calls.XY),
@@ -76,7 +72,7 @@ CALLS = calls.CallTable(
         "drag_and_drop": calls.Form(Scroll, _path),
         "type": calls.typed("text"),
         "open_app": ADDED_CALLS["open_app"],
-        "press_key": calls.Form(Press, _key, _pressed),
+        "press_key": calls.Form(Press, _key, calls.pressed("key", _BUTTONS).write),
         "go_back": calls.BACK,
         "wait": calls.waited("seconds"),
         "end_task": ADDED_CALLS["end_task"],

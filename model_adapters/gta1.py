@@ -16,7 +16,7 @@ from pydantic import Field
 from guieval.actions import Action
 from guieval.history import HistoryEntry
 from guieval.models import ImageLimits, ModelInput, ParsedResponse, chat, main_instruction
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 from . import _pyautogui as code
 from ._grounder import Grounder
@@ -48,7 +48,7 @@ class GTA1(Grounder):
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         if self.options.form == "point":
             return super().parse_response(task, text)
-        return ParsedResponse(code.action_of(self, task, code.calls_in(whole_text(text))))
+        return ParsedResponse(code.action_of(self, task, code.calls_in(text)))
 
     def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         if self.options.form == "point":

@@ -20,7 +20,7 @@ from pydantic import Field
 from guieval.actions import Action
 from guieval.history import HistoryEntry
 from guieval.models import Message, ModelInput, Options, ParsedResponse, chat, fill, main_instruction
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 from ._mobile_agent import MobileAgentModel
 
@@ -59,7 +59,7 @@ class GUIPlus(MobileAgentModel):
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         # an end tag without a block closes many of its replies in place of the call's own
-        return super().parse_response(task, whole_text(text).rstrip().removesuffix("</think>"))
+        return super().parse_response(task, text.rstrip().removesuffix("</think>"))
 
     def _action(self, task: StepTaskModel, call: Any) -> Action:
         return super()._action(task, _plain(call))

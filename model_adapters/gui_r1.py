@@ -25,7 +25,7 @@ from guieval.models.prompts import main_instruction, own_response
 from guieval.parsing import ScrollWords, first_round, first_thought, json_value, named_object, place, split_reasoning
 from guieval.parsing import call_tables as calls
 from guieval.parsing.capital_calls import capital_call
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 NO_TEXT = "no input text"
 NO_POINT = [-100, -100]
@@ -105,7 +105,7 @@ class GUIR1(ABCModel):
         return f"<think> {thought.strip()} </think> <answer>"
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        thought, answer = _parts(whole_text(text))
+        thought, answer = _parts(text)
         item = _item(answer)
         if task.setting == "grounding" and "action" not in item and "point" in item:
             item = {**item, "action": "click"}  # the only action that its prompt knows
@@ -195,6 +195,6 @@ def _item(answer: str) -> dict[str, Any]:
 
 
 def _own_answer(reply: str) -> str:
-    answer = _parts(whole_text(reply))[1]
+    answer = _parts(reply)[1]
     _item(answer)
     return answer

@@ -14,7 +14,7 @@ from guieval.actions import Action
 from guieval.frames import ResizedPixels
 from guieval.history import HistoryEntry
 from guieval.models import HELPFUL, PATCH, ModelInput, ParsedResponse, chat, main_instruction
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
 from ._grounder import CLICKS
@@ -40,7 +40,7 @@ class InfiGUIG1(InfiGUIR1):
         return chat(self.image(task), question, system=system)
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        return self._grounded(task, whole_text(text))
+        return self._grounded(task, text)
 
     def _action(self, task: StepTaskModel, call: Any) -> Action:
         return tools.action_of(self, task, call, grounding=True)

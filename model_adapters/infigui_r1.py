@@ -16,7 +16,7 @@ from guieval.errors import ParseError
 from guieval.history import HistoryEntry
 from guieval.models import HELPFUL, PATCH, ImageLimits, ModelInput, ParsedResponse, chat
 from guieval.parsing import first_round, json_value, split_reasoning, tagged
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
 
@@ -50,7 +50,7 @@ class InfiGUIR1(tools.QwenToolsModel):
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         if task.setting == "grounding":
-            return self._grounded(task, whole_text(text))
+            return self._grounded(task, text)
         parsed = super().parse_response(task, text)
         sub_goal = tagged(parsed.thought, "step") if parsed.thought else None
         return replace(parsed, conclusion=parsed.conclusion or sub_goal or None)

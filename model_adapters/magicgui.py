@@ -55,7 +55,7 @@ class MagicGUI(ABCModel):
         return chat(self.image(task), self._text(task, history))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        thought, body = split_reasoning(whole_text(text), "<answer>")
+        thought, body = split_reasoning(text, "<answer>")
         size = task.screenshot_size
         click = read_place(body, size) if task.setting == "grounding" else None
         return ParsedResponse(click or read_call(body, size), thought or None)

@@ -26,7 +26,7 @@ from guieval.models import SCALES, DisputedScale, ImageLimits, Message, ModelInp
 from guieval.models.prompts import main_instruction
 from guieval.parsing import ScrollWords, json_value, tagged
 from guieval.parsing import call_tables as calls
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
 
@@ -93,7 +93,6 @@ class MAIUI(tools.QwenToolsModel):
         return ModelInput((*messages, *self.conversation(task, history, self.options.max_images)))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        text = whole_text(text)
         answer = tagged(text, "answer") if task.setting == "grounding" else None
         if answer is not None:
             place = json_value(answer)

@@ -23,7 +23,7 @@ from guieval.history import HistoryEntry, describe
 from guieval.models import HELPFUL, PATCH, ABCModel, ImageLimits, ModelInput, ParsedResponse, begun, chat, step_instruction
 from guieval.parsing import ScrollWords, closed_thought, first_round, json_value, named_object
 from guieval.parsing import call_tables as calls
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 from ._qwen_tools import named_place
 
@@ -159,7 +159,7 @@ def _parts(text: str, *, grounding: bool) -> tuple[str | None, str]:
     them in the thought as well; here what is tried out in a thought is not an answer, so a thought that is never closed leaves
     none. Tolerated: no closing fence, a fence that names no language.
     """
-    text = first_round(whole_text(text))
+    text = first_round(text)
     fence = "```json" if "```json" in text else ""
     thought, rest = closed_thought(text, fence)
     if thought is not None and not rest.strip():

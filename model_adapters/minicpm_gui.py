@@ -24,7 +24,7 @@ from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ModelInput, Options, ParsedResponse, chat, fill, main_instruction, own_response
 from guieval.parsing import call_tables as calls
 from guieval.parsing import stated_place
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 _DONE = "task complete"
 
@@ -126,7 +126,6 @@ _DISTANCE = re.compile(r"down\s*(-?\d{1,6}(?:\.\d{1,6})?)\s*right\s*(-?\d{1,6}(?
 
 def _split(text: str) -> tuple[str | None, str]:
     """The thought, and the lines of actions."""
-    text = whole_text(text)
     label = _ACTIONS.search(text)
     if label is None:
         return None, text.lstrip()

@@ -26,7 +26,7 @@ from guieval.history import HistoryEntry
 from guieval.models import ModelInput, ParsedResponse, chat
 from guieval.parsing import call_tables as calls
 from guieval.parsing import first_call, json_value, split_reasoning
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 from ._hosted import BUTTON_NAMES, STATUSES, HostedModel, ImageSize, functions
 from ._qwen_tools import split_reply
@@ -85,7 +85,7 @@ class OpenAITools(HostedModel):
         return chat(self.question(task, history), self.image(task), system=system, extra=extra)
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        thought, name, arguments = _read(whole_text(text), grounding=task.setting == "grounding")
+        thought, name, arguments = _read(text, grounding=task.setting == "grounding")
         given = arguments.get("thought")
         action = self.read_call(task, name, _with_xy(arguments))
         return ParsedResponse(action, (given.strip() if isinstance(given, str) else "") or thought)
@@ -102,17 +102,15 @@ class OpenAITools(HostedModel):
     def _offer(self, task: StepTaskModel) -> tuple[str, tuple[dict[str, Any], ...]]:
         """The sentence about coordinates, and the functions."""
         width, height = self.sent.sent(task.screenshot_size)
-        match self.options.frame:
-            case "pixels":
-                ends, unit = (str(width), str(height)), f"pixels of the screenshot, which is {width} x {height} pixels large"
-            case "0-1000":
-                ends, unit = ("1000", "1000"), "whole thousandths of the screenshot's width and height, from 0 to 1000"
-            case "0-1":
-                ends, unit = ("1", "1"), "fractions of the screenshot's width and height, from 0 to 1, with four decimals"
+        (right, bottom), unit = {
+            "pixels": ((width, height), f"pixels of the screenshot, which is {width} x {height} pixels large"),
+            "0-1000": ((1000, 1000), "whole thousandths of the screenshot's width and height, from 0 to 1000"),
+            "0-1": ((1, 1), "fractions of the screenshot's width and height, from 0 to 1, with four decimals"),
+        }[self.options.frame]
         coordinates = f"Coordinates are in {unit}; x goes from left to right and y from top to bottom."
         name = f"openai_tools-{'grounding-' if task.setting == 'grounding' else ''}tools"
         number = "number" if self.options.frame == "0-1" else "integer"
-        return coordinates, functions(self.prompt(name, number=number, right=ends[0], bottom=ends[1]))
+        return coordinates, functions(self.prompt(name, number=number, right=str(right), bottom=str(bottom)))
 
 
 _EXPRESSION = re.compile(

@@ -21,7 +21,7 @@ from guieval.actions import Action, ActionSpace
 from guieval.frames import RELATIVE, Frame
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ImageLimits, Message, ModelInput, ParsedResponse, chat, main_instruction
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 from . import _pyautogui as code
 
@@ -60,8 +60,9 @@ class OpenCUA(ABCModel):
         if task.setting == "grounding":
             return chat(self.image(task), task.instruction, system=self.prompt("opencua-grounding-system"))
         messages = [Message("system", (self.prompt(f"opencua-{self.options.reasoning}-system"),))]
+        first_shown = self.first_shown(history, self.options.max_images)
         for index, entry in enumerate(history):
-            if index > len(history) - self.options.max_images:
+            if index >= first_shown:
                 messages.append(Message("user", (self.image(entry.task),)))
             if index >= len(history) - self.options.max_history:
                 messages.append(Message("assistant", (self._past_step(index, entry),)))
@@ -74,7 +75,7 @@ class OpenCUA(ABCModel):
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         """Read a reply: its sections, and the code in ``## Code``; without that section, anywhere in the reply."""
-        parts = _SECTION.split(whole_text(text))
+        parts = _SECTION.split(text)
         sections = {name.lower(): body.strip() for name, body in reversed(list(zip(parts[1::2], parts[2::2], strict=True)))}
         found = code.calls_in(sections.get("code", parts[-1]))
         action = code.action_of(self, task, found)

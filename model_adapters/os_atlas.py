@@ -24,7 +24,7 @@ from guieval.models import ABCModel, ImageLimits, ModelConfig, ModelInput, Parse
 from guieval.models.prompts import fill, main_instruction, step_instruction
 from guieval.parsing import ScrollWords, stated_place
 from guieval.parsing.capital_calls import ALONE, CALLS, PLACED, WRITTEN, capital_call
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 
 class OSAtlasOptions(ImageLimits):
@@ -78,7 +78,6 @@ class OSAtlas(ABCModel):
         may be answered by a point or box alone, which is a click on it.
         """
         bare_place = self._base or task.setting == "grounding"
-        text = whole_text(text)
         label = _ACTIONS.search(text)
         body = text[label.end() :] if label else text
         thought = text[: label.start()] if label else ""

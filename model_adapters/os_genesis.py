@@ -27,7 +27,7 @@ from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ImageLimits, ModelInput, ParsedResponse, chat, main_instruction, step_instruction
 from guieval.parsing import ScrollWords, json_value, named_object
 from guieval.parsing import call_tables as calls
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 _STATUSES: dict[str, StopStatus] = {"successful": "finish", "complete": "finish", "infeasible": "impossible"}
 """``complete`` is AndroidWorld's word for what the authors call ``successful``."""
@@ -82,7 +82,6 @@ class OSGenesis(ABCModel):
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         """Read a reply. As in the authors' scorer a missing ``action:`` is tolerated, and the first object counts."""
-        text = whole_text(text)
         label = _LABEL.search(text)
         start = label.end() if label is not None else text.find("{")
         if start < 0:

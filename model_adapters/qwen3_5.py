@@ -30,7 +30,7 @@ from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ImageLimits, Message, ModelConfig, ModelInput, ParsedResponse, chat, main_instruction
 from guieval.parsing import call_tables as calls
 from guieval.parsing import first_round, function_calls, split_reasoning
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 from . import _desktop_calls as desktop
 from . import _qwen_tools as tools
@@ -113,7 +113,6 @@ class Qwen35(tools.QwenToolsModel):
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         """Read a reply with a call in either form; what is thought before it may rehearse one."""
-        text = whole_text(text)
         thought, rest = split_reasoning(first_round(text), "<tool_call>")
         opened, closed = rest.find("<function="), rest.find("{")
         if opened < 0 or 0 <= closed < opened:

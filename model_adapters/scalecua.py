@@ -27,7 +27,7 @@ from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ImageLimits, ModelConfig, ModelInput, ParsedResponse, chat, main_instruction
 from guieval.parsing import call_tables as calls
 from guieval.parsing import call_text, first_call, first_round, split_reasoning, tagged
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 from . import _pyautogui as code
 from ._desktop_calls import UpAndDown, waited
@@ -126,7 +126,7 @@ class ScaleCUA(ABCModel):
         return chat(self.image(task), words, system=self.prompt(f"scalecua-{prompt}-{silent}system"))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        thought, rest = split_reasoning(first_round(whole_text(text)), "<action>")
+        thought, rest = split_reasoning(first_round(text), "<action>")
         written = tagged(rest, "action")
         if written is None:
             raise ParseError(f"the reply has no <action>: {text.strip()[:80]!r}")

@@ -25,7 +25,7 @@ from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ImageRef, ModelInput, Options, ParsedResponse, chat, main_instruction
 from guieval.parsing import MAX_REPAIR, clicked, json_value, numbers, tagged
 from guieval.parsing import call_tables as calls
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 HUNDREDTHS = Normalised(1.0, digits=2)
 PAST_STEPS = 4
@@ -63,7 +63,6 @@ class SeeClick(ABCModel):
         return chat(ImageRef(task), text, system=self.prompt("seeclick-system"))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        text = whole_text(text)
         if task.setting == "grounding" and "{" not in text:
             return ParsedResponse(_place(text, task.screenshot_size))
         return ParsedResponse(_translate(_dictionary(text), task.screenshot_size))

@@ -19,7 +19,7 @@ from guieval.history import HistoryEntry, describe
 from guieval.models import ABCModel, DisputedScale, ModelInput, ParsedResponse, chat, main_instruction, own_response
 from guieval.parsing import call_tables as calls
 from guieval.parsing import split_reasoning
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 _NO_PAST = "暂无历史操作"
 """The authors' text for an empty past."""
@@ -56,7 +56,7 @@ class StepGUI(ABCModel):
         return chat(first, self.image(task), self.prompt("step_gui-last"))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        thought, fields = _fields(whole_text(text))
+        thought, fields = _fields(text)
         name = fields.get("action", "").upper()
         if not name:
             raise ParseError(f"the reply has no action: {text.strip()[:80]!r}")
@@ -74,7 +74,7 @@ class StepGUI(ABCModel):
     def _past(self, history: Sequence[HistoryEntry]) -> str:
         if not history:
             return _NO_PAST
-        own = own_response(history[-1], lambda reply: _fields(whole_text(reply))[1].get("summary"))
+        own = own_response(history[-1], lambda reply: _fields(reply)[1].get("summary"))
         return own or " ".join(self.sentence(entry) for entry in history)
 
 

@@ -10,17 +10,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from pydantic import Field
 
-from guieval.actions import Action, ActionSpace, Click, LongPress, Open, Press, Scroll, Stop, Type, Unsupported, Wait
+from guieval.actions import BUTTONS, Action, ActionSpace, Point, Unsupported, Wait
 from guieval.errors import ParseError
-from guieval.frames import PER_999, Size
+from guieval.frames import PER_999
 from guieval.history import HistoryEntry, describe
 from guieval.models import PATCH, ABCModel, ImageLimits, ModelInput, ParsedResponse, chat, main_instruction
-from guieval.parsing import decoded
-from guieval.steps import StepTaskModel, whole_text
+from guieval.parsing import call_tables as calls
+from guieval.steps import StepTaskModel
+
+CALLS = calls.CallTable(
+    {
+        "click": calls.tap("place"),
+        "hold": calls.hold("place"),
+        "swipe": calls.scrolled("direction", "place", needs_place=True),
+        "type": calls.typed("text"),
+        "open": calls.opened("app"),
+        "press": calls.pressed("button", {name.lower(): name for name in BUTTONS}),
+        "wait": Wait(),
+        "stop": calls.stopped("status", {"finish": "finish", "impossible": "impossible"}),
+    }
+)
 
 
 class TinyOptions(ImageLimits):
@@ -33,6 +45,7 @@ class TinyPolicy(ABCModel):
     """Adapter of the tiny policy."""
 
     options: TinyOptions
+    table = CALLS
     pixels = 4 * PATCH**2, 256 * PATCH**2
     """The limits of the checkpoint's own image processor."""
     fixed_frame = PER_999
@@ -47,11 +60,14 @@ class TinyPolicy(ABCModel):
         return chat(self.image(task), "\n".join(lines))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        text = whole_text(text).strip()
+        text = text.strip()
         found = _ACTION.search(text) if text.endswith(")") else None
         if found is None:
             raise ParseError(f"the reply does not end in an action, such as click(X,Y): {text[-80:]!r}")
-        return ParsedResponse(_action(found, task.screenshot_size), text[: found.start()].strip() or None)
+        given = {group: value for group, value in found.groupdict().items() if value is not None}
+        name = next(iter(given))
+        arguments = {_ARGUMENTS.get(group, group): value for group, value in given.items()}
+        return ParsedResponse(self.read_call(task, name, arguments), text[: found.start()].strip() or None)
 
     def write(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         if thought is None and conclusion is not None and conclusion != describe(action):
@@ -69,7 +85,12 @@ class TinyPolicy(ABCModel):
 
     def _reply(self, task: StepTaskModel, action: Action, thought: str | None) -> str:
         words = (thought or "").split() if self.options.words else []
-        return " ".join([*words, _call(action, task.screenshot_size)])
+        name, arguments = self.write_call(task, action)
+        values = ",".join(map(str, arguments.values()))
+        return " ".join([*words, f"{name}({values.upper() if name == 'press' else values})"])
+
+    def write_place(self, task: StepTaskModel, point: Point) -> str:
+        return ",".join(f"{side:03.0f}" for side in super().write_place(task, point))
 
 
 _PLACE = "[0-9]{3},[0-9]{3}"
@@ -79,48 +100,5 @@ _ACTION = re.compile(
     r"|stop\((?P<stop>finish|impossible))\)\Z",
     re.DOTALL,
 )
-
-
-def _action(found: re.Match[str], size: Size) -> Action:
-    """The action of a match of :data:`_ACTION`."""
-    fields: dict[str, Any] = found.groupdict()
-    place = fields["click"] or fields["hold"] or fields["swipe"]
-    point: Any = decoded([int(number) for number in place.split(",")], PER_999, size) if place else None
-    match found.lastgroup:
-        case "click":
-            return Click(point=point)
-        case "hold":
-            return LongPress(point=point)
-        case "direction":
-            return Scroll(point=point, direction=fields["direction"])
-        case "type":
-            return Type(text=fields["type"])
-        case "open":
-            return Open(app=fields["open"])
-        case "press":
-            return Press(button=fields["press"])
-        case "wait":
-            return Wait()
-    return Stop(status=fields["stop"])
-
-
-def _call(action: Action, size: Size) -> str:
-    """The action as the policy writes it."""
-    match action:
-        case Click() | LongPress() | Scroll():
-            x, y = PER_999.quantise(action.point, size)
-            name, more = ("swipe", f",{action.direction}") if isinstance(action, Scroll) else (_TOUCHES[action.type], "")
-            return f"{name}({x:03.0f},{y:03.0f}{more})"
-        case Type():
-            return f"type({action.text})"
-        case Open():
-            return f"open({action.app})"
-        case Press():
-            return f"press({action.button})"
-        case Stop():
-            return f"stop({action.status})"
-    assert isinstance(action, Wait)
-    return "wait()"
-
-
-_TOUCHES = {"CLICK": "click", "LONG_PRESS": "hold"}
+_ARGUMENTS = {"click": "place", "hold": "place", "swipe": "place", "type": "text", "open": "app"}
+_ARGUMENTS |= {"press": "button", "stop": "status"}

@@ -24,7 +24,7 @@ from guieval.models import QWEN_PIXELS, ABCModel, ImageLimits, ModelConfig, Mode
 from guieval.models.prompts import fill, main_instruction
 from guieval.parsing import call_tables as calls
 from guieval.parsing import json_value, named_object, split_reasoning, tagged
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 
 def _typed(call: calls.Arguments) -> Action:
@@ -37,10 +37,6 @@ def _opened(call: calls.Arguments) -> Action:
     return Open(app=app) if isinstance(app, str) and app.strip() else call.incomplete("OPEN", "it names no app")
 
 
-def _scrolled(call: calls.Arguments) -> Action:
-    return call.incomplete("SCROLL", "it has no direction")
-
-
 CALLS = calls.CallTable(
     {
         # the second is the base model's own word for it; the authors' reader takes the two numbers under any key
@@ -48,7 +44,7 @@ CALLS = calls.CallTable(
         "navigate_back": calls.BACK,
         "input_text": calls.Form(Type, _typed),
         "open_app": calls.Form(Open, _opened),
-        "scroll": calls.Form(Scroll, _scrolled),
+        "scroll": calls.Form(Scroll, lambda call: call.incomplete("SCROLL", "it has no direction")),
     }
 )
 
@@ -85,7 +81,7 @@ class UIR1(ABCModel):
         return f"{_thinking(thought)}<answer>"
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        thought, rest = split_reasoning(_NEXT_ROUND.split(whole_text(text), maxsplit=1)[0], "<answer>")
+        thought, rest = split_reasoning(_NEXT_ROUND.split(text, maxsplit=1)[0], "<answer>")
         action = json_value(_answer(rest))
         # the first of several actions, but not the first corner of a box
         while isinstance(action, list) and action and (len(action) == 1 or isinstance(action[0], dict)):

@@ -26,7 +26,7 @@ from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ImageLimits, Message, ModelInput, ParsedResponse, main_instruction
 from guieval.parsing import Call, ScrollWords, first_round, function_calls, function_text, split_reasoning, tagged
 from guieval.parsing import call_tables as calls
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 from . import _ui_tars as tars
 from ._desktop_calls import waited
@@ -138,6 +138,6 @@ class UITars2(ABCModel):
 
 def _parts(text: str) -> tuple[str | None, list[Call]]:
     """A reply's thought, and its functions in order."""
-    reasoning, rest = split_reasoning(first_round(whole_text(text)), "<seed:tool_call>")
+    reasoning, rest = split_reasoning(first_round(text), "<seed:tool_call>")
     words, tag, body = rest.partition("<seed:tool_call>")
     return tagged(words, "gui_think") or reasoning or None, list(function_calls(body if tag else rest))

@@ -27,7 +27,7 @@ from guieval.models import PATCH, QWEN_PIXELS, ABCModel, ImageLimits, ModelInput
 from guieval.models.prompts import HELPFUL, fill, main_instruction, own_response
 from guieval.parsing import Call, ScrollWords, first_call, first_thought, json_value, split_reasoning, tagged
 from guieval.parsing import call_tables as calls
-from guieval.steps import StepTaskModel, whole_text
+from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
 
@@ -137,7 +137,6 @@ class UIVenusNavi(ABCModel):
         return chat(prompt, image, system=HELPFUL)
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        text = whole_text(text)
         if task.setting == "grounding" and "<action>" not in text:
             thought, start = first_thought(text, "<action>")
             if not start and _THOUGHT_START.match(text):
@@ -165,7 +164,7 @@ class UIVenusNavi(ABCModel):
 
     def _past_step(self, entry: HistoryEntry) -> str:
         # as the authors' agent does, the action is repeated as the model wrote it
-        call = own_response(entry, lambda reply: _read_turn(whole_text(reply)).text) or self._call(entry.task, entry.action)
+        call = own_response(entry, lambda reply: _read_turn(reply).text) or self._call(entry.task, entry.action)
         return f"<think>{entry.thought or ''}</think><action>{call}</action>"
 
     def _call(self, task: StepTaskModel, action: Action) -> str:

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from guieval.actions import OPPOSITE, Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
-from guieval.testing.phone.drawing import encode
+from guieval.testing.phone import encode
 from guieval.testing.phone.episodes import PhoneEpisode
 from guieval.testing.phone.layout import Element, PixelBox, Screen
 from guieval.testing.phone.state import Size

@@ -23,7 +23,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
-from guieval.cli.tables import echo
+from guieval.cli.tables import echo, say
 from guieval.data.files import read_text
 from guieval.errors import DataError, FatalEngineError, GuievalError, ServersAway, UsageError
 
@@ -156,7 +156,7 @@ def _print_version(asked: bool) -> None:
     if asked:
         from guieval.data.shipped import __version__
 
-        echo(f"guieval {__version__}")
+        say(f"guieval {__version__}")
         raise typer.Exit
 
 
@@ -215,7 +215,8 @@ def main() -> None:
 
 def _leave(code: int, sentence: str | None = None) -> NoReturn:
     if sentence is not None:
-        echo(f"guieval: {' '.join(sentence.split())}", err=True)
+        write = say if sys.stderr.isatty() else echo  # a program that reads it looks for whole sentences
+        write(f"guieval: {' '.join(sentence.split())}", err=True)
     raise SystemExit(code) from None
 
 

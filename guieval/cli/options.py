@@ -10,10 +10,9 @@ import typer
 from guieval.cli.settings import RUN, path_option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from guieval.data.benchmark import ABCBenchmark
-    from guieval.models import ABCModel
     from guieval.reports.plots.paper import Width as ColumnWidth
 
 Name = TypeVar("Name", bound=str)
@@ -60,6 +59,10 @@ ScoreOptions: TypeAlias = Annotated[
 ]
 Picture: TypeAlias = Annotated[Path | None, path_option("Picture to write: .pdf, .svg or .png (300 dpi).")]
 Width: TypeAlias = Annotated[str, typer.Option(help="Width of the picture: column (3.3 in) or two-column (6.8 in).")]
+Label: TypeAlias = Annotated[
+    str | None, typer.Option("--label", metavar="NAME", help="LaTeX: label of the table, tab:NAME (default: by the benchmark).")
+]
+Caption: TypeAlias = Annotated[str | None, typer.Option(metavar="TEXT", help="LaTeX: caption of the table.")]
 Quiet: TypeAlias = Annotated[bool, typer.Option(help="Print only the result, no progress.")]
 
 
@@ -69,15 +72,6 @@ def use_metrics(files: Sequence[Path] | None) -> None:
 
     for file in files or ():
         read_metrics(file)
-
-
-def refuse(given: Mapping[str, object], why: str) -> None:
-    """Raise :class:`guieval.errors.UsageError`, with the reason, for the first of these options that was given."""
-    from guieval.errors import UsageError
-
-    for name, value in given.items():
-        if value is not None and value is not False:
-            raise UsageError(f"--{name} {why}")
 
 
 def one_of(option: str, name: str, known: Iterable[Name]) -> Name:
@@ -134,19 +128,3 @@ def of_model_and_loader(pairs: Sequence[str]) -> tuple[list[str], list[str]]:
     """The ``--set`` values that are options of the model's adapter, without their prefix, and those of the loader."""
     of_model = [pair.removeprefix(_OF_MODEL) for pair in pairs if pair.startswith(_OF_MODEL)]
     return of_model, [pair for pair in pairs if not pair.startswith(_OF_MODEL)]
-
-
-def reading_model(model: str | None, adapter: str | None, pairs: Sequence[str]) -> ABCModel | None:
-    """The adapter that reads raw replies in a predictions file: a checkpoint's, or a family's with its own defaults.
-
-    ``pairs`` are its options. ``None`` if neither is named; :class:`guieval.errors.UsageError` if only options are.
-    """
-    from guieval.errors import UsageError
-    from guieval.registry import build_model, model_config
-
-    if model is None and adapter is None:
-        if pairs:
-            raise UsageError(f"--set {_OF_MODEL}{pairs[0]} is for the adapter that reads raw replies: add --model or --adapter")
-        return None
-    config = model_config(model or adapter or "", adapter)
-    return build_model(config.model_copy(update={"options": {**config.options, **loader_options(pairs)}}))

@@ -39,12 +39,12 @@ JSON: TypeAlias = Annotated[
 """The option of every command that prints metrics: what it prints besides :func:`print_json` then goes to standard error."""
 
 
-def known_width() -> int | None:
+def known_width(*, err: bool = False) -> int | None:
     """The terminal's width, or the value of COLUMNS; ``None`` where the output goes to a file or another program."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns):
         return int(columns)
-    if not sys.stdout.isatty():
+    if not (sys.stderr if err else sys.stdout).isatty():
         return None
     from rich.console import Console
 
@@ -73,9 +73,12 @@ def write_tables(tables: Sequence[Table], form: str, out: Path | None = None) ->
         show(*tables)
         return
     if form == "json" and out is None:
-        print_json(tables)
+        print_json({"tables": tables})
         return
-    text = {"text": as_text, "md": markdown, "csv": comma_separated, "json": json_text}[form](tables)
+    if form == "json":
+        text = json_text({"tables": tables})
+    else:
+        text = {"text": as_text, "md": markdown, "csv": comma_separated}[form](tables)
     if out is None:
         echo(text, nl=False)
     else:
@@ -88,13 +91,14 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     typer.echo(harmless(text), err=err, nl=nl)
 
 
-def say(sentence: str, *, err: bool = False) -> None:
-    """Print a sentence, folded between words where the width is known."""
+def say(text: str = "", *, err: bool = False) -> None:
+    """Print prose, each of its lines folded between words if the width is known."""
     from guieval.reports.tables.terminal import fold
 
-    width = known_width()
-    for line in [sentence] if width is None else fold(sentence, width, 2):
-        echo(line, err=err)
+    width = known_width(err=err)
+    for sentence in text.split("\n"):
+        for line in [sentence] if width is None else fold(sentence, width, 2):
+            echo(line, err=err)
 
 
 def print_json(values: Any) -> None:

@@ -39,7 +39,6 @@ class StepLabel(NamedTuple):
 
     @classmethod
     def of_steps(cls, steps: Iterable[StepTaskModel]) -> dict[int, Self]:
-        """The labels of an episode's steps by index."""
         return {task.step_index: cls.of(task) for task in steps}
 
 

@@ -140,9 +140,7 @@ class Screenshot:
 
 def jpeg_url(image: Image, quality: int) -> str:
     """An image for people to look at, within a URL of a page."""
-    stream = io.BytesIO()
-    image.save(stream, format="JPEG", quality=quality)
-    return f"data:image/jpeg;base64,{b64encode(stream.getvalue()).decode()}"
+    return f"data:image/jpeg;base64,{b64encode(_encoded(image, 'JPEG', quality=quality)).decode()}"
 
 
 def resolve(root: Path, relative: str) -> Path:
@@ -187,7 +185,7 @@ def read_screenshot(
         return Screenshot(file.data, file.header.format, file.header.size, file.path, file.digest)
     image = file.picture(resize)
     if jpeg is not None:
-        return Screenshot(_jpeg(image, jpeg), "jpeg", image.size, original=file.digest)
+        return Screenshot(_encoded(image, "JPEG", quality=jpeg), "jpeg", image.size, original=file.digest)
     return Screenshot(png(image), "png", image.size, original=file.digest)
 
 
@@ -251,23 +249,20 @@ def unturned_point(x: float, y: float, orientation: int) -> tuple[float, float]:
 
 def stored(image: Image, orientation: int) -> bytes:
     """A PNG file that shows the image to readers that turn its pixels as its EXIF orientation says."""
-    buffer, held = io.BytesIO(), unturned(image, orientation)
+    held = unturned(image, orientation)
     exif = held.getexif()
     exif[_ORIENTATION] = orientation
-    held.save(buffer, format="PNG", compress_level=1, exif=exif)
-    return buffer.getvalue()
+    return _encoded(held, "PNG", compress_level=1, exif=exif)
 
 
 def png(image: Image) -> bytes:
     """An image as the bytes of a PNG file, without loss."""
-    buffer = io.BytesIO()
-    image.save(buffer, format="PNG", compress_level=1)
-    return buffer.getvalue()
+    return _encoded(image, "PNG", compress_level=1)
 
 
-def _jpeg(image: Image, quality: int) -> bytes:
+def _encoded(image: Image, form: str, **how: Any) -> bytes:
     buffer = io.BytesIO()
-    image.save(buffer, format="JPEG", quality=quality)
+    image.save(buffer, format=form, **how)
     return buffer.getvalue()
 
 

@@ -39,7 +39,6 @@ class Choice:
 
     @classmethod
     def of(cls, data: Data) -> Choice:
-        """The choice that a run's settings are."""
         episodes = None if data.episodes is None else Path(data.episodes)
         return cls(data.split, data.subset, data.sample_set, episodes, data.limit, data.seed)
 
@@ -63,7 +62,6 @@ class Selection:
     damaged: Sequence[str] = field(default=())
 
     def to_json(self) -> dict[str, Any]:
-        """The manifest's entry."""
         values: dict[str, Any] = {"title": self.title, "text": self.text, "sample_set_sha256": self.sha256}
         if self.damaged:
             values["damaged"] = {"episodes": len(self.damaged), "first": list(self.damaged[:10])}
@@ -178,7 +176,7 @@ def narrow(
     if choice.episodes is not None:
         listed = _listed(choice.episodes, refs)
         chosen = listed if choice.sample_set is None else _meet(chosen, listed)
-        title.append(choice.episodes.name)
+        title.append(f"episodes in {choice.episodes.name}")
     kept = [ref for ref in refs if ref.key in chosen and all(condition(ref) for condition in conditions)]
     if not kept:
         among = " that the file lists" if choice.episodes is not None else ""

@@ -62,6 +62,12 @@ class EndpointStats:
     busy: float | None = None
     aside: str | None = None
 
+    @staticmethod
+    def counts(*of: object) -> dict[str, Any]:
+        """What is added where several clients, or one at several times, saw a server: the sums over them, by field."""
+        added = ("in_flight", "answered", "failed", "seconds", "requests", "retries", "prompt_tokens", "completion_tokens")
+        return {name: sum(getattr(each, name) for each in of) for name in added}
+
     def to_json(self) -> dict[str, object]:
         """The numbers as JSON, with ``seconds_mean``."""
         return {**asdict(self), "seconds_mean": self.seconds_mean}

@@ -9,6 +9,7 @@ millionth of a pixel, because neither fractions nor thousandths can hold every w
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -269,7 +270,7 @@ class ClickRule:
         if holding[own]:
             return True
         target = corners[:, own].tolist()
-        return any(_overlap(target, other) > 0.5 for other in corners.compress(holding, axis=1).T.tolist())
+        return any(overlap(target, other) > 0.5 for other in corners.compress(holding, axis=1).T.tolist())
 
     def _distances(self, distance: float, measured: float) -> str:
         assert self.fallback is not None
@@ -406,8 +407,8 @@ def _smallest(corners: NDArray[np.float64], x: float, y: float, outward: NDArray
     return int(inside[((x2 - x1) * (y2 - y1)).argmin()])
 
 
-def _overlap(one: list[float], other: list[float]) -> float:
-    """Intersection over union of two boxes; 0 where both are empty."""
+def overlap(one: Sequence[float], other: Sequence[float]) -> float:
+    """Intersection over union of two boxes (x1, y1, x2, y2) in any unit; 0 where both are empty."""
     x1, y1, x2, y2 = other
     left, top, right, bottom = one
     common = max(min(right, x2) - max(left, x1), 0.0) * max(min(bottom, y2) - max(top, y1), 0.0)

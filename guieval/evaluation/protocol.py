@@ -187,7 +187,6 @@ class Protocol:
         return self.variants.get(dataset, self.rules)
 
     def applies_to(self, dataset: str) -> bool:
-        """Whether the source evaluates that data set."""
         return self.datasets is None or dataset in self.datasets
 
     def foreign_mark(self, datasets: Iterable[str]) -> str:
@@ -214,7 +213,6 @@ class Protocol:
         return _digest(in_earlier_words(self.judgement()))
 
     def describe(self) -> str:
-        """Everything the protocol fixes, in words."""
         lines = [f"{self.name} (version {self.version}): {self.summary}", f"source: {self.source}"]
         if self.mends is not None:
             lines.append(f"the intended version of {self.mends}, which keeps the source's defects")

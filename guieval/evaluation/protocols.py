@@ -10,14 +10,14 @@ from importlib.metadata import EntryPoint, entry_points
 
 from guieval.errors import UsageError, nearest
 from guieval.evaluation.protocol import Protocol
-from guieval.evaluation.table import aitz, androidcontrol, desktop_web, graded, grounding, gui_odyssey, mobile
+from guieval.evaluation.table import aitz, androidcontrol, desktop_web, grounding, gui_odyssey, mobile
 from guieval.evaluation.table.online import ENVIRONMENT
 
 PROTOCOLS_GROUP = "guieval.protocols"
 
 PROTOCOLS: dict[str, Protocol] = {
     protocol.name: protocol
-    for table in (mobile, androidcontrol, graded, aitz, gui_odyssey, grounding, desktop_web)
+    for table in (mobile, androidcontrol, aitz, gui_odyssey, grounding, desktop_web)
     for protocol in table.PROTOCOLS
 }
 

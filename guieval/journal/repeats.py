@@ -75,12 +75,15 @@ class Repeats:
         return self.planned > 1
 
     @property
+    def folder(self) -> Path:
+        """The folder that holds exactly these, or else the directory of the first."""
+        together = self.several and all(FOLDER.fullmatch(each.name) for each in self.directories)
+        return self.first.parent if together and len({each.parent for each in self.directories}) == 1 else self.first
+
+    @property
     def name(self) -> str:
         """The folder that holds exactly these, or else the directories."""
-        folders = {each.parent for each in self.directories}
-        if self.several and len(folders) == 1 and all(FOLDER.fullmatch(each.name) for each in self.directories):
-            return str(folders.pop())
-        return ", ".join(map(str, self.directories))
+        return ", ".join(map(str, self.directories)) if self.folder == self.first else str(self.folder)
 
     @property
     def line(self) -> str:

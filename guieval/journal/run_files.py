@@ -81,6 +81,7 @@ class _Sampling(Section):
 class _Server(Section):
     engine: str | None = None
     served_model: str | None = None
+    max_attempts: int | None = None
 
 
 class _Tracking(Section):
@@ -127,6 +128,7 @@ class RecordedScaffold(Section):
     history: str | None = None
     thinking: bool | None = None
     sampling: dict[str, Any] | None = None
+    retries: dict[str, int] | None = None
 
 
 class RecordedBenchmark(Section):
@@ -302,6 +304,8 @@ class Manifest(Section):
             if name != "seed" and (name not in own or own[name] != value)  # another seed is another draw
         ]
         changed += ["thinking"] * (asked.thinking not in (None, self.scaffold.thinking))
+        attempts = (self.scaffold.retries or {}).get("request")
+        changed += ["max_attempts"] * (attempts not in (None, self.config.server.max_attempts))
         changed += ["max_steps"] * (self.config.online.max_steps is not None)
         return f"{self.scaffold.name} (changed: {', '.join(changed)})" if changed else self.scaffold.name
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 
-from guieval.errors import UsageError
+from guieval.errors import UsageError, harmless
 from guieval.journal.directory import MANIFEST, ROLLOUT, is_run
 from guieval.journal.reading import RunFolder
-from guieval.journal.repeats import repeats_in
+from guieval.journal.repeats import Repeats, grouped, repeats_in
 from guieval.journal.run_files import RolloutFile, read_file
+
+_LOG = logging.getLogger(__name__)
 
 
 def runs_below(directory: Path) -> list[Path]:
@@ -67,3 +71,90 @@ def rounds_of(directory: Path) -> list[Path]:
     if begun := [path for path in rounds if is_run(path)]:
         return begun
     raise UsageError(f"no round of the rollout {str(directory)!r} has begun")
+
+
+def several_runs(directories: Iterable[Path], *, rollouts: bool = False) -> list[Path]:
+    """Every run that the directories are or hold one below them, each once, in the order given.
+
+    Of several runs, one whose manifest or plan cannot be read is left out, with a warning; a
+    :class:`guieval.errors.UsageError` is raised where that leaves none. With ``rollouts`` a rollout stands for itself.
+    """
+    found: dict[Path, None] = {}
+    for directory in directories:
+        whole = not directory.exists() or is_run(directory) or (rollouts and is_rollout(directory))
+        below = [] if whole else runs_below(directory)
+        found.update(dict.fromkeys(below or [directory if rollouts and is_rollout(directory) else one_run(directory)]))
+    if len(found) == 1:
+        return list(found)
+    problems = {run: problem for run in found if (problem := None if is_rollout(run) else _problem(run)) is not None}
+    if len(problems) == len(found):
+        raise UsageError(f"none of the {len(found)} runs can be read; the first: {next(iter(problems.values()))}")
+    for run, problem in problems.items():
+        _LOG.warning("%s", harmless(f"note: the run {str(run)!r} is left out: {problem}"))
+    return [run for run in found if run not in problems]
+
+
+def paired_repeats(first: Path, second: Path) -> list[tuple[Repeats, Repeats]]:
+    """The runs of two directories to put side by side, repeats as one: by their modes, if one of the two holds several.
+
+    Raises as :func:`paired_runs` does.
+    """
+    sides = [grouped(several_runs([each])) for each in (first, second)]
+    of = {each.first: each for side in sides for each in side}
+    pairs = _paired([[each.first for each in side] for side in sides], first, second)
+    return [(of[one], of[two]) for one, two in pairs]
+
+
+def paired_runs(first: Path, second: Path, *, rollouts: bool = False) -> list[tuple[Path, Path]]:
+    """The runs of two directories to put side by side: by their modes, where one of the two holds several runs.
+
+    A mode that only one side has is named in a warning. Raises :class:`guieval.errors.UsageError` where no mode is on both
+    sides, or a side has several runs in one mode.
+    """
+    return _paired([several_runs([each], rollouts=rollouts) for each in (first, second)], first, second)
+
+
+def _paired(sides: Sequence[Sequence[Path]], first: Path, second: Path) -> list[tuple[Path, Path]]:
+    if all(len(side) == 1 for side in sides):
+        return [(sides[0][0], sides[1][0])]
+    by_mode: list[dict[str, Path]] = []
+    for side in sides:
+        by_mode.append({})
+        for run in side:
+            other = by_mode[-1].setdefault(RunFolder(run).manifest.mode.label, run)
+            if other != run:
+                raise UsageError(f"{str(other)!r} and {str(run)!r} are in the same mode; name one of them")
+    one, two = by_mode
+    shared = [mode for mode in one if mode in two]
+    if not shared:
+        raise UsageError(
+            f"{str(first)!r} and {str(second)!r} have no mode in common ({', '.join(one)} and {', '.join(two)}); name two runs"
+        )
+    for mode in one.keys() ^ two.keys():
+        _LOG.warning("note: mode %s is only in %r, so it is not compared", mode, str((one | two)[mode]))
+    return [(one[mode], two[mode]) for mode in shared]
+
+
+def over_steps(directories: Sequence[Path], instead: str) -> list[Path]:
+    """The runs that are over steps, for a command that compares actions with references, which tasks do not have.
+
+    Online runs are named in warnings; :class:`UsageError`, ending with what to use ``instead``, if there are no others.
+    """
+    kept: list[Path] = []
+    left_out: list[Path] = []
+    for directory in directories:
+        of_steps = not is_run(directory) or RunFolder(directory).kind == "steps"
+        (kept if of_steps else left_out).append(directory)
+    if left_out and not kept:
+        RunFolder(left_out[0]).expect("steps", instead)
+    for directory in left_out:
+        _LOG.warning("note: the run %r is left out: it is an online run", str(directory))
+    return kept
+
+
+def _problem(directory: Path) -> str | None:
+    try:
+        RunFolder(directory).check()
+    except UsageError as error:
+        return str(error)
+    return None

@@ -192,9 +192,12 @@ def facts_of(setups: Iterable[Setup]) -> dict[str, tuple[str, ...]]:
     return known
 
 
-def describe(setups: Sequence[Setup]) -> str:
-    """The set-up of a run in one line: what is known, then the names of what is not; "not recorded" if nothing is."""
-    facts = facts_of(setups)
+def describe(setups: Sequence[Setup], *, request: bool = True) -> str:
+    """The set-up of a run in one line: what is known, then the names of what is not; "not recorded" if nothing is.
+
+    Without its ``request``, a digest that differs from one benchmark to the next, runs with one set-up say the same.
+    """
+    facts = {name: values for name, values in facts_of(setups).items() if request or name != "request"}
     if not any(facts.values()):
         return "not recorded"
     known = [f"{name} {_listed(values)}" for name, values in facts.items() if values and name not in _OF_ENGINES]

@@ -90,9 +90,8 @@ class RunColumns:
     ``title`` is the run's name in reports; protocols choose their rules by ``dataset``; ``mode`` and ``stop`` are the run's.
     ``selection`` describes the steps; ``edition`` is that of their labels as JSON values (``None``: not known), and
     ``edition_line`` the same in words for a data set of which several exist. ``scaffold`` is the run's in words, "" for answers
-    of no run. ``left_out`` is the number of rows of a
-    predictions file with its own steps that are missing here because their answer cannot be read, ``unplanned`` the number of
-    recorded steps outside the plan.
+    of no run. ``left_out`` is the number of rows of a predictions file with its own steps that are missing here because their
+    answer cannot be read, ``unplanned`` the number of recorded steps outside the plan.
 
     Of an online run a row is a task. ``outcomes``: (n, k) float64, sums over the outcomes of its repetitions
     (:mod:`guieval.metrics.tasks`); ``ended``: (n, 7) int32, how many of these ended in which of the :data:`ENDS`. Of steps both

@@ -38,7 +38,6 @@ class Fit:
     r2: float | None
 
     def at(self, x: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
-        """The curve's height at each x."""
         from numpy.polynomial import Legendre
 
         return np.asarray(Legendre(self.coefficients, domain=self.domain)(np.asarray(x, dtype=np.float64)))

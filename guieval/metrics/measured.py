@@ -49,12 +49,10 @@ class Measured:
 
     @property
     def low(self) -> float | None:
-        """The lower end of the interval."""
         return None if self.interval is None else self.interval.low
 
     @property
     def high(self) -> float | None:
-        """The upper end of the interval."""
         return None if self.interval is None else self.interval.high
 
 

@@ -43,7 +43,6 @@ class Sampled(NamedTuple):
 
     @property
     def name(self) -> str:
-        """E.g. ``pass@8``."""
         return f"{_WORDS[self.luck]}{self.k}"
 
 

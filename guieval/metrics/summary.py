@@ -139,7 +139,6 @@ class RunSummary(BaseModel):
 
     @cached_property
     def all_metrics(self) -> Mapping[str, Measured]:
-        """Every metric by its name, in order."""
         return {**self.metrics, **self.own, **self.further}
 
     @property
@@ -152,7 +151,6 @@ class RunSummary(BaseModel):
 
     @property
     def success_rate(self) -> Measured:
-        """Share of episodes in which every step matches."""
         return self.metrics[SUCCESS_RATE.name]
 
     @property
@@ -167,22 +165,18 @@ class RunSummary(BaseModel):
 
     @property
     def coverage_ok(self) -> bool:
-        """Whether covered metrics may be reported."""
         return self.coverage.value is not None and self.coverage.value >= COVERAGE_NEEDED
 
     @property
     def incomplete(self) -> int:
-        """Planned steps that are missing."""
         return self.verdicts.unmeasured
 
     @property
     def state(self) -> State:
-        """How far the steps came."""
         return self.verdicts.state
 
     @property
     def complete(self) -> bool:
-        """Whether no planned step is missing."""
         return not self.verdicts.unmeasured
 
 

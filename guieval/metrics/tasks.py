@@ -306,7 +306,6 @@ class TaskSummary(BaseModel):
 
     @property
     def all_metrics(self) -> Mapping[str, Measured]:
-        """Every metric by its name, in order."""
         return self.metrics
 
     @property
@@ -315,7 +314,6 @@ class TaskSummary(BaseModel):
 
     @property
     def state(self) -> State:
-        """How far the tasks came."""
         return self.verdicts.state
 
     @property

@@ -118,7 +118,8 @@ class ABCModel(ABC):
         if not isinstance(getattr(self, "action_space", None), ActionSpace):
             name = type(self).__name__
             raise UsageError(f"adapter {config.adapter!r} must set action_space, an ActionSpace: the actions {name} can output")
-        if not (self.fixed_frame or self.pixels or isinstance(self.options, DisputedScale)) and _same(self, "frame"):
+        framed = self.fixed_frame or self.pixels or isinstance(self.options, DisputedScale)
+        if not framed and type(self).frame is ABCModel.frame:
             raise UsageError(
                 f"the adapter of model {config.name!r} states no coordinate frame: set fixed_frame of {type(self).__name__}, "
                 "e.g. to guieval.frames.PER_1000, or define its method frame"
@@ -243,15 +244,20 @@ class ABCModel(ABC):
     def conversation(
         self, task: StepTaskModel, history: Sequence[HistoryEntry], max_images: int, turns: Sequence[tuple[Part, ...]] = ()
     ) -> Iterator[Message]:
-        """Each step as a user's turn and the response to it (:meth:`past_response`); only the last ``max_images`` steps show
-        their screenshot, after the texts that ``turns`` holds for each step, if any."""
-        first_with_image = len(history) + 1 - max_images
+        """Each step as a user's turn and the response to it (:meth:`past_response`); only steps from :meth:`first_shown` on
+        show their screenshot, after the texts that ``turns`` holds for each step, if any."""
+        first_with_image = self.first_shown(history, max_images)
         for index, step in enumerate((*(entry.task for entry in history), task)):
             parts = turns[index] if turns else ()
             if parts := (*parts, self.image(step)) if index >= first_with_image else parts:
                 yield Message("user", parts)
             if index < len(history):
                 yield Message("assistant", (self.past_response(history[index]),))
+
+    def first_shown(self, history: Sequence[HistoryEntry], max_images: int) -> int:
+        """Index of the first step whose screenshot is in the request, the current one being ``len(history)``: the last
+        ``max_images`` steps are shown, fewer where the scaffold drops several at once."""
+        return self.config.scaffold.unshown(len(history) + 1, max_images)
 
     def past_response(self, entry: HistoryEntry) -> str:
         """A past step as the assistant's turn, for families that show their past in turns."""
@@ -299,7 +305,10 @@ class ABCModel(ABC):
 
     @abstractmethod
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        """Read a response to ``task``; raises :class:`guieval.errors.ParseError`, and nothing else, if it holds no action."""
+        """Read a response to ``task``; raises :class:`guieval.errors.ParseError`, and nothing else, if it holds no action.
+
+        The text is whole (:func:`guieval.steps.whole_text`), and what is read of it is made so; a family sees to neither.
+        """
 
     @property
     def scroll_words(self) -> ScrollWords:
@@ -337,10 +346,6 @@ class ABCModel(ABC):
     def write_place(self, task: StepTaskModel, point: Point) -> Any:
         """A place as an argument of a call: ``[x, y]`` in the step's frame, as precise as the model writes it."""
         return list(self.frame(task).quantise(point, task.screenshot_size))
-
-
-def _same(model: ABCModel, method: str) -> bool:
-    return getattr(type(model), method) is getattr(ABCModel, method)
 
 
 @cache

@@ -80,7 +80,7 @@ def _fitted(counts: Iterable[tuple[Size, int]], factor: int) -> Limits | None:
             least_high, most_low = min(least_high, area + 1), max(most_low, area)
         elif tokens < whole:
             shrunk += 1
-            low, high = _bounds(partial(_shrunk, size, factor), tokens, area)
+            low, high = _bounds(partial(tokens_of, size, factor, 1), tokens, area)
             most_low, most_high = max(most_low, low), min(most_high, high)
         else:
             enlarged += 1
@@ -89,10 +89,6 @@ def _fitted(counts: Iterable[tuple[Size, int]], factor: int) -> Limits | None:
     if least_low >= least_high or most_low >= most_high:
         return None
     return Limits(factor, (least_low, least_high), (most_low, most_high), shrunk, enlarged)
-
-
-def _shrunk(size: Size, factor: int, most: int) -> int:
-    return tokens_of(size, factor, 1, most)
 
 
 def _bounds(count: Callable[[int], int], tokens: int, room: int) -> tuple[int, int]:

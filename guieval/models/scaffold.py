@@ -8,18 +8,26 @@ screenshots are encoded: published numbers of one checkpoint differ by up to 18 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from guieval.settings import SETTINGS
 from guieval.settings.sampling import check_sampling
 
 NO_SCAFFOLD = "none"
 """The name of the scaffold that sets nothing: the family's and the environment's own defaults."""
 OFFICIAL = "-official"
 """How the name ends of a scaffold that is read from a repository's commit."""
+OF_TASKS = ("budget", "ending", "wait", "typing", "success", "tasks")
+"""Fields that act in tasks alone."""
+ACTING = (*OF_TASKS, "retries", "encoding", "fold")
+"""Fields that are no options of a family, no sampling and no switch."""
+OPTION_FIELDS = {"prompt": "prompt", "max_images": "images", "history": "history"}
+"""Options of families that have a field of their own, by the option's name."""
 _DESCRIBING = frozenset({"name", "source", "families", "claimed", "notes"})
 
 
@@ -65,15 +73,16 @@ class Loop(_Part):
 class Ending(_Part):
     """What ends a task besides the model, the environment and the budget."""
 
-    unparseable: int | None = Field(None, ge=1, description="responses in a row without an action; 3 when not given")
+    unparseable: int = Field(3, ge=1, description="responses in a row without an action")
     loop: Loop | None = Field(None, description="equal actions in a row; no limit when not given")
 
 
 class Retries(_Part):
     """How often something that failed is tried again; guieval's defaults where nothing is given."""
 
-    request: int | None = Field(None, ge=1, le=100, description="attempts at each request")
-    task: int | None = Field(None, ge=1, le=100, description="attempts at a task whose environment fails")
+    request: int | None = Field(None, ge=1, le=100, description="attempts at each request; max_attempts if not given")
+    parse: int = Field(0, ge=0, le=100, description="further requests for a step while its response has no action")
+    task: int = Field(3, ge=1, le=100, description="attempts at a task whose environment fails")
 
 
 class Waits(_Part):
@@ -86,6 +95,32 @@ class Waits(_Part):
     def given(self) -> dict[str, float]:
         """The waits that are given, by name."""
         return self.model_dump(exclude_none=True)
+
+
+class Typing(_Part):
+    """How a text is typed: each key of ``escapes`` in it is replaced, e.g. a space by ``%s``."""
+
+    escapes: dict[Annotated[str, Field(min_length=1)], str] = Field(default_factory=dict)
+
+    def typed(self, text: str) -> str:
+        """The text with every occurrence of a key replaced, the longest keys first, and nothing replaced twice."""
+        keys = sorted(self.escapes, key=len, reverse=True)
+        return re.sub("|".join(map(re.escape, keys)), lambda found: self.escapes[found.group()], text) if keys else text
+
+
+class Success(_Part):
+    """What counts as a success, by the environment's progress, in place of its own rule: no side effects, and more than
+    ``above``. With ``needs_stop`` the model must also have ended the task itself."""
+
+    above: float = Field(ge=0, lt=1)
+    needs_stop: bool
+
+
+class TaskList(_Part):
+    """The tasks that a benchmark has in this scaffold, by id: ``only`` these, if any, and all others than ``without``."""
+
+    only: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
 
 
 class Encoding(_Part):
@@ -118,6 +153,7 @@ class Scaffold(_Part):
     families: tuple[str, ...] = Field((), description="adapters that can be run with it; any when empty")
     prompt: str | None = Field(None, description="which of the family's prompts")
     images: int | None = Field(None, ge=1, description="screenshots in a request at most, the current one included")
+    fold: int = Field(1, ge=1, description="oldest screenshots that are dropped at once, if there are more than images")
     history: str | None = Field(None, description="how the prompt shows earlier steps, in the family's words")
     options: dict[str, Any] = Field(default_factory=dict, description="further options of the family")
     thinking: bool | None = Field(None, description="thinking on or off; null where the family has no switch")
@@ -129,6 +165,9 @@ class Scaffold(_Part):
     retries: Retries = Retries()
     wait: Waits = Waits()
     encoding: Encoding = AS_IT_IS
+    typing: Typing = Typing()
+    success: Success | None = Field(None, description="what counts as a success; the environment's own rule when not given")
+    tasks: TaskList = TaskList()
     claimed: tuple[str, ...] = Field((), description="numbers published with it, in words")
     notes: str = ""
 
@@ -136,12 +175,19 @@ class Scaffold(_Part):
     def _sourced(self) -> Self:
         if self.name.endswith(OFFICIAL) and self.source is None:
             raise ValueError(f"a scaffold is called NAME{OFFICIAL} only with the repository and commit that it is read from")
+        if self.fold > (self.images or 1):
+            raise ValueError(f"fold: {self.fold} is more than images, {self.images or 'which is not set'}")
         return self
+
+    def unshown(self, screens: int, most: int) -> int:
+        """How many of an episode's ``screens`` so far, oldest first, a request does not show that may have ``most``."""
+        fold = min(self.fold, most)
+        return max(0, -((most - screens) // fold) * fold)
 
     @property
     def family_options(self) -> dict[str, Any]:
         """The options of the adapter that it sets."""
-        named = {"prompt": self.prompt, "max_images": self.images, "history": self.history}
+        named = {option: getattr(self, name) for option, name in OPTION_FIELDS.items()}
         return {**self.options, **{name: value for name, value in named.items() if value is not None}}
 
     @property
@@ -159,12 +205,28 @@ class Scaffold(_Part):
         return {**self.model_dump(mode="json", exclude_defaults=True), "name": self.name, "sha256": self.sha256}
 
 
-def differing(one: Scaffold, other: Scaffold) -> Iterator[tuple[str, Any, Any]]:
-    """The fields that decide numbers and differ, with both values; ``None`` where a scaffold does not set it."""
-    first, second = (flat(each.acts) for each in (one, other))
+def named_as_in_scaffolds(options: Mapping[str, Any]) -> dict[str, Any]:
+    """A family's options by the dotted names that they have in a scaffold."""
+    return {OPTION_FIELDS.get(name, f"options.{name}"): value for name, value in options.items()}
+
+
+def differing(
+    one: Scaffold, other: Scaffold, ones: Mapping[str, Any] | None = None, others: Mapping[str, Any] | None = None
+) -> Iterator[tuple[str, Any, Any]]:
+    """The fields that decide numbers and differ, with both values; ``None`` where nothing sets it.
+
+    ``ones`` and ``others`` are what holds by dotted names if a scaffold does not set it, besides guieval's own defaults.
+    """
+    first, second = ({**_ours(), **(below or {}), **flat(each.acts)} for each, below in ((one, ones), (other, others)))
     for name in sorted(first.keys() | second.keys()):
         if first.get(name) != second.get(name):
             yield name, first.get(name), second.get(name)
+
+
+def _ours() -> dict[str, Any]:
+    """guieval's own defaults, which hold if a scaffold does not set them."""
+    found = flat(Scaffold().model_dump(mode="json", include={"fold", "ending", "retries"}, exclude_none=True))
+    return {**found, "retries.request": SETTINGS["max_attempts"].default}
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

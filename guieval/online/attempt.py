@@ -7,13 +7,13 @@ evaluation and in training. It calls neither the environment nor the model.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from hashlib import sha256
 from itertools import takewhile
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from guieval.actions import Action, ExecutableAction, Stop, StopStatus, Unsupported, executable
+from guieval.actions import Action, ExecutableAction, Stop, StopStatus, Type, Unsupported, executable
 from guieval.errors import EnvironmentFailure, GuievalError
 from guieval.history import HistoryEntry
 from guieval.online.contract import ABCDevice, Observation
@@ -46,14 +46,24 @@ class Attempt:
     """An attempt at ``task``.
 
     It ends after ``most`` steps (the task's, until it is cut), when the model stops it, when the environment has ended it,
-    after ``unparseable`` replies in a row without an action, or by the rule ``loop``.
+    after ``unparseable`` replies in a row without an action, or by the rule ``loop``. ``typed`` is how a text is typed, and
+    ``counted`` the success in place of the environment's: of its score, and whether the model stopped the task.
     """
 
-    def __init__(self, task: OnlineTask, *, unparseable: int = MOST_UNPARSEABLE, loop: LoopRule | None = None) -> None:
+    def __init__(
+        self,
+        task: OnlineTask,
+        *,
+        unparseable: int = MOST_UNPARSEABLE,
+        loop: LoopRule | None = None,
+        typed: Callable[[str], str] = str,
+        counted: Callable[[Score, bool], Score] = lambda score, stopped: score,
+    ) -> None:
         self.task = task
         self.most = task.max_steps
         self.most_unparseable = unparseable
         self.loop = loop
+        self._typed, self._counted = typed, counted
         self.history: list[HistoryEntry] = []
         """The executed steps so far, oldest first, as prompts show them."""
         self.steps = 0
@@ -104,7 +114,7 @@ class Attempt:
             return [Stop(status="finish")]
         if carried and reply.action is not None:
             self.history.append(HistoryEntry(shown, reply.action, reply.thought, reply.conclusion, reply.raw_response, "model"))
-        return carried
+        return [Type(text=self._typed(each.text)) if isinstance(each, Type) else each for each in carried]
 
     def replaced(self, reply: Sample | TrajectoryStep) -> bool:
         """Whether a stop as finished is carried out in the place of this reply's actions."""
@@ -133,6 +143,7 @@ class Attempt:
 
     def outcome(self, score: Score, observation: Observation, **recorded: Any) -> Outcome:
         """The outcome with the last observation and its judgement; ``recorded`` are its other fields."""
+        score = self._counted(score, self.stopped is not None)
         if self.looped and self.loop is not None and self.loop.effect == "fail":
             own = score.reason or ("success" if score.success else "no success")
             reason = f"{self.loop.equal} equal actions in a row count as failed; the environment: {own}"

@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from guieval.data.benchmark import EpisodeRef, Listing
-from guieval.errors import DataError, UsageError
+from guieval.errors import DataError, UsageError, nearest
 from guieval.online.contract import ABCEnvironment, EnvironmentTask
 from guieval.steps import DATASET, EpisodeKey, OnlineTask
 
@@ -20,7 +20,8 @@ class EnvironmentTasks(Listing[OnlineTask]):
     """The tasks of ``environment``; ``root`` is not read.
 
     A task may take ``flat`` steps, or ``per_complexity`` for each point of its complexity, or else as many as the environment
-    says; ``max_steps`` limits them further. Raises :class:`UsageError` where a task has no complexity.
+    says; ``max_steps`` limits them further. It lists the tasks with an id in ``only``, if any, and none in ``without``.
+    Raises :class:`UsageError` where a task has no complexity, and for an id that no task has.
     """
 
     needs_data = False
@@ -35,6 +36,8 @@ class EnvironmentTasks(Listing[OnlineTask]):
         *,
         flat: int | None = None,
         per_complexity: float | None = None,
+        only: Sequence[str] = (),
+        without: Sequence[str] = (),
     ) -> None:
         super().__init__(root)
         # the object stands for any environment, so it has what a benchmark's class states
@@ -42,9 +45,16 @@ class EnvironmentTasks(Listing[OnlineTask]):
         self.environment = environment
         self.max_steps = max_steps
         self._flat, self._per_complexity = flat, per_complexity
+        self._only, self._without = only, without
 
     def index(self) -> Sequence[EpisodeRef]:
-        return tuple(EpisodeRef(self.environment.key(task), 1, task) for task in self.environment.tasks())
+        tasks = list(self.environment.tasks())
+        ids = {task.id for task in tasks}
+        for name in (*self._only, *self._without):
+            if name not in ids:
+                raise UsageError(f"the scaffold lists {name!r}, which is no task of {self.name!r}{nearest(name, ids)}")
+        chosen = (task for task in tasks if (not self._only or task.id in self._only) and task.id not in self._without)
+        return tuple(EpisodeRef(self.environment.key(task), 1, task) for task in chosen)
 
     def load(self, ref: EpisodeRef) -> OnlineTask:
         task = ref.locator

@@ -58,10 +58,13 @@ def comparison_table(pairs: Sequence[tuple[str, Repeats, Repeats]], *, anyway: b
     for name, (_, second), each in found:
         p = p_value(next(p_values) if each.difference.p_value is not None else None)
         model = RunFolder(second.first).manifest.model_name
-        rows.append((name, model, each.title, Number(each.difference, unit=False, signed=True), p))
-    metrics = {each.title for _, _, each in found}
+        mark = "(shared)" if each.shared else ""
+        rows.append((name, model, each.name, Number(each.difference, unit=False, signed=True, mark=mark), p))
+    metrics = {each.name for _, _, each in found}
     if len(metrics) == 1:
         rows = [(*row[:2], *row[3:]) for row in rows]
+    if any(each.shared for _, _, each in found):
+        notes.append("(shared): over the steps that both runs answered")
     against = ", ".join(dict.fromkeys(RunFolder(first.first).manifest.model_name for _, (first, _), _ in found))
     heads = ("benchmark and mode", "model", *(["metric"] if len(metrics) > 1 else []), "points [95 % interval]", "p (Holm)")
     keys = len(heads) - 2

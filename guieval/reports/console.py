@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from guieval.data.doctor.counts import counted
-from guieval.metrics import Measured, RunSummary
+from guieval.metrics import Measured, RunSummary, Summary
 from guieval.metrics.breakdown import Cell as Scores
 from guieval.metrics.columns import ENDS
 from guieval.metrics.rounding import percentage
@@ -123,9 +123,9 @@ def report_tables(runs: Sequence[Run]) -> list[Table]:
     return [table for table in tables if table is not None]
 
 
-def report_json(run: Run) -> dict[str, Any]:
+def report_json(summary: Summary) -> dict[str, Any]:
     """A run's summary with all metrics."""
-    return {"state": run.summary.state, "summary": {name: getattr(run.summary, name) for name in RunSummary.model_fields}}
+    return {"state": summary.state, "summary": {name: getattr(summary, name) for name in type(summary).model_fields}}
 
 
 def warning_lines(runs: Sequence[Run]) -> list[str]:

@@ -17,6 +17,7 @@ import numpy as np
 from guieval.actions import Action, Box, Click, Open, Point, Type
 from guieval.errors import UsageError, known_name, nearest
 from guieval.evaluation import ActionEvaluator
+from guieval.evaluation.click_rule import overlap
 from guieval.rewards.formats import FormatRule, HasThought, Parses, Tags, ThoughtAndAction
 from guieval.rewards.step import ABCReward, clicked_boxes
 from guieval.steps import StepOutcome, StepTaskModel
@@ -28,8 +29,7 @@ class UIR1Reward(ABCReward):
 
     R_C (``coordinate``) is 1 if a click lies in the target's box (eq. 3). An action without a place earns it if its type is
     right, as in the released code: together that is the exact match of protocol ``ui-r1-reward``. R_F (``format``) requires
-    ``<think>`` and ``<answer>``. The released code's own leniencies, on raw texts, are in
-    :mod:`guieval.rewards.ui_r1`.
+    ``<think>`` and ``<answer>``. The released code's own leniencies, on raw texts, are in :mod:`guieval.rewards.ui_r1`.
     """
 
     name: ClassVar[str] = "ui-r1"
@@ -71,7 +71,9 @@ class UIR1IoUReward(ABCReward):
     def _parts(self, task: StepTaskModel, action: Action | None, outcome: StepOutcome, box: Box | None) -> dict[str, float]:
         if not isinstance(self.as_read(task, action), Click):
             return super()._parts(task, action, outcome, box)
-        hit = outcome.type_match and box is not None and any(iou(box, each) > self.threshold for each in clicked_boxes(task))
+        hit = (
+            outcome.type_match and box is not None and any(overlap(box, each) > self.threshold for each in clicked_boxes(task))
+        )
         return {"iou": float(hit)}
 
 
@@ -245,14 +247,6 @@ class AgentNetReward(ABCReward):
         judged = (rules.judge(task, accepted, action) for accepted in (task.action, *task.alternatives))
         similar = (each.text_similarity for each in judged if each.type_match and each.text_similarity is not None)
         return min(1.0, max(similar, default=0.0) / self.similarity)
-
-
-def iou(one: Box, other: Box) -> float:
-    """Intersection over union of two boxes, in [0, 1]; 0 where neither has an area."""
-    width, height = min(one.x2, other.x2) - max(one.x1, other.x1), min(one.y2, other.y2) - max(one.y1, other.y1)
-    common = max(width, 0.0) * max(height, 0.0)
-    union = (one.x2 - one.x1) * (one.y2 - one.y1) + (other.x2 - other.x1) * (other.y2 - other.y1) - common
-    return common / union if union > 0.0 else 0.0
 
 
 REWARDS: dict[str, type[ABCReward]] = {

@@ -164,12 +164,12 @@ def _published_lengths(config: RunConfig) -> Sequence[int] | None:
 
 
 def _left(directory: Path, steps: int) -> int:
-    """Steps without a record; none in a finished run, which need not have reached all."""
+    """Steps without an outcome, failed ones among them; none in a finished run, which need not have reached all."""
     if not is_run(directory):
         return steps
     if RunFolder(directory).ended_complete:
         return 0
-    return max(0, steps - len({record.task.key for record in RunFolder(directory).records}))
+    return max(0, steps - len({record.task.key for record in RunFolder(directory).records if record.finished}))
 
 
 def _pace(directory: Path) -> float | None:

@@ -19,6 +19,7 @@ from guieval.journal.earlier_tasks import digests
 from guieval.journal.run_files import RecordedOverlay
 from guieval.models import ModelInput, Scaffold
 from guieval.models.faults import named_faults
+from guieval.models.scaffold import OF_TASKS
 from guieval.online.find import environments, load_environment
 from guieval.online.tasks import PROTOCOL, EnvironmentTasks
 from guieval.registry import benchmark_class, default_data_folder, list_benchmarks, load_benchmark
@@ -60,7 +61,7 @@ class Steps(RunKind):
         return Overlaid(benchmark, overlay), recorded
 
     def at_once(self, config: RunConfig, answering: Answering, scaffold: Scaffold) -> Answering:
-        if of_tasks := [name for name in ("budget", "ending", "wait") if name in scaffold.acts]:
+        if of_tasks := [name for name in OF_TASKS if name in scaffold.acts]:
             note = f"scaffold {scaffold.name!r} sets {' and '.join(of_tasks)} of tasks, which does not apply to recorded steps"
             return answering._replace(notes=(*answering.notes, note))
         return answering
@@ -129,7 +130,8 @@ class Tasks(RunKind):
         options = {**_set_by(scaffold, data.bench), **data.bench_options}
         environment = load_environment(data.bench, allow_network=online.allow_network, **options)
         budget = {} if "max_steps" in data.bench_options else scaffold.budget.model_dump()
-        return EnvironmentTasks(default_data_folder(data.bench), environment, online.max_steps, **budget), None
+        folder, most = default_data_folder(data.bench), online.max_steps
+        return EnvironmentTasks(folder, environment, most, **budget, **dict(scaffold.tasks)), None
 
     def acts_by(self, config: RunConfig) -> Any:
         return config.model.name, config.model.adapter, config.model.scaffold  # the scaffold sets budgets and waits

@@ -23,7 +23,7 @@ from guieval.running.engine_choice import asks_a_model, auxiliary_engine, choose
 from guieval.running.fixed_thoughts import FixedThoughts, read_thoughts
 from guieval.running.kinds import kind_of
 from guieval.running.resolved import Parts, ResolvedRun, RunKind, ScreenshotCheck, blaming, shows_screenshots
-from guieval.settings import SETTINGS, RunConfig
+from guieval.settings import RunConfig
 from guieval.settings.sampling import drawing_options, greedy_because, is_greedy, request_parameters
 from guieval.steps import EpisodeKey
 
@@ -50,6 +50,9 @@ def resolve(
     """
     if parts is None:
         config = with_key_variable(config)
+        most = model_config(config.model.name, config.model.adapter, config.model.scaffold).scaffold.retries.request
+        if most is not None and "max_attempts" not in config.server.model_fields_set:
+            config = config.having(max_attempts=most)
     mode = run_mode(config)
     kind = kind_of(config)
     kind.check(config)
@@ -162,8 +165,6 @@ def _parts(config: RunConfig, kind: RunKind, server: VLLMServer | None, shared: 
     if scaffold.sampling and engine_kind(config, checkpoint) == "local":
         name = config.model.name
         raise UsageError(f"scaffold {scaffold.name!r} sets sampling, and model {name!r} answers by itself and has none")
-    if scaffold.retries.request is not None and config.server.max_attempts == SETTINGS["max_attempts"].default:
-        config = config.having(max_attempts=scaffold.retries.request)
     answering = kind.at_once(config, choose_engine(config, model, benchmark.root, server), scaffold)
     return Parts(benchmark, model, answering, overlay)
 

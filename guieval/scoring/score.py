@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, JsonValue
+from pydantic import BaseModel
 
 from guieval.data.overlays import Overlay
 from guieval.data.selection import Choice
@@ -118,22 +118,9 @@ def store_summary(
         "state": summary.state,
         "summary": summary.model_dump(mode="json"),
         **({} if cost is None else {"cost": dict(cost)}),
-        **({"servers": list(kept)} if (kept := servers or _stored_servers(folder)) else {}),
+        **({"servers": kept} if (kept := list(servers) or folder.stored.get("servers")) else {}),
     }
     write_atomically(directory / METRICS, json.dumps(values, indent=2) + "\n")
-
-
-class _StoredServers(BaseModel):
-    """How the servers did in the last session that asked any."""
-
-    servers: list[dict[str, JsonValue]] = []
-
-
-def _stored_servers(folder: RunFolder) -> list[dict[str, JsonValue]]:
-    try:
-        return _StoredServers.model_validate(folder.stored).servers
-    except ValueError:
-        return []
 
 
 class _Stored(BaseModel):

@@ -74,7 +74,6 @@ class Parts:
 
     @cached_property
     def weights(self) -> Weights:
-        """The model and the processor to train."""
         return load_weights(self.config, self.model)
 
     @cached_property

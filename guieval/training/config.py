@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from guieval.errors import UsageError, first_problem, nearest
 from guieval.history.modes import PatchMethod, PatchPolicy
 from guieval.models import ABCModel
+from guieval.models.scaffold import OF_TASKS
 from guieval.registry import build_model, model_config
 from guieval.rewards.advantages import AdvantageSettings
 from guieval.rewards.overlong import Overlong
@@ -201,7 +202,7 @@ class AdapterSettings(Settings):
         checkpoint = model_config(self.model, self.adapter, self.scaffold)
         if checkpoint.engine == "local":
             raise UsageError(f"model {self.model!r} answers by itself and has no weights to train")
-        if unused := [name for name in ("budget", "ending", "retries", "wait", "encoding") if name in checkpoint.scaffold.acts]:
+        if unused := [name for name in (*OF_TASKS, "retries", "encoding") if name in checkpoint.scaffold.acts]:
             raise UsageError(
                 f"scaffold {checkpoint.scaffold.name!r} sets {' and '.join(unused)}, which trainings do not follow: they take "
                 "prompt, images, history, options and thinking of a scaffold"

@@ -77,14 +77,10 @@ class Evaluator:
         if outcome.interrupted:
             raise KeyboardInterrupt
         row = LOGGED[self._run.kind.name](outcome.summary())
-        self.forget_after(step - 1)
+        keep_until(self._out / FILE, step - 1)  # a resumed training repeats later evaluations
         with (self._out / FILE).open("a", encoding="utf-8") as stream:
             stream.write(json.dumps({"step": step, **row}) + "\n")
         return row
-
-    def forget_after(self, step: int) -> None:
-        """Drop the lines of evaluations that a resumed training repeats."""
-        keep_until(self._out / FILE, step)
 
 
 def metrics_of(summary: RunSummary) -> dict[str, float]:

@@ -26,7 +26,7 @@ def test_a_run_ends_with_the_table_the_place_and_the_commands(tmp_path: Path, de
         assert done.code == 0, done.err
         for expected in ("offline", "soeval", "sop", "exact match", "unparseable", "coverage", f"run:      {out}"):
             assert expected in done.out, expected
-        assert f"guieval score {out / 'sop'} --protocol" in done.out
+        assert f"guieval score {out} --protocol" in done.out
         unlike = guieval.sentence("run", "--resume", out / "sop", "--set", "sampling.temperature=0.7")
         assert "cannot be resumed, because it differs in sampling.temperature (was None, now 0.7)" in unlike
         assert "already holds a run" in guieval.sentence(*command(server, demo, out / "sop"))

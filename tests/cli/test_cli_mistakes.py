@@ -163,7 +163,7 @@ def test_several_modes_stopped_in_the_first_are_all_resumed(demo: Path, tmp_path
             process.send_signal(signal.SIGTERM)
             out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130 and "Traceback" not in err
-    assert f"guieval run --resume '{run}'" in out and f"not begun: {run / 'soeval'}" in out
+    assert f"guieval run --resume '{run}'" in out and f"not begun: 2 of 3 runs, the first {run / 'offline'}" in out
     with centre() as quick:
         only = guieval("run", "--resume", run, "--mode", "soeval", "--base-url", quick.base_url, "--quiet")
         assert only.code == 0 and (run / "soeval" / METRICS).exists() and not (run / "offline" / METRICS).exists()

@@ -44,10 +44,10 @@ def test_every_command_takes_all_runs_and_compare_pairs_the_modes(guieval: Comma
     assert done.code == 0 and done.err.count("note: the run") == 1 and LEFT_OUT in done.err
     places = [line for line in done.out.splitlines() if line.startswith("run:")]
     assert places == [f"run:      {modes / mode}" for mode in ("offline", "sop")]
-    listed = json.loads(guieval("score", modes, "--json").out)
+    listed = json.loads(guieval("score", modes, "--json").out)["runs"]
     for mode, values in zip(("offline", "sop"), listed, strict=True):
         assert guieval("score", modes / mode).out in done.out
-        assert values == {"run": str(modes / mode), **json.loads(guieval("score", modes / mode, "--json").out)}
+        assert [values] == json.loads(guieval("score", modes / mode, "--json").out)["runs"]
     pair = ("--protocol", "guievalkit", "--protocol", "agentcpm", "--disagreements", tmp_path / "d.csv")
     assert guieval("score", modes, *pair).code == 0
     assert {each.name for each in tmp_path.iterdir()} == {"d-offline.csv", "d-sop.csv"}
@@ -56,7 +56,7 @@ def test_every_command_takes_all_runs_and_compare_pairs_the_modes(guieval: Comma
         made_run(other / mode, [("e00", 1)], episodes=EPISODES[:4], rewrite=named("other"), mode=mode)
     done = guieval("compare", modes, other, "--json", "--flips", tmp_path / "flips.csv")
     assert done.code == 0 and LEFT_OUT in done.err and "note: mode soeval is only in" in done.err
-    assert len(json.loads(done.out)) == 2
+    assert len(json.loads(done.out)["comparisons"]) == 2
     assert {each.name for each in tmp_path.glob("flips*")} == {"flips-offline.csv", "flips-sop.csv"}
     one = guieval("compare", modes, other / "sop")
     assert one.code == 0 and one.out == guieval("compare", modes / "sop", other / "sop").out
@@ -69,7 +69,7 @@ def test_every_command_takes_all_runs_and_compare_pairs_the_modes(guieval: Comma
     assert done.code == 0 and len(json.loads(done.out)["rows"]) == 2 and LEFT_OUT in done.err
     done = guieval("audit", modes, "--json")
     assert done.code == 0 and LEFT_OUT in done.err
-    assert [Path(each["run"]).name for each in json.loads(done.out)] == ["offline", "sop"]
+    assert [Path(each["directory"]).name for each in json.loads(done.out)["runs"]] == ["offline", "sop"]
 
 
 def test_a_folder_of_one_run_is_that_run_and_one_of_none_a_mistake(guieval: CommandLine, modes: Path, tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_the_offline_runs_beside_an_online_one_are_taken(tmp_path: Path, guieval
 def test_a_leaderboard_has_no_coverage_for_an_online_run_and_a_rollout_is_none(tmp_path: Path, guieval: CommandLine) -> None:
     run = online_run(tmp_path, limit=2)
     (ended,) = guieval("leaderboard", run, "--format", "md").out.split("### How steps ended")[1:]
-    assert "| scripted | online | - |" in ended
+    assert "coverage" not in ended
     rows = csv.DictReader(guieval("leaderboard", run, "--format", "csv").out.splitlines())
     assert {row["coverage"] for row in rows} == {""}
     done = guieval("rollout", "--model", "ocr-baseline", "--bench", "demo", "--mode", "online", "--limit", "1")

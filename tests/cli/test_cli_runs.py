@@ -54,7 +54,7 @@ def runs(tmp_path: Path) -> Path:
 def listed(guieval: CommandLine, folder: Path) -> dict[str, dict[str, Any]]:
     done = guieval("runs", folder, "--json")
     assert done.code == 0, done.err
-    return {each["name"]: each for each in json.loads(done.out)}
+    return {each["name"]: each for each in json.loads(done.out)["runs"]}
 
 
 def test_every_run_is_listed_newest_first_with_its_state_and_scores_own_figures(guieval: CommandLine, runs: Path) -> None:
@@ -67,7 +67,7 @@ def test_every_run_is_listed_newest_first_with_its_state_and_scores_own_figures(
     assert found["old"]["exact_match"] is not None and found["silent"]["exact_match"] is None
     assert "cannot be read" in found["torn"]["problem"]
     for name in ("old", "several/sop"):
-        scored = json.loads(guieval("score", runs / name, "--json").out)
+        scored = json.loads(guieval("score", runs / name, "--json").out)["runs"][0]
         for figure in ("exact match", "success rate"):
             assert found[name][figure.replace(" ", "_")] == scored["summary"]["metrics"][figure]
 
@@ -84,7 +84,7 @@ def test_the_list_fits_the_terminal(guieval: CommandLine, runs: Path, monkeypatc
         monkeypatch.setenv("COLUMNS", str(width))
         done = guieval("runs", runs)
         assert max(map(len, done.out.splitlines())) <= width
-        assert re.search(r"^old .*50\.00% \[.*finished", done.out, re.MULTILINE)
+        assert re.search(r"^old .*50\.00% .*finished", done.out, re.MULTILINE)
         assert "broken: torn: " in " ".join(done.err.split())
     (line,) = (line for line in done.out.splitlines() if line.startswith("several/sop"))
     assert "(2 missing)" in line  # what a part of the steps lacks stands in the cell
@@ -98,7 +98,7 @@ def test_the_folder_of_runs(guieval: CommandLine, runs: Path, tmp_path: Path, mo
     assert "there is no folder" in guieval.sentence("runs", tmp_path / "none")
     # without a folder it is the runs folder here
     monkeypatch.chdir(runs.parent)
-    assert guieval("runs", "--json").out == guieval("runs", "list", "runs", "--json").out != "[]\n"
+    assert guieval("runs", "--json").out == guieval("runs", "list", "runs", "--json").out != '{"runs": []}\n'
     assert guieval("runs", "remove", "old", "--yes").code == 0 and not (runs / "old").exists()
     monkeypatch.chdir(runs)
     assert "name the folder of your runs" in guieval.sentence("runs")

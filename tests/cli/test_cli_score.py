@@ -42,7 +42,7 @@ def test_all_protocols_are_one_table_with_the_runs_own_first(guieval: CommandLin
     matrix, glance = done.out.split("At a glance")
     assert all(f"\n{name} " in glance for name in ("seeclick-official", *protocols_for("made-up")))
     names = ["seeclick-official", *protocols_for("made-up")]
-    values = json.loads(guieval("score", run, "--protocol", "all", "--json").out)
+    values = json.loads(guieval("score", run, "--protocol", "all", "--json").out)["runs"][0]
     assert [each["name"] for each in values["protocols"]] == names
     assert all(f" {name}" in matrix for name in names)
     assert "IN_UNIFIED exact match" in done.out and "missing ones dropped" in done.out
@@ -58,7 +58,9 @@ def test_a_protocol_that_is_not_written_for_the_data_states_it_beside_its_figure
     two = guieval("score", run, *TWO)
     assert "note: seeclick-official is written for screenspot, screenspot-v2, not for made-up\n" in two.err
     assert two.out.count("not written for made-up") == 2  # above the figures, and at a glance; guievalkit is for any data
-    fits = [each["written_for_this_data"] for each in json.loads(guieval("score", run, *TWO, "--json").out)["protocols"]]
+    fits = [
+        each["written_for_this_data"] for each in json.loads(guieval("score", run, *TWO, "--json").out)["runs"][0]["protocols"]
+    ]
     assert fits == [False, True]
     assert "not written for" not in guieval("score", run, "--protocol", "guievalkit").out
     board = guieval("leaderboard", run, "--protocol", "seeclick-official", "--protocol", "guievalkit", "--format", "md").out
@@ -72,7 +74,7 @@ def test_several_names_are_one_table_and_one_is_the_report_of_a_run(guieval: Com
     assert several.code == 0 and "every protocol's own metrics" in several.out and "\nMetrics (with" not in several.out
     one = guieval("score", run, "--protocol", "guievalkit")
     assert one.code == 0 and "Metrics (with" in one.out and "every protocol" not in one.out
-    values = json.loads(guieval("score", run, "--protocol", "guievalkit", "--json").out)
+    values = json.loads(guieval("score", run, "--protocol", "guievalkit", "--json").out)["runs"][0]
     assert [each["name"] for each in values["protocols"]] == ["guievalkit"]
     assert values["summary"]["metrics"]["exact match"]["n"] == 2
     rows = tmp_path / "rows.jsonl"
@@ -80,7 +82,7 @@ def test_several_names_are_one_table_and_one_is_the_report_of_a_run(guieval: Com
     assert f"disagreements: 1 step in {rows}\n" in done.err
     (line,) = rows.read_text().splitlines()
     assert json.loads(line)["verdicts"] == {"seeclick-official": "wrong", "guievalkit": "right"}
-    assert len(json.loads(done.out)["protocols"]) == 2
+    assert len(json.loads(done.out)["runs"][0]["protocols"]) == 2
     assert "compares protocols: name several" in guieval.sentence("score", run, "--disagreements", rows)
     assert "must end in .csv or .jsonl" in guieval.sentence("score", run, *TWO, "--disagreements", tmp_path / "rows.txt")
     assert "unknown protocol 'al'" in guieval.sentence("score", run, "--protocol", "al")
@@ -164,7 +166,7 @@ def test_files_that_hold_their_steps_are_scored_by_themselves(
     named = [json.loads(line)["benchmark"] for line in result.read_text().splitlines()]
     assert named == [benchmark] * (format != "screenspot-pro")
     assert matrix.code == 0 and "every protocol's own metrics" in matrix.out
-    values = json.loads(guieval(*asked, "--json").out)
+    values = json.loads(guieval(*asked, "--json").out)["runs"][0]
     assert values["benchmark"] == benchmark and len(values["protocols"]) > 3
 
 
@@ -288,7 +290,7 @@ def test_figures_have_intervals_and_breakdowns_are_tables(guieval: CommandLine, 
     assert "success rate 0.00% of 1 [0.0, 96.9]" in message
     assert "By action-type under seeclick-official" in message and "CLICK 33.33% [1.0, 97.9] 66.67% 3" in message
     assert "near miss 33.33% [1.0, 97.9] 1 3" in message and "unparseable 33.33% [1.0, 97.9] 1 3" in message
-    (values,) = json.loads(guieval(*asked, "--json").out)["protocols"]
+    (values,) = json.loads(guieval(*asked, "--json").out)["runs"][0]["protocols"]
     assert set(values["breakdowns"]) == {"action-type", "error", "step"}
     assert [cell["exact_match"]["n"] for cell in values["breakdowns"]["step"]] == [1, 1, 1]
     tables = guieval("score", run, *TWO, "--by", "action-type").out
@@ -300,7 +302,7 @@ def test_intervals_stand_beside_the_figures_of_every_protocol(guieval: CommandLi
     records = [record(task, TARGET if (7 * number) % 3 else NEAR_MISS) for number, task in enumerate(tasks)]
     run = write_run(tmp_path / "run", records)
     assert re.search(r"IN_UNIFIED exact match.* of \d+ \[\d", guieval("score", run, *TWO).out)
-    values = json.loads(guieval("score", run, *TWO, "--json").out)["protocols"]
+    values = json.loads(guieval("score", run, *TWO, "--json").out)["runs"][0]["protocols"]
     interval = values[1]["metrics"]["IN_UNIFIED exact match"]["interval"]
     assert set(interval) == {"low", "high", "level", "method"}
     assert interval["method"] == "episodes" and interval["level"] == 0.95
@@ -320,13 +322,13 @@ def test_several_answers_a_step_have_figures_of_their_own(guieval: CommandLine, 
     assert [value for value in line.split() if value.endswith("%")] == ["100.00%", "50.00%", "83.33%", "100.00%"]
     assert any(each.startswith("exact match 50.00%") for each in message)
     assert "pass@3" in guieval("score", run, *TWO).out
-    samples = json.loads(guieval("score", run, *TWO, "--json").out)["protocols"][0]["samples"]
+    samples = json.loads(guieval("score", run, *TWO, "--json").out)["runs"][0]["protocols"][0]["samples"]
     assert list(samples) == ["pass@3", "pass^3", "mean@3", "vote@3"]
     assert [each["value"] for each in samples.values()] == pytest.approx([1.0, 0.5, 5 / 6, 1.0])
 
 
 def hits(printed: str) -> dict[str, int]:
-    return {fit["name"]: fit["hits"] for fit in json.loads(printed)[0]["fits"]}
+    return {fit["name"]: fit["hits"] for fit in json.loads(printed)["runs"][0]["fits"]}
 
 
 def answered(folder: Path, scale: int) -> Path:

@@ -86,7 +86,7 @@ def test_completion_stays_out_of_options_and_there_is_a_version(guieval: Command
 
 
 def test_help_config_lists_every_setting_within_the_width(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    listed = {each["setting"]: each for each in json.loads(guieval("help-config", "--json").out)}
+    listed = {each["setting"]: each for each in json.loads(guieval("help-config", "--json").out)["settings"]}
     assert listed.keys() >= SETTINGS.keys()
     assert listed.keys() >= {f"sampling.{name}" for name in SamplingSettings.model_fields}
     assert listed.keys() >= {"mix.kappa", "vllm.start_timeout", "project", "resampling.top_k"}
@@ -94,7 +94,7 @@ def test_help_config_lists_every_setting_within_the_width(guieval: CommandLine, 
     assert listed["max_attempts"]["type"] == "whole number from 1 to 100" and listed["max_attempts"]["default"] == 5
     assert listed["sampling.top_p"]["type"] == "number above 0 to 1"
     assert listed["sampling.stop"]["type"] == "text or list of texts"
-    names = [each["setting"] for each in json.loads(guieval("help-config", "tracking", "--json").out)]
+    names = [each["setting"] for each in json.loads(guieval("help-config", "tracking", "--json").out)["settings"]]
     assert names[:4] == ["track", "project", "name", "uri"]
     assert "did you mean 'sampling'" in guieval.sentence("help-config", "samplin")
     for width in (80, 120):

@@ -6,22 +6,7 @@ from typing import get_args
 
 from hypothesis import strategies as st
 
-from guieval.actions import (
-    ACTION_TYPES,
-    BUTTONS,
-    DIRECTIONS,
-    Action,
-    Click,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    Type,
-    Unsupported,
-    Wait,
-)
+from guieval import actions as act
 from guieval.evaluation import ClickRule, Leniency, OpenRule, ScrollRule, StepRules, TextRule
 from guieval.evaluation.click_rule import ClickReference, Inside, Measure, Which
 from guieval.evaluation.leniencies import (
@@ -42,32 +27,32 @@ from guieval.steps import StepTaskModel
 
 # A coarse grid beside free floats, so that points meet borders and box centres tie.
 coordinate = st.integers(0, 25).map(lambda k: 40.0 * k) | st.floats(0, 1000)
-points = st.builds(Point, coordinate, coordinate)
-directions = st.sampled_from(DIRECTIONS)
+points = st.builds(act.Point, coordinate, coordinate)
+directions = st.sampled_from(act.DIRECTIONS)
 texts = st.sampled_from(["", "a", "A b", " b ", "Clock", "clock app", "[clock]", "a a b", "İ"])
-clicks = st.builds(lambda point: Click(point=point), points)
+clicks = st.builds(lambda point: act.Click(point=point), points)
 presses_held = st.builds(
-    lambda point, duration: LongPress(point=point, duration=duration), points, st.sampled_from([0.0, 200.0, 200.5, 1000.0])
+    lambda point, duration: act.LongPress(point=point, duration=duration), points, st.sampled_from([0.0, 200.0, 200.5, 1000.0])
 )
-opens = st.builds(lambda app: Open(app=app), texts)
-actions: st.SearchStrategy[Action] = st.one_of(
+opens = st.builds(lambda app: act.Open(app=app), texts)
+actions: st.SearchStrategy[act.Action] = st.one_of(
     clicks,
     clicks,
     presses_held,
-    st.builds(lambda point, direction: Scroll(point=point, direction=direction), points, directions),
-    st.builds(lambda text: Type(text=text), texts),
+    st.builds(lambda point, direction: act.Scroll(point=point, direction=direction), points, directions),
+    st.builds(lambda text: act.Type(text=text), texts),
     opens,
-    st.builds(lambda button: Press(button=button), st.sampled_from(BUTTONS)),
-    st.just(Wait()),
-    st.builds(lambda status: Stop(status=status), st.sampled_from(["finish", "impossible"])),
+    st.builds(lambda button: act.Press(button=button), st.sampled_from(act.BUTTONS)),
+    st.just(act.Wait()),
+    st.builds(lambda status: act.Stop(status=status), st.sampled_from(["finish", "impossible"])),
 )
 names = st.sampled_from(["drag", "Drag", "hotkey", ""])
 arguments = st.sampled_from(
     [{}, {"n": 1}, {"n": 1.0}, {"n": True}, {"keys": ["ctrl", "c"], "n": 1}, {"n": 1, "keys": ["ctrl", "c"]}]
 )
-unsupported = st.builds(lambda name, given: Unsupported(name=name, arguments=given), names, arguments)
-incomplete = st.builds(lambda name, known: Unsupported(name=name, known=known), names, st.sampled_from(ACTION_TYPES))
-whole: st.SearchStrategy[Action] = actions | unsupported
+unsupported = st.builds(lambda name, given: act.Unsupported(name=name, arguments=given), names, arguments)
+incomplete = st.builds(lambda name, known: act.Unsupported(name=name, known=known), names, st.sampled_from(act.ACTION_TYPES))
+whole: st.SearchStrategy[act.Action] = actions | unsupported
 """What a label can be."""
 anything = whole | incomplete
 sides = st.tuples(coordinate, coordinate).map(sorted)
@@ -76,7 +61,7 @@ boxes = st.lists(box, max_size=9)
 labels = st.fixed_dictionaries(
     {},
     optional={
-        "direction_label": st.sampled_from([*DIRECTIONS, "no direction"]),
+        "direction_label": st.sampled_from([*act.DIRECTIONS, "no direction"]),
         "polygon": st.lists(st.lists(coordinate, min_size=2, max_size=2), max_size=6),
         "text_patterns": st.lists(st.sampled_from(["a.*", "[bB]?", "(", ".*k", "a{99999999999999}"]), max_size=2),
         "box_texts": st.lists(st.sampled_from(["Clock app", "a", "Go BACK", "", None]), max_size=9),

@@ -16,7 +16,8 @@ from tests.evaluation.verdicts import click, matches, scroll, step
 from tests.metrics.made_columns import made_columns
 from tests.rows import every_row
 
-NAMES = [each.name for table in (androidcontrol, mobile) for each in table.PROTOCOLS if each.name != "mobi-bench"]
+NAMES = [each.name for table in (androidcontrol, mobile) for each in table.PROTOCOLS]
+NAMES = [name for name in NAMES if name not in ("mobi-bench", "screensuite")]  # these are in test_other_protocols
 SIZE, LARGER = (1080, 2400), (1440, 3120)
 CENTRE = (500.0, 500.0)
 Tried = tuple[float, float, bool]

@@ -6,24 +6,7 @@ from collections import Counter
 from functools import partial
 from pathlib import Path
 
-from guieval.actions import (
-    Action,
-    ActionSpace,
-    ActionType,
-    Click,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    Type,
-    Unsupported,
-    Wait,
-    action_from_json,
-    action_to_json,
-    executable,
-)
+from guieval import actions as act
 from guieval.evaluation import ActionEvaluator
 from guieval.history import describe, reference_entry, select
 from guieval.models import ABCModel
@@ -35,38 +18,38 @@ from tests.evaluation.verdicts import judged
 from tests.made_runs import ANSWERED, step
 from tests.rows import every_row
 
-AT = Point(500, 500)
+AT = act.Point(500, 500)
 
 
-def typed(known: ActionType, name: str = "call") -> Unsupported:
-    return Unsupported(name=name, known=known, problem="it has no argument")
+def typed(known: act.ActionType, name: str = "call") -> act.Unsupported:
+    return act.Unsupported(name=name, known=known, problem="it has no argument")
 
 
 @every_row(
     ("protocol", "reference", "known", "type_match", "exact"),
     [
-        ("ui-r1", Scroll(point=AT, direction="up"), "SCROLL", True, True),
-        ("ui-r1", Open(app="Maps"), "OPEN", True, True),
-        ("ui-r1", Type(text="a"), "TYPE", True, True),
-        ("ui-r1", Press(button="BACK"), "PRESS", True, True),
-        ("ui-r1", Click(point=AT), "CLICK", True, False),
-        ("ui-r1", Click(point=AT), "SCROLL", False, False),
-        ("ui-r1-reward", Scroll(point=AT, direction="up"), "SCROLL", True, True),
-        ("ui-r1-reward", Press(button="BACK"), "PRESS", False, False),  # each button is a type of its own there
-        ("ui-r1-reward", Stop(), "STOP", False, False),
-        ("guievalkit", Scroll(point=AT, direction="up"), "SCROLL", True, False),
-        ("guievalkit", Type(text="a"), "TYPE", True, False),
-        ("guievalkit", Click(point=AT), "CLICK", True, False),
-        ("guievalkit", LongPress(point=AT), "LONG_PRESS", True, False),
-        ("guievalkit", LongPress(point=AT), "CLICK", False, False),
-        ("guievalkit", Wait(), "WAIT", True, True),
-        ("agentnetbench", Scroll(point=AT, direction="up"), "SCROLL", True, True),
-        ("agentnetbench-v2", Scroll(point=AT, direction="up"), "SCROLL", True, False),
-        ("guievalkit", Unsupported(name="zoom"), "CLICK", False, False),
+        ("ui-r1", act.Scroll(point=AT, direction="up"), "SCROLL", True, True),
+        ("ui-r1", act.Open(app="Maps"), "OPEN", True, True),
+        ("ui-r1", act.Type(text="a"), "TYPE", True, True),
+        ("ui-r1", act.Press(button="BACK"), "PRESS", True, True),
+        ("ui-r1", act.Click(point=AT), "CLICK", True, False),
+        ("ui-r1", act.Click(point=AT), "SCROLL", False, False),
+        ("ui-r1-reward", act.Scroll(point=AT, direction="up"), "SCROLL", True, True),
+        ("ui-r1-reward", act.Press(button="BACK"), "PRESS", False, False),  # each button is a type of its own there
+        ("ui-r1-reward", act.Stop(), "STOP", False, False),
+        ("guievalkit", act.Scroll(point=AT, direction="up"), "SCROLL", True, False),
+        ("guievalkit", act.Type(text="a"), "TYPE", True, False),
+        ("guievalkit", act.Click(point=AT), "CLICK", True, False),
+        ("guievalkit", act.LongPress(point=AT), "LONG_PRESS", True, False),
+        ("guievalkit", act.LongPress(point=AT), "CLICK", False, False),
+        ("guievalkit", act.Wait(), "WAIT", True, True),
+        ("agentnetbench", act.Scroll(point=AT, direction="up"), "SCROLL", True, True),
+        ("agentnetbench-v2", act.Scroll(point=AT, direction="up"), "SCROLL", True, False),
+        ("guievalkit", act.Unsupported(name="zoom"), "CLICK", False, False),
     ],
 )
 def test_the_type_alone_decides_where_the_protocol_looks_at_nothing_else(
-    protocol: str, reference: Action, known: ActionType, type_match: bool, exact: bool
+    protocol: str, reference: act.Action, known: act.ActionType, type_match: bool, exact: bool
 ) -> None:
     outcome = judged(protocol, step(reference), typed(known))
     assert (outcome.type_match, outcome.exact_match) == (type_match, exact)
@@ -74,7 +57,7 @@ def test_the_type_alone_decides_where_the_protocol_looks_at_nothing_else(
 
 
 def test_the_best_of_several_labels_counts_and_the_reason_names_the_problem() -> None:
-    outcome = judged("guievalkit", step(Stop(), alternatives=(Click(point=AT),)), typed("CLICK"))
+    outcome = judged("guievalkit", step(act.Stop(), alternatives=(act.Click(point=AT),)), typed("CLICK"))
     assert outcome.type_match and outcome.reason == "CLICK as the reference; it has no argument"
 
 
@@ -93,12 +76,12 @@ PIXEL_CALL = '<tool_call>\n{"name": "mobile_use", "arguments": {"action": "click
     ],
 )
 def test_a_click_outside_the_frame_counts_in_type_and_not_in_place(name: str, text: str) -> None:
-    task = step(Click(point=AT), targets=[[0, 0, 1000, 1000]])
+    task = step(act.Click(point=AT), targets=[[0, 0, 1000, 1000]])
     action = load_model(name).parse_response(task, text).action
     for protocol in ("guievalkit", "ui-s1-sop", "ui-r1", "seeclick-official"):
         outcome = ActionEvaluator(protocol).evaluate(task, action)
         assert (outcome.verdict, outcome.type_match, outcome.distance) == ("wrong", True, None), protocol
-    assert action_from_json(action_to_json(action)) == action
+    assert act.action_from_json(act.action_to_json(action)) == action
 
 
 @every_row(
@@ -113,7 +96,7 @@ def test_a_click_outside_the_frame_counts_in_type_and_not_in_place(name: str, te
     ],
 )
 def test_a_swipe_without_an_end_or_a_length_counts_in_type(name: str, text: str) -> None:
-    task = step(Scroll(point=AT, direction="up"))
+    task = step(act.Scroll(point=AT, direction="up"))
     outcome = ActionEvaluator("guievalkit").evaluate(task, load_model(name).parse_response(task, text).action)
     assert (outcome.type_match, outcome.exact_match) == (True, False)
 
@@ -123,7 +106,7 @@ NAMES = {"SCROLL": "scroll", "OPEN": "open_app", "TYPE": "input_text", "PRESS": 
 
 def perfect(model: ABCModel, task: StepTaskModel) -> str:
     """A response in the published format, which asks for a name and a coordinate: as the prompt's example has it."""
-    if isinstance(task.action, Click):
+    if isinstance(task.action, act.Click):
         return model.render(task, task.action, "I see it.")
     answer = [{"action": NAMES[task.action.type], "coordinate": [0, 0]}]
     return f"<think> I see it. </think> <answer>{answer}</answer>"
@@ -142,13 +125,19 @@ def test_perfect_responses_in_ui_r1s_format_win_every_step_of_its_file(shared_da
 
 @every_row(
     "reference",
-    [Click(point=AT), Scroll(point=AT, direction="down"), Open(app="Maps"), Type(text="hello"), Press(button="BACK")],
+    [
+        act.Click(point=AT),
+        act.Scroll(point=AT, direction="down"),
+        act.Open(app="Maps"),
+        act.Type(text="hello"),
+        act.Press(button="BACK"),
+    ],
 )
-def test_the_reward_pays_a_right_type_in_full_as_the_released_code_does(reference: Action) -> None:
+def test_the_reward_pays_a_right_type_in_full_as_the_released_code_does(reference: act.Action) -> None:
     model = load_model("ui-r1-3b")
     task = step(reference, targets=[[450, 450, 550, 550]])
     scorer = ResponseScorer(model, get_reward("ui-r1"))
-    for answered in (reference, Scroll(point=AT, direction="up"), Press(button="BACK"), Type(text="x")):
+    for answered in (reference, act.Scroll(point=AT, direction="up"), act.Press(button="BACK"), act.Type(text="x")):
         text = perfect(model, task.model_copy(update={"action": answered}))
         solution = f"<answer>[{{'action': '{NAMES.get(reference.type, 'click')}', 'coordinate': [1, 1, 1008, 2296]}}]</answer>"
         released = action_reward(text, solution) + coordinate_reward(text, solution) + format_reward(text)
@@ -158,14 +147,14 @@ def test_the_reward_pays_a_right_type_in_full_as_the_released_code_does(referenc
 
 def test_no_device_carries_it_out_and_it_counts_as_unsupported_there() -> None:
     attempt = Attempt(OnlineTask(benchmark="demo", episode_id="t", instruction="a goal", max_steps=9))
-    shown = step(Wait())
-    assert executable(typed("SCROLL")) is None
+    shown = step(act.Wait())
+    assert act.executable(typed("SCROLL")) is None
     assert attempt.answered(shown, Sample(raw_response="", action=typed("SCROLL"), outcome=ANSWERED)) == []
     assert (attempt.steps, attempt.unsupported, attempt.unparseable, attempt.history) == (1, 1, 0, [])
 
 
 def test_a_later_step_sees_the_reference_in_its_place() -> None:
-    task = step(Scroll(point=AT, direction="up"))
+    task = step(act.Scroll(point=AT, direction="up"))
     outcome = ActionEvaluator("ui-r1").evaluate(task, typed("SCROLL"))
     assert outcome.exact_match
     told = partial(select, task=task, sample=Sample(raw_response="r", action=typed("SCROLL"), outcome=outcome))
@@ -174,5 +163,5 @@ def test_a_later_step_sees_the_reference_in_its_place() -> None:
 
 
 def test_a_space_holds_it_by_its_type() -> None:
-    assert typed("SCROLL") in ActionSpace(types=frozenset({"SCROLL"}))
-    assert typed("OPEN") not in ActionSpace(types=frozenset({"SCROLL"}))
+    assert typed("SCROLL") in act.ActionSpace(types=frozenset({"SCROLL"}))
+    assert typed("OPEN") not in act.ActionSpace(types=frozenset({"SCROLL"}))

@@ -8,22 +8,7 @@ from typing import Any
 
 import pytest
 
-from guieval.actions import (
-    Action,
-    DoubleClick,
-    Drag,
-    Hotkey,
-    Hover,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    RightClick,
-    Stop,
-    Type,
-    Unsupported,
-    Wait,
-)
+from guieval import actions as act
 from guieval.evaluation import get_protocol
 from tests.evaluation.verdicts import click, judged, matches, right, scroll, step
 from tests.rows import every_row
@@ -96,8 +81,8 @@ def test_places(protocols: Sequence[str], label: tuple[float, float], more: dict
                 assert matches(protocol, step(kind(*label), **more), kind(x, y)) == (True, hit), (protocol, x, y)
 
 
-def held(x: float, y: float) -> LongPress:
-    return LongPress(point=Point(x, y))
+def held(x: float, y: float) -> act.LongPress:
+    return act.LongPress(point=act.Point(x, y))
 
 
 @every_row(
@@ -153,15 +138,18 @@ def held(x: float, y: float) -> LongPress:
 def test_texts(protocols: Sequence[str], texts: Sequence[tuple[str, str, bool]]) -> None:
     for protocol in protocols:
         for reference, predicted, exact in texts:
-            assert matches(protocol, step(Type(text=reference)), Type(text=predicted)) == (True, exact), (protocol, predicted)
+            assert matches(protocol, step(act.Type(text=reference)), act.Type(text=predicted)) == (True, exact), (
+                protocol,
+                predicted,
+            )
 
 
-BACK, HOME, ENTER = (Press(button=name) for name in ("BACK", "HOME", "ENTER"))
+BACK, HOME, ENTER = (act.Press(button=name) for name in ("BACK", "HOME", "ENTER"))
 UP, DOWN, LEFT, RIGHT = map(scroll, ("up", "down", "left", "right"))
-COPY, PASTE = (Unsupported(name="hotkey", arguments={"keys": ["ctrl", letter]}) for letter in "cv")
-DONE, IMPOSSIBLE = Stop(status="finish"), Stop(status="impossible")
+COPY, PASTE = (act.Unsupported(name="hotkey", arguments={"keys": ["ctrl", letter]}) for letter in "cv")
+DONE, IMPOSSIBLE = act.Stop(status="finish"), act.Stop(status="impossible")
 SUITE = ["screensuite"]
-CHORD = Unsupported(name="hotkey", arguments={"keys": ["ctrl", "c"]}, device=Hotkey(keys=("ctrl", "c")))
+CHORD = act.Unsupported(name="hotkey", arguments={"keys": ["ctrl", "c"]}, device=act.Hotkey(keys=("ctrl", "c")))
 
 
 @every_row(
@@ -174,7 +162,7 @@ CHORD = Unsupported(name="hotkey", arguments={"keys": ["ctrl", "c"]}, device=Hot
         (COAT, IMPOSSIBLE, DONE, (True, True)),
         (COAT, click(500, 450), held(500, 450), (False, False)),
         # AITW: every button and status is a type; of a scroll the axis counts
-        (["aitw-original"], Wait(), Wait(duration=5), (True, True)),
+        (["aitw-original"], act.Wait(), act.Wait(duration=5), (True, True)),
         (["aitw-original"], BACK, BACK, (True, True)),
         (["aitw-original"], BACK, HOME, (False, False)),
         (["aitw-original"], DONE, DONE, (True, True)),
@@ -185,7 +173,7 @@ CHORD = Unsupported(name="hotkey", arguments={"keys": ["ctrl", "c"]}, device=Hot
         (ODYSSEY, held(500, 500), click(500, 500), (False, False)),
         (ODYSSEY, LEFT, LEFT, (True, True)),
         (ODYSSEY, LEFT, RIGHT, (True, False)),
-        (ODYSSEY, Wait(), Wait(duration=5), (True, True)),
+        (ODYSSEY, act.Wait(), act.Wait(duration=5), (True, True)),
         # only AgentNetBench's later scorer minds the way of a scroll
         (AGENTNET[:1], UP, DOWN, (True, True)),
         (AGENTNET[:1], UP, LEFT, (True, True)),
@@ -195,46 +183,48 @@ CHORD = Unsupported(name="hotkey", arguments={"keys": ["ctrl", "c"]}, device=Hot
         (AGENTNET, DONE, IMPOSSIBLE, (True, False)),
         (AGENTNET, ENTER, ENTER, (True, True)),
         (AGENTNET, ENTER, BACK, (True, False)),
-        (AGENTNET, Wait(), Wait(duration=5), (True, True)),
+        (AGENTNET, act.Wait(), act.Wait(duration=5), (True, True)),
         (AGENTNET, COPY, COPY, (True, True)),
         (AGENTNET, COPY, PASTE, (True, False)),
         # keys are compared as a set
-        (AGENTNET, CHORD, Unsupported(name="key", device=Hotkey(keys=("C", "ctrl"))), (True, True)),
-        (AGENTNET, CHORD, Unsupported(name="key", device=Hotkey(keys=("ctrl", "v"))), (True, False)),
+        (AGENTNET, CHORD, act.Unsupported(name="key", device=act.Hotkey(keys=("C", "ctrl"))), (True, True)),
+        (AGENTNET, CHORD, act.Unsupported(name="key", device=act.Hotkey(keys=("ctrl", "v"))), (True, False)),
         # every long press is a click; apps and buttons never match
         *((SUITE, label, answer, (True, True)) for label in (held(9, 9), click(9, 9)) for answer in (held(9, 9), click(9, 9))),
         (SUITE, UP, DOWN, (True, False)),
         (SUITE, UP, UP, (True, True)),
-        (SUITE, Wait(), Wait(duration=1), (True, True)),
-        (SUITE, Open(app="Clock"), Open(app="Clock"), (False, False)),
+        (SUITE, act.Wait(), act.Wait(duration=1), (True, True)),
+        (SUITE, act.Open(app="Clock"), act.Open(app="Clock"), (False, False)),
         (SUITE, BACK, BACK, (False, False)),
     ],
 )
-def test_the_other_actions(protocols: Sequence[str], reference: Action, predicted: Action, verdict: tuple[bool, bool]) -> None:
+def test_the_other_actions(
+    protocols: Sequence[str], reference: act.Action, predicted: act.Action, verdict: tuple[bool, bool]
+) -> None:
     for protocol in protocols:
         assert matches(protocol, step(reference), predicted) == verdict, protocol
 
 
 @every_row("protocol", ODYSSEY)
 def test_buttons_and_ends_are_types_of_their_own(protocol: str) -> None:
-    labels: list[Action] = [HOME, BACK, Press(button="RECENT"), DONE, IMPOSSIBLE, Wait()]
+    labels: list[act.Action] = [HOME, BACK, act.Press(button="RECENT"), DONE, IMPOSSIBLE, act.Wait()]
     for label in labels:
         for given in labels:
             assert matches(protocol, step(label), given) == (label == given, label == given)
 
 
 @every_row("protocol", AGENTNET)
-@every_row("kind", [DoubleClick, RightClick, Hover])
+@every_row("kind", [act.DoubleClick, act.RightClick, act.Hover])
 def test_mouse_actions_are_judged_by_their_places(
-    protocol: str, kind: type[DoubleClick] | type[RightClick] | type[Hover]
+    protocol: str, kind: type[act.DoubleClick] | type[act.RightClick] | type[act.Hover]
 ) -> None:
-    label = Unsupported(name="rightClick", arguments={"point": [200.0, 300.0]}, device=kind(point=Point(200.0, 300.0)))
-    near, far = (Unsupported(name="right_click", device=kind(point=Point(x, 300.0))) for x in (210.0, 220.0))
+    label = act.Unsupported(name="rightClick", arguments={"point": [200.0, 300.0]}, device=kind(point=act.Point(200.0, 300.0)))
+    near, far = (act.Unsupported(name="right_click", device=kind(point=act.Point(x, 300.0))) for x in (210.0, 220.0))
     assert right(protocol, step(label), near)  # 0.010 screens, 0.0141 allowed
     assert not right(protocol, step(label), far)
     boxed = step(label, extras={"unsupported_boxes": [[100.0, 200.0, 400.0, 400.0]]})
     assert right(protocol, boxed, far)
-    other = judged(protocol, boxed, Unsupported(name="zoom", device=Drag(end=Point(200.0, 300.0))))
+    other = judged(protocol, boxed, act.Unsupported(name="zoom", device=act.Drag(end=act.Point(200.0, 300.0))))
     assert (other.verdict, other.type_match) == ("wrong", False)
     assert not right("ui-r1", boxed, far)
 

@@ -55,7 +55,7 @@ def a_run(folder: Path, off: float) -> Path:
 def test_every_command_shows_it_in_its_unit_and_ranks_less_as_better(guieval: CommandLine, tmp_path: Path, file: Path) -> None:
     near, far = a_run(tmp_path / "near", 10.0), a_run(tmp_path / "far", 200.0)
     with_file = ("--metrics-from", file)
-    summary = json.loads(guieval("score", near, *with_file, "--json").out)["summary"]
+    summary = json.loads(guieval("score", near, *with_file, "--json").out)["runs"][0]["summary"]
     found = summary["further"][NAME]
     assert found["value"] == pytest.approx(sum(10 + number for number in range(12)) / 12)
     assert (found["n"], found["unit"], found["better"]) == (12, "thousandths of the screen", "less")
@@ -72,7 +72,7 @@ def test_every_command_shows_it_in_its_unit_and_ranks_less_as_better(guieval: Co
     text = guieval("leaderboard", near, far, *with_file, "--format", "md").out
     assert f"| {NAME} (thousandths of the screen) |" in text and f"{NAME} (%)" not in text
 
-    compared = json.loads(guieval("compare", near, far, *with_file, "--json").out)["metrics"]
+    compared = json.loads(guieval("compare", near, far, *with_file, "--json").out)["comparisons"][0]["metrics"]
     (mine,) = [each for each in compared if each["metric"] == NAME]
     assert mine["A"] == found and mine["difference"]["value"] == pytest.approx(190)
     assert mine["difference"]["unit"] == "thousandths of the screen" and mine["difference"]["p_value"] < 0.01

@@ -17,22 +17,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, TypeAlias
 
-from guieval.actions import (
-    OPPOSITE,
-    Action,
-    Click,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    Type,
-    Unsupported,
-    Wait,
-    path_direction,
-    type_of,
-)
+from guieval import actions as act
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, RELATIVE, Frame
 from guieval.models import ABCModel
@@ -67,18 +52,18 @@ def _tars(result: Any) -> Native | None:
     return (result[0]["action_type"], result[0]["action_inputs"]) if result[0]["action_type"] else None
 
 
-def _cpm(result: Any) -> Action | None:
+def _cpm(result: Any) -> act.Action | None:
     actions, parameters, status = result
     if actions is None:
         return None
     read = import_module("guieval.model_adapters.agentcpm_gui").action_of
-    action: Action = read({**actions, **parameters, "STATUS": status}, step().screenshot_size)
+    action: act.Action = read({**actions, **parameters, "STATUS": status}, step().screenshot_size)
     return action
 
 
-def _do(result: Any) -> Native | Action:
+def _do(result: Any) -> Native | act.Action:
     if result["_metadata"] == "finish":
-        return Stop()
+        return act.Stop()
     return _named({"action": "", **result}, "action", "_metadata")
 
 
@@ -166,18 +151,18 @@ def _step_gui(result: Any) -> Native | None:
     return _named(result, "action", "cot") if result.get("action") else None
 
 
-def _code(result: Any) -> Native | Action | None:
+def _code(result: Any) -> Native | act.Action | None:
     """The first of the pyautogui calls of EvoCUA's agent, on a screen of 999 x 999 px."""
     if not result:
         return None
     first = result[0]
     if first in ("DONE", "FAIL"):
-        return Stop(status="finish" if first == "DONE" else "impossible")
+        return act.Stop(status="finish" if first == "DONE" else "impossible")
     if first == "WAIT":
-        return Wait()
+        return act.Wait()
     pressed = re.findall(r"pyautogui\.press\((['\"])(.*?)\1\)", first)
     if not first or first.endswith("\n"):
-        return Type(text="".join("\n" if key == "enter" else key.replace("\\\\", "\\") for _, key in pressed))
+        return act.Type(text="".join("\n" if key == "enter" else key.replace("\\\\", "\\") for _, key in pressed))
     called = re.fullmatch(r"pyautogui\.(\w+)\((.*)\)", first)
     assert called is not None, first
     numbers = [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", called[2])]
@@ -222,7 +207,7 @@ def _scalecua(result: Any) -> Native | None:
         case "input_text":
             return "write", {"message": fields["text"]}
         case "scroll":
-            return "swipe", {"direction": OPPOSITE.get(fields["direction"], "")}
+            return "swipe", {"direction": act.OPPOSITE.get(fields["direction"], "")}
         case "status":
             return "terminate", {"status": {"complete": "success"}.get(fields["goal_status"], "failure")}
         case "answer":
@@ -237,26 +222,26 @@ def _clicked(result: Any) -> Native | None:
     return ("click", {"coordinate": place}) if place and place != [0, 0] else None
 
 
-def _grounded(result: Any) -> Native | Action | None:
+def _grounded(result: Any) -> Native | act.Action | None:
     """UI-Venus-1.5's place, or its refusal of the query."""
     if result == [-1, -1]:
-        return Stop(status="impossible")
+        return act.Stop(status="impossible")
     return ("Click", {"box": result}) if result else None
 
 
-def _seeclick(result: Any) -> Native | Action | None:
+def _seeclick(result: Any) -> Native | act.Action | None:
     """AITW's record, in which a scroll is a path; places have y first."""
     (y, x), (end_y, end_x) = result["touch_point"], result["lift_point"]
     match result["action_type"]:
         case 4 if [y, x] == [end_y, end_x]:
             return "click", {"coordinate": [x, y]}
         case 4:
-            direction = path_direction((x, y), (end_x, end_y))
-            return None if direction is None else Scroll(point=Point(500, 500), direction=direction)
+            direction = act.path_direction((x, y), (end_x, end_y))
+            return None if direction is None else act.Scroll(point=act.Point(500, 500), direction=direction)
         case 3:
-            return Type(text=result["typed_text"])
-    ends: dict[int, Action] = {5: Press(button="BACK"), 6: Press(button="HOME"), 7: Press(button="ENTER")}
-    return (ends | {10: Stop(), 11: Stop(status="impossible")}).get(result["action_type"])
+            return act.Type(text=result["typed_text"])
+    ends: dict[int, act.Action] = {5: act.Press(button="BACK"), 6: act.Press(button="HOME"), 7: act.Press(button="ENTER")}
+    return (ends | {10: act.Stop(), 11: act.Stop(status="impossible")}).get(result["action_type"])
 
 
 def _guicourse(result: Any) -> Native:
@@ -289,7 +274,7 @@ class Family:
     """An adapter whose makers publish a reader; ``frame``: what their result's places are in, the adapter's own by default."""
 
     adapter: str
-    translate: Callable[[Any], Native | Action | None]
+    translate: Callable[[Any], Native | act.Action | None]
     calls: str | CallTable = "CALLS"
     frame: Frame | None = None
     options: dict[str, Any] = field(default_factory=dict)
@@ -451,10 +436,17 @@ FAMILIES = (
 
 # --- drawing responses ------------------------------------------------------------------------------------------------
 
-ACTIONS: tuple[Action, ...] = (
-    *(Click(point=Point(500.0, 750.0)), LongPress(point=Point(500.0, 750.0))),
-    *(Scroll(point=Point(500.0, 500.0), direction="up"), Type(text="hello world"), Type(text='it\'s 5, "no"')),
-    *(Open(app="Google Maps"), Press(button="BACK"), Press(button="ENTER"), Wait(), Stop(), Stop(status="impossible")),
+ACTIONS: tuple[act.Action, ...] = (
+    *(act.Click(point=act.Point(500.0, 750.0)), act.LongPress(point=act.Point(500.0, 750.0))),
+    *(act.Scroll(point=act.Point(500.0, 500.0), direction="up"), act.Type(text="hello world"), act.Type(text='it\'s 5, "no"')),
+    *(
+        act.Open(app="Google Maps"),
+        act.Press(button="BACK"),
+        act.Press(button="ENTER"),
+        act.Wait(),
+        act.Stop(),
+        act.Stop(status="impossible"),
+    ),
 )
 
 
@@ -507,7 +499,7 @@ def table_of(family: Family) -> tuple[Header, list[Row]]:
     return Header(**json.loads(first)), [Row(*json.loads(line)) for line in lines]
 
 
-def theirs(family: Family, row: Row) -> Action | None:
+def theirs(family: Family, row: Row) -> act.Action | None:
     """The action that their reader's result means; ``None`` where there is none, or its arguments cannot be used."""
     if row.raised is not None:
         return None
@@ -523,7 +515,7 @@ def theirs(family: Family, row: Row) -> Action | None:
         return None
 
 
-def ours(family: Family, row: Row) -> Action | None:
+def ours(family: Family, row: Row) -> act.Action | None:
     """What the adapter reads."""
     try:
         return family.model.parse_response(family.task, row.text).action
@@ -538,17 +530,17 @@ def kind(family: Family, row: Row) -> str:
         return "neither" if own is other else f"{row.damage}: {OURS if other is None else THEIRS}"
     if _equal(_told(own), _told(other)):
         return "same"
-    if type_of(own) != type_of(other):
-        return f"{type_of(own)} here, {type_of(other)} there"
-    if isinstance(own, Unsupported) or isinstance(other, Unsupported):
-        return f"{type_of(own)} without its argument {'here' if isinstance(own, Unsupported) else 'there'}"
+    if act.type_of(own) != act.type_of(other):
+        return f"{act.type_of(own)} here, {act.type_of(other)} there"
+    if isinstance(own, act.Unsupported) or isinstance(other, act.Unsupported):
+        return f"{act.type_of(own)} without its argument {'here' if isinstance(own, act.Unsupported) else 'there'}"
     return f"another {own.type}"
 
 
 OURS, THEIRS = "read here alone", "read there alone"
 
 
-def _told(action: Action) -> dict[str, Any]:
+def _told(action: act.Action) -> dict[str, Any]:
     """What distinguishes an action, without how a call was written."""
     return action.model_dump(exclude={"arguments", "problem", "name", "distance"})
 

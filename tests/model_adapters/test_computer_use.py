@@ -7,24 +7,7 @@ from typing import Any
 
 import pytest
 
-from guieval.actions import (
-    Action,
-    Click,
-    DoubleClick,
-    Drag,
-    Hotkey,
-    Hover,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    RightClick,
-    Stop,
-    Type,
-    Unsupported,
-    Wait,
-    type_of,
-)
+from guieval import actions as act
 from guieval.errors import ParseError
 from guieval.history import reference_entry
 from guieval.models import END_TURN, ABCModel
@@ -42,7 +25,7 @@ PHONE, DESKTOP = (1000, 2000), (2000, 1000)
 
 
 def step(size: tuple[int, int] = PHONE, **changes: Any) -> StepTaskModel:
-    return example_step(Click(point=Point(500.0, 500.0)), size=size, **changes)
+    return example_step(act.Click(point=act.Point(500.0, 500.0)), size=size, **changes)
 
 
 def reply(*calls: tuple[str, dict[str, Any]], words: str = "") -> str:
@@ -50,78 +33,80 @@ def reply(*calls: tuple[str, dict[str, Any]], words: str = "") -> str:
     return "\n".join([words, *written] if words else written)
 
 
-def read(model: str, name: str, arguments: dict[str, Any], size: tuple[int, int] = PHONE) -> Action:
+def read(model: str, name: str, arguments: dict[str, Any], size: tuple[int, int] = PHONE) -> act.Action:
     return load_model(model).parse_response(step(size), reply((name, arguments))).action
 
 
-def device(action: Action) -> object:
-    assert isinstance(action, Unsupported)
+def device(action: act.Action) -> object:
+    assert isinstance(action, act.Unsupported)
     return action.device
 
 
-MIDDLE, CORNER = Point(500.0, 500.0), Point(0.0, 0.0)
+MIDDLE, CORNER = act.Point(500.0, 500.0), act.Point(0.0, 0.0)
+HERE, FAR = {"x": 500, "y": 500}, {"x": 1000, "y": 500}
+PULLED = act.Drag(start=MIDDLE, end=CORNER)
 
-SUPPORTED: list[tuple[str, str, dict[str, Any], Action]] = [
-    (OPENAI, "click", {"button": "left", "x": 500, "y": 1000}, Click(point=MIDDLE)),
-    (OPENAI, "click", {"button": "back", "x": 0, "y": 0}, Press(button="BACK")),
+SUPPORTED: list[tuple[str, str, dict[str, Any], act.Action]] = [
+    (OPENAI, "click", {"button": "left", "x": 500, "y": 1000}, act.Click(point=MIDDLE)),
+    (OPENAI, "click", {"button": "back", "x": 0, "y": 0}, act.Press(button="BACK")),
     (OPENAI, "scroll", {"x": 500, "y": 1000, "scroll_x": 0, "scroll_y": 400}, scroll("up", 200.0)),
     (OPENAI, "scroll", {"x": 500, "y": 1000, "scroll_x": -250, "scroll_y": 0}, scroll("right", 250.0)),
     (OPENAI, "drag", {"path": [{"x": 500, "y": 1000}, {"x": 490, "y": 400}]}, scroll("up", 300.0)),
-    (OPENAI, "type", {"text": "a\nb"}, Type(text="a\nb")),
-    (OPENAI, "keypress", {"keys": ["ENTER"]}, Press(button="ENTER")),
-    (OPENAI, "wait", {}, Wait()),
-    (OPENAI, "open_app", {"name": "Maps"}, Open(app="Maps")),
-    (OPENAI, "press_button", {"button": "recent"}, Press(button="RECENT")),
-    (OPENAI, "long_press", {"x": 500, "y": 1000, "seconds": 2}, LongPress(point=MIDDLE, duration=2000.0)),
-    (OPENAI, "end_task", {"status": "impossible"}, Stop(status="impossible")),
-    (TOOLSET, "left_click", {"coordinate": [500, 1000]}, Click(point=MIDDLE)),
+    (OPENAI, "type", {"text": "a\nb"}, act.Type(text="a\nb")),
+    (OPENAI, "keypress", {"keys": ["ENTER"]}, act.Press(button="ENTER")),
+    (OPENAI, "wait", {}, act.Wait()),
+    (OPENAI, "open_app", {"name": "Maps"}, act.Open(app="Maps")),
+    (OPENAI, "press_button", {"button": "recent"}, act.Press(button="RECENT")),
+    (OPENAI, "long_press", {"x": 500, "y": 1000, "seconds": 2}, act.LongPress(point=MIDDLE, duration=2000.0)),
+    (OPENAI, "end_task", {"status": "impossible"}, act.Stop(status="impossible")),
+    (TOOLSET, "left_click", {"coordinate": [500, 1000]}, act.Click(point=MIDDLE)),
     (TOOLSET, "scroll", {"scroll_direction": "down", "scroll_amount": 3, "coordinate": [500, 1000]}, scroll("up", 150.0)),
     (TOOLSET, "scroll", {"scroll_direction": "left", "coordinate": [500, 1000]}, scroll("right")),
     (TOOLSET, "left_click_drag", {"start_coordinate": [500, 1000], "coordinate": [900, 1000]}, scroll("right", 400.0)),
-    (TOOLSET, "key", {"text": "Return"}, Press(button="ENTER")),
-    (TOOLSET, "wait", {"duration": 3}, Wait(duration=3000.0)),
-    (CLAUDE, "computer", {"action": "type", "text": "x"}, Type(text="x")),
-    (OLDER, "computer", {"action": "left_click", "coordinate": [392, 784]}, Click(point=MIDDLE)),
-    (GEMINI, "click", {"x": 500, "y": 500, "intent": "Open it"}, Click(point=MIDDLE)),
+    (TOOLSET, "key", {"text": "Return"}, act.Press(button="ENTER")),
+    (TOOLSET, "wait", {"duration": 3}, act.Wait(duration=3000.0)),
+    (CLAUDE, "computer", {"action": "type", "text": "x"}, act.Type(text="x")),
+    (OLDER, "computer", {"action": "left_click", "coordinate": [392, 784]}, act.Click(point=MIDDLE)),
+    (GEMINI, "click", {**HERE, "intent": "Open it"}, act.Click(point=MIDDLE)),
     (GEMINI, "drag_and_drop", {"start_x": 500, "start_y": 500, "end_x": 500, "end_y": 100}, scroll("up", 400.0)),
-    (GEMINI, "scroll", {"x": 500, "y": 500, "direction": "down", "magnitude_in_pixels": 500}, scroll("up", 250.0)),
-    (GEMINI, "press_key", {"key": "app_switch"}, Press(button="RECENT")),
-    (GEMINI, "go_back", {}, Press(button="BACK")),
-    (GEMINI, "open_app", {"package": "com.maps"}, Open(app="com.maps")),
-    (GEMINI, "long_press", {"x": 500, "y": 500}, LongPress(point=MIDDLE)),
-    (LEGACY, "click_at", {"x": 500, "y": 500, "safety_decision": {"decision": "require_confirmation"}}, Click(point=MIDDLE)),
+    (GEMINI, "scroll", {**HERE, "direction": "down", "magnitude_in_pixels": 500}, scroll("up", 250.0)),
+    (GEMINI, "press_key", {"key": "app_switch"}, act.Press(button="RECENT")),
+    (GEMINI, "go_back", {}, act.Press(button="BACK")),
+    (GEMINI, "open_app", {"package": "com.maps"}, act.Open(app="com.maps")),
+    (GEMINI, "long_press", HERE, act.LongPress(point=MIDDLE)),
+    (LEGACY, "click_at", {**HERE, "safety_decision": {"decision": "require_confirmation"}}, act.Click(point=MIDDLE)),
     (LEGACY, "scroll_document", {"direction": "left"}, scroll("right")),
-    (LEGACY, "scroll_at", {"x": 500, "y": 500, "direction": "up", "magnitude": 800}, scroll("down", 800.0)),
-    (LEGACY, "wait_5_seconds", {}, Wait(duration=5000.0)),
-    (LEGACY, "key_combination", {"keys": "enter"}, Press(button="ENTER")),
+    (LEGACY, "scroll_at", {**HERE, "direction": "up", "magnitude": 800}, scroll("down", 800.0)),
+    (LEGACY, "wait_5_seconds", {}, act.Wait(duration=5000.0)),
+    (LEGACY, "key_combination", {"keys": "enter"}, act.Press(button="ENTER")),
 ]  # fmt: skip
 
 
 @every_row(("model", "name", "arguments", "action"), SUPPORTED)
-def test_a_call_means_its_action(model: str, name: str, arguments: dict[str, Any], action: Action) -> None:
+def test_a_call_means_its_action(model: str, name: str, arguments: dict[str, Any], action: act.Action) -> None:
     assert read(model, name, arguments) == action
 
 
 @every_row(
     ("model", "name", "arguments", "action"),
     [
-        (OPENAI, "click", {"button": "right", "x": 1000, "y": 500}, RightClick(point=MIDDLE)),
-        (OPENAI, "double_click", {"x": 1000, "y": 500}, DoubleClick(point=MIDDLE)),
-        (OPENAI, "move", {"x": 1000, "y": 500}, Hover(point=MIDDLE)),
-        (OPENAI, "drag", {"path": [{"x": 1000, "y": 500}, {"x": 5, "y": 5}, {"x": 0, "y": 0}]}, Drag(start=MIDDLE, end=CORNER)),
-        (OPENAI, "keypress", {"keys": ["CTRL", "c"]}, Hotkey(keys=("ctrl", "c"))),
-        (OPENAI, "keypress", {"keys": ["ArrowDown"]}, Hotkey(keys=("down",))),
-        (TOOLSET, "key", {"text": "ctrl+Page_Down"}, Hotkey(keys=("ctrl", "pagedown"))),
-        (TOOLSET, "key", {"text": "+"}, Hotkey(keys=("+",))),
-        (TOOLSET, "left_click_drag", {"start_coordinate": [1000, 500], "coordinate": [0, 0]}, Drag(start=MIDDLE, end=CORNER)),
-        (GEMINI, "hotkey", {"keys": ["control", "a"]}, Hotkey(keys=("ctrl", "a"))),
-        (GEMINI, "right_click", {"x": 500, "y": 500}, RightClick(point=MIDDLE)),
-        (LEGACY, "hover_at", {"x": 500, "y": 500}, Hover(point=MIDDLE)),
-        (LEGACY, "drag_and_drop", {"x": 500, "y": 500, "destination_x": 0, "destination_y": 0}, Drag(start=MIDDLE, end=CORNER)),
+        (OPENAI, "click", {"button": "right", **FAR}, act.RightClick(point=MIDDLE)),
+        (OPENAI, "double_click", FAR, act.DoubleClick(point=MIDDLE)),
+        (OPENAI, "move", FAR, act.Hover(point=MIDDLE)),
+        (OPENAI, "drag", {"path": [FAR, {"x": 5, "y": 5}, {"x": 0, "y": 0}]}, PULLED),
+        (OPENAI, "keypress", {"keys": ["CTRL", "c"]}, act.Hotkey(keys=("ctrl", "c"))),
+        (OPENAI, "keypress", {"keys": ["ArrowDown"]}, act.Hotkey(keys=("down",))),
+        (TOOLSET, "key", {"text": "ctrl+Page_Down"}, act.Hotkey(keys=("ctrl", "pagedown"))),
+        (TOOLSET, "key", {"text": "+"}, act.Hotkey(keys=("+",))),
+        (TOOLSET, "left_click_drag", {"start_coordinate": [1000, 500], "coordinate": [0, 0]}, PULLED),
+        (GEMINI, "hotkey", {"keys": ["control", "a"]}, act.Hotkey(keys=("ctrl", "a"))),
+        (GEMINI, "right_click", HERE, act.RightClick(point=MIDDLE)),
+        (LEGACY, "hover_at", HERE, act.Hover(point=MIDDLE)),
+        (LEGACY, "drag_and_drop", {**HERE, "destination_x": 0, "destination_y": 0}, PULLED),
         (LEGACY, "navigate", {"url": "https://example.org"}, None),
         (TOOLSET, "triple_click", {"coordinate": [1000, 500]}, None),
         *((TOOLSET, "left_click", {"coordinate": [1000, 500], "text": "shift"}, None), (TOOLSET, "left_click", {}, None)),
-        (OPENAI, "click", {"button": "left", "x": 1000, "y": 500, "keys": ["SHIFT"]}, None),
+        (OPENAI, "click", {"button": "left", **FAR, "keys": ["SHIFT"]}, None),
     ],
 )
 def test_what_the_unified_space_lacks_keeps_its_words_and_acts_on_devices(
@@ -129,7 +114,7 @@ def test_what_the_unified_space_lacks_keeps_its_words_and_acts_on_devices(
 ) -> None:
     read_action = read(model, name, arguments, DESKTOP)
     assert device(read_action) == action
-    assert isinstance(read_action, Unsupported) and read_action.name == name
+    assert isinstance(read_action, act.Unsupported) and read_action.name == name
 
 
 @every_row(
@@ -148,7 +133,7 @@ def test_a_call_that_cannot_be_read_is_no_action(model: str, call: tuple[str, di
 
 @every_row(("model", "arguments"), [(OPENAI, {"button": "left", "x": 1}), (GEMINI, {"x": None, "y": 3})])
 def test_of_a_click_without_a_side_of_its_place_the_type_is_known(model: str, arguments: dict[str, Any]) -> None:
-    assert type_of(load_model(model).parse_response(step(), reply(("click", arguments))).action) == "CLICK"
+    assert act.type_of(load_model(model).parse_response(step(), reply(("click", arguments))).action) == "CLICK"
 
 
 def test_the_first_acting_call_is_scored_and_all_are_carried_out() -> None:
@@ -159,13 +144,13 @@ def test_the_first_acting_call_is_scored_and_all_are_carried_out() -> None:
         ("keypress", {"keys": ["ENTER"]}),
     )
     parsed = load_model(OPENAI).parse_response(step(), reply(*calls, words="I type into the field."))
-    assert parsed.action == Click(point=MIDDLE) and parsed.thought == "I type into the field."
-    assert parsed.batch == (Click(point=MIDDLE), Type(text="hi"), Press(button="ENTER"))
+    assert parsed.action == act.Click(point=MIDDLE) and parsed.thought == "I type into the field."
+    assert parsed.batch == (act.Click(point=MIDDLE), act.Type(text="hi"), act.Press(button="ENTER"))
 
 
 def test_the_toolsets_repeated_key_is_pressed_as_often() -> None:
     parsed = load_model(TOOLSET).parse_response(step(), reply(("key", {"text": "Return", "repeat": 3})))
-    assert parsed.action == Press(button="ENTER") and parsed.batch == (Press(button="ENTER"),) * 3
+    assert parsed.action == act.Press(button="ENTER") and parsed.batch == (act.Press(button="ENTER"),) * 3
     assert len(load_model(TOOLSET).parse_response(step(), reply(("key", {"text": "Return", "repeat": 10**9}))).batch) == 100
     assert load_model(TOOLSET).parse_response(step(), reply(("key", {"text": "Return", "repeat": True}))).batch == ()
 
@@ -173,16 +158,16 @@ def test_the_toolsets_repeated_key_is_pressed_as_often() -> None:
 def test_a_batch_ends_before_a_call_that_cannot_be_read() -> None:
     calls: tuple[tuple[str, dict[str, Any]], ...] = (("type", {"text": "a"}), ("jump", {}), ("type", {"text": "b"}))
     parsed = load_model(OPENAI).parse_response(step(), reply(*calls))
-    assert parsed.action == Type(text="a") and parsed.batch == ()
+    assert parsed.action == act.Type(text="a") and parsed.batch == ()
 
 
 def test_geminis_type_text_at_is_scored_as_typing_and_clicks_first() -> None:
-    arguments = {"x": 500, "y": 500, "text": "cats", "press_enter": True}
+    arguments = {**HERE, "text": "cats", "press_enter": True}
     parsed = load_model(LEGACY).parse_response(step(), reply(("type_text_at", arguments)))
-    assert parsed.action == Type(text="cats")
+    assert parsed.action == act.Type(text="cats")
     click, clear, *typed = parsed.batch
-    assert click == Click(point=MIDDLE) and device(clear) == Hotkey(keys=("ctrl", "a"))
-    assert typed == [Type(text="cats"), Press(button="ENTER")]
+    assert click == act.Click(point=MIDDLE) and device(clear) == act.Hotkey(keys=("ctrl", "a"))
+    assert typed == [act.Type(text="cats"), act.Press(button="ENTER")]
     kept = load_model(LEGACY).parse_response(step(), reply(("type_text_at", {**arguments, "clear_before_typing": False})))
     assert len(kept.batch) == 3
 
@@ -196,9 +181,9 @@ def test_geminis_intent_is_the_thought_where_there_are_no_words() -> None:
 def test_a_turn_that_ends_without_a_call_ends_the_task(model: str) -> None:
     adapter = load_model(model)
     parsed = adapter.parse_response(step(), f"Done: Wi-Fi is on.\n{END_TURN}")
-    assert parsed.action == Stop() and parsed.thought == "Done: Wi-Fi is on."
+    assert parsed.action == act.Stop() and parsed.thought == "Done: Wi-Fi is on."
     refused = adapter.parse_response(step(), f"<refusal>I cannot help with that.</refusal>\n{END_TURN}")
-    assert refused.action == Stop(status="impossible") and refused.thought is None
+    assert refused.action == act.Stop(status="impossible") and refused.thought is None
     with pytest.raises(ParseError, match="makes no call"):
         adapter.parse_response(step(setting="grounding"), f"It is at the top.\n{END_TURN}")
     with pytest.raises(ParseError, match="makes no call"):

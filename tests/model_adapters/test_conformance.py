@@ -11,20 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guieval.actions import (
-    DIRECTIONS,
-    OPPOSITE,
-    Action,
-    ActionSpace,
-    Click,
-    Direction,
-    Point,
-    Scroll,
-    Type,
-    Wait,
-    action_from_json,
-    action_to_json,
-)
+from guieval import actions as act
 from guieval.errors import DataError, ParseError, UsageError
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
@@ -107,12 +94,12 @@ COG = "Grounded Operation: SCROLL_DOWN(box=[[500,500,500,500]], step_count=5)"
                 name,
                 options,
                 f"Action: scroll(direction='{word}')",
-                OPPOSITE[word] if options == {} else word,
+                act.OPPOSITE[word] if options == {} else word,
                 f"direction='{word}'",
             )
             for name in ("ui_tars", "ui_tars_1_5")
             for options in ({}, FINGER)
-            for word in DIRECTIONS
+            for word in act.DIRECTIONS
         ),
         ("os_atlas", {}, ATLAS, "up", ATLAS),  # the labels of AndroidControl: the content comes from below
         *(("os_atlas", ODYSSEY, ATLAS, "down", ATLAS), ("os_atlas", FINGER, ATLAS, "down", ATLAS)),
@@ -130,10 +117,10 @@ COG = "Grounded Operation: SCROLL_DOWN(box=[[500,500,500,500]], step_count=5)"
     ],
 )
 def test_a_scroll_word_names_the_finger_or_the_content(
-    name: str, options: dict[str, Any], text: str, direction: Direction, written: str
+    name: str, options: dict[str, Any], text: str, direction: act.Direction, written: str
 ) -> None:
     model = adapter(name, **options)
-    expected = Scroll(point=Point(500.0, 500.0), direction=direction)
+    expected = act.Scroll(point=act.Point(500.0, 500.0), direction=direction)
     assert model.parse_response(step(), text).action == expected
     assert written in model.render(step(), expected)
 
@@ -152,10 +139,10 @@ def test_every_prompt_file_names_its_origin() -> None:
         assert load_template(file)
 
 
-PASTS: dict[str, Callable[[Action], str]] = {
+PASTS: dict[str, Callable[[act.Action], str]] = {
     "past left out": lambda action: "",
     "past in words": lambda action: f"I did a {action.type.lower()}",
-    "unread past in the prompt": lambda action: action_to_json(action).replace("type", "kind"),
+    "unread past in the prompt": lambda action: act.action_to_json(action).replace("type", "kind"),
 }
 """How a family that shows clicks as calls, and a call as an example, shows what else was done."""
 
@@ -163,7 +150,7 @@ PASTS: dict[str, Callable[[Action], str]] = {
 class Broken(ABCModel):
     """Breaks one promise at a time, to see that the suite notices."""
 
-    action_space = ActionSpace(types=frozenset({"CLICK", "WAIT"}))
+    action_space = act.ActionSpace(types=frozenset({"CLICK", "WAIT"}))
     fixed_frame = PER_1000
     fault = ""
 
@@ -182,34 +169,34 @@ class Broken(ABCModel):
             return ModelInput((Message("user", (ImageRef(task), result)), Message("assistant", ("Thought:",))))
         if self.fault in PASTS:
             done = history[-1].action if history else None
-            so_far = action_to_json(done) if isinstance(done, Click) else PASTS[self.fault](done) if done else "nothing"
+            so_far = act.action_to_json(done) if isinstance(done, act.Click) else PASTS[self.fault](done) if done else "nothing"
             result = f'{result}\nSo far: {so_far or "nothing"}. Reply with {{"type": "CLICK", "point": [x, y]}}.'
         asked = Message("user", (ImageRef(task), result))
         if self.fault == "unread past" and history:
-            written = action_to_json(history[-1].action).replace("RECENT", "MENU")
+            written = act.action_to_json(history[-1].action).replace("RECENT", "MENU")
             return ModelInput((Message("user", ("Go on.",)), Message("assistant", (written,)), asked))
         return ModelInput((asked,))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         try:
             found = re.search(r"\{[^}]*\}", text) if self.fault in PASTS else None
-            action = action_from_json(found[0] if found else text)
+            action = act.action_from_json(found[0] if found else text)
         except ValueError:
             if self.fault == "credulous":
-                return ParsedResponse(Click(point=Point(500.0, 500.0)))
+                return ParsedResponse(act.Click(point=act.Point(500.0, 500.0)))
             if self.fault == "leaks":
                 raise
             raise ParseError("no action") from None
-        if self.fault == "shifted" and isinstance(action, Click):
-            return ParsedResponse(Click(point=Point(abs(action.point.x - 3.0), action.point.y)))
-        if self.fault == "deaf" and isinstance(action, Click):
-            return ParsedResponse(Wait())
+        if self.fault == "shifted" and isinstance(action, act.Click):
+            return ParsedResponse(act.Click(point=act.Point(abs(action.point.x - 3.0), action.point.y)))
+        if self.fault == "deaf" and isinstance(action, act.Click):
+            return ParsedResponse(act.Wait())
         return ParsedResponse(action)
 
-    def render(self, task: StepTaskModel, action: Action, thought: str | None = None, conclusion: str | None = None) -> str:
+    def render(self, task: StepTaskModel, action: act.Action, thought: str | None = None, conclusion: str | None = None) -> str:
         if action not in self.action_space and self.fault != "obliging":
             raise ValueError("outside")
-        return action_to_json(action)
+        return act.action_to_json(action)
 
 
 @every_row(
@@ -259,7 +246,7 @@ def mutated(draw: st.DrawFn) -> str:
     return text
 
 
-TASKS = [example_step(Click(point=Point(500.0, 500.0)), setting=setting) for setting in ("high", "low", "grounding")]
+TASKS = [example_step(act.Click(point=act.Point(500.0, 500.0)), setting=setting) for setting in ("high", "low", "grounding")]
 
 
 @settings(max_examples=400)
@@ -274,7 +261,7 @@ def test_any_reply_is_an_action_or_a_parse_error(text: str) -> None:
                 continue
             except Exception as error:
                 raise AssertionError(f"{name}, {task.setting}") from error
-            assert action_from_json(action_to_json(action)) == action, name
+            assert act.action_from_json(act.action_to_json(action)) == action, name
 
 
 @cache
@@ -283,15 +270,15 @@ def adapters() -> list[tuple[str, ABCModel]]:
 
 
 @given(text=st.text(st.characters(exclude_categories=["Cs"])).filter(lambda text: not text.endswith("\n")), point=points)
-def test_any_text_and_point_survive_the_way_there_and_back(text: str, point: Point) -> None:
+def test_any_text_and_point_survive_the_way_there_and_back(text: str, point: act.Point) -> None:
     for name, model in adapters():
-        for action in (Type(text=text), Click(point=point)):
+        for action in (act.Type(text=text), act.Click(point=point)):
             if action not in model.action_space:
                 continue
             task = example_step(action)
             read = model.parse_response(task, model.render(task, action)).action
-            if isinstance(action, Click):
-                assert isinstance(read, Click), name
+            if isinstance(action, act.Click):
+                assert isinstance(read, act.Click), name
                 frame, size = model.frame(task), task.screenshot_size
                 assert frame.quantise(read.point, size) == frame.quantise(action.point, size), name
             else:

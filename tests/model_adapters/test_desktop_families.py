@@ -8,24 +8,7 @@ from typing import Any
 
 import pytest
 
-from guieval.actions import (
-    Answer,
-    Click,
-    DoubleClick,
-    Drag,
-    Hotkey,
-    Hover,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    RightClick,
-    Scroll,
-    Stop,
-    Type,
-    Unsupported,
-    Wait,
-)
+from guieval import actions as act
 from guieval.errors import UsageError
 from guieval.frames import RELATIVE, ResizedPixels
 from guieval.history import reference_entry
@@ -39,7 +22,7 @@ from tests.rows import every_row
 from .steps import adapter, after, past, scroll, step, words
 from .tables import reads, refuses
 
-CORNER, RIGHT, MIDDLE = Point(0.0, 0.0), Point(1000.0, 0.0), Point(500.0, 500.0)
+CORNER, RIGHT, MIDDLE = act.Point(0.0, 0.0), act.Point(1000.0, 0.0), act.Point(500.0, 500.0)
 
 
 def computer(checkpoint: str, *, thinking: bool | None = None) -> ABCModel:
@@ -66,11 +49,11 @@ def reply(**arguments: Any) -> str:
 
 test_faras_calls = reads(
     FARA,
-    ({"action": "type", "text": "zucchini", "press_enter": False}, Type(text="zucchini")),
-    ({"action": "scroll", "pixels": 300, "coordinate": [0, 0]}, Scroll(point=Point(0.0, 0.0), direction="down")),
-    ({"action": "wait"}, Wait(duration=3000.0)),
-    ({"action": "key", "keys": ["Control", "ArrowUp"]}, Hotkey(keys=("ctrl", "up"))),
-    ({"action": "key", "keys": ["Escape"]}, Hotkey(keys=("esc",))),
+    ({"action": "type", "text": "zucchini", "press_enter": False}, act.Type(text="zucchini")),
+    ({"action": "scroll", "pixels": 300, "coordinate": [0, 0]}, act.Scroll(point=act.Point(0.0, 0.0), direction="down")),
+    ({"action": "wait"}, act.Wait(duration=3000.0)),
+    ({"action": "key", "keys": ["Control", "ArrowUp"]}, act.Hotkey(keys=("ctrl", "up"))),
+    ({"action": "key", "keys": ["Escape"]}, act.Hotkey(keys=("esc",))),
     *(({"action": "visit_url", "url": "https://example.org"}, None), ({"action": "web_search", "query": "lasagna"}, None)),
     ({"action": "pause_and_memorize_fact", "fact": "It is blue."}, None),
     wrap=lambda arguments: reply(**arguments),
@@ -82,10 +65,10 @@ test_faras_calls = reads(
 
 def test_faras_typing_is_scored_and_all_that_it_does_is_carried_out() -> None:
     whole = FARA.parse_response(FARAS_SCREEN, reply(action="type", text="a", coordinate=[714, 448], delete_existing_text=True))
-    assert whole.action == Type(text="a")
+    assert whole.action == act.Type(text="a")
     click, emptied, typed, entered = whole.batch
-    assert (click, typed, entered) == (Click(point=MIDDLE), Type(text="a"), Press(button="ENTER"))
-    assert isinstance(emptied, Unsupported) and emptied.device == Hotkey(keys=("ctrl", "a"))
+    assert (click, typed, entered) == (act.Click(point=MIDDLE), act.Type(text="a"), act.Press(button="ENTER"))
+    assert isinstance(emptied, act.Unsupported) and emptied.device == act.Hotkey(keys=("ctrl", "a"))
 
 
 test_what_fara_cannot_mean_is_refused = refuses(
@@ -103,7 +86,7 @@ test_what_fara_cannot_mean_is_refused = refuses(
 def test_faras_conversation_keeps_all_replies_and_the_last_two_screenshots() -> None:
     now = step(step_index=4)
     own = replace(past(2)[1], raw_response=reply(action="left_click", coordinate=[1, 1]))
-    held = reference_entry(step(LongPress(point=MIDDLE), step_index=2))
+    held = reference_entry(step(act.LongPress(point=MIDDLE), step_index=2))
     messages = FARA.prepare_input(now, (past(1)[0], own, held, past(4)[3])).messages
     said = ["".join(words(message)) for message in messages[1:]]
     following = "Here is the next screenshot. Think about what to do next."
@@ -127,21 +110,21 @@ SCREEN = step(screenshot_size=SIZE)
 
 test_opencuas_code = reads(
     OPENCUA,
-    ("pyautogui.click(980, 560)", Click(point=MIDDLE)),
-    ("pyautogui.click(x=980, y=560, button='left', clicks=1)", Click(point=MIDDLE)),
-    ("pyautogui.moveTo(x=980, y=560)\npyautogui.click()", Click(point=MIDDLE)),
-    ("import time\nimport pyautogui\npyautogui.write(message='it\\'s \"a\"\\n')", Type(text='it\'s "a"\n')),
-    ('pyautogui.write("pyautogui.click(1, 2)")', Type(text="pyautogui.click(1, 2)")),
-    *(("pyautogui.press(keys=['enter'])", Press(button="ENTER")), ("pyautogui.press('return')", Press(button="ENTER"))),
+    ("pyautogui.click(980, 560)", act.Click(point=MIDDLE)),
+    ("pyautogui.click(x=980, y=560, button='left', clicks=1)", act.Click(point=MIDDLE)),
+    ("pyautogui.moveTo(x=980, y=560)\npyautogui.click()", act.Click(point=MIDDLE)),
+    ("import time\nimport pyautogui\npyautogui.write(message='it\\'s \"a\"\\n')", act.Type(text='it\'s "a"\n')),
+    ('pyautogui.write("pyautogui.click(1, 2)")', act.Type(text="pyautogui.click(1, 2)")),
+    *(("pyautogui.press(keys=['enter'])", act.Press(button="ENTER")), ("pyautogui.press('return')", act.Press(button="ENTER"))),
     ("pyautogui.scroll(-5)", scroll("up", 500_000 / 1120)),
-    ("pyautogui.scroll(3, x=0, y=0)", Scroll(point=CORNER, direction="down", distance=300_000 / 1120)),
+    ("pyautogui.scroll(3, x=0, y=0)", act.Scroll(point=CORNER, direction="down", distance=300_000 / 1120)),
     ("pyautogui.scroll(-1e12)", scroll("up")),
     (
         "pyautogui.moveTo(x=0, y=0)\ntime.sleep(1)\npyautogui.hscroll(10)",
-        Scroll(point=CORNER, direction="left", distance=1_000_000 / 1960),
+        act.Scroll(point=CORNER, direction="left", distance=1_000_000 / 1960),
     ),
-    *(("computer.wait()", Wait()), ("time.sleep(2)", Wait(duration=2000.0))),
-    ("computer.terminate('failure')", Stop(status="impossible")),
+    *(("computer.wait()", act.Wait()), ("time.sleep(2)", act.Wait(duration=2000.0))),
+    ("computer.terminate('failure')", act.Stop(status="impossible")),
     wrap=lambda code: (
         code,
         f"```python\n{code}\n```",
@@ -152,13 +135,22 @@ test_opencuas_code = reads(
 
 test_opencuas_code_that_only_a_desktop_has = reads(
     OPENCUA,
-    ("pyautogui.doubleClick(x=0, y=0)", DoubleClick(point=CORNER)),
-    ("pyautogui.click(x=0, y=0, clicks=2)", DoubleClick(point=CORNER)),
-    *(("pyautogui.rightClick(0, 0)", RightClick(point=CORNER)), ("pyautogui.moveTo(x=980, y=560)", Hover(point=MIDDLE))),
-    ("pyautogui.moveTo(x=0, y=0)\npyautogui.dragTo(x=980, y=560, button='left')", Drag(start=CORNER, end=MIDDLE)),
-    ("pyautogui.dragTo(x=980, y=560, button='left')", Drag(start=None, end=MIDDLE)),
-    *((f"pyautogui.hotkey({c})", Hotkey(keys=("ctrl", "c"))) for c in ("'ctrl', 'c'", "['ctrl', 'c']", "keys=['ctrl', 'c']")),
-    *(("pyautogui.press('backspace')", Hotkey(keys=("backspace",))), ("pyautogui.press(keys=['backspace'], presses=3)", None)),
+    ("pyautogui.doubleClick(x=0, y=0)", act.DoubleClick(point=CORNER)),
+    ("pyautogui.click(x=0, y=0, clicks=2)", act.DoubleClick(point=CORNER)),
+    *(
+        ("pyautogui.rightClick(0, 0)", act.RightClick(point=CORNER)),
+        ("pyautogui.moveTo(x=980, y=560)", act.Hover(point=MIDDLE)),
+    ),
+    ("pyautogui.moveTo(x=0, y=0)\npyautogui.dragTo(x=980, y=560, button='left')", act.Drag(start=CORNER, end=MIDDLE)),
+    ("pyautogui.dragTo(x=980, y=560, button='left')", act.Drag(start=None, end=MIDDLE)),
+    *(
+        (f"pyautogui.hotkey({c})", act.Hotkey(keys=("ctrl", "c")))
+        for c in ("'ctrl', 'c'", "['ctrl', 'c']", "keys=['ctrl', 'c']")
+    ),
+    *(
+        ("pyautogui.press('backspace')", act.Hotkey(keys=("backspace",))),
+        ("pyautogui.press(keys=['backspace'], presses=3)", None),
+    ),
     ("computer.triple_click(x=0, y=0)", None),
     wrap=lambda code: f"```python\n{code}\n```",
     task=SCREEN,
@@ -183,14 +175,14 @@ def test_opencuas_sections_are_its_thought_and_its_conclusion() -> None:
         "## Code:\n```python\npyautogui.click(x=980, y=560)\n```\n"
     )
     parsed = adapter("opencua").parse_response(step(screenshot_size=SIZE), text)
-    assert (parsed.action, parsed.thought, parsed.conclusion) == (Click(point=MIDDLE), "I open it.", "Click on the icon.")
+    assert (parsed.action, parsed.thought, parsed.conclusion) == (act.Click(point=MIDDLE), "I open it.", "Click on the icon.")
 
 
 def test_opencuas_frames() -> None:
     assert load_model("opencua-7b").frame(step()) == ResizedPixels(28, 3136, 12_845_056)
     assert load_model("opencua-qwen2-7b").frame(step()) == RELATIVE
     relative = adapter("opencua", relative=True).parse_response(step(), "pyautogui.click(x=0.5, y=0.25)")
-    assert relative.action == Click(point=Point(500.0, 250.0))
+    assert relative.action == act.Click(point=act.Point(500.0, 250.0))
 
 
 def kinds(messages: tuple[Message, ...]) -> list[str]:
@@ -217,7 +209,7 @@ def test_opencua_cannot_be_given_a_thought_where_its_prompt_asks_for_none() -> N
 
 @every_row("code", [f"pyautogui.{call}" for call in ("scroll(-5)", "scroll(12)", "hscroll(3)", "hscroll(-1)")])
 def test_a_desktop_turns_the_wheel_as_far_as_the_reply_states(code: str) -> None:
-    carried_out = pyautogui_code(Scroll.model_validate(OPENCUA.parse_response(SCREEN, code).action.model_dump()), SIZE)
+    carried_out = pyautogui_code(act.Scroll.model_validate(OPENCUA.parse_response(SCREEN, code).action.model_dump()), SIZE)
     assert carried_out is not None and carried_out.splitlines()[-1].replace("; ", "").endswith(code)
 
 
@@ -236,15 +228,15 @@ def both(name: str, arguments: dict[str, Any]) -> list[str]:
 
 test_qwens_calls_on_computers = reads(
     QWEN,
-    ({"action": "left_click", "coordinate": [1000, 0], "text": ""}, Click(point=RIGHT)),
+    ({"action": "left_click", "coordinate": [1000, 0], "text": ""}, act.Click(point=RIGHT)),
     (
         {"action": "scroll", "pixels": 5, "coordinate": [1000, 0]},
-        Scroll(point=RIGHT, direction="down", distance=500_000 / 2400),
+        act.Scroll(point=RIGHT, direction="down", distance=500_000 / 2400),
     ),
     ({"action": "scroll", "pixels": -5}, scroll("up", 500_000 / 2400)),
     ({"action": "hscroll", "pixels": 5}, scroll("left", 500_000 / 1080)),
-    ({"action": "terminate", "status": "failure"}, Stop(status="impossible")),
-    ({"action": "answer", "text": "7"}, Answer(text="7")),
+    ({"action": "terminate", "status": "failure"}, act.Stop(status="impossible")),
+    ({"action": "answer", "text": "7"}, act.Answer(text="7")),
     wrap=lambda given: [f"I see it.\n</think>\n\n{text}" for text in both("computer", given)],
     thought="I see it.",
 )
@@ -253,7 +245,7 @@ test_qwens_calls_on_phones = reads(
     QWEN_PHONE,
     (
         {"action": "swipe", "coordinate": [999, 0], "coordinate2": [0, 0]},
-        Scroll(point=RIGHT, direction="left", distance=1000.0),
+        act.Scroll(point=RIGHT, direction="left", distance=1000.0),
     ),
     wrap=lambda given: [f'Thought: I see it.\nAction: "Do it."\n{text}' for text in both("mobile_use", given)],
     thought="I see it.",
@@ -262,26 +254,26 @@ test_qwens_calls_on_phones = reads(
 
 test_a_call_of_the_tool_for_computers_is_in_thousandths_under_the_prompt_for_phones_too = reads(
     QWEN_PHONE,
-    ({"action": "left_click", "coordinate": [1000, 0]}, Click(point=RIGHT)),
-    ({"action": "left_click", "coordinate": [999, 500]}, Click(point=Point(999.0, 500.0))),
-    ({"action": "key", "keys": ["enter"]}, Press(button="ENTER")),
+    ({"action": "left_click", "coordinate": [1000, 0]}, act.Click(point=RIGHT)),
+    ({"action": "left_click", "coordinate": [999, 500]}, act.Click(point=act.Point(999.0, 500.0))),
+    ({"action": "key", "keys": ["enter"]}, act.Press(button="ENTER")),
     wrap=lambda given: both("computer", given),
 )
 
 
 def test_the_actions_name_may_be_given_as_type() -> None:
     text = function_text("computer", {"type": "left_click", "coordinate": "[1000, 0]"})
-    assert QWEN.parse_response(step(), f"<tool_call>\n{text}\n</tool_call>").action == Click(point=RIGHT)
+    assert QWEN.parse_response(step(), f"<tool_call>\n{text}\n</tool_call>").action == act.Click(point=RIGHT)
 
 
 def test_a_text_may_hold_tags_of_a_call_in_json() -> None:
     text = both("computer", {"action": "type", "text": "<function=wait>"})[0]
-    assert QWEN.parse_response(step(), text).action == Type(text="<function=wait>")
+    assert QWEN.parse_response(step(), text).action == act.Type(text="<function=wait>")
 
 
 def test_a_call_that_is_rehearsed_in_the_thought_does_not_count() -> None:
     rehearsed, made = (both("computer", {"action": "wait", "time": time})[1] for time in (1, 2))
-    assert QWEN.parse_response(step(), f"{rehearsed}\n</think>\n{made}").action == Wait(duration=2000.0)
+    assert QWEN.parse_response(step(), f"{rehearsed}\n</think>\n{made}").action == act.Wait(duration=2000.0)
 
 
 test_qwens_garbage_is_no_action = refuses(
@@ -321,19 +313,23 @@ def written(*calls: str) -> str:
 
 test_scalecuas_functions_of_phones = reads(
     SCALE_PHONE,
-    *((f"click(x={WIDTH}, y=0)", Click(point=RIGHT)), (f"click({WIDTH}, 0)", Click(point=RIGHT))),
-    *(("click(x=1.0, y=0.0)", Click(point=RIGHT)), ("click(x=0.5, y=0.5)", Click(point=MIDDLE))),
-    ("click(x=1, y=1)", Click(point=Point(1000 / WIDTH, 1000 / HEIGHT))),
-    (f"long_press(x={WIDTH}, y=0, duration=2)", LongPress(point=RIGHT, duration=2000.0)),
+    *((f"click(x={WIDTH}, y=0)", act.Click(point=RIGHT)), (f"click({WIDTH}, 0)", act.Click(point=RIGHT))),
+    *(("click(x=1.0, y=0.0)", act.Click(point=RIGHT)), ("click(x=0.5, y=0.5)", act.Click(point=MIDDLE))),
+    ("click(x=1, y=1)", act.Click(point=act.Point(1000 / WIDTH, 1000 / HEIGHT))),
+    (f"long_press(x={WIDTH}, y=0, duration=2)", act.LongPress(point=RIGHT, duration=2000.0)),
     ("swipe(from_coord=[0.5, 0.5], to_coord=[0.5, 0.1])", scroll("up", 400.0)),
-    (f"swipe(from_coord=[{WIDTH}, 0], to_coord=[0, 0])", Scroll(point=RIGHT, direction="left", distance=1000.0)),
+    (f"swipe(from_coord=[{WIDTH}, 0], to_coord=[0, 0])", act.Scroll(point=RIGHT, direction="left", distance=1000.0)),
     ("swipe(direction='down', amount=0.5)", scroll("down")),
     ("swipe(from_coord=[0.5, 0.5], direction='left')", scroll("left")),
-    *(("swipe()", scroll("up")), ("write(message='a \"b\"')", Type(text='a "b"'))),
-    *(("write(message='it's')", Type(text="it's")), ("open_app(app_name='Clock')", Open(app="Clock"))),
-    *(("navigate_back()", Press(button="BACK")), ("navigate_home()", Press(button="HOME")), ("wait()", Wait(duration=3000.0))),
-    *(("wait(seconds=1)", Wait()), ("terminate(status='failure', info='none')", Stop(status="impossible"))),
-    ("terminate()", Stop(status="finish")),
+    *(("swipe()", scroll("up")), ("write(message='a \"b\"')", act.Type(text='a "b"'))),
+    *(("write(message='it's')", act.Type(text="it's")), ("open_app(app_name='Clock')", act.Open(app="Clock"))),
+    *(
+        ("navigate_back()", act.Press(button="BACK")),
+        ("navigate_home()", act.Press(button="HOME")),
+        ("wait()", act.Wait(duration=3000.0)),
+    ),
+    *(("wait(seconds=1)", act.Wait()), ("terminate(status='failure', info='none')", act.Stop(status="impossible"))),
+    ("terminate()", act.Stop(status="finish")),
     wrap=written,
     thought="I see it.",
     conclusion="Do it.",
@@ -343,15 +339,18 @@ test_scalecuas_functions_of_phones = reads(
 test_scalecuas_functions_of_computers = reads(
     SCALE,
     *(("scroll(clicks=-5)", scroll("up", 500_000 / 2400)), ("scroll(5)", scroll("down", 500_000 / 2400))),
-    *(("press(keys='enter')", Press(button="ENTER")), ("press('enter')", Press(button="ENTER"))),
+    *(("press(keys='enter')", act.Press(button="ENTER")), ("press('enter')", act.Press(button="ENTER"))),
     wrap=written,
 )
 
 test_scalecuas_functions_beyond_the_unified_space = reads(
     SCALE,
-    (f"doubleClick(x={WIDTH}, y=0)", DoubleClick(point=RIGHT)),
-    *((f"click(x={WIDTH}, y=0, button='right')", RightClick(point=RIGHT)), ("hotkey('ctrl', 'c')", Hotkey(keys=("ctrl", "c")))),
-    *(("dragTo(x=1.0, y=0.0)", Drag(end=RIGHT)), ("response(answer='7')", Answer(text="7")), ("call_user()", None)),
+    (f"doubleClick(x={WIDTH}, y=0)", act.DoubleClick(point=RIGHT)),
+    *(
+        (f"click(x={WIDTH}, y=0, button='right')", act.RightClick(point=RIGHT)),
+        ("hotkey('ctrl', 'c')", act.Hotkey(keys=("ctrl", "c"))),
+    ),
+    *(("dragTo(x=1.0, y=0.0)", act.Drag(end=RIGHT)), ("response(answer='7')", act.Answer(text="7")), ("call_user()", None)),
     ("keyDown(key='a')", None),
     wrap=written,
 )
@@ -359,7 +358,7 @@ test_scalecuas_functions_beyond_the_unified_space = reads(
 
 def test_all_calls_of_a_reply_are_carried_out() -> None:
     parsed = SCALE.parse_response(step(), written("click(x=0.5, y=0.5)", "  write(message='a')", "fly()", "wait()"))
-    assert (parsed.action, parsed.batch) == (Click(point=MIDDLE), (Click(point=MIDDLE), Type(text="a")))
+    assert (parsed.action, parsed.batch) == (act.Click(point=MIDDLE), (act.Click(point=MIDDLE), act.Type(text="a")))
 
 
 test_scalecuas_garbage_is_no_action = refuses(

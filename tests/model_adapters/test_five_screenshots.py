@@ -8,22 +8,7 @@ from typing import Any
 
 import pytest
 
-from guieval.actions import (
-    Answer,
-    Click,
-    DoubleClick,
-    Drag,
-    Hotkey,
-    Hover,
-    Open,
-    Point,
-    Press,
-    RightClick,
-    Stop,
-    Type,
-    Unsupported,
-    Wait,
-)
+from guieval import actions as act
 from guieval.errors import UsageError
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel
@@ -36,7 +21,7 @@ from .tables import means, reads, refuses
 
 OWL, THINKING = load_model("gui-owl-1.5-8b-instruct"), load_model("gui-owl-1.5-8b-thinking")
 PLUS, EVO, TARS = load_model("gui-plus-2026-02-26"), load_model("evocua-8b"), load_model("ui-tars-2")
-CORNER, MIDDLE = Point(1000.0, 0.0), Point(500.0, 500.0)
+CORNER, MIDDLE = act.Point(1000.0, 0.0), act.Point(500.0, 500.0)
 
 
 def written(tool: str = "mobile_use", **arguments: Any) -> str:
@@ -47,25 +32,25 @@ def written(tool: str = "mobile_use", **arguments: Any) -> str:
 
 test_gui_owls_calls = reads(
     OWL,
-    ({"action": "key", "text": "enter"}, Press(button="ENTER")),
+    ({"action": "key", "text": "enter"}, act.Press(button="ENTER")),
     ({"action": "scroll", "pixels": -5}, scroll("up", 500_000 / 2400)),
-    ({"action": "key", "text": "volume_up"}, Unsupported),
+    ({"action": "key", "text": "volume_up"}, act.Unsupported),
     wrap=lambda arguments: written(**arguments),
     thought=None,
     conclusion="Do it.",
 )
 test_gui_plus_calls = reads(
     PLUS,
-    ({"action": "system_button", "button": "Enter"}, Press(button="ENTER")),
-    ({"action": "open", "text": "携程"}, Open(app="携程")),
-    *(({"action": name, "text": "log in"}, Unsupported) for name in ("interact", "scroll", "hscroll", "triple_click")),
+    ({"action": "system_button", "button": "Enter"}, act.Press(button="ENTER")),
+    ({"action": "open", "text": "携程"}, act.Open(app="携程")),
+    *(({"action": name, "text": "log in"}, act.Unsupported) for name in ("interact", "scroll", "hscroll", "triple_click")),
     wrap=lambda arguments: written(**arguments),
     thought=None,
     conclusion="Do it.",
 )
 test_slips_seen_in_gui_plus_replies_are_tolerated = means(
     PLUS,
-    Click(point=Point(250.0, 400.0)),
+    act.Click(point=act.Point(250.0, 400.0)),
     'Action: Tap.\n<tool_call>\n{"action": "left_click", "coordinate": [250, 400]}}\n</think>',
     'Action: Tap.\n<tool_call>\n{"action": "left_click", "coordinate": [250, 400]',
     '<tool_call>\n{"type": "function", "function": {"name": "computer_use", "parameters": '
@@ -75,7 +60,9 @@ test_slips_seen_in_gui_plus_replies_are_tolerated = means(
     '{"action": "left_click", "coordinate": [250, 400]}}\n<tool_call>',
 )
 PLACE = 'Action: Tap the icon.\n<tool_call>\n{"coordinate": [250, 400]}'
-test_a_place_alone_is_an_answer_to_a_grounding_query = means(PLUS, Click(point=Point(250.0, 400.0)), PLACE, task=GROUNDING)
+test_a_place_alone_is_an_answer_to_a_grounding_query = means(
+    PLUS, act.Click(point=act.Point(250.0, 400.0)), PLACE, task=GROUNDING
+)
 test_a_place_alone_is_no_step = refuses(PLUS, PLACE)
 test_gui_owls_garbage_is_no_action = refuses(
     OWL,
@@ -95,7 +82,7 @@ test_gui_plus_garbage_is_no_action = refuses(
 
 def test_a_thinking_checkpoint_begins_with_its_reasoning() -> None:
     parsed = THINKING.parse_response(step(), f"<think>\nwhy\n</think>\n\n{written(action='wait', time=1)}")
-    assert (parsed.action, parsed.thought, parsed.conclusion) == (Wait(duration=1000.0), "why", "Do it.")
+    assert (parsed.action, parsed.thought, parsed.conclusion) == (act.Wait(duration=1000.0), "why", "Do it.")
     begun = THINKING.prepare_fixed_thought(step(), (), "why").messages[-1]
     assert begun.role == "assistant" and begun.parts == ("<think>\nwhy\n</think>\n\n",)
     for model in (OWL, PLUS):
@@ -115,8 +102,8 @@ def test_one_screenshot_leaves_the_past_a_list(name: str, line: str) -> None:
 @every_row("model", [OWL, PLUS])
 def test_an_answer_ends_the_task_online_and_counts_as_an_answer_alone_offline(model: ABCModel) -> None:
     parsed = model.parse_response(step(), written(action="answer", text="7"))
-    assert parsed.action == outside("answer", Answer(text="7"), text="7")
-    assert parsed.batch == (parsed.action, Stop(status="finish"))
+    assert parsed.action == outside("answer", act.Answer(text="7"), text="7")
+    assert parsed.batch == (parsed.action, act.Stop(status="finish"))
     assert model.parse_response(step(), written(action="wait", time=1)).batch == ()
 
 
@@ -124,13 +111,16 @@ def test_an_answer_ends_the_task_online_and_counts_as_an_answer_alone_offline(mo
 
 test_evocuas_calls = reads(
     EVO,
-    ({"action": "click", "coordinate": [999, 0]}, Click(point=CORNER)),
+    ({"action": "click", "coordinate": [999, 0]}, act.Click(point=CORNER)),
     ({"action": "scroll", "pixels": 5}, scroll("down", 500_000 / 2400)),
     ({"action": "scroll", "pixels": -5}, scroll("up", 500_000 / 2400)),
-    *(({"action": "type", "text": "a\n"}, Type(text="a\n")), ({"action": "wait"}, Wait())),
-    *(({"action": "terminate"}, Stop(status="finish")), ({"action": "key", "keys": ["ctrl", "c"]}, Hotkey(keys=("ctrl", "c")))),
-    *[({"action": name}, Unsupported) for name in ("hscroll", "middle_click", "triple_click", "key_down", "key_up")],
-    *[({"action": name, "coordinate": [1, 2]}, Unsupported) for name in ("right_click", "double_click", "mouse_move")],
+    *(({"action": "type", "text": "a\n"}, act.Type(text="a\n")), ({"action": "wait"}, act.Wait())),
+    *(
+        ({"action": "terminate"}, act.Stop(status="finish")),
+        ({"action": "key", "keys": ["ctrl", "c"]}, act.Hotkey(keys=("ctrl", "c"))),
+    ),
+    *[({"action": name}, act.Unsupported) for name in ("hscroll", "middle_click", "triple_click", "key_down", "key_up")],
+    *[({"action": name, "coordinate": [1, 2]}, act.Unsupported) for name in ("right_click", "double_click", "mouse_move")],
     wrap=lambda arguments: written("computer_use", **arguments),
     thought=None,
     conclusion="Do it.",
@@ -182,14 +172,14 @@ def called(*functions: str) -> str:
 
 test_ui_tars_2s_functions = reads(
     TARS,
-    (("click", {"point": "1000 0"}), Click(point=CORNER)),
-    *((("scroll", {"direction": "left"}), scroll("right")), (("wait", {}), Wait(duration=5000.0))),
-    *((("finished", {"content": "Done."}), Stop(status="finish")), (("navigate_back", {}), Press(button="BACK"))),
-    (("left_double", {"point": AT_CORNER}), DoubleClick(point=CORNER)),
-    (("right_single", {"point": AT_CORNER}), RightClick(point=CORNER)),
-    (("move_to", {"point": AT_CORNER}), Hover(point=CORNER)),
-    (("drag", {"start_point": AT_CORNER, "end_point": AT_CORNER}), Drag(start=CORNER, end=CORNER)),
-    *((("hotkey", {"key": "ctrl c"}), Hotkey(keys=("ctrl", "c"))), (("mouse_down", {}), None)),
+    (("click", {"point": "1000 0"}), act.Click(point=CORNER)),
+    *((("scroll", {"direction": "left"}), scroll("right")), (("wait", {}), act.Wait(duration=5000.0))),
+    *((("finished", {"content": "Done."}), act.Stop(status="finish")), (("navigate_back", {}), act.Press(button="BACK"))),
+    (("left_double", {"point": AT_CORNER}), act.DoubleClick(point=CORNER)),
+    (("right_single", {"point": AT_CORNER}), act.RightClick(point=CORNER)),
+    (("move_to", {"point": AT_CORNER}), act.Hover(point=CORNER)),
+    (("drag", {"start_point": AT_CORNER, "end_point": AT_CORNER}), act.Drag(start=CORNER, end=CORNER)),
+    *((("hotkey", {"key": "ctrl c"}), act.Hotkey(keys=("ctrl", "c"))), (("mouse_down", {}), None)),
     (("navigate", {"content": "example.org"}), None),
     wrap=lambda call: [called(function_text(*call, lines=lines)) for lines in (True, False)],
     thought="I see it.",
@@ -208,14 +198,14 @@ test_ui_tars_2s_garbage_is_no_action = refuses(
 
 def test_a_text_that_ends_with_a_new_line_is_submitted() -> None:
     parsed = TARS.parse_response(step(), called("<function=type><parameter=content>a\n</parameter></function>"))
-    assert (parsed.action, parsed.batch) == (Type(text="a"), (Type(text="a"), Press(button="ENTER")))
+    assert (parsed.action, parsed.batch) == (act.Type(text="a"), (act.Type(text="a"), act.Press(button="ENTER")))
 
 
 def test_the_first_function_that_acts_is_scored() -> None:
     click, wait = function_text("click", {"point": AT_CORNER}), function_text("wait", {"time": "1"})
     text = called(function_text("take_screenshot", {}), click, wait, function_text("fly", {}), click)
     parsed = TARS.parse_response(step(), text)
-    assert (parsed.action, parsed.batch) == (Click(point=CORNER), (Click(point=CORNER), Wait()))
+    assert (parsed.action, parsed.batch) == (act.Click(point=CORNER), (act.Click(point=CORNER), act.Wait()))
 
 
 def test_the_last_five_screenshots_are_shown_and_replies_lose_their_reasoning() -> None:

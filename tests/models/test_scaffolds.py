@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from guieval.actions import Click, Point
 from guieval.data.screenshots import read_screenshot
 from guieval.data.shipped import config_folder
 from guieval.errors import UsageError
+from guieval.history import reference_entry
 from guieval.journal import MANIFEST, RunFolder
-from guieval.models.scaffold import Scaffold, differing
+from guieval.models.scaffold import Scaffold
 from guieval.registry import list_adapters, load_model, load_scaffold, model_configs
 from guieval.running.resolve import resolve
 from guieval.settings import RunConfig
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.rows import every_row
+from tests.scripted import make_episode
 
 
 def test_shipped_scaffolds_have_a_source_or_are_defaults_and_fit_their_families() -> None:
@@ -31,10 +35,25 @@ def test_shipped_scaffolds_have_a_source_or_are_defaults_and_fit_their_families(
             load_model(first[family], scaffold=scaffold.name)
 
 
-def test_two_scaffolds_differ_by_what_they_set_and_not_by_their_names() -> None:
+def test_two_scaffolds_differ_by_what_holds_in_them_and_not_by_their_names(guieval: CommandLine) -> None:
     one, other = load_scaffold("ui-tars-1.5-default"), load_scaffold("ui-tars-1.5-official")
-    assert list(differing(one, other)) == [("images", None, 5), ("sampling.repetition_penalty", 1.0, None)]
+    (row,) = json.loads(guieval("scaffolds", one.name, other.name, "--json").out)  # the family's own number of images is 5
+    assert row == {"setting": "sampling.repetition_penalty", one.name: 1.0, other.name: None}
     assert one.model_copy(update={"name": "mine", "notes": "x"}).sha256 == one.sha256 != other.sha256
+
+
+def test_every_family_that_keeps_screenshots_drops_several_at_once_if_its_scaffold_says_so(tmp_path: Path) -> None:
+    assert [n - Scaffold(images=20, fold=10).unshown(n, 20) for n in (19, 20, 21, 30, 31)] == [19, 20, 11, 20, 11]
+    file = tmp_path / "own.yaml"
+    file.write_text(json.dumps({"name": "own", "images": 3, "fold": 3}))
+    steps, found = make_episode("a", [Click(point=Point(9, 9))] * 7).steps, {}
+    for config in {each.adapter: each for each in model_configs().values()}.values():
+        with suppress(UsageError):  # it has no such option
+            model = load_model(config.name, scaffold=str(file))
+            past = [reference_entry(step) for step in steps]
+            found[config.adapter] = [len(model.prepare_input(step, past[:n]).images) for n, step in enumerate(steps)]
+    several = {name: counts for name, counts in found.items() if max(counts) > 1}
+    assert len(several) > 8 and set(map(tuple, several.values())) == {(1, 2, 3, 1, 2, 3, 1)}, several
 
 
 @every_row(
@@ -56,6 +75,8 @@ def test_two_scaffolds_differ_by_what_they_set_and_not_by_their_names() -> None:
         ({"history": "turns"}, {}, "has no option 'history'"),
         ({"sampling": {"temprature": 1}}, {}, "field sampling.temprature"),
         ({"budget": {"per_complexity": 10}}, {"mode": "online"}, "does not fit environment 'demo': its task .* has none"),
+        ({"tasks": {"without": ["x"]}}, {"mode": "online"}, "lists 'x', which is no task of 'demo'"),
+        ({"images": 2, "fold": 3}, {}, "fold: 3 is more than images, 2"),
         ({"wait": {"after_reset": 2}}, {"mode": "online", "bench": "mobileworld"}, "waits 2 s after reset, which environment"),
         ({"thinking": True}, {"model": "gta1-7b-2507"}, "has no thinking switch; the scaffold's thinking must be null"),
         ({"sampling": {"top_p": 1}}, {"model": "ocr-baseline"}, "sets sampling, and model 'ocr-baseline' answers by itself"),

@@ -18,12 +18,13 @@ from PIL import Image
 
 import guieval
 from guieval import run as run_guieval
-from guieval.actions import Click, ExecutableAction, Point, Stop, Unsupported, Wait
+from guieval.actions import Click, ExecutableAction, Point, Stop, Type, Unsupported, Wait
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.journal import METRICS, RunFolder
 from guieval.journal.caveats import model_label
 from guieval.journal.directory import TASKS
 from guieval.metrics import TaskSummary
+from guieval.models.scaffold import Typing
 from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score, find
 from guieval.online.attempt import Attempt, LoopRule, screen_name
 from guieval.online.trajectory import SCREENS, TRAJECTORIES, last_attempts, read_trajectories
@@ -119,6 +120,7 @@ PLAYED: list[tuple[str, list[str]]] = [
     ("success", reference(7)),
 ]
 SCRIPTS = {task_id(number): replies for number, (_, replies) in enumerate(PLAYED)}
+UNTIL_STOP = len(reference(0)) - 1
 ENDED = {task_id(number): ended for number, (ended, _) in enumerate(PLAYED)}
 
 
@@ -193,18 +195,26 @@ def test_every_end_is_distinguished(ran: Ran) -> None:
         ({"ending": {"loop": {"equal": 3, "effect": "stop"}}}, 3, "loop", 3),
         ({"ending": {"loop": {"equal": 3, "effect": "fail"}}}, 3, "loop", 3),
         ({"ending": {"loop": {"equal": 3, "effect": "terminate"}}}, 3, "false completion", 3),
+        ({"budget": {"flat": UNTIL_STOP}, "success": {"above": 0, "needs_stop": False}}, 0, "success", UNTIL_STOP),
+        ({"budget": {"flat": UNTIL_STOP}, "success": {"above": 0, "needs_stop": True}}, 0, "step limit", UNTIL_STOP),
     ],
 )
 def test_a_scaffold_decides_a_tasks_end(scaffold: dict[str, Any], number: int, ended: str, steps: int, tmp_path: Path) -> None:
-    file, only = tmp_path / "own.yaml", tmp_path / "only.txt"
-    more = {"max_steps": scaffold.pop("max_steps", None), "scaffold": str(file), "episodes": str(only)}
-    file.write_text(json.dumps({"name": "own", **scaffold}))
-    only.write_text(task_id(number))
+    file = tmp_path / "own.yaml"
+    more = {"max_steps": scaffold.pop("max_steps", None), "scaffold": str(file)}
+    file.write_text(json.dumps({"name": "own", "tasks": {"only": [task_id(number)]}, **scaffold}))
     guieval.run(**settings(write_agent(tmp_path), **more), out=tmp_path / "run", progress=False)
     outcome = outcomes(tmp_path / "run")[task_id(number)]
     assert (outcome.ended, outcome.steps) == (ended, steps)
     done = [step.executed for step in read_trajectories(tmp_path / "run")]
-    assert all(done[:-1]) is (ended != "unparseable") and done[-1] is (ended in ("step limit", "loop"))
+    assert all(done[:-1]) is (ended != "unparseable") and done[-1] is (ended in ("step limit", "loop", "success"))
+
+
+def test_a_scaffold_says_how_texts_are_typed() -> None:
+    attempt = Attempt(TASK, typed=Typing(escapes={" ": "%s", "%": "%%"}).typed)
+    shown, action = made_step(Wait()), Type(text="5 % of it")
+    assert attempt.answered(shown, Sample(raw_response="", action=action, outcome=ANSWERED)) == [Type(text="5%s%%%sof%sit")]
+    assert attempt.history[0].action == action, "the past is the model's own"
 
 
 def test_a_loop_that_counts_as_failed_fails_in_the_goal_state_too() -> None:
@@ -370,7 +380,7 @@ def test_every_list_shows_success_over_the_judged_tasks(
 ) -> None:
     """Two of two judged tasks; the third one, whose environment failed, is in no denominator."""
     result = run_guieval(**flaky, out=tmp_path / "runs" / "one", progress=False)
-    (listed,) = json.loads(guieval("runs", str(tmp_path / "runs"), "--json").out)
+    (listed,) = json.loads(guieval("runs", str(tmp_path / "runs"), "--json").out)["runs"]
     rate = listed["success_rate"]
     assert (rate["value"], rate["n"], listed["exact_match"]) == (1.0, 2, None)
     board = json.loads(guieval("leaderboard", str(tmp_path / "runs" / "one"), "--format", "json").out)
@@ -516,7 +526,7 @@ def test_the_command_prints_one_table(tmp_path: Path, agent: Path, guieval: Comm
     assert "exact match" not in ran.out and "re-score" not in ran.out
     scored = guieval("score", str(tmp_path / "run"))
     assert scored.code == 0 and "37.50% of 8 [8.8, 74.5]" in scored.out
-    values = json.loads(guieval("score", str(tmp_path / "run"), "--json").out)
+    values = json.loads(guieval("score", str(tmp_path / "run"), "--json").out)["runs"][0]["summary"]
     assert values["metrics"]["success rate"]["count"] == 3 and values["ended"]["step limit"] == 1
 
 

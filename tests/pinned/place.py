@@ -24,7 +24,9 @@ from tests.command_line import Done
 
 HERE = Path(__file__).resolve().parent
 RUNS, PRINTED, BENCHMARK = HERE / "runs", HERE / "printed", HERE / "benchmark"
-NEEDED = ("agents.py", "campaign.yaml", "expert.json", "online.csv", "overlay.jsonl", "prices.yaml")
+NEEDED = ("agents.py", "campaign.yaml", "expert.json", "online.csv", "overlay.jsonl", "prices.yaml", "wide.yaml")
+PLAIN = "200"
+"""The width of a terminal on which no table is folded."""
 LISTS = ("some.txt", "phone.txt", "pages.txt")
 """The files beside the runs that a command of them names; the lists are of episodes."""
 SERVERS: Mapping[str, MockSettings] = {
@@ -74,6 +76,6 @@ def placed(folder: Path, runs: Path | None = RUNS) -> Iterator[Place]:
     for journal in folder.glob("runs/**/*.jsonl*"):
         os.utime(journal, (0, 0))  # exports take a run's end from it
     # no terminal's width folds a table, and what guieval remembers of its user stays out of the home folder
-    surroundings = {"COLUMNS": "200", "XDG_STATE_HOME": str(folder / ".state"), "NO_COLOR": "1"}
+    surroundings = {"COLUMNS": PLAIN, "XDG_STATE_HOME": str(folder / ".state"), "NO_COLOR": "1"}
     with ExitStack() as stack, chdir(folder), patch.dict(os.environ, surroundings):
         yield Place(folder, stack)

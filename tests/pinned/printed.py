@@ -1,13 +1,14 @@
 """What the commands print of the pinned runs: which commands, and how their output is written down as text.
 
 ``view`` and ``open`` in these lists are no command lines: they stand for all data that the viewer's pages ask its server for,
-and for what :func:`guieval.open_run` gives a script.
+and for what :func:`guieval.open_run` gives a script. ``COLUMNS=80`` before a command is the terminal's width.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import shutil
 import zipfile
@@ -23,10 +24,13 @@ from guieval.reports.opened import OpenedRun
 from guieval.reports.server.app import ViewerApp
 from guieval.reports.server.library import Library
 from tests.pinned.folders import FOLDERS, Kind
-from tests.pinned.place import Place
+from tests.pinned.place import PLAIN, Place
 
 MODES = ("careful/offline", "careful/soeval", "careful/sop", "hasty/offline", "hasty/soeval", "hasty/sop")
 PATCHED = ("thought-free", "on-policy", "off-policy")
+WIDTHS = (80, 120)
+"""The terminals that what people read first must fit, in :data:`MOST_LINES` lines."""
+MOST_LINES = 60
 JUDGES = "runs/judge-1,runs/judge-2,runs/judge-3"
 
 COMMANDS: Mapping[str, Sequence[str]] = {
@@ -52,12 +56,14 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "compare": (
         "compare runs/careful runs/hasty",
         "compare runs/careful/offline runs/hasty/offline --json",
+        "compare runs/careful/offline runs/hasty/offline --format latex",
+        "compare runs/careful/offline runs/hasty/offline --format csv",
         "compare runs/careful/sop runs/hasty/sop --protocol ui-s1-sop --flips out/flips.csv",
         "compare runs/careful/offline runs/careful/soeval --anyway",
         "leaderboard runs/careful runs/hasty runs/served-agentcpm runs/served-ui-tars",
         "leaderboard runs/careful/offline runs/hasty/offline runs/served-ui-tars --protocol osatlas --json",
         "leaderboard runs/careful runs/hasty --format csv --out out/leaderboard.csv",
-        "leaderboard runs/careful runs/hasty --format latex --figures 'exact match' --out out/leaderboard.tex",
+        "leaderboard runs/careful runs/hasty --format latex --metrics 'exact match' --out out/leaderboard.tex",
         "correlate runs/careful/offline runs/hasty/offline runs/served-agentcpm/offline runs/served-ui-tars"
         " --x 'IN_UNIFIED exact match' --y success --online online.csv",
         "plot actions runs/careful/offline runs/hasty/offline --label careful --label hasty --out out/a.svg --json",
@@ -133,6 +139,16 @@ COMMANDS: Mapping[str, Sequence[str]] = {
         "open runs/training-grpo-1/evaluations/step-3",
         "view runs/training-grpo-0/evaluations/step-6",
     ),
+    "widths": tuple(
+        f"COLUMNS={width} {command}"
+        for command in (
+            "campaign wide.yaml --quiet --out wide-{width}",
+            "leaderboard runs/careful runs/hasty --format text",
+            "compare runs/careful/offline runs/hasty/offline",
+            "runs list runs/campaign",
+        )
+        for width in WIDTHS
+    ),
 }
 """What is printed, by the file that holds it."""
 
@@ -164,14 +180,17 @@ def printed(place: Place, command: str) -> str:
     unless that is 0, and the readable files that it writes below ``out``."""
     shutil.rmtree("out", ignore_errors=True)
     Path("out").mkdir()
+    width, command = command.split(" ", 1) if command.startswith("COLUMNS=") else (f"COLUMNS={PLAIN}", command)
+    os.environ["COLUMNS"] = width.removeprefix("COLUMNS=")
     kind, _, rest = command.partition(" ")
     if kind == "view":
         sections = [f"GET {name}\n{dense(value)}" for name, value in viewed(rest.split())]
     elif kind == "open":
         sections = list(opened(rest))
     else:
-        done = place(command)
-        sections = [laid_out(done.out), *([f"stderr:\n{done.err}"] if done.err else [])]
+        done = place(command.replace("{width}", os.environ["COLUMNS"]))
+        out = re.sub(r" +(age|\d+ (?:s|min|h|d))(?=  )|─+", " age", done.out) if kind == "runs" else done.out
+        sections = [laid_out(out), *([f"stderr:\n{done.err}"] if done.err else [])]
         sections += [f"exit code {done.code}"] if done.code else []
         sections += [f"{path}:\n{content(path)}" for path in sorted(Path("out").rglob("*")) if path.suffix in READABLE]
     return settled("\n".join(section.rstrip() for section in sections if section.strip()), place.folder)
@@ -189,6 +208,7 @@ def settled(text: str, folder: Path) -> str:
     for version in {guieval.__version__, *recorded_versions(folder)}:
         text = re.sub(rf"(?<![\w.]){re.escape(version)}(?![\w.])", "<version>", text)
     text = re.sub(r'"checksum": "\w+"', '"checksum": "<checksum>"', text)
+    text = re.sub(r"^time:     about .*", "time:     about <time>", text, flags=re.M)  # from when files were written
     return "\n".join(line.rstrip() for line in rounded(text).splitlines()) + "\n"
 
 

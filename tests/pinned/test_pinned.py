@@ -25,7 +25,7 @@ from guieval.online.trajectory import TRAJECTORIES
 from guieval.reports.opened import OpenedRun
 from tests.pinned.folders import FOLDERS, RESUMED, Kind
 from tests.pinned.place import PRINTED, RUNS, Place, placed
-from tests.pinned.printed import COMMANDS, SIGN, dense, read_printed, resumed_printed, rounded, sectioned
+from tests.pinned.printed import COMMANDS, MOST_LINES, SIGN, dense, read_printed, resumed_printed, rounded, sectioned
 
 ON_PURPOSE = "if the change is intended: `python -m tests.pinned.write --printed`, and name each number in CHANGELOG.md"
 SHOWN = 30
@@ -87,7 +87,14 @@ def test_every_pinned_folder_opens() -> None:
 def test_what_commands_print_is_what_they_printed(place: Place) -> None:
     now = dict(read_printed(place))
     assert {path.stem for path in PRINTED.iterdir()} == set(now) | {f"resumed-{kind}" for kind in RESUMED}
-    fail_with([each for name in now for each in differences(pinned(name), now[name], f"printed/{name}.txt")])
+    found = [each for name in now for each in differences(pinned(name), now[name], f"printed/{name}.txt")]
+    for command, lines in sections(now["widths"]).items():
+        width = int(command.removeprefix("COLUMNS=").split()[0])
+        wide = [line for line in lines if len(line) > width and not line.startswith(("resume:", "re-score:"))]
+        found += (
+            [f"guieval {command}: {len(lines)} lines, and {len(wide)} are too wide"] if wide or len(lines) > MOST_LINES else []
+        )
+    fail_with(found)
 
 
 def pinned(name: str) -> str:

@@ -80,7 +80,8 @@ def everywhere(guieval: CommandLine, run: Path, shown: Any, other: Path) -> Iter
     def values(*words: str | Path) -> Any:
         done = guieval(*words, "--json")
         assert done.code in (0, 1), done.err
-        return json.loads(done.out)
+        found = json.loads(done.out)
+        return found["runs"][0] if words[0] in ("score", "runs") else found
 
     yield "run", of_summary(shown["summary"])
     opened = open_run(run)
@@ -92,13 +93,13 @@ def everywhere(guieval: CommandLine, run: Path, shown: Any, other: Path) -> Iter
     yield "score: its protocol", by_name(scored["protocols"][0]["metrics"])
     several = values("score", run, "--protocol", "guievalkit", "--protocol", "osatlas")
     yield "score of several protocols", by_name(several["protocols"][0]["metrics"])
-    (listed,) = values("runs", "list", run)
+    listed = values("runs", "list", run)
     yield "runs", by_name({"exact match": listed["exact_match"], "success rate": listed["success_rate"]})
     board = values("leaderboard", run)
     cells = [cell["measured"] for cell in board["rows"][0]["cells"]]
     yield "leaderboard", by_name(dict(zip((column["metric"] for column in board["columns"]), cells, strict=True)))
     for words, letter in (((run, other), "A"), ((other, run), "B")):
-        compared = [each for each in values("compare", *words)["metrics"] if not each["shared"]]
+        compared = [each for each in values("compare", *words)["comparisons"][0]["metrics"] if not each["shared"]]
         assert compared[0]["metric"] == "exact match"
         yield f"compare, {letter}", by_name({each["metric"]: each[letter] for each in compared})
     (drawn,) = values("plot", "pareto", run, "--out", other / "a.svg")["numbers"]
@@ -227,9 +228,9 @@ def test_every_command_takes_all_repetitions_of_a_task(guieval: CommandLine, tmp
     rate = opened.metrics()["success rate"]
     assert (rate.count, rate.n) == (5, 16)
     expected = numbers(plain(rate))
-    (listed,) = json.loads(guieval("runs", "list", run, "--json").out)
+    (listed,) = json.loads(guieval("runs", "list", run, "--json").out)["runs"]
     (row,) = json.loads(guieval("leaderboard", run, "--json").out)["rows"]
-    compared = json.loads(guieval("compare", run, run, "--json").out)["metrics"][0]
+    compared = json.loads(guieval("compare", run, run, "--json").out)["comparisons"][0]["metrics"][0]
     assert numbers(listed["success_rate"]) == numbers(row["cells"][0]["measured"]) == numbers(compared["A"]) == expected
     ends = row["cells"][0]["ends"]
     assert (ends["right"], ends["wrong"], ends["unparseable"]) == (5, 9, 2)

@@ -9,10 +9,10 @@ import pytest
 
 from guieval.actions import Action, Box, Boxes, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
 from guieval.errors import UsageError
+from guieval.evaluation.click_rule import overlap
 from guieval.registry import load_model
 from guieval.rewards import REWARDS, Overlong, ResponseScorer, get_reward
 from guieval.rewards.adapters.trl import reward_function
-from guieval.rewards.shapes import iou
 from tests.conftest import REPOSITORY
 from tests.model_adapters.steps import step
 from tests.rows import every_row
@@ -88,9 +88,9 @@ def test_the_iou_variant_leaves_other_actions_alone() -> None:
     assert reward.of(step(Press(button="BACK")), Press(button="BACK"), well_formed=True).total == 3.0
     wrong_type = reward.of(step(LongPress(point=CENTRE), targets=Boxes([BOX])), CLICK, well_formed=True, box=Box(*BOX))
     assert wrong_type.parts["iou"] == 0.0
-    assert iou(Box(0, 0, 10, 10), Box(5, 5, 15, 15)) == pytest.approx(25 / 175)
-    assert iou(Box(0, 0, 10, 10), Box(20, 0, 30, 10)) == 0.0
-    assert iou(Box(3, 3, 3, 3), Box(3, 3, 3, 3)) == 0.0
+    assert overlap(Box(0, 0, 10, 10), Box(5, 5, 15, 15)) == pytest.approx(25 / 175)
+    assert overlap(Box(0, 0, 10, 10), Box(20, 0, 30, 10)) == 0.0
+    assert overlap(Box(3, 3, 3, 3), Box(3, 3, 3, 3)) == 0.0
 
 
 @every_row(

@@ -75,7 +75,7 @@ def test_it_works_inside_of_a_running_event_loop_and_resumes(
 
     monkeypatch.setenv("GUIEVAL_TEMPERATURE", "0.9")  # for new runs
     resumed = asyncio.run(again())
-    (listed,) = json.loads(guieval("runs", tmp_path, "--tag", "b", "--json").out)
+    (listed,) = json.loads(guieval("runs", tmp_path, "--tag", "b", "--json").out)["runs"]
     assert (listed["title"], listed["tags"], listed["note"]) == ("first", ["a", "b"], "done")
     assert "with tag c; tags: a, b" in guieval("runs", tmp_path, "--tag", "c").out
     assert server.stats()["requests"] == asked and list(RunFolder(tmp_path / "run").records) == steps

@@ -215,7 +215,8 @@ def test_a_run_goes_on_with_a_larger_budget(guieval: CommandLine, server: MockSe
     done = guieval(*command(server, tmp_path / "demo", out, *FEW, *modes, *budget))
     assert done.code == 1
     assert re.search(r"stopped:  offline: the budget of 0\.0518 EUR is used up \(0\.\d+ EUR spent, \d requests", done.out)
-    assert f"not begun: {out / 'sop'}" in done.out and f"resume:   guieval run --resume {out}" in done.out
+    assert f"not begun: 1 of 2 runs, the first {out / 'sop'}" in done.out
+    assert f"resume:   guieval run --resume {out}" in done.out
     records = list(RunFolder(out / "offline").records)
     assert 0 < len(records) <= 8 and all(record.finished for record in records), "what was in flight is not thrown away"
     assert cost_in(out / "offline")["amount"] == pytest.approx(len(records) * EACH)

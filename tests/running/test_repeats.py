@@ -87,7 +87,7 @@ def test_tables_have_one_row_a_model_and_a_resume_adds_repeats(runs: Path, guiev
     for model, cell in cells.items():
         assert cell["repeats"] == exact[model] and cell["spread"] == pytest.approx(stdev(exact[model]))
         assert cell["value"] == pytest.approx(sum(exact[model]) / 3) and cell["n"] == 18
-    compared = json.loads(guieval("compare", runs / "careful", runs / "hasty", "--json").out)
+    (compared,) = json.loads(guieval("compare", runs / "careful", runs / "hasty", "--json").out)["comparisons"]
     (first, *_) = compared["metrics"]
     assert first["A"]["repeats"] == exact["careful"] and first["B"]["value"] == cells["hasty"]["value"]
     assert (
@@ -95,7 +95,7 @@ def test_tables_have_one_row_a_model_and_a_resume_adds_repeats(runs: Path, guiev
         and "A: mean of 3 repeats (sampling seed 0; sampling seed 1; sampling seed 2)" in (compared["notes"])
     )
     assert "steps flip between single runs" in guieval.sentence("compare", runs / "careful", runs / "hasty", "--flips", "f.csv")
-    listed = {each["name"]: each for each in json.loads(guieval("runs", runs, "--json").out)}
+    listed = {each["name"]: each for each in json.loads(guieval("runs", runs, "--json").out)["runs"]}
     assert listed.keys() == set(NAMES) and listed["hasty"]["exact_match"]["spread"] == cells["hasty"]["spread"]
 
 

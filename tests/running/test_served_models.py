@@ -165,7 +165,7 @@ def test_another_set_up_is_announced_recorded_and_marked(tmp_path: Path, guieval
     compared = unwrapped(guieval("compare", tmp_path / "run", tmp_path / "silent").out)
     assert "set-up of B: guieval's mock server, " in compared and "differ in version" not in compared
     assert f"{MODEL} (mixed)" in compared and "different set-ups: version (1.0, then 1.1)" in compared
-    listed = {each["name"]: each for each in json.loads(guieval("runs", tmp_path, "--json").out)}
+    listed = {each["name"]: each for each in json.loads(guieval("runs", tmp_path, "--json").out)["runs"]}
     assert listed["run"]["engine"] == "guieval's mock server 1.0 and guieval's mock server 1.1"
     board = unwrapped(guieval("leaderboard", tmp_path / "run", tmp_path / "silent").out)
     assert f"set-up of {MODEL} (mixed) (offline) on demo: guieval's mock server 1.0 and" in board

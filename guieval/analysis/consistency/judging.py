@@ -118,7 +118,6 @@ class Consistency:
 
     @property
     def labelled(self) -> bool:
-        """Whether any trace has a human label."""
         return any(trace.human is not None for trace in self.traces)
 
 

@@ -134,22 +134,16 @@ def read_quota(text: str, labels: Sequence[str]) -> Quota:
     return Quota(int(number), kind, groups, tuple(each))
 
 
-def _check(what: str, names: Sequence[str], known: Sequence[str]) -> None:
-    for name in names:
-        known_name(what, name, known)
-
-
 @dataclass(frozen=True)
 class Recipe:
     """How steps are selected.
 
     ``clean``: where clicks may come from; with none named, from every grounding step, whose box was drawn for its instruction.
     ``others``: where all other actions may come from (none named: anywhere), of at most ``other_episodes`` episodes, drawn.
-    ``without``: actions left out by the diversity stage, which also fills ``quotas``: a step counts for the first quota that
-    it fits, and steps that fit none are left out. Without quotas all steps stay, or the first ``top`` of them.
-    ``balance``: the label over whose values each quota is spread as evenly as they allow. ``order``: ``random``, drawn by
-    ``seed``; or ``reasoning``, longest first, ties drawn.
-    Raises :class:`UsageError` for unknown names, and for quotas and ``top`` at once.
+    ``without``: actions left out by the diversity stage, which also fills ``quotas``: a step counts for the first quota that it
+    fits, and steps that fit none are left out. Without quotas all steps stay, or the first ``top`` of them. ``balance``: the
+    label over whose values each quota is spread as evenly as they allow. ``order``: ``random``, drawn by ``seed``; or
+    ``reasoning``, longest first, ties drawn. Raises :class:`UsageError` for unknown names, and for quotas and ``top`` at once.
     """
 
     stages: tuple[Stage, ...] = STAGES
@@ -164,9 +158,13 @@ class Recipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _check("stage", self.stages, STAGES)
-        _check("action", self.without, KINDS)
-        _check("order", (self.order,), ORDERS)
+        for what, names, known in (
+            ("stage", self.stages, STAGES),
+            ("action", self.without, KINDS),
+            ("order", (self.order,), ORDERS),
+        ):
+            for name in names:
+                known_name(what, name, known)
         if not self.stages:
             raise UsageError(f"no stage is given; the stages are {', '.join(STAGES)}")
         if self.quotas and "diversity" not in self.stages:
@@ -194,8 +192,7 @@ PRESETS = {"ui-r1": UI_R1}
 
 def get_preset(name: str) -> Recipe:
     """A published recipe; :class:`UsageError` with the nearest name when there is none."""
-    _check("preset", (name,), tuple(PRESETS))
-    return PRESETS[name]
+    return PRESETS[known_name("preset", name, PRESETS)]
 
 
 @dataclass(frozen=True)
@@ -249,7 +246,7 @@ def curate(steps: Sequence[Candidate], recipe: Recipe, *, allow_fewer: bool = Fa
     if recipe.order == "reasoning" and kept and not any(step.reasoning_length for step in kept):
         raise UsageError("no answer of these steps has any reasoning to sort by; run the model with thinking on")
     if "diversity" in recipe.stages:
-        kept = _diverse(kept, recipe)
+        kept = [step for step in kept if step.type not in recipe.without and step.button not in recipe.without]
         left["not rare"] = len(kept)
     cells: list[Cell] = []
     if recipe.quotas:
@@ -293,10 +290,6 @@ def _difficulty(steps: Sequence[Candidate], why: Why) -> list[Candidate]:
         because = f": {step.reason}" if step.reason else ""
         why[step.key]["difficulty"] = f"{step.verdict} under {step.protocol} in run {step.run}{because}"
     return kept
-
-
-def _diverse(steps: Sequence[Candidate], recipe: Recipe) -> list[Candidate]:
-    return [step for step in steps if step.type not in recipe.without and step.button not in recipe.without]
 
 
 def _fill(steps: Sequence[Candidate], recipe: Recipe, why: Why) -> tuple[list[Candidate], list[Cell]]:

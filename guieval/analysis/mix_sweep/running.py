@@ -144,10 +144,9 @@ def _lacks_metrics(directory: Path, number: int, mix: Mix) -> bool:
 class AnswerPool:
     """The answered records of one sweep, one for each prompt, in a journal of their own; ``journal`` writes it.
 
-    Under greedy decoding an equal prompt has an equal answer. Two settings of history mixing show a step the same past
-    wherever the same of its steps are the model's own: a step with k past steps that can be replaced has at most 2^k prompts,
-    however many settings there are. The artifacts are the same throughout a sweep, so the origins of the past identify the
-    prompt.
+    Under greedy decoding an equal prompt has an equal answer. Two settings of history mixing show a step the same past wherever
+    the same of its steps are the model's own: a step with k past steps that can be replaced has at most 2^k prompts, however
+    many settings there are. The artifacts are the same throughout a sweep, so the origins of the past identify the prompt.
     """
 
     def __init__(self, journal: Journal) -> None:

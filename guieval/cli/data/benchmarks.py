@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from guieval.cli.data.download import downloads
-from guieval.cli.tables import echo, say, show
+from guieval.cli.tables import say, show
 from guieval.data.benchmark import ABCBenchmark, PublishedCount
 from guieval.data.doctor.counts import size_of
 from guieval.data.editions import known_editions
@@ -37,14 +37,14 @@ def benchmarks(name: Annotated[str | None, typer.Argument(help="Show this benchm
         return
     if name in environments() and name not in list_benchmarks():
         for line in environment_details(environments()[name]):
-            echo(line)
+            say(line)
         return
     for line in benchmark_details(benchmark_class(name)):
-        echo(line)
+        say(line)
     if name in environments():
-        echo("")
+        say("")
         for line in environment_details(environments()[name]):
-            echo(line)
+            say(line)
 
 
 def _row(kind: type[ABCBenchmark]) -> tuple[str, ...]:
@@ -104,8 +104,9 @@ def environment_details(kind: type[ABCEnvironment]) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """A docstring without the marks of reStructuredText for code and names."""
-    return re.sub(r"(?::\w+:)?(`+)[.~]*([^`]+)\1", r"\2", text)
+    """A docstring with a line for each paragraph and item of a list, without marks of reStructuredText for code and names."""
+    lines = re.sub(r"(?<=\S)\n {0,2}(?![\s*-])", " ", text)
+    return re.sub(r"(?::\w+:)?(`+)[.~]*([^`]+)\1", r"\2", lines)
 
 
 def _counted(count: PublishedCount) -> str:

@@ -14,12 +14,12 @@ from packaging.requirements import Requirement
 
 from guieval.cli import options
 from guieval.cli.settings import path_option
-from guieval.cli.tables import JSON, echo, print_json, say, show
+from guieval.cli.tables import JSON, print_json, say, show
 from guieval.data.doctor.counts import counted
 from guieval.data.doctor.examine import Examination, examine
 from guieval.data.overlays import Overlaid, read_overlay
 from guieval.data.shipped import __version__
-from guieval.errors import UsageError
+from guieval.errors import UsageError, refuse
 from guieval.evaluation import list_protocols
 from guieval.evaluation.label_cost import cost
 from guieval.metrics.rounding import percentage
@@ -44,7 +44,7 @@ def doctor(
     """
     if bench is None:
         given = {"data": data, "overlay": overlay, "sample-set": sample_set}
-        options.refuse(given, "needs the name of the benchmark: guieval doctor BENCH --data DIR")
+        refuse(given, "needs the name of the benchmark: guieval doctor BENCH --data DIR")
         _installation(json=json)
         return
 
@@ -69,10 +69,10 @@ def _installation(*, json: bool) -> None:
         machine = {"version": __version__, "python": platform.python_version(), "platform": platform.platform()}
         print_json({**machine, "requirements": list(_requirements()), **names, "protocols": list_protocols()})
         return
-    echo(f"guieval {__version__}, Python {platform.python_version()}, {platform.platform()}")
+    say(f"guieval {__version__}, Python {platform.python_version()}, {platform.platform()}")
     for line in _requirements():
-        echo(f"  {line}")
-    echo(f"{len(list_models())} models of {len(list_adapters())} families, {len(list_benchmarks())} benchmarks:")
+        say(f"  {line}")
+    say(f"{len(list_models())} models of {len(list_adapters())} families, {len(list_benchmarks())} benchmarks:")
     say(f"  benchmarks: {', '.join(list_benchmarks())}")
     say(f"  protocols:  {', '.join(list_protocols())}")
 
@@ -97,9 +97,9 @@ def _requirements() -> Iterator[str]:
 
 def _print_examination(found: Examination) -> None:
     whole = found.whole
-    echo(f"{found.benchmark} at {found.folder}")
+    say(f"{found.benchmark} at {found.folder}")
     parts = ((whole.episodes, "episode"), (whole.steps, "step"), (found.screenshots, "screenshot"))
-    echo(", ".join(counted(number, noun) for number, noun in parts) + " named")
+    say(", ".join(counted(number, noun) for number, noun in parts) + " named")
     if len(found.parts) > 1:
         types = [name for name, _ in whole.types.most_common()]
         rows: list[tuple[Cell, ...]] = [
@@ -109,7 +109,7 @@ def _print_examination(found: Examination) -> None:
         show(Table("", columns("split", "subset", "episodes", "steps", *types, keys=2), tuple(rows), keys=2))
     else:
         for split, subset in found.parts:
-            echo(f"split:   {split}" + (f", subset {subset}" if subset else ""))
+            say(f"split:   {split}" + (f", subset {subset}" if subset else ""))
         say(f"actions: {_shares(whole.types, whole.steps)}")
     if found.edition is not None and not found.edition.line:
         say(f"labels:  digest {found.edition.digest}")
@@ -128,7 +128,7 @@ def _print_examination(found: Examination) -> None:
     words = [
         f"{number or 'no'} {word}{'s' * (number != 1)}" for number, word in zip(numbers, ("error", "warning"), strict=True)
     ]
-    echo(f"{', '.join(words)}, in {found.seconds:.1f} s")
+    say(f"{', '.join(words)}, in {found.seconds:.1f} s")
 
 
 def _shares(counts: Counter[str], steps: int) -> str:

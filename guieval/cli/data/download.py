@@ -50,7 +50,7 @@ def download(
     try:
         get(offer, folder)
     except KeyboardInterrupt:
-        echo("guieval: stopped; the same command continues from there", err=True)
+        say("guieval: stopped; the same command continues from there", err=True)
         raise typer.Exit(130) from None
     if wanted.then:
         say(f"downloaded; what is left: {wanted.then}")
@@ -70,9 +70,9 @@ def _show(bench: str, offer: Offer, licence: str, folder: Path) -> None:
     missing = offer.missing(folder)
     rest = f", of which {in_units(missing)} are still missing" if missing else ", all of it already there"
     rest = "" if missing == offer.size else rest
-    echo(f"{bench}: {offer.place} at {wanted.revision} ({offer.commit[:12]})")
-    echo(f"licence: {licence or 'none stated'}; the data set's card: {offer.licence or 'none stated'}")
-    echo(f"size:    {in_units(offer.size)} in {counted(len(offer.files), 'file')}{rest}")
+    say(f"{bench}: {offer.place} at {wanted.revision} ({offer.commit[:12]})")
+    say(f"licence: {licence or 'none stated'}; the data set's card: {offer.licence or 'none stated'}")
+    say(f"size:    {in_units(offer.size)} in {counted(len(offer.files), 'file')}{rest}")
     echo(f"folder:  {folder}")
 
 
@@ -80,5 +80,5 @@ def _agreed(bench: str) -> bool:
     try:
         return typer.confirm("Download?")
     except typer.Abort:
-        echo()
+        say()
         raise UsageError(f"{bench} is not downloaded without an answer: type y, or add --yes") from None

@@ -10,7 +10,7 @@ import typer
 
 from guieval.cli import options
 from guieval.cli.settings import path_option
-from guieval.cli.tables import echo
+from guieval.cli.tables import echo, say
 from guieval.data.doctor.counts import counted
 from guieval.data.episodes.prepare import export_episodes
 
@@ -28,8 +28,8 @@ def export(
     if skip_damaged:
         benchmark = benchmark.skipping_damaged()
     episodes, steps = export_episodes(benchmark, out, limit=limit)
-    echo(f"{out}: {counted(episodes, 'episode')}, {counted(steps, 'step')} of {bench}")
+    say(f"{out}: {counted(episodes, 'episode')}, {counted(steps, 'step')} of {bench}")
     if benchmark.skipped:
-        echo(f"  damaged and left out: {len(benchmark.skipped):,}, the first: {benchmark.skipped[0]}")
+        say(f"  damaged and left out: {len(benchmark.skipped):,}, the first: {benchmark.skipped[0]}")
     home, file = shlex.quote(str(benchmark.root)), shlex.quote(str(out.resolve()))
     echo(f"next: guieval run --model NAME --bench episodes --data {home} --set bench_options.file={file}")

@@ -10,7 +10,7 @@ import typer
 
 from guieval.cli import options
 from guieval.cli.settings import path_option
-from guieval.cli.tables import echo
+from guieval.cli.tables import echo, say
 from guieval.data.doctor.counts import counted, size_of
 from guieval.data.episodes.prepare import Prepared
 from guieval.data.episodes.prepare import prepare as prepare_release
@@ -63,7 +63,7 @@ def prepare(
             f"{error}; nothing before it is lost: repair the release, or add --skip-damaged, and give the command again"
         ) from None
     except KeyboardInterrupt:
-        echo(f"guieval: stopped after {counted(done, 'episode')}; the same command continues from there", err=True)
+        say(f"guieval: stopped after {counted(done, 'episode')}; the same command continues from there", err=True)
         raise typer.Exit(130) from None
     _print(prepared)
 
@@ -72,25 +72,25 @@ def _print(prepared: Prepared) -> None:
     done = prepared.preparation
     already = "" if prepared.added else ", all of them prepared before"
     held = f"{counted(done.episodes, 'episode')}, {counted(done.steps, 'step')}"
-    echo(f"{done.benchmark} prepared in {prepared.folder}: {held}{already}")
+    say(f"{done.benchmark} prepared in {prepared.folder}: {held}{already}")
     if done.limit is not None:
-        echo(f"  a part: the first {done.limit:,} episodes of the release (--limit)")
+        say(f"  a part: the first {done.limit:,} episodes of the release (--limit)")
     if not done.screenshots:
-        echo("  annotations only: without screenshots it can be counted and scored, but not run")
+        say("  annotations only: without screenshots it can be counted and scored, but not run")
     for comparison in prepared.comparisons:
         if comparison.verdict != "absent":
-            echo(f"  {WORDS[comparison.verdict]}: {comparison}")
+            say(f"  {WORDS[comparison.verdict]}: {comparison}")
     if absent := [
         f"{each.published.name} ({size_of(each.published)})" for each in prepared.comparisons if each.verdict == "absent"
     ]:
-        echo(f"  nothing of: {'; '.join(absent)}")
+        say(f"  nothing of: {'; '.join(absent)}")
     if not prepared.comparisons:
-        echo("  no counts are published that could be compared")
+        say("  no counts are published that could be compared")
     if done.skipped:
-        echo(f"  damaged and left out: {len(done.skipped):,} (all in prepared.json)")
+        say(f"  damaged and left out: {len(done.skipped):,} (all in prepared.json)")
         for row in done.skipped[:SHOWN]:
-            echo(f"    {row}")
-    echo(f"  sha256 of episodes.jsonl: {done.sha256}")
+            say(f"    {row}")
+    say(f"  sha256 of episodes.jsonl: {done.sha256}")
     folder = shlex.quote(str(prepared.folder))
     run, doctor = f"run --model NAME --bench {done.benchmark}", f"doctor {done.benchmark}"
     echo(f"next: guieval {run if done.screenshots else doctor} --data {folder}")

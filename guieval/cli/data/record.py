@@ -10,12 +10,12 @@ from typing import Annotated, Any
 import typer
 
 from guieval.cli.options import loader_options
-from guieval.cli.running.run_folders import several_runs
 from guieval.cli.settings import path_option
-from guieval.cli.tables import echo
+from guieval.cli.tables import echo, say
 from guieval.data.doctor.counts import counted
 from guieval.errors import GuievalError, UsageError
 from guieval.journal import RunFolder
+from guieval.journal.run_folders import several_runs
 from guieval.online.demonstrate import demonstrate
 from guieval.online.find import load_environment
 from guieval.online.record import record as write_episodes
@@ -86,15 +86,15 @@ def _successes(runs: list[Path], out: Path) -> None:
         raise UsageError(f"{str(runs[0])!r} holds no online run; `guieval run --mode online` makes one")
     recorded = write_episodes({run.directory: list(run.tasks) for run in chosen}, out)
     parts = counted(recorded.episodes, "episode"), counted(recorded.steps, "step"), counted(recorded.failed, "task")
-    echo("{}: {}, {}; {} without a success".format(out, *parts))
+    say("{}: {}, {}; {} without a success".format(out, *parts))
 
 
 def _demonstrations(bench: str, out: Path, seeds: range, tasks: list[str] | None, overrides: Sequence[str]) -> None:
     environment = load_environment(bench, **loader_options(overrides))
     done = demonstrate(environment, out, seeds, tasks)
     count = len(done.succeeded) + len(done.failed) + len(done.unknown)
-    echo(f"{out}: {counted(done.episodes, 'episode')}, {counted(done.steps, 'step')}")
-    echo(f"the expert succeeds in {len(done.succeeded):,} of {counted(count, 'task')}")
+    say(f"{out}: {counted(done.episodes, 'episode')}, {counted(done.steps, 'step')}")
+    say(f"the expert succeeds in {len(done.succeeded):,} of {counted(count, 'task')}")
     for what, names in (("fails in", done.failed), ("has no rule for", done.unknown)):
         if names:
-            echo(f"it {what} {counted(len(names), 'task')}: {', '.join(names)}")
+            say(f"it {what} {counted(len(names), 'task')}: {', '.join(names)}")

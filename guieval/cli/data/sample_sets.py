@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from guieval.cli import options
-from guieval.cli.tables import JSON, echo, print_json, say, show
+from guieval.cli.tables import JSON, print_json, say, show
 from guieval.data.doctor.counts import counted
 from guieval.data.sample_sets import SampleSet, get_sample_set, list_sample_sets
 from guieval.data.selection import Choice, edition_of, select, type_differences
@@ -30,7 +30,7 @@ def sample_sets(
         known = [get_sample_set(each) for each in list_sample_sets()]
         kept = [each for each in known if bench is None or (benchmark_class(bench).dataset or bench) in each.datasets]
         if json:
-            print_json([each.model_dump(exclude={"ids", "without", "only"}) for each in kept])
+            print_json({"sample_sets": [each.model_dump(exclude={"ids", "without", "only"}) for each in kept]})
             return
         words = ("data set", "ids", "used by")
         heads = columns("sample set", "data set", "episodes", "steps", "ids", "used by", folds=words, spare=("used by", "ids"))
@@ -53,7 +53,7 @@ def sample_sets(
         print_json(
             {
                 "name": name,
-                "bench": bench,
+                "benchmark": bench,
                 "episodes": len(selection.plan),
                 "steps": steps,
                 "edition": edition,
@@ -100,7 +100,7 @@ def _show(sample_set: SampleSet) -> None:
         "note": sample_set.note,
     }
 
-    echo(sample_set.name)
+    say(sample_set.name)
     for label, value in rows.items():
         if value:
             say(f"  {label}: {value}")

@@ -12,15 +12,15 @@ from guieval.analysis.data_selection.candidates import read_candidates
 from guieval.analysis.data_selection.curated_files import HYPERTRACK_SIZES, nested_episodes, write_curated, write_nested
 from guieval.analysis.data_selection.stages import Curated, Recipe, curate, get_preset, read_quota, read_source
 from guieval.cli import options
-from guieval.cli.running.online import over_steps
-from guieval.cli.running.run_folders import several_runs, writable
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.data.doctor.counts import counted
 from guieval.data.selection import Choice
 from guieval.data.selection import select as select_episodes
 from guieval.data.shipped import __version__
-from guieval.errors import UsageError, nearest
+from guieval.errors import UsageError, nearest, refuse
+from guieval.journal.run_folders import over_steps, several_runs
+from guieval.reports.tables.records import writable
 from guieval.reports.tables.table import Table, columns
 
 
@@ -76,10 +76,10 @@ def select(
         raise UsageError("name the run directories to select from, or --nested with --bench; one of both")
     file = None if out is None else writable(out)
     if nested is not None:
-        options.refuse(for_runs, "is for runs alone")
+        refuse(for_runs, "is for runs alone")
         _select_nested(nested, bench, data, split or "train", override or [], seed, file)
     else:
-        options.refuse(for_nested, "is for --nested alone")
+        refuse(for_nested, "is for --nested alone")
         _select_steps(list(runs or ()), for_runs, seed, file)
 
 
@@ -91,7 +91,7 @@ def _select_steps(directories: list[Path], given: dict[str, Any], seed: int, fil
     curated = curate(candidates.steps, recipe, allow_fewer=given["allow-fewer"])
     _show(curated, json=given["json"])
     if candidates.unanswered and "difficulty" in recipe.stages:
-        echo(
+        say(
             f"note: {candidates.unanswered:,} steps were not answered, so whether they are hard is not known; "
             "`guieval run --resume` asks for those that their run can reach (in mode sop, none after a mismatch)",
             err=True,
@@ -164,7 +164,7 @@ def _select_nested(
     words = f"{bench}, {pool.text}"
     for each in write_nested(subsets, pool.plan, file, dataset=dataset, seed=seed, pool=words):
         echo(f"written:  {each.path} ({counted(each.episodes, 'episode')}, {counted(each.steps, 'step')})")
-    echo(f"drawn with seed {seed} from {words}")
+    say(f"drawn with seed {seed} from {words}")
 
 
 def _size(text: str) -> int:

@@ -9,19 +9,14 @@ import numpy as np
 import typer
 
 from guieval.cli import options
-from guieval.cli.running.online import over_steps
-from guieval.cli.running.run_folders import several_runs
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_json, say, show
-from guieval.errors import UsageError
-from guieval.evaluation import ActionEvaluator
-from guieval.journal import RunFolder
 from guieval.metrics.intervals import quoted
 from guieval.metrics.rounding import percentage
-from guieval.models.frame_audit import FrameReport, audit_answers, audit_records
+from guieval.models.frame_audit import FrameReport
 from guieval.reports.tables.table import Cell, Table, columns
-from guieval.scoring.matrix import answered_file
-from guieval.scoring.recorded_run import recorded_model
+from guieval.scoring.audit import Audit
+from guieval.scoring.audit import audit as audited
 
 
 def audit(
@@ -39,48 +34,31 @@ def audit(
     no box tells the target, within 50 thousandths of it on both axes. The exit code is 1 when a frame fits far better than the
     one the adapter declares: on 50 steps or more, by 20 points or more, and with McNemar's paired p below 1e-6.
     """
-    if source.is_file():
-        reports = {source: _of_file(source, bench, data, model, adapter, override or [])}
-    else:
-        given = {"bench": bench, "data": data, "model": model, "set": override}
-        options.refuse(given, f"is for a file of predictions; the run {str(source)!r} says itself what it is of")
-        found = over_steps(several_runs([source]), "audit a run of the model with --mode offline")
-        reports = {
-            each: audit_records(recorded_model(RunFolder(each).manifest, adapter), RunFolder(each).steps) for each in found
-        }
+    of_model, of_loader = options.of_model_and_loader(override or [])
+    loading = options.loader_options(of_loader)
+    found = audited(
+        source,
+        adapter=adapter,
+        bench=bench,
+        data=data,
+        model=model,
+        bench_options=loading,
+        options=options.loader_options(of_model),
+    )
     if json:
-        print_json([{"run": each, **_plain(report)} for each, report in reports.items()])
-    for each, report in () if json else reports.items():
-        echo(f"{'file:' if source.is_file() else 'run: '}     {each}")
-        if report is not None:
-            show(_table(report))
-        say(f"finding:  {_sentence(report)}")
-    if any(report is not None and report.better is not None for report in reports.values()):
+        print_json({"runs": [{"file" if source.is_file() else "directory": each.source, **_plain(each)} for each in found]})
+    for each in () if json else found:
+        echo(f"{'file:' if source.is_file() else 'run: '}     {each.source}")
+        if each.report is not None:
+            show(_table(each.report))
+        say(f"finding:  {each.finding}")
+    if any(each.better is not None for each in found):
         raise typer.Exit(1)
 
 
-def _of_file(
-    file: Path, bench: str | None, data: Path | None, model: str | None, adapter: str | None, pairs: list[str]
-) -> FrameReport | None:
-    of_model, of_loader = options.of_model_and_loader(pairs)
-    reader = options.reading_model(model, adapter, of_model)
-    if reader is None:
-        raise UsageError("to audit the replies in a predictions file, name what reads them: add --model or --adapter")
-    loading = options.loader_options(of_loader)
-    answered = answered_file(file, bench, data, model=reader, bench_options=loading, anyway=True)
-    steps = answered.answers(ActionEvaluator(answered.protocol))
-    return audit_answers(reader, ((task, samples[0]) for task, samples in steps if samples))
-
-
-def _sentence(report: FrameReport | None) -> str:
-    return "no step has both a click as its reference and a click as its answer" if report is None else report.sentence
-
-
-def _plain(report: FrameReport | None) -> dict[str, Any]:
-    if report is None:
-        return {"steps": 0, "fits": [], "better": None, "finding": _sentence(report)}
-    better = None if report.better is None else report.better.name
-    return {"steps": report.steps, "fits": report.fits, "better": better, "finding": _sentence(report)}
+def _plain(each: Audit) -> dict[str, Any]:
+    steps, fits = (0, ()) if each.report is None else (each.report.steps, each.report.fits)
+    return {"steps": steps, "fits": fits, "better": each.better, "finding": each.finding}
 
 
 def _table(report: FrameReport) -> Table:

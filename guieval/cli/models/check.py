@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from guieval.cli.options import loader_options
-from guieval.cli.tables import echo
+from guieval.cli.tables import say
 from guieval.errors import UsageError, nearest
 from guieval.online.conformance import check_environment
 from guieval.online.find import environments, load_environment
@@ -39,14 +39,14 @@ def check(
         raise UsageError("--set is for the options of one environment: name it, and nothing else")
     broken = 0
     for name, findings in _checked(names or [], options):
-        echo(f"{name}: " + (_problems(len(findings)) if findings else "conforms"))
+        say(f"{name}: " + (_problems(len(findings)) if findings else "conforms"))
         for finding in findings:
-            echo(f"  {finding.check}: {finding.message}")
+            say(f"  {finding.check}: {finding.message}")
         broken += len(findings)
     if broken:
-        echo(f"in all: {_problems(broken)}")
+        say(f"in all: {_problems(broken)}")
         raise typer.Exit(1)
-    echo("no problem found")
+    say("no problem found")
 
 
 def _problems(count: int) -> str:

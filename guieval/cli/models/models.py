@@ -27,10 +27,11 @@ def models(
 ) -> None:
     """List checkpoints by family, or show one in full: its settings, how to serve it, a prompt and a reply."""
     known = model_configs()
-    chosen = [config for config in known.values() if name is None or name.lower() in _names(config)]
+    names = {each: "\n".join((each, config.adapter, config.hf_id or "")).lower() for each, config in known.items()}
+    chosen = [config for each, config in known.items() if name is None or name.lower() in names[each]]
     if name is not None and (name in known or not chosen):
         for line in _details(load_model(name)):
-            echo(line)
+            (echo if line.startswith("serve:") else say)(line)  # a command to copy stays whole
         return
     rows = []
     for config in sorted(chosen, key=lambda each: (each.adapter, natural_order(each.name))):
@@ -45,10 +46,6 @@ def models(
         full="A wider terminal shows all.",
     )
     say("`guieval models NAME` shows how to serve one, with a prompt and a reply.")
-
-
-def _names(config: ModelConfig) -> str:
-    return "\n".join((config.name, config.adapter, config.hf_id or "")).lower()
 
 
 def _details(model: ABCModel) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from guieval.cli.settings import path_option
-from guieval.cli.tables import echo
+from guieval.cli.tables import echo, say
 from guieval.data.files import read_text
 from guieval.errors import UsageError
 from guieval.registry import list_adapters
@@ -43,8 +43,8 @@ def new_adapter(
             opened.write(source)
     shown, tested = shlex.quote(str(adapter)), shlex.quote(str(test))
     served = f"--model my-model --adapter {shown}"
-    echo(f"{adapter}: a working adapter; change its prompt, its coordinate frame and what it parses")
-    echo(f"{test}: its test")
+    say(f"{adapter}: a working adapter; change its prompt, its coordinate frame and what it parses")
+    say(f"{test}: its test")
     echo(f"next: python -m pytest {tested}")
     echo(f"      guieval check {shown}")
     echo(f"      guieval mock-server {served} &")

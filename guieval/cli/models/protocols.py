@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from guieval.cli.settings import path_option
-from guieval.cli.tables import echo, show
+from guieval.cli.tables import echo, say, show
 from guieval.errors import UsageError, nearest
 from guieval.evaluation import get_protocol, list_protocols
 from guieval.registry import benchmarks
@@ -31,7 +31,7 @@ def protocols(
     if predictions is not None and not markdown:
         raise UsageError("--predictions belongs to --markdown; `guieval score FILE --protocol all` shows one file's metrics")
     if name is not None:
-        echo(get_protocol(name).describe())
+        say(get_protocol(name).describe())
         return
     listed = [get_protocol(each) for each in list_protocols(None if dataset is None else _dataset(dataset))]
     if markdown:

@@ -8,8 +8,8 @@ import typer
 
 from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.data.names import natural_order
-from guieval.models.scaffold import Scaffold, differing
-from guieval.registry import load_scaffold, model_configs
+from guieval.models.scaffold import Scaffold, differing, named_as_in_scaffolds
+from guieval.registry import build_model, load_scaffold, model_configs
 from guieval.registry import scaffolds as known_scaffolds
 from guieval.reports.tables.table import Table, columns
 
@@ -33,7 +33,7 @@ def scaffolds(
 def _list(json_output: bool) -> None:
     every = sorted(known_scaffolds().values(), key=lambda each: natural_order(each.name))
     if json_output:
-        print_json([_plain(each) for each in every])
+        print_json({"scaffolds": [_plain(each) for each in every]})
         return
     rows = tuple((each.name, ", ".join(each.families), _source(each), each.sha256) for each in every)
     show(
@@ -67,16 +67,27 @@ def _show(scaffold: Scaffold, json_output: bool) -> None:
 
 
 def _compare(one: Scaffold, other: Scaffold, json_output: bool) -> None:
-    rows = list(differing(one, other))
+    rows = list(differing(one, other, *map(_defaults, (one, other))))
     if json_output:
-        print_json([{"setting": name, one.name: first, other.name: second} for name, first, second in rows])
+        print_json({"differences": [{"setting": name, one.name: first, other.name: second} for name, first, second in rows]})
         return
     if not rows:
-        echo(f"{one.name} and {other.name} set the same ({one.sha256})")
+        say(f"{one.name} and {other.name} set the same ({one.sha256})")
         return
     heads = columns("setting", f"{one.name} ({one.sha256})", f"{other.name} ({other.sha256})")
     show(Table("", heads, tuple((name, *map(_word, pair)) for name, *pair in rows)))
-    say(f"{NOT_SET}: not set, so left to the family, the server or the environment.")
+    say(f"{NOT_SET}: not set, so left to the server or the environment. What a family sets by itself is shown as its value.")
+
+
+def _defaults(scaffold: Scaffold) -> dict[str, Any]:
+    """What a checkpoint of its first family has where a scaffold sets nothing."""
+    family = next(iter(scaffold.families), None)
+    config = next((config for config in model_configs().values() if config.adapter == family), None)
+    if config is None:
+        return {}
+    options = {**config.options, **scaffold.family_options}
+    model = build_model(config.model_copy(update={"scaffold": scaffold, "options": options}))
+    return named_as_in_scaffolds(model.resolved_options)
 
 
 def _word(value: Any) -> str:

@@ -13,16 +13,15 @@ from guieval.analysis.consistency.human_labels import read_human_labels
 from guieval.analysis.consistency.judging import Consistency, read_consistency
 from guieval.analysis.decisions.clustering import DEFAULTS
 from guieval.cli import options
-from guieval.cli.running.online import over_steps
-from guieval.cli.running.run_folders import several_runs, writable
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import FORMATS, JSON, echo, print_json, write_tables
 from guieval.errors import UsageError, nearest
 from guieval.journal import RunFolder, is_run
-from guieval.journal.run_folders import one_run, rounds_of
+from guieval.journal.run_folders import one_run, over_steps, rounds_of, several_runs
 from guieval.registry import load_benchmark
 from guieval.reports.consistency_page import consistency_page
 from guieval.reports.consistency_tables import consistency_json, example_table, step_lines, tables
+from guieval.reports.tables.records import writable
 
 UNDECIDED: dict[str, bool | None] = {"apart": None, "inconsistent": False}
 """How a step without a consensus counts: not at all, or as an inconsistent one."""

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from guieval.cli import options
-from guieval.cli.running.run_folders import several_runs
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, print_json, say, show
 from guieval.data.doctor.counts import counted
 from guieval.data.files import read_bytes
-from guieval.errors import DataError, UsageError, nearest
+from guieval.errors import DataError, UsageError, nearest, refuse
+from guieval.journal.run_folders import several_runs
 from guieval.metrics.correlation import Correlation
 from guieval.metrics.correlation import correlate as correlation_of
 from guieval.metrics.measured import SHARE, Measured
@@ -62,7 +61,7 @@ def correlate(
     runs = bool(files) and all(each.is_dir() for each in files)
     if not runs:
         why = "is for run directories; a table or a CSV file holds both columns itself"
-        options.refuse({"online": online, "protocol": protocol}, why)
+        refuse({"online": online, "protocol": protocol}, why)
     if table is not None:
         published = get_results(table)
         notes = [f"source: {published.source}", *(f"note: {note}" for note in published.notes)]

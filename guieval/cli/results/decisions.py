@@ -15,18 +15,17 @@ from guieval.analysis.decisions.points import METRICS
 from guieval.analysis.decisions.sensitivity import sensitivity
 from guieval.analysis.decisions.shifts import Shifts, shift
 from guieval.cli import options
-from guieval.cli.running.online import over_steps
-from guieval.cli.running.run_folders import several_runs, writable
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import FORMATS, JSON, echo, write_tables
 from guieval.errors import UsageError, nearest
 from guieval.journal import RunFolder
 from guieval.journal.caveats import mark, notes
 from guieval.journal.run_files import Manifest
-from guieval.journal.run_folders import is_rollout, one_run, rounds_of
+from guieval.journal.run_folders import is_rollout, one_run, over_steps, rounds_of, several_runs
 from guieval.reports.decision_tables import run_tables, sensitivity_tables, shift_tables, trend_tables
 from guieval.reports.plots.decisions import diversities, level_shifts, pass_curves, trade_offs
 from guieval.reports.plots.paper import Width, check_file, write
+from guieval.reports.tables.records import writable
 from guieval.reports.tables.table import Table
 from guieval.steps import StepKey
 

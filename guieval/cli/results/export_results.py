@@ -8,13 +8,12 @@ from typing import Annotated, get_args
 
 import typer
 
-from guieval.cli import options
 from guieval.cli.data.download import downloads
-from guieval.cli.running.run_folders import several_runs
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import echo
-from guieval.errors import UsageError, nearest
+from guieval.errors import UsageError, nearest, refuse
 from guieval.journal import RunFolder
+from guieval.journal.run_folders import several_runs
 from guieval.reports.exchange.exported import Exported, exported
 from guieval.reports.exchange.formats import FORMATS, Relationship, format_named
 from guieval.reports.exchange.public_run import public_copy
@@ -56,9 +55,7 @@ def export_results(
         "images": images or None,
     }
     given = {name: value for name, value in named.items() if value is not None}
-    options.refuse(
-        {name: value for name, value in given.items() if name not in chosen.options}, f"is not for the format {form}"
-    )
+    refuse({name: value for name, value in given.items() if name not in chosen.options}, f"is not for the format {form}")
     for each in several_runs(run):
         with TemporaryDirectory(prefix="guieval-export-") as made:
             public = public_copy(for_export(each, protocol, dataset), Path(made))

@@ -18,7 +18,7 @@ from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import echo
 from guieval.data.doctor.counts import counted
 from guieval.data.plugin_options import check_options
-from guieval.errors import UsageError, known_name
+from guieval.errors import UsageError, known_name, refuse
 from guieval.journal import write_atomically
 from guieval.reports.exchange.atif_reading import make_run
 from guieval.scoring.predictions import FORMATS, Predictions, read_predictions
@@ -51,7 +51,7 @@ def import_predictions(
 ) -> None:
     """Read a predictions file of GUIEvalKit, AgentCPM-GUI, OS-Atlas, ScreenSpot-Pro and others, and write guieval's own."""
     if format == ATIF:
-        options.refuse({"bench": bench, "data": data, "set": override, "skip-damaged": skip_damaged}, f"is not for {ATIF}")
+        refuse({"bench": bench, "data": data, "set": override, "skip-damaged": skip_damaged}, f"is not for {ATIF}")
         _make_run(file, out)
         return
     known_name("format", format, ("auto", ATIF, *FORMATS))

@@ -9,16 +9,13 @@ from typing import Annotated
 import typer
 
 from guieval.cli import options
-from guieval.cli.running.run_folders import several_runs, writable
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_text, show
-from guieval.errors import UsageError
-from guieval.reports.leaderboards.formats import board_tables, format_named, without_intervals, written
-from guieval.reports.leaderboards.leaderboard import arranged
-from guieval.reports.leaderboards.leaderboard import leaderboard as board_of
+from guieval.reports.api import leaderboard as board_of
+from guieval.reports.leaderboards.formats import FORMATS, board_tables, without_intervals, written
 from guieval.reports.leaderboards.published_results import get_results, list_results
 from guieval.reports.tables.table import Table, columns
-from guieval.running.costs import read_prices
+from guieval.reports.tables.writers import format_named
 
 
 def leaderboard(
@@ -47,6 +44,8 @@ def leaderboard(
         path_option("File of prices as for `guieval run --prices`, used before the recorded ones."),
     ] = None,
     no_intervals: Annotated[bool, typer.Option("--no-intervals", help="Leave out intervals; CSV and JSON keep them.")] = False,
+    label: options.Label = None,
+    caption: options.Caption = None,
     anyway: Annotated[bool, typer.Option("--anyway", help="Rank runs whose labels differ too, with a note.")] = False,
     json: JSON = False,
 ) -> None:
@@ -55,22 +54,28 @@ def leaderboard(
         _list_references()
         return
 
-    options.use_metrics(metrics_from)
-    if not runs:
-        raise UsageError("a leaderboard needs run directories, e.g. `guieval leaderboard runs/*`")
-    chosen = "json" if json else format_named(form, out, terminal=sys.stdout.isatty())
+    chosen = "json" if json else format_named(form, out, FORMATS, "text" if sys.stdout.isatty() else "md")
+    board = board_of(
+        runs or (),
+        protocol=protocol,
+        format=chosen,
+        metrics=metrics,
+        metrics_from=metrics_from,
+        sort=sort,
+        out=out,
+        reference=reference,
+        prices=prices,
+        no_intervals=no_intervals,
+        label=label,
+        caption=caption,
+        anyway=anyway,
+    )
     if out is not None:
-        writable(out)
-    tables = [get_results(name) for name in dict.fromkeys(reference or ())]
-    priced = () if prices is None else read_prices(prices)
-    board = arranged(board_of(several_runs(runs), protocol, tables, anyway=anyway, prices=priced), metrics, sort)
-    if out is not None:
-        out.write_text(written(board, chosen, intervals=not no_intervals), encoding="utf-8", newline="")
         echo(f"written:  {out}")
-    elif chosen == "text":
+    elif chosen == "text" and not (label or caption):
         show(*board_tables(without_intervals(board) if no_intervals else board, brief=True))
     else:
-        print_text(written(board, chosen, intervals=not no_intervals))
+        print_text(written(board, chosen, intervals=not no_intervals, label=label, caption=caption))
 
 
 def _list_references() -> None:

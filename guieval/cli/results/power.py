@@ -4,37 +4,16 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
-import numpy as np
 import typer
 
 from guieval.cli.settings import path_argument
 from guieval.cli.tables import JSON, print_json, say
 from guieval.data.doctor.counts import counted
-from guieval.errors import UsageError
-from guieval.metrics.power import (
-    CORRELATION,
-    DISAGREEMENT,
-    UNKNOWN,
-    design_effect,
-    even_lengths,
-    independent_steps,
-    intraclass_correlation,
-    needed,
-    smallest_paired,
-)
+from guieval.metrics.power import CORRELATION, DISAGREEMENT
 from guieval.metrics.rounding import percentage
-from guieval.reports.comparison import compare_runs
-from guieval.scoring.matrix import judge_run
-
-
-class _Measured(NamedTuple):
-    """The lengths of episodes, and what two runs of them say of their difference; ``None`` where there are not two."""
-
-    lengths: list[int]
-    disagreement: float | None = None
-    icc: float | None = None
+from guieval.reports.power import power as power_of
 
 
 def power(
@@ -64,73 +43,33 @@ def power(
     json: JSON = False,
 ) -> None:
     """Print the smallest difference in exact match between two models that a number of steps can detect."""
-    if (run is None) == (steps is None):
-        raise UsageError("give a run, or two, or --steps with their number")
-    if run is None:
-        found = _Measured(_even(steps or 0, episodes or steps or 0))
-    else:
-        found = _Measured(_lengths(run)) if other is None else _of_two(run, other)
-    share, share_from = _chosen(disagreement, found.disagreement, DISAGREEMENT)
-    correlation, correlation_from = _chosen(icc, found.icc, CORRELATION)
-    lengths = found.lengths
-    effect = design_effect(lengths, correlation)
-    independent = independent_steps(lengths, correlation)
-    smallest = smallest_paired(independent, share, power, alpha)
-    wanted = None
-    if difference is not None:
-        try:
-            wanted = needed(difference / 100, share, power, alpha) * effect + UNKNOWN * sum(lengths) / len(lengths)
-        except ValueError as error:
-            raise UsageError(f"--difference {difference:g}: {error}") from None
+    found = power_of(
+        run,
+        other,
+        steps=steps,
+        episodes=episodes,
+        difference=difference,
+        disagreement=disagreement,
+        icc=icc,
+        power=power,
+        alpha=alpha,
+    )
     if json:
-        counts = {"steps": sum(lengths), "episodes": len(lengths), "icc": correlation, "design_effect": effect}
-        given = {"disagreement": share, "power": power, "alpha": alpha}
-        sources = {"icc_is": correlation_from, "disagreement_is": share_from}
-        print_json({**counts, **given, **sources, "smallest": smallest, "steps_for_difference": wanted})
+        print_json(found)
         return
-    number = counted(sum(lengths), "step")
-    say(f"steps:      {number} of {counted(len(lengths), 'episode')}, equivalent to {independent:,.0f} independent steps")
-    few = f"{number} {'is' if sum(lengths) == 1 else 'are'} too few to detect any difference"
-    detected = few if smallest is None else f"{100 * smallest:.1f} points"
+    number = counted(found.steps, "step")
+    independent = f"equivalent to {found.independent_steps:,.0f} independent steps"
+    say(f"steps:      {number} of {counted(found.episodes, 'episode')}, {independent}")
+    few = f"{number} {'is' if found.steps == 1 else 'are'} too few to detect any difference"
+    detected = few if found.smallest is None else f"{100 * found.smallest:.1f} points"
     say(f"detectable: {detected} (power {percentage(power, '.0f')} %, level {alpha:g})")
-    if wanted is not None:
+    if found.steps_for_difference is not None:
         points = f"{difference:g} point{'s' * (difference != 1)}"
-        say(f"needed:     {counted(math.ceil(wanted), 'step')} to detect {points}, in episodes of the same lengths")
-    digits = ".1f" if share_from == "measured" else ".0f"
-    say(f"assuming:   one model alone is right on {percentage(share, digits)} % of the steps ({share_from}),")
-    say(f"            icc of the difference within episodes {correlation:.2f} ({correlation_from})")
-    if "assumed" in (share_from, correlation_from):
+        wanted = counted(math.ceil(found.steps_for_difference), "step")
+        say(f"needed:     {wanted} to detect {points}, in episodes of the same lengths")
+    digits = ".1f" if found.disagreement_is == "measured" else ".0f"
+    share = f"{percentage(found.disagreement, digits)} % of the steps ({found.disagreement_is})"
+    say(f"assuming:   one model alone is right on {share},")
+    say(f"            icc of the difference within episodes {found.icc:.2f} ({found.icc_is})")
+    if "assumed" in (found.disagreement_is, found.icc_is):
         say("            (guieval power RUN OTHER measures both with two runs)")
-
-
-def _chosen(given: float | None, measured: float | None, assumed: float) -> tuple[float, str]:
-    if given is not None:
-        return given, "given"
-    return (assumed, "assumed") if measured is None else (measured, "measured")
-
-
-def _even(steps: int, episodes: int) -> list[int]:
-    if episodes > steps:
-        raise UsageError(f"--episodes {episodes} is more than the {steps} steps")
-    return even_lengths(steps, episodes)
-
-
-def _lengths(directory: Path) -> list[int]:
-    columns = judge_run(directory).columns()
-    return [int(length) for length in np.bincount(columns.episode)]
-
-
-def _of_two(first: Path, second: Path) -> _Measured:
-    """On the steps that both runs answered; runs that cannot be compared are refused as `guieval compare` does."""
-    found = compare_runs(first, second)
-    runs = [(run, next(iter(run.judged.values()))) for run in (found.first, found.second)]
-    both = np.logical_and.reduce([judged.measured for _, judged in runs])
-    if not both.any():
-        raise UsageError(f"no step was answered in both {str(first)!r} and {str(second)!r}")
-    one, other = (judged.exact_match.astype(np.int8)[both] for _, judged in runs)
-    opens = np.flatnonzero(np.diff(found.first.episode[both], prepend=-1))
-    differences = np.split(one - other, opens[1:])
-    disagreement = float((one != other).mean())
-    if not disagreement:
-        raise UsageError(f"{str(first)!r} and {str(second)!r} are right and wrong on the same steps: there is no difference")
-    return _Measured([len(each) for each in differences], disagreement, intraclass_correlation(differences))

@@ -9,13 +9,13 @@ from typing import Annotated, NamedTuple
 import typer
 
 from guieval.cli import options
-from guieval.cli.running.run_folders import paired_runs, several_runs
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import echo
 from guieval.data.doctor.counts import counted
+from guieval.errors import refuse
 from guieval.history.modes import Kind
 from guieval.journal import RunFolder
-from guieval.journal.run_folders import rounds_of
+from guieval.journal.run_folders import paired_runs, rounds_of, several_runs
 from guieval.reports.trajectories.reading import read_online
 from guieval.reports.trajectories.writing import write_trajectories
 from guieval.reports.viewer.folder import Written
@@ -44,7 +44,7 @@ def report(
     pairs = [(each, None) for each in runs] if against is None else paired_runs(run, against, rollouts=True)
     if all(_kind(each) == "tasks" for each, _ in pairs):
         given = {"against": against, "protocol": protocol, "data": data, "adapter": adapter}
-        options.refuse(given, "does not apply to an online run, whose report shows its own trajectories")
+        refuse(given, "does not apply to an online run, whose report shows its own trajectories")
     for each, other in pairs:
         folder = each / "report" if out is None else out if len(pairs) == 1 else out / each.name
         how = _How(other, protocol or (), data, adapter, images=not no_images, small=small_images)

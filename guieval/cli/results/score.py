@@ -15,16 +15,17 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from guieval.cli import options
-from guieval.cli.running.online import plain_tasks, task_heading
-from guieval.cli.running.run_folders import apart, several_runs
+from guieval.cli.running.online import task_heading
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.data.doctor.counts import counted
 from guieval.data.overlays import read_overlay
 from guieval.data.selection import Choice
-from guieval.errors import UsageError
+from guieval.errors import UsageError, refuse
 from guieval.history.modes import Kind
 from guieval.journal import RunFolder
+from guieval.journal.run_folders import several_runs
+from guieval.registry import reading_model
 from guieval.reports.console import Run, report_json, report_tables, warning_lines
 from guieval.reports.matrix_table import (
     agreement_lines,
@@ -38,7 +39,7 @@ from guieval.reports.matrix_table import (
 from guieval.reports.online_tables import online_tables
 from guieval.reports.opened.metrics import score_metrics
 from guieval.reports.score_tables import breakdown_table, sample_table
-from guieval.reports.tables.records import check_ending
+from guieval.reports.tables.records import apart, check_ending
 from guieval.running.resume.trust import resume_of
 from guieval.scoring.answered import Answered
 from guieval.scoring.matrix import ALL, JudgedAnswers, answered_file, disagreements, judge_answers, on_own_sets
@@ -87,7 +88,7 @@ def score(
     for_files = {"bench": bench, "data": data, "model": model, "mode": mode, "set": override, "format": format}
     if source.is_dir():
         why = f"is for a file of predictions; the run {str(source)!r} says itself what it is of"
-        options.refuse({**for_files, "skip-damaged": skip_damaged, "anyway": anyway}, why)
+        refuse({**for_files, "skip-damaged": skip_damaged, "anyway": anyway}, why)
     if adapter is not None and source.is_dir() and not reparse:
         raise UsageError("--adapter reads the raw replies of a run again: add --reparse")
     if reparse and not source.is_dir():
@@ -102,7 +103,7 @@ def score(
         opened = {run: partial(recorded, run) for run in several_runs([source])}
     else:
         of_model, of_loader = options.of_model_and_loader(override or [])
-        reader = options.reading_model(model, adapter, of_model)
+        reader = reading_model(model, adapter, options.loader_options(of_model))
         predicted = partial(answered_file, source, bench, data, format=format, model=reader, mode=mode or "offline")
         loading = options.loader_options(of_loader)
         how = {"bench_options": loading, "overlay": added, "skip_damaged": skip_damaged, "anyway": anyway}
@@ -132,11 +133,11 @@ def _print(
         file = None if disagreements is None else apart(disagreements, place, list(opened))
         judged = judge_answers(answered, names or None)
         incomplete, values = _PRINT[answered.mode.kind](judged, place, choice, by, file, several=_several(names), json=json)
-        plain.append(values if len(opened) == 1 else {"run": place, **values})
+        plain.append({"directory" if place.is_dir() else "file": place, **values})
         if incomplete and place.is_dir():
             unfinished |= _print_unfinished(place, err=json)
     if json:
-        print_json(plain if len(plain) > 1 else plain[0])
+        print_json({"runs": plain})
     if unfinished:
         raise typer.Exit(1)
 
@@ -156,7 +157,7 @@ def _print_tasks(
     summary = scored(answers, choice).summary
     if not json:
         show(*online_tables([(task_heading(RunFolder(place)), summary)]))
-    return _Shown(summary.state != "finished", {"source": place, **plain_tasks(summary)})
+    return _Shown(summary.state != "finished", report_json(summary))
 
 
 def _print_steps(
@@ -178,7 +179,11 @@ def _print_one(answers: JudgedAnswers, choice: Choice, by: list[str], *, json: b
         say(f"note: {note}", err=True)
     values: Mapping[str, Any] = {}
     if json:
-        values = {**matrix_json(answers, on_own_sets(answers, choice), by), **report_json(run), "steps": metrics.steps}
+        values = {
+            **matrix_json(answers, on_own_sets(answers, choice), by),
+            **report_json(run.summary),
+            "selection": metrics.steps,
+        }
         values |= {"edition": columns.edition, "scaffold": answers.answered.scaffold or None}
     else:
         show(*report_tables([run]), sample_table(columns, [metrics.protocol]), *breakdowns)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from json import dumps
 from pathlib import Path
 from typing import Annotated
@@ -22,8 +24,9 @@ from guieval.journal import is_run
 from guieval.journal.repeats import grouped
 from guieval.reports.campaign import board_of_campaign, comparison_table
 from guieval.reports.exchange.exported import slug
-from guieval.reports.leaderboards.formats import board_tables, format_named, written
-from guieval.reports.tables.table import Number, Table, bare, columns
+from guieval.reports.leaderboards.formats import FORMATS, board_tables, written
+from guieval.reports.tables.table import Number, Row, Table, bare, columns
+from guieval.reports.tables.writers import format_named
 from guieval.running.campaign import Campaign, PlannedRun, planned, read_campaign
 from guieval.running.costs import amount
 from guieval.running.engine_choice import LOADING
@@ -35,7 +38,7 @@ from guieval.settings.sampling import OPTIONS
 
 @RUN.options(
     *("data", "base_urls", "scaffold", "limit", "seed", "concurrency", "timeout", "max_attempts", "patience"),
-    *("budget", "tags", "note", *OPTIONS),
+    *("budget", "prices", "tags", "note", *OPTIONS),
     data="Data folder, of a campaign with one benchmark.",
     base_urls="Server, of a campaign with one model; may be repeated.",
 )
@@ -66,17 +69,25 @@ def campaign(
     sized = without_servers(configs) if dry_run else of_jobs(resolve_jobs(configs, root=folder))
     found = estimates(sized, pace=pace, disagreement=read.disagreement, icc=read.icc)
     models = {run.directory: run.model for run in runs}
-    _print_estimates(found, [models[each.directory] for each in sized], parallel)
+    _print_estimates(found, [models[each.directory] for each in sized], parallel, whole=dry_run)
     if dry_run:
-        echo("nothing was sent, and nothing was written")
+        say("nothing was sent, and nothing was written")
         return
+    given = {f"sampling.{OPTIONS[name]}" if name in OPTIONS else name: value for name, value in settings.items()}
+    same = [*(override or []), *(f"{name}={dumps(value)}" for name, value in given.items())]
+    words = ["guieval", "campaign", str(file), "--out", str(folder), *(word for value in same for word in ("--set", value))]
+    resume = shlex.join([*words, *(word for name in only or () for word in ("--only", name))])
     if parallel > 1:
-        given = {f"sampling.{OPTIONS[name]}" if name in OPTIONS else name: value for name, value in settings.items()}
-        same = [*(override or []), *(f"{name}={dumps(value)}" for name, value in given.items())]
-        _side_by_side(file, folder, runs, parallel, same)
+        failed = _side_by_side(words, folder, runs, parallel)
         _print_board(read, runs, folder, anyway)
+        if failed:
+            for model, code in failed.items():
+                say(f"stopped:  {model}: exit code {code}; its output is in {folder / f'{slug(model)}.log'}")
+            echo(f"resume:   {resume} --parallel {parallel}")
+            raise typer.Exit(max(1, *failed.values()))
         return
-    perform(configs, fresh=False, quiet=quiet, root=folder, show=lambda _: _print_board(read, runs, folder, anyway))
+    board = partial(_print_board, read, runs, folder, anyway)
+    perform(configs, fresh=False, quiet=quiet, root=folder, resume=resume, show=lambda _: board())
 
 
 def _check_single(read: Campaign, settings: Given) -> None:
@@ -93,10 +104,24 @@ def _refuse_loading(runs: Sequence[PlannedRun]) -> None:
             raise UsageError(f"--parallel is for servers that are already up, and {loads}")
 
 
-def _print_estimates(found: Sequence[Estimate], models: Sequence[str], parallel: int) -> None:
-    """A row for each run, then the sums and what the steps can show; ``models`` are those of the runs."""
-    rows = tuple((each.name, each.steps, each.left, *_sizes(each)) for each in found)
-    show(Table("Runs", columns("run", "steps", "left", "tokens in", "tokens out (at most)", "cost (about)"), rows))
+def _print_estimates(found: Sequence[Estimate], models: Sequence[str], parallel: int, *, whole: bool) -> None:
+    """A row for each run and one for all, then what is left and what the steps can show; ``models`` are those of the runs.
+
+    Unless it is the ``whole`` estimate, one line in place of the rows.
+    """
+    if not whole:
+        left = sum(each.left or 0 for each in found)
+        say(f"runs:     {counted(len(found), 'run')}, {counted(left, kind_of(found[0].config).unit)} left")
+    else:
+        rows: list[Row] = [(each.name, each.steps, each.left, *_sizes(each)) for each in found]
+        if len(found) > 1:
+            rows += [(), _in_all(found)]
+        names = ("run", "steps", "left", "tokens in", "tokens out (at most)", "cost (about)")
+        heads = columns(*names, spare=("tokens out (at most)",))
+        show(Table("Runs", heads, tuple(rows)), full="A wider terminal shows all.")
+    priceless = dict.fromkeys(each.config.model.name for each in found if each.forecast and each.forecast.price is None)
+    if priceless:
+        say(f"price:    none is known of {', '.join(priceless)} (--prices FILE)")
     without = [each.config.data for each in found if each.missing_data]
     if missing := dict.fromkeys(data.folder or f"the data of {data.bench}" for data in without):
         say(f"data:     not found: {', '.join(missing)}; tokens and cost are not known, and the steps are published numbers")
@@ -152,7 +177,7 @@ def _power(each: Estimate) -> str:
 def _sizes(each: Estimate) -> tuple[Number | None, Number | None, str]:
     made = each.forecast
     if made is None or made.prompt_tokens is None:
-        return None, None, "not known" if each.asks else "no model is queried"
+        return None, None, "not known" if each.asks else "no model"
     out = None if made.reply_tokens is None else bare(made.requests * made.reply_tokens, ",.0f")
     cost = _cost(each)
     return bare(made.requests * made.prompt_tokens, ",.0f"), out, "no price" if cost is None else amount(*cost)
@@ -167,26 +192,45 @@ def _cost(each: Estimate) -> tuple[float, str] | None:
     return made.requests * tokens / 1e6, made.price.currency
 
 
+def _in_all(found: Sequence[Estimate]) -> Row:
+    """The sums over all runs; without a number that one of them does not have, but for the cost of those with a price."""
+    asking = [_sizes(each) for each in found if each.asks]
+    counts = [[each.steps for each in found], [each.left for each in found]]
+    tokens = [[None if size is None else size.of.value for size in sizes[:2]] for sizes in asking]
+    sums = [None if None in values else sum(filter(None, values)) for values in (*counts, *zip(*tokens, strict=True))]
+    costs: dict[str, float] = {}
+    for each in found:
+        if (made := _cost(each)) is not None:
+            costs[made[1]] = costs.get(made[1], 0.0) + made[0]
+    cost = " + ".join(amount(value, currency) for currency, value in costs.items()) or ("no price" if asking else None)
+    cells = [*sums[:2], *(None if value is None else bare(value, ",.0f") for value in (*sums[2:], None, None)[:2])]
+    return "in all", *cells, cost
+
+
 def _hours(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{max(1, round(seconds / 60))} min"
 
 
-def _side_by_side(file: Path, folder: Path, runs: Sequence[PlannedRun], parallel: int, settings: Sequence[str]) -> None:
+def _side_by_side(words: Sequence[str], folder: Path, runs: Sequence[PlannedRun], parallel: int) -> dict[str, int]:
     """Run each model in a process of its own, ``parallel`` at a time; its output goes to ``MODEL.log`` in the folder.
 
-    Ctrl-C reaches these processes too, so that their runs stop in order.
+    The exit codes of those that failed, by model. Ctrl-C reaches these processes too, so that their runs stop in order.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    given = [word for setting in settings for word in ("--set", setting)]
+    failed: dict[str, int] = {}
 
     def one(model: str) -> tuple[str, int]:
-        command = [sys.executable, "-m", "guieval", "campaign", str(file), "--out", str(folder), "--only", model, "--quiet"]
+        command = [sys.executable, "-m", *words, "--only", model, "--quiet"]
         with (folder / f"{slug(model)}.log").open("ab") as log:
-            return model, subprocess.run([*command, *given], stdout=log, stderr=log, check=False).returncode
+            return model, subprocess.run(command, stdout=log, stderr=log, check=False).returncode
 
     with ThreadPoolExecutor(parallel) as pool:
         for model, code in pool.map(one, dict.fromkeys(run.model for run in runs)):
-            echo(f"{model}: {'done' if code == 0 else f'exit code {code}'}; its output is in {folder / f'{slug(model)}.log'}")
+            if code:
+                failed[model] = code
+            else:
+                say(f"{model}: done; its output is in {folder / f'{slug(model)}.log'}")
+    return failed
 
 
 def _print_board(read: Campaign, runs: Sequence[PlannedRun], folder: Path, anyway: bool) -> None:
@@ -208,5 +252,5 @@ def _print_board(read: Campaign, runs: Sequence[PlannedRun], folder: Path, anywa
     ]
     show(*board_tables(board, brief=True), comparison_table(pairs, anyway=anyway))
     for name in ("leaderboard.md", "leaderboard.html", "leaderboard.tex"):
-        (folder / name).write_text(written(board, format_named(None, folder / name)), encoding="utf-8")
+        (folder / name).write_text(written(board, format_named(None, folder / name, FORMATS)), encoding="utf-8")
     echo(f"written:  {folder / 'leaderboard'}.md, .html and .tex")

@@ -54,7 +54,7 @@ def help_config(
     if not chosen:
         raise UsageError(f"unknown setting {name!r}{nearest(name or '', [*GROUPS, *(one.setting for one in known)])}")
     if json_output:
-        print_json(chosen)
+        print_json({"settings": chosen})
         return
     what = "type, default and meaning"  # in one column, which at 80 characters leaves room for all three
     for group, listed in groupby(chosen, key=lambda one: one.group):

@@ -130,12 +130,12 @@ def _run(config: RunConfig, sweep: Sweep, directory: Path, *, resumed: bool, dro
     if opened is None:
         return None
     if not quiet:
-        echo(opened.description, err=True)
+        say(opened.description, err=True)
     code: int | None = None
     try:
         for number, ended, outcome in opened.run(Terminal(quiet=quiet), drop_answers=drop_answers):
             if outcome is not None and not quiet:
-                echo(_line(outcome, len(opened.mixes)), err=True)
+                say(_line(outcome, len(opened.mixes)), err=True)
             if ended.interrupted:
                 code = 130
             elif outcome is None:
@@ -145,7 +145,7 @@ def _run(config: RunConfig, sweep: Sweep, directory: Path, *, resumed: bool, dro
         print_failure(failure)
         return 1
     except FatalEngineError as failure:  # e.g. no server answers: the metrics, and how to continue, are printed all the same
-        echo(f"guieval: {' '.join(str(failure).split())}", err=True)
+        say(f"guieval: {' '.join(str(failure).split())}", err=True)
         return 1 if isinstance(failure, ServersAway) else 2
     except KeyboardInterrupt:  # between two settings
         return 130
@@ -191,7 +191,7 @@ def _print_metrics(directory: Path, settings: int, plot: Path | None, width: Wid
         echo(f"picture:  {plot}")
     echo(f"sweep:    {directory}")
     if len(outcomes) < settings:
-        echo(f"left:     {settings - len(outcomes):,} of {settings:,} settings")
+        say(f"left:     {settings - len(outcomes):,} of {settings:,} settings")
         echo(f"resume:   guieval mix --resume {shlex.quote(str(directory))}")
 
 

@@ -23,7 +23,7 @@ from guieval.errors import GuievalError, harmless
 from guieval.journal import RunFolder, is_run
 from guieval.journal.served_model import describe_served
 from guieval.journal.setup import describe
-from guieval.reports.console import Run
+from guieval.reports.console import Run, report_json
 from guieval.running.api import common_folder
 from guieval.running.engine_choice import asks_a_model, never_asked
 from guieval.running.execute import Result, execute, repeated, resolve_jobs
@@ -73,7 +73,7 @@ class Terminal(Display):
             yield update
 
     def note(self, text: str) -> None:
-        echo(text)
+        say(text)
 
 
 def _unmarked(text: str) -> Any:
@@ -87,9 +87,9 @@ def print_failure(failure: ServerFailure) -> None:
     """Print on standard error how a server failed, with the last lines of its log."""
     if isinstance(failure.__cause__, type(failure)):  # the run adds a sentence to the original error
         failure = failure.__cause__
-    echo(f"guieval: {failure}" + ("; its last lines:" if failure.lines else ""), err=True)
+    say(f"guieval: {failure}" + ("; its last lines:" if failure.lines else ""), err=True)
     for line in failure.lines:
-        echo(f"  {line}", err=True)
+        say(f"  {line}", err=True)
 
 
 def perform(
@@ -99,17 +99,19 @@ def perform(
     quiet: bool,
     accept: bool = False,
     root: Path | None = None,
+    resume: str | None = None,
     first: Callable[[], None] = lambda: None,
     show: Callable[[list[Result]], None],
 ) -> None:
     """Do runs one after the other, then print their results (with ``show``) and the command to continue.
 
-    ``root`` is the folder that contains all runs, if their directories do not determine it. The other arguments are those of
+    ``root`` is the folder that contains all runs, if their directories do not determine it, and ``resume`` the command that
+    continues them, by default ``guieval run --resume``. The other arguments are those of
     :func:`guieval.running.execute.execute`, the exit codes those of ``guieval run``.
     """
     directories = [directory for _, directory in configs]
     root = root or common_folder(directories)
-    resume = resume_command(root, [config for config, _ in configs])
+    resume = resume or resume_command(root, [config for config, _ in configs])
     jobs = resolve_jobs(configs, root=root, accept_changes=accept)
     directories = [job.directory for job in jobs]
     results: list[Result] = []
@@ -128,6 +130,7 @@ def perform(
     except GuievalError:
         if results:
             show(results)
+            _print_problems(results)
         raise
     except KeyboardInterrupt:  # while no run was under way
         if any(map(is_run, directories)):
@@ -146,7 +149,7 @@ def print_forecast(configs: list[tuple[RunConfig, Path]]) -> None:
             continue
         for label, text in forecast(job.run).lines():
             say(f"{label + ':':<10}{text}")
-    echo("nothing was sent, and nothing was written")
+    say("nothing was sent, and nothing was written")
 
 
 def print_results(results: list[Result], *, json: bool) -> None:
@@ -154,7 +157,7 @@ def print_results(results: list[Result], *, json: bool) -> None:
     groups = repeated(results)
     shown = [(own[0].kind.name, _run(own)) for own in groups]
     if json:
-        plain = [_plain(own) | dict(SHOWN[kind].plain(run)) for own, (kind, run) in zip(groups, shown, strict=True)]
+        plain = [{**_plain(own), **report_json(run.summary)} for own, (_, run) in zip(groups, shown, strict=True)]
         print_json({"runs": plain})
     else:
         show_all(shown, show)
@@ -182,10 +185,10 @@ def _plain(own: Sequence[Result]) -> dict[str, Any]:
         "directory": outcome.directory.parent if several else outcome.directory,
         **({"repeats": [each.directory for each in own]} if several else {}),
         "model": config.model.name,
-        "bench": config.data.bench,
+        "benchmark": config.data.bench,
         "mode": result.summary.mode,
         "protocol": outcome.protocol,
-        "steps": outcome.selection.text,
+        "selection": outcome.selection.text,
         "interrupted": any(each.outcome.interrupted for each in own),
         "failures": failures if several else outcome.failures,
         "warnings": list(dict.fromkeys(warning for each in own for warning in each.outcome.warnings)),
@@ -193,7 +196,7 @@ def _plain(own: Sequence[Result]) -> dict[str, Any]:
 
 
 def print_notes(results: list[Result]) -> None:
-    """Print notes below the metrics: steps, overlays, servers, failures, warnings, and why a run ended."""
+    """Print notes below the metrics: steps, overlays and servers."""
     manifests = [RunFolder(result.outcome.directory).manifest for result in results]
     for text in dict.fromkeys(line for manifest in manifests for line in describe_served(manifest)):
         say(f"served:   {text}")
@@ -216,44 +219,63 @@ def print_notes(results: list[Result]) -> None:
     if damaged:
         say(f"damaged:  {len(damaged):,} left out, first: {damaged[0]}")
     for result in results:
-        config, outcome, summary, notes = result
-        mode = config.history.mode if config.sampling.repeat is None else f"{config.history.mode}, {outcome.directory.name}"
-        for note in notes:
+        for note in result.notes:
             say(note)
-        for server in outcome.endpoints if len(outcome.endpoints) > 1 else ():
-            say(f"server:   {mode}: {describe_endpoint(server)}")
-        for stage, failures in outcome.failures.items():
-            say(f"failed:   {mode}: {counted(failures.count, 'step')} at {stage}, first: {failures.example}")
-        for warning in outcome.warnings:
-            say(f"warning:  {mode}: {warning}")
-        if result.unread:
-            records = RunFolder(outcome.directory).records
-            texts = any(getattr(sample, "raw_response", None) for record in records for sample in record.samples)
-            again = "; after a change of the adapter `guieval score RUN --reparse` reads them again"
-            say(
-                f"unread:   {mode}: none of the {summary.verdicts.unparseable:,} replies could be read as an action, so "
-                f"the metrics say nothing about the model{again if texts else ''}"
-            )
-        if outcome.gave_up:
-            why = "too many requests in a row were not answered" if config.cluster.kind == "none" else "no worker is left"
-            say(f"stopped:  {mode}: {why}")
-        if outcome.halted:
-            say(f"stopped:  {mode}: {outcome.halted}")
+        for server in result.outcome.endpoints if len(result.outcome.endpoints) > 1 else ():
+            say(f"server:   {result.config.history.mode}: {describe_endpoint(server)}")
 
 
 def _finish(results: list[Result], directories: list[Path], root: Path, resume: str) -> None:
-    """Print the paths and the commands to continue; the exit code is 0 only if every run is complete."""
+    """Print the paths, and last why the runs stopped and the command to continue; exit code 0 only if every run is complete."""
     complete = len(results) == len(directories) and all(result.complete for result in results)
     echo(f"run:      {root}")
-    for directory in directories[len(results) :]:
-        echo(f"not begun: {directory}")
+    if any(SHOWN[result.kind.name].judged_again for result in results):
+        echo(f"re-score: guieval score {shlex.quote(str(root))} --protocol NAME")
+    _print_problems(results)
+    if left := len(directories) - len(results):
+        say(f"not begun: {left:,} of {counted(len(directories), 'run')}, the first {directories[len(results)]}")
     if not complete:
         echo(f"resume:   {resume}")
-    for result in results:
-        if not SHOWN[result.kind.name].judged_again:
-            continue
-        echo(f"re-score: guieval score {shlex.quote(str(result.outcome.directory))} --protocol NAME")
     if any(result.outcome.interrupted for result in results):
         raise typer.Exit(130)
     if not complete or any(result.unread for result in results):
         raise typer.Exit(1)
+
+
+def _print_problems(results: list[Result]) -> None:
+    """Print what went wrong and, last, why a run stopped: one line for each kind, with the runs that had it."""
+    modes = [result.config.history.mode for result in results]
+    found: dict[str, list[str]] = {}
+    failed: dict[str, tuple[int, str, list[str]]] = {}
+    for result, mode in zip(results, modes, strict=True):
+        run = mode if len(set(modes)) == len(modes) else result.directory.name
+        for stage, failures in result.outcome.failures.items():
+            count, example, runs = failed.setdefault(stage, (0, failures.example, []))
+            failed[stage] = (count + failures.count, example, [*runs, run])
+        for problem in _problems(result):
+            found.setdefault(problem, []).append(run)
+    for stage, (count, example, runs) in failed.items():
+        say(f"failed:   {', '.join(runs)}: {counted(count, 'step')} at {stage}, first: {example}")
+    for problem, runs in sorted(found.items(), key=lambda each: each[0].startswith("stopped:")):
+        label, _, text = problem.partition(":")
+        say(f"{label + ':':<10}{', '.join(runs)}: {text.strip()}")
+
+
+def _problems(result: Result) -> Iterator[str]:
+    outcome = result.outcome
+    yield from (f"warning: {warning}" for warning in outcome.warnings)
+    if result.unread:
+        records = RunFolder(outcome.directory).records
+        texts = any(getattr(sample, "raw_response", None) for record in records for sample in record.samples)
+        again = "; after a change of the adapter `guieval score RUN --reparse` reads them again" if texts else ""
+        yield (
+            f"unread: none of the {result.summary.verdicts.unparseable:,} responses could be read as an action, so the metrics "
+            f"say nothing about the model{again}"
+        )
+    if outcome.interrupted:
+        yield "stopped: on request"
+    elif outcome.halted:
+        yield f"stopped: {outcome.halted}"
+    elif outcome.gave_up:
+        alone = result.config.cluster.kind == "none"
+        yield "stopped: " + ("too many requests in a row were not answered" if alone else "no worker is left")

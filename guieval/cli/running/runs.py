@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -12,10 +13,12 @@ import typer
 from typer.core import TyperGroup
 
 from guieval.cli.settings import path_argument, path_option
-from guieval.cli.tables import JSON, echo, print_json, say, show
+from guieval.cli.tables import JSON, print_json, say, show
 from guieval.errors import UsageError, nearest
 from guieval.history.modes import MODES
 from guieval.journal import ROLLOUT, SWEEP, is_held, is_run
+from guieval.metrics import Measured
+from guieval.reports.console import INTERVAL
 from guieval.reports.past_runs import PastRun, age, past_runs, run_directories
 from guieval.reports.tables.table import Cell, Number, Table, columns
 
@@ -54,7 +57,7 @@ def list_runs(
     every = past_runs(where)
     runs = [run for run in every if set(tag or ()).issubset(run.tags)]
     if json_output:
-        print_json([{**_values(each), "created": each.created.isoformat()} for each in runs])
+        print_json({"runs": [{**_values(each), "created": each.created.isoformat()} for each in runs]})
         return
     if not runs:
         known = sorted({tag for run in every for tag in run.tags})
@@ -64,10 +67,13 @@ def list_runs(
     now = datetime.now(UTC)
     named, tagged = any(run.title for run in runs), any(run.tags for run in runs)
     about = [*(["name"] if named else []), *(["tags"] if tagged else [])]
-    heads = ("run", *about, "model", "benchmark", "mode", "protocol", "engine", "exact match", "success rate", "age", "state")
-    spare = ("engine", "success rate", "protocol", "age", "mode", "model", "benchmark")
+    heads = ["run", *about, "model", "benchmark", "mode", "protocol", "engine", "exact match", INTERVAL, "success rate"]
+    heads += ["age", "state"]
+    spare = ("engine", INTERVAL, "success rate", "protocol", "age", "model", "mode")
     rows = tuple((each.name, *_about(each, about), *_row(each, now)) for each in runs)
-    show(Table("", columns(*heads, keys=1, folds=("model", *about), spare=spare), rows))
+    words = (*about, "model", "benchmark", "mode", "protocol", "engine", "state")
+    laid_out = columns(*heads, keys=1, folds=("model", *about), spare=spare)
+    show(Table("", tuple(replace(each, right=each.right and each.name not in words) for each in laid_out), rows))
     for each in runs:
         if each.problem is not None:
             say(f"broken: {each.name}: {each.problem}", err=True)
@@ -84,8 +90,10 @@ def _about(run: PastRun, columns: list[str]) -> list[Cell]:
 
 def _row(run: PastRun, now: datetime) -> tuple[Cell, ...]:
     what = (run.model, run.benchmark, run.mode, run.protocol, run.engine)
-    numbers = (None if each is None else Number(each) for each in (run.exact_match, run.success_rate))
-    return *what, *numbers, age(run.created, now), run.state
+    success = None if run.success_rate is None else Number(replace(run.success_rate, interval=None))
+    leading = run.exact_match or run.success_rate or Measured(None)  # an online run has no exact match
+    shown = Number(replace(leading, interval=None), mark="" if run.exact_match else "success")
+    return *what, shown if leading.n else None, Number(leading).ends or None, success, age(run.created, now), run.state
 
 
 @app.command("remove")
@@ -106,7 +114,7 @@ def remove(
         (directory / "vllm.log").unlink(missing_ok=True)
         with suppress(OSError):  # the folder stays where it holds other files
             directory.rmdir()
-    echo(f"removed: {directory}" + (", but for files that are not a run's" if directory.exists() else ""))
+    say(f"removed: {directory}" + (", but for files that are not a run's" if directory.exists() else ""))
 
 
 @app.command("rename")
@@ -123,7 +131,7 @@ def rename(
     if target.exists() or target.is_symlink():
         raise UsageError(f"there is a {str(target)!r} already")
     directory.rename(target)
-    echo(f"renamed: {directory} to {target}")
+    say(f"renamed: {directory} to {target}")
 
 
 def _named(name: str, folder: Path) -> Path:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from guieval.cli.settings import path_argument, path_option
-from guieval.cli.tables import echo
+from guieval.cli.tables import say
 from guieval.metrics.rounding import percentage
 from guieval.running.config import override as with_overrides
 
@@ -38,6 +38,6 @@ def evaluate_training(
     ):
         found += 1
         shown = [f"{name} {percentage(row[name])} %" for name in ("success", "exact_match", "pg", "tsr") if name in row]
-        echo(f"step {step}: {', '.join(shown)}")
+        say(f"step {step}: {', '.join(shown)}")
     if not found:
-        echo("every checkpoint is evaluated")
+        say("every checkpoint is evaluated")

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from guieval.cli.settings import path_option
-from guieval.cli.tables import echo
+from guieval.cli.tables import say
 from guieval.errors import UsageError
 from guieval.running.config import settings_file
 from guieval.steps import StepTaskModel
@@ -47,6 +47,6 @@ def export_training(
             yield example.task, parts.prompts.messages(example.task, example.history), example.completion
 
     counts = write_rows(rows(), out, chosen, out.name)
-    echo(f"{out}: {counts.pop('written', 0):,} rows in the format {chosen}")
+    say(f"{out}: {counts.pop('written', 0):,} rows in the format {chosen}")
     for why, left_out in counts.most_common():
-        echo(f"  {left_out:,} left out: {why}")
+        say(f"  {left_out:,} left out: {why}")

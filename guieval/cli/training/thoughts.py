@@ -13,7 +13,7 @@ import typer
 
 from guieval.cli import options
 from guieval.cli.settings import RUN, Given, path_argument, path_option
-from guieval.cli.tables import echo
+from guieval.cli.tables import say
 from guieval.errors import UsageError, nearest
 from guieval.registry import load_benchmark, load_model
 from guieval.rewards import ResponseScorer
@@ -100,7 +100,7 @@ def _ask(config: RunConfig, by: str, out: Path, scorer: ResponseScorer, tries: i
 
     counts = asyncio.run(work())
     if known:
-        echo(f"{len(known):,} steps were in {out} before")
+        say(f"{len(known):,} steps were in {out} before")
     _report(counts, out)
 
 
@@ -128,6 +128,6 @@ def _report(counts: Counter[str], out: Path) -> None:
     from guieval.training.data.thoughts import KEPT
 
     total, kept = sum(counts.values()), counts.pop(KEPT, 0)
-    echo(f"{out}: {kept:,} thoughts for {total:,} steps")
+    say(f"{out}: {kept:,} thoughts for {total:,} steps")
     for outcome, count in counts.most_common():
-        echo(f"  {count:,} without: {outcome}")
+        say(f"  {count:,} without: {outcome}")

@@ -18,7 +18,7 @@ from typing import Annotated
 import typer
 
 from guieval.cli.settings import path_option
-from guieval.cli.tables import JSON, echo
+from guieval.cli.tables import JSON, echo, say
 from guieval.cli.training.plan import print_plan
 from guieval.errors import UsageError, known_name
 from guieval.running.config import settings_file
@@ -68,7 +68,7 @@ def train(
     with _ending_with_others(), explained(Path(settings.out)):
         final = begin(settings, resume=resume)
     if os.environ.get("RANK", "0") == "0":  # of several processes, the first one speaks and draws
-        echo(f"The weights are in {final}.")
+        say(f"The weights are in {final}.")
         _draw(Path(settings.out))
 
 
@@ -91,7 +91,7 @@ def _ending_with_others() -> Iterator[None]:
 def _draw(folder: Path) -> None:
     """Write the training's curves; without matplotlib, say how they are drawn later."""
     if find_spec("matplotlib") is None:
-        echo(
+        say(
             f"note: no picture without matplotlib: pip install 'guieval[report]', then `guieval plot training {folder}`",
             err=True,
         )
@@ -105,4 +105,4 @@ def _draw(folder: Path) -> None:
     except (UsageError, OSError) as error:  # the weights are saved: a picture that fails does not fail the training
         echo(f"note: no picture: {error}", err=True)
         return
-    echo(f"The curves are in {folder / PICTURE}.")
+    say(f"The curves are in {folder / PICTURE}.")

@@ -182,9 +182,6 @@ def _damaged(skipped: Sequence[DataError], read: int) -> list[Remark]:
     return [Remark("error", rows, why, [str(error) for error in skipped[:SHOWN]])]
 
 
-# --- screenshots ------------------------------------------------------------------------------------------------------
-
-
 class _Images:
     """Checks every screenshot once: whether it exists, is a complete image, has the size in its record, and needs a change."""
 
@@ -274,9 +271,6 @@ def _exists(path: Path) -> bool:
         return path.exists()
     except (OSError, ValueError):
         return False
-
-
-# --- published counts -------------------------------------------------------------------------------------------------
 
 
 def _compared(comparisons: Sequence[Comparison]) -> list[Remark]:

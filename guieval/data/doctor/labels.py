@@ -155,11 +155,9 @@ class LintReport:
 
     @property
     def found(self) -> list[LintCount]:
-        """The kinds that occur at least once."""
         return [count for count in self.counts.values() if count.count]
 
     def add(self, step: StepTaskModel) -> None:
-        """Check one more step."""
         self._boxes(step)
         self._words(step)
         self._count("duplicated-id", step, step.key in self._keys)

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from guieval.data.screenshots import Screenshot
-from guieval.engines.apis.native import Conversation, NativeAPI, Turn, shown, system_text, with_images
-from guieval.engines.apis.sdk_calls import entries, mapping, raw_answer, text_of
+from guieval.engines.apis.native import Conversation, NativeAPI, Turn, shown, system_text, turns_of
+from guieval.engines.apis.sdk_calls import entries, mapping, raw_answer, sdk_client, text_of
 from guieval.engines.usage_reports import usage_of
 from guieval.models import Request, Response
 from guieval.models.response import Call
@@ -33,33 +33,19 @@ class AnthropicMessages(NativeAPI):
     def begin(self, request: Request, model: str) -> Conversation:
         extra = dict(request.input.extra)
         looks, cached = extra.pop("looks", 0), extra.pop("prompt_cache", False)
-        turns = [
-            {"role": message.role, "content": [_part(part) for part in parts]}
-            for message, parts in with_images(request)
-            if message.role != "system"
-        ]
         fields: dict[str, Any] = {"model": model, "max_tokens": self.most_tokens, **extra, **self.parameters(request)}
         if system := system_text(request):
             # a breakpoint after tools and system prompt, which all steps share
             breakpoint_ = {"cache_control": {"type": "ephemeral"}} if cached else {}
             fields["system"] = [{"type": "text", "text": system, **breakpoint_}]
-        if isinstance(fields.get("stop_sequences"), str):
-            fields["stop_sequences"] = [fields["stop_sequences"]]
-        return Conversation(fields, turns, request.images, looks)
+        return Conversation(fields, turns_of(request, lambda part, role: _part(part)), request.images, looks)
 
     async def send(self, conversation: Conversation, name: str) -> Turn:
         import anthropic
 
-        from guieval.engines.apis.transport import client
-
-        if self._client is None:
-            self._client = anthropic.AsyncAnthropic(
-                api_key=self.connection.key,
-                base_url=self.connection.url or self.own_url,
-                max_retries=0,
-                timeout=self.connection.timeout,
-                http_client=client(self.connection),
-            )
+        self._client = self._client or sdk_client(
+            anthropic.AsyncAnthropic, self.connection, self.connection.url or self.own_url
+        )
         fields = {**conversation.fields, "messages": conversation.turns}
         messages = self._client.beta.messages if "betas" in fields else self._client.messages
         return _turn(await raw_answer(anthropic, messages, fields, name))

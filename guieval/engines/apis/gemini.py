@@ -10,16 +10,7 @@ import warnings
 from typing import Any
 
 from guieval.data.screenshots import Screenshot
-from guieval.engines.apis.native import (
-    Conversation,
-    NativeAPI,
-    TooDeep,
-    Turn,
-    Unanswered,
-    shown,
-    system_text,
-    with_images,
-)
+from guieval.engines.apis.native import Conversation, NativeAPI, TooDeep, Turn, Unanswered, shown, system_text, turns_of
 from guieval.engines.usage_reports import usage_of
 from guieval.models import Request, Response
 from guieval.models.response import Call
@@ -40,16 +31,10 @@ class Gemini(NativeAPI):
     def begin(self, request: Request, model: str) -> Conversation:
         extra = dict(request.input.extra)
         looks = extra.pop("looks", 0)
-        turns: list[Any] = [
-            {"role": "model" if message.role == "assistant" else "user", "parts": [_part(part) for part in parts]}
-            for message, parts in with_images(request)
-            if message.role != "system"
-        ]
+        turns = turns_of(request, lambda part, role: _part(part), key="parts", assistant="model")
         config = {"automatic_function_calling": {"disable": True}, **extra, **self.parameters(request)}
         if system := system_text(request):
             config["system_instruction"] = system
-        if isinstance(config.get("stop_sequences"), str):
-            config["stop_sequences"] = [config["stop_sequences"]]
         return Conversation({"model": model, "config": config}, turns, request.images, looks)
 
     async def send(self, conversation: Conversation, name: str) -> Turn:

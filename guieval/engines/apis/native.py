@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from guieval.data.screenshots import Screenshot, picture, png
 from guieval.engines.http.connections import Connections
 from guieval.errors import UsageError, nearest
-from guieval.models import END_TURN, LOOKS, ImageRef, Message, Request, Response
+from guieval.models import END_TURN, LOOKS, ImageRef, Request, Response
 from guieval.models.response import Call
 from guieval.settings.sampling import SamplingSettings
 
@@ -160,19 +160,24 @@ class NativeAPI(ABC):
                 raise UsageError(f"this API has no request parameter {name!r}{known}")
             level = parameters
             *groups, last = self.sampling.get(name, name).split(".")
+            value = [value] if last == "stop_sequences" and isinstance(value, str) else value
             for group in groups:
                 level = level.setdefault(group, {})
             level[last] = value
         return parameters
 
 
-def with_images(request: Request) -> list[tuple[Message, list[str | Screenshot]]]:
-    """Each message with its parts, screenshots in place of the references to them."""
+def turns_of(
+    request: Request, write: Callable[[str | Screenshot, str], Any], *, key: str = "content", assistant: str = "assistant"
+) -> list[Any]:
+    """The messages but for the system's; ``write`` gives a text or a screenshot of a role's message as the API has it."""
     images = iter(request.images)
-    return [
-        (message, [next(images) if isinstance(part, ImageRef) else part for part in message.parts])
-        for message in request.input.messages
-    ]
+    turns = []
+    for message in request.input.messages:
+        parts = [write(next(images) if isinstance(part, ImageRef) else part, message.role) for part in message.parts]
+        if message.role != "system":
+            turns.append({"role": assistant if message.role == "assistant" else "user", key: parts})
+    return turns
 
 
 def system_text(request: Request) -> str:

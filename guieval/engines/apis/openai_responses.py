@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from guieval.data.screenshots import Screenshot
-from guieval.engines.apis.native import Conversation, NativeAPI, Turn, shown, system_text, with_images
-from guieval.engines.apis.sdk_calls import entries, listed, mapping, raw_answer, text_of
+from guieval.engines.apis.native import Conversation, NativeAPI, Turn, shown, system_text, turns_of
+from guieval.engines.apis.sdk_calls import entries, listed, mapping, raw_answer, sdk_client, text_of
 from guieval.engines.usage_reports import usage_of
 from guieval.models import Request, Response
 from guieval.models.response import Call
@@ -33,31 +33,22 @@ class OpenAIResponses(NativeAPI):
     def begin(self, request: Request, model: str) -> Conversation:
         extra = dict(request.input.extra)
         looks, detail = extra.pop("looks", 0), extra.pop("image_detail", None)
-        turns: list[Any] = []
-        for message, parts in with_images(request):
-            if message.role == "system":
-                continue
-            kind = "output_text" if message.role == "assistant" else "input_text"
-            content = [{"type": kind, "text": part} if isinstance(part, str) else _image(part, detail) for part in parts]
-            turns.append({"role": message.role, "content": content})
+
+        def part_of(part: str | Screenshot, role: str) -> dict[str, Any]:
+            text = {"type": "output_text" if role == "assistant" else "input_text", "text": part}
+            return text if isinstance(part, str) else _image(part, detail)
+
         # reasoning has to be sent back when the conversation goes on, and is kept by nobody else
         kept = {"store": False, "include": ["reasoning.encrypted_content"]}
         fields = {"model": model, "instructions": system_text(request), **kept, **extra, **self.parameters(request)}
-        return Conversation(fields, turns, request.images, looks, {} if detail is None else {"detail": detail})
+        more = {} if detail is None else {"detail": detail}
+        return Conversation(fields, turns_of(request, part_of), request.images, looks, more)
 
     async def send(self, conversation: Conversation, name: str) -> Turn:
         import openai
 
-        from guieval.engines.apis.transport import client
-
-        if self._client is None:
-            self._client = openai.AsyncOpenAI(
-                api_key=self.connection.key,
-                base_url=f"{self.connection.url}/v1" if self.connection.url else self.own_url,
-                max_retries=0,
-                timeout=self.connection.timeout,
-                http_client=client(self.connection),
-            )
+        url = f"{self.connection.url}/v1" if self.connection.url else self.own_url
+        self._client = self._client or sdk_client(openai.AsyncOpenAI, self.connection, url)
         fields = {**conversation.fields, "input": conversation.turns}
         return _turn(await raw_answer(openai, self._client.responses, fields, name))
 

@@ -6,7 +6,15 @@ import json
 from inspect import signature
 from typing import Any
 
-from guieval.engines.apis.native import TooDeep, Unanswered
+from guieval.engines.apis.native import Connection, TooDeep, Unanswered
+
+
+def sdk_client(kind: Any, connection: Connection, url: str) -> Any:
+    """The SDK's client, over the connections of guieval; it tries each request once."""
+    from guieval.engines.apis.transport import client
+
+    key, timeout = connection.key, connection.timeout
+    return kind(api_key=key, base_url=url, max_retries=0, timeout=timeout, http_client=client(connection))
 
 
 async def raw_answer(sdk: Any, resource: Any, fields: dict[str, Any], name: str) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 import select
 import ssl
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.request import getproxies, proxy_bypass
@@ -64,13 +65,9 @@ class Connections:
         ``check`` is called with these bytes; if it raises, the connection is closed. Raises :class:`TryAgain` when there is
         no connection or no complete answer, and :class:`FatalEngineError` when TLS is not set up as the server's is.
         """
-        import aiohttp
-
-        if self._session is None:
-            self._session = self._open()
-        chunks: list[bytes] = []
-        try:
-            async with self._session.request(
+        session, chunks = self._opened(), list[bytes]()
+        with self._failures(url, chunks):
+            async with session.request(
                 method, url, headers=headers, data=body, proxy=self._proxy, allow_redirects=False
             ) as response:
                 protocol: Any = response._protocol  # it is released with the last byte, before ``check``
@@ -81,12 +78,6 @@ class Connections:
                     if size > most:
                         break
                 answer = Answer(response.status, response.headers, b"".join(chunks))
-        except (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError) as error:
-            raise _unreachable(url, self.url, error) from None
-        except (aiohttp.ClientError, ValueError) as error:
-            failure = TryAgain(f"the connection to {url} broke ({str(error) or type(error).__name__})", gone=True)
-            failure.usage = usage_in(b"".join(chunks))
-            raise failure from None
         try:
             check(answer.data)
         except BaseException:
@@ -96,16 +87,9 @@ class Connections:
 
     async def websocket(self, url: str, most: int) -> aiohttp.ClientWebSocketResponse:
         """Open a WebSocket, whose messages may have ``most`` bytes. Raises as :meth:`exchange` does."""
-        import aiohttp
-
-        if self._session is None:
-            self._session = self._open()
-        try:
-            return await self._session.ws_connect(url, proxy=self._proxy, max_msg_size=most)
-        except (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError) as error:
-            raise _unreachable(url, self.url, error) from None
-        except (aiohttp.ClientError, ValueError) as error:
-            raise TryAgain(f"the connection to {url} broke ({str(error) or type(error).__name__})", gone=True) from None
+        session = self._opened()
+        with self._failures(url, []):
+            return await session.ws_connect(url, proxy=self._proxy, max_msg_size=most)
 
     async def close(self) -> None:
         """Close the connections; the next request opens new ones."""
@@ -113,21 +97,38 @@ class Connections:
         if session is not None:
             await session.close()
 
-    def _open(self) -> aiohttp.ClientSession:
+    @contextmanager
+    def _failures(self, url: str, received: Sequence[bytes]) -> Iterator[None]:
+        """Turn aiohttp's errors into those of :meth:`exchange`; ``received`` is what came before them."""
         import aiohttp
 
+        try:
+            yield
+        except (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError) as error:
+            raise _unreachable(url, self.url, error) from None
+        except (aiohttp.ClientError, ValueError) as error:
+            failure = TryAgain(f"the connection to {url} broke ({str(error) or type(error).__name__})", gone=True)
+            failure.usage = usage_in(b"".join(received))
+            raise failure from None
+
+    def _opened(self) -> aiohttp.ClientSession:
+        import aiohttp
+
+        if self._session is not None:
+            return self._session
         # loading the certificates is slow, so it is done only for TLS
         trusted = _certificates(self._verify_tls) if self.url.startswith("https:") else False
         options: dict[str, Any] = {"limit": 0, "keepalive_timeout": _KEEP_ALIVE, "use_dns_cache": False, "ssl": trusted}
         connector = aiohttp.TCPConnector(**options) if self._socks is None else _socks_connector(self._socks, options)
         connector._factory = partial(_one_answer_protocol(), loop=connector._loop)
-        return aiohttp.ClientSession(
+        self._session = aiohttp.ClientSession(
             connector=connector,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             trace_configs=[_no_redirects()],  # aiohttp follows those of a WebSocket's handshake
         )
+        return self._session
 
 
 def _no_redirects() -> aiohttp.TraceConfig:

@@ -71,16 +71,9 @@ class Server:
         busy = self.busy + (now - self.busy_since if self.in_flight else 0.0)
         return EndpointStats(
             self.url,
-            self.in_flight,
-            self.answered,
-            self.failed,
-            self.seconds,
-            self.state != "up",
-            requests=self.requests,
-            retries=self.retries,
+            **EndpointStats.counts(self),
+            resting=self.state != "up",
             seconds_p95=_quantile(self.latencies.copy(), 0.95),
-            prompt_tokens=self.prompt_tokens,
-            completion_tokens=self.completion_tokens,
             busy=None if started is None or now <= started else min(1.0, busy / (now - started)),
             aside=self.aside,
         )

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 
 from guieval.actions import ActionType
 from guieval.evaluation.click_rule import ClickRule
-from guieval.evaluation.leniencies import NodeText, PromptDirection
+from guieval.evaluation.leniencies import LongPressIsClick, NeverNamed, NodeText, PromptDirection
 from guieval.evaluation.protocol import TYPE_MATCH, FailurePolicy, Metric, Protocol
 from guieval.evaluation.rules import OpenRule, ScrollRule, StepRules
 from guieval.evaluation.text_rule import TextRule
 
-_AC = frozenset({"androidcontrol"})
+_protocol = partial(Protocol, datasets=frozenset({"androidcontrol"}))
 _CLICK: frozenset[ActionType] = frozenset({"CLICK"})
 _POINTED: frozenset[ActionType] = frozenset({"CLICK", "LONG_PRESS"})
 _TEST_8444 = {"androidcontrol": "ac-test-8444"}
@@ -32,7 +33,7 @@ _NEAR = ClickRule(inside="nothing", fallback=0.04)
 _WITHIN_14_PER_CENT = ClickRule(inside="nothing", fallback=0.14, fallback_strict=True)
 
 _ZERO = FailurePolicy(unparseable="zero", missing="zero")
-_CURATED = Protocol(
+_CURATED = _protocol(
     name="ac-curated",
     source="AndroidControl-Curated paper (E_point); batechworks/AndroidControl_Curated, src/eval/utils.py",
     summary="less than 0.14 of the screen; one text in the other or token F1 of at least 0.5",
@@ -42,7 +43,6 @@ _CURATED = Protocol(
         button_types=True,
         status_types=True,
     ),
-    datasets=_AC,
     sample_sets=_OSATLAS_7708,
     metrics=(_SR,),
     notes=(
@@ -58,7 +58,7 @@ _CURATED = Protocol(
 )
 
 PROTOCOLS = (
-    Protocol(
+    _protocol(
         name="ui-agile",
         source="UI-AGILE paper; KDEGroup/UI-AGILE, eval/android_control/eval.py",
         summary="less than 0.14 of the screen; typed texts and app names by token F1 of at least 0.5; the type must be right",
@@ -68,7 +68,6 @@ PROTOCOLS = (
             button_types=True,
             status_types=True,
         ),
-        datasets=_AC,
         sample_sets=_OSATLAS_7708,
         metrics=(Metric("action accuracy", "type"), _SR),
         notes=(
@@ -81,7 +80,7 @@ PROTOCOLS = (
             "Its prompt does not offer a long press, so all of them (7 in its set) count as wrong.",
         ),
     ),
-    Protocol(
+    _protocol(
         name="os-genesis",
         source="OS-Genesis paper; OS-Copilot/OS-Genesis, evaluation/android_control/ac_eval.py",
         summary="a circle of 368 px; typed text equal or token F1 above 0.5; app names letter for letter",
@@ -93,7 +92,6 @@ PROTOCOLS = (
             status_types=True,
             leniencies=(PromptDirection(),),
         ),
-        datasets=_AC,
         metrics=(_SR, TYPE_MATCH),
         notes=(
             "The accepted circle is as wide as two thirds of a 1080 px screen: about 13.5 % of all places are hits.",
@@ -106,7 +104,7 @@ PROTOCOLS = (
             "It reports sub-splits in which an episode counts only in the first list that names it, although they overlap.",
         ),
     ),
-    Protocol(
+    _protocol(
         name="ui-genie",
         source="UI-Genie paper; Euphoria16/UI-Genie, src/ms-swift/eval_results_androidcontrol.py (bb7df6b)",
         summary="a circle of 0.14 of the screen's diagonal; one text in the other; app names also by token F1 above 0.5",
@@ -116,7 +114,6 @@ PROTOCOLS = (
             open=OpenRule(text=TextRule("containment-or-token-f1", above=True)),
             stop="status",
         ),
-        datasets=_AC,
         failure=FailurePolicy(unparseable="left-out"),
         metrics=(
             Metric("action_acc", "exact"),
@@ -131,12 +128,11 @@ PROTOCOLS = (
             "Its labels were rewritten from AndroidControl's, and its prompt is in a data file that is not in the repository.",
         ),
     ),
-    Protocol(
+    _protocol(
         name="qwen-gist",
         source="LukeForeverYoung, gists 1f5d1949 and 274a073c, cited by Qwen2.5-VL issue 904 and MobileAgent issue 157",
         summary="any candidate element x1.2, else 0.04; an app may be opened by clicking its icon",
         rules=StepRules(click=_ANY_BOX, open=OpenRule(icon=_ANY_BOX)),
-        datasets=_AC,
         sample_sets=_TEST_8444,
         notes=(
             "It was read through its descendants InfiGUI-R1, UI-S1 and AgentCPM-GUI, which name it as their base; that "
@@ -145,12 +141,11 @@ PROTOCOLS = (
             "Candidate boxes can be containers larger than half the screen, so 22.6 % of all places are hits on average.",
         ),
     ),
-    Protocol(
+    _protocol(
         name="infigui-r1",
         source="InfiGUI-R1 paper; InfiXAI/InfiGUI-R1, eval/android_control/evaluate_android_control.py",
         summary="any candidate element x1.2, else 0.04 of the longer side; an app may be opened by clicking its icon",
         rules=StepRules(click=_ANY_BOX_LONGEST_SIDE, open=OpenRule(icon=_ANY_BOX_LONGEST_SIDE)),
-        datasets=_AC,
         sample_sets=_TEST_8444,
         metrics=(
             Metric("type match of answered steps", "type"),
@@ -169,12 +164,11 @@ PROTOCOLS = (
         ),
         version=2,  # replies that cannot be read leave the click metric
     ),
-    Protocol(
+    _protocol(
         name="ui-s1-sop",
         source="UI-S1 paper, appendix C; X-PLUG/MobileAgent, UI-S1/evaluation/qwenvl_utils.py",
         summary="any candidate element x1.2, else 0.04; every scroll agrees; an app may be opened by clicking its icon",
         rules=StepRules(click=_ANY_BOX, scroll=ScrollRule("type-only"), open=OpenRule(icon=_ANY_BOX)),
-        datasets=_AC,
         sample_sets=_TEST_8444,
         metrics=(
             Metric("PG", "progress", average="episodes"),
@@ -191,12 +185,11 @@ PROTOCOLS = (
         mends="ui-s1-sop-released",
         version=2,  # PG and score are those of appendix C
     ),
-    Protocol(
+    _protocol(
         name="ui-s1-sop-released",
         source="X-PLUG/MobileAgent, UI-S1/evaluation/eval_qwenvl.py (function fix_line) with qwenvl_utils.py",
         summary="as ui-s1-sop, but the released script throws the candidate boxes away: 0.04 and nothing else",
         rules=StepRules(click=_NEAR, scroll=ScrollRule("type-only")),
-        datasets=_AC,
         sample_sets=_TEST_8444,
         metrics=(
             Metric("PG, unreadable episodes as 0", "progress", average="episodes", failure=_ZERO),
@@ -210,19 +203,18 @@ PROTOCOLS = (
             "An episode in which anything raises, such as a reply that cannot be read, has no progress at all.",
         ),
     ),
-    Protocol(
+    _protocol(
         name="ui-s1-reward-match",
         source="X-PLUG/MobileAgent, UI-S1/verl/utils/reward_score/gui_utils/utils.py",
         summary="the matcher UI-S1 trains with: as ui-s1-sop, but scrolls are checked and an icon click opens nothing",
         rules=StepRules(click=_ANY_BOX, scroll=ScrollRule("ui-s1-reward")),
-        datasets=_AC,
         notes=(
             "The released matcher meets boxes only as four bare numbers; a list of boxes is read here as it is meant there.",
             "Labels of answering and of pressing a key are judged as typing there; loaders here decide what such labels are.",
             "Its option to compare texts letter for letter is off, as it is by default.",
         ),
     ),
-    Protocol(
+    _protocol(
         name="mimo-vl",
         source="MiMo-VL report; XiaomiMiMo/lmms-eval, lmms_eval/tasks/android_control/utils.py",
         summary="the 5 nearest elements x1.2, else 0.04; app names letter for letter",
@@ -230,7 +222,6 @@ PROTOCOLS = (
             click=ClickRule(inside="elements", which="nearest", enlarge=1.2, clip=True, nearest=5, fallback=0.04),
             open=OpenRule(text=TextRule("equal", form="as-given")),
         ),
-        datasets=_AC,
         metrics=(Metric("action_type_acc", "type"), Metric("step_wise_acc", "exact")),
         notes=(
             "The reported number is the mean of step_wise_acc with and without the step's own instruction (MiMo-VL issue 35).",
@@ -240,7 +231,7 @@ PROTOCOLS = (
             "An empty text is part of every text, so typing nothing is always right.",
         ),
     ),
-    Protocol(
+    _protocol(
         name="clawgui",
         source="ClawGUI, clawgui-eval/judge/androidcontrol_judge.py",
         summary="the 5 elements nearest to the prediction, else a circle of 368 px on a 1080 x 2400 canvas; token F1 above 0.5",
@@ -250,7 +241,6 @@ PROTOCOLS = (
             ),
             text=_EQUAL_OR_F1,
         ),
-        datasets=_AC,
         sample_sets=_OSATLAS_7708,
         metrics=(TYPE_MATCH, Metric("match success", "exact")),
         notes=(
@@ -275,7 +265,7 @@ PROTOCOLS = (
             *_CURATED.notes,
         ),
     ),
-    Protocol(
+    _protocol(
         name="uground-ac",
         source="AndroidControl paper, appendix D.3; OSU-NLP-Group/UGround, offline_evaluation/AndroidControl/eval.py",
         summary="the smallest element that holds the labelled place; texts letter for letter; clicks that name the app or back",
@@ -286,7 +276,6 @@ PROTOCOLS = (
             status_types=True,
             leniencies=(NodeText(),),
         ),
-        datasets=_AC,
         sample_sets={"androidcontrol": "ac-uground-500"},
         metrics=(Metric("accuracy", "exact"),),
         failure=FailurePolicy(missing="left-out"),
@@ -300,7 +289,7 @@ PROTOCOLS = (
             "here.",
         ),
     ),
-    Protocol(
+    _protocol(
         name="ui-r1",
         source="UI-R1 paper; lll6gg/UI-R1, evaluation/eval_ac.py and test_androidcontrol.py",
         summary="a circle of less than 151.2 px on a 1080 x 2400 canvas; of everything else only the type",
@@ -318,7 +307,6 @@ PROTOCOLS = (
             open=OpenRule(text=TextRule("type-only")),
             press="type-only",
         ),
-        datasets=_AC,
         sample_sets={"androidcontrol": "ac-no-wait-long-press-7868"},
         metrics=(TYPE_MATCH, Metric("grounding", "exact", over=_CLICK)),
         notes=(
@@ -332,20 +320,19 @@ PROTOCOLS = (
         ),
         version=2,  # places are cut on the canvas
     ),
-    Protocol(
+    _protocol(
         name="ui-s1-reward",
         source="UI-S1 paper, section 3.4 (r_type and r_acc of eq. 8)",
         summary="the reward of UI-S1's paper: any candidate element x1.2, else 0.04; texts and app names letter for letter, "
         "white space around them aside",
         rules=StepRules(click=_ANY_BOX, text=TextRule("equal", form="stripped"), stop="status"),
-        datasets=_AC,
         notes=(
             "The paper says only that r_acc is an exact action match; how near a click must be is taken from qwen-gist, from "
             "which the released matchers descend.",
             "White space around a text is not compared, because the released matcher strips it however strict it is.",
         ),
     ),
-    Protocol(
+    _protocol(
         name="ui-r1-reward",
         source="UI-R1 paper, section 3.2 (R_T and R_C of eq. 2 and 3)",
         summary="what UI-R1 trains with: inside the target element's box; of everything else only the type",
@@ -357,11 +344,30 @@ PROTOCOLS = (
             button_types=True,
             status_types=True,
         ),
-        datasets=_AC,
         notes=(
             "The paper's target is the label's own box; here it is the step's target, or the smallest of its elements "
             "that holds the labelled place, so a click on a step without such a box is never right.",
             "Typed texts, app names and scroll directions are not looked at.",
+        ),
+    ),
+    _protocol(
+        name="screensuite",
+        source="huggingface/screensuite, benchmarks/singlestep/androidcontrol/benchmark.py and benchmarks/utils.py (8e85edb)",
+        summary="a click's credit falls with its distance: 1 at the label, 0 from 0.71 of the screen; texts equal in any case",
+        rules=StepRules(
+            click=ClickRule(inside="nothing", fallback=math.sqrt(0.5), fallback_strict=True),
+            text=TextRule("equal"),
+            leniencies=(LongPressIsClick("both"), NeverNamed()),
+        ),
+        failure=FailurePolicy(missing="left-out"),
+        metrics=(Metric("action_acc", "graded", without=frozenset({"STOP"})),),
+        notes=(
+            "A click's credit is a number, where a verdict is right or wrong: here it is right where it earns any credit, so "
+            "exact match counts nearly every click. The metric is the source's.",
+            "The code was read in a copy of the repository with its history (NathanTrance/screensuite).",
+            "Its data hold no ends of tasks, so those steps are left out.",
+            "A reply must begin with its call: what stands before the first bracket is taken for the call's name.",
+            "Samples without an answer are left out of the mean and reported as proportion_missing.",
         ),
     ),
 )

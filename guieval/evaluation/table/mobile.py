@@ -59,6 +59,12 @@ _MAGICGUI = StepRules(
     leniencies=(ClickForType(), CornerForPress(0.15)),
 )
 
+_ANSWERED = (
+    Metric("type match of answered steps, without OPEN", "type", without=_OPEN),
+    Metric("exact match of answered steps, without OPEN", "exact", without=_OPEN),
+    Metric("success rate of answered steps, without OPEN", "success", without=_OPEN),
+    Metric("goal progress", "progress", without=_OPEN, average="episodes"),
+)
 _OSATLAS = StepRules(
     # whole thousandths: 140 of them, which 0.14 of the screen would miss where fractions of them are not exact
     click=ClickRule(inside="nothing", measure="canvas", canvas=(1000.0, 1000.0), fallback=140.0),
@@ -132,12 +138,7 @@ PROTOCOLS = (
         },
         datasets=frozenset(_PHONE_AND_CHINESE_SETS),
         sample_sets=_PHONE_AND_CHINESE_SETS,
-        metrics=(
-            Metric("type match of answered steps, without OPEN", "type", without=_OPEN),
-            Metric("exact match of answered steps, without OPEN", "exact", without=_OPEN),
-            Metric("success rate of answered steps, without OPEN", "success", without=_OPEN),
-            Metric("goal progress", "progress", without=_OPEN, average="episodes"),
-        ),
+        metrics=_ANSWERED,
         failure=FailurePolicy(missing="left-out"),
         notes=(
             "Waiting and ending are one type that is always right, whichever is labelled.",
@@ -169,10 +170,7 @@ PROTOCOLS = (
         datasets=frozenset(_PHONE_SETS),
         sample_sets=_PHONE_SETS,
         metrics=(
-            Metric("type match of answered steps, without OPEN", "type", without=_OPEN),
-            Metric("exact match of answered steps, without OPEN", "exact", without=_OPEN),
-            Metric("success rate of answered steps, without OPEN", "success", without=_OPEN),
-            Metric("goal progress", "progress", without=_OPEN, average="episodes"),
+            *_ANSWERED,
             Metric("CLICK_SCROLL_TYPE type match", "type", over=frozenset({"CLICK", "SCROLL", "TYPE"})),
             Metric("CLICK_SCROLL_TYPE exact match", "exact", over=frozenset({"CLICK", "SCROLL", "TYPE"})),
         ),

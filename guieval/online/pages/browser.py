@@ -315,7 +315,7 @@ async def _failures(what: str) -> AsyncIterator[None]:
     try:
         yield
     except Error as error:
-        raise EnvironmentFailure(f"the browser failed at {what}: {_first_line(error)}") from None
+        raise EnvironmentFailure(f"the browser failed at {what}: {first_line(error)}") from None
 
 
 async def _ended(end: Callable[[], Awaitable[None]]) -> None:
@@ -323,5 +323,6 @@ async def _ended(end: Callable[[], Awaitable[None]]) -> None:
         await asyncio.wait_for(end(), timeout=10)
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """What an error says at first; Playwright's messages go on with a log of its calls."""
     return str(error).strip().partition("\n")[0]

@@ -26,7 +26,7 @@ from guieval.data.files import read_bytes
 from guieval.data.plugin_options import seconds
 from guieval.errors import EnvironmentFailure, UsageError, nearest, one_line
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
-from guieval.online.pages.browser import Browser, require_playwright
+from guieval.online.pages.browser import Browser, first_line, require_playwright
 from guieval.online.servers.foreign_screenshots import checked_screenshot
 from guieval.online.servers.service import Service, checked_address, look_up
 from guieval.steps import Score
@@ -173,11 +173,7 @@ async def failures(browser: Browser, what: str) -> AsyncIterator[None]:
     except EnvironmentFailure:
         raise
     except Exception as error:
-        raise EnvironmentFailure(f"MobileGym failed at {what}: {type(error).__name__}: {_first_line(error)}") from None
-
-
-def _first_line(error: Exception) -> str:
-    return one_line(str(error).strip().partition("\n")[0])
+        raise EnvironmentFailure(f"MobileGym failed at {what}: {type(error).__name__}: {one_line(first_line(error))}") from None
 
 
 class _Phone(ABCDevice):

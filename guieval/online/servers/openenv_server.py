@@ -123,27 +123,27 @@ class Server:
         """The Task API: ``tasks``, ``num_tasks``, ``task`` and ``task_range`` of the split."""
         from aiohttp import web
 
+        what = request.match_info["what"]
         try:
             asked = await request.json()
             split = asked["split"]
             first, last = asked.get("start"), asked.get("stop")
             listed = [self._task(index) for index in range(len(self.tasks))[slice(first, last)]]
-            number = asked["index"] if request.match_info["what"] == "task" else 0
+            number = asked["index"] if what == "task" else 0
             one = self._task(range(len(self.tasks))[number])
         except (ValueError, KeyError, TypeError, AttributeError, IndexError):
             return web.json_response({"detail": "the request is not a split with a valid index, start or stop"}, status=400)
         if split != SPLIT:
             return web.json_response({"detail": f"unknown split {split!r:.80}; expected {SPLIT!r}"}, status=400)
-        match request.match_info["what"]:
-            case "tasks":
-                return web.json_response({"tasks": listed, "env_name": self.environment.name})
-            case "num_tasks":
-                return web.json_response({"num_tasks": len(self.tasks)})
-            case "task":
-                return web.json_response({"task": one})
-            case "task_range":
-                return web.json_response({"tasks": listed})
-        raise web.HTTPNotFound
+        answers: dict[str, dict[str, Any]] = {
+            "tasks": {"tasks": listed, "env_name": self.environment.name},
+            "num_tasks": {"num_tasks": len(self.tasks)},
+            "task": {"task": one},
+            "task_range": {"tasks": listed},
+        }
+        if what not in answers:
+            raise web.HTTPNotFound
+        return web.json_response(answers[what])
 
     def _task(self, index: int) -> dict[str, Any]:
         task: EnvironmentTask = self.tasks[index]

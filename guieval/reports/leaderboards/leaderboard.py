@@ -9,7 +9,6 @@ in separate rows, and ranks are within a mode. Published tables are shown next t
 from __future__ import annotations
 
 import math
-import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,7 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
-from guieval.errors import UsageError, nearest
+from guieval.errors import UsageError
 from guieval.evaluation import get_protocol
 from guieval.journal import RunFolder
 from guieval.journal.repeats import FOLDER, Repeats, grouped
@@ -31,7 +30,7 @@ from guieval.metrics.measured import SHARE, Better, Measured
 from guieval.metrics.paired import holm_pairs, ranks
 from guieval.metrics.repeats import differences, in_order, measured
 from guieval.metrics.summary import COVERAGE_NEEDED
-from guieval.reports.comparison import unlike_labels
+from guieval.reports.comparison import chosen_names, unlike_labels
 from guieval.reports.cut_short import cut_short, judged_with_own, unanswered_of
 from guieval.reports.leaderboards.published_results import Column as PublishedColumn
 from guieval.reports.leaderboards.published_results import ResultTable
@@ -249,7 +248,7 @@ def arranged(board: Board, metrics: str | None = None, sort: str | None = None) 
     """
     chosen = list(range(len(board.columns)))
     if metrics is not None:
-        chosen = [place for name in _split(board, metrics) for place in _places(board, name)]
+        chosen = _places(board, metrics)
     order = _places(board, sort) if sort is not None else chosen
 
     def key(row: BoardRow) -> list[float]:
@@ -276,23 +275,10 @@ def _merit(cell: Cell | None) -> float:
     return -cell.measured.value if cell.measured.better == "less" else cell.measured.value
 
 
-def _split(board: Board, metrics: str) -> Iterator[str]:
-    """The names between the commas; since some names contain commas, the longest known name is taken first."""
-    known = {column.metric for column in board.columns}
-    parts = metrics.split(",")
-    while parts:
-        ends = range(len(parts), 0, -1)
-        taken = next((end for end in ends if ",".join(parts[:end]).strip() in known), 1)
-        yield ",".join(parts[:taken]).strip()
-        parts = parts[taken:]
-
-
-def _places(board: Board, metric: str) -> list[int]:
-    places = [place for place, column in enumerate(board.columns) if metric == column.metric]
-    if not places:
-        names = list(dict.fromkeys(column.metric for column in board.columns))
-        raise UsageError(f"no run has a metric {metric!r}{nearest(metric, names)}; expected one of: {'; '.join(names)}")
-    return places
+def _places(board: Board, metrics: str) -> list[int]:
+    known = list(dict.fromkeys(column.metric for column in board.columns))
+    chosen = chosen_names(metrics, known)
+    return [place for name in chosen for place, column in enumerate(board.columns) if column.metric == name]
 
 
 def _scored(directory: Path, protocols: Sequence[str] | None, prices: Sequence[Price]) -> _Run:
@@ -416,14 +402,15 @@ def _notes(models: Sequence[_Model], rows: Sequence[BoardRow], columns: Sequence
         yield f"scaffold: {scaffold}{whose}"
     setups: defaultdict[str, list[_Run]] = defaultdict(list)
     for model in models:
-        setups[describe([setup for run in model.runs for setup in run.manifest.setups])] += model.runs
+        every = [setup for run in model.runs for setup in run.manifest.setups]
+        setups[describe(every, request=False)] += model.runs
     for setup, alike in setups.items():
         yield f"set-up: {setup}" if len(setups) == 1 else f"set-up of {_named(alike, runs)}: {setup}"
     by_benchmark: defaultdict[str, dict[tuple[str, str], BoardColumn]] = defaultdict(dict)
     for column in columns:
         by_benchmark[column.benchmark].setdefault((column.steps, column.overlay), column)
     for benchmark, kinds in by_benchmark.items():
-        if len(kinds) > 1:
+        if len({(column.selection, column.step_count) for column in kinds.values()}) < len(kinds):  # else their titles say it
             parts = "; ".join(map(_steps, kinds.values()))
             yield f"runs on {benchmark} differ in their steps, or in accepted actions, and so share no column: {parts}"
     merged: defaultdict[str, list[_Run]] = defaultdict(list)
@@ -431,8 +418,7 @@ def _notes(models: Sequence[_Model], rows: Sequence[BoardRow], columns: Sequence
         for note in _shortcomings(run):
             merged[note].append(run)
     for note, alike in merged.items():
-        directory = "RUN" if len(alike) > 1 else shlex.quote(str(alike[0].directory))
-        yield f"{note.format(directory)}: {_named(alike, runs)}"
+        yield f"{note}: {_named(alike, runs)}"
 
 
 def _named(some: Sequence[_Run], runs: Sequence[_Run]) -> str:
@@ -475,13 +461,13 @@ def _steps(column: BoardColumn) -> str:
 
 
 def _shortcomings(run: _Run) -> Iterator[str]:
-    """What a reader must know of a run, a template that takes its directory; runs share a note, for tables have the numbers."""
+    """What a reader must know of a run, runs share a note, for tables have the numbers."""
     columns = run.columns
-    yield from (note.replace("{", "{{").replace("}", "}}") for note in run.notes)
+    yield from run.notes
     if columns.stop == "first-mismatch":
         yield "metrics of steps are over those that a run reached"
     if unanswered_of(columns, run.manifest.protocol.name):
-        yield "incomplete (`guieval run --resume {}` asks again)"
+        yield "incomplete (`guieval run --resume RUN` asks again)"
     spent = spending(columns, next(iter(columns.judged.values())), None)
     if spent is not None and spent.steps < spent.reached:
         yield "tokens are means over the steps with known tokens"

@@ -21,6 +21,20 @@ def check_ending(file: Path) -> bool:
     return file.suffix.lower() == ".csv"
 
 
+def writable(file: Path) -> Path:
+    """The file itself, after a check that it can be written: before any work is done that would be lost."""
+    if file.is_dir():
+        raise UsageError(f"{str(file)!r} is a folder; give the name of the file to write")
+    if not file.parent.is_dir():
+        raise UsageError(f"there is no folder {str(file.parent)!r} to write {file.name!r} to")
+    return file
+
+
+def apart(file: Path, run: Path, runs: Sequence[object]) -> Path:
+    """The file for one of several runs: with the run's name added, where there are several."""
+    return file if len(runs) == 1 else file.with_name(f"{file.stem}-{run.name}{file.suffix}")
+
+
 def write_file(
     file: Path, rows: Iterable[Mapping[str, Any]], names: Sequence[str], *, json_in: Collection[str] = (), end: str = "\n"
 ) -> int:

@@ -25,6 +25,8 @@ PIPED_WIDTH = 160
 _GAP = 2
 _SENTENCE = 20
 """The minimal width of a column of sentences, in cells of the terminal."""
+_NAME = 32
+"""The width from which a row's name in one word may be shortened, if the table is split otherwise."""
 _INTERVAL = r"\[[-+.\d]+, [-+.\d]+\]"
 _MISSING = r"\([\d,]+ missing\)"
 _WIDE = re.compile("[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\U0001f300-\U0003ffff]")
@@ -63,7 +65,8 @@ def _column(table: Table, place: int, width: int, tall: bool) -> _Shown:
     cells = [clean(text(row[place])) if row else "" for row in table.rows]
     need = max(map(_wide, cells), default=0)
     if column.folds or (tall and place < table.keys):
-        need = max(min(need, _SENTENCE), *map(_longest_word, cells), 0)
+        longest = max(map(_longest_word, cells), default=0)
+        need = max(min(need, _SENTENCE), longest if column.folds else min(longest, _NAME))
     elif tall:
         need = max((_wide(part) for cell in cells for part in re.split(f" (?={_INTERVAL})", cell)), default=0)
     head = max(map(_longest_word, heads))
@@ -84,7 +87,13 @@ def rendered(table: Table, width: int, full: str = "") -> Iterator[Text]:
         turning = turned(table) if table.turns else table
         places = [each.place for each in shown] if turning is table else range(len(turning.columns))
         low, tall = ([_shown(turning, width, tall=tall)[place] for place in places] for tall in (False, True))
-        yield from min((list(_blocks(turning, each, width)) for each in (low, tall)), key=len)
+        layouts = [(turning, low), (turning, tall)]
+        if (
+            _needed(upright := [each for each in _shown(table, width, tall=True) if each.place in {of.place for of in shown}])
+            <= width
+        ):
+            layouts.append((table, upright))
+        yield from min((list(_blocks(of, each, width)) for of, each in layouts), key=len)
     notes = [*table.notes]
     if left_out:
         names = ", ".join(" ".join(each.heads) for each in left_out)

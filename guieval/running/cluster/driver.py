@@ -65,7 +65,7 @@ class _Member:
     held: list[int] = field(default_factory=list)
     deliveries: int = 0
     all_given: bool = False
-    shard: Shard = field(default_factory=Shard)
+    shard: Shard = field(default_factory=dict)
     read: int = 0
     has_shard: bool = False
     in_flight: int = 0
@@ -229,7 +229,7 @@ class _Session:
         self._leftovers = [position for position in open_ones if self._merger.begun(self._refs[position].key)]
         self._fresh = HandOut({*open_ones} - {*self._leftovers}, len(members))
         for member in members:
-            member.shard, member.read, member.held, member.has_shard = Shard(), 0, [], False
+            member.shard, member.read, member.held, member.has_shard = {}, 0, [], False
             member.in_flight, member.servers, member.earlier_servers = 0, (), []
         self._progress.load = self._load
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
+from typing import TypeAlias
 
 from guieval.data.files import open_file
 from guieval.journal import EPISODES, LOCK, MANIFEST, STEPS, Journal, RunFolder
@@ -53,11 +54,8 @@ class _Episode:
     partial: dict[int, int] = field(default_factory=dict)
 
 
-class Shard:
-    """How far one shard agrees with the run: for each episode, up to which of its steps."""
-
-    def __init__(self) -> None:
-        self.agreed: dict[EpisodeKey, int] = {}
+Shard: TypeAlias = dict[EpisodeKey, int]
+"""How far one shard agrees with the run: for each episode, up to which of its steps."""
 
 
 class Merger:
@@ -106,7 +104,7 @@ class Merger:
 
     def add_folder(self, folder: Path, *, start: int = 0, shard: Shard | None = None) -> Iterator[StepRecord]:
         """Merge the shard in ``folder`` from byte ``start`` on, as far as the result is read; a torn last line is left out."""
-        shard = shard if shard is not None else Shard()
+        shard = {} if shard is None else shard
         with contextlib.suppress(OSError), open_file(folder / STEPS) as stream:
             stream.seek(start)
             for line in stream:
@@ -144,11 +142,11 @@ class Merger:
         digest = _digest(record)
         known = episode.answers.get(position)
         if self._mode.sequential:
-            if shard.agreed.get(key, 0) != position:
+            if shard.get(key, 0) != position:
                 return False
             if known is not None:
                 if known.digest == digest:
-                    shard.agreed[key] = position + 1
+                    shard[key] = position + 1
                 return False
         elif known is not None:
             return False
@@ -164,7 +162,7 @@ class Merger:
         self.progress.tokens.add(record)
         self._note(record, digest, offset)
         if record.finished:
-            shard.agreed[key] = position + 1
+            shard[key] = position + 1
             self._end_if_over(key)
         else:
             error = record.sample.error

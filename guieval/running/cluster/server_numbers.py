@@ -32,16 +32,9 @@ def _both(one: EndpointStats, other: EndpointStats) -> EndpointStats:
     latencies = [each.seconds_p95 for each in (one, other) if each.seconds_p95 is not None]
     return EndpointStats(
         one.name,
-        one.in_flight + other.in_flight,
-        one.answered + other.answered,
-        one.failed + other.failed,
-        one.seconds + other.seconds,
-        one.resting or other.resting,
-        requests=one.requests + other.requests,
-        retries=one.retries + other.retries,
+        **EndpointStats.counts(one, other),
+        resting=one.resting or other.resting,
         seconds_p95=max(latencies, default=None),
-        prompt_tokens=one.prompt_tokens + other.prompt_tokens,
-        completion_tokens=one.completion_tokens + other.completion_tokens,
         aside=one.aside or other.aside,
     )
 

@@ -15,7 +15,7 @@ from guieval.errors import UsageError
 from guieval.journal import SCHEMA, RunFolder, plan_rows
 from guieval.journal.run_files import Manifest
 from guieval.models.patch_thoughts import thought_fingerprint
-from guieval.models.scaffold import flat
+from guieval.models.scaffold import ACTING, flat
 from guieval.models.written_prompts import example_requests, fixed_thought_form
 from guieval.running.config import parse
 from guieval.running.resolved import ResolvedRun
@@ -177,7 +177,7 @@ def identity(manifest: Manifest) -> dict[str, Any]:
     checkpoint = {name: value for name, value in manifest.checkpoint.items() if name not in _DESCRIPTIVE}
     scaffold = checkpoint.pop("scaffold")
     checkpoint |= {name: scaffold.get(name) for name in ("sampling", "thinking")}
-    acting = {name: scaffold[name] for name in ("budget", "ending", "retries", "wait", "encoding") if name in scaffold}
+    acting = {name: scaffold[name] for name in ACTING if name in scaffold}
     fixed, mixing, thought = manifest.fixed_thoughts, manifest.mixing, manifest.prompts.thought
     return {
         **flat(config),

@@ -10,18 +10,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from guieval.data.benchmark import EpisodeRef
 from guieval.errors import EnvironmentFailure
+from guieval.models.scaffold import Success
 from guieval.online import ABCDevice, Observation
-from guieval.online.attempt import MOST_ATTEMPTS, MOST_UNPARSEABLE, Attempt, LoopRule, carried_out, closed, screen_name, within
+from guieval.online.attempt import Attempt, LoopRule, carried_out, closed, screen_name, within
 from guieval.online.tasks import EnvironmentTasks
 from guieval.online.trajectory import Trajectories, TrajectoryStep, reply_of
 from guieval.running.runner.asking import Asking
 from guieval.running.runner.step import Asker
-from guieval.steps import EpisodeKey, OnlineTask, Record, Repetition, Sample, StepError, StepRecord, TaskRecord
+from guieval.steps import EpisodeKey, OnlineTask, Record, Repetition, Sample, Score, StepError, StepRecord, TaskRecord
 
 _Result = TypeVar("_Result")
 
@@ -95,7 +97,7 @@ class Actor(Asking):
     async def _repetition(self, task: OnlineTask, number: int, models: dict[str, None]) -> Repetition:
         key, failure = task.episode_key, ""
         attempt = self.trajectories.last_attempt(key, number)
-        most = self.asker.model.config.scaffold.retries.task or MOST_ATTEMPTS
+        most = self.asker.model.config.scaffold.retries.task
         for _ in range(most):
             recorded = self.trajectories.steps(key, number)
             if recorded and recorded[0].attempt < attempt:
@@ -175,15 +177,25 @@ class Actor(Asking):
         return Repetition(outcome=played.outcome(score, observation, attempt=attempt, screenshot=screenshot))
 
     def _begun(self, task: OnlineTask) -> Attempt:
-        ending = self.asker.model.config.scaffold.ending
+        scaffold = self.asker.model.config.scaffold
+        ending, success = scaffold.ending, scaffold.success
         loop = None if ending.loop is None else LoopRule(ending.loop.equal, ending.loop.effect)
-        return Attempt(task, unparseable=ending.unparseable or MOST_UNPARSEABLE, loop=loop)
+        counted = {} if success is None else {"counted": partial(_counted, success)}
+        return Attempt(task, unparseable=ending.unparseable, loop=loop, typed=scaffold.typing.typed, **counted)
 
     async def _stored(self, observation: Observation) -> str:
         return await asyncio.to_thread(self.trajectories.keep, observation.screenshot, screen_name(observation.screenshot))
 
     async def _within(self, call: Awaitable[_Result], what: str) -> _Result:
         return await within(self._timeout, call, what)
+
+
+def _counted(rule: Success, score: Score, stopped: bool) -> Score:
+    success = score.progress > rule.above and not score.side_effects and (stopped or not rule.needs_stop)
+    own = score.reason or ("success" if score.success else "no success")
+    stop = "and a stop of the model's" if rule.needs_stop else "with or without a stop"
+    reason = f"the scaffold's rule: a score above {rule.above:g}, {stop}; the environment: {own}"
+    return score.model_copy(update={"success": success, "reason": reason})
 
 
 def _without_outcome(sample: Sample) -> Repetition:

@@ -211,17 +211,25 @@ class Asker:
                 each.cancel()
 
     async def _sample(self, request: Request, asked: Asked) -> Sample:
-        async with self.slots:
-            started = time.monotonic()
-            reply = await self._reply(self._generate, request)
-        others = tuple(request.bill.others)
-        if isinstance(reply, Sample):
-            return reply.model_copy(update={"other_usage": others})
-        self._count(asked, reply.usage)
-        if reply.model is not None:
-            asked.models[reply.model] = None
-        reply = replace(reply, other_usage=(*reply.other_usage, *others))
-        return read_response(self.model, self.evaluator, request.task, reply, seconds=round(time.monotonic() - started, 4))
+        left = self.model.config.scaffold.retries.parse
+        while True:
+            async with self.slots:
+                started = time.monotonic()
+                reply = await self._reply(self._generate, request)
+            others = tuple(request.bill.others)
+            if isinstance(reply, Sample):
+                return reply.model_copy(update={"other_usage": others})
+            if reply.model is not None:
+                asked.models[reply.model] = None
+            whole = replace(reply, other_usage=(*reply.other_usage, *others))
+            seconds = round(time.monotonic() - started, 4)
+            sample = read_response(self.model, self.evaluator, request.task, whole, seconds=seconds)
+            if not left or sample.outcome.verdict != "unparseable":
+                self._count(asked, reply.usage)
+                return sample
+            left -= 1
+            request.bill.others += reply.other_usage
+            request.bill.add(reply.usage or Usage())
 
     async def _reply(
         self, ask: Callable[[Request], Awaitable[Response]], request: Request, *, about: str = ""

@@ -30,7 +30,6 @@ class Placed:
 
     @property
     def judged(self) -> Judged:
-        """The protocol's judgements of the steps."""
         return self.columns.judged[self.protocol.name]
 
     @cached_property

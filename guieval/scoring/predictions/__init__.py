@@ -146,7 +146,6 @@ class Predictions:
 
     @property
     def episodes(self) -> int:
-        """How many episodes have an answer."""
         return len({row.key[:3] for row in self.rows})
 
     @property

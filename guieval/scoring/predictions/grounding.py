@@ -39,9 +39,8 @@ class RowLayout:
     """The names of a row's fields, and how its numbers are read.
 
     ``reply`` names the field of the raw reply. ``size`` names the field with the image's [width, height], or the two fields
-    with one of them each; ``holds_steps`` is whether rows that have it are steps of their own where the
-    benchmark's are not given. ``condition`` names a field that has to be the same in all rows, since rows that differ in it
-    answer the same steps.
+    with one of them each; ``holds_steps`` is whether rows that have it are steps of their own where the benchmark's are not
+    given. ``condition`` names a field that has to be the same in all rows, since rows that differ in it answer the same steps.
     """
 
     image: str

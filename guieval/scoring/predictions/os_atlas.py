@@ -18,8 +18,7 @@ step of its own.
 has ``task``, ``image_path`` (``.../<app>/images/<episode>_<step>.png``), ``osatlas_action`` and ``teacher_action``, a stronger
 model's, which is the label. ``score``, a critic's of OS-Atlas's action from 1 to 5, is kept as the group ``critic_score``;
 ``success`` and ``now_step``, the planned sub-step of which several steps may be a part, are kept in the extras. A SCROLL is
-read as AndroidControl's; label and answer are in the same words, so this decides no match. There is no loader of this data
-set.
+read as AndroidControl's; label and answer are in the same words, so this decides no match. There is no loader of this data set.
 """
 
 from __future__ import annotations

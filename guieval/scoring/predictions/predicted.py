@@ -20,10 +20,9 @@ class Predicted:
 
     ``action`` is unified, [0, 1000] per axis, or ``None`` where the file's answer holds none, for the ``reason`` given.
     ``response`` is a raw reply instead, which only a model's adapter can read; ``raw`` is the reply that a file keeps beside
-    the action. ``benchmark`` names the loader whose step it
-    is ("" if the file does not name it). ``task`` is the step itself if the file holds everything that scoring needs.
-    ``failed`` says why an answer was not measured, where the source's own judge failed.
-    ``right_under`` names the protocol under which the source found the answer right, where it kept that alone.
+    the action. ``benchmark`` names the loader whose step it is ("" if the file does not name it). ``task`` is the step itself
+    if the file holds everything that scoring needs. ``failed`` says why an answer was not measured, where the source's own
+    judge failed. ``right_under`` names the protocol under which the source found the answer right, where it kept that alone.
     ``differs`` quotes what the row states of the target where the benchmark's own label, which decides, is another.
     """
 
@@ -44,8 +43,7 @@ class Predicted:
     def of(cls, task: StepTaskModel, read: Callable[[], Action], differs: str = "", raw: str | None = None) -> Self:
         """The answer to a step that the file describes; a :class:`ParseError` of ``read`` becomes the ``reason``."""
         action, reason = attempted(read)
-        key = (task.benchmark, task.subset, task.episode_id, task.step_index)
-        return cls(*key, action, reason, task=task, differs=differs, raw=raw)
+        return cls(*task.key, action, reason, task=task, differs=differs, raw=raw)
 
     @property
     def key(self) -> tuple[str, str, str, int]:

@@ -84,11 +84,10 @@ def _read(row: Row, lengths: Mapping[str, int], sizes: Mapping[str, Size]) -> Pr
         action=action,
         extras={} if place.episode in sizes else {"screen_size_from": "assumed"},
     )
-    key = (task.benchmark, task.subset, task.episode_id, task.step_index)
     if reply == RIGHT:
-        return Predicted(*key, task=task, right_under=PROTOCOL)
+        return Predicted(*task.key, task=task, right_under=PROTOCOL)
     if reply == UNREADABLE:
-        return Predicted(*key, reason="the reply is not JSON", task=task)
+        return Predicted(*task.key, reason="the reply is not JSON", task=task)
     answer = row.text("answer")
     return Predicted.of(task, lambda: _answered(answer, size))
 

@@ -28,12 +28,11 @@ def _read(row: Row) -> Predicted | None:
     if status == "missing":
         return None
     task = _task(row)
-    key = (task.benchmark, task.subset, task.episode_id, task.step_index)
     if status == "error":
-        return Predicted(*key, failed=row.text("reason") or "the evaluator failed", task=task)
+        return Predicted(*task.key, failed=row.text("reason") or "the evaluator failed", task=task)
     if status != "success" and row.value("object") is False:
-        return Predicted(*key, reason="the response is no JSON object", task=task)
-    return Predicted(*key, task_outcome(status == "success"), task=task)
+        return Predicted(*task.key, reason="the response is no JSON object", task=task)
+    return Predicted(*task.key, task_outcome(status == "success"), task=task)
 
 
 def _task(row: Row) -> StepTaskModel:

@@ -263,9 +263,6 @@ def _options(suite: _Suite) -> Iterator[str]:
         yield "an option that it does not have is accepted"
 
 
-# --- damage -----------------------------------------------------------------------------------------------------------
-
-
 def _damage(suite: _Suite) -> Iterator[str]:
     if not suite.kind.needs_data:
         return
@@ -307,19 +304,19 @@ def _silently(damage: Damage, whole: Sequence[Episode], read: Sequence[Episode])
         return "was read without an error, as other records"
     if len(before) != len(after):
         return f"was read without an error, as {len(after)} steps instead of {len(before)}"
-    same = {"label": _same_label, "word": _same_kind_and_place, "absent": _same_needed}[damage.demand]
+    same = {"label": _same(_label), "word": _same_kind_and_place, "absent": _same(_needed)}[damage.demand]
     for one, other in zip(before, after, strict=True):
         if not same(one, other):
             return f"was read without an error: {one.key}: {_difference(one, other)}"
     return ""
 
 
-def _same_label(one: StepTaskModel, other: StepTaskModel) -> bool:
-    """Whether all of a record but ids, positions and extras is the same."""
-    return _label(one) == _label(other)
+def _same(part: Callable[[StepTaskModel], object]) -> Callable[[StepTaskModel, StepTaskModel], bool]:
+    return lambda one, other: part(one) == part(other)
 
 
 def _label(step: StepTaskModel) -> dict[str, Any]:
+    """All of a record but ids, positions and extras."""
     return step.model_dump(exclude={"episode_id", "step_index", "episode_length", "extras"})
 
 
@@ -337,12 +334,8 @@ def _same_kind_and_place(one: StepTaskModel, other: StepTaskModel) -> bool:
     return one.action.model_dump(exclude=texts | moved) == other.action.model_dump(exclude=texts | moved)
 
 
-def _same_needed(one: StepTaskModel, other: StepTaskModel) -> bool:
-    """Whether what is never optional is the same; a duration is optional, as every action has a usual one."""
-    return _needed(one) == _needed(other)
-
-
 def _needed(step: StepTaskModel) -> tuple[object, ...]:
+    """What is never optional; a duration is, as every action has a usual one."""
     return step.action.model_dump(exclude={"duration"}), step.instruction, step.screenshot, step.screenshot_size
 
 

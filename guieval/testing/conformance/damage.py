@@ -122,9 +122,6 @@ def _document(file: Path, siblings: int) -> _Document | None:
     return None
 
 
-# --- whole files ------------------------------------------------------------------------------------------------------
-
-
 def _to_file(file: Path, *, alone: bool) -> Iterator[Damage]:
     content, inner = read_bytes(file), _inner(file)
     if file.suffix == ".gz":
@@ -152,9 +149,6 @@ def _to_file(file: Path, *, alone: bool) -> Iterator[Damage]:
     yield Damage(
         file, "no valid text in the middle", _pack(file, spoilt), "refuse" if inner in (".json", ".jsonl") else "survive"
     )
-
-
-# --- single values ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ Everything is a pure function of seed, episode number and size, within one ``VER
 episodes by the loaders that use them, not here.
 """
 
-from guieval.testing.phone.drawing import encode
+from guieval.data.screenshots import png as encode
 from guieval.testing.phone.episodes import DEFAULT_SIZE, VERSION, PhoneEpisode, PhoneStep, generate_episode, replay
 from guieval.testing.phone.layout import Element, PixelBox, Screen
 from guieval.testing.phone.phone import Phone, checked_size

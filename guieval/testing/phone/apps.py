@@ -23,6 +23,13 @@ SYMBOLS = {
 }
 
 
+TABS = {
+    "Clock": (("Alarm", "bell"), ("World clock", "globe"), ("Timer", "clock")),
+    "Shop": (("Store", "house"), ("Wishlist", "heart"), ("Cart", "bag")),
+    "Music": (("Songs", "music"), ("Liked", "heart"), ("Playlists", "list")),
+}
+
+
 def page_of(state: State, view: View) -> Page:
     """The page that ``view`` shows."""
     build = PAGES.get((view.app, view.page))
@@ -45,9 +52,6 @@ def _menu_choice(label: str, *effects: Effect) -> Choice:
 
 def _confirm(question: str, text: str, yes: str, *effects: Effect) -> Effect:
     return bind(do.show, Overlay("dialog", question, (_menu_choice("Cancel"), _menu_choice(yes, *effects)), text))
-
-
-# Settings
 
 
 def _settings_main(state: State, view: View) -> Page:
@@ -89,9 +93,6 @@ def _settings_about(state: State, view: View) -> Page:
     return Page("About phone", (Widget("header", label="This device"), *rows))
 
 
-# Notes
-
-
 def _notes_main(state: State, view: View) -> Page:
     notes = [note for note in state.items("notes") if _matches(view.text("search"), note.title, note.body)]
     notes.sort(key=lambda note: "pinned" not in note.flags)
@@ -122,9 +123,6 @@ def _notes_edit(state: State, view: View) -> Page:
     fields = (ui.field(view, "Title", hint="Title"), ui.field(view, "Note", hint="Write something", lines=6))
     title = "Edit note" if view.item else "New note"
     return Page(title, fields, actions=(ui.action("save", "Save", "", bind(do.save_note)),))
-
-
-# Contacts
 
 
 def _contacts_main(state: State, view: View) -> Page:
@@ -175,14 +173,8 @@ def _contacts_new(state: State, view: View) -> Page:
     return Page("New contact", fields, actions=(ui.action("save", "Save", "", bind(do.save_contact)),))
 
 
-# Clock
-
-
-CLOCK_TABS = (("Alarm", "bell"), ("World clock", "globe"), ("Timer", "clock"))
-
-
 def _clock_main(state: State, view: View) -> Page:
-    tabs = ui.tabs(view, CLOCK_TABS)
+    tabs = ui.tabs(view, TABS["Clock"])
     if view.tab == "World clock":
         cities = (city for city in state.items("cities") if "shown" in city.flags)
         rows = tuple(ui.row("cities", city, "Local time", trailing=city.detail) for city in cities)
@@ -220,15 +212,9 @@ def _clock_cities(state: State, view: View) -> Page:
     return Page("Add city", rows or ui.nothing("No city found"), pinned=ui.search(view, "Search for a city"), live_search=True)
 
 
-# Shop
-
-
-SHOP_TABS = (("Store", "house"), ("Wishlist", "heart"), ("Cart", "bag"))
-
-
 def _shop_main(state: State, view: View) -> Page:
     products = state.items("products")
-    tabs = ui.tabs(view, SHOP_TABS)
+    tabs = ui.tabs(view, TABS["Shop"])
     if view.tab == "Wishlist":
         saved = tuple(_product_row(item) for item in products if "wished" in item.flags)
         return Page("Wishlist", saved or ui.nothing("Your wishlist is empty"), tabs=tabs)
@@ -278,9 +264,6 @@ def _shop_ordered(state: State, view: View) -> Page:
     return Page("Order", ui.nothing("Order placed", "Thank you. We will write when it ships."))
 
 
-# Messages
-
-
 def _messages_main(state: State, view: View) -> Page:
     chats = (chat for chat in state.items("chats") if chat.lines and "archived" not in chat.flags)
     rows = tuple(map(_chat_row, chats)) or ui.nothing("No conversations")
@@ -323,9 +306,6 @@ def _messages_chat(state: State, view: View) -> Page:
     field = ui.field(view, "message", "Message", hint="Text message")
     send = ui.action("send", "Send", "send", bind(do.send_message))
     return Page(chat.title, body or ui.nothing("No messages yet"), footer=(field, send), from_end=bool(body))
-
-
-# Mail
 
 
 def _mail_main(state: State, view: View) -> Page:
@@ -374,14 +354,8 @@ def _mail_compose(state: State, view: View) -> Page:
     return Page("New mail", fields, actions=(ui.action("send", "Send", "send", bind(do.send_mail)),))
 
 
-# Music
-
-
-MUSIC_TABS = (("Songs", "music"), ("Liked", "heart"), ("Playlists", "list"))
-
-
 def _music_main(state: State, view: View) -> Page:
-    tabs = ui.tabs(view, MUSIC_TABS)
+    tabs = ui.tabs(view, TABS["Music"])
     if view.tab == "Playlists":
         return Page("Music", tuple(_playlist_row(state, item) for item in state.items("playlists")), tabs=tabs)
     songs = [song for song in state.items("songs") if view.tab != "Liked" or "liked" in song.flags]

@@ -6,7 +6,6 @@ Places and texts come from :mod:`guieval.testing.phone.layout`.
 from __future__ import annotations
 
 import hashlib
-import io
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -56,13 +55,6 @@ def draw(screen: Screen) -> Image:
     for element in screen.elements:
         getattr(brush, element.role)(element)
     return brush.image
-
-
-def encode(image: Image) -> bytes:
-    """The image as a PNG file, lightly compressed: writing must be quick, and the files are temporary."""
-    buffer = io.BytesIO()
-    image.save(buffer, format="PNG", compress_level=1)
-    return buffer.getvalue()
 
 
 @lru_cache(maxsize=64)

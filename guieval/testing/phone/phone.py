@@ -54,7 +54,6 @@ class Phone:
 
     @cached_property
     def screen(self) -> Screen:
-        """The screen's elements with boxes in pixels."""
         return lay_out(self.state)
 
     def render(self) -> Image:

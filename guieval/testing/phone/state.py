@@ -67,7 +67,6 @@ class View:
         return dict(self.fields).get(name, "")
 
     def with_text(self, name: str, text: str) -> View:
-        """The view after the field ``name`` was set."""
         return replace(self, fields=tuple({**dict(self.fields), name: text}.items()))
 
 
@@ -137,7 +136,6 @@ class State:
 
     @property
     def apps(self) -> tuple[str, ...]:
-        """Every installed app."""
         return tuple(app for page in self.home for app in page) + self.dock
 
     @property
@@ -146,7 +144,6 @@ class State:
         return self.stack[-1] if self.stack else None
 
     def items(self, collection: str) -> tuple[Item, ...]:
-        """All items of a collection, in the app's order."""
         return self.data[collection]
 
     def item(self, collection: str, key: str) -> Item:
@@ -165,5 +162,4 @@ class State:
         return self.with_items(collection, items)
 
     def with_view(self, view: View) -> State:
-        """The state after the page in front was replaced."""
         return replace(self, stack=(*self.stack[:-1], view))

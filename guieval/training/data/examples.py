@@ -88,7 +88,6 @@ class PromptBuilder:
         return {"type": "image", "image": self.image(self.picture(part))}
 
     def picture(self, part: ImageRef) -> Picture:
-        """The name of a prompt's screenshot."""
         task = part.task
         root = self._root if isinstance(self._root, Path) else self._root[task.benchmark]
         return Picture(root, task.screenshot, task.screenshot_size, part.resize)
@@ -120,7 +119,6 @@ class TrainingData:
 
     @cached_property
     def refs(self) -> Sequence[EpisodeRef]:
-        """The episodes, in the benchmark's order."""
         return self.selection.refs
 
     @cached_property
@@ -137,7 +135,6 @@ class TrainingData:
         return episode
 
     def counted(self, number: int) -> Sequence[int]:
-        """Indices of the counted steps of an episode."""
         return list(self.selection.plan[self.refs[number].key])
 
     def example(self, number: int, *, history: bool = True) -> Example:

@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from guieval.errors import UsageError, nearest
+from guieval.errors import UsageError, known_name
 from guieval.rewards.adapters.rows import TASK
 from guieval.steps import StepTaskModel
 from guieval.training.data.examples import Messages
@@ -32,15 +32,13 @@ ROWS = "train.jsonl"
 
 def check_format(name: str, *, answers: bool) -> Format:
     """The format of a name; :class:`UsageError` for another name, or one that cannot hold rows without ``answers``."""
-    for known in FORMATS:
-        if name == known:
-            if known in OF_CONVERSATIONS and not answers:
-                raise UsageError(
-                    f"format {name!r} holds an answer for every prompt, and rows of reinforcement learning have none: use "
-                    "ms-swift or messages, or a training of kind sft"
-                )
-            return known
-    raise UsageError(f"unknown format {name!r}{nearest(name, FORMATS)}; known: {', '.join(FORMATS)}")
+    chosen = known_name("format", name, FORMATS)
+    if chosen in OF_CONVERSATIONS and not answers:
+        raise UsageError(
+            f"format {name!r} holds an answer for every prompt, and rows of reinforcement learning have none: use "
+            "ms-swift or messages, or a training of kind sft"
+        )
+    return chosen
 
 
 def check_folder(folder: Path) -> None:

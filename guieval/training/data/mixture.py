@@ -48,7 +48,6 @@ class Mixture:
         return {data.benchmark.name: data.benchmark.root for data in self.data}
 
     def weight(self, place: Place) -> float:
-        """The weight of the task's source."""
         return self.sources[place.source].weight
 
     def step_keys(self, place: Place) -> list[StepKey]:
@@ -57,7 +56,6 @@ class Mixture:
         return [StepKey(*data.refs[episode].key, index)]
 
     def episode_keys(self, place: Place) -> list[StepKey]:
-        """The names of an episode's counted steps."""
         data = self.data[place.source]
         return [StepKey(*data.refs[place.number].key, index) for index in data.counted(place.number)]
 
@@ -67,11 +65,9 @@ class Mixture:
         return data.episode(episode).steps[index]
 
     def example(self, place: Place, *, history: bool = True) -> Example:
-        """A counted step with the reference history, or none."""
         return self.data[place.source].example(place.number, history=history)
 
     def episode(self, place: Place) -> tuple[Episode, Sequence[int]]:
-        """An episode, and the indices of its counted steps."""
         data = self.data[place.source]
         return data.episode(place.number), data.counted(place.number)
 

@@ -200,7 +200,6 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL has no types
         return context
 
     def _prepare_inputs(self, inputs: Any) -> Any:
-        """Move one micro-batch to the device."""
         return super(GRPOTrainer, self)._prepare_inputs(inputs)
 
     def _packed(self, batch: Batch, rows: Sequence[Row], parts: int) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def test_what_a_run_lacks_is_reported_beside_its_figures(guieval: CommandLine, r
 def test_what_shifts_against_a_baseline(guieval: CommandLine, runs: dict[str, Path]) -> None:
     done = guieval("decisions", runs["soeval"], "--against", runs["offline"], "--format", "json")
     assert done.code == 0, done.err
-    tables: dict[str, Any] = {table["name"]: table for table in json.loads(done.out)}
+    tables: dict[str, Any] = {table["name"]: table for table in json.loads(done.out)["tables"]}
     assert [row[:2] for row in tables["mean-shift"]["rows"]] == [["dec", 2], ["negl", 3], ["inc", 3], ["all", 8]]
     means = [row[2]["value"] for row in tables["mean-shift"]["rows"]]
     assert means == pytest.approx([-3 / 16, 0, 7 / 24, 4 / 64])

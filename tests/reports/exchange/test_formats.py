@@ -158,7 +158,7 @@ def test_exported_outcomes_give_the_same_success_rate(online: Path, tmp_path: Pa
     assert isinstance(run.run, OpenedOnlineRun)
     success = run.run.metrics()["success rate"]
     assert (success.count, success.n) == (3, 8) and success.interval is not None
-    ((name, metric),) = json.loads(guieval("score", rows, "--json").out)["protocols"][0]["metrics"].items()
+    ((name, metric),) = json.loads(guieval("score", rows, "--json").out)["runs"][0]["protocols"][0]["metrics"].items()
     assert (name, metric["value"], metric["n"]) == ("success rate", 3 / 8, 8)
     assert (metric["interval"]["low"], metric["interval"]["high"]) == (success.interval.low, success.interval.high)
 

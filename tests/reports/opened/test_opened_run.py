@@ -93,7 +93,7 @@ def test_the_figures_are_those_that_score_prints(guieval: CommandLine, tmp_path:
         metrics = offline_run(directory).metrics(protocol)
         named = [] if protocol is None else ["--protocol", protocol]
         assert str(metrics).count("\n") == len(metrics)
-        values = json.loads(guieval("score", directory, *named, "--json").out)
+        values = json.loads(guieval("score", directory, *named, "--json").out)["runs"][0]
         summary = values["summary"]
         assert {**summary["metrics"], **summary["own"]} == {name: plain(each) for name, each in metrics.items()}
     with pytest.raises(UsageError, match="did you mean 'exact match'"):

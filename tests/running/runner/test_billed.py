@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,13 @@ import pytest
 from guieval.actions import Press, Stop
 from guieval.errors import EngineError, FatalEngineError
 from guieval.journal import RunFolder
-from guieval.models import Request, Response
+from guieval.models import ModelConfig, Request, Response
 from guieval.models.patch_thoughts import HINT
+from guieval.models.scaffold import Retries, Scaffold
 from guieval.running.costs import Tokens
 from guieval.steps import Usage
 from tests.running.scripted_runs import scripted_runner
-from tests.scripted import Policy, ScriptedEngine, make_episode, reply_with
+from tests.scripted import Policy, ScriptedEngine, ScriptedModel, make_episode, reply_with
 
 USAGE = Usage(prompt_tokens=100, completion_tokens=10)
 EPISODES = [make_episode(name, [Stop()]) for name in "abc"]
@@ -46,6 +48,24 @@ def test_responses_that_could_not_be_used_are_billed_and_kept(tmp_path: Path) ->
     resumed = scripted_runner(tmp_path, EPISODES, Wasteful()).execute(resume=True)
     whole = Tokens(answers=11, reported=11, prompt=1100, completion=110, others=8)
     assert resumed.tokens == whole, "the journal's, and b's again"
+
+
+def test_a_scaffolds_further_requests_for_an_action_are_billed(tmp_path: Path) -> None:
+    """``a`` has its action at the third response, ``b`` at none."""
+    asked: Counter[str] = Counter()
+
+    def policy(request: Request) -> str:
+        asked[name := request.task.episode_id] += 1
+        return "no action" if name == "b" or (name == "a" and asked[name] < 3) else reply_with(request.task.action)
+
+    engine = ScriptedEngine(policy, usage=lambda request: USAGE)
+    scaffold = Scaffold(name="own", retries=Retries(parse=2))
+    model = ScriptedModel(ModelConfig(name="scripted", adapter="scripted", scaffold=scaffold))
+    tokens = scripted_runner(tmp_path, EPISODES, engine, model=model).execute(resume=False).tokens
+    samples = {record.task.episode_id: record.sample for record in RunFolder(tmp_path).records}
+    found = {name: (sample.outcome.verdict, len(sample.other_usage)) for name, sample in samples.items()}
+    assert found == {"a": ("right", 2), "b": ("unparseable", 2), "c": ("right", 0)} and asked == {"a": 3, "b": 3, "c": 1}
+    assert (tokens.answers, tokens.others) == (7, 4)
 
 
 def test_a_fatal_error_leaves_what_was_paid_on_record(tmp_path: Path) -> None:

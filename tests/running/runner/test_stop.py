@@ -40,7 +40,7 @@ def test_ctrl_c_with_a_busy_agent(tmp_path: Path, times: int) -> None:
         until((tmp_path / "busy").exists, "a question to the agent", running=process)
         process.send_signal(signal.SIGINT)
         lines: list[str] = []
-        while not (lines and lines[-1].startswith("re-score:")):
+        while not (lines and lines[-1].startswith("resume:")):
             lines.append(process.stdout.readline())
             assert lines[-1], "it ended before its report"
         if times == 1:
@@ -55,5 +55,5 @@ def test_ctrl_c_with_a_busy_agent(tmp_path: Path, times: int) -> None:
             until(ended, "the end, without the agent", every=0.2)
         _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130 and "Traceback" not in err and "Exception" not in err, err
-    assert any(line.startswith("resume:") for line in lines)
+    assert lines[-2] == "stopped:  offline: on request\n"
     assert json.loads((run / METRICS).read_text())["state"] != "finished"

@@ -48,5 +48,5 @@ def test_score_prints_the_success_rate_alone(guieval: CommandLine, tmp_path: Pat
     # three of four episodes
     assert "success rate" in printed and "75.00% of 4 [21.1, 99.3]" in printed
     assert "coverage" not in printed and "\ntype match" not in printed
-    values = json.loads(guieval("score", file, "--json").out)
+    values = json.loads(guieval("score", file, "--json").out)["runs"][0]
     assert values["summary"]["metrics"]["success rate"]["value"] == 0.75

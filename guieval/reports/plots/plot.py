@@ -1,0 +1,303 @@
+"""``guieval.plot``: a picture for a paper, of runs or of a published table, as PDF, SVG or PNG."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from guieval.analysis.training_curves import training_curves
+from guieval.data.selection import Choice
+from guieval.errors import UsageError, harmless, known_name, nearest
+from guieval.evaluation.protocol import EXACT_MATCH, PROGRESS, SUCCESS_RATE, TYPE_MATCH
+from guieval.journal import RunFolder
+from guieval.journal.run_folders import over_steps, several_runs
+from guieval.metrics.breakdown import breakdown
+from guieval.metrics.columns import RunColumns
+from guieval.metrics.protocol_metric import ALL_EXACT, ProtocolMetric
+from guieval.metrics.sampling import Sampled, sampled
+from guieval.reports.leaderboards.published_results import ResultTable, get_results
+from guieval.reports.plots.breakdowns import bars, between, horizon, ordered
+from guieval.reports.plots.heat import Grid, heat
+from guieval.reports.plots.paper import WIDTHS, Width, check_file, write
+from guieval.reports.plots.pareto import Spent, on_front, pareto
+from guieval.reports.plots.reliability import Panel, reliability
+from guieval.reports.plots.samples import samples
+from guieval.reports.plots.training import training
+from guieval.running.costs import COSTED_STEPS, Price, price_of_run, read_prices, spending
+from guieval.scoring.matrix import ALL, judge_run
+from guieval.settings.given import AnyPath, OneOrMore, Paths, every, every_path, one_path
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_LOG = logging.getLogger(__name__)
+
+
+class Drawn(NamedTuple):
+    """A picture, what it shows in words for its caption, and the numbers it was drawn from."""
+
+    figure: Figure
+    shows: str
+    numbers: Any
+
+
+KINDS = {
+    "actions": "bars by action type",
+    "horizon": "curves by place in the episode, or its length",
+    "matrix": "heat map of protocols by runs, or by action types of one run",
+    "pareto": "exact match against tokens per step or cost, with the front of the best",
+    "reliability": "a table's static metrics against live success",
+    "samples": "what several tries of a step are worth",
+    "training": "curves of trainings over their optimiser steps",
+}
+_OF_RUNS = ("actions", "horizon", "matrix", "pareto", "samples")
+_OPTIONS = {
+    **dict.fromkeys(("protocol", "sample-set", "subset"), _OF_RUNS),
+    **dict.fromkeys(("table", "x", "y", "degree"), ("reliability",)),
+    "by": ("actions", "horizon"),
+    "metric": ("matrix",),
+    **dict.fromkeys(("cost", "prices"), ("pareto",)),
+    "label": (*_OF_RUNS, "training"),
+}
+"""The kinds of picture that each option is for."""
+
+
+def plot(
+    kind: str,
+    runs: Paths = (),
+    *,
+    out: AnyPath | None = None,
+    width: Width = "column",
+    protocol: OneOrMore | None = None,
+    label: OneOrMore | None = None,
+    by: str | None = None,
+    metric: str | None = None,
+    table: str | None = None,
+    x: OneOrMore | None = None,
+    y: str | None = None,
+    degree: int | None = None,
+    cost: bool | None = None,
+    prices: AnyPath | None = None,
+    sample_set: str | None = None,
+    subset: OneOrMore | None = None,
+) -> Drawn:
+    """Draw a picture for a paper, as ``guieval plot`` does; ``kind`` is one of :data:`KINDS`.
+
+    The other arguments are the options of the same names. Without ``out`` no file is written; ``figure`` of the result is
+    matplotlib's. Raises :class:`guieval.errors.UsageError` for whatever the command refuses.
+    """
+    known_name("kind of picture", kind, KINDS)
+    wide = known_name("width", width, WIDTHS)
+    given: dict[str, object] = {"protocol": protocol, "label": label, "by": by, "metric": metric, "table": table, "x": x}
+    given |= {"y": y, "degree": degree, "cost": cost, "prices": prices, "sample-set": sample_set, "subset": subset}
+    for option, value in given.items():
+        if value is not None and kind not in _OPTIONS[option]:
+            raise UsageError(f"--{option} is for {', '.join(_OPTIONS[option])}, not for {kind}")
+    file, places, labels = one_path(out), every_path(runs), None if label is None else every(label)
+    if file is not None:
+        check_file(file)
+    if kind == "training":
+        drawn = _training(places, labels, wide)
+    elif kind == "reliability":
+        drawn = _reliability(places, table, every(x), y, degree or 1, wide)
+    else:
+        if not places:
+            raise UsageError(f"{kind} is drawn of runs: name at least one run directory")
+        priced = (read_prices(Path(prices)) if prices else ()) if cost or prices else None
+        drawn = _of_runs(kind, places, every(protocol), labels, by, metric, (sample_set, tuple(every(subset))), priced, wide)
+    if file is not None:
+        write(drawn.figure, file)
+    return drawn
+
+
+def _of_runs(
+    kind: str,
+    directories: Sequence[Path],
+    protocols: list[str],
+    labels: list[str] | None,
+    by: str | None,
+    metric: str | None,
+    steps: tuple[str | None, tuple[str, ...]],
+    prices: Sequence[Price] | None,
+    width: Width,
+) -> Drawn:
+    if kind != "matrix" and (len(protocols) > 1 or ALL in protocols):
+        raise UsageError(f"{kind} is drawn under one protocol; matrix shows several")
+    choice = Choice(sample_set=steps[0], subsets=steps[1])
+    instead = "its metrics are in `guieval score RUN`, its trajectories in `guieval report RUN`"
+    places = over_steps(several_runs(directories), instead)
+    first = judge_run(places[0], protocols or None).columns(choice)
+    names = list(first.judged)
+    scored = [first, *(judge_run(each, names).columns(choice) for each in places[1:])]
+    if labels is not None and len(labels) != len(places):
+        raise UsageError(f"there are {len(places)} runs and {len(labels)} --label; give one for each run, in order")
+    kept = [place for place, run in enumerate(scored) if run.answered]
+    for place in sorted({*range(len(places))} - {*kept}):
+        _LOG.warning("%s", harmless(f"note: the run {str(places[place])!r} is left out: no step of it was answered"))
+    if not kept:
+        raise UsageError("no step of these runs was answered, so there is nothing to draw")
+    labels = None if labels is None else [labels[place] for place in kept]
+    columns, places = [scored[place] for place in kept], [places[place] for place in kept]
+    if len({run.dataset for run in columns}) > 1:
+        raise UsageError(f"the runs are on different data: {', '.join(sorted({run.dataset for run in columns}))}")
+    labels = labels or _titles(columns)
+    titled = {} if kind == "samples" else dict(zip(_apart(labels, places), columns, strict=True))
+    if kind == "samples":
+        drawn = _samples(columns, labels, names[0], width)
+    elif kind == "pareto":
+        drawn = _pareto(titled, places, names[0], prices, width)
+    else:
+        draw: Callable[..., Drawn] = {"actions": _actions, "horizon": _horizon, "matrix": _matrix}[kind]
+        drawn = draw(titled, names, metric if kind == "matrix" else by, width)
+    shows = drawn.shows
+    if any(run.stop == "first-mismatch" for run in columns) and metric not in ("progress", "success"):
+        shows += "; in a mode that stops, of the steps that it reached"
+    for text in dict.fromkeys(run.selection for run in columns):
+        shows += f"; data: {text}"
+    for text in dict.fromkeys(run.edition_line for run in columns if run.edition_line):
+        shows += f"; labels: {text}"
+    for text in dict.fromkeys(run.scaffold for run in columns if run.scaffold):
+        shows += f"; scaffold: {text}"
+    if any(run.episodes != columns[0].episodes or len(run) != len(columns[0]) for run in columns):
+        _LOG.warning("note: the runs are not over the same steps")
+    return drawn._replace(shows=shows)
+
+
+def _pareto(
+    runs: dict[str, RunColumns], places: Sequence[Path], protocol: str, prices: Sequence[Price] | None, width: Width
+) -> Drawn:
+    """Exact match against the mean tokens of a step's requests, or, with ``prices``, against their cost."""
+    points: list[Spent] = []
+    left_out: dict[Path, str] = {}
+    axis, currency = "tokens per step", None
+    for (name, run), place in zip(runs.items(), places, strict=True):
+        price = None if prices is None else price_of_run(RunFolder(place), prices)
+        spent = spending(run, run.judged[protocol], price)
+        if spent is None:
+            left_out[place] = "its server reported no tokens"
+            continue
+        if prices is not None and (spent.cost is None or currency not in (None, spent.currency)):
+            why = "has no price" if spent.cost is None else f"has a price in {spent.currency}, not in {currency}"
+            left_out[place] = f"its model {why}; --prices names a file of prices"
+            continue
+        if spent.cost is not None:
+            currency = spent.currency
+            axis = f"cost of {COSTED_STEPS:,} steps ({currency})"
+        exact = ALL_EXACT.measure(run, run.judged[protocol])
+        if exact.value is not None:
+            points.append(Spent(name, spent.tokens if spent.cost is None else spent.cost, exact))
+    if not points:
+        raise UsageError(
+            "there is nothing to draw: " + "; ".join(f"run {str(place)!r}: {why}" for place, why in left_out.items())
+        )
+    for place, why in left_out.items():
+        _LOG.warning("%s", harmless(f"note: the run {str(place)!r} is left out: {why}"))
+    best = ", ".join(run.name for run in on_front(points))
+    caption = f"exact match under {protocol} against {axis}, 95 % intervals; on the front: {best}"
+    return Drawn(pareto(points, "exact match", axis, width), caption, [point._asdict() for point in points])
+
+
+def _titles(columns: Sequence[RunColumns]) -> list[str]:
+    """A label from those of model, benchmark and mode that differ between runs; the model if none differs."""
+    named = [(run.model, run.benchmark, run.mode) for run in columns]
+    telling = [place for place in range(3) if len({each[place] for each in named}) > 1] or [0]
+    return [", ".join(each[place] for place in telling) for each in named]
+
+
+def _apart(labels: Sequence[str], places: Sequence[Path]) -> list[str]:
+    """Unique labels: the run's directory is added to duplicates."""
+    titles = [
+        f"{label} ({place.name})" if labels.count(label) > 1 else label for label, place in zip(labels, places, strict=True)
+    ]
+    if twice := next((label for label in titles if titles.count(label) > 1), None):
+        raise UsageError(f"two runs would be called {twice!r}; give each its own --label")
+    return titles
+
+
+def _actions(runs: dict[str, RunColumns], protocols: list[str], by: str | None, width: Width) -> Drawn:
+    by = by or "action"
+    cells = {label: breakdown(run, protocols[0], by) for label, run in runs.items()}
+    words = "action type" if by == "action" else by
+    caption = f"exact match by {words} under {protocols[0]}, 95 % intervals over episodes"
+    return Drawn(bars(cells, width=width), caption, cells)
+
+
+def _horizon(runs: dict[str, RunColumns], protocols: list[str], by: str | None, width: Width) -> Drawn:
+    by = by or "ratio"
+    known = ("ratio", "step", "length", "ratio-step")
+    if by not in known:
+        raise UsageError(f"horizon curves do not go by {by!r}{nearest(by, known)}; they go by {', '.join(known)}")
+    cells = {label: breakdown(run, protocols[0], by.split("-")) for label, run in runs.items()}
+    words = {"ratio": "part of the episode", "step": "step index", "length": "episode length"}
+    what = words.get(by, "step index in each part of the episode")
+    caption = f"exact match by {what} under {protocols[0]}, 95 % intervals over episodes"
+    return Drawn(horizon(cells, by, width=width), caption, cells)
+
+
+def _matrix(runs: dict[str, RunColumns], protocols: list[str], metric: str | None, width: Width) -> Drawn:
+    known = {"exact": EXACT_MATCH, "type": TYPE_MATCH, "progress": PROGRESS, "success": SUCCESS_RATE}
+    shown = ProtocolMetric(known[known_name("metric", metric or "exact", known)])
+    if len(runs) > 1 or metric in ("progress", "success"):
+        values = [[shown.measure(run, run.judged[name], intervals=False).value for run in runs.values()] for name in protocols]
+        grid, by = Grid(protocols, list(runs), values), ""
+    else:
+        (run,) = runs.values()
+        cut = [{cell.label: cell for cell in breakdown(run, name, "action")} for name in protocols]
+        types = ordered(label for cells in cut for label in cells)
+        found = [[cells.get(each) for each in types] for cells in cut]
+        shares = [
+            [None if cell is None else (cell.type_match if metric == "type" else cell.exact_match).value for cell in row]
+            for row in found
+        ]
+        sizes = [{cell.n for row in found if (cell := row[place]) is not None} for place in range(len(types))]
+        grid, by = Grid(protocols, types, shares, [between(each) for each in sizes]), " by action type"
+    caption = f"{shown.name}{by} under {len(protocols)} protocols, every lost step wrong"
+    return Drawn(heat(grid, f"{shown.name} (%)", width), caption, asdict(grid))
+
+
+def _samples(columns: Sequence[RunColumns], labels: Sequence[str], protocol: str, width: Width) -> Drawn:
+    """Runs of one label are tries of the same; a run that holds several answers to a step has a vote, too."""
+    found: dict[str, list[Sampled]] = {}
+    for label in dict.fromkeys(labels):
+        tries = [run for run, of in zip(columns, labels, strict=True) if of == label]
+        most = sampled(tries, protocol, "mean").samples
+        sizes = [k for k in range(1, most + 1) if k <= 8 or k & (k - 1) == 0 or k == most]
+        found[label] = [sampled(tries, protocol, "any", k) for k in sizes] + [sampled(tries, protocol, "all", k) for k in sizes]
+        if len(tries) == 1 and most > 1:
+            found[label].append(sampled(tries, protocol, "vote"))
+    tries_of = ", ".join(f"{label}: {max(each.k for each in curves)}" for label, curves in found.items())
+    caption = f"steps right under {protocol} in n tries (tries: {tries_of}), 95 % intervals"
+    return Drawn(samples(found, width=width), caption, found)
+
+
+def _reliability(runs: list[Path], table: str | None, x: Sequence[str], y: str | None, degree: int, width: Width) -> Drawn:
+    if runs:
+        raise UsageError("reliability is drawn of a table: name it with --table, without run directories")
+    if table is None or not x or y is None:
+        raise UsageError("reliability needs --table, at least one --x (a static metric) and --y (the live one)")
+    shown = get_results(table)
+    panels = []
+    for name in x:
+        points = shown.pairs(name, y)
+        across, up = [point[1] for point in points], [point[2] for point in points]
+        panels.append(Panel(_axis(shown, name), [point[0] for point in points], across, up))
+    drawn = reliability(panels, _axis(shown, y), degree, width)
+    caption = f"{', '.join(x)} against {y} of {shown.source}; least-squares curve of degree {degree}, Spearman's rho"
+    return Drawn(drawn, caption, [asdict(panel) for panel in panels])
+
+
+def _training(folders: Sequence[Path], labels: Sequence[str] | None, width: Width) -> Drawn:
+    if not folders:
+        raise UsageError("training is drawn of trainings: name at least one folder that `guieval train` wrote")
+    series = training_curves(folders, labels)
+    seeds = ", ".join(f"{each.label}: {each.seeds}" for each in series)
+    caption = f"training by optimiser step, means and 95 % intervals (Student's) over seeds ({seeds})"
+    return Drawn(training(series, width), caption, [asdict(each) for each in series])
+
+
+def _axis(table: ResultTable, name: str) -> str:
+    column = table.columns[table.index(name)]
+    return f"{column.title} (%)" if "in %" in column.meaning else column.title
