@@ -5,7 +5,7 @@ episode counts with its mean over repeats, so that the luck of single draws is i
 (:mod:`guieval.metrics.intervals`). Repeats may differ by more than such luck, e.g. because a seed draws a history for all
 episodes: what their variance exceeds that of independent draws by, which the interaction of episodes and repeats estimates,
 widens the interval, with the quantile of Student's t for Satterthwaite's degrees of freedom. Without an excess it is the
-interval over episodes. Its coverage is in docs/statistics.md (``perf/coverage.py``).
+interval over episodes.
 
 Source: F. Satterthwaite, "An approximate distribution of estimates of variance components", Biometrics Bulletin 2 (1946).
 """
