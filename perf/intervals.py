@@ -12,7 +12,8 @@ from collections.abc import Callable
 import numpy as np
 
 from guieval.metrics.intervals import Floats, Terms, mean_of_cells, pooled, quoted
-from guieval.metrics.paired import difference, differences
+from guieval.metrics.paired import difference
+from guieval.metrics.repeats import differences
 
 STEPS = 30_000
 
@@ -49,6 +50,6 @@ if __name__ == "__main__":
     many = [
         Terms(np.minimum(episodes(1500, 6, seed)[0], episodes(1500, 6)[1]), episodes(1500, 6)[1], pooled) for seed in range(12)
     ]
-    show("all differences of 12 runs, 1,500 episodes", lambda: differences(many))
+    show("all differences of 12 runs, 1,500 episodes", lambda: differences([[each] for each in many]))
     scores = np.random.default_rng(0).random(STEPS)
     show("worst case: 30,000 single steps, each with a score of its own", lambda: quoted(scores, np.ones(STEPS)))

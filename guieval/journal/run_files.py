@@ -332,11 +332,6 @@ class Manifest(Section):
         changed += ["max_steps"] * (self.config.online.max_steps is not None)
         return f"{self.scaffold.name} (changed: {', '.join(changed)})" if changed else self.scaffold.name
 
-    def setup_line(self, *, request: bool = True) -> str:
-        """The set-up in words: to be shown next to its metrics; with or without the digest of one request."""
-        patches = [f"patches by {self.patch_setups[-1].model}: {describe(self.patch_setups)}"] if self.patch_setups else []
-        return "; ".join((describe(self.setups, request=request), *patches))
-
     @property
     def answered_as(self) -> list[str]:
         """The names that responses give their model, in order of appearance."""
@@ -416,6 +411,17 @@ class RolloutFile(Section):
     version: Literal[1] = Field(1, alias="schema")
     config: dict[str, Any] = Field(default_factory=dict)
     rounds: list[RecordedRound] = Field(min_length=1)
+
+
+def setup_line(manifests: Sequence[Manifest], *, request: bool = True) -> str:
+    """The set-up of a run, or of repeats, in words: to be shown next to its metrics.
+
+    Without the digest of one ``request``, runs of one set-up on two benchmarks say the same.
+    """
+    setups = [setup for manifest in manifests for setup in manifest.setups]
+    patches = [setup for manifest in manifests for setup in manifest.patch_setups]
+    by_patches = [f"patches by {patches[-1].model}: {describe(patches)}"] if patches else []
+    return "; ".join((describe(setups, request=request), *by_patches))
 
 
 def read_file(path: Path, model: type[_Read]) -> _Read:

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 
 from guieval.errors import UsageError, harmless
 from guieval.journal.directory import MANIFEST, ROLLOUT, is_run
 from guieval.journal.reading import RunFolder
+from guieval.journal.repeats import Repeats, grouped, repeats_in
 from guieval.journal.run_files import RolloutFile, read_file
 
 _LOG = logging.getLogger(__name__)
 
 
 def runs_below(directory: Path) -> list[Path]:
-    """The runs in the subfolders of a folder, e.g. of several modes."""
-    return [path for path in sorted(directory.iterdir()) if path.is_dir() and is_run(path)] if directory.is_dir() else []
+    """The runs in the subfolders of a folder, e.g. of several modes, and the repeats in these subfolders."""
+    if not directory.is_dir():
+        return []
+    repeats = repeats_in(directory)
+    folders = [*repeats, *(path for path in sorted(directory.iterdir()) if path.is_dir() and path not in repeats)]
+    runs = ([path] if is_run(path) else [each for each in repeats_in(path) if is_run(each)] for path in folders)
+    return list(chain.from_iterable(runs))
 
 
 def one_run(directory: Path) -> Path:
@@ -89,13 +96,27 @@ def several_runs(directories: Iterable[Path], *, rollouts: bool = False) -> list
     return [run for run in found if run not in problems]
 
 
+def paired_repeats(first: Path, second: Path) -> list[tuple[Repeats, Repeats]]:
+    """The runs of two directories to put side by side, repeats as one: by their modes, if one of the two holds several.
+
+    Raises as :func:`paired_runs` does.
+    """
+    sides = [grouped(several_runs([each])) for each in (first, second)]
+    of = {each.first: each for side in sides for each in side}
+    pairs = _paired([[each.first for each in side] for side in sides], first, second)
+    return [(of[one], of[two]) for one, two in pairs]
+
+
 def paired_runs(first: Path, second: Path, *, rollouts: bool = False) -> list[tuple[Path, Path]]:
     """The runs of two directories to put side by side: by their modes, where one of the two holds several runs.
 
     A mode that only one side has is named in a warning. Raises :class:`guieval.errors.UsageError` where no mode is on both
     sides, or a side has several runs in one mode.
     """
-    sides = [several_runs([each], rollouts=rollouts) for each in (first, second)]
+    return _paired([several_runs([each], rollouts=rollouts) for each in (first, second)], first, second)
+
+
+def _paired(sides: Sequence[Sequence[Path]], first: Path, second: Path) -> list[tuple[Path, Path]]:
     if all(len(side) == 1 for side in sides):
         return [(sides[0][0], sides[1][0])]
     by_mode: list[dict[str, Path]] = []

@@ -105,7 +105,7 @@ class Setup(_Recorded):
     @property
     def digest(self) -> str:
         """First 16 hexadecimal digits of the SHA-256 of what is known before the first response; addresses do not count."""
-        kept = {name: values for name, values in self.facts.items() if values and name not in _OF_RESPONSES}
+        kept = {name: values for name, values in self.facts.items() if values and name not in OF_RESPONSES}
         return sha256(json.dumps([self.model, kept], sort_keys=True).encode()).hexdigest()[:16]
 
     def is_like(self, other: Setup) -> bool:
@@ -143,9 +143,9 @@ class Change(NamedTuple):
         return f"{self.fact} ({_listed(self.before)}{between}{_listed(self.after)})"
 
 
-_OF_RESPONSES = ("request", "system fingerprint", "answered as")
+OF_RESPONSES = ("request", "system fingerprint", "answered as")
 _OF_ENGINES = ("engine", "version")
-_OF_THE_MODEL = ("pixels", "chat template", *_OF_RESPONSES)
+_OF_THE_MODEL = ("pixels", "chat template", *OF_RESPONSES)
 """Facts in which two models always differ."""
 
 
@@ -195,7 +195,7 @@ def describe(setups: Sequence[Setup], *, request: bool = True) -> str:
     known = [f"{name} {_listed(values)}" for name, values in facts.items() if values and name not in _OF_ENGINES]
     engine = [engine_of(setups)] if facts["engine"] or facts["version"] else []
     expected = () if facts["engine"] == (AGENT,) else facts
-    unknown = [name for name in expected if not facts[name] and name not in _OF_RESPONSES]
+    unknown = [name for name in expected if not facts[name] and name not in OF_RESPONSES]
     return ", ".join((*engine, *known)) + (f"; {UNKNOWN}: {', '.join(unknown)}" if unknown else "")
 
 

@@ -5,7 +5,7 @@ protocols; :func:`summarise` computes all metrics of a run from these, each a :c
 answers, and the reports show the metrics.
 """
 
-from guieval.metrics.kinds import LEDGERS, AnyLedger, Summary, summary_of
+from guieval.metrics.kinds import LEDGERS, AnyLedger, Summary, summary_of, summary_of_repeats
 from guieval.metrics.ledger import Ledger
 from guieval.metrics.measured import Measured
 from guieval.metrics.registry import metric
@@ -23,4 +23,5 @@ __all__ = [
     "metric",
     "summarise",
     "summary_of",
+    "summary_of_repeats",
 ]

@@ -11,7 +11,8 @@ What was measured is in docs/statistics.md (``perf/coverage.py``): from 10 episo
 value in at least 93 % of the experiments; near 0 and 1, and where few episodes are right, mostly in 97 to 99 %. With fewer than
 10 episodes it is as careful, and wide. A bootstrap of episodes (BCa) covers 78 to 92 % in such cases.
 
-:mod:`guieval.metrics.paired` compares runs, :mod:`guieval.metrics.sampling` handles several answers to one step.
+:mod:`guieval.metrics.paired` compares runs, :mod:`guieval.metrics.repeats` averages over repeats of a run,
+:mod:`guieval.metrics.sampling` handles several answers to one step.
 
 Sources: D. Rubin, "The Bayesian bootstrap", Ann. Statist. 9 (1981); N. Gaffke, "Three test statistics for a nonparametric
 one-sided hypothesis on the mean of a nonnegative variable", Math. Methods Statist. 14 (2005); M. Phan, P. Thomas, E.
@@ -49,7 +50,8 @@ _FAR = 38.0
 class Interval:
     """From ``low`` to ``high``, of confidence ``level``: over ``episodes``, or ``wilson``'s, of independent observations.
 
-    ``student``: of a mean over seeds or of a fitted line; ``profile``: of a fitted curve; ``percentile``: of resampled models.
+    ``episodes``: over repeats too, of a mean over these; ``student``: of a mean over seeds or of a fitted line; ``profile``: of
+    a fitted curve; ``percentile``: of resampled models.
     """
 
     low: float
@@ -74,6 +76,11 @@ def pooled(numerator: Floats, denominator: Floats) -> Floats:
 def mean_of_cells(numerator: Floats, denominator: Floats) -> Floats:
     """(r,) plain mean of the c ratios; NaN where one of the c cells is empty."""
     return np.asarray(_divided(numerator, denominator).mean(axis=1), dtype=np.float64)
+
+
+def total(of: Terms) -> float:
+    """The metric; NaN where it is not defined."""
+    return float(of.combine(np.atleast_2d(of.numerator.sum(axis=0)), np.atleast_2d(of.denominator.sum(axis=0)))[0])
 
 
 class Kind(NamedTuple):

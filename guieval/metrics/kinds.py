@@ -10,7 +10,7 @@ from guieval.evaluation import ActionEvaluator, Protocol
 from guieval.history.modes import Kind
 from guieval.metrics.columns import RunColumns
 from guieval.metrics.ledger import Ledger
-from guieval.metrics.summary import summarise
+from guieval.metrics.summary import summarise_repeats
 from guieval.metrics.tasks import TaskLedger, summarise_tasks
 from guieval.steps import Plan, ReferenceTypes, StepKey, StepOutcome
 
@@ -38,12 +38,19 @@ LEDGERS: Mapping[Kind, Callable[..., AnyLedger]] = {"steps": Ledger, "tasks": Ta
 
 
 class _Summarise(Shape):
-    def __call__(self, columns: RunColumns, protocol: Protocol, *, intervals: bool = ..., users: bool = ...) -> Any: ...
+    def __call__(self, runs: Sequence[RunColumns], protocol: Protocol, *, intervals: bool = ..., users: bool = ...) -> Any: ...
 
 
-_SUMMARISE: Mapping[str, _Summarise] = {"step": summarise, "task": summarise_tasks}
+_SUMMARISE: Mapping[str, _Summarise] = {"step": summarise_repeats, "task": summarise_tasks}
 
 
 def summary_of(columns: RunColumns, protocol: Protocol, *, intervals: bool = True, users: bool = True) -> Summary:
     """The summary of columns, as :func:`guieval.metrics.summarise` computes it for steps."""
-    return _SUMMARISE[columns.unit](columns, protocol, intervals=intervals, users=users)
+    return summary_of_repeats([columns], protocol, intervals=intervals, users=users)
+
+
+def summary_of_repeats(
+    runs: Sequence[RunColumns], protocol: Protocol, *, intervals: bool = True, users: bool = True
+) -> Summary:
+    """The summary of runs that are repeats: metrics are means over them, counts are sums."""
+    return _SUMMARISE[runs[0].unit](runs, protocol, intervals=intervals, users=users)

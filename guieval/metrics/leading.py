@@ -1,6 +1,7 @@
 """The metrics that tables and comparisons lead with: exact match over all steps, a protocol's own, and those of users.
 
-Each can be computed on any steps that the protocol judged, and compared (:meth:`Leading.terms`).
+Each can be computed on any steps that the protocol judged, and compared (:meth:`Measurable.terms`); its interval reaches over
+what :meth:`Measurable.possible` says missing steps may have been.
 """
 
 from __future__ import annotations
@@ -11,15 +12,14 @@ from typing import Protocol as Shape
 
 from guieval.evaluation import Protocol
 from guieval.evaluation.protocol import EXACT_MATCH
-from guieval.metrics.columns import Judged, RunColumns
-from guieval.metrics.intervals import Terms
-from guieval.metrics.measured import Better, Measured
+from guieval.metrics.measured import Better
 from guieval.metrics.protocol_metric import ALL_EXACT, ProtocolMetric
 from guieval.metrics.registry import registered
+from guieval.metrics.repeats import Measurable
 from guieval.metrics.tasks import LEADING
 
 
-class Leading(Shape):
+class Leading(Measurable, Shape):
     """A metric by its name. ``of_episodes``: it is of whole episodes; ``meaning``: what it is, and ``of``: over what, in
     words."""
 
@@ -35,8 +35,6 @@ class Leading(Shape):
     def meaning(self) -> str: ...
     @property
     def of(self) -> str: ...
-    def measure(self, columns: RunColumns, judged: Judged, *, intervals: bool = True) -> Measured: ...
-    def terms(self, columns: RunColumns, judged: Judged) -> Terms: ...
 
 
 def leading(protocol: Protocol, unit: Literal["step", "task"] = "step") -> list[Leading]:

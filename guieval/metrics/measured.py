@@ -43,6 +43,11 @@ class Measured:
     p_value: float | None = None
 
     @property
+    def spread(self) -> float | None:
+        """The standard deviation between repeats, of a mean over them (:class:`guieval.metrics.repeats.Repeated`)."""
+        return None
+
+    @property
     def low(self) -> float | None:
         return None if self.interval is None else self.interval.low
 

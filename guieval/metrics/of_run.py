@@ -82,7 +82,8 @@ def _in_words(each: Measured) -> str:
     ends = [percentage(end) if each.unit == SHARE else f"{end:,.6g}" for end in numbers]
     interval = f" [{', '.join(ends[1:])}]" if each.interval is not None else ""
     missing = f", {each.missing:,} missing" if each.missing else ""
-    return f"{ends[0]} {unit}{interval} (n = {each.n:,} {each.of}{missing})"
+    spread = "" if each.spread is None else f" sd {percentage(each.spread) if each.unit == SHARE else f'{each.spread:,.6g}'}"
+    return f"{ends[0]} {unit}{spread}{interval} (n = {each.n:,} {each.of}{missing})"
 
 
 def data_frame(rows: Sequence[Mapping[str, Any]], types: Mapping[str, str], index: str | None = None) -> pd.DataFrame:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from guieval.errors import UsageError
 from guieval.metrics.columns import RunColumns
-from guieval.metrics.intervals import LEVEL, Floats, Interval, Kind, Terms, Weighed, contributions
+from guieval.metrics.intervals import LEVEL, Floats, Interval, Kind, Terms, Weighed, contributions, total
 from guieval.metrics.measured import Measured
 
 _DUST = 1e-9
@@ -77,7 +77,7 @@ def difference(first: Terms, second: Terms, level: float = LEVEL, *, share: bool
     """
     if len(first.numerator) != len(second.numerator):
         raise ValueError(f"metrics of {len(first.numerator)} and of {len(second.numerator)} episodes cannot be compared")
-    value = _value(first) - _value(second)
+    value = total(first) - total(second)
     if not math.isfinite(value):
         return Measured(None)
     values, weights, differ = _between(first, second)
@@ -122,13 +122,6 @@ def tested(of: Weighed, level: float = LEVEL, deciding: Floats | None = None, *,
     low, high = of.ends(Kind(-np.where(better, size, far), one), Kind(np.where(better, far, size), one), level)
     all_one_way = np.minimum(1.0, 2.0 ** (1.0 - (unlike if deciding is None else deciding)))
     return Tested(low, high, np.maximum(tail, all_one_way))
-
-
-def differences(metrics: Sequence[Terms], *, share: bool = True) -> list[list[Measured]]:
-    """(k, k) :func:`difference` of every two of k runs on the same episodes."""
-    places = range(len(metrics))
-    pairs = {(i, j): difference(metrics[i], metrics[j], share=share) for i in places for j in places[i:]}
-    return [[pairs[i, j] if i <= j else turned(pairs[j, i]) for j in places] for i in places]
 
 
 def turned(between: Measured) -> Measured:
@@ -184,7 +177,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def holm_pairs(table: Sequence[Sequence[Measured]]) -> Floats:
-    """(k, k) Holm's adjusted p-values of the k (k - 1) / 2 pairs of :func:`differences`; NaN where there is none."""
+    """(k, k) Holm's adjusted p-values of the k (k - 1) / 2 pairs of
+    :func:`guieval.metrics.repeats.differences`; NaN where there is none."""
     k = len(table)
     pairs = {(i, j): p for i in range(k) for j in range(i + 1, k) if (p := table[i][j].p_value) is not None}
     adjusted = np.full((k, k), np.nan)
@@ -220,10 +214,6 @@ def ranks(metrics: Sequence[float], p_values: Floats, alpha: float = 0.05) -> li
     return rank_of
 
 
-def _value(of: Terms) -> float:
-    return float(of.combine(np.atleast_2d(of.numerator.sum(axis=0)), np.atleast_2d(of.denominator.sum(axis=0)))[0])
-
-
 def _between(first: Terms, second: Terms) -> tuple[Floats, Floats, int]:
     """Values and weights of the episodes of which the metrics' difference is the mean, and in how many the runs differ.
 
@@ -237,7 +227,7 @@ def _between(first: Terms, second: Terms) -> tuple[Floats, Floats, int]:
         return *contributions(Terms(above - others_above, below, first.combine)), differ
     # Metrics with denominators of their own: each episode's influence on either.
     influences = [
-        _value(Terms(*parts, run.combine)) * (1.0 - weights) + values
+        total(Terms(*parts, run.combine)) * (1.0 - weights) + values
         for parts, run in (((above, below), first), ((others_above, others_below), second))
         for values, weights in [contributions(Terms(*parts, run.combine))]
     ]

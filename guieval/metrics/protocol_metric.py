@@ -98,6 +98,12 @@ class ProtocolMetric:
             return Terms(np.zeros((len(columns.episodes), 1)), np.zeros((len(columns.episodes), 1)), pooled)
         return _terms(self.metric, self._own, columns, judged, _fates(self._own, columns, judged))
 
+    def possible(self, columns: RunColumns, judged: Judged) -> list[Terms]:
+        """:meth:`terms`, and, if steps are missing, those with all of them wrong and with all of them right."""
+        if self.cannot_tell(columns, judged):
+            return [self.terms(columns, judged)]
+        return self._possible(columns, judged, _fates(self._own, columns, judged))
+
     def cannot_tell(self, columns: RunColumns, judged: Judged) -> bool:
         """Whether it is of episodes and skips steps by their reference where the references of some are not known."""
         if not self.of_episodes or (self.metric.over is None and not self.metric.without):
@@ -111,10 +117,13 @@ class ProtocolMetric:
     def _interval(self, columns: RunColumns, judged: Judged, fates: NDArray[np.int8]) -> Interval | None:
         if not (judged.measured & _in_scope(self.metric, columns)).any():
             return None
+        return spanning([quoted(*each) for each in self._possible(columns, judged, fates)])
+
+    def _possible(self, columns: RunColumns, judged: Judged, fates: NDArray[np.int8]) -> list[Terms]:
         possible = [fates]
         if judged.unmeasured.any():
             possible += [np.where(judged.unmeasured, fate, fates).astype(np.int8) for fate in (_WRONG, _RIGHT)]
-        return spanning([quoted(*_terms(self.metric, self._own, columns, judged, each)) for each in possible])
+        return [_terms(self.metric, self._own, columns, judged, each) for each in possible]
 
 
 ALL_EXACT = ProtocolMetric(EXACT_MATCH)

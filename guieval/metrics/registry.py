@@ -55,16 +55,13 @@ class UserMetric:
         The interval of a share reaches from that with all missing steps 0 to that with all of them 1; there is none if no
         step was measured.
         """
-        above, below = self._sums(columns, judged)
-        sums = columns.per_episode(above), columns.per_episode(below)
-        found = mean_over_episodes(*sums, share=self.unit == SHARE)
+        own, *possible = self.possible(columns, judged)
+        found = mean_over_episodes(own.numerator, own.denominator, share=self.unit == SHARE)
         interval, lost = found.interval, judged.unmeasured
         if not intervals or not judged.measured.any():
             interval = None
-        elif self.unit == SHARE and lost.any():
-            every = columns.per_episode(np.where(lost, 1.0, below))
-            possible = [quoted(columns.per_episode(np.where(lost, value, above)), every) for value in (0.0, 1.0)]
-            interval = spanning([interval, *possible]) if interval is not None else spanning(possible)
+        elif possible:
+            interval = spanning([*filter(None, [interval]), *(quoted(*each) for each in possible)])
         missing = int(lost.sum()) + columns.left_out
         return replace(found, interval=interval, of=self.of, missing=missing, unit=self.unit, better=self.better)
 
@@ -72,6 +69,14 @@ class UserMetric:
         """Its sums over episodes; raises as :meth:`measure`."""
         above, below = self._sums(columns, judged)
         return Terms(columns.per_episode(above), columns.per_episode(below), pooled)
+
+    def possible(self, columns: RunColumns, judged: Judged) -> list[Terms]:
+        """:meth:`terms`, and, of a share if steps are missing, those with all of them 0 and with all of them 1."""
+        above, below = self._sums(columns, judged)
+        ways, lost = [(above, below)], judged.unmeasured
+        if self.unit == SHARE and lost.any():
+            ways += [(np.where(lost, value, above), np.where(lost, 1.0, below)) for value in (0.0, 1.0)]
+        return [Terms(columns.per_episode(each), columns.per_episode(every), pooled) for each, every in ways]
 
     def _sums(self, columns: RunColumns, judged: Judged) -> tuple[Floats, Floats]:
         """(n,) numerators and denominators of the steps; 0 in both for a step that does not count."""

@@ -8,10 +8,10 @@ source leads with are a block of their own. How metrics are shown is :mod:`guiev
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import chain, combinations
 from statistics import median
 from typing import Literal, TypeAlias
 
@@ -33,10 +33,11 @@ from guieval.evaluation.protocol import (
 )
 from guieval.history.modes import StopPolicy
 from guieval.metrics.breakdown import Cell, by_action, by_groups
-from guieval.metrics.columns import NOT_RUN, TYPES, Judged, RunColumns
+from guieval.metrics.columns import NOT_RUN, TYPES, End, Judged, RunColumns
 from guieval.metrics.measured import THOUSANDTHS, Measured, share_of
 from guieval.metrics.protocol_metric import ProtocolMetric
 from guieval.metrics.registry import registered
+from guieval.metrics.repeats import measured, over_repeats
 
 COVERAGE_NEEDED = 0.95
 """Share of steps that must lie inside both action spaces for covered metrics to be reported (GUIEvalKit paper, 3.3.1)."""
@@ -186,36 +187,54 @@ def summarise(columns: RunColumns, protocol: Protocol, *, intervals: bool = True
 
     Raises :class:`guieval.errors.UsageError` if a metric of the user fails, or has the name of one of the protocol's.
     """
-    judged = columns.judged[protocol.name]
+    return summarise_repeats([columns], protocol, intervals=intervals, users=users)
+
+
+def summarise_repeats(
+    runs: Sequence[RunColumns], protocol: Protocol, *, intervals: bool = True, users: bool = True
+) -> RunSummary:
+    """The summary of runs that are repeats: metrics are means over them (:mod:`guieval.metrics.repeats`), counts are sums.
+
+    Raises as :func:`summarise`.
+    """
+    columns = runs[0]
+    scored = [(run, run.judged[protocol.name]) for run in runs]
     own = {
-        metric.name: ProtocolMetric(metric, protocol.failure).measure(columns, judged, intervals=intervals)
+        metric.name: measured(ProtocolMetric(metric, protocol.failure), scored, intervals=intervals)
         for metric in protocol.metrics
         if metric not in SHARED
     }
-    metrics = dict(_metrics(columns, judged, intervals=intervals))
+    defined = [dict(_metrics(*run)) for run in scored]
+    metrics = {
+        name: over_repeats([known for of_run in defined if isinstance(known := of_run.get(name), Measured)])
+        if isinstance(each, Measured)
+        else measured(each, [run for run, of_run in zip(scored, defined, strict=True) if name in of_run], intervals=intervals)
+        for name, each in defined[0].items()
+    }
     wanted = registered() if users and not protocol.judges_outcomes else {}
-    further = {name: each.measure(columns, judged, intervals=intervals) for name, each in wanted.items()}
+    further = {name: measured(each, scored, intervals=intervals) for name, each in wanted.items()}
     if taken := further.keys() & (own.keys() | metrics.keys()):
         raise UsageError(f"your metric {min(taken)!r} has the name of one of {protocol.name}; give it another")
     return RunSummary(
         mode=columns.mode,
         stop=columns.stop,
         protocol=protocol.name,
-        episodes=len(columns.episodes),
-        verdicts=Verdicts(planned=len(columns), **judged.counts),
-        incomplete_episodes=int((columns.per_episode(judged.unmeasured) > 0).sum()),
-        unplanned=columns.unplanned,
-        left_out=columns.left_out,
+        episodes=sum(len(run.episodes) for run in runs),
+        verdicts=Verdicts(planned=sum(map(len, runs)), **_summed([each.counts for _, each in scored])),
+        incomplete_episodes=sum(int((run.per_episode(each.unmeasured) > 0).sum()) for run, each in scored),
+        unplanned=sum(run.unplanned for run in runs),
+        left_out=sum(run.left_out for run in runs),
         metrics={name: value for name, value in metrics.items() if name not in own},
         own=own,
         further=further,
-        by_action_type={cell.labels[0]: cell for cell in by_action(columns, judged)},
-        groups=tuple(_group_tables(columns, judged)),
+        by_action_type={cell.labels[0]: cell for cell in _averaged([by_action(*run) for run in scored])},
+        groups=tuple(_group_tables(scored)),
     )
 
 
-def _metrics(columns: RunColumns, judged: Judged, *, intervals: bool) -> Iterator[tuple[str, Measured]]:
-    """Exact match first; in modes that stop, UI-S1's; without OPEN steps if there may be any; coverage; what is no score."""
+def _metrics(columns: RunColumns, judged: Judged) -> Iterator[tuple[str, ProtocolMetric | Measured]]:
+    """By name what is to be measured, or was: exact match first; in modes that stop, UI-S1's; without OPEN steps if there may
+    be any; coverage; what is no score."""
 
     opens = columns.reference_type == TYPES.index("OPEN")
     ways: list[tuple[str, frozenset[ActionType]]] = [("", frozenset())]
@@ -224,15 +243,12 @@ def _metrics(columns: RunColumns, judged: Judged, *, intervals: bool) -> Iterato
         for metric in (*SHARED, *(_SOP if columns.stop == "first-mismatch" and not ending else ())):
             skips = ProtocolMetric(replace(metric, without=without))
             if not skips.cannot_tell(columns, judged):
-                yield metric.name + ending, skips.measure(columns, judged, intervals=intervals)
+                yield metric.name + ending, skips
     for ending, without in ways:
-        covered, measured = columns.covered & judged.measured, judged.measured
-        if without:
-            covered, measured = covered & ~opens, measured & ~opens
-        yield f"coverage{ending}", share_of(int(covered.sum()), int(measured.sum()), "answered steps")
+        counted = judged.measured & ~opens if without else judged.measured
+        yield f"coverage{ending}", share_of(int((columns.covered & counted).sum()), int(counted.sum()), "answered steps")
         for metric in (EXACT_MATCH, TYPE_MATCH):
-            own = ProtocolMetric(replace(metric, without=without), _COVERED)
-            yield f"covered {metric.name}{ending}", own.measure(columns, judged, intervals=intervals)
+            yield f"covered {metric.name}{ending}", ProtocolMetric(replace(metric, without=without), _COVERED)
     yield from _diagnostics(columns, judged)
 
 
@@ -258,10 +274,25 @@ def _diagnostics(columns: RunColumns, judged: Judged) -> Iterator[tuple[str, Mea
             yield name, Measured(total, len(reported), "steps with known tokens", unit="tokens", better=None)
 
 
-def _group_tables(columns: RunColumns, judged: Judged) -> Iterator[GroupTable]:
-    names = sorted(columns.groups)
+def _summed(counts: Sequence[Mapping[End, int]]) -> dict[str, int]:
+    return {end: sum(each[end] for each in counts) for end in counts[0]}
+
+
+def _averaged(cells: Sequence[Sequence[Cell]]) -> list[Cell]:
+    """The cells of repeats, each the mean over those that have it."""
+    found: dict[tuple[str, ...], list[Cell]] = {}
+    for cell in chain.from_iterable(cells):
+        found.setdefault(cell.labels, []).append(cell)
+    return [
+        Cell(labels, *(over_repeats([getattr(cell, match) for cell in of]) for match in ("type_match", "exact_match")))
+        for labels, of in found.items()
+    ]
+
+
+def _group_tables(runs: Sequence[tuple[RunColumns, Judged]]) -> Iterator[GroupTable]:
+    names = sorted(runs[0][0].groups)
     for keys in [*combinations(names, 1), *combinations(names, 2)]:
-        if found := by_groups(columns, judged, keys):
+        if found := _averaged([by_groups(*run, keys) for run in runs]):
             means = ([getattr(cell, match) for cell in found] for match in ("type_match", "exact_match"))
             typed, exact = map(_mean_of_cells, means)
             yield GroupTable(keys=keys, cells=tuple(found), mean_type_match=typed, mean_exact_match=exact)

@@ -23,6 +23,7 @@ from guieval.history.modes import Mode
 from guieval.metrics.columns import FAILED, NOT_RUN, RIGHT, UNPARSEABLE, WRONG, Judged, RunColumns, total_known
 from guieval.metrics.intervals import Floats, Terms, pooled, quoted, spanning
 from guieval.metrics.measured import SHARE, Better, Measured, mean_over_episodes, share_of
+from guieval.metrics.repeats import measured, over_repeats
 from guieval.metrics.sampling import pass_measured
 from guieval.metrics.summary import State, Verdicts
 from guieval.steps import (
@@ -217,7 +218,7 @@ class TaskMetric:
         count, n = float(above.sum()), float(below.sum())
         if self.spans:
             lost = _lost(columns)
-            within = [quoted(each, below + lost) for each in (above, above + lost)] if intervals and n else []
+            within = [quoted(*each) for each in self.possible(columns, judged)] if intervals and n else []
             found = mean_over_episodes(above, below, share=True)
             missing = int(lost.sum()) if self.name == SUCCESS_RATE.name else 0
             return replace(found, of=self.of, interval=spanning(within), missing=missing)
@@ -229,6 +230,12 @@ class TaskMetric:
         """Its sums over the run's e tasks, (e, 1) each."""
         above, below = self._sums(columns)
         return Terms(above[:, None], below[:, None], pooled)
+
+    def possible(self, columns: RunColumns, judged: Judged) -> list[Terms]:
+        """The sums that an interval reaches over: with all repetitions without an outcome wrong, and right."""
+        above, below = self._sums(columns)
+        lost = _lost(columns) if self.spans else np.zeros_like(below)
+        return [Terms(each[:, None], (below + lost)[:, None], pooled) for each in (above, above + lost)]
 
     def _sums(self, columns: RunColumns) -> tuple[Floats, Floats]:
         """(e,) numerators and denominators."""
@@ -322,25 +329,38 @@ class TaskSummary(BaseModel):
         return not self.success.missing
 
 
-def summarise_tasks(columns: RunColumns, protocol: Protocol, *, intervals: bool = True, users: bool = True) -> TaskSummary:
-    """The metrics of a run of tasks; metrics of the user are of steps."""
-    judged = columns.judged[protocol.name]
-    metrics = {metric.name: metric.measure(columns, judged, intervals=intervals) for metric in TASK_METRICS}
-    ends = columns.ends(judged)
+def summarise_tasks(
+    runs: Sequence[RunColumns], protocol: Protocol, *, intervals: bool = True, users: bool = True
+) -> TaskSummary:
+    """The metrics of a run of tasks, or their means over runs that are repeats; metrics of the user are of steps."""
+    columns, scored = runs[0], [(run, run.judged[protocol.name]) for run in runs]
+    metrics = {metric.name: measured(metric, scored, intervals=intervals) for metric in TASK_METRICS}
+    passed = [_passed(run) for run in runs]
+    counts = [run.ends(judged) for run, judged in scored]
+    ends = {end: sum(each[end] for each in counts) for end in counts[0]}
     first = (SUCCESS_RATE.name, PROGRESS.name)
     return TaskSummary(
         mode=columns.mode,
         protocol=protocol.name,
         tasks=len(columns),
-        repetitions=columns.repetitions,
-        judged=int(columns.samples.sum()),
+        repetitions=columns.repetitions * len(runs),
+        judged=sum(int(run.samples.sum()) for run in runs),
         failed=ends["infrastructure_failure"],
-        not_run=int((judged.end == NOT_RUN).sum()),
-        ended={name: int(_sum(columns, f"ended: {name}").sum()) for name in ENDS},
-        metrics={name: metrics[name] for name in first} | _passed(columns) | metrics,
-        groups=_groups(columns, judged),
+        not_run=sum(int((judged.end == NOT_RUN).sum()) for _, judged in scored),
+        ended={name: sum(int(_sum(run, f"ended: {name}").sum()) for run in runs) for name in ENDS},
+        metrics={name: metrics[name] for name in first} | _means(passed) | metrics,
+        groups={
+            name: _means([groups[name] for groups in found if name in groups])
+            for found in [[_groups(*run) for run in scored]]
+            for name in found[0]
+        },
         verdicts=Verdicts(planned=sum(ends.values()), **ends),
     )
+
+
+def _means(of_runs: Sequence[Mapping[str, Measured]]) -> dict[str, Measured]:
+    """By name the means over repeats, without intervals over them."""
+    return {name: over_repeats([each[name] for each in of_runs if name in each]) for name in of_runs[0]}
 
 
 def _passed(columns: RunColumns) -> dict[str, Measured]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from guieval.errors import UsageError
-from guieval.journal.run_folders import paired_runs, several_runs
+from guieval.journal.run_folders import paired_repeats, several_runs
 from guieval.metrics.registry import read_metrics
 from guieval.reports.comparison import Comparison, compare_all, write_flips
 from guieval.reports.comparison import flips as flips_of
@@ -52,7 +52,7 @@ def compare(
     use_metrics(every_path(metrics_from))
     if not others:
         raise UsageError(f"there is nothing to compare {str(first)!r} with: give two or more runs")
-    pairs = [pair for other in others for pair in paired_runs(Path(first), Path(other))]
+    pairs = [pair for other in others for pair in paired_repeats(Path(first), Path(other))]
     file, written_to, chosen = one_path(flips), one_path(out), None
     if file is not None:
         check_ending(file)
@@ -62,8 +62,9 @@ def compare(
         writable(written_to)
     compared = compare_all(pairs, every(protocol), metrics, anyway=anyway)
     if file is not None:
-        several = len({one.name for one, _ in pairs}) < len(pairs)
-        files = [apart(file, Path("-".join(other.parts[-2:])) if several else one, pairs) for one, other in pairs]
+        folders = [(one.folder, other.folder) for one, other in pairs]
+        several = len({one.name for one, _ in folders}) < len(pairs)
+        files = [apart(file, Path("-".join(other.parts[-2:])) if several else one, pairs) for one, other in folders]
         for found, own in zip(compared, files, strict=True):
             write_flips(list(flips_of(found)), own)
         compared = [replace(found, flips_file=own) for found, own in zip(compared, files, strict=True)]

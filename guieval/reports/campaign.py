@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from guieval.errors import UsageError
-from guieval.journal import RunFolder, has_records
+from guieval.journal import RunFolder, has_records, is_run
+from guieval.journal.repeats import Repeats, grouped
 from guieval.metrics.paired import holm
 from guieval.reports.comparison import Compared, compare_runs, p_value
 from guieval.reports.leaderboards.formats import FORMATS, written
@@ -80,14 +81,16 @@ def written_board(
     if board is None:
         return None, None
     first = runs[0].model
-    by_rest: dict[str, dict[str, PlannedRun]] = {}
+    by_rest: dict[str, dict[str, list[Path]]] = {}
     for run in runs:
-        by_rest.setdefault(run.rest, {})[run.model] = run
+        if is_run(run.directory):
+            by_rest.setdefault(run.rest, {}).setdefault(run.model, []).append(run.directory)
     pairs = [
-        (rest, same[first].directory, run.directory)
+        (rest, one, other)
         for rest, same in by_rest.items()
-        for model, run in same.items()
+        for model in same
         if first in same and model != first
+        for one, other in zip(grouped(same[first]), grouped(same[model]), strict=False)
     ]
     for name in ("leaderboard.md", "leaderboard.html", "leaderboard.tex"):
         (folder / name).write_text(written(board, format_named(None, folder / name, FORMATS)), encoding="utf-8")
@@ -110,15 +113,16 @@ def board_of_campaign(
     return arranged(leaderboard(begun, list(protocols) or None, published, anyway=anyway), metrics)
 
 
-def comparison_table(pairs: Sequence[tuple[str, Path, Path]], *, anyway: bool = False) -> Table | None:
-    """The difference in exact match of each pair of runs, second minus first, with a name; ``None`` without pairs.
+def comparison_table(pairs: Sequence[tuple[str, Repeats, Repeats]], *, anyway: bool = False) -> Table | None:
+    """The difference in exact match of each pair of models, second minus first, with a name; ``None`` without pairs.
 
-    The p-values are those of `guieval compare`, with Holm's correction over all pairs.
+    Repeats of a model are one question. The p-values are those of `guieval compare`, with Holm's correction over all pairs.
     """
-    found: list[tuple[str, Sequence[Path], Compared]] = []
+    found: list[tuple[str, Sequence[Repeats], Compared]] = []
     notes = []
     for name, *pair in pairs:
-        if not all(map(has_records, pair)):
+        pair = [each.only([run for run in each.directories if has_records(run)]) for each in pair]
+        if not all(each.directories for each in pair):
             continue
         try:
             compared = compare_runs(pair[0], pair[1], anyway=anyway)
@@ -134,7 +138,7 @@ def comparison_table(pairs: Sequence[tuple[str, Path, Path]], *, anyway: bool = 
     rows: list[Row] = []
     for name, (_, second), each in found:
         p = p_value(next(p_values) if each.difference.p_value is not None else None)
-        model = RunFolder(second).manifest.model_name
+        model = RunFolder(second.first).manifest.model_name
         mark = "(shared)" if each.shared else ""
         rows.append((name, model, each.name, Number(each.difference, unit=False, signed=True, mark=mark), p))
     metrics = {each.name for _, _, each in found}
@@ -142,7 +146,7 @@ def comparison_table(pairs: Sequence[tuple[str, Path, Path]], *, anyway: bool = 
         rows = [(*row[:2], *row[3:]) for row in rows]
     if any(each.shared for _, _, each in found):
         notes.append("(shared): over the steps that both runs answered")
-    against = ", ".join(dict.fromkeys(RunFolder(first).manifest.model_name for _, (first, _), _ in found))
+    against = ", ".join(dict.fromkeys(RunFolder(first.first).manifest.model_name for _, (first, _), _ in found))
     heads = ("benchmark and mode", "model", *(["metric"] if len(metrics) > 1 else []), "points [95 % interval]", "p (Holm)")
     keys = len(heads) - 2
     title = f"Each model minus {against}, the first" + (f": {metrics.pop()}" if len(metrics) == 1 else "")

@@ -1,5 +1,7 @@
 """Two runs on the same steps: their settings, the differences of their metrics, and the steps that flipped.
 
+Either may be several runs that are repeats: then its metrics are means over them, and each difference is one question.
+
 Both are judged by today's rules of the same protocols, so which protocol a run was made with matters only as the default. How
 sure a difference is comes from :mod:`guieval.metrics.paired`. Differences are the second run minus the first.
 """
@@ -21,12 +23,14 @@ from guieval.data.editions import PARTS, some_steps
 from guieval.errors import UsageError, nearest
 from guieval.evaluation import get_protocol
 from guieval.journal import RunFolder
-from guieval.journal.run_files import Manifest
+from guieval.journal.repeats import Repeats
+from guieval.journal.run_files import Manifest, setup_line
 from guieval.journal.setup import differences
-from guieval.metrics.columns import RunColumns
+from guieval.metrics.columns import Judged, RunColumns
 from guieval.metrics.leading import leading
 from guieval.metrics.measured import SHARE, Measured
-from guieval.metrics.paired import McNemar, difference, holm, mcnemar, shared_steps, smallest_difference
+from guieval.metrics.paired import McNemar, holm, mcnemar, shared_steps, smallest_difference
+from guieval.metrics.repeats import mean_difference, measured
 from guieval.reports.cut_short import cut_short, incomplete, judged_with_own, unanswered
 from guieval.reports.tables.records import write_file
 from guieval.reports.tables.table import NOTHING, Number, Row, Table, columns
@@ -67,10 +71,10 @@ class Compared:
 class Comparison:
     """Two runs cut down to the steps they share. ``unlike`` is why they should not be compared, ``notes`` what to know.
 
-    ``exact``: by protocol, how exact match falls on the steps that both runs answered; first is right alone in ``only_first``.
-    ``answers`` are both runs' answers, uncut; ``setups`` their set-ups in words; ``holm`` the number of comparisons with the
-    first run that the p-values are corrected for, by Holm's method; ``flips_file`` holds the steps that flipped, if they were
-    written.
+    ``exact``: by protocol, how exact match falls on the steps that both runs answered; first is right alone in ``only_first``;
+    empty if one of them is several ``repeats``, the first of which are ``first`` and ``second`` then. ``answers`` are both
+    runs' answers, uncut; ``setups`` their set-ups in words; ``holm`` the number of comparisons with the first run that the
+    p-values are corrected for, by Holm's method; ``flips_file`` holds the steps that flipped, if they were written.
     """
 
     directories: tuple[Path, Path]
@@ -82,6 +86,7 @@ class Comparison:
     notes: tuple[str, ...]
     metrics: tuple[Compared, ...]
     exact: Mapping[str, McNemar]
+    repeats: tuple[Repeats, Repeats]
     holm: int = 1
     flips_file: Path | None = None
 
@@ -122,42 +127,66 @@ class Flip:
         }
 
 
-def compare_runs(first: Path, second: Path, protocols: Sequence[str] | None = None, *, anyway: bool = False) -> Comparison:
-    """Compare two run directories under ``protocols`` (default: the one both were run with; ``all``: all of their data set).
+def compare_runs(
+    first: Path | Repeats, second: Path | Repeats, protocols: Sequence[str] | None = None, *, anyway: bool = False
+) -> Comparison:
+    """Compare two run directories, or the repeats of two models, under ``protocols``: by default the one both were run with;
+    ``all``: all of their data set.
 
     Raises :class:`UsageError` naming every reason why the runs are unlike: benchmark, steps, data set, labels, overlay,
     protocol (where none is given), a mode that stops and one that does not. With ``anyway`` they are compared on the steps
     they share, and the reasons are in ``unlike``; without shared steps there is nothing to compare.
     """
+    repeats = tuple(each if isinstance(each, Repeats) else Repeats.of(each) for each in (first, second))
+    first, second = (each.first for each in repeats)
     manifests = [RunFolder(each).manifest for each in (first, second)]
     unlike = [*_unlike_manifests(*manifests, protocol_given=bool(protocols)), *_unlike_plans(first, second)]
     if unlike and not anyway:
         raise UsageError(_refusal(first, second, unlike))
     requested = list(protocols or [manifests[0].protocol.name])
-    (answers_of_first, names), (answers_of_second, others) = (judged_with_own(each, requested) for each in (first, second))
-    answers = (answers_of_first, answers_of_second)
-    names = [name for name in names if name in others]
-    whole = [answer.columns(protocols=names) for answer in answers]
+    judged = [[judged_with_own(each, requested) for each in of.directories] for of in repeats]
+    names = [name for name in judged[0][0][1] if name in judged[1][0][1]]
+    every = [[answers.columns(protocols=names) for answers, _ in of] for of in judged]
+    whole = [of[0] for of in every]
     one, other = shared_steps(*whole)
-    notes = _notes(manifests, whole, one)
-    for letter, judged, run, directory in zip("AB", answers, (one, other), (first, second), strict=True):
-        lines = [*judged.notes, incomplete(run, judged.answered.protocol, directory), *cut_short(judged, names)]
-        notes += [f"{letter}: {note}" for note in lines if note is not None]
+    cut = [[shared_steps(one, run)[1] for run in of] for of in every]
+    notes = [*_notes(manifests, whole, one), *_repeats(repeats)]
+    for letter, of, runs, group in zip("AB", judged, cut, repeats, strict=True):
+        for (answers, _), run, directory in zip(of, runs, group.directories, strict=True):
+            lines = [*answers.notes, incomplete(run, answers.answered.protocol, directory), *cut_short(answers, names)]
+            which = f"{letter}, {directory.name}" if len(runs) > 1 else letter
+            notes += [f"{which}: {note}" for note in lines if note is not None]
     unlike += unlike_labels(one, other)
     if unlike and not anyway:
         raise UsageError(_refusal(first, second, unlike))
-    lost = unanswered(one, answers[0].answered.protocol) | unanswered(other, answers[1].answered.protocol)
-    metrics = [found for name in names for found in _compared(name, one, other, lost)]
+    missing = [
+        unanswered(run, answers.answered.protocol)
+        for of, runs in zip(judged, cut, strict=True)
+        for (answers, _), run in zip(of, runs, strict=True)
+    ]
+    lost: NDArray[np.bool_] = np.logical_or.reduce(missing)
+    metrics = [found for name in names for found in _compared(name, cut[0], cut[1], lost)]
     exact = {}
-    for name in names:
+    for name in names if len(missing) == 2 else ():
         here = one.judged[name].measured & other.judged[name].measured
         exact[name] = mcnemar(one.judged[name].exact_match[here], other.judged[name].exact_match[here])
-    setups = (manifests[0].setup_line(), manifests[1].setup_line())
-    return Comparison((first, second), one, other, answers, setups, tuple(unlike), tuple(notes), tuple(metrics), exact)
+    named = [setup_line([RunFolder(run).manifest for run in of.directories]) for of in repeats]
+    return Comparison(
+        (repeats[0].folder, repeats[1].folder),
+        one,
+        other,
+        (judged[0][0][0], judged[1][0][0]),
+        (named[0], named[1]),
+        tuple(unlike),
+        tuple(notes),
+        tuple(metrics),
+        exact,
+        (repeats[0], repeats[1]),
+    )
 
 
 def compare_all(
-    pairs: Sequence[tuple[Path, Path]],
+    pairs: Sequence[tuple[Path | Repeats, Path | Repeats]],
     protocols: Sequence[str] | None = None,
     metrics: str | None = None,
     *,
@@ -209,8 +238,11 @@ def _corrected(comparison: Comparison, same: Sequence[Comparison]) -> Comparison
 def flips(comparison: Comparison) -> Iterator[Flip]:
     """Every step whose exact match differs where both runs answered it, by protocol, in the runs' order.
 
-    Reads both journals again, for the answers and the reasons of their verdicts.
+    Reads both journals again, for the answers and the reasons of their verdicts. Raises :class:`UsageError` for several
+    repeats, of which each has flips of its own.
     """
+    if several := next((each for each in comparison.repeats if len(each.directories) > 1), None):
+        raise UsageError(f"{several.name!r} is {len(several.directories)} repeats; steps flip between single runs: name one")
     one, other = comparison.first, comparison.second
     rows: dict[str, list[int]] = {}
     for name, judged in one.judged.items():
@@ -333,25 +365,41 @@ def _settings(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def _compared(protocol: str, first: RunColumns, second: RunColumns, lost: NDArray[np.bool_]) -> Iterator[Compared]:
-    """Exact match over all steps, and every metric of a protocol on what both runs answered.
+def _repeats(groups: Sequence[Repeats]) -> Iterator[str]:
+    for letter, group in zip("AB", groups, strict=True):
+        if group.line:
+            yield f"{letter}: {group.line}"
+    counts = [len(group.directories) for group in groups]
+    if min(counts) == 1 < max(counts):
+        yield "one of the two is a single run: what it would vary by between repeats is not in the intervals and p values"
+
+
+def _compared(
+    protocol: str, firsts: Sequence[RunColumns], seconds: Sequence[RunColumns], lost: NDArray[np.bool_]
+) -> Iterator[Compared]:
+    """Exact match over all steps, and every metric of a protocol on what all runs answered, each model's mean over repeats.
 
     ``lost``: (n,) steps that at least one of them did not. A failure of a server must not make a difference: otherwise such
     a step would be in one of the two metrics only, or count as wrong in one.
     """
-    runs = (first, second)
-    both = first.judged[protocol].measured & second.judged[protocol].measured
+    first = firsts[0]
+    both: NDArray[np.bool_] = np.logical_and.reduce([run.judged[protocol].measured for run in (*firsts, *seconds)])
     whole = (first.per_episode(lost) == 0)[first.episode]
     metrics = leading(get_protocol(protocol), first.unit)
+
+    def scored(runs: Sequence[RunColumns]) -> list[tuple[RunColumns, Judged]]:
+        return [(run, run.judged[protocol]) for run in runs]
+
     if not both.all():
-        before, after = (metrics[0].measure(run, run.judged[protocol]) for run in runs)
+        before, after = (measured(metrics[0], scored(runs)) for runs in (firsts, seconds))
         yield Compared(protocol, metrics[0].name, metrics[0].meaning, before, after, Measured(None), None, shared=False)
     for metric in metrics:
         rows = whole if metric.of_episodes else both
-        cut = [run.only(rows) for run in runs] if not rows.all() else list(runs)
-        before, after = (metric.measure(run, run.judged[protocol]) for run in cut)
-        one, other = (metric.terms(run, run.judged[protocol]) for run in cut)
-        between = replace(difference(other, one, share=metric.unit == SHARE), unit=metric.unit, better=metric.better)
+        cut = [scored([run.only(rows) for run in runs] if not rows.all() else runs) for runs in (firsts, seconds)]
+        before, after = (measured(metric, runs) for runs in cut)
+        one, other = ([metric.terms(*run) for run in runs] for runs in cut)
+        between = mean_difference(other, one, share=metric.unit == SHARE)
+        between = replace(between, unit=metric.unit, better=metric.better)
         smallest = smallest_difference(between)
         yield Compared(protocol, metric.name, metric.meaning, before, after, between, smallest, shared=not rows.all())
 
@@ -389,6 +437,10 @@ def footnotes(comparison: Comparison) -> Iterator[str]:
             f"{name}: of {n:,} {unit}s both runs answered, {found.only_first:,} {right} in A alone, {found.only_second:,} "
             f"in B alone, {found.both:,} in both and {found.neither:,} in neither; McNemar's test ({found.method}), which "
             f"takes {unit}s for independent: p {'' if found.p_value < 0.001 else '= '}{p_value(found.p_value)}"
+        )
+    if not comparison.exact:
+        yield (
+            "A and B are compared episode by episode, each episode with its mean over repeats; McNemar's test is of single runs"
         )
     if any(each.shared for each in comparison.metrics):
         yield (

@@ -6,8 +6,8 @@ The metrics are those of ``guieval score``, computed from the journal in the sam
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -15,20 +15,25 @@ from typing import Literal, TypeAlias
 from guieval.errors import GuievalError
 from guieval.evaluation.protocol import EXACT_MATCH, SUCCESS_RATE
 from guieval.journal import EPISODES, JOURNALS, LOCK, MANIFEST, METRICS, SWEEP, RunFolder
-from guieval.journal.run_files import Manifest
+from guieval.journal.repeats import FOLDER, grouped
+from guieval.journal.run_files import Manifest, setup_line
 from guieval.journal.setup import engine_of
 from guieval.metrics import Measured
+from guieval.metrics.repeats import over_repeats
 from guieval.metrics.summary import State
 from guieval.reports.notes import read_notes
 from guieval.scoring.score import summary_of_run
 
 RunState: TypeAlias = State | Literal["running", "broken"]
+_STATES: Sequence[RunState] = ("broken", "running", "stopped", "never answered", "finished")
+"""Of repeats, the first of these that one of them is in stands for all."""
 _OF_A_RUN = frozenset({EPISODES, LOCK, METRICS}.union(*JOURNALS.values()))
 
 
 @dataclass(frozen=True)
 class PastRun:
-    """One run directory. ``name`` is its path below the folder that was searched; ``problem`` is the reason why it is broken.
+    """One run directory, or one folder of repeats. ``name`` is its path below the folder that was searched; ``problem`` is the
+    reason why it is broken.
 
     ``title``, ``tags`` and ``note`` are what its user calls it (:mod:`guieval.reports.notes`).
 
@@ -56,10 +61,14 @@ class PastRun:
 
 
 def past_runs(folder: Path) -> list[PastRun]:
-    """Every run below a folder, or in it, the newest first, without the runs of a sweep, which has its own table."""
-    return sorted(
-        (_read(folder, each) for each in run_directories(folder)), key=lambda run: (run.created, run.name), reverse=True
-    )
+    """Every run below a folder, or in it, the newest first, repeats as one, without the runs of a sweep, which has its own
+    table."""
+    found: dict[Path, list[PastRun]] = {}
+    for each in run_directories(folder):
+        whole = each.parent if FOLDER.fullmatch(each.name) else each
+        found.setdefault(whole, []).append(_read(folder, each))
+    runs = [own[0] if own[0].directory == whole else _repeats(folder, whole, own) for whole, own in found.items()]
+    return sorted(runs, key=lambda run: (run.created, run.name), reverse=True)
 
 
 def run_directories(folder: Path) -> Iterator[Path]:
@@ -72,9 +81,33 @@ def run_directories(folder: Path) -> Iterator[Path]:
             yield Path(place)
 
 
-def _read(folder: Path, directory: Path) -> PastRun:
+def _repeats(folder: Path, whole: Path, own: Sequence[PastRun]) -> PastRun:
+    """Repeats as one: the means of their metrics, and the state of the one that came least far."""
+    own = sorted(own, key=lambda run: _STATES.index(run.state))
+    worst, known = own[0], [run for run in own if run.problem is None]
+    if worst.problem is not None:
+        return replace(worst, directory=whole, name=_name(folder, whole))
+    planned = grouped([run.directory for run in known])[0].planned
+    state = "stopped" if planned > len(own) and worst.state == "finished" else worst.state
+
+    def mean(name: str) -> Measured | None:
+        values = [value for run in known if (value := getattr(run, name)) is not None]
+        return over_repeats(values) if values else None
+
+    exact, success = mean("exact_match"), mean("success_rate")
+    created = max(run.created for run in own)
+    return replace(
+        worst, name=_name(folder, whole), directory=whole, state=state, created=created, exact_match=exact, success_rate=success
+    )
+
+
+def _name(folder: Path, directory: Path) -> str:
     name = directory.relative_to(folder).as_posix()
-    return past_run(directory, directory.name if name == "." else name)
+    return directory.name if name == "." else name
+
+
+def _read(folder: Path, directory: Path) -> PastRun:
+    return past_run(directory, _name(folder, directory))
 
 
 def past_run(directory: Path, name: str) -> PastRun:
@@ -98,7 +131,7 @@ def past_run(directory: Path, name: str) -> PastRun:
         mode=manifest.mode.label,
         protocol=folder.protocol,
         engine=engine_of(manifest.setups),
-        setup=manifest.setup_line(),
+        setup=setup_line([manifest]),
         exact_match=exact,
         success_rate=success,
         title=notes.name,

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, Unpack
 
@@ -19,10 +20,12 @@ from guieval.journal import new_directory, refuse_nested
 from guieval.metrics.of_run import Metrics
 from guieval.running.config import run_file
 from guieval.running.defaults import new_config
-from guieval.running.execute import Executor, Job, Result, execute, resolve_jobs
+from guieval.running.execute import Executor, Job, Result, execute, repeated, resolve_jobs
 from guieval.running.keywords import RunSettings
 from guieval.running.progress.display import Display, LogDisplay, shows_bars
+from guieval.running.repeats import announce_greedy, further_repeats, repeats_of
 from guieval.running.resume.trust import resumed_runs
+from guieval.scoring.score import summary_of_runs
 from guieval.settings import Cluster, RunConfig
 from guieval.settings.given import AnyPath, every, one_path
 
@@ -32,7 +35,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class RunResult:
-    """The results of runs, in the order in which they were done; ``result["sop"]`` is the one in that mode.
+    """The results of runs, in the order in which they were done; ``result["sop"]`` is the (first) one in that mode.
 
     ``directory`` holds all of them. ``not_begun`` are the directories of runs that an interrupted one left out.
     """
@@ -47,12 +50,17 @@ class RunResult:
         return not self.not_begun and all(run.complete for run in self.runs)
 
     def metrics(self, mode: str | None = None) -> Metrics:
-        """The metrics of the only run, or of the one in ``mode``; :class:`UsageError` naming the modes if there are several."""
-        if mode is None and len(self.runs) != 1:
-            raise UsageError(
-                f"there are {len(self.runs)} runs: name the mode, one of {', '.join(run.mode for run in self.runs)}"
-            )
-        return (self.runs[0] if mode is None else self[mode]).metrics()
+        """The metrics of the only run, or of the one in ``mode``, of repeats their means.
+
+        Raises :class:`UsageError` naming the modes if there are several.
+        """
+        groups = repeated(self.runs)
+        if mode is None and len(groups) != 1:
+            raise UsageError(f"there are {len(groups)} runs: name the mode, one of {', '.join(own[0].mode for own in groups)}")
+        first = groups[0][0] if mode is None else self[mode]
+        own = next(own for own in groups if first in own)
+        found = first.metrics()
+        return found if len(own) == 1 else replace(found, summary=summary_of_runs([run.directory for run in own]))
 
     def __iter__(self) -> Iterator[Result]:
         return iter(self.runs)
@@ -82,7 +90,8 @@ def run(
 
     ``config`` is a :class:`RunConfig`, a YAML file of settings, or the name of a shipped one (``configs/runs/``); ``settings``
     are those of :mod:`guieval.settings` over it, by their own names or in groups.
-    Several modes give a run each, side by side below ``out`` (default: a new folder below ``runs/``). ``resume`` names the
+    Several modes give a run each, side by side below ``out`` (default: a new folder below ``runs/``), and ``repeats`` so many
+    runs of each with seeds of their own. ``resume`` names the
     directory of the runs to be continued. ``progress`` says whether a bar is shown. The other arguments are the options of
     ``guieval run`` of the same names. Ctrl-C stops in order; the result is then not complete. Works inside of a running event
     loop too, e.g. in a notebook.
@@ -145,13 +154,16 @@ def planned_runs(
     if settings.get("replay") is not None:
         settings = {"engine": "replay", **settings}
     if resume is not None:
-        return resumed_runs(resume, modes, path, overrides, settings, trust=trust)
+        found = resumed_runs(resume, modes, path, overrides, settings, trust=trust)
+        return [*found, *further_repeats(found)]
     first = new_config(path, overrides, {**settings, "mode": modes[0] if modes else None}, base=base)
     _refuse_unused_cluster_settings(first)
     modes = modes or [first.history.mode]
     configs = [first.having(mode=mode) for mode in dict.fromkeys(modes)]
     parent = out or new_directory(first.model.name, first.data.bench, *(modes if len(modes) == 1 else []))
-    runs = [(config, parent / config.history.mode if len(configs) > 1 else parent) for config in configs]
+    places = [(config, parent / config.history.mode if len(configs) > 1 else parent) for config in configs]
+    runs = [run for place in places for run in repeats_of(*place)]
+    announce_greedy(config for config, _ in runs)
     for _, directory in runs:
         refuse_nested(directory)
     return runs
@@ -167,7 +179,7 @@ def _refuse_unused_cluster_settings(config: RunConfig) -> None:
 
 def common_folder(directories: Sequence[Path]) -> Path:
     """The folder that holds all runs: the run's own, where there is one."""
-    return directories[0] if len(directories) == 1 else directories[0].parent
+    return Path(os.path.commonpath(directories))
 
 
 def run_all(jobs: Sequence[Job], *, fresh: bool, display: Display, first: Callable[[], None] = lambda: None) -> list[Result]:

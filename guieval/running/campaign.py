@@ -1,4 +1,4 @@
-"""Campaigns: models x benchmarks x modes x seeds from one file, as runs side by side in one folder.
+"""Campaigns: models x benchmarks x modes from one file, each with its repeats, as runs side by side in one folder.
 
 A file lists models and benchmarks, each as a name or as settings of a run, and the settings that all runs share:
 
@@ -20,8 +20,10 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from guieval.errors import UsageError, first_problem, nearest
+from guieval.journal import is_run
 from guieval.running.config import override_settings, read_settings, settings_file, update, update_by_options
 from guieval.running.defaults import Defaults, refuse_idle_seed
+from guieval.running.repeats import announce_greedy, repeats_of
 from guieval.settings import RunConfig, placed
 
 Settings = dict[str, Any]
@@ -32,7 +34,7 @@ def _named(field: str) -> BeforeValidator:
 
 
 class Campaign(BaseModel):
-    """A file of a campaign. ``seeds`` are the seeds of sampling; without them sampling is the checkpoint's."""
+    """A file of a campaign. ``seeds`` are the sampling seeds of repeats; the setting ``repeats`` derives such seeds."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -49,7 +51,7 @@ class Campaign(BaseModel):
 
 
 class PlannedRun(BaseModel):
-    """A run of a campaign; ``rest`` is what it shares with the runs of other models: benchmark, mode and seed."""
+    """A run of a campaign; ``rest`` is what it and its repeats share with the runs of other models: benchmark and mode."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -83,11 +85,12 @@ def planned(
     """Every run of a campaign with its directory below ``out``, the runs of a model one after the other.
 
     ``overrides`` and ``settings`` are for all runs; ``only`` names models that the runs are restricted to. Raises
-    :class:`UsageError` for a wrong setting, and for two runs of the same model, benchmark, mode and seed.
+    :class:`UsageError` for a wrong setting, and for two runs of the same model, benchmark and mode.
     """
     defaults = Defaults()
     runs = list(_runs(campaign, out, overrides, settings or {}, defaults))
     defaults.announce()
+    announce_greedy(run.config for run in runs)
     for run in runs if "seed" in (settings or {}) else ():
         refuse_idle_seed(run.config)
     names = list(dict.fromkeys(run.model for run in runs))
@@ -97,7 +100,7 @@ def planned(
     directories = [run.directory for run in runs]
     for directory in directories:
         if directories.count(directory) > 1:
-            raise UsageError(f"two runs of the campaign are {directory.name!r}: give one of them another 'name'")
+            raise UsageError(f"two runs of the campaign are {str(directory.relative_to(out))!r}: give one another 'name'")
     return [run for run in runs if not only or run.model in only]
 
 
@@ -107,20 +110,20 @@ def _runs(
     for model in campaign.models:
         for bench in campaign.benchmarks:
             for mode in campaign.modes:
-                for seed in campaign.seeds or (None,):
-                    named, values = _merged(campaign.settings, model, bench, mode, seed)
-                    override_settings(values, overrides)
-                    update_by_options(values, settings)
-                    rest = "-".join(filter(None, (named[1], mode, "" if seed is None else f"seed{seed}")))
-                    name = re.sub(r"[^\w.-]+", "-", f"{named[0]}-{rest}")
-                    yield PlannedRun(
-                        config=defaults.parsed(defaults.below(values)), directory=out / name, model=named[0], rest=rest
-                    )
+                named, values = _merged(campaign.settings, model, bench, mode)
+                override_settings(values, overrides)
+                update_by_options(values, settings)
+                rest = "-".join(filter(None, (named[1], mode)))
+                name = re.sub(r"[^\w.-]+", "-", f"{named[0]}-{rest}")
+                config = defaults.parsed(defaults.below(values))
+                for repeat, directory in repeats_of(config, out / name, campaign.seeds):
+                    earlier = out / f"{name}-seed{repeat.sampling.request.get('seed')}"
+                    if is_run(earlier):  # of a version that had a folder for each seed
+                        repeat, directory = repeat.having(repeats=1, repeat=None), earlier
+                    yield PlannedRun(config=repeat, directory=directory, model=named[0], rest=rest)
 
 
-def _merged(
-    shared: Settings, model: Settings, bench: Settings, mode: str, seed: int | None
-) -> tuple[tuple[str, str], Settings]:
+def _merged(shared: Settings, model: Settings, bench: Settings, mode: str) -> tuple[tuple[str, str], Settings]:
     """The name of a run, and its settings; ``name`` in a model's or a benchmark's settings is its name in the campaign."""
     parts = [placed({name: value for name, value in part.items() if name != "name"}) for part in (shared, bench, model)]
     values: Settings = {}
@@ -129,7 +132,6 @@ def _merged(
         request = part.get("sampling", {}).get("request")
         sampling |= request if isinstance(request, Mapping) else {}
         update(values, part)
-    sampling |= {} if seed is None else {"seed": seed}
     update(values, {"mode": mode, **({"sampling": sampling} if sampling else {})})
     _, of_bench, of_model = parts
     named = str(model.get("name") or of_model.get("model", {}).get("name", ""))

@@ -268,6 +268,21 @@ def spending(columns: RunColumns, judged: Judged, price: Price | None) -> Spendi
     )
 
 
+def mean_spending(of: Sequence[Spending]) -> Spending | None:
+    """The mean over repeats, whose steps are counted together; ``None`` without any."""
+    if not of:
+        return None
+    steps, costs = sum(each.steps for each in of), [each.cost for each in of if each.cost is not None]
+    return replace(
+        of[0],
+        prompt_tokens=sum(each.prompt_tokens * each.steps for each in of) / steps,
+        completion_tokens=sum(each.completion_tokens * each.steps for each in of) / steps,
+        steps=steps,
+        reached=sum(each.reached for each in of),
+        cost=sum(costs) / len(costs) if costs else None,
+    )
+
+
 def price_of_run(run: RunFolder, prices: Sequence[Price] = ()) -> Price | None:
     """The price of a run's model: among ``prices``, else the one that the run recorded."""
     manifest = run.manifest

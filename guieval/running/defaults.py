@@ -100,7 +100,8 @@ def new_config(
 
 def refuse_idle_seed(config: RunConfig) -> None:
     """Raise :class:`UsageError` if the seed of a configuration decides nothing."""
-    if config.data.limit is None and config.sampling.samples == 1 and not kind_of(config).seeded:
+    several = config.sampling.samples > 1 or config.sampling.repeats > 1
+    if config.data.limit is None and not several and not kind_of(config).seeded:
         raise UsageError(
             f"--seed {config.data.seed} draws the episodes of --limit N, and there is no --limit; "
             f"the seed of the model's draws is --sampling-seed {config.data.seed}"

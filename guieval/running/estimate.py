@@ -16,7 +16,7 @@ from guieval.journal import METRICS, RunFolder, is_run
 from guieval.metrics.power import even_lengths, independent_steps, smallest_paired
 from guieval.registry import benchmark_class, model_config
 from guieval.running.engine_choice import asks_a_model, never_asked
-from guieval.running.execute import Job
+from guieval.running.execute import Job, asked_once
 from guieval.running.forecast import Forecast, forecast
 from guieval.running.kinds import kind_of
 from guieval.running.resolve import resolve, run_mode, sample_parameters
@@ -77,7 +77,8 @@ def without_servers(configs: Sequence[tuple[RunConfig, Path]]) -> list[Sized]:
             found += of_jobs([Job(like, directory)])
         else:
             found.append(Sized(config, directory, None, _published_lengths(config)))
-    return found
+    kept = {job.directory for job in asked_once([Job(each.run, each.directory) for each in found if each.run is not None])}
+    return [each for each in found if each.run is None or each.directory in kept]
 
 
 def estimates(runs: Sequence[Sized], *, pace: float | None, disagreement: float, icc: float) -> list[Estimate]:
@@ -116,7 +117,7 @@ def _estimate(of: Sized, pace: float | None, measured: Sequence[float], disagree
     asks = asks_a_model(config, model_config(config.model.name, config.model.adapter))
     return Estimate(
         config=config,
-        name=of.directory.name,
+        name=of.directory.name if config.sampling.repeat is None else f"{of.directory.parent.name}/{of.directory.name}",
         steps=steps,
         episodes=None if of.lengths is None else len(of.lengths),
         left=left,

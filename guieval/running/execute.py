@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -28,6 +29,8 @@ from guieval.running.resume.trust import remember
 from guieval.running.runner.runner import Runner
 from guieval.running.telemetry import Telemetry
 from guieval.settings import RunConfig
+
+_LOG = logging.getLogger(__name__)
 
 
 class Job(NamedTuple):
@@ -82,14 +85,59 @@ class Result(NamedTuple):
         return self.summary.complete and not self.outcome.failures
 
 
+def repeated(results: Sequence[Result]) -> list[list[Result]]:
+    """The results in groups: repeats together, any other run by itself."""
+    groups: dict[Path, list[Result]] = {}
+    for result in results:
+        of_repeats = result.config.sampling.repeat is not None
+        groups.setdefault(result.directory.parent if of_repeats else result.directory, []).append(result)
+    return list(groups.values())
+
+
 def resolve_jobs(configs: Sequence[tuple[RunConfig, Path]], *, root: Path, accept_changes: bool = False) -> list[Job]:
-    """Resolve all runs before any work is done, so that a wrong name is found at once. ``root`` holds all directories."""
+    """Resolve all runs before any work is done, so that a wrong name is found at once; :func:`asked_once` of them.
+
+    ``root`` holds all directories.
+    """
     servers = open_servers([config for config, _ in configs], root / "vllm.log")
     jobs: list[Job] = []
     for (config, directory), server in zip(configs, servers, strict=True):
         like = jobs[0].run if jobs else None
         jobs.append(Job(resolve(config, server, like=like, accept_changes=accept_changes), directory))
-    return jobs
+    return asked_once(jobs)
+
+
+def asked_once(jobs: Sequence[Job]) -> list[Job]:
+    """The jobs without those that would send the requests of another one, which a sentence in the log names.
+
+    Episodes of one step have no past, so modes over steps that differ in their history alone are one; a run that was begun is
+    kept.
+    """
+    kept: list[Job] = []
+    left_out: dict[str, dict[str, list[str]]] = {}
+    for job in jobs:
+        same = next((other for other in kept if _same_requests(job.run, other.run)), None)
+        if same is None or is_run(job.directory):
+            kept.append(job)
+        else:
+            modes = left_out.setdefault(job.run.benchmark.name, {}).setdefault(same.run.mode.label, [])
+            modes += [job.run.mode.label] * (job.run.mode.label not in modes)
+    for benchmark, by_mode in left_out.items():
+        for mode, others in by_mode.items():
+            _LOG.warning(
+                "the episodes of %s have one step, so %s would send the requests of mode %s: they are sent once, in mode %s",
+                benchmark,
+                " and ".join(others),
+                mode,
+                mode,
+            )
+    return kept
+
+
+def _same_requests(one: ResolvedRun, other: ResolvedRun) -> bool:
+    kinds = {run.kind.name for run in (one, other)}
+    alike = kinds == {"steps"} and one.config.having(mode="") == other.config.having(mode="")
+    return alike and one.mode != other.mode and all(ref.length == 1 for ref in one.selection.refs)
 
 
 def open_servers(configs: Sequence[RunConfig], log: Path) -> list[VLLMServer | None]:

@@ -54,6 +54,7 @@ class RunSettings(TypedDict, total=False):
     top_p: float
     sampling_seed: int
     samples: int
+    repeats: int
     history: _Values
     server: _Values
     online: _Values

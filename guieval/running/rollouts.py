@@ -19,13 +19,13 @@ from guieval.journal.run_files import RolloutFile, read_file
 from guieval.registry import model_config
 from guieval.running.config import parse
 from guieval.running.engine_choice import asks_a_model
+from guieval.running.repeats import check_seeds
 from guieval.settings import RunConfig
 from guieval.settings.sampling import drawing_options, greedy_because, is_greedy, request_parameters
 
 PAPER_SEEDS = (7278727, 7779397, 7771087, 7867747, 7977857, 5113051, 9581717, 20000303)
 """The seeds that appendix C.2.1 lists, one a round."""
 PAPER_SAMPLES = 64
-_LARGEST_SEED = 2**63 - 1
 SCHEMA = 1
 
 
@@ -49,18 +49,14 @@ def plan_rounds(config: RunConfig, rounds: int | None = None, seeds: Sequence[in
     count = rounds if rounds is not None else len(given)
     if count < 1:
         raise UsageError(f"{count} rounds draw no samples; a rollout has at least 1")
-    if (most := max(given)) + samples - 1 > _LARGEST_SEED:
-        raise UsageError(f"the seed {most} is too large: servers take seeds up to {_LARGEST_SEED}, and sample i adds i to it")
+    check_seeds([max(given)], samples, "round")
     if count > len(given) or (seeds and count != len(given)):
         whose = "" if seeds else " (those of the paper)"
         raise UsageError(f"{count} rounds need {count} seeds, and there are {len(given)}{whose}: add --seeds A,B,...")
     chosen = given[:count]
-    for one, other in zip(ordered := sorted(chosen), ordered[1:], strict=False):
-        if other - one < samples:
-            raise UsageError(
-                f"the seeds {one} and {other} are closer together than the {samples} samples of a round, which take the "
-                "seeds from there on: some samples would be drawn twice"
-            )
+    check_seeds(chosen, samples, "round")
+    if config.sampling.repeats > 1:
+        raise UsageError("a rollout has --rounds N, each with a seed of its own: leave out repeats")
     if config.sampling.resampling:
         raise UsageError("setting 'resampling' is for runs whose first sample is special; in a rollout use sampling")
     if "seed" in config.sampling.request:

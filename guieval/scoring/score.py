@@ -17,9 +17,9 @@ from guieval.data.overlays import Overlay
 from guieval.data.selection import Choice
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator, Protocol
-from guieval.journal import METRICS, RunFolder, write_atomically
+from guieval.journal import METRICS, RunFolder, has_records, write_atomically
 from guieval.journal.run_files import RecordedProtocol
-from guieval.metrics import RunSummary, Summary, TaskSummary, summary_of
+from guieval.metrics import RunSummary, Summary, TaskSummary, summary_of, summary_of_repeats
 from guieval.scoring.answered import Answered
 from guieval.scoring.matrix.answers import JudgedAnswers, judge_answers
 from guieval.scoring.recorded_run import recorded_answers
@@ -83,6 +83,14 @@ def evaluate_run(
     """
     answered = recorded_answers(directory, reparse=reparse, adapter=adapter, overlay=overlay)
     return evaluate_answers(answered, protocol, choice=choice)
+
+
+def summary_of_runs(directories: Sequence[Path]) -> Summary:
+    """The summary of runs that are repeats, under the protocol of the first; those without a record do not count."""
+    begun = [each for each in directories if has_records(each)] or directories[:1]
+    answers = [recorded_answers(each) for each in begun]
+    judged = [judge_answers(each, [answers[0].protocol]) for each in answers]
+    return summary_of_repeats([each.columns() for each in judged], judged[0].evaluators[0].protocol)
 
 
 def store_summary(

@@ -134,7 +134,7 @@ class History(Group):
 
 
 class Sampling(Group):
-    """Parameters of requests, and how many answers each step gets."""
+    """Parameters of requests, how many answers each step gets, and how often the whole is repeated."""
 
     main = open = "request"
 
@@ -143,6 +143,10 @@ class Sampling(Group):
         1, "answers to each step, for pass@n and votes; other metrics are of the first", FLAG, PUBLIC, ge=1, le=1024
     )
     resampling: Parameters = setting({}, "request parameters of further samples over the first's", PUBLIC)
+    repeats: int = setting(
+        1, "runs of the same with other seeds, shown as their mean (docs/campaigns.md)", RUNTIME, FLAG, PUBLIC, ge=1, le=100
+    )
+    repeat: int | None = setting(None, "which of the repeats a run is, from 0; not to be given", RUNTIME, PUBLIC, ge=0)
 
 
 class Server(Group):

@@ -14,7 +14,6 @@ from guieval.metrics.intervals import Floats, Terms, mean_of_cells, pooled
 from guieval.metrics.measured import Measured
 from guieval.metrics.paired import (
     difference,
-    differences,
     holm,
     holm_pairs,
     mcnemar,
@@ -23,6 +22,7 @@ from guieval.metrics.paired import (
     smallest_difference,
     turned,
 )
+from guieval.metrics.repeats import differences
 from tests.metrics.made_columns import PROTOCOL, made_columns
 from tests.rows import every_row
 
@@ -172,7 +172,7 @@ def test_pairs_of_several_runs() -> None:
     steps = np.full(150, 6.0)
     base = rng.binomial(6, 0.5, 150).astype(np.float64)
     figures = [share(each, steps) for each in (base, np.minimum(base + 1, 6), base[::-1].copy())]
-    table = differences(figures)
+    table = differences([[each] for each in figures])
     assert table[1][0].value == pytest.approx((np.minimum(base + 1, 6) - base).sum() / 900)
     adjusted = holm_pairs(table)
     assert np.isnan(np.diag(adjusted)).all() and np.array_equal(adjusted, adjusted.T, equal_nan=True)

@@ -11,6 +11,7 @@ import pytest
 from guieval.actions import Boxes, Press
 from guieval.errors import UsageError
 from guieval.journal import MANIFEST, RunFolder
+from guieval.journal.repeats import Repeats
 from guieval.reports.campaign import board_of_campaign, comparison_table
 from guieval.reports.comparison import compare_json, compare_runs, headings
 from guieval.reports.leaderboards.leaderboard import leaderboard
@@ -69,9 +70,9 @@ def test_a_campaign_names_the_steps_too(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="other targets"):
         board_of_campaign([one, other], (), (), None)
     assert board_of_campaign([one, other], (), (), None, anyway=True) is not None
-    table = comparison_table([("offline", one, other)])
+    table = comparison_table([("offline", Repeats.of(one), Repeats.of(other))])
     assert table is not None and not table.rows and "with other targets (scripted/e00#0" in table.notes[0]
-    table = comparison_table([("offline", one, other)], anyway=True)
+    table = comparison_table([("offline", Repeats.of(one), Repeats.of(other))], anyway=True)
     assert table is not None and len(table.rows) == 1 and "compared anyway" in table.notes[0]
 
 

@@ -47,7 +47,8 @@ seeds: [3, 4]
 settings: {concurrency: 7, sampling: {temperature: 0.5, top_p: 0.9}}
 """
     runs = planned(read_campaign(campaign_file(tmp_path, text)), tmp_path / "out")
-    assert [run.directory.name for run in runs[:2]] == ["ui-tars-7b-demo-offline-seed3", "ui-tars-7b-demo-offline-seed4"]
+    folder = tmp_path / "out" / "ui-tars-7b-demo-offline"
+    assert [(run.directory, run.config.sampling.repeat) for run in runs[:2]] == [(folder / f"repeat-{k}", k) for k in (0, 1)]
     assert len({run.directory for run in runs}) == len(runs) == 8
     assert {run.config.server.concurrency for run in runs} == {7}
     assert runs[0].config.sampling.request == {"temperature": 0.5, "top_p": 0.9, "seed": 3}

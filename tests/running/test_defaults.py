@@ -59,4 +59,4 @@ def test_a_mistake_says_where_it_is(
 
 
 def test_python_takes_the_settings_by_the_names_of_the_command_line() -> None:
-    assert RunSettings.__annotations__.keys() == {*SETTINGS, *BY_OPTION, *OPTIONS, *GROUPS} - {"mode"}
+    assert RunSettings.__annotations__.keys() == {*SETTINGS, *BY_OPTION, *OPTIONS, *GROUPS} - {"mode", "repeat"}

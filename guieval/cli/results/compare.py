@@ -19,7 +19,7 @@ from guieval.reports.tables.writers import format_named
 
 
 def compare(
-    first: Annotated[Path, path_argument("A", "A run directory, or a folder of runs.")],
+    first: Annotated[Path, path_argument("A", "A run directory, or a folder of runs, e.g. of repeats.")],
     others: Annotated[
         list[Path], path_argument("B...", "What to compare with it, mode by mode; p-values of several are Holm's.")
     ],

@@ -62,7 +62,8 @@ def campaign(
     configs = [(run.config, run.directory) for run in runs]
     sized = without_servers(configs) if dry_run else of_jobs(resolve_jobs(configs, root=folder))
     found = estimates(sized, pace=pace, disagreement=read.disagreement, icc=read.icc)
-    _print_estimates(found, [run.model for run in runs], parallel, whole=dry_run)
+    models = {run.directory: run.model for run in runs}
+    _print_estimates(found, [models[each.directory] for each in sized], parallel, whole=dry_run)
     if dry_run:
         say("nothing was sent, and nothing was written")
         return

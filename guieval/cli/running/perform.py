@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -21,15 +21,17 @@ from guieval.engines import describe_endpoint
 from guieval.engines.vllm.server import ServerFailure
 from guieval.errors import GuievalError, harmless
 from guieval.journal import RunFolder, is_run
+from guieval.journal.run_files import setup_line
 from guieval.journal.served_model import describe_served
 from guieval.reports.console import Run, report_json
 from guieval.running.api import common_folder
 from guieval.running.engine_choice import asks_a_model, never_asked
-from guieval.running.execute import Result, execute, resolve_jobs
+from guieval.running.execute import Result, execute, repeated, resolve_jobs
 from guieval.running.forecast import forecast
 from guieval.running.progress.dashboard import PLAIN_SECONDS, Dashboard
 from guieval.running.progress.display import Cost, Display, RunDisplay, Waited
 from guieval.running.resume.trust import resume_command
+from guieval.scoring.score import summary_of_runs
 from guieval.settings import RunConfig
 
 
@@ -111,6 +113,7 @@ def perform(
     root = root or common_folder(directories)
     resume = resume or resume_command(root, [config for config, _ in configs])
     jobs = resolve_jobs(configs, root=root, accept_changes=accept)
+    directories = [job.directory for job in jobs]
     results: list[Result] = []
     try:
         for result in execute(jobs, fresh=fresh, display=Terminal(quiet=quiet), first=first):
@@ -151,34 +154,44 @@ def print_forecast(configs: list[tuple[RunConfig, Path]]) -> None:
 
 def print_results(results: list[Result], *, json: bool) -> None:
     """Print the tables of the runs, or their metrics as JSON, and what a reader should know beside them."""
-    shown = [(result.kind.name, _run(result)) for result in results]
+    groups = repeated(results)
+    shown = [(own[0].kind.name, _run(own)) for own in groups]
     if json:
-        print_json({"runs": [{**_plain(result), **report_json(result.summary)} for result in results]})
+        plain = [{**_plain(own), **report_json(run.summary)} for own, (_, run) in zip(groups, shown, strict=True)]
+        print_json({"runs": plain})
     else:
         show_all(shown, show)
     print_notes(results)
 
 
-def _run(result: Result) -> Run:
-    """A run with its heading for tables."""
-    config, outcome, summary, _ = result
-    lines = (f"{config.data.bench} {summary.mode}", outcome.selection.title, outcome.protocol)
+def _run(own: Sequence[Result]) -> Run:
+    """A run, or the mean over repeats, with its heading for tables."""
+    config, outcome, summary, _ = own[0]
+    if len(own) > 1:
+        summary = summary_of_runs([result.directory for result in own])
+    lines = [f"{config.data.bench} {summary.mode}", outcome.selection.title, outcome.protocol]
+    lines += [f"{len(own)} repeats"] * (len(own) > 1)
     marks = [outcome.foreign] * bool(outcome.foreign) + ["with overlay"] * (outcome.overlay is not None)
-    return Run(SHOWN[result.kind.name].heading(RunFolder(outcome.directory), (*lines, *marks)), summary)
+    return Run(SHOWN[own[0].kind.name].heading(RunFolder(outcome.directory), (*lines, *marks)), summary)
 
 
-def _plain(result: Result) -> dict[str, Any]:
+def _plain(own: Sequence[Result]) -> dict[str, Any]:
+    result, several = own[0], len(own) > 1
     config, outcome = result.config, result.outcome
+    failures: Counter[str] = Counter()
+    for each in own:
+        failures.update({stage: found.count for stage, found in each.outcome.failures.items()})
     return {
-        "directory": outcome.directory,
+        "directory": outcome.directory.parent if several else outcome.directory,
+        **({"repeats": [each.directory for each in own]} if several else {}),
         "model": config.model.name,
         "benchmark": config.data.bench,
         "mode": result.summary.mode,
         "protocol": outcome.protocol,
         "selection": outcome.selection.text,
-        "interrupted": outcome.interrupted,
-        "failures": outcome.failures,
-        "warnings": outcome.warnings,
+        "interrupted": any(each.outcome.interrupted for each in own),
+        "failures": failures if several else outcome.failures,
+        "warnings": list(dict.fromkeys(warning for each in own for warning in each.outcome.warnings)),
     }
 
 
@@ -188,9 +201,10 @@ def print_notes(results: list[Result]) -> None:
     for text in dict.fromkeys(line for manifest in manifests for line in describe_served(manifest)):
         say(f"served:   {text}")
     of_setup: defaultdict[str, list[str]] = defaultdict(list)
-    several = len({result.mode for result in results}) < len(results)  # e.g. the rounds of a rollout
-    for result, manifest in zip(results, manifests, strict=True):
-        of_setup[manifest.setup_line()].append(result.directory.name if several else result.mode)
+    several = len({result.mode for result in results}) < len(groups := repeated(results))  # e.g. the rounds of a rollout
+    for own in groups:
+        text = setup_line([RunFolder(each.directory).manifest for each in own])
+        of_setup[text].append(own[0].directory.name if several else own[0].mode)
     for text, names in of_setup.items():
         say(f"set-up:   {', '.join(names) + ': ' if len(of_setup) > 1 else ''}{text}")
     for text in dict.fromkeys(result.outcome.selection.text for result in results):

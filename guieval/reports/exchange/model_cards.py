@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from guieval.errors import UsageError, nearest
+from guieval.journal.run_files import setup_line
 from guieval.reports.exchange.exported import Exported, ExportedMetric
 
 
@@ -108,7 +109,7 @@ def _words(run: Exported, metric: ExportedMetric) -> str:
     missing = f", {metric.measured.missing:,} not measured" if metric.measured.missing else ""
     where = f"{rules}, {run.manifest.mode.name}{steps}"
     over = f"n = {metric.measured.n:,} {metric.measured.of}"
-    answered = f"set-up: {run.manifest.setup_line()}"
+    answered = f"set-up: {setup_line([run.manifest])}"
     return f"{metric.name} in %{where}: {over}{between}{missing}; {answered}; guieval {run.manifest.guieval}"
 
 

@@ -20,18 +20,20 @@ import numpy as np
 from guieval.errors import UsageError
 from guieval.evaluation import get_protocol
 from guieval.journal import RunFolder
-from guieval.journal.run_files import Manifest
+from guieval.journal.repeats import FOLDER, Repeats, grouped
+from guieval.journal.run_files import Manifest, setup_line
 from guieval.metrics.columns import End, RunColumns
 from guieval.metrics.intervals import Terms
 from guieval.metrics.leading import Leading, leading
 from guieval.metrics.measured import SHARE, Better, Measured
-from guieval.metrics.paired import differences, holm_pairs, ranks
+from guieval.metrics.paired import holm_pairs, ranks
+from guieval.metrics.repeats import differences, in_order, measured
 from guieval.metrics.summary import COVERAGE_NEEDED
 from guieval.reports.comparison import chosen_names, unlike_labels
 from guieval.reports.cut_short import cut_short, judged_with_own, unanswered_of
 from guieval.reports.leaderboards.published_results import Column as PublishedColumn
 from guieval.reports.leaderboards.published_results import ResultTable
-from guieval.running.costs import Price, Spending, price_of_run, spending
+from guieval.running.costs import Price, Spending, mean_spending, price_of_run, spending
 
 _T = TypeVar("_T")
 
@@ -72,12 +74,12 @@ class BoardColumn:
 
 @dataclass(frozen=True)
 class Cell:
-    """A metric of a run.
+    """A metric of a run, or its mean over repeats.
 
-    ``rank`` is among the runs of the same column and mode (``None`` for a single run); rank 1 is the best run and all
+    ``rank`` is among the rows of the same column and mode (``None`` for a single one); rank 1 is the best row and all
     that do not differ from it significantly. ``coverage`` is the share of measured predictions inside both action spaces
-    (``None`` of tasks), ``ends`` how the planned steps ended. ``published_steps``: whether the run was over the steps of the
-    source's numbers, where these are a known set. ``spending`` is the run's, ``None`` if no server reported tokens.
+    (``None`` of tasks), ``ends`` how the planned steps ended, of all repeats. ``published_steps``: whether the run was over the
+    steps of the source's numbers, where these are a known set. ``spending``: ``None`` if no server reported tokens.
     """
 
     measured: Measured
@@ -91,7 +93,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class BoardRow:
-    """A model in a mode and a scaffold; ``cells`` in the columns' order. ``note`` distinguishes rows of one model and mode."""
+    """A model in a mode and a scaffold, over its repeats; ``cells`` in the columns' order. ``note`` distinguishes rows of one
+    model and mode."""
 
     model: str
     mode: str
@@ -175,6 +178,18 @@ class _Run:
         return "" if self.manifest.selection is None else self.manifest.selection.title
 
 
+@dataclass(frozen=True)
+class _Model:
+    """The runs of a model that are repeats of one another, or its only run."""
+
+    repeats: Repeats
+    runs: tuple[_Run, ...]
+
+    @property
+    def first(self) -> _Run:
+        return self.runs[0]
+
+
 def leaderboard(
     directories: Sequence[Path],
     protocols: Sequence[str] | None = None,
@@ -183,14 +198,17 @@ def leaderboard(
     anyway: bool = False,
     prices: Sequence[Price] = (),
 ) -> Board:
-    """Score every run and put the metrics into one table.
+    """Score every run and put the metrics into one table, those of repeats as their mean.
 
     ``protocols``: names; ``None``: each run's own; ``all`` among them: every one of the run's data set. ``prices`` come before
     those that the runs recorded. Raises :class:`guieval.errors.UsageError` for a directory without a run, for an unknown
     protocol, and, without ``anyway``, for runs of one column whose labels differ; with it a note names the steps.
     """
-    scored = [_scored(directory, protocols, prices) for directory in directories]
-    runs = [run for run in scored if run.columns.answered]
+    groups = grouped(directories)
+    scored = [[_scored(directory, protocols, prices) for directory in each.directories] for each in groups]
+    answered = [tuple(run for run in own if run.columns.answered) for own in scored]
+    models = [_Model(each.only([run.directory for run in own]), own) for each, own in zip(groups, answered, strict=True) if own]
+    runs = [run for model in models for run in model.runs]
     if not runs:
         raise UsageError("no step of these runs was answered, so there are no metrics to show")
     unlike = list(_unlike(runs))
@@ -198,19 +216,19 @@ def leaderboard(
         raise UsageError(f"{unlike[0]}; --anyway puts them into one table")
     cells = [
         {
-            (column := _column(run, name, metric)): _cell(run, name, metric, column)
-            for name in run.columns.judged
-            for metric in leading(get_protocol(name), run.columns.unit)
+            (column := _column(model.first, name, metric)): _cell(model, name, metric, column)
+            for name in model.first.columns.judged
+            for metric in leading(get_protocol(name), model.first.columns.unit)
         }
-        for run in runs
+        for model in models
     ]
-    _rank(runs, cells)
+    _rank(models, cells)
     columns = tuple(dict.fromkeys(column for own in cells for column in own))
-    rows = tuple(_rows(runs, cells, columns))
-    left_out = [run.directory for run in scored if not run.columns.answered]
+    rows = tuple(_rows(models, cells, columns))
+    left_out = [run.directory for own in scored for run in own if not run.columns.answered]
     notes = [f"the run {str(each)!r} is left out: no step of it was answered" for each in left_out]
     notes += [f"unlike labels, ranked anyway: {each}" for each in unlike]
-    notes += _notes(runs, rows, columns)
+    notes += _notes(models, rows, columns)
     published: list[ReferenceRow] = []
     reproductions: list[Reproduction] = []
     for table in references:
@@ -302,83 +320,88 @@ def _column(run: _Run, protocol: str, metric: Leading) -> BoardColumn:
     )
 
 
-def _cell(run: _Run, protocol: str, metric: Leading, column: BoardColumn) -> Cell:
-    judged = run.columns.judged[protocol]
+def _cell(model: _Model, protocol: str, metric: Leading, column: BoardColumn) -> Cell:
+    judged = [(run.columns, run.columns.judged[protocol]) for run in model.runs]
+    ends = [columns.ends(own) for columns, own in judged]
+    coverage = [share for columns, own in judged if (share := columns.coverage(own).value) is not None]
+    spent = [spending(columns, own, model.first.price) for columns, own in judged]
     return Cell(
-        measured=metric.measure(run.columns, judged),
+        measured=measured(metric, judged),
         rank=None,
-        coverage=run.columns.coverage(judged).value,
-        ends=run.columns.ends(judged),
-        directory=str(run.directory),
+        coverage=math.fsum(coverage) / len(coverage) if coverage else None,
+        ends={end: sum(each[end] for each in ends) for end in ends[0]},
+        directory=model.repeats.name,
         # The selection's title is exactly the set's name if no limit or subset reduces the set.
-        published_steps=None if column.published_set is None else run.title == column.published_set,
-        spending=spending(run.columns, judged, run.price),
+        published_steps=None if column.published_set is None else model.first.title == column.published_set,
+        spending=mean_spending([each for each in spent if each is not None]),
     )
 
 
-def _rank(runs: Sequence[_Run], cells: Sequence[dict[BoardColumn, Cell]]) -> None:
-    """Put ranks into the cells, column by column and mode by mode, where at least two runs have the metric."""
+def _rank(models: Sequence[_Model], cells: Sequence[dict[BoardColumn, Cell]]) -> None:
+    """Put ranks into the cells, column by column and mode by mode, where at least two models have the metric."""
     comparable: defaultdict[tuple[BoardColumn, str], list[int]] = defaultdict(list)
-    for place, (run, own) in enumerate(zip(runs, cells, strict=True)):
+    for place, (model, own) in enumerate(zip(models, cells, strict=True)):
         for column, cell in own.items():
             if cell.measured.value is not None:
-                comparable[column, run.columns.mode].append(place)
+                comparable[column, model.first.columns.mode].append(place)
     for (column, _), places in comparable.items():
         if len(places) < 2:
             continue
-        table = differences([_aligned(runs[place], column) for place in places], share=column.unit == SHARE)
+        terms = [[_terms(run.columns, column) for run in models[place].runs] for place in places]
+        table = differences(terms, share=column.unit == SHARE)
         values = [_merit(cells[place][column]) for place in places]
         for place, rank in zip(places, ranks(values, holm_pairs(table)), strict=True):
             cells[place][column] = replace(cells[place][column], rank=rank)
 
 
-def _aligned(run: _Run, column: BoardColumn) -> Terms:
+def _terms(columns: RunColumns, column: BoardColumn) -> Terms:
     """A metric's terms with the episodes in the same order for all runs."""
-    columns = run.columns
     metric = next(each for each in leading(get_protocol(column.protocol), columns.unit) if each.name == column.metric)
-    made = metric.terms(columns, columns.judged[column.protocol])
-    order = sorted(range(len(columns.episodes)), key=lambda place: columns.episodes[place])
-    return Terms(made.numerator[order], made.denominator[order], made.combine)
+    return in_order(columns, metric.terms(columns, columns.judged[column.protocol]))
 
 
 def _rows(
-    runs: Sequence[_Run], cells: Sequence[Mapping[BoardColumn, Cell]], columns: Sequence[BoardColumn]
+    models: Sequence[_Model], cells: Sequence[Mapping[BoardColumn, Cell]], columns: Sequence[BoardColumn]
 ) -> Iterator[BoardRow]:
     """Runs of one model, mode and scaffold share a row if no two have the same column; the others get rows of their own."""
-    grouped: defaultdict[tuple[str, str, bool | None, str], list[dict[BoardColumn, Cell]]] = defaultdict(list)
-    for run, own in zip(runs, cells, strict=True):
-        rows = grouped[run.columns.model, run.columns.mode, run.manifest.thinking, run.columns.scaffold]
+    by_name: defaultdict[tuple[str, str, bool | None, str], list[dict[BoardColumn, Cell]]] = defaultdict(list)
+    for run, own in ((model.first, own) for model, own in zip(models, cells, strict=True)):
+        rows = by_name[run.columns.model, run.columns.mode, run.manifest.thinking, run.columns.scaffold]
         row = next((row for row in rows if not row.keys() & own.keys()), None)
         if row is None:
             rows.append(dict(own))
         else:
             row.update(own)
     scaffolds: defaultdict[tuple[str, str, bool | None], int] = defaultdict(int)
-    for model, mode, thinking, _ in grouped:
+    for model, mode, thinking, _ in by_name:
         scaffolds[model, mode, thinking] += 1
-    ends = [run.directory.name for run in runs]
+    every = [(model.repeats.name, model.first.directory) for model in models]
+    ends = [directory.name for _, directory in every]
     folders = {
-        str(run.directory): run.directory.name if ends.count(run.directory.name) == 1 else str(run.directory) for run in runs
+        name: directory.name if ends.count(directory.name) == 1 and name == str(directory) else name
+        for name, directory in every
     }
-    for (model, mode, thinking, scaffold), rows in grouped.items():
+    for (model, mode, thinking, scaffold), rows in by_name.items():
         for row in rows:
             directories = ", ".join(dict.fromkeys(folders[row[column].directory] for column in columns if column in row))
             notes = [scaffold] * (scaffolds[model, mode, thinking] > 1) + [directories] * (len(rows) > 1)
             yield BoardRow(model, mode, thinking, scaffold, ", ".join(notes), tuple(map(row.get, columns)))
 
 
-def _notes(runs: Sequence[_Run], rows: Sequence[BoardRow], columns: Sequence[BoardColumn]) -> Iterator[str]:
+def _notes(models: Sequence[_Model], rows: Sequence[BoardRow], columns: Sequence[BoardColumn]) -> Iterator[str]:
+    runs = [run for model in models for run in model.runs]
+    yield from _repeats(models)
     for line in dict.fromkeys(run.columns.edition_line for run in runs if run.columns.edition_line):
         yield f"labels: {line}"
-    models: defaultdict[str, list[str]] = defaultdict(list)
+    scaffolds: defaultdict[str, list[str]] = defaultdict(list)
     for row in rows:
-        models[row.scaffold].append(row.model)
-    for scaffold, of in models.items():
-        whose = "" if len(models) == 1 else f" ({', '.join(dict.fromkeys(of))})"
+        scaffolds[row.scaffold].append(row.model)
+    for scaffold, of in scaffolds.items():
+        whose = "" if len(scaffolds) == 1 else f" ({', '.join(dict.fromkeys(of))})"
         yield f"scaffold: {scaffold}{whose}"
     setups: defaultdict[str, list[_Run]] = defaultdict(list)
-    for run in runs:
-        setups[run.manifest.setup_line(request=False)].append(run)
+    for model in models:
+        setups[setup_line([run.manifest for run in model.runs], request=False)] += model.runs
     for setup, alike in setups.items():
         yield f"set-up: {setup}" if len(setups) == 1 else f"set-up of {_named(alike, runs)}: {setup}"
     by_benchmark: defaultdict[str, dict[tuple[str, str], BoardColumn]] = defaultdict(dict)
@@ -403,10 +426,31 @@ def _named(some: Sequence[_Run], runs: Sequence[_Run]) -> str:
     for model in dict.fromkeys(run.columns.model for run in some):
         own, alike = ([run for run in of if run.columns.model == model] for of in (runs, some))
         told = [" on ".join(getattr(run.columns, field) for field in fields) for run in own]
-        apart = len(set(told)) == len(own)
-        named = [name if apart else run.directory.name for name, run in zip(told, own, strict=True) if run in alike]
+        named = [
+            name if told.count(name) == 1 else _folder(name, run.directory)
+            for name, run in zip(told, own, strict=True)
+            if run in alike
+        ]
         parts.append(model if len(alike) == len(own) else f"{model} ({', '.join(named)})")
     return ", ".join(parts)
+
+
+def _folder(name: str, directory: Path) -> str:
+    """A run by its directory, whose name says what a repeat is of only with ``name``."""
+    return f"{name} {directory.name}".strip() if FOLDER.fullmatch(directory.name) else directory.name
+
+
+def _repeats(models: Sequence[_Model]) -> Iterator[str]:
+    """Of which repeats the rows are means, and how to read them; those of which repeats are absent first."""
+    lines: defaultdict[str, list[_Run]] = defaultdict(list)
+    for model in models:
+        if model.repeats.several:
+            lines[model.repeats.line].append(model.first)
+    firsts = [model.first for model in models]
+    for line in sorted(lines, key=lambda line: not line.startswith("only")):
+        yield f"each row: {line}" if len(lines[line]) == len(models) else f"{_named(lines[line], firsts)}: {line}"
+    if lines:
+        yield "sd: standard deviation between repeats; intervals and tests are over episodes and repeats"
 
 
 def _steps(column: BoardColumn) -> str:

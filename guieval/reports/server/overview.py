@@ -19,6 +19,7 @@ from guieval.analysis.decisions.measures import measure
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.journal import RunFolder
+from guieval.journal.run_files import setup_line
 from guieval.metrics.columns import ENDS, RunColumns
 from guieval.metrics.of_run import Metrics
 from guieval.metrics.registry import registered
@@ -237,7 +238,7 @@ def run_head(first: Path, directory: Path) -> list[str]:
     facts += [f"Protocol: {manifest.protocol.name}", f"Begun: {manifest.created}", f"Folder: {directory}"]
     if manifest.selection is not None and manifest.selection.text:
         facts.append(f"Steps: {manifest.selection.text}")
-    facts.append(f"Set-up: {manifest.setup_line()}")
+    facts.append(f"Set-up: {setup_line([manifest])}")
     if manifest.benchmark.edition_line:
         facts.append(f"Labels: {manifest.benchmark.edition_line}")
     facts.append(f"Scaffold: {manifest.scaffold_line}")

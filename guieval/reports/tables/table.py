@@ -68,8 +68,14 @@ class Number:
 
     @property
     def marks(self) -> str:
-        """The mark, and the number of missing steps."""
-        return " ".join(filter(None, (self.mark, f"({self.of.missing:,} missing)" if self.of.missing else "")))
+        """The mark, the spread between repeats, and the number of missing steps."""
+        spread = "" if self.of.spread is None else f"(sd {self._spread})"
+        return " ".join(filter(None, (self.mark, spread, f"({self.of.missing:,} missing)" if self.of.missing else "")))
+
+    @property
+    def _spread(self) -> str:
+        form = (self.form or self._form[0]).removeprefix("+")
+        return self._written(self.of.spread or 0.0, form)
 
     def __str__(self) -> str:
         of = ""

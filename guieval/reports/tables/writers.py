@@ -103,7 +103,7 @@ def plain(value: Any) -> Any:
         return plain(value.of) if value.of.n or value.of.interval is not None else plain(value.of.value)
     if isinstance(value, Measured):
         always = ("value", "n", "missing", "unit")
-        held = {field.name: getattr(value, field.name) for field in fields(value)}
+        held = {field.name: getattr(value, field.name) for field in fields(value)} | {"spread": value.spread}
         return {name: plain(each) for name, each in held.items() if name in always or each is not None}
     if isinstance(value, Table):
         return {

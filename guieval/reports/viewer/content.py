@@ -18,6 +18,7 @@ from guieval.data.doctor.counts import counted
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.journal import RunFolder
+from guieval.journal.run_files import setup_line
 from guieval.journal.served_model import describe_served
 from guieval.journal.setup import engine_of
 from guieval.reports.notes import read_notes
@@ -241,7 +242,7 @@ def _described(run: RunFolder) -> dict[str, str]:
         "scaffold": manifest.scaffold_line,
         "served": "; ".join(describe_served(manifest)),
         "engine": engine_of(manifest.setups),
-        "setup": manifest.setup_line(),
+        "setup": setup_line([manifest]),
     }
 
 

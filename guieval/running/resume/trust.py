@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from guieval.data.files import read_bytes, read_text
 from guieval.errors import UsageError
 from guieval.journal import MANIFEST, RunFolder, has_records, is_run
+from guieval.journal.run_folders import runs_below
 from guieval.online.find import environments
 from guieval.registry import model_configs
 from guieval.running.config import merge, parse
@@ -178,7 +179,7 @@ def resumed_runs(
     Raises :class:`UsageError` where there is no such run, or where one is damaged or not trusted
     (:func:`resumed`).
     """
-    folders = [directory] if is_run(directory) else sorted(folder for folder in directory.glob("*") if is_run(folder))
+    folders = [directory] if is_run(directory) else runs_below(directory)
     for folder in [] if folders == [directory] else [directory, *sorted(directory.glob("*"))]:
         if folder not in folders and has_records(folder):
             raise UsageError(f"{str(folder / MANIFEST)!r} is not there, so that what the folder holds cannot be resumed")
