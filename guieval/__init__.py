@@ -72,10 +72,13 @@ __all__ = [
     "load_model",
     "load_scaffold",
     "metric",
+    "mix",
     "open_run",
     "plot",
     "power",
+    "rollout",
     "run",
+    "view",
 ]
 
 if TYPE_CHECKING:
@@ -97,6 +100,7 @@ if TYPE_CHECKING:
         action_from_json,
         action_to_json,
     )
+    from guieval.analysis.rollout import rollout
     from guieval.data.benchmark import ABCBenchmark, EpisodeRef
     from guieval.data.shipped import __version__
     from guieval.errors import GuievalError, ParseError, UsageError
@@ -109,11 +113,14 @@ if TYPE_CHECKING:
     from guieval.online.find import load_environment
     from guieval.registry import list_benchmarks, list_models, list_scaffolds, load_benchmark, load_model, load_scaffold
     from guieval.reports.api import compare, leaderboard
+    from guieval.reports.campaign import campaign
     from guieval.reports.exchange.importing import import_predictions
+    from guieval.reports.mixing import mix
     from guieval.reports.opened import open_run
     from guieval.reports.plots.plot import plot
     from guieval.reports.power import power
-    from guieval.running.api import RunResult, campaign, run
+    from guieval.reports.server.view import view
+    from guieval.running.api import RunResult, run
     from guieval.scoring.audit import audit
     from guieval.scoring.score import evaluate_run
     from guieval.settings import RunConfig
@@ -134,12 +141,16 @@ _HOMES = {
     "online": "ABCDevice ABCEnvironment EnvironmentTask Observation Score",
     "online.find": "load_environment",
     "registry": "list_benchmarks list_models list_scaffolds load_benchmark load_model load_scaffold",
+    "analysis.rollout": "rollout",
     "reports.api": "compare leaderboard",
     "reports.exchange.importing": "import_predictions",
+    "reports.campaign": "campaign",
+    "reports.mixing": "mix",
     "reports.opened": "open_run",
     "reports.plots.plot": "plot",
     "reports.power": "power",
-    "running.api": "RunResult campaign run",
+    "reports.server.view": "view",
+    "running.api": "RunResult run",
     "scoring.audit": "audit",
     "scoring.score": "evaluate_run",
     "settings": "RunConfig",

@@ -11,15 +11,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from guieval.actions import Action, Direction, Press, Scroll, Stop, Type
+from guieval.actions import OPPOSITE, Action, Press, Scroll, Stop, Type
 from guieval.testing.phone import PhoneEpisode, PhoneStep
 
-from .played import code, codes_fit, draw, expressible, gesture, write_json
+from .played import code, codes_fit, draw_all, expressible, gesture, write_json
 
 SUBSETS = ("general", "single", "webshopping", "install", "googleapps")
 """The keys of the file; each has at least one episode."""
-
-_VIEW: dict[Direction, str] = {"up": "down", "down": "up", "left": "right", "right": "left"}
 
 
 def write_aitw(folder: Path, *, episodes: int = 2, seed: int = 0) -> dict[str, list[PhoneEpisode]]:
@@ -29,8 +27,7 @@ def write_aitw(folder: Path, *, episodes: int = 2, seed: int = 0) -> dict[str, l
     playable = expressible(seed, codes_fit)
     for place in range(max(episodes, len(SUBSETS))):
         subset, played = SUBSETS[place % len(SUBSETS)], next(playable)
-        for index, step in enumerate(played.steps):
-            draw(step, folder / "aitw_images" / subset / f"{episode_id(played)}_{index}.png")
+        draw_all(played.steps, folder / "aitw_images" / subset, f"{episode_id(played)}_{{}}.png")
         rows[subset].append([_row(played, index, step, subset) for index, step in enumerate(played.steps)])
         written[subset].append(played)
     write_json(folder / "aitw_data_test.json", rows, None)
@@ -59,7 +56,7 @@ def _row(played: PhoneEpisode, index: int, step: PhoneStep, subset: str) -> dict
 def _labelled(action: Action) -> dict[str, Any]:
     match action:
         case Scroll():
-            word = f"scroll {_VIEW[action.direction]}"
+            word = f"scroll {OPPOSITE[action.direction]}"
         case Press():
             word = f"press {action.button.lower()}"
         case Stop():

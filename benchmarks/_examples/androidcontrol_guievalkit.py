@@ -14,7 +14,7 @@ from guieval.testing.phone.episodes import PhoneEpisode, PhoneStep
 from guieval.testing.phone.state import Size
 
 from .androidcontrol import bounds, pixel
-from .played import NOWHERE, draw, labelled, write_json
+from .played import NOWHERE, draw_all, labelled, write_json
 
 RECORDED = "/home/researcher/guievalkit/data/android_control"
 """Where the preparation ran: image paths are recorded as they were there."""
@@ -25,8 +25,7 @@ def write_folder(folder: Path, episodes: Sequence[PhoneEpisode]) -> None:
     """Write each episode under its number as id."""
     for episode in episodes:
         name = str(episode.number)
-        for index, step in enumerate(episode.steps):
-            draw(step, folder / "screenshots" / name / f"screenshot_{name}_{index}.png")
+        draw_all(episode.steps, folder / "screenshots" / name, f"screenshot_{name}_{{}}.png")
         entries = [entry(episode, index, step) for index, step in enumerate(episode.steps)]
         write_json(folder / "test" / "android_control" / name / f"{name}.json", entries)
 

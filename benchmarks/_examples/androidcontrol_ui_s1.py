@@ -5,7 +5,6 @@ After android_control_evaluation_std.jsonl of github.com/X-PLUG/MobileAgent, UI-
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from guieval.testing.phone.episodes import PhoneEpisode, PhoneStep
 from guieval.testing.phone.state import Size
 
 from .androidcontrol import pixel
-from .played import draw
+from .played import draw_all, write_lines
 
 TEST_FILE = "android_control_evaluation_std.jsonl"
 RECORDED = "/datasets/AndroidControl/images"
@@ -23,19 +22,14 @@ RECORDED = "/datasets/AndroidControl/images"
 
 def write_test_file(folder: Path, episodes: Sequence[PhoneEpisode]) -> None:
     """Write the file and ``images/<episode>_<step>.png`` beside it; episodes have their numbers as ids."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / TEST_FILE).open("w", encoding="utf-8") as lines:
-        for episode in episodes:
-            acted = episode.steps[:-1]
-            for index, step in enumerate(acted):
-                draw(step, folder / "images" / f"{episode.number}_{index}.png")
-            line = {
-                "goal": episode.task.instruction,
-                "is_successful": True,
-                "steps": [shot(step, f"{RECORDED}/{episode.number}_{index}.png") for index, step in enumerate(acted)],
-                "episode_id": episode.number,
-            }
-            lines.write(json.dumps(line, ensure_ascii=False) + "\n")
+    rows = []
+    for episode in episodes:
+        acted = episode.steps[:-1]
+        draw_all(acted, folder / "images", f"{episode.number}_{{}}.png")
+        steps = [shot(step, f"{RECORDED}/{episode.number}_{index}.png") for index, step in enumerate(acted)]
+        about = {"goal": episode.task.instruction, "is_successful": True}
+        rows.append({**about, "steps": steps, "episode_id": episode.number})
+    write_lines(folder / TEST_FILE, rows)
 
 
 def shot(step: PhoneStep, screenshot: str) -> dict[str, Any]:

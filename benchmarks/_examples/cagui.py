@@ -17,7 +17,7 @@ from typing import Any
 from guieval.actions import Box, Click, LongPress, Wait
 from guieval.testing.phone import DEFAULT_SIZE, Phone, PhoneEpisode, PhoneStep, generate_episode
 
-from .played import expressible, gesture, labelled, save, write_json
+from .played import expressible, gesture, labelled, save, write_json, write_lines
 
 _DURATIONS = {"CLICK": 200.0, "SCROLL": 400.0}
 
@@ -40,7 +40,7 @@ def write_cagui_grounding(folder: Path, *, episodes: int = 2, seed: int = 0) -> 
     home = folder / "CAGUI_grounding"
     shown = list(islice(_pointed_at(seed), episodes))
     for part, task, recorded in (("cap", "bbox2function", ""), ("ocr", "bbox2text", "ocr/")):
-        lines = []
+        rows = []
         for number, step in enumerate(shown):
             save(home / "images" / part / f"{number}.jpeg", _jpeg(step.phone))
             label = step.target.label if step.target else ""
@@ -53,8 +53,8 @@ def write_cagui_grounding(folder: Path, *, episodes: int = 2, seed: int = 0) -> 
                 "rel_position": f"<{', '.join(map(str, shares))}>",
                 "text": label if part == "ocr" else f"点击“{label}”可以执行它所说的操作。",
             }
-            lines.append(json.dumps(row, ensure_ascii=False) + "\n")
-        save(home / "code" / f"{part}.jsonl", "".join(lines).encode())
+            rows.append(row)
+        write_lines(home / "code" / f"{part}.jsonl", rows)
     return shown
 
 

@@ -5,14 +5,13 @@ Episodes take turns at the three frames. Those in pixels leave the size of the s
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from guieval.actions import Action, Click, LongPress, Scroll
 from guieval.testing.phone import DEFAULT_SIZE, PhoneEpisode, PhoneStep, generate_episode
 
-from .played import draw
+from .played import draw_all, write_lines
 
 FRAMES = ("pixels", "relative", "unified")
 
@@ -22,12 +21,9 @@ def write_episodes(
 ) -> list[PhoneEpisode]:
     """Write ``episodes.jsonl`` and ``screenshots/`` into ``folder`` and return what was written, in order."""
     written = [generate_episode(seed, number, size) for number in range(episodes)]
-    lines = []
     for played in written:
-        for index, step in enumerate(played.steps):
-            draw(step, folder / screenshot(played, index))
-        lines.append(json.dumps(_line(played), ensure_ascii=False))
-    (folder / "episodes.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        draw_all(played.steps, folder / "screenshots", f"{played.number}_{{}}.png")
+    write_lines(folder / "episodes.jsonl", map(_line, written))
     return written
 
 

@@ -5,7 +5,6 @@ Fields have the authors' names. Boxes are [x1, y1, x2, y2] in pixels, unless a w
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
@@ -15,7 +14,7 @@ from typing import Any, Literal
 from guieval.actions import Click
 from guieval.testing.phone import PhoneEpisode, PixelBox, encode, generate_episode
 
-from .played import save, write_json
+from .played import save, write_json, write_lines
 
 SIZE = (360, 800)
 
@@ -163,7 +162,7 @@ def write_ui_vision(folder: Path, *, episodes: int, seed: int) -> None:
 
 def write_ui_i2e_bench(folder: Path, *, episodes: int, seed: int) -> None:
     """UI-I2E-Bench: JSON lines without the size of an image; kinds of instructions are numbers or words."""
-    lines = []
+    rows = []
     for position, element in enumerate(tapped_elements(episodes, seed)):
         image = f"screenshot/folder_1/phone_{element.number}.png"
         save(folder / image, element.png)
@@ -175,8 +174,8 @@ def write_ui_i2e_bench(folder: Path, *, episodes: int, seed: int) -> None:
             "el_type": ("Icon", "button")[position % 2],
             "annotations": {"instr_type": (2, "explicit")[position % 2]},
         }
-        lines.append(json.dumps(row) + "\n")
-    save(folder / "annotations.jsonl", "".join(lines).encode())
+        rows.append(row)
+    write_lines(folder / "annotations.jsonl", rows)
 
 
 def write_venusbench_gd(folder: Path, *, episodes: int, seed: int) -> None:

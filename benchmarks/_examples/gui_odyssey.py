@@ -13,7 +13,7 @@ from typing import Any
 from guieval.actions import Action, Box, Click, LongPress, Point, Press, Scroll, Stop, Type, scroll_path
 from guieval.testing.phone import PhoneEpisode, PhoneStep
 
-from .played import draw, varied, write_json
+from .played import draw_all, varied, write_json
 
 SETUPS = ("random", "app", "device", "task")
 """The names of the split files, without their ``_split.json``."""
@@ -33,8 +33,7 @@ def write_gui_odyssey(
     names = [episode_id(played) for played in written]
     for place, (name, played) in enumerate(zip(names, written, strict=True)):
         shots = folder / "screenshots" / f"data_{place % 2}" if parts else folder / "screenshots"
-        for index, step in enumerate(played.steps):
-            draw(step, shots / f"{name}_{index}.png")
+        draw_all(played.steps, shots, f"{name}_{{}}.png")
         write_json(folder / "annotations" / f"{name}.json", _annotation(name, played, version))
     files = [f"{name}.json" for name in names]
     for setup in SETUPS:

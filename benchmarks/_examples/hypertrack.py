@@ -17,7 +17,7 @@ from typing import Any
 from guieval.actions import Action, Click, Open, Scroll, Stop, Type
 from guieval.testing.phone import PhoneEpisode, PhoneStep
 
-from .played import draw, varied, write_json
+from .played import draw_all, varied, write_json
 
 CATEGORIES = ("idd", "unseen_app", "unseen_device", "unseen_app_device")
 
@@ -42,8 +42,7 @@ def write_hypertrack(
         name = episode_id(played)
         listed[CATEGORIES[place % len(CATEGORIES)]].append(name)
         home = folder / "test_filtered" / name
-        for index, step in enumerate(played.steps):
-            draw(step, home / f"{name}_{index}.png")
+        draw_all(played.steps, home, f"{name}_{{}}.png")
         write_json(home / f"{name}.json", _respelled(_annotation(name, played, flat), renamed or {}), 2)
     turned = {name: category for category, names in listed.items() for name in names}
     write_json(folder / "episode_categorization.json", turned if by_episode else listed, 2)

@@ -6,7 +6,6 @@ are [x, y, width, height] in pixels. A phone's screen stands for a page that is 
 
 from __future__ import annotations
 
-import json
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 from guieval.actions import Click, Type
 from guieval.testing.phone import PhoneEpisode, PhoneStep, generate_episode
 
-from .played import draw
+from .played import draw, write_lines
 
 SIZE = (360, 800)
 SPLITS = ("task", "website", "domain")
@@ -38,8 +37,7 @@ def write_mind2web(folder: Path, *, episodes: int, seed: int) -> None:
             draw(played.steps[row["step"]], folder / "blocks" / row["blocks_path"] / "0.png")
     for split, listed in lists.items():
         if listed:
-            text = "".join(json.dumps(row) + "\n" for row in listed)
-            (folder / f"cross_{split}_blocks.jsonl").write_text(text, encoding="utf-8")
+            write_lines(folder / f"cross_{split}_blocks.jsonl", listed)
 
 
 def _rows(played: PhoneEpisode, split: str) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,16 @@ def write_json(file: Path, value: Any, indent: int | None = 4) -> None:
 
 def draw(step: PhoneStep, file: Path) -> None:
     save(file, encode(step.phone.render()))
+
+
+def draw_all(steps: Iterable[PhoneStep], folder: Path, name: str) -> None:
+    """The screenshots of ``steps``; ``name`` is a format of a step's position."""
+    for index, step in enumerate(steps):
+        draw(step, folder / name.format(index))
+
+
+def write_lines(file: Path, rows: Iterable[Any]) -> None:
+    save(file, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
 
 
 # --- the action codes of AITW, which AiTZ, CAGUI and GUIEvalKit's AndroidControl share ---------------------------------

@@ -6,10 +6,10 @@ that was stopped with 130.
 
 from __future__ import annotations
 
-import ast
 import io
 import logging
 import os
+import re
 import signal
 import sys
 from _thread import interrupt_main
@@ -38,6 +38,7 @@ COMMANDS = {
     **{
         "report": "results.report",
         "view": "results.view",
+        "step": "results.step",
         "plot": "results.plot",
         "models": "models.models",
         "scaffolds": "models.scaffolds",
@@ -135,11 +136,13 @@ def _beginning(module: str, attribute: str) -> Callable[[Any, Any, str], list[st
 
 
 def _summary(name: str) -> str:
-    file = Path(__file__).parent / (COMMANDS[name].replace(".", "/") + ".py")
-    for node in ast.parse(read_text(file)).body:
-        if isinstance(node, ast.FunctionDef) and node.name == COMMANDS[name].rpartition(".")[2]:
-            return (ast.get_docstring(node) or "").split("\n\n")[0]
-    raise AssertionError(f"{COMMANDS[name]} has no function of its own name")
+    """The first paragraph of a command's docstring, without parsing its module, which took half of the help's time."""
+    module = COMMANDS[name]
+    text = read_text(Path(__file__).parent / f"{module.replace('.', '/')}.py")
+    docstring = rf'^def {module.rpartition(".")[2]}\(.*?\n    """(.*?)(?:\n\n|""")'
+    own = re.search(docstring, text, re.DOTALL | re.MULTILINE)
+    assert own is not None, f"{module} has no function of its own name with a docstring"
+    return re.sub(r"\n +", "\n", own[1]).strip()
 
 
 app = typer.Typer(

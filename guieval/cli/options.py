@@ -59,6 +59,10 @@ ImportOptions: TypeAlias = Annotated[
 ]
 Picture: TypeAlias = Annotated[Path | None, path_option("Picture to write: .pdf, .svg or .png (300 dpi).")]
 Width: TypeAlias = Annotated[str, typer.Option(help="Width of the picture: column (3.3 in) or two-column (6.8 in).")]
+Label: TypeAlias = Annotated[
+    str | None, typer.Option("--label", metavar="NAME", help="LaTeX: label of the table, tab:NAME (default: by the benchmark).")
+]
+Caption: TypeAlias = Annotated[str | None, typer.Option(metavar="TEXT", help="LaTeX: caption of the table.")]
 Quiet: TypeAlias = Annotated[bool, typer.Option(help="Print only the result, no progress.")]
 
 

@@ -91,13 +91,13 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     typer.echo(harmless(text), err=err, nl=nl)
 
 
-def say(text: str = "", *, err: bool = False) -> None:
-    """Print prose, each of its lines folded between words if the width is known."""
+def say(text: str = "", *, err: bool = False, indent: int = 2) -> None:
+    """Print prose, each of its lines folded between words if the width is known, with further lines indented."""
     from guieval.reports.tables.terminal import fold
 
     width = known_width(err=err)
     for sentence in text.split("\n"):
-        for line in [sentence] if width is None else fold(sentence, width, 2):
+        for line in [sentence] if width is None else fold(sentence, width, indent):
             echo(line, err=err)
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from guieval.models import Request
 
 __all__ = [
+    "Discovers",
     "EndpointStats",
     "ReportsServers",
     "ReportsSetup",
@@ -103,6 +104,14 @@ class ReportsServers(Protocol):
 
     def waiting(self) -> str | None:
         """A text with the awaited servers and the seconds so far; ``None`` when it does not wait."""
+
+
+@runtime_checkable
+class Discovers(Protocol):
+    """An engine that looks at its servers before it is used."""
+
+    async def discover(self) -> object:
+        """Ask them for what they serve; raises :class:`guieval.errors.EngineError`."""
 
 
 @runtime_checkable

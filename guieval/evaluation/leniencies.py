@@ -9,25 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from guieval.actions import (
-    OPPOSITE,
-    Action,
-    AnyType,
-    Boxes,
-    Click,
-    DoubleClick,
-    Drag,
-    Hotkey,
-    Hover,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    RightClick,
-    Scroll,
-    Type,
-    Unsupported,
-)
+from guieval import actions as act
 from guieval.evaluation.click_rule import smallest_box
 from guieval.evaluation.judgement import Judgement
 from guieval.evaluation.rules import StepRules
@@ -37,11 +19,11 @@ from guieval.steps import StepTaskModel
 class _Listed:
     """A leniency for listed pairs of action types, described by fixed words."""
 
-    pairs: ClassVar[frozenset[tuple[AnyType, AnyType]]]
+    pairs: ClassVar[frozenset[tuple[act.AnyType, act.AnyType]]]
     """The types of the reference and of the prediction."""
     words: ClassVar[str]
 
-    def concerns(self, reference: AnyType, predicted: AnyType) -> bool:
+    def concerns(self, reference: act.AnyType, predicted: act.AnyType) -> bool:
         return (reference, predicted) in self.pairs
 
     def describe(self) -> str:
@@ -53,7 +35,7 @@ class _Always(_Listed):
 
     reason: ClassVar[str]
 
-    def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
+    def judge(self, rules: StepRules, task: StepTaskModel, reference: act.Action, predicted: act.Action) -> Judgement | None:
         return _exact(self.reason.format(predicted=predicted.type, reference=reference.type))
 
 
@@ -61,7 +43,7 @@ def _exact(reason: str) -> Judgement:
     return Judgement(True, True, None, None, reason)
 
 
-def _other_type(judged: Judgement, reference: Action, predicted: Action) -> Judgement | None:
+def _other_type(judged: Judgement, reference: act.Action, predicted: act.Action) -> Judgement | None:
     """An exact match without a type match, if the parameters of two actions of different types agree."""
     if not judged.exact_match:
         return None
@@ -87,12 +69,12 @@ class LongPressIsClick:
 
     side: Literal["label", "both", "prediction"] = "label"
 
-    def concerns(self, reference: AnyType, predicted: AnyType) -> bool:
+    def concerns(self, reference: act.AnyType, predicted: act.AnyType) -> bool:
         if self.side == "prediction":
             return (reference, predicted) == ("CLICK", "LONG_PRESS")
         return reference == "LONG_PRESS" or (self.side == "both" and predicted == "LONG_PRESS")
 
-    def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
+    def judge(self, rules: StepRules, task: StepTaskModel, reference: act.Action, predicted: act.Action) -> Judgement | None:
         return rules.judge(task, _tapped(reference), predicted if self.side == "label" else _tapped(predicted))
 
     def describe(self) -> str:
@@ -103,8 +85,8 @@ class LongPressIsClick:
         }[self.side]
 
 
-def _tapped(action: Action) -> Action:
-    return Click(point=action.point) if isinstance(action, LongPress) else action
+def _tapped(action: act.Action) -> act.Action:
+    return act.Click(point=action.point) if isinstance(action, act.LongPress) else action
 
 
 @dataclass(frozen=True)
@@ -119,7 +101,7 @@ class NeverNamed(_Listed):
         "opening an app and pressing a button never match, because the names of these calls are compared without underscores"
     )
 
-    def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
+    def judge(self, rules: StepRules, task: StepTaskModel, reference: act.Action, predicted: act.Action) -> Judgement | None:
         return Judgement(False, False, None, None, "a call's name without its underscores is not a name of the label's")
 
 
@@ -145,8 +127,10 @@ class AnyPointedAction(_Listed):
         "though it is not a type match when its type differs"
     )
 
-    def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
-        assert isinstance(reference, Click | LongPress) and isinstance(predicted, Click | LongPress | Scroll)
+    def judge(self, rules: StepRules, task: StepTaskModel, reference: act.Action, predicted: act.Action) -> Judgement | None:
+        assert isinstance(reference, act.Click | act.LongPress) and isinstance(
+            predicted, act.Click | act.LongPress | act.Scroll
+        )
         return _other_type(rules.judge_point(task, reference.point, predicted.point), reference, predicted)
 
 
@@ -160,15 +144,15 @@ class AnyWrittenAction(_Listed):
     pairs = frozenset({("TYPE", "OPEN"), ("OPEN", "TYPE")})
     words = "where a text or an app is labelled, either one that agrees is exact, though it is not a type match"
 
-    def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
+    def judge(self, rules: StepRules, task: StepTaskModel, reference: act.Action, predicted: act.Action) -> Judgement | None:
         """Exact without a type match where the texts agree by the rule of the labelled type."""
-        rule = rules.text if isinstance(reference, Type) else rules.app_text
+        rule = rules.text if isinstance(reference, act.Type) else rules.app_text
         return _other_type(rule.judge(_written(reference), _written(predicted)), reference, predicted)
 
 
-def _written(action: Action) -> str:
-    assert isinstance(action, Type | Open)
-    return action.text if isinstance(action, Type) else action.app
+def _written(action: act.Action) -> str:
+    assert isinstance(action, act.Type | act.Open)
+    return action.text if isinstance(action, act.Type) else action.app
 
 
 @dataclass(frozen=True)
@@ -193,8 +177,8 @@ class CornerForPress(_Listed):
     share: float = 0.15
     pairs = frozenset({("PRESS", "CLICK")})
 
-    def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
-        assert isinstance(reference, Press) and isinstance(predicted, Click)
+    def judge(self, rules: StepRules, task: StepTaskModel, reference: act.Action, predicted: act.Action) -> Judgement | None:
+        assert isinstance(reference, act.Press) and isinstance(predicted, act.Click)
         x, y = predicted.point
         if x / 1000.0 <= self.share and y / 1000.0 <= self.share:
             return _exact(f"a click in the upper left corner counts as pressing {reference.button}")
@@ -214,9 +198,9 @@ class RecentIsHome(_Listed):
     pairs = frozenset({("PRESS", "PRESS")})
     words = "a labelled press of RECENT is one of HOME"
 
-    def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
-        if isinstance(reference, Press) and reference.button == "RECENT":
-            return rules.judge(task, Press(button="HOME"), predicted)
+    def judge(self, rules: StepRules, task: StepTaskModel, reference: act.Action, predicted: act.Action) -> Judgement | None:
+        if isinstance(reference, act.Press) and reference.button == "RECENT":
+            return rules.judge(task, act.Press(button="HOME"), predicted)
         return None
 
 
@@ -232,28 +216,30 @@ class DeviceActions(_Listed):
     pairs = frozenset({("UNSUPPORTED", "UNSUPPORTED")})
     words = "double clicks, right clicks, hovers and drags match by the click rule at their places, keys as a set"
 
-    def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
+    def judge(self, rules: StepRules, task: StepTaskModel, reference: act.Action, predicted: act.Action) -> Judgement | None:
         """Compare two device actions of one type; all others are left to the comparison of names and arguments."""
-        assert isinstance(reference, Unsupported) and isinstance(predicted, Unsupported)
+        assert isinstance(reference, act.Unsupported) and isinstance(predicted, act.Unsupported)
         match reference.device, predicted.device:
-            case ((DoubleClick(), DoubleClick()) | (RightClick(), RightClick()) | (Hover(), Hover())) as both:
+            case (
+                (act.DoubleClick(), act.DoubleClick()) | (act.RightClick(), act.RightClick()) | (act.Hover(), act.Hover())
+            ) as both:
                 return self._at(rules, task, "unsupported_boxes", both[0].point, both[1].point)
-            case Drag() as wanted, Drag() as given:
+            case act.Drag() as wanted, act.Drag() as given:
                 if wanted.start is None or given.start is None:
                     return Judgement(True, False, None, None, "the drag has no start")
                 start = self._at(rules, task, "unsupported_boxes", wanted.start, given.start)
                 end = self._at(rules, task, "drag_end_boxes", wanted.end, given.end)
                 worse = end if start.exact_match else start
                 return worse._replace(distance=max(start.distance or 0.0, end.distance or 0.0))
-            case Hotkey() as wanted, Hotkey() as given:
+            case act.Hotkey() as wanted, act.Hotkey() as given:
                 equal = {key.lower() for key in wanted.keys} == {key.lower() for key in given.keys}
                 reason = f"pressed {'+'.join(given.keys)}, reference {'+'.join(wanted.keys)}"
                 return Judgement(True, equal, None, None, reason)
         return None
 
-    def _at(self, rules: StepRules, task: StepTaskModel, name: str, reference: Point, predicted: Point) -> Judgement:
-        targets = Boxes(task.extras.get(name, ()))
-        return rules.click.judge(targets, Boxes(), reference, predicted, screen=task.screenshot_size)
+    def _at(self, rules: StepRules, task: StepTaskModel, name: str, reference: act.Point, predicted: act.Point) -> Judgement:
+        targets = act.Boxes(task.extras.get(name, ()))
+        return rules.click.judge(targets, act.Boxes(), reference, predicted, screen=task.screenshot_size)
 
 
 @dataclass(frozen=True)
@@ -272,13 +258,13 @@ class NodeText(_Listed):
         'and a click and BACK when it holds "back"'
     )
 
-    def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
+    def judge(self, rules: StepRules, task: StepTaskModel, reference: act.Action, predicted: act.Action) -> Judgement | None:
         """Exact where the text of the clicked element holds the app's name, or "back" for BACK, in any case."""
-        click, other = (reference, predicted) if isinstance(reference, Click) else (predicted, reference)
-        assert isinstance(click, Click)
-        if isinstance(other, Open):
+        click, other = (reference, predicted) if isinstance(reference, act.Click) else (predicted, reference)
+        assert isinstance(click, act.Click)
+        if isinstance(other, act.Open):
             wanted = other.app.lower()
-        elif isinstance(other, Press) and other.button == "BACK":
+        elif isinstance(other, act.Press) and other.button == "BACK":
             wanted = "back"
         else:
             return None
@@ -288,7 +274,7 @@ class NodeText(_Listed):
         return None
 
 
-def _text_at(task: StepTaskModel, point: Point) -> str:
+def _text_at(task: StepTaskModel, point: act.Point) -> str:
     texts = task.extras.get("box_texts")
     index = smallest_box(task.elements, point)
     if index is None or not isinstance(texts, list | tuple) or index >= len(texts):
@@ -310,9 +296,9 @@ class PromptDirection(_Listed):
         "the labelled direction"
     )
 
-    def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
-        assert isinstance(predicted, Scroll)
-        word = OPPOSITE.get(predicted.direction)
+    def judge(self, rules: StepRules, task: StepTaskModel, reference: act.Action, predicted: act.Action) -> Judgement | None:
+        assert isinstance(predicted, act.Scroll)
+        word = act.OPPOSITE.get(predicted.direction)
         if word not in ("up", "down"):
             return None
         prompt = task.instruction

@@ -10,25 +10,12 @@ different types is in :mod:`guieval.evaluation.leniencies`. Verdicts and alterna
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
-from guieval.actions import (
-    DIRECTIONS,
-    Action,
-    AnyType,
-    Click,
-    Direction,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    Type,
-    Unsupported,
-)
+from guieval import actions as act
 from guieval.evaluation.click_rule import ClickRule, Polygon
 from guieval.evaluation.judgement import Judgement, short
 from guieval.evaluation.text_rule import TextRule
@@ -40,7 +27,7 @@ PressComparison: TypeAlias = Literal["button", "type-only"]
 
 _CONTAINMENT = TextRule()
 _SWAP_VERTICAL = {"up": "down", "down": "up"}
-_AXES: tuple[tuple[Direction, Direction], ...] = (("up", "down"), ("left", "right"))
+_AXES: tuple[tuple[act.Direction, act.Direction], ...] = (("up", "down"), ("left", "right"))
 
 
 @dataclass(frozen=True)
@@ -55,11 +42,11 @@ class ScrollRule:
 
     compare: ScrollComparison = "direction"
 
-    def expected(self, task: StepTaskModel, reference: Scroll) -> tuple[str, ...]:
+    def expected(self, task: StepTaskModel, reference: act.Scroll) -> tuple[str, ...]:
         """The finger directions of which a prediction must have one."""
         match self.compare:
             case "type-only":
-                return DIRECTIONS
+                return act.DIRECTIONS
             case "axis":
                 return next(axis for axis in _AXES if reference.direction in axis)
             case "direction":
@@ -69,9 +56,9 @@ class ScrollRule:
                 word = label if isinstance(label, str) else reference.direction
                 return (_SWAP_VERTICAL.get(word, word),)
 
-    def judge(self, task: StepTaskModel, reference: Scroll, predicted: Scroll) -> Judgement:
+    def judge(self, task: StepTaskModel, reference: act.Scroll, predicted: act.Scroll) -> Judgement:
         expected = self.expected(task, reference)
-        if len(expected) == len(DIRECTIONS):
+        if len(expected) == len(act.DIRECTIONS):
             return Judgement(True, True, None, None, "any scroll agrees")
         words = " or ".join(expected)
         if predicted.direction in expected:
@@ -101,12 +88,12 @@ class OpenRule:
     icon: ClickRule | None = None
     text: TextRule | None = None
 
-    def icon_point(self, task: StepTaskModel) -> Point | None:
+    def icon_point(self, task: StepTaskModel) -> act.Point | None:
         """Where the icon is: the centre of the first target or element, in thousandths; ``None`` if a click opens nothing."""
         boxes = task.targets if len(task.targets) else task.elements
         return boxes[0].centre if self.icon is not None and len(boxes) else None
 
-    def judge_icon(self, rule: ClickRule, task: StepTaskModel, icon: Point, predicted: Point) -> Judgement:
+    def judge_icon(self, rule: ClickRule, task: StepTaskModel, icon: act.Point, predicted: act.Point) -> Judgement:
         """Judge a click in place of opening the app; there is no distance, because an app has no reference point."""
         judged = rule.judge(task.targets, task.elements, icon, predicted, screen=task.screenshot_size)
         return judged._replace(distance=None, reason=f"a click on the app's icon may open it: {judged.reason}")
@@ -124,11 +111,11 @@ class OpenRule:
 class Leniency(Protocol):
     """Answers that a scorer accepts in addition to the ordinary comparison, as a small frozen value."""
 
-    def concerns(self, reference: AnyType, predicted: AnyType) -> bool:
+    def concerns(self, reference: act.AnyType, predicted: act.AnyType) -> bool:
         """Whether :meth:`judge` may decide for actions of these types (as :meth:`StepRules.read` reads them)."""
         ...
 
-    def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
+    def judge(self, rules: StepRules, task: StepTaskModel, reference: act.Action, predicted: act.Action) -> Judgement | None:
         """Decide for actions of types that it concerns; ``None`` leaves the decision to the rules that follow."""
         ...
 
@@ -158,16 +145,16 @@ class StepRules:
     status_types: bool = False
     leniencies: tuple[Leniency, ...] = ()
 
-    def read(self, action: Action) -> Action:
+    def read(self, action: act.Action) -> act.Action:
         """A predicted action as these rules understand it: a long press within ``tap_limit`` is a click."""
-        if self.tap_limit is not None and isinstance(action, LongPress) and action.duration <= self.tap_limit:
-            return Click(point=action.point)
+        if self.tap_limit is not None and isinstance(action, act.LongPress) and action.duration <= self.tap_limit:
+            return act.Click(point=action.point)
         return action
 
-    def judge(self, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement:
+    def judge(self, task: StepTaskModel, reference: act.Action, predicted: act.Action) -> Judgement:
         """Compare ``predicted`` with ``reference``, which is the step's own action or one of its alternatives."""
         expected, given = reference, self.read(predicted)
-        if isinstance(given, Unsupported) and given.known is not None:
+        if isinstance(given, act.Unsupported) and given.known is not None:
             return self._judge_type(expected, given)
         for leniency in self.leniencies:
             if leniency.concerns(expected.type, given.type):
@@ -175,37 +162,37 @@ class StepRules:
                 if lenient is not None:
                     return lenient
         if given.type != expected.type:
-            if isinstance(expected, Open) and isinstance(given, Click) and self.open.icon is not None:
+            if isinstance(expected, act.Open) and isinstance(given, act.Click) and self.open.icon is not None:
                 icon = self.open.icon_point(task)
                 if icon is not None:
                     return self.open.judge_icon(self.open.icon, task, icon, given.point)
             return Judgement(False, False, None, None, f"{given.type}, reference {expected.type}")
-        if isinstance(expected, Click | LongPress):
-            assert isinstance(given, Click | LongPress)
+        if isinstance(expected, act.Click | act.LongPress):
+            assert isinstance(given, act.Click | act.LongPress)
             return self.judge_point(task, expected.point, given.point)
-        if isinstance(expected, Scroll):
-            assert isinstance(given, Scroll)
+        if isinstance(expected, act.Scroll):
+            assert isinstance(given, act.Scroll)
             return self.scroll.judge(task, expected, given)
-        if isinstance(expected, Type):
-            assert isinstance(given, Type)
+        if isinstance(expected, act.Type):
+            assert isinstance(given, act.Type)
             return self.text.judge(expected.text, given.text, patterns_of(task))
-        if isinstance(expected, Open):
-            assert isinstance(given, Open)
+        if isinstance(expected, act.Open):
+            assert isinstance(given, act.Open)
             return self.app_text.judge(expected.app, given.app)
-        if isinstance(expected, Press):
-            assert isinstance(given, Press)
+        if isinstance(expected, act.Press):
+            assert isinstance(given, act.Press)
             return self._judge_press(expected, given)
-        if isinstance(expected, Unsupported):
-            assert isinstance(given, Unsupported)
+        if isinstance(expected, act.Unsupported):
+            assert isinstance(given, act.Unsupported)
             return _judge_unsupported(expected, given)
-        if isinstance(expected, Stop):
-            assert isinstance(given, Stop)
+        if isinstance(expected, act.Stop):
+            assert isinstance(given, act.Stop)
             if (self.stop == "status" or self.status_types) and given.status != expected.status:
                 reason = f"stopped as {given.status}, reference {expected.status}"
                 return Judgement(not self.status_types, False, None, None, reason)
         return Judgement(True, True, None, None, f"{given.type} as the reference")
 
-    def judge_point(self, task: StepTaskModel, reference: Point, predicted: Point) -> Judgement:
+    def judge_point(self, task: StepTaskModel, reference: act.Point, predicted: act.Point) -> Judgement:
         """Compare two points by the click rule."""
         polygon = polygon_of(task) if self.click.polygon else None
         return self.click.judge(task.targets, task.elements, reference, predicted, polygon, task.screenshot_size)
@@ -214,14 +201,14 @@ class StepRules:
     def app_text(self) -> TextRule:
         return self.text if self.open.text is None else self.open.text
 
-    def _judge_press(self, expected: Press, given: Press) -> Judgement:
+    def _judge_press(self, expected: act.Press, given: act.Press) -> Judgement:
         if given.button == expected.button:
             return Judgement(True, True, None, None, f"pressed {expected.button} as the reference")
         if self.press == "type-only" and not self.button_types:
             return Judgement(True, True, None, None, "any button agrees")
         return Judgement(not self.button_types, False, None, None, f"pressed {given.button}, reference {expected.button}")
 
-    def _judge_type(self, expected: Action, given: Unsupported) -> Judgement:
+    def _judge_type(self, expected: act.Action, given: act.Unsupported) -> Judgement:
         """Judge an action of which only the type is known: it is exact only where these rules look at nothing else."""
         if given.known != expected.type:
             return Judgement(False, False, None, None, f"{given.known}, reference {expected.type}")
@@ -234,7 +221,9 @@ class StepRules:
             "WAIT": True,
         }
         exact = alone.get(expected.type, False)
-        own_types = (isinstance(expected, Press) and self.button_types) or (isinstance(expected, Stop) and self.status_types)
+        own_types = (isinstance(expected, act.Press) and self.button_types) or (
+            isinstance(expected, act.Stop) and self.status_types
+        )
         reason = "any will do" if exact else given.problem or "its arguments are not known"
         return Judgement(not own_types, exact, None, None, f"{given.known} as the reference; {reason}")
 
@@ -244,7 +233,7 @@ class StepRules:
         kinds = self.text.compare, self.app_text.compare, self.scroll.compare
         return (*kinds, self.press, self.button_types, self.stop, self.status_types)
 
-    def deciding(self, reference: AnyType, predicted: AnyType) -> Hashable:
+    def deciding(self, reference: act.AnyType, predicted: act.AnyType) -> Hashable:
         """The part of these rules that decides between actions of two types.
 
         Where the deciding parts of two step rules are equal, their judgements are equal for every such pair on every step.
@@ -252,16 +241,16 @@ class StepRules:
         parts = tuple(self._deciding(reference, given) for given in self.readings(predicted))
         return parts if len(parts) == 1 else (self.tap_limit, parts)
 
-    def readings(self, action: AnyType) -> tuple[AnyType, ...]:
+    def readings(self, action: act.AnyType) -> tuple[act.AnyType, ...]:
         """The types that :meth:`read` may make of a predicted action of that type."""
         return ("LONG_PRESS", "CLICK") if action == "LONG_PRESS" and self.tap_limit is not None else (action,)
 
-    def _deciding(self, expected: AnyType, given: AnyType) -> Hashable:
+    def _deciding(self, expected: act.AnyType, given: act.AnyType) -> Hashable:
         if any(leniency.concerns(expected, given) for leniency in self.leniencies):
             return self  # a leniency may use any of the rules
         if expected != given:
             return self.open.icon if (expected, given) == ("OPEN", "CLICK") else None
-        parts: dict[AnyType, Hashable] = {
+        parts: dict[act.AnyType, Hashable] = {
             "CLICK": self.click,
             "LONG_PRESS": self.click,
             "SCROLL": self.scroll,
@@ -293,6 +282,16 @@ class StepRules:
             lines.append(f"a predicted long press of at most {self.tap_limit:g} ms is a click")
         return "\n".join([*lines, *(f"before these: {leniency.describe()}" for leniency in self.leniencies)])
 
+    def describe_for(self, action: act.Action) -> str:
+        """The rules in words that decide if an action of that type is the reference."""
+        word = action.type.lower().replace("_", " ")
+        own = re.compile(rf"(^|[,;] ){re.escape(word)}[,:]")
+        outside = isinstance(action, act.Unsupported)
+        lines = self.describe().splitlines()
+        return "; ".join(
+            line for line in lines if line.startswith("before these" if not outside else "outside") or own.search(line)
+        )
+
 
 def patterns_of(task: StepTaskModel) -> Sequence[str]:
     """The regular expressions of ``extras["text_patterns"]``, by which a step accepts more typed texts than its label."""
@@ -312,7 +311,7 @@ def polygon_of(task: StepTaskModel) -> Polygon | None:
     return tuple((float(x), float(y)) for x, y in corners)
 
 
-def unsupported_key(action: Unsupported) -> tuple[str, str]:
+def unsupported_key(action: act.Unsupported) -> tuple[str, str]:
     """Name and arguments of an action outside the unified space, in the form in which they are compared."""
     return action.name.casefold(), json.dumps(_canonical(action.arguments), sort_keys=True, ensure_ascii=False, default=repr)
 
@@ -326,7 +325,7 @@ def _canonical(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _judge_unsupported(expected: Unsupported, given: Unsupported) -> Judgement:
+def _judge_unsupported(expected: act.Unsupported, given: act.Unsupported) -> Judgement:
     (wanted, arguments), (name, own_arguments) = unsupported_key(expected), unsupported_key(given)
     if name != wanted:
         return Judgement(False, False, None, None, f"{short(given.name)}, reference {short(expected.name)}")

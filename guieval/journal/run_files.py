@@ -31,7 +31,7 @@ from guieval.data.files import read_bytes
 from guieval.errors import UsageError, first_problem
 from guieval.history import HistorySource
 from guieval.history.modes import MODES, NO_PATCH, Mode, PatchMethod, PatchPolicy, StopPolicy
-from guieval.journal.setup import Setup
+from guieval.journal.setup import Setup, describe
 from guieval.settings import placed
 
 NOT_RECORDED = "not recorded"
@@ -287,6 +287,8 @@ class Manifest(Section):
     action_spaces: RecordedSpaces
     setups: list[Setup] = Field([], validation_alias=AliasChoices("setups", "served"))
     """Who answered, and how: one entry per session that differs from the one before."""
+    patch_setups: list[Setup] = []
+    """Likewise of the other model that wrote the thoughts of patches."""
     reply_models: list[str] | None = None
     """The model names in responses, in order of appearance; since set-ups are recorded, they are there."""
     changes: list[RecordedChange] | None = None
@@ -329,6 +331,11 @@ class Manifest(Section):
         changed += ["max_attempts"] * (attempts not in (None, self.config.server.max_attempts))
         changed += ["max_steps"] * (self.config.online.max_steps is not None)
         return f"{self.scaffold.name} (changed: {', '.join(changed)})" if changed else self.scaffold.name
+
+    def setup_line(self, *, request: bool = True) -> str:
+        """The set-up in words: to be shown next to its metrics; with or without the digest of one request."""
+        patches = [f"patches by {self.patch_setups[-1].model}: {describe(self.patch_setups)}"] if self.patch_setups else []
+        return "; ".join((describe(self.setups, request=request), *patches))
 
     @property
     def answered_as(self) -> list[str]:

@@ -73,20 +73,12 @@ class SentRequest(_Recorded):
     bytes: int = Field(ge=0)
 
 
-class NamedScaffold(_Recorded):
-    """A scaffold by its name, with the digest of its content."""
-
-    name: str
-    sha256: str
-
-
 class Setup(_Recorded):
     """Who answered a session, and how; ``None`` is unknown. Earlier versions recorded the models and servers alone."""
 
     model: str = Field("", validation_alias=AliasChoices("model", "asked"), description="model name that was requested")
     named: bool = Field(False, description="whether the user gave that name")
     engines: tuple[EngineFacts, ...] = Field((), validation_alias=AliasChoices("engines", "servers"))
-    scaffold: NamedScaffold | None = None
     images: str | None = Field(None, description="how images are encoded: format, whose bytes, form")
     request: SentRequest | None = Field(None, description="the session's first request")
     answered_as: tuple[str, ...] = Field((), description="names that responses give their model")
@@ -94,7 +86,7 @@ class Setup(_Recorded):
 
     @property
     def facts(self) -> Facts:
-        """The facts, in the order in which they are shown; a scaffold only if there is one."""
+        """The facts, in the order in which they are shown."""
         named = {
             "engine": [each.name for each in self.engines],
             "version": [each.version for each in self.engines],
@@ -108,8 +100,7 @@ class Setup(_Recorded):
             "system fingerprint": self.fingerprints,
             "answered as": self.answered_as,
         }
-        scaffold = {} if self.scaffold is None else {"scaffold": (f"{self.scaffold.name} ({self.scaffold.sha256[:12]})",)}
-        return scaffold | {name: _distinct(values) for name, values in named.items()}
+        return {name: _distinct(values) for name, values in named.items()}
 
     @property
     def digest(self) -> str:
@@ -137,7 +128,7 @@ class Setup(_Recorded):
         engines = {
             each.model_copy(update={"url": "", "models": tuple(sorted(each.models))}).model_dump_json() for each in self.engines
         }
-        return self.model, self.named, engines, self.scaffold
+        return self.model, self.named, engines
 
 
 class Change(NamedTuple):

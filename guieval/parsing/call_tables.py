@@ -12,35 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
-from guieval.actions import (
-    DIRECTIONS,
-    OPPOSITE,
-    Action,
-    ActionType,
-    Answer,
-    Button,
-    Click,
-    DeviceAction,
-    Direction,
-    DoubleClick,
-    Drag,
-    Hotkey,
-    Hover,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    RightClick,
-    Scroll,
-    Stop,
-    StopStatus,
-    Type,
-    Unsupported,
-    Wait,
-    path_direction,
-    scroll_path,
-    wheel_distance,
-)
+from guieval import actions as act
 from guieval.errors import IncompleteAction, ParseError
 from guieval.frames import Frame, Size
 from guieval.parsing.calls import call_text
@@ -50,11 +22,11 @@ Value = TypeVar("Value")
 ScrollWords: TypeAlias = Literal["finger", "content"]
 """What a scroll's direction names: where the finger goes, or where the content comes from, which is the opposite side."""
 
-BACK, HOME, ENTER, RECENT = (Press(button=button) for button in ("BACK", "HOME", "ENTER", "RECENT"))
-FINISH, IMPOSSIBLE = Stop(status="finish"), Stop(status="impossible")
-BUTTON_NAMES: dict[str, Button] = {"back": "BACK", "home": "HOME", "enter": "ENTER"}
+BACK, HOME, ENTER, RECENT = (act.Press(button=button) for button in ("BACK", "HOME", "ENTER", "RECENT"))
+FINISH, IMPOSSIBLE = act.Stop(status="finish"), act.Stop(status="impossible")
+BUTTON_NAMES: dict[str, act.Button] = {"back": "BACK", "home": "HOME", "enter": "ENTER"}
 """The names that most families give the buttons, in lower case."""
-MIDDLE = Point(500.0, 500.0)
+MIDDLE = act.Point(500.0, 500.0)
 """Where a scroll starts whose call gives no place."""
 XY = ("x", "y")
 """As the keys of a place: its two numbers are two arguments."""
@@ -107,7 +79,7 @@ class Arguments(NamedTuple):
             raise ParseError(f"the {self.name}'s {keys[0]} {value!r:.80} is none of {', '.join(choices)}")
         return choices[word]
 
-    def point(self, *keys: str) -> Point:
+    def point(self, *keys: str) -> act.Point:
         """A place in the family's frame, as a unified point."""
         if keys != XY:
             return decoded(self.needed(*keys), self.frame, self.size)
@@ -121,21 +93,21 @@ class Arguments(NamedTuple):
         value = self.values.get(key)
         return amount(1 if value is None else value, f"the {self.name}'s {key}", "seconds") * 1000
 
-    def swipe(self, start: object, end: object) -> Scroll:
+    def swipe(self, start: object, end: object) -> act.Scroll:
         """The swipe along a path between two places; both have to be on the screen."""
         point, last = decoded(start, self.frame, self.size), decoded(end, self.frame, self.size)
-        direction = path_direction(place(start), place(end))
+        direction = act.path_direction(place(start), place(end))
         if direction is None:
             raise IncompleteAction(f"the {self.name} has no length, so it has no direction")
         axis = 0 if direction in ("left", "right") else 1
-        return Scroll(point=point, direction=direction, distance=round(abs(last[axis] - point[axis]), 3) or None)
+        return act.Scroll(point=point, direction=direction, distance=round(abs(last[axis] - point[axis]), 3) or None)
 
-    def scroll(self, key: str, point: Point = MIDDLE) -> Scroll:
+    def scroll(self, key: str, point: act.Point = MIDDLE) -> act.Scroll:
         """The scroll from ``point`` that a direction word names."""
         direction = self.one_of(_BY_NAME, key)
-        return Scroll(point=point, direction=turned(direction, self.scroll_words))
+        return act.Scroll(point=point, direction=turned(direction, self.scroll_words))
 
-    def keys(self, *keys: str) -> Hotkey:
+    def keys(self, *keys: str) -> act.Hotkey:
         """Keys to press together: a list of their names, or a text such as ``ctrl c``, ``ctrl+c`` or ``['ctrl', 'c']``.
 
         One of them may be a button, and any others are outside of the action space.
@@ -144,15 +116,15 @@ class Arguments(NamedTuple):
         names = re.findall(r"[^\s+,'\"\[\]]+", value) or [value] if isinstance(value, str) else value
         if not isinstance(names, list) or not names or not all(isinstance(name, str) and name for name in names):
             raise ParseError(f"{self.name} has {value!r:.80} as {keys[0]!r}")
-        return Hotkey(keys=tuple(name.strip().lower() if len(name) > 1 else name for name in names))
+        return act.Hotkey(keys=tuple(name.strip().lower() if len(name) > 1 else name for name in names))
 
-    def unsupported(self, device: DeviceAction | None = None) -> Unsupported:
+    def unsupported(self, device: act.DeviceAction | None = None) -> act.Unsupported:
         """The call as it is, for an action outside of the unified space, with its action on a device."""
-        return Unsupported(name=self.name, arguments=dict(self.values), device=device)
+        return act.Unsupported(name=self.name, arguments=dict(self.values), device=device)
 
-    def incomplete(self, known: ActionType, problem: str) -> Unsupported:
+    def incomplete(self, known: act.ActionType, problem: str) -> act.Unsupported:
         """The call as it is, for an action of which only the type is known; ``problem`` says why in a sentence."""
-        return Unsupported(name=self.name, arguments=dict(self.values), known=known, problem=problem)
+        return act.Unsupported(name=self.name, arguments=dict(self.values), known=known, problem=problem)
 
 
 def amount(value: Any, name: str, unit: str) -> float:
@@ -171,21 +143,21 @@ def _number(value: Any) -> float:
         return math.nan
 
 
-_BY_NAME: dict[str, Direction] = {direction: direction for direction in DIRECTIONS}
+_BY_NAME: dict[str, act.Direction] = {direction: direction for direction in act.DIRECTIONS}
 
 
-def turned(direction: Direction, scroll_words: ScrollWords) -> Direction:
+def turned(direction: act.Direction, scroll_words: ScrollWords) -> act.Direction:
     """A scroll's word as the finger's direction, or the finger's direction as a word."""
-    return direction if scroll_words == "finger" else OPPOSITE[direction]
+    return direction if scroll_words == "finger" else act.OPPOSITE[direction]
 
 
 class Writing(NamedTuple):
     """How a family writes a place, and what its scroll words name."""
 
-    place: Callable[[Point], Any]
+    place: Callable[[act.Point], Any]
     scroll_words: ScrollWords = "finger"
 
-    def at(self, keys: tuple[str, ...], point: Point) -> dict[str, Any]:
+    def at(self, keys: tuple[str, ...], point: act.Point) -> dict[str, Any]:
         """A place under its key, or as two numbers."""
         return dict(zip(XY, self.place(point), strict=True)) if keys == XY else {keys[0]: self.place(point)}
 
@@ -198,38 +170,38 @@ class Form:
     one is written.
     """
 
-    kind: type[Action]
-    read: Callable[[Arguments], Action]
+    kind: type[act.Action]
+    read: Callable[[Arguments], act.Action]
     write: Callable[[Any, Writing], dict[str, Any] | None] = lambda action, writing: None
 
 
-OUTSIDE = Form(Unsupported, Arguments.unsupported)
+OUTSIDE = Form(act.Unsupported, Arguments.unsupported)
 """A call outside of the unified action space."""
 
 
-def on_device(read: Callable[[Arguments], DeviceAction]) -> Form:
+def on_device(read: Callable[[Arguments], act.DeviceAction]) -> Form:
     """A call outside of the unified action space, with its action on a device if its arguments name one."""
 
-    def unsupported(call: Arguments) -> Unsupported:
+    def unsupported(call: Arguments) -> act.Unsupported:
         try:
             return call.unsupported(read(call))
         except ParseError:
             return call.unsupported()
 
-    return Form(Unsupported, unsupported)
+    return Form(act.Unsupported, unsupported)
 
 
-def _pointed(kind: Callable[..., DeviceAction]) -> Callable[..., Form]:
+def _pointed(kind: Callable[..., act.DeviceAction]) -> Callable[..., Form]:
     return lambda *keys: on_device(lambda call: kind(point=call.point(*keys)))
 
 
-double_clicked, right_clicked, hovered = _pointed(DoubleClick), _pointed(RightClick), _pointed(Hover)
+double_clicked, right_clicked, hovered = _pointed(act.DoubleClick), _pointed(act.RightClick), _pointed(act.Hover)
 """A double click, a click of the right button, and a move of the pointer, to a place by the names of its arguments."""
 
 
 def dragged(start: tuple[str, ...], end: tuple[str, ...]) -> Form:
     """A drag between two places; without names for the start, from where the pointer is."""
-    return on_device(lambda call: Drag(start=call.point(*start) if start else None, end=call.point(*end)))
+    return on_device(lambda call: act.Drag(start=call.point(*start) if start else None, end=call.point(*end)))
 
 
 def pressed_together(*keys: str) -> Form:
@@ -239,17 +211,17 @@ def pressed_together(*keys: str) -> Form:
 
 def answered(*keys: str) -> Form:
     """An answer to the task's question."""
-    return on_device(lambda call: Answer(text=call.text(*keys)))
+    return on_device(lambda call: act.Answer(text=call.text(*keys)))
 
 
 def selected(*keys: str) -> Form:
     """A choice from a list by its value, as Mind2Web's labels name it: its place is not part of it, nor is that of a text."""
 
-    def read(call: Arguments) -> Unsupported:
+    def read(call: Arguments) -> act.Unsupported:
         value = call.found(*keys)
-        return Unsupported(name="SELECT", arguments={"value": value}) if isinstance(value, str) else call.unsupported()
+        return act.Unsupported(name="SELECT", arguments={"value": value}) if isinstance(value, str) else call.unsupported()
 
-    return Form(Unsupported, read)
+    return Form(act.Unsupported, read)
 
 
 def outside(*names: str) -> dict[str, Form]:
@@ -259,24 +231,30 @@ def outside(*names: str) -> dict[str, Form]:
 
 def tap(*keys: str) -> Form:
     """A click at a place."""
-    return Form(Click, lambda call: Click(point=call.point(*keys)), lambda action, writing: writing.at(keys, action.point))
+    return Form(
+        act.Click, lambda call: act.Click(point=call.point(*keys)), lambda action, writing: writing.at(keys, action.point)
+    )
 
 
 def hold(*keys: str, seconds: str | None = None) -> Form:
     """A long press at a place, for a time where the family has an argument for it."""
 
-    def read(call: Arguments) -> Action:
+    def read(call: Arguments) -> act.Action:
         point = call.point(*keys)
-        return LongPress(point=point) if seconds is None else LongPress(point=point, duration=call.milliseconds(seconds))
+        return (
+            act.LongPress(point=point) if seconds is None else act.LongPress(point=point, duration=call.milliseconds(seconds))
+        )
 
-    return Form(LongPress, read, lambda action, writing: writing.at(keys, action.point) | _seconds(seconds, action.duration))
+    return Form(
+        act.LongPress, read, lambda action, writing: writing.at(keys, action.point) | _seconds(seconds, action.duration)
+    )
 
 
 def waited(seconds: str) -> Form:
     """A pause for a time."""
     return Form(
-        Wait,
-        lambda call: Wait(duration=call.milliseconds(seconds)),
+        act.Wait,
+        lambda call: act.Wait(duration=call.milliseconds(seconds)),
         lambda action, writing: _seconds(seconds, action.duration),
     )
 
@@ -288,51 +266,51 @@ def _seconds(key: str | None, milliseconds: float) -> dict[str, float]:
 
 def typed(*keys: str) -> Form:
     """Typing a text."""
-    return Form(Type, lambda call: Type(text=call.text(*keys)), lambda action, writing: {keys[0]: action.text})
+    return Form(act.Type, lambda call: act.Type(text=call.text(*keys)), lambda action, writing: {keys[0]: action.text})
 
 
 def opened(*keys: str) -> Form:
     """Opening an app by its name."""
 
-    def read(call: Arguments) -> Action:
+    def read(call: Arguments) -> act.Action:
         app = call.text(*keys)
         if not app.strip():
             raise IncompleteAction(f"{call.name} names no app")
-        return Open(app=app)
+        return act.Open(app=app)
 
-    return Form(Open, read, lambda action, writing: {keys[0]: action.app})
+    return Form(act.Open, read, lambda action, writing: {keys[0]: action.app})
 
 
 def swiped(start: str, *end: str) -> Form:
     """A scroll along a path."""
 
-    def write(action: Scroll, writing: Writing) -> dict[str, Any]:
-        first, last = scroll_path(action)
+    def write(action: act.Scroll, writing: Writing) -> dict[str, Any]:
+        first, last = act.scroll_path(action)
         return {start: writing.place(first), end[0]: writing.place(last)}
 
-    def read(call: Arguments) -> Action:
+    def read(call: Arguments) -> act.Action:
         return call.swipe(call.needed(start), call.needed(*end))
 
-    return Form(Scroll, read, write)
+    return Form(act.Scroll, read, write)
 
 
 def scrolled(word: str, *keys: str, needs_place: bool = False) -> Form:
     """A scroll by a direction word, from a place where the family has an argument for it, else from the middle."""
 
-    def read(call: Arguments) -> Action:
+    def read(call: Arguments) -> act.Action:
         placed = needs_place or call.found(*keys) is not None
         return call.scroll(word, call.point(*keys) if placed else MIDDLE)
 
-    def write(action: Scroll, writing: Writing) -> dict[str, Any]:
+    def write(action: act.Scroll, writing: Writing) -> dict[str, Any]:
         place = writing.at(keys, action.point) if keys else {}
         return {**place, word: turned(action.direction, writing.scroll_words)}
 
-    return Form(Scroll, read, write)
+    return Form(act.Scroll, read, write)
 
 
 def wheel(
-    positive: Direction,
-    negative: Direction,
+    positive: act.Direction,
+    negative: act.Direction,
     *amounts: str,
     place: tuple[str, ...] = (),
     unit: Literal["notches", "screens"] | None = "notches",
@@ -344,46 +322,46 @@ def wheel(
     that is written. ``place`` are the names of the argument with the place, where the family has one.
     """
 
-    def read(call: Arguments) -> Action:
+    def read(call: Arguments) -> act.Action:
         value = call.needed(*amounts)
         amount = _number(value)
         if not 0 < abs(amount) < math.inf:
             raise ParseError(f"{call.name} has {value!r:.80} as {amounts[0]!r}")
         direction = positive if amount > 0 else negative
-        distance = wheel_distance(amount, direction, call.size) if unit == "notches" else 1000.0 * abs(amount)
+        distance = act.wheel_distance(amount, direction, call.size) if unit == "notches" else 1000.0 * abs(amount)
         point = call.point(*place) if place and call.found(*place) is not None else MIDDLE
-        return Scroll(point=point, direction=direction, distance=distance if unit and abs(amount) < 1e9 else None)
+        return act.Scroll(point=point, direction=direction, distance=distance if unit and abs(amount) < 1e9 else None)
 
-    def write(action: Scroll, writing: Writing) -> dict[str, Any] | None:
+    def write(action: act.Scroll, writing: Writing) -> dict[str, Any] | None:
         sign = {positive: 1, negative: -1}.get(action.direction)
         return None if sign is None else {amounts[0]: sign * written}
 
-    return Form(Scroll, read, write)
+    return Form(act.Scroll, read, write)
 
 
-def pressed(key: str, buttons: Mapping[str, Button]) -> Form:
+def pressed(key: str, buttons: Mapping[str, act.Button]) -> Form:
     """A button by its name; names are in lower case."""
     return Form(
-        Press,
-        lambda call: Press(button=call.one_of(buttons, key)),
+        act.Press,
+        lambda call: act.Press(button=call.one_of(buttons, key)),
         lambda action, writing: _first_name(key, buttons, action.button),
     )
 
 
-def enter(read: Callable[[Arguments], Action], **written: Any) -> Form:
+def enter(read: Callable[[Arguments], act.Action], **written: Any) -> Form:
     """Keys; of the buttons only Enter is written so, as the arguments ``written``."""
-    return Form(Press, read, lambda action, writing: dict(written) if action == ENTER else None)
+    return Form(act.Press, read, lambda action, writing: dict(written) if action == ENTER else None)
 
 
-SUCCESS: dict[str, StopStatus] = {"success": "finish", "failure": "impossible"}
+SUCCESS: dict[str, act.StopStatus] = {"success": "finish", "failure": "impossible"}
 """The words that most families have for how a task ended."""
 
 
-def stopped(key: str, statuses: Mapping[str, StopStatus] = SUCCESS, default: StopStatus | None = None) -> Form:
+def stopped(key: str, statuses: Mapping[str, act.StopStatus] = SUCCESS, default: act.StopStatus | None = None) -> Form:
     """The end of a task, with a word for how it ended; ``default`` is what it means without one."""
     return Form(
-        Stop,
-        lambda call: Stop(status=default if default and key not in call.values else call.one_of(statuses, key)),
+        act.Stop,
+        lambda call: act.Stop(status=default if default and key not in call.values else call.one_of(statuses, key)),
         lambda action, writing: _first_name(key, statuses, action.status),
     )
 
@@ -404,17 +382,17 @@ def _unknown(name: str) -> str:
     return f"{name!r} is not an action of this family"
 
 
-class CallTable(dict[str, Action | Form]):
+class CallTable(dict[str, act.Action | Form]):
     """The calls of a family by their names."""
 
     def outside(self, name: str) -> bool:
         """Whether a call of this name is outside of the unified action space."""
         entry = self.get(name)
-        return isinstance(entry, Unsupported) or (isinstance(entry, Form) and entry.kind is Unsupported)
+        return isinstance(entry, act.Unsupported) or (isinstance(entry, Form) and entry.kind is act.Unsupported)
 
     def read(
         self, name: str, arguments: Mapping[str, Any], frame: Frame, size: Size, scroll_words: ScrollWords = "finger"
-    ) -> Action:
+    ) -> act.Action:
         """The action that a call means, its places read in ``frame`` on a screenshot of ``size``.
 
         Where an argument is missing or a place is outside the screen, it is an action of which only the type is known.
@@ -431,26 +409,26 @@ class CallTable(dict[str, Action | Form]):
             return call.incomplete(entry.kind.model_fields["type"].default, str(error))
 
     def write(
-        self, action: Action, place: Callable[[Point], Any], scroll_words: ScrollWords = "finger"
+        self, action: act.Action, place: Callable[[act.Point], Any], scroll_words: ScrollWords = "finger"
     ) -> tuple[str, dict[str, Any]]:
         """The first call of the table that means ``action``: its name and its arguments, with places as ``place`` writes them.
 
         ``ValueError`` where there is none. An unsupported action is written as the call that it is.
         """
-        if isinstance(action, Unsupported):
+        if isinstance(action, act.Unsupported):
             return action.name, dict(action.arguments)
         writing = Writing(place, scroll_words)
         for name, entry in self.items():
             if not isinstance(entry, Form):
-                if entry == action or (isinstance(entry, Wait) and isinstance(action, Wait)):
+                if entry == action or (isinstance(entry, act.Wait) and isinstance(action, act.Wait)):
                     return name, {}
             elif entry.kind is type(action) and (arguments := entry.write(action, writing)) is not None:
                 return name, arguments
         raise ValueError(f"no call of this family means {action!r}")
 
-    def write_text(self, action: Action, place: Callable[[Point], Any], scroll_words: ScrollWords = "finger") -> str:
+    def write_text(self, action: act.Action, place: Callable[[act.Point], Any], scroll_words: ScrollWords = "finger") -> str:
         """As :meth:`write`, as a call expression with all text in quotes."""
         name, arguments = self.write(action, place, scroll_words)
-        if isinstance(action, Unsupported):
+        if isinstance(action, act.Unsupported):
             arguments = {key: str(value) for key, value in arguments.items()}
         return call_text(name, arguments)

@@ -9,13 +9,16 @@ from pathlib import Path
 from guieval.errors import UsageError
 from guieval.journal.run_folders import paired_runs, several_runs
 from guieval.metrics.registry import read_metrics
-from guieval.reports.comparison import Comparison, compare_runs, write_flips
+from guieval.reports.comparison import Comparison, compare_all, write_flips
 from guieval.reports.comparison import flips as flips_of
-from guieval.reports.leaderboards.formats import Format, format_named, written
+from guieval.reports.comparison_formats import FORMATS as COMPARISON_FORMATS
+from guieval.reports.comparison_formats import written as comparisons_written
+from guieval.reports.leaderboards.formats import FORMATS, written
 from guieval.reports.leaderboards.leaderboard import Board, arranged
 from guieval.reports.leaderboards.leaderboard import leaderboard as board_of
 from guieval.reports.leaderboards.published_results import get_results
 from guieval.reports.tables.records import apart, check_ending, writable
+from guieval.reports.tables.writers import Format, format_named
 from guieval.running.costs import read_prices
 from guieval.settings.given import AnyPath, OneOrMore, Paths, every, every_path, one_path
 
@@ -28,30 +31,45 @@ def use_metrics(files: Iterable[Path]) -> None:
 
 def compare(
     first: AnyPath,
-    second: AnyPath,
-    *,
+    *others: AnyPath,
     protocol: OneOrMore | None = None,
+    format: Format | None = None,
+    metrics: str | None = None,
+    out: AnyPath | None = None,
+    label: str | None = None,
+    caption: str | None = None,
     anyway: bool = False,
     flips: AnyPath | None = None,
     metrics_from: Paths | None = None,
 ) -> tuple[Comparison, ...]:
-    """Compare two runs on the same steps, as ``guieval compare`` does: one comparison for each pair of runs.
+    """Compare runs with the first on the same steps, as ``guieval compare`` does: one comparison for each pair of runs.
 
-    Two folders of runs are compared mode by mode. The other arguments are the options of the same names; with ``flips`` the
-    steps that flipped are written to that file, ``flips_file`` of a comparison. Raises :class:`guieval.errors.UsageError` for
-    runs that are unlike, unless ``anyway``.
+    Two folders of runs are compared mode by mode; p-values of several ``others`` are Holm's. The other arguments are the
+    options of the same names: with ``out`` all comparisons are written to that file, in ``format`` (default: by the file's
+    ending), and with ``flips`` the steps that flipped, ``flips_file`` of a comparison. Raises
+    :class:`guieval.errors.UsageError` for runs that are unlike, unless ``anyway``.
     """
     use_metrics(every_path(metrics_from))
-    pairs = paired_runs(Path(first), Path(second))
-    if (file := one_path(flips)) is not None:
+    if not others:
+        raise UsageError(f"there is nothing to compare {str(first)!r} with: give two or more runs")
+    pairs = [pair for other in others for pair in paired_runs(Path(first), Path(other))]
+    file, written_to, chosen = one_path(flips), one_path(out), None
+    if file is not None:
         check_ending(file)
         writable(file)
-    compared = [compare_runs(*pair, every(protocol), anyway=anyway) for pair in pairs]
+    if written_to is not None:
+        chosen = format_named(format, written_to, COMPARISON_FORMATS)
+        writable(written_to)
+    compared = compare_all(pairs, every(protocol), metrics, anyway=anyway)
     if file is not None:
-        files = [apart(file, one, pairs) for one, _ in pairs]
+        several = len({one.name for one, _ in pairs}) < len(pairs)
+        files = [apart(file, Path("-".join(other.parts[-2:])) if several else one, pairs) for one, other in pairs]
         for found, own in zip(compared, files, strict=True):
             write_flips(list(flips_of(found)), own)
         compared = [replace(found, flips_file=own) for found, own in zip(compared, files, strict=True)]
+    if written_to is not None and chosen is not None:
+        text = comparisons_written(compared, chosen, label=label, caption=caption)
+        written_to.write_text(text, encoding="utf-8", newline="")
     return tuple(compared)
 
 
@@ -67,6 +85,8 @@ def leaderboard(
     reference: OneOrMore | None = None,
     prices: AnyPath | None = None,
     no_intervals: bool = False,
+    label: str | None = None,
+    caption: str | None = None,
     anyway: bool = False,
 ) -> Board:
     """Several runs as one table, with ranks and intervals, as ``guieval leaderboard`` makes it.
@@ -80,7 +100,7 @@ def leaderboard(
         raise UsageError("a leaderboard needs run directories, e.g. `guieval leaderboard runs/*`")
     file, chosen = one_path(out), None
     if file is not None:
-        chosen = format_named(format, file)
+        chosen = format_named(format, file, FORMATS)
         writable(file)
     tables = [get_results(name) for name in dict.fromkeys(every(reference))]
     priced = () if prices is None else read_prices(Path(prices))
@@ -88,5 +108,7 @@ def leaderboard(
         board_of(several_runs(places), every(protocol) or None, tables, anyway=anyway, prices=priced), metrics, sort
     )
     if file is not None and chosen is not None:
-        file.write_text(written(board, chosen, intervals=not no_intervals), encoding="utf-8", newline="")
+        file.write_text(
+            written(board, chosen, intervals=not no_intervals, label=label, caption=caption), encoding="utf-8", newline=""
+        )
     return board

@@ -1,18 +1,97 @@
-"""The tables of a campaign: its leaderboard, and every model against the first one."""
+"""Campaigns: :func:`guieval.campaign`, and the tables of one, which are its leaderboard and every model against the first."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Unpack
 
 from guieval.errors import UsageError
 from guieval.journal import RunFolder, has_records
 from guieval.metrics.paired import holm
 from guieval.reports.comparison import Compared, compare_runs, p_value
+from guieval.reports.leaderboards.formats import FORMATS, written
 from guieval.reports.leaderboards.leaderboard import Board, arranged, leaderboard
 from guieval.reports.leaderboards.published_results import get_results
 from guieval.reports.tables.table import Number, Row, Table, columns
+from guieval.reports.tables.writers import format_named
+from guieval.running.api import display_of, plain, run_all
+from guieval.running.campaign import Campaign, PlannedRun, planned, read_campaign
+from guieval.running.execute import Result, resolve_jobs
+from guieval.running.keywords import RunSettings
 from guieval.scoring.score import summary_of_run
+from guieval.settings.given import AnyPath, OneOrMore, every, one_path
+
+
+@dataclass(frozen=True)
+class CampaignResult:
+    """The results of the runs of a campaign in ``directory``, in the order in which they were done.
+
+    ``board`` is the leaderboard of all its runs so far, and ``against_first`` compares every model with the first one; both are
+    ``None`` before there is anything to show.
+    """
+
+    directory: Path
+    runs: tuple[Result, ...]
+    complete: bool
+    board: Board | None = field(repr=False)
+    against_first: Table | None = field(repr=False)
+
+
+def planned_campaign(
+    file: Path, out: Path | None, overrides: Sequence[str], only: Sequence[str], settings: Mapping[str, Any]
+) -> tuple[Campaign, Path, list[PlannedRun]]:
+    """A campaign, its folder and its runs; :class:`UsageError` for settings that several models or benchmarks cannot share."""
+    read, folder = read_campaign(file), out or Path("runs") / file.stem
+    if "data" in settings and len(read.benchmarks) > 1:
+        raise UsageError("--data is for a campaign with one benchmark; give each of several its own 'data' in the file")
+    if settings.keys() & {"base_url", "base_urls"} and len(read.models) > 1:
+        raise UsageError("--base-url is for a campaign with one model; give each of several its own 'base_urls' in the file")
+    return read, folder, planned(read, folder, overrides, only, settings)
+
+
+def campaign(
+    file: AnyPath,
+    *,
+    out: AnyPath | None = None,
+    only: OneOrMore | None = None,
+    anyway: bool = False,
+    progress: bool | None = None,
+    **settings: Unpack[RunSettings],
+) -> CampaignResult:
+    """Do every run of a campaign, as ``guieval campaign`` does, or continue one that was stopped.
+
+    ``file`` is the campaign's, or the name of a shipped one; ``settings`` count for every run, over the file's. The other
+    arguments are the options of the same names. Raises :class:`guieval.errors.GuievalError` as :func:`guieval.run` does.
+    """
+    read, folder, runs = planned_campaign(Path(file), one_path(out), [], every(only), plain(settings))
+    jobs = resolve_jobs([(each.config, each.directory) for each in runs], root=folder)
+    results = run_all(jobs, fresh=False, display=display_of(progress))
+    complete = len(results) == len(runs) and all(result.complete for result in results)
+    return CampaignResult(folder, tuple(results), complete, *written_board(read, runs, folder, anyway=anyway))
+
+
+def written_board(
+    read: Campaign, runs: Sequence[PlannedRun], folder: Path, *, anyway: bool
+) -> tuple[Board | None, Table | None]:
+    """The leaderboard, which is written next to the runs in three formats, and the table of each model against the first."""
+    board = board_of_campaign([run.directory for run in runs], read.protocols, read.references, read.metrics, anyway=anyway)
+    if board is None:
+        return None, None
+    first = runs[0].model
+    by_rest: dict[str, dict[str, PlannedRun]] = {}
+    for run in runs:
+        by_rest.setdefault(run.rest, {})[run.model] = run
+    pairs = [
+        (rest, same[first].directory, run.directory)
+        for rest, same in by_rest.items()
+        for model, run in same.items()
+        if first in same and model != first
+    ]
+    for name in ("leaderboard.md", "leaderboard.html", "leaderboard.tex"):
+        (folder / name).write_text(written(board, format_named(None, folder / name, FORMATS)), encoding="utf-8")
+    return board, comparison_table(pairs, anyway=anyway)
 
 
 def board_of_campaign(

@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 from guieval.actions import Action
 from guieval.data.doctor.counts import counted
 from guieval.data.editions import PARTS, some_steps
-from guieval.errors import UsageError
+from guieval.errors import UsageError, nearest
 from guieval.evaluation import get_protocol
 from guieval.journal import RunFolder
 from guieval.journal.run_files import Manifest
-from guieval.journal.setup import describe, differences
+from guieval.journal.setup import differences
 from guieval.metrics.columns import RunColumns
 from guieval.metrics.leading import leading
 from guieval.metrics.measured import SHARE, Measured
-from guieval.metrics.paired import McNemar, difference, mcnemar, shared_steps, smallest_difference
+from guieval.metrics.paired import McNemar, difference, holm, mcnemar, shared_steps, smallest_difference
 from guieval.reports.cut_short import cut_short, incomplete, judged_with_own, unanswered
 from guieval.reports.tables.records import write_file
 from guieval.reports.tables.table import NOTHING, Number, Row, Table, columns
@@ -68,10 +68,12 @@ class Comparison:
     """Two runs cut down to the steps they share. ``unlike`` is why they should not be compared, ``notes`` what to know.
 
     ``exact``: by protocol, how exact match falls on the steps that both runs answered; first is right alone in ``only_first``.
-    ``answers`` are both runs' answers, uncut; ``setups`` their set-ups in words; ``flips_file`` holds the steps that
-    flipped, if they were written.
+    ``answers`` are both runs' answers, uncut; ``setups`` their set-ups in words; ``holm`` the number of comparisons with the
+    first run that the p-values are corrected for, by Holm's method; ``flips_file`` holds the steps that flipped, if they were
+    written.
     """
 
+    directories: tuple[Path, Path]
     first: RunColumns
     second: RunColumns
     answers: tuple[JudgedAnswers, JudgedAnswers] = field(repr=False)
@@ -80,7 +82,18 @@ class Comparison:
     notes: tuple[str, ...]
     metrics: tuple[Compared, ...]
     exact: Mapping[str, McNemar]
+    holm: int = 1
     flips_file: Path | None = None
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """What tables call the runs: their models, with the modes if these differ, and the folders if the models do not."""
+        runs = (self.first, self.second)
+        modes = [f" ({run.mode})" * (self.first.mode != self.second.mode) for run in runs]
+        names = [f"{run.model}{mode}" for run, mode in zip(runs, modes, strict=True)]
+        alike = names[0] == names[1]
+        one, other = (f"{name} ({where.name})" if alike else name for name, where in zip(names, self.directories, strict=True))
+        return one, other
 
 
 @dataclass(frozen=True)
@@ -139,8 +152,58 @@ def compare_runs(first: Path, second: Path, protocols: Sequence[str] | None = No
     for name in names:
         here = one.judged[name].measured & other.judged[name].measured
         exact[name] = mcnemar(one.judged[name].exact_match[here], other.judged[name].exact_match[here])
-    setups = (describe(manifests[0].setups), describe(manifests[1].setups))
-    return Comparison(one, other, answers, setups, tuple(unlike), tuple(notes), tuple(metrics), exact)
+    setups = (manifests[0].setup_line(), manifests[1].setup_line())
+    return Comparison((first, second), one, other, answers, setups, tuple(unlike), tuple(notes), tuple(metrics), exact)
+
+
+def compare_all(
+    pairs: Sequence[tuple[Path, Path]],
+    protocols: Sequence[str] | None = None,
+    metrics: str | None = None,
+    *,
+    anyway: bool = False,
+) -> list[Comparison]:
+    """:func:`compare_runs` of each pair; the p-values of pairs with one first run are Holm's, over these pairs, by metric.
+
+    ``metrics``: the only ones, with commas between their names; :class:`UsageError` names the nearest of one that is unknown.
+    """
+    found = [compare_runs(*pair, protocols, anyway=anyway) for pair in pairs]
+    if metrics is not None:
+        chosen = chosen_names(metrics, list(dict.fromkeys(each.name for one in found for each in one.metrics)))
+        found = [replace(one, metrics=tuple(each for each in one.metrics if each.name in chosen)) for one in found]
+    return [_corrected(one, [other for other in found if other.directories[0] == one.directories[0]]) for one in found]
+
+
+def chosen_names(words: str, known: Sequence[str]) -> list[str]:
+    """The names between the commas; since some contain commas themselves, the longest known one is taken first.
+
+    Raises :class:`UsageError` naming the nearest for a name that is not ``known``.
+    """
+    chosen: list[str] = []
+    parts = words.split(",")
+    while parts:
+        ends = range(len(parts), 0, -1)
+        taken = next((end for end in ends if ",".join(parts[:end]).strip() in known), 1)
+        name = ",".join(parts[:taken]).strip()
+        if name not in known:
+            raise UsageError(f"no run has a metric {name!r}{nearest(name, known)}; expected one of: {'; '.join(known)}")
+        chosen.append(name)
+        parts = parts[taken:]
+    return chosen
+
+
+def _corrected(comparison: Comparison, same: Sequence[Comparison]) -> Comparison:
+    """The comparison with Holm's p-values over all that have the ``same`` first run."""
+    metrics = []
+    for metric in comparison.metrics:
+        key = (metric.protocol, metric.title)
+        asked = [each for one in same for each in one.metrics if (each.protocol, each.title) == key]
+        p_values = [each.difference.p_value for each in asked if each.difference.p_value is not None]
+        if metric.difference.p_value is not None:
+            p = holm(p_values)[p_values.index(metric.difference.p_value)]
+            metric = replace(metric, difference=replace(metric.difference, p_value=p))
+        metrics.append(metric)
+    return replace(comparison, metrics=tuple(metrics), holm=len(same))
 
 
 def flips(comparison: Comparison) -> Iterator[Flip]:
@@ -248,6 +311,8 @@ def _notes(manifests: Sequence[Manifest], whole: Sequence[RunColumns], shared: R
         notes.append(f"{kind} differ in {', '.join(changed)}")
     if setups := differences(*(each.setups for each in manifests), same_model=models[0] == models[1]):
         notes.append(f"the set-ups differ in {'; '.join(change.said(' and ') for change in setups)}")
+    if setups := differences(*(each.patch_setups for each in manifests)):
+        notes.append(f"the set-ups of patches differ in {'; '.join(change.said(' and ') for change in setups)}")
     if any(len(each) != len(shared) for each in whole):
         sizes = [dict(zip(run.episodes, np.bincount(run.episode).tolist(), strict=True)) for run in (shared, *whole)]
         cut = sum(any(each[key] != size for each in sizes[1:]) for key, size in sizes[0].items())
@@ -331,10 +396,19 @@ def footnotes(comparison: Comparison) -> Iterator[str]:
             "all steps would count missing answers"
         )
     yield (
-        "interval and p: over whole episodes, the same for both runs; * p < 0.05, not adjusted for the number of metrics; "
-        "differences of shares are in percentage points"
+        f"interval and p: over whole episodes, the same for both runs; * p < 0.05, {_adjusted(comparison)}; differences of "
+        "shares are in percentage points"
     )
     yield "detectable: the smallest true difference that these steps can detect (power 80 %, level 0.05)"
+
+
+def _adjusted(comparison: Comparison) -> str:
+    """What p is adjusted for, in words."""
+    if comparison.holm == 1:
+        return "not adjusted for the number of metrics"
+    return (
+        f"with Holm's correction for {comparison.holm} comparisons with {comparison.labels[0]}, not for the number of metrics"
+    )
 
 
 def compare_json(comparison: Comparison) -> dict[str, Any]:
@@ -348,9 +422,13 @@ def compare_json(comparison: Comparison) -> dict[str, Any]:
                 "edition": run.edition,
                 "scaffold": run.scaffold,
                 "setup": setup,
+                "directory": directory,
             }
-            for letter, run, setup in zip("AB", (comparison.first, comparison.second), comparison.setups, strict=True)
+            for letter, run, setup, directory in zip(
+                "AB", (comparison.first, comparison.second), comparison.setups, comparison.directories, strict=True
+            )
         },
+        "holm": comparison.holm,
         "unlike": comparison.unlike,
         "notes": comparison.notes,
         "metrics": [

@@ -16,7 +16,7 @@ from guieval.errors import GuievalError
 from guieval.evaluation.protocol import EXACT_MATCH, SUCCESS_RATE
 from guieval.journal import EPISODES, JOURNALS, LOCK, MANIFEST, METRICS, SWEEP, RunFolder
 from guieval.journal.run_files import Manifest
-from guieval.journal.setup import describe, engine_of
+from guieval.journal.setup import engine_of
 from guieval.metrics import Measured
 from guieval.metrics.summary import State
 from guieval.reports.notes import read_notes
@@ -98,7 +98,7 @@ def past_run(directory: Path, name: str) -> PastRun:
         mode=manifest.mode.label,
         protocol=folder.protocol,
         engine=engine_of(manifest.setups),
-        setup=describe(manifest.setups),
+        setup=manifest.setup_line(),
         exact_match=exact,
         success_rate=success,
         title=notes.name,

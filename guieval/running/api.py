@@ -8,25 +8,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, TypeVar, Unpack
 
 from guieval.errors import UsageError
 from guieval.journal import new_directory, refuse_nested
 from guieval.metrics.of_run import Metrics
-from guieval.running.campaign import planned, read_campaign
 from guieval.running.config import run_file
 from guieval.running.defaults import new_config
 from guieval.running.execute import Executor, Job, Result, execute, resolve_jobs
 from guieval.running.keywords import RunSettings
-from guieval.running.progress.display import LogDisplay, shows_bars
+from guieval.running.progress.display import Display, LogDisplay, shows_bars
 from guieval.running.resume.trust import resumed_runs
 from guieval.settings import Cluster, RunConfig
+from guieval.settings.given import AnyPath, every, one_path
 
 logging.getLogger("guieval").addHandler(logging.NullHandler())
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -89,50 +90,39 @@ def run(
     Raises :class:`guieval.errors.GuievalError` for whatever ``guieval run`` refuses, and for what ends a run, whose answers are
     kept: continue with ``resume``.
     """
-    modes = [mode] if isinstance(mode, str) else None if mode is None else list(mode)
-    file, base = (None, config.model_dump(mode="json")) if isinstance(config, RunConfig) else (config, None)
+    file, base = begun_with(config)
     if resume is not None and out is not None:
         raise UsageError("'resume' names the run directory; leave out 'out'")
     if resume is not None and base is not None:
         raise UsageError("'resume' continues with the settings of the run; give those that differ by name")
     runs = planned_runs(
-        None if file is None else Path(file),
+        file,
         [],
-        _plain(settings),
-        modes=modes,
-        out=None if out is None else Path(out),
-        resume=None if resume is None else Path(resume),
+        plain(settings),
+        modes=None if mode is None else every(mode),
+        out=one_path(out),
+        resume=one_path(resume),
         trust=trust_run,
         base=base,
     )
     root = common_folder([directory for _, directory in runs])
     jobs = resolve_jobs(runs, root=root, accept_changes=accept_changes)
-    display = LogDisplay(bar=shows_bars() if progress is None else progress)
-    results = _run_all(jobs, fresh=resume is None, display=display)
+    results = run_all(jobs, fresh=resume is None, display=display_of(progress))
     return RunResult(root, tuple(results), tuple(job.directory for job in jobs[len(results) :]))
 
 
-def campaign(
-    file: Path | str,
-    *,
-    out: Path | str | None = None,
-    only: Sequence[str] = (),
-    progress: bool | None = None,
-    **settings: Unpack[RunSettings],
-) -> tuple[Result, ...]:
-    """Do every run of a campaign, as ``guieval campaign`` does, or continue one that was stopped; the results so far.
-
-    ``file`` is the campaign's, or the name of a shipped one; ``settings`` count for every run, over the file's. The other
-    arguments are the options of the same names. Raises :class:`guieval.errors.GuievalError` as :func:`run` does.
-    """
-    path = Path(file)
-    folder = Path("runs") / path.stem if out is None else Path(out)
-    runs = planned(read_campaign(path), folder, only=only, settings=_plain(settings))
-    jobs = resolve_jobs([(each.config, each.directory) for each in runs], root=folder)
-    return tuple(_run_all(jobs, fresh=False, display=LogDisplay(bar=shows_bars() if progress is None else progress)))
+def begun_with(config: RunConfig | AnyPath | None) -> tuple[Path | None, dict[str, Any] | None]:
+    """The file of settings, or the settings, that a run from Python begins with."""
+    return (None, config.model_dump(mode="json")) if isinstance(config, RunConfig) else (one_path(config), None)
 
 
-def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+def display_of(progress: bool | None) -> Display:
+    """Warnings in the log, with a bar if ``progress``, or if one can be seen."""
+    return LogDisplay(bar=shows_bars() if progress is None else progress)
+
+
+def plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as the command line gives them."""
     return {name: str(value) if isinstance(value, Path) else value for name, value in settings.items()}
 
 
@@ -180,11 +170,20 @@ def common_folder(directories: Sequence[Path]) -> Path:
     return directories[0] if len(directories) == 1 else directories[0].parent
 
 
-def _run_all(jobs: Sequence[Job], *, fresh: bool, display: LogDisplay) -> list[Result]:
+def run_all(jobs: Sequence[Job], *, fresh: bool, display: Display, first: Callable[[], None] = lambda: None) -> list[Result]:
+    """Do runs in this thread, or in another if an event loop runs in this one; see :func:`execute`."""
+    return worked(lambda opened: execute(jobs, fresh=fresh, display=display, first=first, opened=opened))
+
+
+def worked(work: Callable[[Callable[[Executor], None]], Iterable[_T]]) -> list[_T]:
+    """What ``work`` yields, in a thread if an event loop runs in this one; it is given what to call with its executor.
+
+    Ctrl-C, which only this thread gets, then stops the executor in order.
+    """
     executors: list[Executor] = []
 
-    def work() -> list[Result]:
-        return list(execute(jobs, fresh=fresh, display=display, opened=executors.append))
+    def all_of_it() -> list[_T]:
+        return list(work(executors.append))
 
     def stop() -> None:
         for executor in executors:
@@ -193,12 +192,11 @@ def _run_all(jobs: Sequence[Job], *, fresh: bool, display: LogDisplay) -> list[R
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return work()
-    return _in_thread(work, stop)
+        return all_of_it()
+    return _in_thread(all_of_it, stop)
 
 
-def _in_thread(work: Callable[[], list[Result]], stop: Callable[[], None]) -> list[Result]:
-    """Do the work in a thread, since an event loop runs in this one; Ctrl-C, which only this thread gets, stops it in order."""
+def _in_thread(work: Callable[[], list[_T]], stop: Callable[[], None]) -> list[_T]:
     with ThreadPoolExecutor(1, thread_name_prefix="guieval") as thread:
         working = thread.submit(work)
         try:

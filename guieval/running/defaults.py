@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from guieval.errors import UsageError, nearest
-from guieval.history.modes import get_mode
 from guieval.running.config import layered, parse, read_value
+from guieval.running.kinds import kind_of
 from guieval.settings import BY_OPTION, RunConfig, own_path
 from guieval.settings.sampling import OPTIONS
 
@@ -100,7 +100,7 @@ def new_config(
 
 def refuse_idle_seed(config: RunConfig) -> None:
     """Raise :class:`UsageError` if the seed of a configuration decides nothing."""
-    if config.data.limit is None and config.sampling.samples == 1 and get_mode(config.history.mode).kind == "steps":
+    if config.data.limit is None and config.sampling.samples == 1 and not kind_of(config).seeded:
         raise UsageError(
             f"--seed {config.data.seed} draws the episodes of --limit N, and there is no --limit; "
             f"the seed of the model's draws is --sampling-seed {config.data.seed}"

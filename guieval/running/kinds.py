@@ -105,7 +105,7 @@ class Steps(RunKind):
 class Tasks(RunKind):
     """Online runs: over the tasks of an environment, in which the model acts."""
 
-    name, unit, measure = "tasks", "task", "success"
+    name, unit, measure, seeded = "tasks", "task", "success", True
     settings = ("environment_timeout", "max_steps", "allow_network")
 
     def check(self, config: RunConfig) -> None:

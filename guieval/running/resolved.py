@@ -45,6 +45,8 @@ class RunKind(ABC):
     name: ClassVar[Kind]
     unit: ClassVar[Literal["step", "task"]]
     measure: ClassVar[str]
+    seeded: ClassVar[bool] = False
+    """Whether the run's seed decides something without a limit."""
     settings: ClassVar[tuple[str, ...]] = ()
     """Fields of :class:`RunConfig` that only such runs have."""
 

@@ -32,7 +32,7 @@ from guieval.settings.fields import (
     marks_of,
     setting,
 )
-from guieval.settings.sampling import SamplingSettings, request_parameters
+from guieval.settings.sampling import OPTIONS, SamplingSettings, request_parameters
 
 _SERVING_ONLY = frozenset(
     {"python", "command", "start-timeout", "stop-timeout", "tensor-parallel-size", "pipeline-parallel-size"}
@@ -388,11 +388,12 @@ def _fields_of(group: str, values: Mapping[str, Any], *, lenient: bool) -> dict[
 
 
 def _unknown(name: Any, group: str | None = None) -> UsageError:
-    known = list(PLACES)
+    known = [*PLACES, *SamplingSettings.model_fields]
     if group is not None:
         name, known = f"{group}.{name}", [f"{group}.{field}" for field in GROUPS[group].model_fields]
     elif name in GROUPS:
         return UsageError(f"{name!r} is a group of settings, not one: {', '.join(own_names(name))}")
     elif name in SamplingSettings.model_fields:
-        return UsageError(f"unknown setting {name!r}: it is a parameter of requests, given as sampling.{name}")
+        flag = next((f" or --{option.replace('_', '-')}" for option, field in OPTIONS.items() if field == name), "")
+        return UsageError(f"unknown setting {name!r}: it is a parameter of requests, given as sampling.{name}{flag}")
     return UsageError(f"unknown setting {name!r}{nearest(str(name), known)}")

@@ -12,19 +12,7 @@ import atexit
 from collections.abc import Callable, Coroutine
 from typing import Any, Literal
 
-from guieval.actions import (
-    Click,
-    Direction,
-    DoubleClick,
-    ExecutableAction,
-    LongPress,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    Type,
-    Wait,
-)
+from guieval import actions as act
 from guieval.data.screenshots import picture
 from guieval.errors import EnvironmentFailure
 from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observation
@@ -100,7 +88,7 @@ class ToolEnvironment:
             x: Horizontal place from 0 (left) to 1000 (right).
             y: Vertical place from 0 (top) to 1000 (bottom).
         """
-        return self._act(Click(point=Point(x, y)))
+        return self._act(act.Click(point=act.Point(x, y)))
 
     def double_click(self, x: int, y: int) -> Blocks:
         """
@@ -110,7 +98,7 @@ class ToolEnvironment:
             x: Horizontal place from 0 (left) to 1000 (right).
             y: Vertical place from 0 (top) to 1000 (bottom).
         """
-        return self._act(DoubleClick(point=Point(x, y)))
+        return self._act(act.DoubleClick(point=act.Point(x, y)))
 
     def long_press(self, x: int, y: int) -> Blocks:
         """
@@ -120,9 +108,9 @@ class ToolEnvironment:
             x: Horizontal place from 0 (left) to 1000 (right).
             y: Vertical place from 0 (top) to 1000 (bottom).
         """
-        return self._act(LongPress(point=Point(x, y)))
+        return self._act(act.LongPress(point=act.Point(x, y)))
 
-    def scroll(self, x: int, y: int, direction: Direction) -> Blocks:
+    def scroll(self, x: int, y: int, direction: act.Direction) -> Blocks:
         """
         Swipe from a place, in the direction in which the finger moves.
 
@@ -131,7 +119,7 @@ class ToolEnvironment:
             y: Vertical place from 0 (top) to 1000 (bottom).
             direction: Direction in which the finger moves.
         """
-        return self._act(Scroll(point=Point(x, y), direction=direction))
+        return self._act(act.Scroll(point=act.Point(x, y), direction=direction))
 
     def type_text(self, text: str) -> Blocks:
         """
@@ -140,7 +128,7 @@ class ToolEnvironment:
         Args:
             text: The text.
         """
-        return self._act(Type(text=text))
+        return self._act(act.Type(text=text))
 
     def press(self, button: Literal["BACK", "HOME", "ENTER"]) -> Blocks:
         """
@@ -149,13 +137,13 @@ class ToolEnvironment:
         Args:
             button: The button.
         """
-        return self._act(Press(button=button))
+        return self._act(act.Press(button=button))
 
     def wait(self) -> Blocks:
         """
         Wait until the screen has changed.
         """
-        return self._act(Wait())
+        return self._act(act.Wait())
 
     def stop(self, status: Literal["finish", "impossible"]) -> Blocks:
         """
@@ -164,16 +152,16 @@ class ToolEnvironment:
         Args:
             status: Whether the task is finished, or cannot be done.
         """
-        return self._act(Stop(status=status))
+        return self._act(act.Stop(status=status))
 
-    def _act(self, action: ExecutableAction) -> Blocks:
+    def _act(self, action: act.ExecutableAction) -> Blocks:
         observation = self._observation
         if self._failed or self._device is None or observation is None:
             raise RuntimeError("the environment failed")  # TRL shows the model the sentence
         if self._stopped or observation.over or self._steps >= self._most:
             raise RuntimeError("the task is over")
         self._steps += 1
-        self._stopped = isinstance(action, Stop)
+        self._stopped = isinstance(action, act.Stop)
         try:
             self._observation = self._run(self._device.step([action]), "to carry out an action")
         except EnvironmentFailure as error:

@@ -65,6 +65,9 @@ def test_off_policy_thoughts_come_from_the_auxiliary_model(tmp_path: Path, demo:
         assert done.code == 0 and "sop+off-policy:unlimited" in done.out.replace("\n", ""), done
         seen = [text_of(request.body) for request in other.requests]
         own = [text_of(request.body) for request in server.requests]
+    (setup,) = RunFolder(run).manifest.patch_setups
+    assert setup.model == "aux" and setup.engines[0].models == ("aux",)
+    assert "patches by aux: guieval's mock server" in " ".join(done.out.split())
     found = patched(run)
     thought = [record for record in found if record.patch is not None and record.patch.thought is not None]
     assert thought and len(seen) == len(thought)

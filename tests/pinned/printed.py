@@ -56,12 +56,14 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "compare": (
         "compare runs/careful runs/hasty",
         "compare runs/careful/offline runs/hasty/offline --json",
+        "compare runs/careful/offline runs/hasty/offline --format latex",
+        "compare runs/careful/offline runs/hasty/offline --format csv",
         "compare runs/careful/sop runs/hasty/sop --protocol ui-s1-sop --flips out/flips.csv",
         "compare runs/careful/offline runs/careful/soeval --anyway",
         "leaderboard runs/careful runs/hasty runs/served-agentcpm runs/served-ui-tars",
         "leaderboard runs/careful/offline runs/hasty/offline runs/served-ui-tars --protocol osatlas --json",
         "leaderboard runs/careful runs/hasty --format csv --out out/leaderboard.csv",
-        "leaderboard runs/careful runs/hasty --format latex --figures 'exact match' --out out/leaderboard.tex",
+        "leaderboard runs/careful runs/hasty --format latex --metrics 'exact match' --out out/leaderboard.tex",
         "correlate runs/careful/offline runs/hasty/offline runs/served-agentcpm/offline runs/served-ui-tars"
         " --x 'IN_UNIFIED exact match' --y success --online online.csv",
         "plot actions runs/careful/offline runs/hasty/offline --label careful --label hasty --out out/a.svg --json",
@@ -187,7 +189,7 @@ def printed(place: Place, command: str) -> str:
         sections = list(opened(rest))
     else:
         done = place(command.replace("{width}", os.environ["COLUMNS"]))
-        out = re.sub(r" +(age|\d+ (?:s|min|h|d))(?=  )|─+", " <age>", done.out) if kind == "runs" else done.out
+        out = re.sub(r" +(age|\d+ (?:s|min|h|d))(?=  )|─+", " age", done.out) if kind == "runs" else done.out
         sections = [laid_out(out), *([f"stderr:\n{done.err}"] if done.err else [])]
         sections += [f"exit code {done.code}"] if done.code else []
         sections += [f"{path}:\n{content(path)}" for path in sorted(Path("out").rglob("*")) if path.suffix in READABLE]

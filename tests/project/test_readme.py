@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -55,6 +56,20 @@ def test_the_adapter_runs_from_its_file(adapter: Path, tmp_path: Path, guieval: 
         done = guieval(*command.split())
     assert done.code == 0, done.err
     assert evaluate_run(tmp_path / "run").summary.exact_match.count == sayable > 0
+
+
+def test_the_reward_needs_no_trainer(capsys: pytest.CaptureFixture[str]) -> None:
+    """The same lines in both pages: the reference earns all, for it lies inside the target."""
+    pages = (README, (REPOSITORY / "docs" / "rewards.md").read_text(encoding="utf-8"))
+    first, again = (
+        re.findall(r"```python\n(from guieval import load_benchmark\n.*?)```", page, re.DOTALL)[0] for page in pages
+    )
+    names: dict[str, Any] = {}
+    exec(first, names)
+    assert first == again and capsys.readouterr().out.startswith(
+        "2.0 {'format': 1.0, 'type': 1.0, 'params': 1.0} inside a target"
+    )
+    assert names["scorer"].score(names["task"], "I do not know").reward.total == 0.0
 
 
 def test_the_episode_is_read_as_it_stands(tmp_path: Path) -> None:

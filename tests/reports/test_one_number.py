@@ -104,6 +104,11 @@ def everywhere(guieval: CommandLine, run: Path, shown: Any, other: Path) -> Iter
         yield f"compare, {letter}", by_name({each["metric"]: each[letter] for each in compared})
     (drawn,) = values("plot", "pareto", run, "--out", other / "a.svg")["numbers"]
     yield "plot", by_name({"exact match": drawn["share"]})
+    for name in ("exact match", "type match", "progress", "success rate"):
+        metric = name.split()[0]
+        drawn = values("plot", "matrix", run, other, "--metric", metric, "--out", other / "a.svg")["numbers"]
+        expected = shown["summary"]["metrics"][name]
+        assert [(each["value"], each["n"]) for each in drawn["values"][0]] == [(expected["value"], expected["n"])] * 2, metric
     (row,) = Library([run]).listed()
     yield "view: the list", by_name({"exact match": row["headline"]})
     assert row["state"] == "stopped"

@@ -142,6 +142,8 @@ def test_figure_19_has_a_panel_for_each_fifth(width: str, shape: tuple[int, int]
 def test_heat_writes_every_value_readably() -> None:
     values: list[list[float | None]] = [[0.0, 0.25, 0.5], [0.625, 1.0, None]]
     figure = heat(Grid(["strict", "lenient"], ["CLICK", "TYPE", "STOP"], values, ["100", "20", "5"]))
+    one = heat(Grid(["strict"], ["CLICK", "TYPE", "STOP"], values[:1]))
+    assert [len(each.axes) for each in (figure, one)] == [2, 1] and one.axes[0].get_xlabel() == "exact match (%)"
     axes = figure.axes[0]
     cells = {(round(text.get_position()[1]), round(text.get_position()[0])): text for text in axes.texts}
     assert [cells[0, column].get_text() for column in range(3)] == ["0.0", "25.0", "50.0"]

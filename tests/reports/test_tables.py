@@ -11,9 +11,9 @@ from rich.cells import cell_len
 
 from guieval.metrics import Measured
 from guieval.metrics.intervals import Interval
-from guieval.reports.tables.table import Column, Number, Row, Table, bare, columns, share
+from guieval.reports.tables.table import Column, Number, Table, bare, columns, share
 from guieval.reports.tables.terminal import fold, rendered
-from guieval.reports.tables.writers import comma_separated, json_text, latex, markdown
+from guieval.reports.tables.writers import comma_separated, json_text, markdown
 from tests.rows import every_row
 
 SHORT = ("[bold]markup[/bold] 👍🏽 e\u0301 \u202eright to left", "half \ud83d surrogate\nnew\tline", "")
@@ -95,23 +95,6 @@ def test_numbers_keep_their_precision_in_json_and_csv() -> None:
     (first, second) = csv.DictReader(io.StringIO(comma_separated([table])))
     assert (first["row"], float(first["value"]), first["high"], first["n"], first["missing"]) == ("'=a", 1 / 3, "0.9", "3", "2")
     assert second["value"] == ""
-
-
-def test_latex_has_a_label_a_caption_broken_headings_and_intervals_below() -> None:
-    heads = (Column("model", right=False), Column("match of the type alone"), Column("exact match"))
-    best = Number(Measured(0.5, missing=4, interval=Interval(0.25, 0.75, 0.95, "wilson")), unit=False, best=True)
-    rows: tuple[Row, ...] = (("a_b", best, None), ("[c]", share(0.25, unit=False), 3))
-    text = latex(Table("Board", heads, rows, ("50% is half",), "main board"), caption="What & why.")
-    for part in (
-        r"\caption{What \& why.}",
-        r"\label{tab:main-board}",
-        r"model & \shortstack[r]{match of \\ the type \\ alone} & \shortstack[r]{exact \\ match} \\",
-        r"a\_b & \textbf{50.00} & - \\",
-        r" & {\tiny (4 missing) [25.0, 75.0]} &  \\ \addlinespace",
-        r"{}[c] & 25.00 & 3 \\",
-        r"50\% is half.",
-    ):
-        assert part in text.splitlines()
 
 
 def test_markdown_escapes_and_marks_the_best() -> None:

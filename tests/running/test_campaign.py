@@ -198,7 +198,8 @@ def test_a_campaign_is_done_once_and_ends_with_one_leaderboard(
         before = {run: len(list(RunFolder(run).records)) for run in runs}
         assert all(before.values())
         again = guieval(*arguments)
-        assert len(campaign_in_python(file, out=tmp_path / "out", concurrency=1)) == 4
+        done = campaign_in_python(file, out=tmp_path / "out", concurrency=1)
+        assert len(done.runs) == 4 and done.complete and done.board is not None and done.against_first is not None
         assert {run: len(list(RunFolder(run).records)) for run in runs} == before
         assert "Each model minus ui-tars-7b" in again.out
         assert "time:     nothing is left to run" in again.out  # also of runs that did not reach all of their steps

@@ -44,7 +44,7 @@ def test_a_setting_may_be_given_with_its_group_or_without() -> None:
         *(("1: a", "unknown setting 1"), ("null: a", "unknown setting None"), ("modl: m", "did you mean 'model'")),
         ("server: {tieout: 1}", "unknown setting 'server.tieout' .did you mean 'server.timeout'"),
         *(("server: 1", "'server' is a group of settings"), ("server: {timeout: 1}\ntimeout: 1", "'timeout' is given twice")),
-        *(("temperature: 1", "given as sampling.temperature"), ("model: m\nmodel", "is not YAML")),
+        *(("temperature: 1", "given as sampling.temperature or --temperature"), ("model: m\nmodel", "is not YAML")),
         *(("seed: 2024-13-45", "is not YAML: month must be in 1..12"), ("[" * 5000, "is not YAML")),
     ],
 )

@@ -71,13 +71,13 @@ def test_the_documented_lines_train_a_policy_and_the_documented_rows_are_a_data_
     exec(snippets()[0], scope)
     trainer = scope["trainer"]
     trainer.train()
-    logged = [line for line in trainer.state.log_history if "rewards/ui_s1/mean" in line]
+    logged = [line for line in trainer.state.log_history if "rewards/hypertrack/mean" in line]
     assert len(logged) == STEPS
-    assert {"ui_s1/format", "ui_s1/type", "ui_s1/exact", "ui_s1/exact_match"} <= logged[0].keys()
-    for line in logged:  # eq. 8, of the parts' means: no reply here has a later part without the earlier ones
-        expected = 0.1 * line["ui_s1/format"] + 0.4 * line["ui_s1/type"] + 0.5 * line["ui_s1/exact"]
-        assert line["rewards/ui_s1/mean"] == pytest.approx(expected, abs=1e-6)
-    means = [line["rewards/ui_s1/mean"] for line in logged]
+    assert {"hypertrack/type", "hypertrack/params", "hypertrack/exact_match"} <= logged[0].keys()
+    for line in logged:  # GUIEvalKit paper, eq. 1, of the parts' means
+        expected = line["hypertrack/type"] + line["hypertrack/params"]
+        assert line["rewards/hypertrack/mean"] == pytest.approx(expected, abs=1e-6)
+    means = [line["rewards/hypertrack/mean"] for line in logged]
     assert sum(means[-5:]) / 5 > sum(means[:5]) / 5 + 0.3
     documented: dict[str, Any] = {}
     exec(snippets()[1], documented)

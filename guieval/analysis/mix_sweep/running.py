@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,7 +89,9 @@ class OpenSweep:
         once = "; decoding is greedy, so equal prompts are sent once" if self._answers_alike else ""
         return f"{len(self.mixes):,} settings of {counted:,} steps; {have:,} of the steps have an exact answer to mix in{once}"
 
-    def run(self, display: Display, *, drop_answers: bool) -> Iterator[tuple[int, RunOutcome, MixOutcome | None]]:
+    def run(
+        self, display: Display, *, drop_answers: bool, opened: Callable[[Executor], None] = lambda executor: None
+    ) -> Iterator[tuple[int, RunOutcome, MixOutcome | None]]:
         """Run the settings that are left, and yield the number of each, how its run ended, and its outcome if it was completed.
 
         Ends early where a run is interrupted or gives up. With ``drop_answers`` the run directory of a finished setting is
@@ -98,6 +100,7 @@ class OpenSweep:
         telemetry = Telemetry([self.first], display, tracked=False)
         # the sweep's own journal keeps a second process out, too
         with Journal(self.directory, compact=True) as journal, Executor(self.first.config, display, telemetry) as executor:
+            opened(executor)
             pool = AnswerPool(journal) if self._answers_alike else None
             for number in self.left:
                 job = self._job(number)

@@ -1,7 +1,8 @@
-"""``guieval compare``: two runs on the same steps, metric by metric, with what is luck and what is not."""
+"""``guieval compare``: runs on the same steps, metric by metric, with what is luck and what is not."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,32 +10,63 @@ import typer
 
 from guieval.cli import options
 from guieval.cli.settings import path_argument, path_option
-from guieval.cli.tables import JSON, echo, print_json, say, show
+from guieval.cli.tables import JSON, echo, print_text, say, show
 from guieval.data.doctor.counts import counted
 from guieval.reports.api import compare as compare_pairs
-from guieval.reports.comparison import compare_json, compare_tables, footnotes, headings
+from guieval.reports.comparison import Comparison, compare_tables, footnotes, headings
+from guieval.reports.comparison_formats import FORMATS, written
+from guieval.reports.tables.writers import format_named
 
 
 def compare(
     first: Annotated[Path, path_argument("A", "A run directory, or a folder of runs.")],
-    second: Annotated[Path, path_argument("B", "What to compare with it, mode by mode.")],
+    others: Annotated[
+        list[Path], path_argument("B...", "What to compare with it, mode by mode; p-values of several are Holm's.")
+    ],
     protocol: options.Protocols = None,
+    format: Annotated[
+        str | None, typer.Option("--format", help="text, md, csv, latex or json (default: by the file's ending, else text).")
+    ] = None,
+    metrics: Annotated[str | None, typer.Option(metavar="A,B,...", help="Only these metrics, by name.")] = None,
+    out: Annotated[Path | None, path_option("Write to this file.")] = None,
+    label: options.Label = None,
+    caption: options.Caption = None,
     anyway: Annotated[bool, typer.Option("--anyway", help="Compare unlike runs too, on the steps they share.")] = False,
     flips: Annotated[Path | None, path_option("Write every step that flipped to this .csv or .jsonl file.")] = None,
     metrics_from: options.MetricsFrom = None,
     json: JSON = False,
 ) -> None:
-    """Compare two runs on the same steps: every metric with its interval, and the steps that flipped."""
-    compared = compare_pairs(first, second, protocol=protocol, anyway=anyway, flips=flips, metrics_from=metrics_from)
-    if json:
-        print_json({"comparisons": [compare_json(found) for found in compared]})
+    """Compare runs with the first on the same steps: every metric with difference, interval and p, and what flipped."""
+    chosen = "json" if json else format_named(format, out, FORMATS, "text")
+    compared = compare_pairs(
+        first,
+        *others,
+        protocol=protocol,
+        format=chosen,
+        metrics=metrics,
+        out=out,
+        label=label,
+        caption=caption,
+        anyway=anyway,
+        flips=flips,
+        metrics_from=metrics_from,
+    )
+    if out is not None:
+        echo(f"written:  {out}", err=json)
+    elif chosen == "text" and not (label or caption):
+        _show(compared)
+    else:
+        print_text(written(compared, chosen, label=label, caption=caption))
     for found in compared:
-        if not json:
-            for line in headings(found):
-                say(line)
-            show(*compare_tables(found))
-            for line in footnotes(found):
-                say(line)
         if found.flips_file is not None:
             steps = sum(each.only_first + each.only_second for each in found.exact.values())
-            echo(f"flips:    {counted(steps, 'step')} in {found.flips_file}", err=json)
+            echo(f"flips:    {counted(steps, 'step')} in {found.flips_file}", err=chosen != "text")
+
+
+def _show(compared: Sequence[Comparison]) -> None:
+    for found in compared:
+        for line in headings(found):
+            say(line)
+        show(*compare_tables(found))
+        for line in footnotes(found):
+            say(line)

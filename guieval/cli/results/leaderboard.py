@@ -12,18 +12,18 @@ from guieval.cli import options
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_text, show
 from guieval.reports.api import leaderboard as board_of
-from guieval.reports.leaderboards.formats import board_tables, format_named, without_intervals, written
+from guieval.reports.leaderboards.formats import FORMATS, board_tables, without_intervals, written
 from guieval.reports.leaderboards.published_results import get_results, list_results
 from guieval.reports.tables.table import Table, columns
+from guieval.reports.tables.writers import format_named
 
 
 def leaderboard(
     runs: Annotated[list[Path] | None, path_argument("RUNS...", "Run directories, or folders that hold several.")] = None,
     protocol: options.Protocols = None,
-    form: Annotated[
+    format: Annotated[
         str | None,
         typer.Option(
-            "--format",
             help="text, md, csv, latex, json or html (default: by the file's ending; text on a terminal, else md).",
         ),
     ] = None,
@@ -43,6 +43,8 @@ def leaderboard(
         path_option("File of prices as for `guieval run --prices`, used before the recorded ones."),
     ] = None,
     no_intervals: Annotated[bool, typer.Option("--no-intervals", help="Leave out intervals; CSV and JSON keep them.")] = False,
+    label: options.Label = None,
+    caption: options.Caption = None,
     anyway: Annotated[bool, typer.Option("--anyway", help="Rank runs whose labels differ too, with a note.")] = False,
     json: JSON = False,
 ) -> None:
@@ -51,7 +53,7 @@ def leaderboard(
         _list_references()
         return
 
-    chosen = "json" if json else format_named(form, out, terminal=sys.stdout.isatty())
+    chosen = "json" if json else format_named(format, out, FORMATS, "text" if sys.stdout.isatty() else "md")
     board = board_of(
         runs or (),
         protocol=protocol,
@@ -63,14 +65,16 @@ def leaderboard(
         reference=reference,
         prices=prices,
         no_intervals=no_intervals,
+        label=label,
+        caption=caption,
         anyway=anyway,
     )
     if out is not None:
         echo(f"written:  {out}")
-    elif chosen == "text":
+    elif chosen == "text" and not (label or caption):
         show(*board_tables(without_intervals(board) if no_intervals else board, brief=True))
     else:
-        print_text(written(board, chosen, intervals=not no_intervals))
+        print_text(written(board, chosen, intervals=not no_intervals, label=label, caption=caption))
 
 
 def _list_references() -> None:

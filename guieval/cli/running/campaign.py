@@ -20,11 +20,11 @@ from guieval.cli.settings import RUN, Given, path_argument, path_option
 from guieval.cli.tables import echo, say, show
 from guieval.data.doctor.counts import counted
 from guieval.errors import UsageError
-from guieval.reports.campaign import board_of_campaign, comparison_table
+from guieval.reports.campaign import planned_campaign, written_board
 from guieval.reports.exchange.exported import slug
-from guieval.reports.leaderboards.formats import board_tables, format_named, written
+from guieval.reports.leaderboards.formats import board_tables
 from guieval.reports.tables.table import Number, Row, Table, bare, columns
-from guieval.running.campaign import Campaign, PlannedRun, planned, read_campaign
+from guieval.running.campaign import Campaign, PlannedRun
 from guieval.running.costs import amount
 from guieval.running.engine_choice import LOADING
 from guieval.running.estimate import Estimate, estimates, of_jobs, side_by_side, without_servers
@@ -56,10 +56,7 @@ def campaign(
     The same command continues a campaign that was stopped. Cost, time and the smallest detectable difference are estimated
     first.
     """
-    read = read_campaign(file)
-    folder = out or Path("runs") / file.stem
-    _check_single(read, settings)
-    runs = planned(read, folder, override or [], only or (), settings)
+    read, folder, runs = planned_campaign(file, out, override or [], only or (), settings)
     if parallel > 1 and not dry_run:
         _refuse_loading(runs)
     configs = [(run.config, run.directory) for run in runs]
@@ -84,13 +81,6 @@ def campaign(
         return
     board = partial(_print_board, read, runs, folder, anyway)
     perform(configs, fresh=False, quiet=quiet, root=folder, resume=resume, show=lambda _: board())
-
-
-def _check_single(read: Campaign, settings: Given) -> None:
-    if "data" in settings and len(read.benchmarks) > 1:
-        raise UsageError("--data is for a campaign with one benchmark; give each of several its own 'data' in the file")
-    if "base_urls" in settings and len(read.models) > 1:
-        raise UsageError("--base-url is for a campaign with one model; give each of several its own 'base_urls' in the file")
 
 
 def _refuse_loading(runs: Sequence[PlannedRun]) -> None:
@@ -230,21 +220,8 @@ def _side_by_side(words: Sequence[str], folder: Path, runs: Sequence[PlannedRun]
 
 
 def _print_board(read: Campaign, runs: Sequence[PlannedRun], folder: Path, anyway: bool) -> None:
-    """Print the leaderboard and the comparison, and write the leaderboard beside the runs."""
-    board = board_of_campaign([run.directory for run in runs], read.protocols, read.references, read.metrics, anyway=anyway)
-    if board is None:
-        return
-    first = runs[0].model
-    by_rest: dict[str, dict[str, PlannedRun]] = {}
-    for run in runs:
-        by_rest.setdefault(run.rest, {})[run.model] = run
-    pairs = [
-        (rest, same[first].directory, run.directory)
-        for rest, same in by_rest.items()
-        for model, run in same.items()
-        if first in same and model != first
-    ]
-    show(*board_tables(board, brief=True), comparison_table(pairs, anyway=anyway))
-    for name in ("leaderboard.md", "leaderboard.html", "leaderboard.tex"):
-        (folder / name).write_text(written(board, format_named(None, folder / name)), encoding="utf-8")
-    echo(f"written:  {folder / 'leaderboard'}.md, .html and .tex")
+    """Print the leaderboard and the comparison; the leaderboard is written beside the runs."""
+    board, against_first = written_board(read, runs, folder, anyway=anyway)
+    if board is not None:
+        show(*board_tables(board, brief=True), against_first)
+        echo(f"written:  {folder / 'leaderboard'}.md, .html and .tex")

@@ -10,17 +10,7 @@ import typer
 from pydantic import ValidationError
 
 from guieval.analysis.mix_sweep.running import OpenSweep
-from guieval.analysis.mix_sweep.sweep import (
-    MixOutcome,
-    RegimeMetrics,
-    Sweep,
-    as_csv,
-    by_regime,
-    get_preset,
-    points_by_regime,
-    read_outcomes,
-    read_sweep,
-)
+from guieval.analysis.mix_sweep.sweep import MixOutcome, RegimeMetrics, Sweep
 from guieval.cli import options
 from guieval.cli.running.perform import Terminal, print_failure
 from guieval.cli.settings import RUN, Given, Settings, path_option
@@ -28,19 +18,13 @@ from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.data.doctor.counts import counted
 from guieval.engines.vllm.server import ServerFailure
 from guieval.errors import FatalEngineError, ServersAway, UsageError
-from guieval.journal import SWEEP, new_directory, refuse_nested, write_atomically
 from guieval.metrics.rounding import percentage
-from guieval.reports.plots.paper import Width, check_file, write
-from guieval.reports.plots.scaling import mixing
+from guieval.reports.mixing import TABLE, SweepResult, finished, planned_sweep
+from guieval.reports.plots.paper import check_file
 from guieval.reports.tables.table import Table, columns
-from guieval.running.config import run_file
-from guieval.running.defaults import new_config
 from guieval.running.outcome import RunOutcome
-from guieval.running.resume.trust import resumed
-from guieval.settings import RunConfig
 from guieval.settings.sampling import OPTIONS
 
-TABLE = "mixing.csv"
 SWEEP_SETTINGS = Settings.of(Sweep, {"seed": "mix_seed"})
 
 
@@ -72,40 +56,17 @@ def mix(
     wide = options.check_width(width)
     if plot is not None:
         check_file(plot)
-    file = run_file(config)
-    if resume is None:
-        sweep = _sweep(preset or "try", sweep_settings)
-        # hundreds of runs over the same steps
-        merged = new_config(file, override or [], settings, fallback={"compact": True})
-        directory = out or new_directory(merged.model.name, merged.data.bench, "mix")
-        if not (directory / SWEEP).exists():  # beginning one where there is one already has its own answer
-            refuse_nested(directory)
-    else:
-        if out is not None:
-            raise UsageError("--resume names the sweep's folder; leave out --out")
-        if sweep_settings or preset is not None:
-            raise UsageError("--resume goes on with the settings that the sweep has; leave out what asks for others")
-        held = read_sweep(resume)
-        sweep, directory = held.sweep, resume
-        recorded = held.manifest.config.to_json()
-        recorded.get("history", {}).pop("mix", None)
-        merged = resumed(recorded, file, override or [], settings, trust=trust_run, folder=resume)
-    _check(merged)
-    stopped = _run(merged, sweep, directory, resumed=resume is not None, drop_answers=drop_answers, quiet=quiet)
-    _print_metrics(directory, len(sweep.mixes()), plot, wide, json=json)
+    fields = sweep_settings | ({"pairs": tuple(map(_pair, sweep_settings["pairs"]))} if "pairs" in sweep_settings else {})
+    try:
+        planned = planned_sweep(
+            config, override or [], settings, preset=preset, sweep=fields, out=out, resume=resume, trust=trust_run
+        )
+    except ValidationError as error:
+        raise SWEEP_SETTINGS.refusal(error) from None
+    stopped = _run(planned.open(), drop_answers=drop_answers, quiet=quiet)
+    _print_metrics(finished(planned, plot, wide), plot, json=json)
     if stopped is not None:
         raise typer.Exit(stopped)
-
-
-def _check(config: RunConfig) -> None:
-    if config.history.mix:
-        raise UsageError("a sweep makes every setting's mix itself; leave out mix, or use `guieval run` for a single one")
-    if config.history.mix_artifacts is None:
-        raise UsageError("a sweep needs the answers to mix in: add --artifacts RUN, a run or rollout of the same model")
-    if config.cluster.kind != "none":
-        raise UsageError("a sweep runs on this machine; leave out cluster")
-    if config.tracking.budget is not None:
-        raise UsageError("a budget is a run's, and a sweep has many; leave it out")
 
 
 def _pair(text: str) -> tuple[float, float]:
@@ -116,17 +77,8 @@ def _pair(text: str) -> tuple[float, float]:
         raise UsageError(f"--pair is {text!r}: expected two probabilities as START:END, e.g. 0:1") from None
 
 
-def _sweep(preset: str, given: Given) -> Sweep:
-    pairs = {"pairs": tuple(map(_pair, given["pairs"]))} if "pairs" in given else {}
-    try:
-        return Sweep.model_validate({**get_preset(preset).model_dump(), **given, **pairs})
-    except ValidationError as error:
-        raise SWEEP_SETTINGS.refusal(error) from None
-
-
-def _run(config: RunConfig, sweep: Sweep, directory: Path, *, resumed: bool, drop_answers: bool, quiet: bool) -> int | None:
+def _run(opened: OpenSweep | None, *, drop_answers: bool, quiet: bool) -> int | None:
     """Run every unfinished setting in its own run directory; return the exit code if some remain unfinished, else ``None``."""
-    opened = OpenSweep.of(config, sweep, directory, resumed=resumed)
     if opened is None:
         return None
     if not quiet:
@@ -168,30 +120,25 @@ def _line(outcome: MixOutcome, settings: int) -> str:
     )
 
 
-def _print_metrics(directory: Path, settings: int, plot: Path | None, width: Width, *, json: bool) -> None:
-    outcomes = read_outcomes(directory)
-    metrics = by_regime(outcomes)
-    share = sum(each.available for each in outcomes) / sum(each.past for each in outcomes) if metrics else None
+def _print_metrics(found: SweepResult, plot: Path | None, *, json: bool) -> None:
+    outcomes, directory = found.outcomes, found.directory
+    share = sum(each.available for each in outcomes) / sum(each.past for each in outcomes) if found.regimes else None
     if json:
-        values = {"directory": directory, "settings": settings, "finished": len(outcomes), "replaceable": share}
-        print_json({**values, "regimes": metrics, "outcomes": outcomes})
+        values = {"directory": directory, "settings": found.settings, "finished": len(outcomes), "replaceable": share}
+        print_json({**values, "regimes": found.regimes, "outcomes": outcomes})
     elif share is not None:
         header = columns("regime", "settings", "OSR (%)", "exact match (%)", "mean", "Spearman R_s", "p")
         note = f"At most {percentage(share, '.1f')} % of the history can be replaced: the rest has no exact answer."
-        show(Table("", header, tuple(map(_row, metrics)), (note,)))
+        show(Table("", header, tuple(map(_row, found.regimes)), (note,)))
     elif outcomes:
         say("none of the steps has a past, so there is nothing to correlate, or to draw")
     if outcomes:
-        write_atomically(directory / TABLE, as_csv(outcomes))
         echo(f"table:    {directory / TABLE}")
-    if plot is not None and metrics:
-        rho: dict[str, float | None] = {each.regime: each.rank.rho for each in metrics}
-        points = {str(regime): each for regime, each in points_by_regime(outcomes).items()}
-        write(mixing(points, rho, width), plot)
+    if plot is not None and found.regimes:
         echo(f"picture:  {plot}")
     echo(f"sweep:    {directory}")
-    if len(outcomes) < settings:
-        say(f"left:     {settings - len(outcomes):,} of {settings:,} settings")
+    if not found.complete:
+        say(f"left:     {found.settings - len(outcomes):,} of {found.settings:,} settings")
         echo(f"resume:   guieval mix --resume {shlex.quote(str(directory))}")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -21,7 +22,6 @@ from guieval.engines.vllm.server import ServerFailure
 from guieval.errors import GuievalError, harmless
 from guieval.journal import RunFolder, is_run
 from guieval.journal.served_model import describe_served
-from guieval.journal.setup import describe
 from guieval.reports.console import Run, report_json
 from guieval.running.api import common_folder
 from guieval.running.engine_choice import asks_a_model, never_asked
@@ -187,8 +187,12 @@ def print_notes(results: list[Result]) -> None:
     manifests = [RunFolder(result.outcome.directory).manifest for result in results]
     for text in dict.fromkeys(line for manifest in manifests for line in describe_served(manifest)):
         say(f"served:   {text}")
-    for text in dict.fromkeys(describe(manifest.setups) for manifest in manifests):
-        say(f"set-up:   {text}")
+    of_setup: defaultdict[str, list[str]] = defaultdict(list)
+    several = len({result.mode for result in results}) < len(results)  # e.g. the rounds of a rollout
+    for result, manifest in zip(results, manifests, strict=True):
+        of_setup[manifest.setup_line()].append(result.directory.name if several else result.mode)
+    for text, names in of_setup.items():
+        say(f"set-up:   {', '.join(names) + ': ' if len(of_setup) > 1 else ''}{text}")
     for text in dict.fromkeys(result.outcome.selection.text for result in results):
         say(f"data:     {text}")
     for text in dict.fromkeys(filter(None, (manifest.benchmark.edition_line for manifest in manifests))):

@@ -9,7 +9,6 @@ from typing import Any
 import yaml
 
 from guieval.errors import UsageError, nearest
-from guieval.journal.setup import describe
 from guieval.reports.exchange.exported import Exported, ExportedMetric
 
 
@@ -109,7 +108,7 @@ def _words(run: Exported, metric: ExportedMetric) -> str:
     missing = f", {metric.measured.missing:,} not measured" if metric.measured.missing else ""
     where = f"{rules}, {run.manifest.mode.name}{steps}"
     over = f"n = {metric.measured.n:,} {metric.measured.of}"
-    answered = f"set-up: {describe(run.manifest.setups)}"
+    answered = f"set-up: {run.manifest.setup_line()}"
     return f"{metric.name} in %{where}: {over}{between}{missing}; {answered}; guieval {run.manifest.guieval}"
 
 

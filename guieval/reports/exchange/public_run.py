@@ -65,7 +65,7 @@ def public_manifest(values: dict[str, Any], shortener: Shortener) -> dict[str, A
     for section, field in (("overlay", "file"), ("fixed_thoughts", "run")):
         if kept.get(section):
             kept[section] = {**kept[section], field: Path(str(kept[section].get(field, ""))).name}
-    for setup in kept.get("setups") or ():
+    for setup in (*(kept.get("setups") or ()), *(kept.get("patch_setups") or ())):
         for engine in setup.get("engines", ()):
             engine["url"] = ""
     shortened: dict[str, Any] = in_strings({**kept, "model": model}, shortener.name)
@@ -85,7 +85,12 @@ def _settings(manifest: dict[str, Any], *, public: bool) -> dict[str, dict[str, 
 
 def _shortener(directory: Path, manifest: dict[str, Any]) -> Shortener:
     """Knows what the settings that are left out name."""
-    private = (_settings(manifest, public=False), manifest["model"].get("folder"), manifest.get("setups"))
+    private = (
+        _settings(manifest, public=False),
+        manifest["model"].get("folder"),
+        manifest.get("setups"),
+        manifest.get("patch_setups"),
+    )
     named = [text for values in private for text in _strings(values)]
     folders = [Path(text).expanduser() for text in named if text.startswith(("/", "~"))]
     return Shortener([directory, *folders], [text for text in named if "://" in text])

@@ -7,27 +7,28 @@ from __future__ import annotations
 
 import base64
 import io
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, get_args
 
 from guieval.data.files import read_text
-from guieval.errors import UsageError, known_name
+from guieval.errors import UsageError
 from guieval.metrics.columns import ENDS, End
 from guieval.metrics.leading import denominators
 from guieval.reports.leaderboards.drawing import drawing
 from guieval.reports.leaderboards.leaderboard import Board, BoardColumn, BoardRow, Cell
 from guieval.reports.leaderboards.sections import Front, Section, sections
+from guieval.reports.tables.latex import latex, slug
 from guieval.reports.tables.records import write_records
 from guieval.reports.tables.table import Column, Number, Row, Table, bare, columns, share
 from guieval.reports.tables.terminal import as_text
-from guieval.reports.tables.writers import json_text, latex, markdown, page
+from guieval.reports.tables.writers import Format, json_text, markdown, page
 from guieval.running.costs import COSTED_STEPS, Spending, amount
 from guieval.steps import whole_text
 
-Format: TypeAlias = Literal["text", "md", "csv", "latex", "json", "html"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 _KEYS = (Column("model", right=False), Column("mode", right=False))
 NOT_REPORTED = "not reported"
@@ -35,31 +36,21 @@ NOT_REPORTED = "not reported"
 NO_PRICE = "no price"
 _SHORT: dict[End, str] = {"infrastructure_failure": "failed", "not_run": "never sent"}
 """Headings of the ends that leave a step missing."""
-_ENDINGS: dict[str, Format] = {".txt": "text", ".md": "md", ".csv": "csv", ".tex": "latex", ".json": "json", ".html": "html"}
 
 
-def format_named(name: str | None, out: Path | None, *, terminal: bool = False) -> Format:
-    """The named format, else that of the file's ending, else text on a terminal and Markdown elsewhere.
+def written(board: Board, form: Format, *, intervals: bool = True, label: str | None = None, caption: str | None = None) -> str:
+    """The board as text of that format. ``intervals``: whether readers see them; CSV and JSON always have them.
 
-    Raises :class:`UsageError` for any other.
+    ``label`` and ``caption`` replace those of LaTeX; :class:`UsageError` if the format is another.
     """
-    if name is not None:
-        return known_name("format", name, FORMATS)
-    if out is None:
-        return "text" if terminal else "md"
-    if out.suffix not in _ENDINGS:
-        raise UsageError(f"{str(out)!r} must end in {', '.join(_ENDINGS)}, unless --format names the format")
-    return _ENDINGS[out.suffix]
-
-
-def written(board: Board, form: Format, *, intervals: bool = True) -> str:
-    """The board as text of that format. ``intervals``: whether readers see them; CSV and JSON always hold them."""
+    if form != "latex" and (label or caption):
+        raise UsageError(f"--label and --caption are for --format latex, not for {form}")
     shown = board if intervals else without_intervals(board)
     writers: dict[Format, Callable[[], str]] = {
         "text": lambda: as_text(board_tables(shown)),
         "md": lambda: markdown(board_tables(shown)),
         "csv": lambda: comma_separated(board),
-        "latex": lambda: as_latex(shown),
+        "latex": lambda: as_latex(shown, label, caption),
         "json": lambda: as_json(board),
         "html": lambda: html(shown),
     }
@@ -151,9 +142,9 @@ def _metrics(board: Board, section: Section, *, ranks: bool = True) -> Table:
     heads = (*_KEYS, *map(Column, titles))
     title = " under ".join(section.head)
     every = (*rows, *([(), *published] if published else []))
-    unknown = {len(heads) - 1} if ranks and all(row[-1] == NOT_REPORTED for row in rows) else set()
+    unknown = {len(heads) - 1} if all(row[-1] == NOT_REPORTED for row in rows) else set()
     modes = {row[1] for row in every if row}
-    same = {1} if ranks and len(modes) == 1 else set()
+    same = {1} if len(modes) == 1 else set()
     kept = [place for place in range(len(heads)) if place not in unknown | same]
     return Table(
         title + (f", {modes.pop()}" if same else ""),
@@ -267,19 +258,42 @@ def as_json(board: Board) -> str:
     return json_text(vars(board) | {"reproductions": reproductions, "fronts": fronts})
 
 
-def as_latex(board: Board) -> str:
-    """A booktabs table for each benchmark and protocol, the best of each column and mode in bold.
+def as_latex(board: Board, label: str | None = None, caption: str | None = None) -> str:
+    """A table for each benchmark and protocol, the best of each column and mode in bold; the notes are comments above it.
 
-    How to read it is below each, and the notes on the whole board below the last, in small print.
+    ``label`` is that of the first table, by default the benchmark's name; further ones are numbered. :class:`UsageError` for a
+    ``caption`` of several.
     """
     parts = sections(board)
+    if caption is not None and len(parts) > 1:
+        heads = "; ".join(" under ".join(section.head) for section in parts)
+        raise UsageError(f"--caption is for one table, and this board has {len(parts)} ({heads}); --protocol chooses one")
     notes = (*metric_notes(board), *spending_notes(board), *map(str, board.reproductions), *board.notes)
+    names = Counter[str]()
     written = []
     for section in parts:
         table = _metrics(board, section, ranks=False)
-        table = replace(table, notes=(rank_note(board), *(notes if section is parts[-1] else ())))
-        written.append(latex(table, caption=f"Results on {table.title}."))
+        named = (replace(column, name=column.name.removesuffix(" (%)")) for column in table.columns)
+        table = replace(table, columns=tuple(named), notes=notes if section is parts[0] else ())
+        name = slug(label or board.columns[section.places[0]].benchmark)
+        names[name] += 1
+        text = caption or f"Results on {table.title}, shares in per cent. {_reading(board)}"
+        written.append(latex(table, caption=text, label=f"{name}-{names[name]}" if names[name] > 1 else name))
     return "\n".join(written)
+
+
+def _reading(board: Board) -> str:
+    """How to read the numbers of a paper's table, in a sentence."""
+    cells = [cell for row in board.rows for cell in row.cells if cell is not None]
+    parts = ["below each metric is its 95 % interval over episodes"] * any(cell.measured.interval is not None for cell in cells)
+    if any(cell.rank is not None for cell in cells):
+        among = " of its mode" * (len({row.mode for row in board.rows}) > 1)
+        parts.append(
+            f"bold are the best run{among} and those that do not differ from it significantly (paired over episodes, Holm's "
+            "correction, 0.05)"
+        )
+    sentence = "; ".join(parts) or "intervals are left out"
+    return f"{sentence[0].upper()}{sentence[1:]}."
 
 
 def html(board: Board) -> str:

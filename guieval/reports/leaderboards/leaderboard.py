@@ -17,18 +17,17 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
-from guieval.errors import UsageError, nearest
+from guieval.errors import UsageError
 from guieval.evaluation import get_protocol
 from guieval.journal import RunFolder
 from guieval.journal.run_files import Manifest
-from guieval.journal.setup import describe
 from guieval.metrics.columns import End, RunColumns
 from guieval.metrics.intervals import Terms
 from guieval.metrics.leading import Leading, leading
 from guieval.metrics.measured import SHARE, Better, Measured
 from guieval.metrics.paired import differences, holm_pairs, ranks
 from guieval.metrics.summary import COVERAGE_NEEDED
-from guieval.reports.comparison import unlike_labels
+from guieval.reports.comparison import chosen_names, unlike_labels
 from guieval.reports.cut_short import cut_short, judged_with_own, unanswered_of
 from guieval.reports.leaderboards.published_results import Column as PublishedColumn
 from guieval.reports.leaderboards.published_results import ResultTable
@@ -230,7 +229,7 @@ def arranged(board: Board, metrics: str | None = None, sort: str | None = None) 
     """
     chosen = list(range(len(board.columns)))
     if metrics is not None:
-        chosen = [place for name in _split(board, metrics) for place in _places(board, name)]
+        chosen = _places(board, metrics)
     order = _places(board, sort) if sort is not None else chosen
 
     def key(row: BoardRow) -> list[float]:
@@ -257,23 +256,10 @@ def _merit(cell: Cell | None) -> float:
     return -cell.measured.value if cell.measured.better == "less" else cell.measured.value
 
 
-def _split(board: Board, metrics: str) -> Iterator[str]:
-    """The names between the commas; since some names contain commas, the longest known name is taken first."""
-    known = {column.metric for column in board.columns}
-    parts = metrics.split(",")
-    while parts:
-        ends = range(len(parts), 0, -1)
-        taken = next((end for end in ends if ",".join(parts[:end]).strip() in known), 1)
-        yield ",".join(parts[:taken]).strip()
-        parts = parts[taken:]
-
-
-def _places(board: Board, metric: str) -> list[int]:
-    places = [place for place, column in enumerate(board.columns) if metric == column.metric]
-    if not places:
-        names = list(dict.fromkeys(column.metric for column in board.columns))
-        raise UsageError(f"no run has a metric {metric!r}{nearest(metric, names)}; expected one of: {'; '.join(names)}")
-    return places
+def _places(board: Board, metrics: str) -> list[int]:
+    known = list(dict.fromkeys(column.metric for column in board.columns))
+    chosen = chosen_names(metrics, known)
+    return [place for name in chosen for place, column in enumerate(board.columns) if column.metric == name]
 
 
 def _scored(directory: Path, protocols: Sequence[str] | None, prices: Sequence[Price]) -> _Run:
@@ -392,7 +378,7 @@ def _notes(runs: Sequence[_Run], rows: Sequence[BoardRow], columns: Sequence[Boa
         yield f"scaffold: {scaffold}{whose}"
     setups: defaultdict[str, list[_Run]] = defaultdict(list)
     for run in runs:
-        setups[describe(run.manifest.setups, request=False)].append(run)
+        setups[run.manifest.setup_line(request=False)].append(run)
     for setup, alike in setups.items():
         yield f"set-up: {setup}" if len(setups) == 1 else f"set-up of {_named(alike, runs)}: {setup}"
     by_benchmark: defaultdict[str, dict[tuple[str, str], BoardColumn]] = defaultdict(dict)

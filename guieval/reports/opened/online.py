@@ -59,12 +59,22 @@ class OpenedOnlineRun:
             raise UsageError(f"task {task!r} has no repetition {repetition}: it has {len(repetitions)}, counted from 0")
         return OpenedTrajectory(repetitions[repetition], self.directory)
 
+    def step(self, task: str, index: int, repetition: int = 0, *, subset: str | None = None) -> OpenedTrajectoryStep:
+        """A step of a repetition of a task, counted from 0; :class:`UsageError` if there is none."""
+        steps = self.trajectory(task, repetition, subset=subset)
+        if not 0 <= index < len(steps):
+            last = f"its steps are 0 to {len(steps) - 1}" if len(steps) else "it has no steps"
+            raise UsageError(f"repetition {repetition} of task {task!r} has no step {index}; {last}")
+        return steps[index]
+
 
 def planned_episode(plan: Plan, name: str, subset: str | None, kind: Literal["episode", "task"] = "episode") -> EpisodeKey:
     """The episode with an id; :class:`guieval.errors.UsageError` if the plan has none, or several subsets have it."""
     keys = [key for key in plan if key.episode_id == name and subset in (None, key.subset)]
     if not keys:
-        raise UsageError(f"the run has no {kind} {name!r}{nearest(name, [key.episode_id for key in plan])}")
+        known = [key.episode_id for key in plan]
+        first = f"; it has {len(known):,}, the first is {known[0]!r}" if known else ""
+        raise UsageError(f"the run has no {kind} {name!r}{nearest(name, known) or first}")
     if len(keys) > 1:
         subsets = ", ".join(repr(key.subset) for key in keys)
         raise UsageError(f"several subsets have the {kind} {name!r}: add subset, one of {subsets}")

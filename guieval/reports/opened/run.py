@@ -7,17 +7,18 @@ judges them, so that the rows of :meth:`OpenedRun.steps` and :meth:`OpenedRun.me
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from guieval.actions import Action
 from guieval.data.screenshots import read_picture
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
+from guieval.evaluation.judgement import Judgement
 from guieval.history.modes import Kind
 from guieval.journal import RunFolder
 from guieval.journal.run_files import Manifest
@@ -30,6 +31,7 @@ from guieval.reports.opened.online import OpenedOnlineRun, planned_episode
 from guieval.reports.past_runs import RunState, past_run
 from guieval.reports.trajectories.reading import OnlineTrajectories
 from guieval.reports.viewer.reading import NOT_REACHED, SeenStep, walk
+from guieval.reports.viewer.sources import prompter
 from guieval.reports.viewer.step import task_values
 from guieval.scoring.matrix import judge_run
 from guieval.steps import EpisodeKey, Sample, StepOutcome, StepRecord, StepTaskModel, Usage
@@ -133,8 +135,7 @@ class OpenedRun:
         for step in self.walk(protocol, key):
             if step.index == index:
                 return step
-        indices = ", ".join(map(str, self._run.plan[key]))
-        raise UsageError(f"episode {which!r} has no step {index!r} in this run; its steps are {indices}")
+        raise UsageError(f"episode {which!r} has no step {index!r} in this run; its steps are {spans(self._run.plan[key])}")
 
     def metrics(self, protocol: str | None = None) -> Metrics:
         """The metrics with intervals that ``guieval score`` prints, under ``protocol`` (default: the run's own).
@@ -165,6 +166,10 @@ class OpenedRun:
                 f"the run's data cannot be opened ({error}); open_run(..., data=FOLDER) names the folder"
             ) from None
 
+    def records_of(self, key: EpisodeKey) -> Mapping[int, StepRecord]:
+        """The records of an episode by the index of their steps."""
+        return self._run.read(key)
+
     def walk(self, protocol: str | None = None, only: EpisodeKey | None = None) -> Iterator[OpenedStep]:
         """The planned steps in order, or those of one episode, read one episode at a time; needs no pandas."""
         evaluator = ActionEvaluator(self._run.protocol if protocol is None else protocol)
@@ -175,6 +180,21 @@ class OpenedRun:
                 for place, index in enumerate(counted):
                     yield OpenedStep(number + place, key, index, evaluator.protocol.name, self, seen[index])
             number += len(counted)
+
+
+class JudgedAction(NamedTuple):
+    """How a prediction compares with one accepted action, by a rule in words."""
+
+    accepted: Action
+    judgement: Judgement
+    rule: str
+
+
+class RebuiltPrompt(NamedTuple):
+    """A prompt as text, and a note on it."""
+
+    text: str
+    note: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,6 +245,25 @@ class OpenedStep:
         reached = self.verdict != "not_reached"
         return [{**values, "sample": place, **_sample_values(*pair, reached)} for place, pair in enumerate(judged)]
 
+    def judged(self, sample: int = 0) -> list[JudgedAction]:
+        """A sample's action compared with each accepted action of the step by the rules of ``protocol``; empty without one."""
+        task, given = self.task, self._sample(sample).action
+        rules = ActionEvaluator(self.protocol).protocol.rules_for(task.dataset)
+        if given is None:
+            return []
+        accepted = (task.action, *task.alternatives)
+        return [JudgedAction(each, rules.judge(task, each, given), rules.describe_for(each)) for each in accepted]
+
+    def prompt(self, adapter: Path | str | None = None) -> RebuiltPrompt:
+        """What the model was sent, rebuilt by its adapter, with screenshots as name and size; ``adapter`` names a file of one.
+
+        The text is empty if it cannot be rebuilt, and the note then says why.
+        """
+        if self.record is None:
+            return RebuiltPrompt("", f"step {self.index} of episode {self.key} has no record: it was not run")
+        rebuild = prompter(self.run.manifest, None if adapter is None else str(adapter))
+        return RebuiltPrompt(*rebuild(self.record, self.run.records_of(self.key)))
+
     def texts(self, sample: int = 0) -> dict[str, str]:
         """The texts of a step: the instructions, the reference, and a sample's reply, thought, action and judgement."""
         task, answer = self.task, self._sample(sample)
@@ -232,8 +271,8 @@ class OpenedStep:
         texts = {
             "instruction": task.instruction,
             "step instruction": task.low_level_instruction,
-            "reference": _as_text(task.action),
-            "prediction": None if answer.action is None else _as_text(answer.action),
+            "reference": as_text(task.action),
+            "prediction": None if answer.action is None else as_text(answer.action),
             "raw response": answer.raw_response,
             "reasoning": answer.reasoning,
             "thought": answer.thought,
@@ -276,7 +315,19 @@ def _action_values(name: str, action: Action | None) -> dict[str, Any]:
     return {f"{name}_type": action.type, name: action.model_dump(mode="json", exclude={"type"})}
 
 
-def _as_text(action: Action) -> str:
+def spans(numbers: Sequence[int]) -> str:
+    """Numbers in words, of several in a row the ends."""
+    rows: list[list[int]] = []
+    for number in sorted(numbers):
+        if rows and number == rows[-1][-1] + 1:
+            rows[-1].append(number)
+        else:
+            rows.append([number])
+    return ", ".join(f"{row[0]} to {row[-1]}" if len(row) > 1 else str(row[0]) for row in rows)
+
+
+def as_text(action: Action) -> str:
+    """An action in one line."""
     values = action.model_dump(mode="json", exclude={"type"})
     return f"{action.type}({', '.join(f'{name}={value!r}' for name, value in values.items())})"
 

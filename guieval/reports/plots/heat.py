@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _ROW = 0.19
 """Inches, the height of a row."""
+_BAR = 0.1
+"""Inches, the least height of the bar of colours."""
 _SAME = 1e-9
 """Differences up to this are rounding errors."""
 _DARK, _LIGHT = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
@@ -26,20 +28,22 @@ _DARK, _LIGHT = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
 
 @dataclass(frozen=True)
 class Grid:
-    """Shares in [0, 1] or ``None``: ``values[row][column]``; ``steps`` are the numbers of steps of the columns."""
+    """Shares in [0, 1] or ``None``: ``values[row][column]``; ``steps`` are the columns' numbers of steps, or of ``of``."""
 
     rows: Sequence[str]
     columns: Sequence[str]
     values: Sequence[Sequence[float | None]]
     steps: Sequence[str] = ()
+    of: str = "steps"
 
 
 def heat(grid: Grid, words: str = "exact match (%)", width: Width = "column") -> Figure:
     """The grid as a heat map: every value in percent, on a colour for its difference from its column's median.
 
     Columns often lie far apart and rows close together, so that on one scale for all values rows would look alike. Purple is
-    above the median, orange below, darker for more, on the scale of :func:`span`; digits are black or white, for contrast. An
-    empty cell has a dash. The columns' numbers of steps are in a row below. Long column names are rotated.
+    above the median, orange below, darker for more, on the scale of :func:`span`; digits are black or white, for contrast. A
+    single row has no colour. An empty cell has a dash. The columns' numbers of steps are in a row below. Long column names are
+    rotated.
     Raises :class:`UsageError` for an empty grid.
     """
     if not grid.rows or not grid.columns:
@@ -54,7 +58,7 @@ def heat(grid: Grid, words: str = "exact match (%)", width: Width = "column") ->
         axes = figure.add_subplot()
         image = axes.imshow(differences, cmap="PuOr", vmin=-end, vmax=end, aspect="auto")
         axes.set_ylim(lines - 0.5, -0.5)
-        axes.set_yticks(range(lines), [*grid.rows, *(["steps"] if grid.steps else [])])
+        axes.set_yticks(range(lines), [*grid.rows, *([grid.of] if grid.steps else [])])
         axes.set_xticks(range(len(grid.columns)), grid.columns)
         axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
         axes.spines[:].set_visible(False)
@@ -62,7 +66,10 @@ def heat(grid: Grid, words: str = "exact match (%)", width: Width = "column") ->
             axes.axvline(border - 0.5, color="white", linewidth=1.0)
         for border in range(1, lines):
             axes.axhline(border - 0.5, color="white", linewidth=1.0)
-        _scale(figure, axes, image, words, clipped=bool(np.nanmax(np.abs(differences), initial=0.0) > end))
+        if len(grid.rows) > 1:
+            _scale(figure, axes, image, words, lines, clipped=bool(np.nanmax(np.abs(differences), initial=0.0) > end))
+        else:
+            axes.set_xlabel(words)
         figure.draw_without_rendering()
         room = axes.get_window_extent().width / len(grid.columns)
         if any(label.get_window_extent().width > 0.95 * room for label in axes.get_xticklabels()):
@@ -94,7 +101,9 @@ def span(differences: NDArray[np.float64]) -> float:
     return max(float(np.quantile(sizes, 0.9)), 1.0) if len(sizes) else 1.0
 
 
-def _scale(figure: Figure, axes: Axes, image: AxesImage, words: str, *, clipped: bool) -> None:
+def _scale(figure: Figure, axes: Axes, image: AxesImage, words: str, lines: int, *, clipped: bool) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     wide = figure.get_size_inches()[0] > WIDTHS["column"]
     bar = figure.colorbar(
         image,
@@ -102,9 +111,10 @@ def _scale(figure: Figure, axes: Axes, image: AxesImage, words: str, *, clipped:
         orientation="horizontal",
         extend="both" if clipped else "neither",
         aspect=50 if wide else 20,
-        fraction=0.05,
+        fraction=max(0.05, _BAR / (_ROW * lines)),
         pad=0.01,
     )
+    bar.locator = MaxNLocator(5)
     bar.set_label(f"{words}, coloured by{' ' if wide else chr(10)}points from the column's median")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from guieval.metrics import Measured
@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
 
 class Spent(NamedTuple):
-    """A run: what it spends, and a share."""
+    """A run: what it spends, a share, and its mode, since modes are not comparable."""
 
     name: str
     spent: float
     share: Measured
+    mode: str = ""
 
     @property
     def value(self) -> float:
@@ -27,17 +28,23 @@ class Spent(NamedTuple):
 
 
 def on_front(runs: Sequence[Spent]) -> list[Spent]:
-    """The runs that no other one beats, the cheapest first."""
-    return [runs[place] for place in front([(run.spent, run.value) for run in runs])]
+    """The runs that no other one of their mode beats, mode by mode, the cheapest first."""
+    return [run for best in _fronts(runs) for run in best]
+
+
+def _fronts(runs: Sequence[Spent]) -> Iterator[list[Spent]]:
+    for mode in dict.fromkeys(run.mode for run in runs):
+        same = [run for run in runs if run.mode == mode]
+        yield [same[place] for place in front([(run.spent, run.value) for run in same])]
 
 
 def pareto(runs: Sequence[Spent], metric_name: str, axis: str, width: Width) -> Figure:
-    """The runs with 95 % intervals, and their front as steps. Raises :class:`UsageError` for no run, or too many."""
+    """The runs with 95 % intervals, and the front of each mode as steps. Raises :class:`UsageError` for no run, or too many."""
     looks_of = looks([run.name for run in runs])
     with drawing(width, 2.1) as figure:
         axes = figure.add_subplot()
-        best = on_front(runs)
-        axes.step([run.spent for run in best], [100 * run.value for run in best], where="post", color="0.6", linewidth=0.8)
+        for best in _fronts(runs):
+            axes.step([run.spent for run in best], [100 * run.value for run in best], where="post", color="0.6", linewidth=0.8)
         handles = []
         for run, low, high in zip(runs, *interval_ends(run.share for run in runs), strict=True):
             look = looks_of[run.name]

@@ -14,6 +14,7 @@ from guieval.errors import UsageError, harmless, known_name, nearest
 from guieval.evaluation.protocol import EXACT_MATCH, PROGRESS, SUCCESS_RATE, TYPE_MATCH
 from guieval.journal import RunFolder
 from guieval.journal.run_folders import over_steps, several_runs
+from guieval.metrics import Measured
 from guieval.metrics.breakdown import breakdown
 from guieval.metrics.columns import RunColumns
 from guieval.metrics.protocol_metric import ALL_EXACT, ProtocolMetric
@@ -188,15 +189,17 @@ def _pareto(
             axis = f"cost of {COSTED_STEPS:,} steps ({currency})"
         exact = ALL_EXACT.measure(run, run.judged[protocol])
         if exact.value is not None:
-            points.append(Spent(name, spent.tokens if spent.cost is None else spent.cost, exact))
+            points.append(Spent(name, spent.tokens if spent.cost is None else spent.cost, exact, run.mode))
     if not points:
         raise UsageError(
             "there is nothing to draw: " + "; ".join(f"run {str(place)!r}: {why}" for place, why in left_out.items())
         )
     for place, why in left_out.items():
         _LOG.warning("%s", harmless(f"note: the run {str(place)!r} is left out: {why}"))
-    best = ", ".join(run.name for run in on_front(points))
-    caption = f"exact match under {protocol} against {axis}, 95 % intervals; on the front: {best}"
+    best = " and ".join(run.name for run in on_front(points))
+    sizes = between({point.share.n for point in points})
+    modes = " of its mode" * (len({point.mode for point in points}) > 1)
+    caption = f"exact match of {sizes} steps under {protocol} against {axis}, 95 % intervals; on the front{modes}: {best}"
     return Drawn(pareto(points, "exact match", axis, width), caption, [point._asdict() for point in points])
 
 
@@ -241,21 +244,21 @@ def _matrix(runs: dict[str, RunColumns], protocols: list[str], metric: str | Non
     known = {"exact": EXACT_MATCH, "type": TYPE_MATCH, "progress": PROGRESS, "success": SUCCESS_RATE}
     shown = ProtocolMetric(known[known_name("metric", metric or "exact", known)])
     if len(runs) > 1 or metric in ("progress", "success"):
-        values = [[shown.measure(run, run.judged[name], intervals=False).value for run in runs.values()] for name in protocols]
-        grid, by = Grid(protocols, list(runs), values), ""
+        found = [[shown.measure(run, run.judged[name], intervals=False) for run in runs.values()] for name in protocols]
+        names, by = list(runs), ""
     else:
         (run,) = runs.values()
         cut = [{cell.label: cell for cell in breakdown(run, name, "action")} for name in protocols]
-        types = ordered(label for cells in cut for label in cells)
-        found = [[cells.get(each) for each in types] for cells in cut]
-        shares = [
-            [None if cell is None else (cell.type_match if metric == "type" else cell.exact_match).value for cell in row]
-            for row in found
-        ]
-        sizes = [{cell.n for row in found if (cell := row[place]) is not None} for place in range(len(types))]
-        grid, by = Grid(protocols, types, shares, [between(each) for each in sizes]), " by action type"
-    caption = f"{shown.name}{by} under {len(protocols)} protocols, every lost step wrong"
-    return Drawn(heat(grid, f"{shown.name} (%)", width), caption, asdict(grid))
+        names = ordered(label for cells in cut for label in cells)
+        which = "type_match" if metric == "type" else "exact_match"
+        found = [[getattr(cells[each], which) if each in cells else Measured(None) for each in names] for cells in cut]
+        by = " by action type"
+    sizes = [between({row[place].n for row in found if row[place].value is not None} or {0}) for place in range(len(names))]
+    of = "episodes" if shown.of_episodes else "steps"
+    grid = Grid(protocols, names, [[each.value for each in row] for row in found], sizes, of)
+    under = protocols[0] if len(protocols) == 1 else f"{len(protocols)} protocols"
+    caption = f"{shown.name}{by} under {under}, missing steps as wrong"
+    return Drawn(heat(grid, f"{shown.name} (%)", width), caption, {"rows": protocols, "columns": names, "values": found})
 
 
 def _samples(columns: Sequence[RunColumns], labels: Sequence[str], protocol: str, width: Width) -> Drawn:

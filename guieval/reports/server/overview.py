@@ -19,7 +19,6 @@ from guieval.analysis.decisions.measures import measure
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.journal import RunFolder
-from guieval.journal.setup import describe
 from guieval.metrics.columns import ENDS, RunColumns
 from guieval.metrics.of_run import Metrics
 from guieval.metrics.registry import registered
@@ -238,7 +237,7 @@ def run_head(first: Path, directory: Path) -> list[str]:
     facts += [f"Protocol: {manifest.protocol.name}", f"Begun: {manifest.created}", f"Folder: {directory}"]
     if manifest.selection is not None and manifest.selection.text:
         facts.append(f"Steps: {manifest.selection.text}")
-    facts.append(f"Set-up: {describe(manifest.setups)}")
+    facts.append(f"Set-up: {manifest.setup_line()}")
     if manifest.benchmark.edition_line:
         facts.append(f"Labels: {manifest.benchmark.edition_line}")
     facts.append(f"Scaffold: {manifest.scaffold_line}")

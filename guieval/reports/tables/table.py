@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from guieval.metrics.rounding import percentage
@@ -152,6 +152,14 @@ def turned(table: Table) -> Table:
     places = range(table.keys, len(table.columns))
     rows = [(table.columns[place].flat, *(row[place] for row in table.filled)) for place in places]
     return side_by_side(table.title, labels, rows, table.notes, table.name)
+
+
+def without(table: Table, places: Collection[int]) -> Table:
+    """The table without the columns at these places."""
+    kept = [place for place in range(len(table.columns)) if place not in places]
+    rows = tuple(tuple(row[place] for place in kept) if row else () for row in table.rows)
+    keys = sum(place < table.keys for place in kept)
+    return replace(table, columns=tuple(table.columns[place] for place in kept), rows=rows, keys=keys)
 
 
 def columns(*names: str, keys: int = 1, folds: tuple[str, ...] = (), spare: tuple[str, ...] = ()) -> tuple[Column, ...]:

@@ -1,4 +1,4 @@
-"""Tables as Markdown, CSV, JSON, LaTeX and HTML, and HTML pages from templates; every name from outside is escaped."""
+"""Tables as Markdown, CSV, JSON and HTML, and HTML pages from templates; every name from outside is escaped."""
 
 from __future__ import annotations
 
@@ -6,40 +6,36 @@ import html
 import io
 import json
 import math
-import re
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel
 
-from guieval.errors import harmless
+from guieval.errors import UsageError, harmless, known_name
 from guieval.metrics.measured import Measured
 from guieval.reports.tables.records import write_records
-from guieval.reports.tables.table import Cell, Column, Number, Row, Table, text
+from guieval.reports.tables.table import Cell, Number, Table, text
 from guieval.steps import whole_text
 
 _MD = {"&": "&amp;", "<": "&lt;", ">": "&gt;", **{mark: f"\\{mark}" for mark in "\\`*_{}[]|~$"}}
-_TEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "`": r"\textasciigrave{}",
-    **{mark: f"\\{mark}" for mark in "{}$&#_%"},
-}
-_LATIN = "\u024f"
-"""The last letter that LaTeX sets without a font of its own."""
-_HEAD_WIDTH = 10
-"""Characters of a line of a heading in LaTeX, as wide as an interval in small print."""
+Format: TypeAlias = Literal["text", "md", "csv", "latex", "json", "html"]
+_ENDINGS: dict[str, Format] = {".txt": "text", ".md": "md", ".csv": "csv", ".tex": "latex", ".json": "json", ".html": "html"}
 _TEXT_LIMIT = 4000
 """Characters of a text that a notebook shows."""
-_NARROW = 6
-"""The most columns of a LaTeX table that fit one column of a page with two."""
+
+
+def format_named(name: str | None, out: Path | None, formats: Sequence[Format], default: Format = "md") -> Format:
+    """The named one of these formats, else that of the file's ending, else the default; :class:`UsageError` for any other."""
+    if name is not None:
+        return known_name("format", name, formats)
+    if out is None:
+        return default
+    endings = {ending: form for ending, form in _ENDINGS.items() if form in formats}
+    if out.suffix not in endings:
+        raise UsageError(f"{str(out)!r} must end in {', '.join(endings)}, unless --format names the format")
+    return endings[out.suffix]
 
 
 def markdown(tables: Sequence[Table]) -> str:
@@ -132,73 +128,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return str(value) if isinstance(value, Path) else value
-
-
-def latex(table: Table, *, caption: str) -> str:
-    """A booktabs table with its label; the notes are below it in small print. It needs ``\\usepackage{booktabs}``.
-
-    Long headings are broken into lines, and what a cell has besides its number (its interval) is below it, so that six metrics
-    fit the width of a page; a table of more than :data:`_NARROW` columns takes both columns of a page with two.
-    """
-    places = "".join("r" if column.right else "l" for column in table.columns)
-    environment = "table" if len(table.columns) <= _NARROW else "table*"
-    name = re.sub("[^a-z0-9]+", "-", (table.name or table.title).lower()).strip("-")
-    lines = [
-        r"% needs \usepackage{booktabs}",
-        rf"\begin{{{environment}}}",
-        r"\centering",
-        rf"\caption{{{tex(caption)}}}",
-        rf"\label{{tab:{name}}}",
-        r"\footnotesize\setlength{\tabcolsep}{3pt}",
-        rf"\begin{{tabular}}{{{places}}}",
-        r"\toprule",
-        " & ".join(map(_tex_head, table.columns)) + r" \\",
-        r"\midrule",
-    ]
-    for row in table.rows:
-        lines += _tex_row(row) if row else [r"\midrule"]
-    lines += [r"\bottomrule", r"\end{tabular}"]
-    if table.notes:
-        lines += [r"\par\smallskip", r"\begin{minipage}{\linewidth}\footnotesize"]
-        lines += [f"{tex(note)}{'' if note.endswith('.') else '.'}" for note in table.notes]
-        lines.append(r"\end{minipage}")
-    lines.append(rf"\end{{{environment}}}")
-    if any(mark > _LATIN for mark in "".join(lines)):
-        lines.insert(1, "% has characters that pdfLaTeX has no font for: compile with LuaLaTeX or XeLaTeX and a font that does")
-    return "\n".join(lines) + "\n"
-
-
-def _tex_head(column: Column) -> str:
-    lines = textwrap.wrap(column.flat, _HEAD_WIDTH, break_long_words=False)
-    head = r" \\ ".join(map(_tex_text, lines))
-    return rf"\shortstack[{'r' if column.right else 'l'}]{{{head}}}" if len(lines) > 1 else head
-
-
-def _tex_row(row: Row) -> list[str]:
-    values = " & ".join(map(_tex_cell, row)) + r" \\"
-    below = [" ".join(filter(None, (cell.marks, cell.ends))) if isinstance(cell, Number) else "" for cell in row]
-    if not any(below):
-        return [values]
-    small = (rf"{{\tiny {tex(each)}}}" if each else "" for each in below)
-    return [values, " & ".join(small) + r" \\ \addlinespace"]
-
-
-def tex(value: str) -> str:
-    """Text with LaTeX's special characters escaped."""
-    flat = " ".join(whole_text(value).split())
-    escaped = "".join(_TEX.get(mark, mark) for mark in flat if mark.isprintable())
-    return re.sub("(?<=[-'])(?=[-'])", "{}", escaped)  # two hyphens would be set as a dash, two apostrophes as a quotation mark
-
-
-def _tex_text(value: str) -> str:
-    """Text at the begin of a line, where a bracket or an asterisk would be an option of the line break before it."""
-    return ("{}" if value.startswith(("[", "*")) else "") + tex(value)
-
-
-def _tex_cell(cell: Cell) -> str:
-    if not isinstance(cell, Number):
-        return _tex_text(text(cell))
-    return rf"\textbf{{{tex(cell.shown)}}}" if cell.best and cell.of.value is not None else tex(cell.shown)
 
 
 def escaped(text: object) -> str:

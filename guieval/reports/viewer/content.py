@@ -19,7 +19,7 @@ from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.journal import RunFolder
 from guieval.journal.served_model import describe_served
-from guieval.journal.setup import describe, engine_of
+from guieval.journal.setup import engine_of
 from guieval.reports.notes import read_notes
 from guieval.reports.viewer.index import INSTRUCTION_LIMIT, Index
 from guieval.reports.viewer.pictures import Picture
@@ -241,7 +241,7 @@ def _described(run: RunFolder) -> dict[str, str]:
         "scaffold": manifest.scaffold_line,
         "served": "; ".join(describe_served(manifest)),
         "engine": engine_of(manifest.setups),
-        "setup": describe(manifest.setups),
+        "setup": manifest.setup_line(),
     }
 
 

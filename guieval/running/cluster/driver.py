@@ -380,6 +380,9 @@ class _Session:
         if reading.setup is not None and reading.setup not in self._known:
             self._known.append(reading.setup)
             self._progress.warnings += self._setups.note(reading.setup, resumed=self._progress.resumed > 0)
+        if reading.patch_setup is not None and reading.patch_setup not in self._known:
+            self._known.append(reading.patch_setup)
+            self._progress.warnings += self._setups.note_patches(reading.patch_setup, resumed=self._progress.resumed > 0)
         member.in_flight = reading.in_flight if member.state == "working" else 0
         member.wait = reading.wait
         if reading.data and reading.start == member.read:  # else asked before the worker ended, and read since

@@ -85,7 +85,7 @@ class Reading:
 
     It should not before its engine is ready: one that starts slowly, or never, would hold up what others could do.
     ``in_flight`` is how many steps are in flight, ``servers`` their statistics in this turn, ``setup`` who
-    answers, and how, ``wait`` which of them are away and waited for.
+    answers, and how, ``wait`` which of them are away and waited for, ``patch_setup`` who writes the thoughts of patches.
     """
 
     start: int
@@ -95,6 +95,7 @@ class Reading:
     servers: tuple[EndpointStats, ...] = ()
     setup: Setup | None = None
     wait: str | None = None
+    patch_setup: Setup | None = None
 
 
 def dealt_first(selection: Selection) -> list[EpisodeRef]:
@@ -308,9 +309,9 @@ class Worker:
         run = self._run
         if run is None:
             return Reading(start, self._lines(start), self._wants, self._progress.in_flight)
-        setup = run.engine.setup() if isinstance(run.engine, ReportsSetup) else None
+        setup, patches = (engine.setup() if isinstance(engine, ReportsSetup) else None for engine in (run.engine, run.thoughts))
         in_flight, servers = self._progress.in_flight, tuple(run.endpoints)
-        return Reading(start, self._lines(start), self._wants, in_flight, servers, setup, run.waiting)
+        return Reading(start, self._lines(start), self._wants, in_flight, servers, setup, run.waiting, patches)
 
     @property
     def _wants(self) -> bool:

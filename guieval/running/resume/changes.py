@@ -86,7 +86,9 @@ def accepted_changes(run: ResolvedRun, directory: Path, manifest: Mapping[str, A
 def with_changes(old: Manifest, new: Manifest, what: Iterable[str]) -> Manifest:
     """The manifest of a run that continues under changes: as it is now, with what earlier sessions recorded and accepted."""
     kept: dict[str, Any] = {
-        name: getattr(old, name) for name in ("created", "setups", "reply_models") if name in old.model_fields_set
+        name: getattr(old, name)
+        for name in ("created", "setups", "patch_setups", "reply_models")
+        if name in old.model_fields_set
     }
     entry = RecordedChange(when=datetime.now(UTC).isoformat(timespec="seconds"), what=list(what))
     return new.model_copy(update={**kept, "changes": [*(old.changes or ()), entry]})

@@ -62,7 +62,7 @@ def manifest_of(run: ResolvedRun) -> dict[str, Any]:
     more: dict[str, Any] = {} if run.overlay is None else {"overlay": run.overlay.to_json()}
     if run.config.server.replay is not None:  # the servers of the earlier run gave the answers
         recorded = RunFolder(Path(run.config.server.replay)).manifest.to_json()
-        more |= {"setups": recorded["setups"]} if "setups" in recorded else {}
+        more |= {name: recorded[name] for name in ("setups", "patch_setups") if name in recorded}
     if run.fixed is not None:
         more["fixed_thoughts"] = {**run.fixed.to_json(), "form": digest(fixed_thought_form(model))}
     return {

@@ -72,6 +72,19 @@ class SessionSetups:
         several = len(names) > 1 and bool(new)
         return [f"replies name several models ({', '.join(map(repr, names))})"] if several else []
 
+    def note_patches(self, setup: Setup, *, resumed: bool) -> list[str]:
+        """Record the set-up of the model that writes the thoughts of patches; returns a new warning if it differs."""
+        manifest = RunFolder(self._journal.directory).manifest
+        last = manifest.patch_setups[-1:]
+        changed = differences(last, [setup]) if last and resumed else []
+        if last and last[0].is_like(setup) and not changed:
+            setups = [*manifest.patch_setups[:-1], last[0].joined(setup)]
+        else:
+            setups = [*manifest.patch_setups, setup]
+        if setups != manifest.patch_setups:
+            self._journal.amend(manifest.model_copy(update={"patch_setups": setups}))
+        return self._new([f"the set-up of patches differs from that before in {each.said(', now ')}" for each in changed])
+
     def _written(self, manifest: Manifest, setup: Setup) -> Manifest:
         """The manifest with ``setup`` as part of this session's, in place of a like one of the session before."""
         if self._earlier is None:

@@ -9,10 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from guieval.data.benchmark import EpisodeRef
-from guieval.engines import ReportsSetup
+from guieval.engines import Discovers, ReportsSetup
 from guieval.engines.concurrency import Slots
 from guieval.errors import AdapterFault, EngineError, FatalEngineError, JournalError
 from guieval.journal import Journal
+from guieval.journal.setup import Setup
 from guieval.models import Engine, Request
 from guieval.running.outcome import RunOutcome
 from guieval.running.progress.counts import Load, Progress
@@ -48,6 +49,7 @@ class Session:
         self._run = run
         self._journal = journal
         self._setups = setups
+        self._patch_setup: Setup | None = None
         self._first: StepKey | None = None
         """The step or task that is queried first, whose request the set-up describes."""
         self._first_noted = False
@@ -138,12 +140,18 @@ class Session:
                 raise
             except EngineError as error:
                 raise FatalEngineError(str(error), attempts=error.attempts) from None
+        if isinstance(self._run.thoughts, Discovers):
+            await self._run.thoughts.discover()
         self._note_setup()
 
     def _note_setup(self) -> None:
         engine = self._run.engine
         if isinstance(engine, ReportsSetup) and (setup := engine.setup()) is not None:
             self._progress.warnings += self._setups.note(setup, resumed=self._progress.resumed > 0)
+        thoughts = self._run.thoughts
+        if isinstance(thoughts, ReportsSetup) and (setup := thoughts.setup()) not in (None, self._patch_setup):
+            self._patch_setup = setup
+            self._progress.warnings += self._setups.note_patches(setup, resumed=self._progress.resumed > 0)
 
     def _note_request(self, request: Request) -> None:
         """Take the first request of the first step, or of the first task, into the set-up: the same one, whoever answers."""

@@ -10,19 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from guieval.actions import (
-    ACTION_TYPES,
-    BUTTONS,
-    Action,
-    ActionSpace,
-    Click,
-    LongPress,
-    Point,
-    Scroll,
-    Type,
-    Unsupported,
-    Wait,
-)
+from guieval import actions as act
 from guieval.errors import ParseError, UsageError
 from guieval.frames import Frame, Normalised, Size
 from guieval.history import HistoryEntry, reference_history
@@ -90,7 +78,7 @@ def every_model(names: Sequence[str] | None = None) -> Iterator[tuple[str, ABCMo
 def _round_trips(model: ABCModel) -> Iterator[str]:
     for size in SIZES:
         for action in example_actions(model.action_space):
-            settings = SETTINGS if isinstance(action, Click) else SETTINGS[:2]
+            settings = SETTINGS if isinstance(action, act.Click) else SETTINGS[:2]
             for setting in settings:
                 task = example_step(action, setting=setting, size=size)
                 for thought, conclusion in ((None, None), ("I see the switch.", "Tap the switch.")):
@@ -100,19 +88,19 @@ def _round_trips(model: ABCModel) -> Iterator[str]:
                         yield f"{setting}, {size[0]}x{size[1]}: {action!r} was written {text!r} and read as {problem}"
 
 
-def _difference(action: Action, read: Action, frame: Frame, size: Size) -> str:
+def _difference(action: act.Action, read: act.Action, frame: Frame, size: Size) -> str:
     """What ``read`` is, unless it is ``action`` up to half a native unit and times and lengths that a format lacks or adds."""
     if read.type != action.type:
         return repr(read)
     changes: dict[str, object] = {}
-    if isinstance(action, Click | LongPress | Scroll) and isinstance(read, Click | LongPress | Scroll):
+    if isinstance(action, act.Click | act.LongPress | act.Scroll) and isinstance(read, act.Click | act.LongPress | act.Scroll):
         unit = 10.0**-frame.digits if isinstance(frame, Normalised) else 1.0
         wanted, got = frame.encode(action.point, size), frame.encode(read.point, size)
         if all(abs(one - other) <= unit / 2 + 1e-6 for one, other in zip(wanted, got, strict=True)):
             changes["point"] = action.point
-    if isinstance(action, Scroll) and action.distance is None:  # a format may have no scroll without a length
+    if isinstance(action, act.Scroll) and action.distance is None:  # a format may have no scroll without a length
         changes["distance"] = None
-    if isinstance(action, LongPress | Wait) and isinstance(read, LongPress | Wait):
+    if isinstance(action, act.LongPress | act.Wait) and isinstance(read, act.LongPress | act.Wait):
         default = type(action).model_fields["duration"].default
         if read.duration == default or math.isclose(read.duration, action.duration):
             changes["duration"] = action.duration
@@ -141,9 +129,9 @@ def _pasts(model: ABCModel) -> Iterator[str]:
 
     It may leave out a step, or tell it in words.
     """
-    if (shown := _shown(model, Click(point=Point(500.0, 750.0)))[1]) is None or shown[0]:
+    if (shown := _shown(model, act.Click(point=act.Point(500.0, 750.0)))[1]) is None or shown[0]:
         return  # the past is not shown, in words, or in another notation than replies
-    for action in ActionSpace(buttons=frozenset(BUTTONS)).examples:
+    for action in act.ActionSpace(buttons=frozenset(act.BUTTONS)).examples:
         text, read = _shown(model, action)
         # without a word for an impossible task, its end is one in words
         ended = action.type == "STOP" and action not in model.action_space and read and read[1] == "STOP"
@@ -151,13 +139,13 @@ def _pasts(model: ABCModel) -> Iterator[str]:
             yield f"the past {action!r} was written {text!r} and read as {read[0] if read else 'no action'}"
 
 
-def _shown(model: ABCModel, action: Action) -> tuple[str, tuple[str, str] | None]:
+def _shown(model: ABCModel, action: act.Action) -> tuple[str, tuple[str, str] | None]:
     """How an action is shown as the only past step, and what is wrong with it and its type once that is read as a reply.
 
     What the prompt also says without a past is not part of it: it may hold a call as an example.
     """
     before = example_step(action).model_copy(update={"low_level_instruction": None})
-    task = example_step(Click(point=Point(500.0, 500.0)), index=1)
+    task = example_step(act.Click(point=act.Point(500.0, 500.0)), index=1)
     told, untold = model.prepare_input(task, reference_history([before])), model.prepare_input(task, ()).text
     if told.text == untold:
         return "", None
@@ -169,7 +157,7 @@ def _shown(model: ABCModel, action: Action) -> tuple[str, tuple[str, str] | None
         read = model.parse_response(before, lines).action
     except ParseError:
         return text, None
-    if isinstance(action, Type) and isinstance(read, Type):  # a past of one line a step has no line breaks
+    if isinstance(action, act.Type) and isinstance(read, act.Type):  # a past of one line a step has no line breaks
         read = read if " ".join(action.text.split()) != read.text else action
     return text, (_difference(action, read, model.frame(before), before.screenshot_size), read.type)
 
@@ -189,7 +177,7 @@ def _shared(one: str, other: str) -> int:
 
 
 def _inputs(model: ABCModel) -> Iterator[str]:
-    actions = (*ActionSpace(buttons=frozenset(BUTTONS)).examples, Unsupported(name="zoom", arguments={"factor": 2}))
+    actions = (*act.ActionSpace(buttons=frozenset(act.BUTTONS)).examples, act.Unsupported(name="zoom", arguments={"factor": 2}))
     every = [example_step(action, index=index, length=len(actions)) for index, action in enumerate(actions)]
     entries = reference_history(every)
     answered = tuple(HistoryEntry(entry.task, entry.action, "I see it.", "Tapped it.", "a reply", "model") for entry in entries)
@@ -217,7 +205,7 @@ def _instructions(model: ABCModel) -> Iterator[str]:
     """An instruction may contain text that looks like a placeholder of the template."""
     goal, low = "Find {history} {task} {low_level_instruction} %s in {query}", "Tap {instruction} and {screenshot}"
     for setting in SETTINGS:
-        task = example_step(Click(point=Point(500.0, 500.0)), setting=setting, index=1)
+        task = example_step(act.Click(point=act.Point(500.0, 500.0)), setting=setting, index=1)
         task = task.model_copy(update={"instruction": goal, "low_level_instruction": low})
         before = task.model_copy(update={"step_index": 0, "screenshot": "before.png"})
         text = model.prepare_input(task, reference_history([before])).text
@@ -235,7 +223,7 @@ def _fixed_thoughts(model: ABCModel) -> Iterator[str]:
     Where the prompt requests no thought (a setting, or thinking off), none can be given: :class:`UsageError`.
     """
     for setting in SETTINGS:
-        task = example_step(Click(point=Point(400.0, 600.0)), setting=setting, index=1)
+        task = example_step(act.Click(point=act.Point(400.0, 600.0)), setting=setting, index=1)
         past = reference_history([task.model_copy(update={"step_index": 0, "screenshot": "before.png"})])
         try:
             begun = model.prepare_fixed_thought(task, past, THOUGHT)
@@ -269,8 +257,8 @@ def _rest(model: ABCModel, task: StepTaskModel, turn: str) -> str:
 
 
 def _refusals(model: ABCModel) -> Iterator[str]:
-    everything = ActionSpace(types=frozenset(ACTION_TYPES), buttons=frozenset(BUTTONS))
-    for action in (*everything.examples, Unsupported(name="zoom")):
+    everything = act.ActionSpace(types=frozenset(act.ACTION_TYPES), buttons=frozenset(act.BUTTONS))
+    for action in (*everything.examples, act.Unsupported(name="zoom")):
         if action in model.action_space:
             continue
         task = example_step(action)
@@ -283,7 +271,7 @@ def _refusals(model: ABCModel) -> Iterator[str]:
 
 def _garbage(model: ABCModel) -> Iterator[str]:
     for setting in SETTINGS:
-        task = example_step(Click(point=Point(500.0, 500.0)), setting=setting)
+        task = example_step(act.Click(point=act.Point(500.0, 500.0)), setting=setting)
         for text in GARBAGE:
             try:
                 read = model.parse_response(task, text).action

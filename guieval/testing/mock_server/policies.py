@@ -12,22 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from guieval.actions import (
-    BUTTONS,
-    DIRECTIONS,
-    Action,
-    ActionSpace,
-    Boxes,
-    Click,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    Type,
-    Wait,
-)
+from guieval import actions as act
 from guieval.errors import UsageError
 from guieval.frames import Size
 from guieval.steps import EpisodeKey, StepKey, StepTaskModel
@@ -123,7 +108,7 @@ def _drawn(settings: MockSettings, model: ABCModel, benchmark: ABCBenchmark) -> 
     if settings.script is None:
         raise UsageError("the mock server's policy 'distribution' needs a script file")
 
-    def wrong(task: StepTaskModel) -> Action:
+    def wrong(task: StepTaskModel) -> act.Action:
         return wrong_action(task, model.action_space, 0.0)
 
     return distribution_answers(settings.script, model, _step_finder(benchmark), wrong, settings.seed)
@@ -139,7 +124,7 @@ def _without_reference(settings: MockSettings, model: ABCModel, benchmark: ABCBe
 
     @lru_cache(maxsize=256)
     def centre(size: Size) -> Answer:
-        return Answer(model.render(_blank_task(size), Click(point=Point(500.0, 500.0)), THOUGHT))
+        return Answer(model.render(_blank_task(size), act.Click(point=act.Point(500.0, 500.0)), THOUGHT))
 
     def answer(tag: Tag, body: bytes) -> Answer:
         task = task_of(tag, body)
@@ -201,33 +186,33 @@ def _blank_task(size: Size) -> StepTaskModel:
         instruction="",
         screenshot="",
         screenshot_size=size,
-        action=Wait(),
+        action=act.Wait(),
     )
 
 
-def random_action(space: ActionSpace, source: random.Random) -> Action:
+def random_action(space: act.ActionSpace, source: random.Random) -> act.Action:
     """An action of ``space``, each type equally likely."""
-    point = Point(round(source.uniform(0.0, 1000.0), 1), round(source.uniform(0.0, 1000.0), 1))
+    point = act.Point(round(source.uniform(0.0, 1000.0), 1), round(source.uniform(0.0, 1000.0), 1))
     match source.choice(sorted(space.types)):
         case "CLICK":
-            return Click(point=point)
+            return act.Click(point=point)
         case "LONG_PRESS":
-            return LongPress(point=point)
+            return act.LongPress(point=point)
         case "SCROLL":
-            return Scroll(point=point, direction=source.choice(DIRECTIONS))
+            return act.Scroll(point=point, direction=source.choice(act.DIRECTIONS))
         case "TYPE":
-            return Type(text=source.choice(("hello", "weather tomorrow", "coffee near me")))
+            return act.Type(text=source.choice(("hello", "weather tomorrow", "coffee near me")))
         case "OPEN":
-            return Open(app=source.choice(("Settings", "Chrome", "Clock")))
+            return act.Open(app=source.choice(("Settings", "Chrome", "Clock")))
         case "PRESS":
-            return Press(button=source.choice([button for button in BUTTONS if button in space.buttons]))
+            return act.Press(button=source.choice([button for button in act.BUTTONS if button in space.buttons]))
         case "WAIT":
-            return Wait()
+            return act.Wait()
         case _:
-            return Stop(status=source.choice(sorted(space.statuses)))
+            return act.Stop(status=source.choice(sorted(space.statuses)))
 
 
-def wrong_action(task: StepTaskModel, space: ActionSpace, draw: float) -> Action:
+def wrong_action(task: StepTaskModel, space: act.ActionSpace, draw: float) -> act.Action:
     """An action of ``space`` that no rule should count as right for ``task``; ``draw`` in [0, 1) chooses which.
 
     Below a half it is one of another type, else one of the right type with another target where that is possible. Types that
@@ -237,18 +222,18 @@ def wrong_action(task: StepTaskModel, space: ActionSpace, draw: float) -> Action
     types = {action.type for action in right}
     if types & {"CLICK", "LONG_PRESS", "OPEN"}:
         types |= {"CLICK", "LONG_PRESS", "OPEN"}
-    others: list[Action] = [
-        Press(button="BACK"),
-        Scroll(point=Point(500.0, 500.0), direction="up"),
-        Wait(),
-        Type(text=_NO_TEXT),
+    others: list[act.Action] = [
+        act.Press(button="BACK"),
+        act.Scroll(point=act.Point(500.0, 500.0), direction="up"),
+        act.Wait(),
+        act.Type(text=_NO_TEXT),
     ]
-    others += [Click(point=_far_point(task)), Stop()]
+    others += [act.Click(point=_far_point(task)), act.Stop()]
     other_type = [action for action in others if action.type not in types and action in space]
     other_target = [action for action in _other_targets(task, right) if action in space]
     first, second = (other_type, other_target) if draw < 0.5 else (other_target, other_type)
     # a format that only clicks has no other type where a click may count; far from the target it does not
-    options = first or second or [action for action in others if isinstance(action, Click) and action in space]
+    options = first or second or [action for action in others if isinstance(action, act.Click) and action in space]
     if not options:
         raise LookupError(f"the model's format has no wrong action for step {task.key}")
     return options[int(draw * 2.0 % 1.0 * len(options))]
@@ -257,36 +242,42 @@ def wrong_action(task: StepTaskModel, space: ActionSpace, draw: float) -> Action
 _NO_TEXT = "zqxj vwkq"
 
 
-def _other_targets(task: StepTaskModel, right: tuple[Action, ...]) -> list[Action]:
+def _other_targets(task: StepTaskModel, right: tuple[act.Action, ...]) -> list[act.Action]:
     match task.action:
-        case Click():
-            return [Click(point=_far_point(task))]
-        case LongPress():
-            return [LongPress(point=_far_point(task))]
-        case Scroll(point=point):
-            good = {action.direction for action in right if isinstance(action, Scroll)}
-            return [Scroll(point=point, direction=direction) for direction in DIRECTIONS if direction not in good]
-        case Type(text=text) if text.strip():
-            return [Type(text=_NO_TEXT)]
-        case Open():
-            return [Open(app=_NO_TEXT)]
-        case Press():
-            pressed = {action.button for action in right if isinstance(action, Press)}
-            return [Press(button=button) for button in BUTTONS if button not in pressed]
+        case act.Click():
+            return [act.Click(point=_far_point(task))]
+        case act.LongPress():
+            return [act.LongPress(point=_far_point(task))]
+        case act.Scroll(point=point):
+            good = {action.direction for action in right if isinstance(action, act.Scroll)}
+            return [act.Scroll(point=point, direction=direction) for direction in act.DIRECTIONS if direction not in good]
+        case act.Type(text=text) if text.strip():
+            return [act.Type(text=_NO_TEXT)]
+        case act.Open():
+            return [act.Open(app=_NO_TEXT)]
+        case act.Press():
+            pressed = {action.button for action in right if isinstance(action, act.Press)}
+            return [act.Press(button=button) for button in act.BUTTONS if button not in pressed]
         case _:
             return []
 
 
-def _far_point(task: StepTaskModel) -> Point:
+def _far_point(task: StepTaskModel) -> act.Point:
     """The point of a coarse grid that shares the fewest boxes with the right points, and of those the farthest from them."""
-    right = [action.point for action in (task.action, *task.alternatives) if isinstance(action, Click | LongPress | Scroll)]
+    right = [
+        action.point
+        for action in (task.action, *task.alternatives)
+        if isinstance(action, act.Click | act.LongPress | act.Scroll)
+    ]
     boxes = task.boxes_of_screen
     held = np.zeros(len(boxes), dtype=np.bool_)
     for point in right:
         held |= boxes.containing(point)
-    targets = Boxes(boxes.array[held])
+    targets = act.Boxes(boxes.array[held])
 
-    def merit(point: Point) -> tuple[int, float]:
+    def merit(point: act.Point) -> tuple[int, float]:
         return -int(targets.containing(point).sum()), min((math.dist(point, p) for p in right), default=0.0)
 
-    return max((Point(x, y) for x in (20.0, 260.0, 500.0, 740.0, 980.0) for y in (20.0, 260.0, 500.0, 740.0, 980.0)), key=merit)
+    return max(
+        (act.Point(x, y) for x in (20.0, 260.0, 500.0, 740.0, 980.0) for y in (20.0, 260.0, 500.0, 740.0, 980.0)), key=merit
+    )

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from guieval import mix
 from guieval.analysis.mix_sweep import sweep
 from guieval.analysis.mix_sweep.sweep import OUTCOMES, MixOutcome, append_outcome, by_regime, read_outcome, read_outcomes
 from guieval.errors import UsageError
@@ -166,7 +167,8 @@ def test_the_command_runs_a_sweep_goes_on_with_it_and_reports_it(tmp_path: Path,
         assert again.code == 0 and (sweep / "mixing.csv").read_text() == table, again
         assert sorted((sweep / "settings").iterdir()) == settings[:9]  # those that ended now left their figures alone
         (settings[4] / METRICS).rename(tmp_path / "lost")
-        assert guieval("mix", "--resume", sweep, "--quiet").code == 0
+        done_in_python = mix(resume=sweep)
+        assert done_in_python.complete and len(done_in_python.outcomes) == 12
         found, lost = (json.loads(file.read_text()) for file in (settings[4] / METRICS, tmp_path / "lost"))
         del lost["servers"]  # none was asked to write them again
         assert found == lost, "a finished setting's figures are written again"

@@ -14,22 +14,7 @@ from guieval.benchmarks._examples.episodes import screenshot as screenshot_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guieval.actions import (
-    Action,
-    Boxes,
-    Click,
-    Drag,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    Type,
-    Unsupported,
-    Wait,
-    executable,
-)
+from guieval import actions as act
 from guieval.data.benchmark import ABCBenchmark
 from guieval.data.episodes.format import EpisodeLine, StepLine
 from guieval.data.episodes.write import episode_line
@@ -73,12 +58,12 @@ def test_places_of_device_actions_are_in_the_frame_too(tmp_path: Path) -> None:
     drag = {"type": "DRAG", "start": [540, 600], "end": [1080, 2400]}
     action = {"type": "UNSUPPORTED", "name": "drag", "arguments": {"point": [1, 2]}, "device": drag}
     read = only(tmp_path / "a", steps=[step(action=action)])
-    device = Drag(start=Point(500.0, 250.0), end=Point(1000.0, 1000.0))
-    assert read.action == Unsupported(name="drag", arguments={"point": [1, 2]}, device=device)
+    device = act.Drag(start=act.Point(500.0, 250.0), end=act.Point(1000.0, 1000.0))
+    assert read.action == act.Unsupported(name="drag", arguments={"point": [1, 2]}, device=device)
     written = json.loads(episode_line(Episode(steps=(read,))))
     assert written["frame"] == "pixels" and written["steps"][0]["action"]["device"] == drag
     to = {**action, "device": {"type": "DRAG", "start": None, "end": [540, 600]}}
-    assert executable(only(tmp_path / "b", steps=[step(action=to)]).action) == Drag(end=Point(500.0, 250.0))
+    assert act.executable(only(tmp_path / "b", steps=[step(action=to)]).action) == act.Drag(end=act.Point(500.0, 250.0))
     with pytest.raises(DataError, match=r"steps.0.action.device.end: "):
         only(tmp_path / "c", steps=[step(action={**action, "device": {**drag, "end": [540, 2401]}})])
     with pytest.raises(DataError, match="field frame: is missing"):
@@ -100,9 +85,9 @@ def test_points_and_boxes_are_in_the_frame_of_their_line(
     action = {"type": "LONG_PRESS", "point": point, "duration": 700}
     scroll = {"type": "SCROLL", "point": point, "direction": "left"}
     found = only(tmp_path, frame=frame, steps=[step(action=action, alternatives=[scroll], targets=[box])])
-    assert found.action == LongPress(point=Point(*unified), duration=700)
-    assert found.alternatives == (Scroll(point=Point(*unified), direction="left"),)
-    assert found.targets == Boxes([[100, 100, 1000, 1000]])
+    assert found.action == act.LongPress(point=act.Point(*unified), duration=700)
+    assert found.alternatives == (act.Scroll(point=act.Point(*unified), direction="left"),)
+    assert found.targets == act.Boxes([[100, 100, 1000, 1000]])
 
 
 def test_what_a_line_does_not_say_has_its_default(tmp_path: Path) -> None:
@@ -129,7 +114,7 @@ def test_a_step_may_have_its_own_instruction_and_any_button(tmp_path: Path) -> N
     recent = {"type": "PRESS", "button": "RECENT"}
     [episode] = loaded(tmp_path, line(steps=[step(), step(instruction="now this", action=recent)]))
     assert [each.instruction for each in episode.steps] == ["go", "now this"]
-    assert episode.steps[1].action == Press(button="RECENT")
+    assert episode.steps[1].action == act.Press(button="RECENT")
     assert episode.steps[1].action in load_benchmark("episodes", tmp_path).action_space
 
 
@@ -139,7 +124,7 @@ def test_the_size_of_a_screenshot_is_read_from_the_image_when_it_is_not_given(tm
     Image.new("RGB", (200, 100)).save(tmp_path / "a.png")
     found = only(tmp_path, steps=[{"screenshot": "a.png", "action": {"type": "CLICK", "point": [50, 50]}}])
     assert found.screenshot_size == (200, 100)
-    assert found.action == Click(point=Point(250.0, 500.0))
+    assert found.action == act.Click(point=act.Point(250.0, 500.0))
 
 
 def stepped(**changes: Any) -> dict[str, Any]:
@@ -268,8 +253,8 @@ def test_every_frame_gives_the_phone_back(tmp_path: Path) -> None:
             assert step.low_level_instruction == result.instruction
             assert len(step.alternatives) == len(result.alternatives)
             for ours, theirs in zip((step.action, *step.alternatives), (result.action, *result.alternatives), strict=True):
-                if isinstance(theirs, Click | LongPress | Scroll):
-                    assert isinstance(ours, Click | LongPress | Scroll)
+                if isinstance(theirs, act.Click | act.LongPress | act.Scroll):
+                    assert isinstance(ours, act.Click | act.LongPress | act.Scroll)
                     assert ours.point == pytest.approx(theirs.point, abs=1e-9)
                     ours = ours.model_copy(update={"point": theirs.point})
                 assert ours == theirs
@@ -279,13 +264,13 @@ def test_every_frame_gives_the_phone_back(tmp_path: Path) -> None:
 def test_the_documented_example_is_what_is_read(tmp_path: Path) -> None:
     [text] = re.findall(r"```json\n(.*?)```", (REPOSITORY / "docs" / "episodes.md").read_text(encoding="utf-8"), re.DOTALL)
     coffee, search = loaded(tmp_path, *map(json.loads, re.split(r"\n(?=\{)", text.strip())))
-    assert coffee.steps[1].action == Click(point=Point(500.0, 500.0))
-    assert coffee.steps[1].alternatives == (Click(point=Point(850.0, 500.0)),)
-    assert coffee.steps[1].targets == Boxes([[100, 450, 900, 550]])
-    assert coffee.steps[2].action == Scroll(point=Point(500.0, 750.0), direction="up")
+    assert coffee.steps[1].action == act.Click(point=act.Point(500.0, 500.0))
+    assert coffee.steps[1].alternatives == (act.Click(point=act.Point(850.0, 500.0)),)
+    assert coffee.steps[1].targets == act.Boxes([[100, 450, 900, 550]])
+    assert coffee.steps[2].action == act.Scroll(point=act.Point(500.0, 750.0), direction="up")
     assert [each.action.type for each in coffee.steps] == ["OPEN", "CLICK", "SCROLL", "STOP"]
     first, second = search.steps
-    assert first.action == Click(point=Point(500.0, 62.5))
+    assert first.action == act.Click(point=act.Point(500.0, 62.5))
     assert (second.split, second.dataset, second.extras) == ("train", "my-lab-tasks", {"annotator": "B"})
 
 
@@ -297,28 +282,28 @@ def test_every_field_is_documented() -> None:
 
 
 coordinates = st.floats(0, 1000)
-points = st.builds(Point, coordinates, coordinates)
+points = st.builds(act.Point, coordinates, coordinates)
 pixels = st.builds(
-    lambda x, y: Point(x / 2 * 1000.0 / SIZE[0], y / 2 * 1000.0 / SIZE[1]), st.integers(0, 2160), st.integers(0, 4800)
+    lambda x, y: act.Point(x / 2 * 1000.0 / SIZE[0], y / 2 * 1000.0 / SIZE[1]), st.integers(0, 2160), st.integers(0, 4800)
 )
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 
 
-def actions(places: st.SearchStrategy[Point]) -> st.SearchStrategy[Action]:
+def actions(places: st.SearchStrategy[act.Point]) -> st.SearchStrategy[act.Action]:
     return st.one_of(
-        st.builds(Click, point=places),
-        st.builds(LongPress, point=places, duration=st.floats(0, 1e6)),
-        st.builds(Scroll, point=places, direction=st.sampled_from(["up", "down", "left", "right"])),
-        st.builds(Type, text=texts),
-        st.builds(Open, app=texts),
-        st.builds(Press, button=st.sampled_from(["BACK", "RECENT"])),
-        st.builds(Wait, duration=st.floats(0, 1e6)),
-        st.builds(Stop, status=st.sampled_from(["finish", "impossible"])),
+        st.builds(act.Click, point=places),
+        st.builds(act.LongPress, point=places, duration=st.floats(0, 1e6)),
+        st.builds(act.Scroll, point=places, direction=st.sampled_from(["up", "down", "left", "right"])),
+        st.builds(act.Type, text=texts),
+        st.builds(act.Open, app=texts),
+        st.builds(act.Press, button=st.sampled_from(["BACK", "RECENT"])),
+        st.builds(act.Wait, duration=st.floats(0, 1e6)),
+        st.builds(act.Stop, status=st.sampled_from(["finish", "impossible"])),
         st.builds(
-            Unsupported,
+            act.Unsupported,
             name=texts,
             arguments=st.dictionaries(texts, st.one_of(st.integers(), texts, st.none())),
-            device=st.none() | st.builds(Drag, start=st.none() | places, end=places),
+            device=st.none() | st.builds(act.Drag, start=st.none() | places, end=places),
         ),
     )
 
@@ -327,7 +312,7 @@ PLACED: dict[str, Any] = {"benchmark": "episodes", "dataset": "d", "subset": "pa
 PLACED |= {"episode_id": "e/1", "step_index": 0, "episode_length": 1, "screenshot": "s.png", "screenshot_size": SIZE}
 
 
-def steps_of(places: st.SearchStrategy[Point], boxes: st.SearchStrategy[Boxes]) -> st.SearchStrategy[StepTaskModel]:
+def steps_of(places: st.SearchStrategy[act.Point], boxes: st.SearchStrategy[act.Boxes]) -> st.SearchStrategy[StepTaskModel]:
     return st.builds(
         StepTaskModel,
         **{name: st.just(value) for name, value in PLACED.items()},
@@ -342,8 +327,8 @@ def steps_of(places: st.SearchStrategy[Point], boxes: st.SearchStrategy[Boxes]) 
 
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
-box_lists = st.lists(st.tuples(finite, finite, finite, finite), max_size=3).map(Boxes)
-pixel_boxes = st.lists(st.tuples(pixels, pixels).map(lambda pair: (*pair[0], *pair[1])), max_size=3).map(Boxes)
+box_lists = st.lists(st.tuples(finite, finite, finite, finite), max_size=3).map(act.Boxes)
+pixel_boxes = st.lists(st.tuples(pixels, pixels).map(lambda pair: (*pair[0], *pair[1])), max_size=3).map(act.Boxes)
 
 
 def read_back(root: Path, episode: Episode) -> Episode:

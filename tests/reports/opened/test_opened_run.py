@@ -170,7 +170,7 @@ def test_steps_by_number_and_by_episode(tmp_path: Path) -> None:
         ((0, 1), {}, "give a step's number alone"),
         (("e3", 0), {}, "no episode 'e3'"),
         (("e2", 1), {}, "several subsets have the episode 'e2': add subset, one of '', 'x'"),
-        (("e1", 3), {}, "no step 3 in this run; its steps are 0, 1, 2"),
+        (("e1", 3), {}, "no step 3 in this run; its steps are 0 to 2"),
         ((0,), {"protocol": "osatlass"}, "did you mean 'osatlas'"),
     ]
     for arguments, more, sentence in mistakes:

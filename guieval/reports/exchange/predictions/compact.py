@@ -18,23 +18,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from guieval.actions import (
-    DIRECTIONS,
-    Action,
-    Button,
-    Click,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    StopStatus,
-    Type,
-    Unsupported,
-    Wait,
-    path_direction,
-)
+from guieval import actions as act
 from guieval.errors import ParseError
 from guieval.steps import whole_text
 
@@ -45,17 +29,17 @@ KEYS = frozenset({"thought", "POINT", "to", "duration", "PRESS", "TYPE", "DEEP_L
 KIT_KEYS = KEYS | {"OPEN_APP", "INPUT"}
 
 _ALONE = ("POINT", "PRESS", "TYPE", "DEEP_LINK", "CLEAR", "INPUT")
-_STOPS: dict[str, StopStatus] = {
+_STOPS: dict[str, act.StopStatus] = {
     "finish": "finish",
     "satisfied": "finish",
     "impossible": "impossible",
     "interrupt": "impossible",
     "need_feedback": "impossible",
 }
-_BUTTONS: dict[str, Button] = {"HOME": "HOME", "BACK": "BACK", "ENTER": "ENTER", "APPSELECT": "RECENT"}
+_BUTTONS: dict[str, act.Button] = {"HOME": "HOME", "BACK": "BACK", "ENTER": "ENTER", "APPSELECT": "RECENT"}
 
 
-def compact_action(value: Any, keys: frozenset[str] = KEYS, *, label: Action | None = None) -> Action:
+def compact_action(value: Any, keys: frozenset[str] = KEYS, *, label: act.Action | None = None) -> act.Action:
     """The action of an object that may have ``keys``; points are in thousandths of the screen.
 
     ``label`` decides what an INPUT counts as, a click where a click is right and typing otherwise, as in GUIEvalKit's scorer.
@@ -80,25 +64,25 @@ def compact_action(value: Any, keys: frozenset[str] = KEYS, *, label: Action | N
     joint = _joint(value["INPUT"]) if "INPUT" in value else None
     status = value.get("STATUS", "continue")
     if isinstance(status, str) and status in _STOPS:
-        return Stop(status=_STOPS[status])
+        return act.Stop(status=_STOPS[status])
     if status not in ("continue", "start"):
         raise ParseError(f"the STATUS {status!r:.40} is none of the schema's")
     if joint is not None:
-        return Click(point=joint[0]) if isinstance(label, Click) else Type(text=joint[1])
+        return act.Click(point=joint[0]) if isinstance(label, act.Click) else act.Type(text=joint[1])
     if "TYPE" in typed:
-        return Type(text=typed["TYPE"])
+        return act.Type(text=typed["TYPE"])
     if "OPEN_APP" in typed:
-        return Open(app=typed["OPEN_APP"])
+        return act.Open(app=typed["OPEN_APP"])
     if point is not None:
         if "to" in value:
             return _swipe(point, value["to"])
-        return LongPress(point=point, duration=duration) if duration > TAP else Click(point=point)
+        return act.LongPress(point=point, duration=duration) if duration > TAP else act.Click(point=point)
     if button is not None:
-        return Press(button=button)
+        return act.Press(button=button)
     if given:
-        return Unsupported(name=given[0])
+        return act.Unsupported(name=given[0])
     if "duration" in value:
-        return Wait(duration=duration)
+        return act.Wait(duration=duration)
     raise ParseError("the answer names no action")
 
 
@@ -109,22 +93,22 @@ def _duration(value: dict[str, Any]) -> float:
     return float(min(number, sys.float_info.max))  # the schema sets no limit, a number of ours has one
 
 
-def _place(value: Any, key: str) -> Point:
+def _place(value: Any, key: str) -> act.Point:
     if not isinstance(value, list) or len(value) != 2 or not all(_is_whole(axis) and 0 <= axis <= 1000 for axis in value):
         raise ParseError(f"the {key} {value!r:.40} is not two whole numbers from 0 to 1000")
-    return Point(float(value[0]), float(value[1]))
+    return act.Point(float(value[0]), float(value[1]))
 
 
-def _swipe(point: Point, to: Any) -> Scroll:
+def _swipe(point: act.Point, to: Any) -> act.Scroll:
     if isinstance(to, str):
-        for direction in DIRECTIONS:
+        for direction in act.DIRECTIONS:
             if to == direction:
-                return Scroll(point=point, direction=direction)
+                return act.Scroll(point=point, direction=direction)
         raise ParseError(f"the direction {to!r:.40} is none of up, down, left, right")
-    towards = path_direction(point, _place(to, "to"))
+    towards = act.path_direction(point, _place(to, "to"))
     if towards is None:
         raise ParseError("the swipe has no length, so it has no direction")
-    return Scroll(point=point, direction=towards)
+    return act.Scroll(point=point, direction=towards)
 
 
 def _text(value: dict[str, Any], key: str) -> str:
@@ -134,13 +118,13 @@ def _text(value: dict[str, Any], key: str) -> str:
     return whole_text(text)
 
 
-def _button(value: Any) -> Button:
+def _button(value: Any) -> act.Button:
     if not isinstance(value, str) or value not in _BUTTONS:
         raise ParseError(f"the PRESS {value!r:.40} is none of {', '.join(_BUTTONS)}")
     return _BUTTONS[value]
 
 
-def _joint(value: Any) -> tuple[Point, str]:
+def _joint(value: Any) -> tuple[act.Point, str]:
     if not isinstance(value, dict) or value.keys() != {"point", "text"}:
         raise ParseError("the INPUT is not a point and a text")
     return _place(value["point"], "point of INPUT"), _text(value, "text")

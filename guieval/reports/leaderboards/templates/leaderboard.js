@@ -2,7 +2,7 @@
 // Sorts a table by the column whose head is pressed: numbers largest first, texts from A; pressed again, the other way round.
 // What a column has no value of stays below, either way.
 for (const table of document.querySelectorAll("table.sortable")) {
-  const heads = [...table.tHead.rows[0].cells];
+  const heads = [...[...table.tHead.rows].at(-1).cells];
   const body = table.tBodies[0];
   const value = (row, place, kind) => {
     const cell = row.cells[place];
