@@ -96,13 +96,17 @@ def test_the_page_can_be_followed(page: Path, world: World, guieval: CommandLine
         match snippet.kind:
             case "file":
                 (world.folder / snippet.name).parent.mkdir(parents=True, exist_ok=True)
-                (world.folder / snippet.name).write_text(snippet.text, encoding="utf-8")
+                (world.folder / snippet.name).write_text(world.placed(snippet.text), encoding="utf-8")
             case "python":
                 exec(snippet.text, names)
             case _ if snippet.words[0] == "guieval":
                 follow(snippet, world, guieval, REFUSED.get(page.name))
             case _ if snippet.words[:2] == ["python", "-m"]:
                 assert find_spec(snippet.words[2]), snippet.text
+    if page.name == "papers.md":
+        made = (world.folder / "table.tex").read_text(encoding="utf-8")
+        assert all(each in made for each in ("ui-tars-7b", "qwen2.5-vl-7b", "p (Holm)", r"\begin{tabular}"))
+        assert sum(each.kind == "command" for each in followed) == 4
 
 
 def follow(snippet: Snippet, world: World, guieval: CommandLine, refused: str | None) -> None:

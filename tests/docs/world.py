@@ -73,6 +73,12 @@ class World:
             fewer += [] if chosen else ["--limit", LIMIT[words[1]]]
         return [*(each for word in filled for each in self._matching(word)), *fewer]
 
+    def placed(self, text: str) -> str:
+        """A file's text with the addresses at which the page's servers really listen."""
+        for address, real in self.listening.items():
+            text = text.replace(address, real)
+        return text
+
     def _filled(self, previous: str, word: str, bench: str, words: Sequence[str]) -> str:
         if previous in ("--data", "--source") and word.isupper():
             return str(self._example(bench))
