@@ -388,7 +388,7 @@ def test_every_list_shows_success_over_the_judged_tasks(
     assert (cell["value"], cell["n"]) == (1.0, 2)
     assert rate["interval"] == cell["interval"]
     monkeypatch.setenv("COLUMNS", "160")
-    assert "100.00% (1 missing) [10.4, 100.0]" in guieval("runs", str(tmp_path / "runs")).out
+    assert "100.00% success (1 missing)  [10.4, 100.0]" in guieval("runs", str(tmp_path / "runs")).out
     (row,) = Library([tmp_path / "runs"]).listed()
     assert (row["headline"]["value"], row["headline"]["n"], row["headline"]["missing"], row["state"]) == (1.0, 2, 1, "stopped")
     assert result.metrics() == open_run(result.directory).metrics() and result.metrics()["success rate"].value == 1.0

@@ -109,7 +109,7 @@ def test_the_plan_is_stored_and_figures_name_their_steps(tmp_path: Path, chosen:
     store_summary(tmp_path / "run", outcome.summary())
     selection = json.loads((tmp_path / "run" / METRICS).read_text())["selection"]
     text = "all 2 episodes, as listed in chosen.txt"
-    assert selection == {"title": "chosen.txt", "text": text, "sample_set_sha256": None}
+    assert selection == {"title": "episodes in chosen.txt", "text": text, "sample_set_sha256": None}
 
 
 def test_a_run_from_before_selections_is_resumed_and_scored(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_a_run_is_scored_over_a_part_of_it(tmp_path: Path, chosen: str) -> None:
     assert (part.summary.exact_match.count, part.summary.exact_match.n, part.summary.unplanned) == (5, 6, 0)
     assert part.steps == "all 2 episodes, as listed in chosen.txt, of a run over all 3 episodes of split test"
     assert part.summary.complete and part.summary.success_rate.count == 1
-    assert part.steps_title == "chosen.txt of split test"
+    assert part.steps_title == "episodes in chosen.txt of split test"
 
 
 @pytest.mark.parametrize("mode", ["offline", "sop"])
@@ -205,7 +205,7 @@ def test_a_part_of_chosen_steps_states_which_they_were_and_names_those_that_were
     run = tmp_path / "run"
     run_scripted(run, EPISODE_LIST, ScriptedEngine(right), episodes=chosen)
     part = evaluate_run(run, choice=Choice(split="test"))
-    assert part.summary.verdicts.planned == 6 and part.steps_title == "split test of chosen.txt"
+    assert part.summary.verdicts.planned == 6 and part.steps_title == "split test of episodes in chosen.txt"
     assert part.steps == "all 2 episodes of split test, of a run over all 2 episodes, as listed in chosen.txt"
     more = tmp_path / "more.txt"
     more.write_text("a\nb\n")

@@ -168,7 +168,7 @@ def test_another_set_up_is_announced_recorded_and_marked(tmp_path: Path, guieval
     listed = {each["name"]: each for each in json.loads(guieval("runs", tmp_path, "--json").out)["runs"]}
     assert listed["run"]["engine"] == "guieval's mock server 1.0 and guieval's mock server 1.1"
     board = unwrapped(guieval("leaderboard", tmp_path / "run", tmp_path / "silent").out)
-    assert f"set-up of {MODEL} (mixed) (offline) on demo: guieval's mock server 1.0 and" in board
+    assert f"set-up of {MODEL} (mixed): guieval's mock server 1.0 and" in board
 
 
 @pytest.mark.parametrize("concurrency", ["8", "auto"])

@@ -228,7 +228,7 @@ def comma_separated(board: Board) -> str:
         "metric",
         "value",
     ]
-    names += ["low", "high", "n", "missing", "unit", "upper", "dropped_as_wrong", "rank", "coverage", *ENDS]
+    names += ["low", "high", "spread", "n", "missing", "unit", "upper", "dropped_as_wrong", "rank", "coverage", *ENDS]
     names += ["prompt_tokens", "completion_tokens", f"cost_{COSTED_STEPS}", "currency", "as_of", "source"]
     stream = io.StringIO(newline="")
     write_records(stream, _records(board), names, as_csv=True)
@@ -355,7 +355,7 @@ def _ended(board: Board) -> list[tuple[BoardRow, BoardColumn, Cell]]:
 
 
 def _cell_fields(cell: Cell) -> dict[str, Any]:
-    names = ("value", "low", "high", "n", "missing", "unit", "upper", "dropped_as_wrong")
+    names = ("value", "low", "high", "spread", "n", "missing", "unit", "upper", "dropped_as_wrong")
     values = {name: getattr(cell.measured, name) for name in names} | {"rank": cell.rank, "coverage": cell.coverage}
     return values | {str(end): count for end, count in cell.ends.items()} | _spent_fields(cell.spending)
 
