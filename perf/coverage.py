@@ -27,6 +27,7 @@ from guieval.metrics.intervals import Floats, Interval, Terms, Weighed, mean_of_
 from guieval.metrics.measured import Measured
 from guieval.metrics.paired import Tested, difference, holm_pairs, mcnemar, ranks, tested
 from guieval.metrics.power import UNKNOWN, independent_steps, intraclass_correlation, smallest_paired
+from guieval.metrics.repeats import excess, over_repeats
 from guieval.metrics.sampling import pass_any, pass_measured
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "statistics.md"
@@ -41,6 +42,8 @@ TESTED = 50
 NEAR = 0.05
 MOST_ALARMS = 0.065
 """No test of two equal runs may be wrong more often: 0.05 and three standard errors of 2,000 experiments."""
+LEAST_OF_TWO = 0.88
+"""What an interval over two repeats covers that differ by more than the luck of their draws: two show too little of it."""
 MARKS = "<!-- {}: written by perf/coverage.py -->", "<!-- end of {} -->"
 Effect: TypeAlias = Literal["shared", "half", "own", "none"]
 """Whether what makes an episode hard is the same for both models, half the same, each model's own, or there is nothing."""
@@ -112,10 +115,10 @@ def shown(share: float) -> str:
     return f"{share:.3f}"
 
 
-def judged(name: str, share: float, episodes: int) -> Iterator[str]:
+def judged(name: str, share: float, episodes: int, least: float = LEAST) -> Iterator[str]:
     """What is broken where an interval covers less than promised."""
-    if episodes >= FEW and share < LEAST:
-        yield f"{name}: covers {share:.3f}, promised {LEAST}"
+    if episodes >= FEW and share < least:
+        yield f"{name}: covers {share:.3f}, promised {least}"
 
 
 def steps_table(experiments: int) -> Table:
@@ -404,6 +407,52 @@ def ranks_table(experiments: int) -> Table:
     return Table("ranks", ("episodes", "boards with more than one rank"), tuple(rows), tuple(broken))
 
 
+def repeats_table(experiments: int) -> Table:
+    """Exact match as the mean over repeats, each of which is better or worse throughout by a normal effect of its own."""
+    effects = (0, 4, 12)
+    rows: list[tuple[str, ...]] = []
+    broken: list[str] = []
+    for repeats in (2, 3, 5):
+        for episodes in (10, 50, 200):
+            row = [str(repeats), str(episodes)]
+            for points in effects:
+                rng = np.random.default_rng([8, repeats, episodes, points])
+                steps = lengths(rng, (experiments, episodes))
+                own = chances(rng, steps.shape, 0.6, 0.15)
+                moved = own + 0.01 * points * rng.standard_normal((repeats, experiments, 1))
+                right = rng.binomial(steps, np.clip(moved, 0.0, 1.0)).astype(float)
+                share = _repeats_cover(right, steps.astype(float), _reference(points))
+                least = LEAST_OF_TWO if repeats == 2 and points else LEAST
+                broken += judged(f"{repeats} repeats, {episodes} episodes, sd {points} points", share, episodes, least)
+                row.append(shown(share))
+            rows.append(tuple(row))
+    return Table("repeats", ("repeats", "episodes", *(f"sd {points} points" for points in effects)), tuple(rows), tuple(broken))
+
+
+def _reference(points: int) -> float:
+    """The true rate: that of steps whose chances, moved by an effect of a run, cannot leave 0 to 1."""
+    rng = np.random.default_rng(10)
+    own = chances(rng, (1_000_000,), 0.6, 0.15) + 0.01 * points * rng.standard_normal(1_000_000)
+    return float(np.clip(own, 0.0, 1.0).mean())
+
+
+def _repeats_cover(right: Floats, steps: Floats, truth: float) -> float:
+    """Of intervals over episodes and repeats, (repeats, experiments, e) right steps."""
+    mean = right.mean(axis=0)
+    whole = steps.sum(axis=1)
+    of_repeat = right.sum(axis=2) / whole
+    typical = steps.mean(axis=1, keepdims=True)
+    shares = right / typical + of_repeat[..., None] * (1.0 - steps / typical)
+    low, high = sets(mean, steps).shares()
+    low, high = excess([shares]).widened(of_repeat.mean(axis=0), low, high)
+    printed: list[Interval | None] = []
+    for place in range(ALONE):
+        terms = [Terms(of[place], steps[place], pooled) for of in right]
+        found = [Measured(float(each.numerator.sum() / each.denominator.sum()), interval=quoted(*each)) for each in terms]
+        printed.append(over_repeats(found, [[each] for each in terms]).interval)
+    return covered((np.maximum(low, 0.0), np.minimum(high, 1.0)), truth, printed)
+
+
 TABLES: dict[str, Callable[[int], Table]] = {
     "steps": steps_table,
     "sop": sop_table,
@@ -412,6 +461,7 @@ TABLES: dict[str, Callable[[int], Table]] = {
     "cells": cells_table,
     "pairs": pairs_table,
     "ranks": ranks_table,
+    "repeats": repeats_table,
 }
 
 

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from guieval.errors import UsageError, nearest
 from guieval.evaluation import Protocol, get_protocol
 from guieval.metrics.columns import FAILED, NOT_RUN, TYPES, UNPARSEABLE, UNSUPPORTED, WRONG, Judged, RunColumns
-from guieval.metrics.intervals import Interval, quoted, spanning
+from guieval.metrics.intervals import Interval, Terms, pooled, quoted, spanning
 from guieval.metrics.measured import Measured, share_of
+from guieval.metrics.repeats import in_order, over_repeats
 
 STEP_RATIOS = 5
 """The number of equal parts of the step ratio (t + 1) / T, upper borders included, so an episode's last step is in the last
@@ -69,6 +70,7 @@ _BY_END: dict[int, ErrorKind] = {
     FAILED: "infrastructure",
     NOT_RUN: "not run",
 }
+_Ways: TypeAlias = tuple[Measured, list[Terms]]
 Cut: TypeAlias = tuple[NDArray[np.int64], Sequence[str]]
 """(n,) the index of each step's label, -1 for none; and the labels in natural order."""
 _OPTIONAL_LABELS = ("app", "language", "element")
@@ -110,13 +112,26 @@ def breakdown(columns: RunColumns, protocol: str, by: str | Sequence[str]) -> li
     are in natural order, without empty ones. A label of other benchmarks (app, language, element) that this one does not
     provide gives no cell. Raises :class:`UsageError` for an unknown name or a protocol the run was not judged by.
     """
-    judged = columns.judged_by(protocol)
-    cuts = [_labels(columns, name) for name in ([by] if isinstance(by, str) else by)]
-    found = []
-    for cell, rows in _cells(columns, judged, cuts):
-        typed, exact = (_interval(columns, judged, match & rows, rows) for match in (judged.type_match, judged.exact_match))
-        found.append(Cell(cell.labels, replace(cell.type_match, interval=typed), replace(cell.exact_match, interval=exact)))
-    return found
+    return mean_breakdown([columns], protocol, by)
+
+
+def mean_breakdown(runs: Sequence[RunColumns], protocol: str, by: str | Sequence[str]) -> list[Cell]:
+    """:func:`breakdown` of runs that are repeats: each cell is the mean over those that have it, its interval over both."""
+    found: dict[tuple[str, ...], list[tuple[_Ways, _Ways]]] = {}
+    for columns in runs:
+        judged = columns.judged_by(protocol)
+        cuts = [_labels(columns, name) for name in ([by] if isinstance(by, str) else by)]
+        for cell, rows in _cells(columns, judged, cuts):
+            typed = _ways(columns, judged, cell.type_match, judged.type_match & rows, rows)
+            exact = _ways(columns, judged, cell.exact_match, judged.exact_match & rows, rows)
+            found.setdefault(cell.labels, []).append((typed, exact))
+    return [
+        Cell(
+            labels,
+            *(over_repeats([each for each, _ in of], [possible for _, possible in of]) for of in zip(*both, strict=True)),
+        )
+        for labels, both in found.items()
+    ]
 
 
 def by_action(columns: RunColumns, judged: Judged) -> list[Cell]:
@@ -187,6 +202,14 @@ def near_limit(protocol: Protocol, dataset: str) -> float:
     """The largest distance of a near miss, in thousandths: twice what the protocol accepts, or :data:`NEAR`."""
     click = protocol.rules_for(dataset).click
     return NEAR if click.fallback is None or click.measure != "fraction" else 2000.0 * click.fallback
+
+
+def _ways(columns: RunColumns, judged: Judged, share: Measured, counted: NDArray[np.bool_], among: NDArray[np.bool_]) -> _Ways:
+    """A share of rows with its interval, and the terms that the mean of repeats takes."""
+    lost, below = judged.unmeasured & among, columns.per_episode(among).astype(np.float64)
+    above = [columns.per_episode(rows).astype(np.float64) for rows in ([counted, counted | lost] if lost.any() else [counted])]
+    terms = [in_order(columns, Terms(each[:, None], below[:, None], pooled)) for each in above]
+    return replace(share, interval=_interval(columns, judged, counted, among)), terms
 
 
 def _interval(columns: RunColumns, judged: Judged, counted: NDArray[np.bool_], among: NDArray[np.bool_]) -> Interval | None:

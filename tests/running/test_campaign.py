@@ -115,7 +115,7 @@ def test_a_dry_run_knows_the_tokens_where_there_are_data(engine: str, tmp_path: 
     done = guieval("campaign", file, "--data", tmp_path, "--dry-run")
     row = next(line for line in done.out.splitlines() if line.startswith("ui-tars-7b-demo-offline"))
     assert done.code == 0 and int(row.split()[3].replace(",", "")) > 1000, row
-    assert "time:     not known, since no run of these models is finished; --pace N states how many answers" in done.out
+    assert "time:     not known, since no run of these models is finished (--pace states it)" in done.out
 
 
 @pytest.mark.parametrize(

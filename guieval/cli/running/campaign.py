@@ -74,6 +74,7 @@ def campaign(
     if parallel > 1:
         failed = _side_by_side(words, folder, runs, parallel)
         _print_board(read, runs, folder, anyway)
+        echo(f"run:      {folder} (leaderboard.md, .html and .tex)")
         if failed:
             for model, code in failed.items():
                 say(f"stopped:  {model}: exit code {code}; its output is in {folder / f'{slug(model)}.log'}")
@@ -127,7 +128,14 @@ def _print_estimates(found: Sequence[Estimate], models: Sequence[str], parallel:
         worst[expected.price.currency] = worst.get(expected.price.currency, 0.0) + most
     for currency, value in worst.items():
         say(f"at worst: {amount(value, currency)} for what is left, if every attempt but the last fails after it was paid")
-    for line in dict.fromkeys(_power(each) for each in found if each.steps):
+    few = [each for each in found if each.steps and each.detectable is None]
+    if few:
+        sizes = dict.fromkeys(each.steps or 0 for each in few)
+        number = " or ".join(
+            [*(f"{each:,}" for each in list(sizes)[:-1]), counted(list(sizes)[-1], kind_of(few[0].config).unit)]
+        )
+        say(f"power:    {number} {'is' if [*sizes] == [1] else 'are'} too few to detect any difference (power 80 %)")
+    for line in dict.fromkeys(_power(each, most) for each in found if each.steps and (most := each.detectable) is not None):
         say(f"power:    {line}")
 
 
@@ -141,7 +149,7 @@ def _time(found: Sequence[Estimate], models: Sequence[str], parallel: int) -> st
     if not any(each.left != 0 for each in found):
         return "nothing is left to run"
     if not any(each.seconds for each in found):
-        return f"not known, since no run of these models is finished; {state_pace}"
+        return "not known, since no run of these models is finished (--pace states it)"
     sure = "at most" if any(each.at_most and each.seconds for each in found) else "about"
     at_once = f", {min(parallel, len(by_model))} models at once" if parallel > 1 and len(by_model) > 1 else ""
     text = f"{sure} {_hours(side_by_side(list(by_model.values()), parallel))}{at_once}"
@@ -152,13 +160,11 @@ def _time(found: Sequence[Estimate], models: Sequence[str], parallel: int) -> st
     return f"{text} for {known} of {counted(len(found), 'run')}; {why}"
 
 
-def _power(each: Estimate) -> str:
+def _power(each: Estimate, detectable: float) -> str:
     kind = kind_of(each.config)
     number = counted(each.steps or 0, kind.unit)
-    if each.detectable is None:
-        return f"{number} {'is' if each.steps == 1 else 'are'} too few to detect any difference (power 80 %)"
     steps = f"{number} of {counted(each.episodes or 0, 'episode')}" if each.episodes != each.steps else number
-    return f"{steps} can detect a difference of {100 * each.detectable:.1f} points in {kind.measure} (power 80 %)"
+    return f"{steps} can detect a difference of {100 * detectable:.1f} points in {kind.measure} (power 80 %)"
 
 
 def _sizes(each: Estimate) -> tuple[Number | None, Number | None, str]:
@@ -225,4 +231,3 @@ def _print_board(read: Campaign, runs: Sequence[PlannedRun], folder: Path, anywa
     board, against_first = written_board(read, runs, folder, anyway=anyway)
     if board is not None:
         show(*board_tables(board, brief=True), against_first)
-        echo(f"written:  {folder / 'leaderboard'}.md, .html and .tex")

@@ -21,6 +21,7 @@ from guieval.engines import describe_endpoint
 from guieval.engines.vllm.server import ServerFailure
 from guieval.errors import GuievalError, harmless
 from guieval.journal import RunFolder, is_run
+from guieval.journal.repeats import FOLDER
 from guieval.journal.run_files import setup_line
 from guieval.journal.served_model import describe_served
 from guieval.reports.console import Run, report_json
@@ -231,7 +232,8 @@ def print_notes(results: list[Result]) -> None:
 def _finish(results: list[Result], directories: list[Path], root: Path, resume: str) -> None:
     """Print the paths, and last why the runs stopped and the command to continue; exit code 0 only if every run is complete."""
     complete = len(results) == len(directories) and all(result.complete for result in results)
-    echo(f"run:      {root}")
+    board = " (leaderboard.md, .html and .tex)" * (root / "leaderboard.md").is_file()
+    echo(f"run:      {root}{board}")
     if any(SHOWN[result.kind.name].judged_again for result in results):
         echo(f"re-score: guieval score {shlex.quote(str(root))} --protocol NAME")
     _print_problems(results)
@@ -251,17 +253,22 @@ def _print_problems(results: list[Result]) -> None:
     found: dict[str, list[str]] = {}
     failed: dict[str, tuple[int, str, list[str]]] = {}
     for result, mode in zip(results, modes, strict=True):
-        run = mode if len(set(modes)) == len(modes) else result.directory.name
+        run = mode if len(set(modes)) == len(modes) else _place(result.directory)
         for stage, failures in result.outcome.failures.items():
             count, example, runs = failed.setdefault(stage, (0, failures.example, []))
             failed[stage] = (count + failures.count, example, [*runs, run])
         for problem in _problems(result):
             found.setdefault(problem, []).append(run)
     for stage, (count, example, runs) in failed.items():
-        say(f"failed:   {', '.join(runs)}: {counted(count, 'step')} at {stage}, first: {example}")
+        say(f"failed:   {', '.join(dict.fromkeys(runs))}: {counted(count, 'step')} at {stage}, first: {example}")
     for problem, runs in sorted(found.items(), key=lambda each: each[0].startswith("stopped:")):
         label, _, text = problem.partition(":")
-        say(f"{label + ':':<10}{', '.join(runs)}: {text.strip()}")
+        say(f"{label + ':':<10}{', '.join(dict.fromkeys(runs))}: {text.strip()}")
+
+
+def _place(directory: Path) -> str:
+    """A run by the name of its directory, a repeat in a folder of its model's by the name of that folder."""
+    return (directory.parent if FOLDER.fullmatch(directory.name) else directory).name
 
 
 def _problems(result: Result) -> Iterator[str]:

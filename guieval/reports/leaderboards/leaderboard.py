@@ -389,10 +389,14 @@ def _rows(
 
 
 def _notes(models: Sequence[_Model], rows: Sequence[BoardRow], columns: Sequence[BoardColumn]) -> Iterator[str]:
-    runs = [run for model in models for run in model.runs]
+    runs, firsts = [run for model in models for run in model.runs], [model.first for model in models]
     yield from _repeats(models)
+    editions: defaultdict[str, list[str]] = defaultdict(list)
     for line in dict.fromkeys(run.columns.edition_line for run in runs if run.columns.edition_line):
-        yield f"labels: {line}"
+        edition, _, digest = line.removesuffix(")").partition(" (digest ")
+        editions[edition].append(digest)
+    for edition, digests in editions.items():
+        yield f"labels: {edition}" + (f" (digest {', '.join(digests)})" if any(digests) else "")
     scaffolds: defaultdict[str, list[str]] = defaultdict(list)
     for row in rows:
         scaffolds[row.scaffold].append(row.model)
@@ -401,9 +405,9 @@ def _notes(models: Sequence[_Model], rows: Sequence[BoardRow], columns: Sequence
         yield f"scaffold: {scaffold}{whose}"
     setups: defaultdict[str, list[_Run]] = defaultdict(list)
     for model in models:
-        setups[setup_line([run.manifest for run in model.runs], request=False)] += model.runs
+        setups[setup_line([run.manifest for run in model.runs], request=False)].append(model.first)
     for setup, alike in setups.items():
-        yield f"set-up: {setup}" if len(setups) == 1 else f"set-up of {_named(alike, runs)}: {setup}"
+        yield f"set-up: {setup}" if len(setups) == 1 else f"set-up of {_named(alike, firsts)}: {setup}"
     by_benchmark: defaultdict[str, dict[tuple[str, str], BoardColumn]] = defaultdict(dict)
     for column in columns:
         by_benchmark[column.benchmark].setdefault((column.steps, column.overlay), column)
@@ -412,22 +416,22 @@ def _notes(models: Sequence[_Model], rows: Sequence[BoardRow], columns: Sequence
             parts = "; ".join(map(_steps, kinds.values()))
             yield f"runs on {benchmark} differ in their steps, or in accepted actions, and so share no column: {parts}"
     merged: defaultdict[str, list[_Run]] = defaultdict(list)
-    for run in runs:
-        for note in _shortcomings(run):
-            merged[note].append(run)
+    for model in models:
+        for note in dict.fromkeys(note for run in model.runs for note in _shortcomings(run)):
+            merged[note].append(model.first)
     for note, alike in merged.items():
-        yield f"{note}: {_named(alike, runs)}"
+        yield f"{note}: {_named(alike, firsts)}"
 
 
 def _named(some: Sequence[_Run], runs: Sequence[_Run]) -> str:
-    """Some of the runs: a model of which these are all, of others the mode, benchmark and folder that tell them apart."""
+    """Some of the runs, of repeats the first: a model of which these are all, of others the mode, benchmark and folder."""
     fields = [field for field in ("mode", "benchmark") if len({getattr(run.columns, field) for run in runs}) > 1]
     parts = []
     for model in dict.fromkeys(run.columns.model for run in some):
         own, alike = ([run for run in of if run.columns.model == model] for of in (runs, some))
         told = [" on ".join(getattr(run.columns, field) for field in fields) for run in own]
         named = [
-            name if told.count(name) == 1 else _folder(name, run.directory)
+            name if told.count(name) == 1 else _folder(run.directory)
             for name, run in zip(told, own, strict=True)
             if run in alike
         ]
@@ -435,9 +439,9 @@ def _named(some: Sequence[_Run], runs: Sequence[_Run]) -> str:
     return ", ".join(parts)
 
 
-def _folder(name: str, directory: Path) -> str:
-    """A run by its directory, whose name says what a repeat is of only with ``name``."""
-    return f"{name} {directory.name}".strip() if FOLDER.fullmatch(directory.name) else directory.name
+def _folder(directory: Path) -> str:
+    """A run by its directory, a repeat by that of all of them."""
+    return (directory.parent if FOLDER.fullmatch(directory.name) else directory).name
 
 
 def _repeats(models: Sequence[_Model]) -> Iterator[str]:
@@ -450,7 +454,7 @@ def _repeats(models: Sequence[_Model]) -> Iterator[str]:
     for line in sorted(lines, key=lambda line: not line.startswith("only")):
         yield f"each row: {line}" if len(lines[line]) == len(models) else f"{_named(lines[line], firsts)}: {line}"
     if lines:
-        yield "sd: standard deviation between repeats; intervals and tests are over episodes and repeats"
+        yield "sd: standard deviation between repeats, which intervals and tests are over too"
 
 
 def _steps(column: BoardColumn) -> str:

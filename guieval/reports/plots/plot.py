@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from guieval.analysis.training_curves import training_curves
 from guieval.data.selection import Choice
 from guieval.errors import UsageError, harmless, known_name, nearest
 from guieval.evaluation.protocol import EXACT_MATCH, PROGRESS, SUCCESS_RATE, TYPE_MATCH
 from guieval.journal import RunFolder
+from guieval.journal.repeats import Repeats, grouped
 from guieval.journal.run_folders import over_steps, several_runs
 from guieval.metrics import Measured
-from guieval.metrics.breakdown import breakdown
+from guieval.metrics.breakdown import mean_breakdown
 from guieval.metrics.columns import RunColumns
 from guieval.metrics.protocol_metric import ALL_EXACT, ProtocolMetric
+from guieval.metrics.repeats import measured
 from guieval.metrics.sampling import Sampled, sampled
 from guieval.reports.leaderboards.published_results import ResultTable, get_results
 from guieval.reports.plots.breakdowns import bars, between, horizon, ordered
@@ -27,7 +29,7 @@ from guieval.reports.plots.pareto import Spent, on_front, pareto
 from guieval.reports.plots.reliability import Panel, reliability
 from guieval.reports.plots.samples import samples
 from guieval.reports.plots.training import training
-from guieval.running.costs import COSTED_STEPS, Price, price_of_run, read_prices, spending
+from guieval.running.costs import COSTED_STEPS, Price, mean_spending, price_of_run, read_prices, spending
 from guieval.scoring.matrix import ALL, judge_run
 from guieval.settings.given import AnyPath, OneOrMore, Paths, every, every_path, one_path
 
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LOG = logging.getLogger(__name__)
+_Models: TypeAlias = Mapping[str, Sequence[RunColumns]]
+"""The runs of each label: one, or several that are repeats."""
 
 
 class Drawn(NamedTuple):
@@ -133,29 +137,39 @@ def _of_runs(
     first = judge_run(places[0], protocols or None).columns(choice)
     names = list(first.judged)
     scored = [first, *(judge_run(each, names).columns(choice) for each in places[1:])]
-    if labels is not None and len(labels) != len(places):
-        raise UsageError(f"there are {len(places)} runs and {len(labels)} --label; give one for each run, in order")
+    groups = [Repeats.of(each) for each in places] if kind == "samples" else grouped(places)
+    if labels is not None and len(labels) != len(groups):
+        what = "rows, repeats as one," if len(groups) < len(places) else "runs"
+        raise UsageError(f"there are {len(groups)} {what} and {len(labels)} --label; give one for each, in order")
     kept = [place for place, run in enumerate(scored) if run.answered]
     for place in sorted({*range(len(places))} - {*kept}):
         _LOG.warning("%s", harmless(f"note: the run {str(places[place])!r} is left out: no step of it was answered"))
     if not kept:
         raise UsageError("no step of these runs was answered, so there is nothing to draw")
-    labels = None if labels is None else [labels[place] for place in kept]
-    columns, places = [scored[place] for place in kept], [places[place] for place in kept]
+    answered = {places[place]: scored[place] for place in kept}
+    rest = [
+        (each.only(answered), place) for place, each in enumerate(groups) if any(run in answered for run in each.directories)
+    ]
+    labels = None if labels is None else [labels[place] for _, place in rest]
+    columns, groups = list(answered.values()), [each for each, _ in rest]
+    firsts = [answered[each.first] for each in groups]
     if len({run.dataset for run in columns}) > 1:
         raise UsageError(f"the runs are on different data: {', '.join(sorted({run.dataset for run in columns}))}")
-    labels = labels or _titles(columns)
-    titled = {} if kind == "samples" else dict(zip(_apart(labels, places), columns, strict=True))
+    labels = labels or _titles(firsts)
+    models = [[answered[run] for run in each.directories] for each in groups]
+    titled = {} if kind == "samples" else dict(zip(_apart(labels, [each.folder for each in groups]), models, strict=True))
     if kind == "samples":
         drawn = _samples(columns, labels, names[0], width)
     elif kind == "pareto":
-        drawn = _pareto(titled, places, names[0], prices, width)
+        drawn = _pareto(titled, groups, names[0], prices, width)
     else:
         draw: Callable[..., Drawn] = {"actions": _actions, "horizon": _horizon, "matrix": _matrix}[kind]
         drawn = draw(titled, names, metric if kind == "matrix" else by, width)
     shows = drawn.shows
     if any(run.stop == "first-mismatch" for run in columns) and metric not in ("progress", "success"):
         shows += "; in a mode that stops, of the steps that it reached"
+    for text in dict.fromkeys(each.line for each in groups if each.several):
+        shows = shows + f"; {text}"
     for text in dict.fromkeys(run.selection for run in columns):
         shows += f"; data: {text}"
     for text in dict.fromkeys(run.edition_line for run in columns if run.edition_line):
@@ -167,16 +181,16 @@ def _of_runs(
     return drawn._replace(shows=shows)
 
 
-def _pareto(
-    runs: dict[str, RunColumns], places: Sequence[Path], protocol: str, prices: Sequence[Price] | None, width: Width
-) -> Drawn:
+def _pareto(models: _Models, groups: Sequence[Repeats], protocol: str, prices: Sequence[Price] | None, width: Width) -> Drawn:
     """Exact match against the mean tokens of a step's requests, or, with ``prices``, against their cost."""
     points: list[Spent] = []
-    left_out: dict[Path, str] = {}
+    left_out: dict[str, str] = {}
     axis, currency = "tokens per step", None
-    for (name, run), place in zip(runs.items(), places, strict=True):
-        price = None if prices is None else price_of_run(RunFolder(place), prices)
-        spent = spending(run, run.judged[protocol], price)
+    for (name, runs), group in zip(models.items(), groups, strict=True):
+        place = group.name
+        price = None if prices is None else price_of_run(RunFolder(group.first), prices)
+        judged = [(run, run.judged[protocol]) for run in runs]
+        spent = mean_spending([each for run in judged if (each := spending(*run, price)) is not None])
         if spent is None:
             left_out[place] = "its server reported no tokens"
             continue
@@ -187,15 +201,13 @@ def _pareto(
         if spent.cost is not None:
             currency = spent.currency
             axis = f"cost of {COSTED_STEPS:,} steps ({currency})"
-        exact = ALL_EXACT.measure(run, run.judged[protocol])
+        exact = measured(ALL_EXACT, judged)
         if exact.value is not None:
-            points.append(Spent(name, spent.tokens if spent.cost is None else spent.cost, exact, run.mode))
+            points.append(Spent(name, spent.tokens if spent.cost is None else spent.cost, exact, runs[0].mode))
     if not points:
-        raise UsageError(
-            "there is nothing to draw: " + "; ".join(f"run {str(place)!r}: {why}" for place, why in left_out.items())
-        )
+        raise UsageError("there is nothing to draw: " + "; ".join(f"run {place!r}: {why}" for place, why in left_out.items()))
     for place, why in left_out.items():
-        _LOG.warning("%s", harmless(f"note: the run {str(place)!r} is left out: {why}"))
+        _LOG.warning("%s", harmless(f"note: the run {place!r} is left out: {why}"))
     best = " and ".join(run.name for run in on_front(points))
     sizes = between({point.share.n for point in points})
     modes = " of its mode" * (len({point.mode for point in points}) > 1)
@@ -220,35 +232,38 @@ def _apart(labels: Sequence[str], places: Sequence[Path]) -> list[str]:
     return titles
 
 
-def _actions(runs: dict[str, RunColumns], protocols: list[str], by: str | None, width: Width) -> Drawn:
+def _actions(models: _Models, protocols: list[str], by: str | None, width: Width) -> Drawn:
     by = by or "action"
-    cells = {label: breakdown(run, protocols[0], by) for label, run in runs.items()}
+    cells = {label: mean_breakdown(runs, protocols[0], by) for label, runs in models.items()}
     words = "action type" if by == "action" else by
     caption = f"exact match by {words} under {protocols[0]}, 95 % intervals over episodes"
     return Drawn(bars(cells, width=width), caption, cells)
 
 
-def _horizon(runs: dict[str, RunColumns], protocols: list[str], by: str | None, width: Width) -> Drawn:
+def _horizon(models: _Models, protocols: list[str], by: str | None, width: Width) -> Drawn:
     by = by or "ratio"
     known = ("ratio", "step", "length", "ratio-step")
     if by not in known:
         raise UsageError(f"horizon curves do not go by {by!r}{nearest(by, known)}; they go by {', '.join(known)}")
-    cells = {label: breakdown(run, protocols[0], by.split("-")) for label, run in runs.items()}
+    cells = {label: mean_breakdown(runs, protocols[0], by.split("-")) for label, runs in models.items()}
     words = {"ratio": "part of the episode", "step": "step index", "length": "episode length"}
     what = words.get(by, "step index in each part of the episode")
     caption = f"exact match by {what} under {protocols[0]}, 95 % intervals over episodes"
     return Drawn(horizon(cells, by, width=width), caption, cells)
 
 
-def _matrix(runs: dict[str, RunColumns], protocols: list[str], metric: str | None, width: Width) -> Drawn:
+def _matrix(models: _Models, protocols: list[str], metric: str | None, width: Width) -> Drawn:
     known = {"exact": EXACT_MATCH, "type": TYPE_MATCH, "progress": PROGRESS, "success": SUCCESS_RATE}
     shown = ProtocolMetric(known[known_name("metric", metric or "exact", known)])
-    if len(runs) > 1 or metric in ("progress", "success"):
-        found = [[shown.measure(run, run.judged[name], intervals=False) for run in runs.values()] for name in protocols]
-        names, by = list(runs), ""
+    if len(models) > 1 or metric in ("progress", "success"):
+        found = [
+            [measured(shown, [(run, run.judged[name]) for run in runs], intervals=False) for runs in models.values()]
+            for name in protocols
+        ]
+        names, by = list(models), ""
     else:
-        (run,) = runs.values()
-        cut = [{cell.label: cell for cell in breakdown(run, name, "action")} for name in protocols]
+        (runs,) = models.values()
+        cut = [{cell.label: cell for cell in mean_breakdown(runs, name, "action")} for name in protocols]
         names = ordered(label for cells in cut for label in cells)
         which = "type_match" if metric == "type" else "exact_match"
         found = [[getattr(cells[each], which) if each in cells else Measured(None) for each in names] for cells in cut]

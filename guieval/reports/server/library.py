@@ -13,6 +13,7 @@ from guieval.errors import GuievalError, UsageError
 from guieval.history.modes import Kind
 from guieval.journal import MANIFEST, METRICS, ROLLOUT, SWEEP, RunFolder, is_held
 from guieval.journal.directory import journal_file
+from guieval.journal.repeats import FOLDER
 from guieval.journal.run_folders import rounds_of
 from guieval.reports.notes import NOTES, read_notes
 from guieval.reports.past_runs import past_run
@@ -91,7 +92,9 @@ class Library:
             for directory in _run_folders(folder):
                 below = directory.relative_to(folder).as_posix()
                 name = directory.name or str(directory.resolve())
-                if below != ".":
+                if FOLDER.fullmatch(name):
+                    name = f"{directory.resolve().parent.name}/{name}"
+                if below != "." and not (single and FOLDER.fullmatch(below)):
                     name = below if single else f"{folder.name}/{below}"
                 found[hashlib.sha256(os.fsencode(directory.resolve())).hexdigest()[:10]] = (name, directory)
         self._places = found

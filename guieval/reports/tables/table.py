@@ -68,9 +68,9 @@ class Number:
 
     @property
     def marks(self) -> str:
-        """The mark, the spread between repeats, and the number of missing steps."""
-        spread = "" if self.of.spread is None else f"(sd {self._spread})"
-        return " ".join(filter(None, (self.mark, spread, f"({self.of.missing:,} missing)" if self.of.missing else "")))
+        """The mark, the number of missing steps, and the spread between repeats."""
+        spread = "" if self.of.spread is None else f"sd {self._spread}"
+        return " ".join(filter(None, (self.mark, f"({self.of.missing:,} missing)" if self.of.missing else "", spread)))
 
     @property
     def _spread(self) -> str:

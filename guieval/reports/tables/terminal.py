@@ -25,9 +25,12 @@ PIPED_WIDTH = 160
 _GAP = 2
 _SENTENCE = 20
 """The minimal width of a column of sentences, in cells of the terminal."""
+_LABEL = 11
+"""The minimal width of a row's name of several words, if the table does not fit otherwise."""
 _NAME = 32
 """The width from which a row's name in one word may be shortened, if the table is split otherwise."""
-_INTERVAL = r"\[[-+.\d]+, [-+.\d]+\]"
+_INTERVAL = r"(?:sd [.,\d]+(?: \[[-+.\d]+, [-+.\d]+\])?|\[[-+.\d]+, [-+.\d]+\])"
+"""An interval, after the spread between repeats if there is one, which is never wrapped."""
 _MISSING = r"\([\d,]+ missing\)"
 _WIDE = re.compile("[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\U0001f300-\U0003ffff]")
 _WORDS = re.compile(rf"(?:(?!{_WIDE.pattern})\S)+|\S")
@@ -66,9 +69,10 @@ def _column(table: Table, place: int, width: int, tall: bool) -> _Shown:
     need = max(map(_wide, cells), default=0)
     if column.folds or (tall and place < table.keys):
         longest = max(map(_longest_word, cells), default=0)
-        need = max(min(need, _SENTENCE), longest if column.folds else min(longest, _NAME))
+        need = max(min(need, _SENTENCE), longest) if column.folds else max(min(need, _LABEL), min(longest, _NAME))
     elif tall:
-        need = max((_wide(part) for cell in cells for part in re.split(f" (?={_INTERVAL}|{_MISSING})", cell)), default=0)
+        parts = [re.sub(f" ({_INTERVAL}|{_MISSING})", r"\n\1", cell).split("\n") for cell in cells]
+        need = max((_wide(part) for of_cell in parts for part in of_cell), default=0)
     head = max(map(_longest_word, heads))
     return _Shown(column, place, heads, cells, min(max(min(head, _SENTENCE) if tall else head, need), width // 2))
 
