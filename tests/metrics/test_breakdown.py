@@ -24,33 +24,24 @@ def shares(cells: list[Cell]) -> dict[str, tuple[int, float | None, float | None
     return {cell.label: (cell.n, cell.type_match.value, cell.exact_match.value) for cell in cells}
 
 
-def test_by_action_type() -> None:
+def test_by_action_type_failures_are_wrong_in_their_cell_and_steps_without_a_record_have_no_type() -> None:
     types = ["CLICK", "CLICK", "SCROLL", "CLICK", "TYPE"]
     run = made_columns("aaabb", exact=[each in (0, 2) for each in range(5)], typed=[True] * 3 + [False] * 2, reference=types)
     cells = breakdown(run, PROTOCOL, "action")
     assert shares(cells) == {"CLICK": (3, 2 / 3, 1 / 3), "SCROLL": (1, 1.0, 1.0), "TYPE": (1, 0.0, 0.0)}
     assert [cell.label for cell in cells] == ["CLICK", "SCROLL", "TYPE"]
-
-
-def test_failures_count_as_wrong_in_their_cell_and_unreached_steps_are_in_none() -> None:
     run = made_columns("aabb", ends=["right", "infrastructure_failure", "wrong", "not_reached"], stop="first-mismatch")
     assert shares(breakdown(run, PROTOCOL, "step")) == {"0": (2, 0.5, 0.5), "1": (1, 0.0, 0.0)}
-
-
-def test_a_step_without_a_record_has_a_place_but_no_action_type() -> None:
     run = made_columns("aa", ends=["right", "not_run"], reference=["CLICK", ""], predicted=["CLICK", ""])
     assert shares(breakdown(run, PROTOCOL, "action")) == {"CLICK": (1, 1.0, 1.0)}
     assert shares(breakdown(run, PROTOCOL, "step")) == {"0": (1, 1.0, 1.0), "1": (1, 0.0, 0.0)}
 
 
-def test_by_length() -> None:
+def test_by_length_without_a_gap() -> None:
     cells = {"1": [1], "2-5": [2, 5], "6-10": [6, 10], "11-15": [11], "16-20": [16, 20], "21+": [21, 90]}
     for label, lengths in cells.items():
         run = made_columns("ab"[: len(lengths)], exact=[True] * len(lengths), lengths=lengths)
         assert [(cell.label, cell.n) for cell in breakdown(run, PROTOCOL, "length")] == [(label, len(lengths))]
-
-
-def test_lengths_leave_no_gap() -> None:
     assert all(first == last + 1 for (_, last), (first, _) in pairwise(LENGTHS) if last is not None)
     assert LENGTHS[0][0] == 1 and LENGTHS[-1][1] is None
 
@@ -80,10 +71,14 @@ def test_step_ratio_is_within_the_borders_of_its_cell(length: int, data: st.Data
     assert low * length < 100 * (index + 1) <= high * length
 
 
-def test_a_step_whose_episode_has_no_known_length_has_no_ratio() -> None:
-    """Of an episode without a record the length is only the number of planned steps; here step 7 alone was planned."""
+def test_what_is_not_known_is_not_guessed() -> None:
+    # Of an episode without a record the length is only the number of planned steps; here step 7 alone was planned.
     run = made_columns("a", ends=["not_run"], steps=[7], lengths=[1])
     assert breakdown(run, PROTOCOL, "ratio") == []
+    run = made_columns("ab", exact=[True, False])
+    for name in ("app", "language", "element", "subset"):
+        assert breakdown(run, PROTOCOL, name) == []
+    assert breakdown(made_columns([], exact=[]), PROTOCOL, "step") == []
 
 
 def test_horizon_is_by_ratio_and_step_together() -> None:
@@ -101,13 +96,6 @@ def test_by_subset_and_by_labels_of_the_benchmark() -> None:
     crossed = {"icon / mobile": (2, 0.5, 0.5), "icon / web": (1, 0.0, 0.0), "text / web": (1, 1.0, 1.0)}
     assert shares(breakdown(run, PROTOCOL, ["element", "subset"])) == crossed
     assert ways(run) == ("action", "length", "step", "ratio", "subset", "app", "element")
-
-
-def test_a_label_that_is_not_there_is_not_guessed() -> None:
-    run = made_columns("ab", exact=[True, False])
-    for name in ("app", "language", "element", "subset"):
-        assert breakdown(run, PROTOCOL, name) == []
-    assert breakdown(made_columns([], exact=[]), PROTOCOL, "step") == []
 
 
 def test_a_name_or_protocol_that_is_unknown_is_reported_with_the_nearest() -> None:
@@ -143,18 +131,13 @@ def test_intervals_of_cells_hold_what_unanswered_steps_may_have_been() -> None:
 
 
 KINDS: list[tuple[str, str, str, bool, float, str]] = [
-    ("CLICK", "SCROLL", "wrong", False, math.nan, "type"),
-    ("CLICK", "CLICK", "wrong", True, 79.9, "near miss"),
-    ("CLICK", "CLICK", "wrong", True, 80.1, "far"),
-    ("LONG_PRESS", "LONG_PRESS", "wrong", True, 300.0, "far"),
+    *[("CLICK", "SCROLL", "wrong", False, math.nan, "type"), ("CLICK", "CLICK", "wrong", True, 79.9, "near miss")],
+    *[("CLICK", "CLICK", "wrong", True, 80.1, "far"), ("LONG_PRESS", "LONG_PRESS", "wrong", True, 300.0, "far")],
     ("OPEN", "CLICK", "wrong", True, math.nan, "target"),
     ("SCROLL", "CLICK", "wrong", True, 50.0, "near miss"),  # an alternative is a click
-    ("TYPE", "TYPE", "wrong", True, math.nan, "text"),
-    ("OPEN", "OPEN", "wrong", True, math.nan, "app"),
-    ("SCROLL", "SCROLL", "wrong", True, math.nan, "direction"),
-    ("PRESS", "PRESS", "wrong", True, math.nan, "button"),
-    ("STOP", "STOP", "wrong", True, math.nan, "other"),
-    ("UNSUPPORTED", "UNSUPPORTED", "wrong", True, math.nan, "other"),
+    *[("TYPE", "TYPE", "wrong", True, math.nan, "text"), ("OPEN", "OPEN", "wrong", True, math.nan, "app")],
+    *[("SCROLL", "SCROLL", "wrong", True, math.nan, "direction"), ("PRESS", "PRESS", "wrong", True, math.nan, "button")],
+    *[("STOP", "STOP", "wrong", True, math.nan, "other"), ("UNSUPPORTED", "UNSUPPORTED", "wrong", True, math.nan, "other")],
     ("CLICK", "", "unparseable", False, math.nan, "unparseable"),
     ("CLICK", "UNSUPPORTED", "unsupported", False, math.nan, "unsupported"),
     ("CLICK", "", "infrastructure_failure", False, math.nan, "infrastructure"),

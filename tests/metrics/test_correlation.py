@@ -63,24 +63,23 @@ def test_ui_s1_table_2_cannot_give_its_quoted_correlation() -> None:
     assert both == ["OS-Atlas-7B", *(f"Qwen2.5VL-7B ({variant})" for variant in variants), "UI-S1-7B"]
 
 
-def test_a_line_by_hand() -> None:
+def test_a_line_by_hand_of_small_numbers_too() -> None:
     # y = 2x + (0, 0, 1, -1, 0): mean 4, SS_tot 38; slope 19/10, SS_res = 38 - 1.9 * 19 = 1.9
     found = correlate([0, 1, 2, 3, 4], [0, 2, 5, 5, 8])
     assert found.r2 == pytest.approx(1 - 1.9 / 38)
     assert found.fits[0].at([0, 4]) == pytest.approx([0.2, 7.8])
     assert found.fits[0].domain == (0, 4)
+    assert correlate([1, 2, 3], [1e-9, 2e-9, 4e-9]).r2 == pytest.approx(27 / 28)  # of 1, 2, 4: SS_tot 14/3, SS_res 1/6
+    assert correlate([1, 2, 3], [0.1, 0.1, 0.1]).r2 is None
 
 
-def test_legendre_curves_find_their_own_polynomials() -> None:
+def test_legendre_curves_find_their_own_polynomials_and_those_through_every_point_are_left_out() -> None:
     x = np.linspace(10, 90, 9)
     t = (x - 50) / 40
     y = 3 + 2 * t + 5 * (3 * t**2 - 1) / 2
     found = correlate(x.tolist(), y.tolist())
     assert (*found.fits[1].coefficients, found.fits[1].r2) == pytest.approx((3, 2, 5, 1))
     assert [fit.degree for fit in found.fits] == [1, 2, 3]
-
-
-def test_curves_that_would_pass_through_every_point_are_left_out() -> None:
     assert [fit.degree for fit in correlate([1, 2, 3], [1, 3, 2]).fits] == [1]
     assert [fit.degree for fit in correlate([1, 1, 2, 2, 3], [1, 3, 2, 2, 3]).fits] == [1, 2]
 
@@ -130,11 +129,6 @@ def test_rank_and_line_do_not_depend_on_the_order_of_models_or_the_scale(points:
 def test_what_cannot_be_correlated_gives_the_reason(x: list[float], y: list[float], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         correlate(x, y)
-
-
-def test_small_numbers_have_a_line_too() -> None:
-    assert correlate([1, 2, 3], [1e-9, 2e-9, 4e-9]).r2 == pytest.approx(27 / 28)  # of 1, 2, 4: SS_tot 14/3, SS_res 1/6
-    assert correlate([1, 2, 3], [0.1, 0.1, 0.1]).r2 is None
 
 
 def test_few_points_are_reported_as_few() -> None:

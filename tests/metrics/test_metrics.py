@@ -94,12 +94,17 @@ def test_every_measure_by_every_average(measure: Measure, average: Average, valu
     assert found.dropped_as_wrong is None and found.upper is None
 
 
-def test_every_measure_and_average_has_its_row() -> None:
+def test_every_measure_and_average_has_its_row_and_nothing_planned_gives_nothing() -> None:
     every = {(measure, average) for measure in get_args(Measure) for average in get_args(Average)}
     assert {(measure, average) for measure, average, *_ in BY_HAND} == every
+    columns = made_columns([], exact=[])
+    for measure in get_args(Measure):
+        for average in get_args(Average):
+            found = value_of(Metric("f", measure, average=average, keys=("kind",)), columns)
+            assert (found.value, found.count, found.n, found.dropped_as_wrong, found.upper) == (None, 0.0, 0, None, None)
 
 
-def test_a_points_credit_falls_with_its_distance_to_none() -> None:
+def test_a_points_credit_falls_with_its_distance_and_a_failed_step_could_earn_all() -> None:
     columns = made_columns(
         "a" * 6,
         exact=[True, True, False, False, True, False],
@@ -113,9 +118,6 @@ def test_a_points_credit_falls_with_its_distance_to_none() -> None:
     assert (found.value, found.count) == pytest.approx((sum(credits) / 6, sum(credits)))
     assert found.n == 6
     assert value_of(Metric("f", "graded", over=frozenset({"CLICK"})), columns).value == pytest.approx(sum(credits[:4]) / 4)
-
-
-def test_a_step_that_the_policy_drops_earns_nothing_and_a_failed_one_could_earn_all() -> None:
     ends = ["right", "infrastructure_failure"]
     columns = made_columns("aa", ends=ends, distance=[500.0, np.nan])
     credit = 1 - 2**0.5 / 2
@@ -204,16 +206,12 @@ def test_every_fate_of_every_failure(metric: Metric, expected: dict[Fate, tuple[
     assert replace(value_of(metric, columns, other), of=metric.denominator(PLAIN)) == value_of(metric, columns)
 
 
-def test_a_zero_after_the_first_mismatch_changes_nothing_but_the_length() -> None:
+def test_a_zero_changes_nothing_but_the_length_and_an_episode_of_zeros_is_one() -> None:
     columns = made_columns("a" * 4, ends=["right", "wrong", "unparseable", "right"])
     policy = FailurePolicy(unparseable="zero")
     assert value_of(PROGRESS, columns, policy).value == pytest.approx(1 / 3)
     assert strict(value_of(PROGRESS, columns, policy)) == pytest.approx(1 / 4)
-
-
-def test_an_episode_of_nothing_but_zeros_counts_as_an_episode() -> None:
     columns = made_columns("ab", ends=["right", "unparseable"])
-    policy = FailurePolicy(unparseable="zero")
     for metric in (PROGRESS, SUCCESS_RATE, Metric("f", "score")):
         assert (value_of(metric, columns, policy).value, value_of(metric, columns, policy).n) == (1 / 2, 2)
     assert value_of(Metric("f", "progress"), columns, policy).n == 1
@@ -254,13 +252,17 @@ def test_cells_may_be_the_episodes_subsets() -> None:
     assert value_of(metric, made_columns("a", exact=[True])).value is None  # no subset is no cell
 
 
-def test_where_a_gap_ends_an_episode_so_does_a_step_that_is_not_counted() -> None:
+def test_a_gap_ends_an_episode_and_steps_without_information_stay_in() -> None:
     columns = made_columns("aabb", exact=[True, True, True, True], reference=["OPEN", "CLICK", "CLICK", "OPEN"])
     metric = Metric("f", "progress", without=OPENS)
     assert value_of(metric, columns).value == 1.0
     assert value_of(metric, columns, FailurePolicy(missing="zero")).value == 0.0
     first = columns.only(np.array([True, True, False, False]))
     assert value_of(metric, first, FailurePolicy(unparseable="zero")).value == 1.0
+    columns = made_columns("aa", ends=["right", "not_run"], reference=["CLICK", ""])
+    found = value_of(Metric("f", "exact", without=OPENS), columns)
+    assert (found.value, found.n, found.upper) == (1 / 2, 2, 1.0)
+    assert value_of(Metric("f", "exact", over=frozenset({"CLICK"})), columns).n == 1
 
 
 def test_a_metrics_own_policy_takes_the_place_of_the_protocols() -> None:
@@ -268,13 +270,6 @@ def test_a_metrics_own_policy_takes_the_place_of_the_protocols() -> None:
     metric = Metric("f", "exact", failure=FailurePolicy(unparseable="left-out"))
     assert value_of(metric, columns, PLAIN).value == 1.0
     assert value_of(EXACT_MATCH, columns, FailurePolicy(unparseable="left-out")).value == 1.0
-
-
-def test_a_step_without_information_stays_in_unless_certain_types_are_counted() -> None:
-    columns = made_columns("aa", ends=["right", "not_run"], reference=["CLICK", ""])
-    found = value_of(Metric("f", "exact", without=OPENS), columns)
-    assert (found.value, found.n, found.upper) == (1 / 2, 2, 1.0)
-    assert value_of(Metric("f", "exact", over=frozenset({"CLICK"})), columns).n == 1
 
 
 def test_steps_not_reached_are_in_episode_metrics_only() -> None:
@@ -287,14 +282,6 @@ def test_steps_not_reached_are_in_episode_metrics_only() -> None:
     assert (found.value, found.n, found.interval) == (None, 0, None)
     assert np.isnan(combined(without, columns))
     assert value_of(Metric("f", "exact", without=OPENS), columns).value == 1 / 2
-
-
-def test_nothing_planned_gives_nothing() -> None:
-    columns = made_columns([], exact=[])
-    for measure in get_args(Measure):
-        for average in get_args(Average):
-            found = value_of(Metric("f", measure, average=average, keys=("kind",)), columns)
-            assert (found.value, found.count, found.n, found.dropped_as_wrong, found.upper) == (None, 0.0, 0, None, None)
 
 
 def combined(metric: Metric, columns: RunColumns, policy: FailurePolicy = PLAIN) -> float:
@@ -555,28 +542,26 @@ def test_metrics_without_open_steps() -> None:
     assert left["progress"].value == pytest.approx((1 / 2 + 1) / 2)
 
 
-def test_sop_has_no_episode_metrics_without_open() -> None:
+def test_failed_and_unrun_steps_stay_in_the_metrics_without_open_and_sop_has_none_of_episodes() -> None:
     summary = sop([record("a", 0, 3, "wrong", reference=OPEN)], {"a": 3})
     assert "progress without OPEN" not in summary.metrics and "success rate without OPEN" not in summary.metrics
     exact = summary.metrics["exact match without OPEN"]
     assert (exact.value, exact.n) == (None, 0)
-
-
-def test_a_failed_request_stays_out_of_the_metrics_without_open_only_if_it_was_an_open_step() -> None:
     opened = record("a", 0, 3, "infrastructure_failure", reference=OPEN)
     records = [opened, record("a", 1, 3, "infrastructure_failure"), record("a", 2, 3)]
-    left = offline(records, {"a": 3}).metrics["exact match without OPEN"]
-    assert (left.count, left.n, left.upper) == (1, 2, 1.0)
+    one = offline(records, {"a": 3}).metrics["exact match without OPEN"]
+    assert (one.count, one.n, one.upper) == (1, 2, 1.0)
+    left = offline([record("a", 0, 3, reference=OPEN), record("a", 1, 3)], {"a": 3}).metrics
+    for name in ("exact match without OPEN", "step-weighted progress without OPEN"):
+        assert (left[name].count, left[name].n, left[name].upper) == (1, 2, 1.0)
+    assert (left["success rate without OPEN"].value, left["success rate without OPEN"].upper) == (0.0, 1.0)
 
 
-def test_a_match_outside_the_action_spaces_counts_in_the_main_metric_only() -> None:
+def test_a_match_outside_the_spaces_counts_in_the_main_metric_only_and_a_failed_request_never() -> None:
     answer = record("a", 0, 1, "wrong", typed=True, reference=Press(button="BACK"), message=Press(button="RECENT"))
     summary = offline([answer], {"a": 1})
     assert (summary.type_match.count, summary.type_match.n) == (1, 1)
     assert (summary.metrics["covered type match"].count, summary.metrics["covered type match"].n) == (0, 0)
-
-
-def test_a_failed_request_never_counts_as_a_match_whatever_its_outcome() -> None:
     ledger, one = made_ledger({key("a"): range(1)}, OFFLINE), record("a", 0, 1)
     ledger.add(one.task, one.samples, StepOutcome(verdict="infrastructure_failure", type_match=True, exact_match=True))
     summary = whole(ledger)
@@ -589,13 +574,6 @@ def test_means_are_the_same_to_the_last_bit_in_any_order() -> None:
     assert 1 / 10 + 2 / 10 + 3 / 10 != 3 / 10 + 2 / 10 + 1 / 10
     there, back = (offline(records, dict.fromkeys(names, 10)) for names in ("abc", "cba"))
     assert there.progress == back.progress
-
-
-def test_a_step_never_run_stays_in_the_metrics_without_open() -> None:
-    left = offline([record("a", 0, 3, reference=OPEN), record("a", 1, 3)], {"a": 3}).metrics
-    for name in ("exact match without OPEN", "step-weighted progress without OPEN"):
-        assert (left[name].count, left[name].n, left[name].upper) == (1, 2, 1.0)
-    assert (left["success rate without OPEN"].value, left["success rate without OPEN"].upper) == (0.0, 1.0)
 
 
 def test_scores_by_reference_action_type() -> None:
@@ -630,7 +608,10 @@ def test_diagnostics() -> None:
     assert metrics["median click distance"].unit == "thousandths of the screen"  # never per cent
 
 
-def test_an_episode_without_steps_cannot_be_planned() -> None:
+def test_a_step_without_a_record_stays_in_every_denominator_and_an_episode_needs_steps() -> None:
+    summary = summarise(episode("a", "right", "right", None), {key("a"): (1, 2)}, OFFLINE, SPACE, SPACE)
+    assert (summary.exact_match.count, summary.exact_match.n, summary.verdicts.not_run) == (1, 2, 1)
+    assert not summary.complete and summary.exact_match.upper == 1.0
     with pytest.raises(ValueError, match="made-up/a is planned without steps"):
         offline([], {"a": 0})
 
@@ -744,8 +725,8 @@ def test_simulated_sop_agrees_with_its_closed_form(shared_data: Path, probabilit
     assert summary.metrics["TSR"].value == pytest.approx(rate / n, abs=4 * math.sqrt(rate_variance) / n)
 
 
-def test_an_episode_is_the_sequence_of_the_steps_that_count() -> None:
-    """Steps 0 right, 1 wrong (does not count), 2 right, 3 wrong: a prefix of 2 of the 3 that count."""
+def test_an_episode_is_the_sequence_of_the_steps_that_count_and_a_part_calls_no_other_unplanned() -> None:
+    # Steps 0 right, 1 wrong (does not count), 2 right, 3 wrong: a prefix of 2 of the 3 that count.
     records = episode("a", "right", "wrong", "right", "wrong") + episode("b", "wrong", "right")
     plan: Plan = {key("a"): (0, 2, 3), key("b"): (1,)}
     summary = summarise(records, plan, OFFLINE, SPACE, SPACE)
@@ -757,15 +738,6 @@ def test_an_episode_is_the_sequence_of_the_steps_that_count() -> None:
     stopped = summarise(records, plan, SOP, SPACE, SPACE)
     assert stopped.metrics["PG"].value == pytest.approx((2 / 3 + 1) / 2)
     assert stopped.verdicts.not_reached == 0
-
-
-def test_a_step_that_counts_and_has_no_record_stays_in_every_denominator() -> None:
-    summary = summarise(episode("a", "right", "right", None), {key("a"): (1, 2)}, OFFLINE, SPACE, SPACE)
-    assert (summary.exact_match.count, summary.exact_match.n, summary.verdicts.not_run) == (1, 2, 1)
-    assert not summary.complete and summary.exact_match.upper == 1.0
-
-
-def test_a_part_of_a_run_does_not_call_the_rest_unplanned() -> None:
     ledger = made_ledger({key("a"): range(2), key("b"): range(1)}, OFFLINE)
     for one in episode("a", "right", "wrong", "right") + episode("b", "right"):
         ledger.take(one)

@@ -12,16 +12,7 @@ from hypothesis import strategies as st
 
 from guieval.metrics.intervals import Floats, Terms, mean_of_cells, pooled
 from guieval.metrics.measured import Measured
-from guieval.metrics.paired import (
-    difference,
-    holm,
-    holm_pairs,
-    mcnemar,
-    ranks,
-    shared_steps,
-    smallest_difference,
-    turned,
-)
+from guieval.metrics.paired import difference, holm, holm_pairs, mcnemar, ranks, shared_steps, smallest_difference, turned
 from guieval.metrics.repeats import differences
 from tests.metrics.made_columns import PROTOCOL, made_columns
 from tests.rows import every_row
@@ -65,11 +56,15 @@ def test_a_run_against_itself_and_too_few_episodes() -> None:
         assert (found.value, found.interval, found.p_value, found.standard_error) == (0 if count else None, None, None, None)
 
 
-def test_standard_error_is_that_of_the_mean_of_differences() -> None:
+def test_the_standard_error_is_the_mean_differences_and_as_many_one_way_as_the_other_are_none() -> None:
     rng = np.random.default_rng(2)
     one, other = rng.random(80), rng.random(80)
     found = difference(share(one, np.ones(80)), share(other, np.ones(80)))
     assert found.standard_error == pytest.approx((one - other).std() / math.sqrt(80), rel=0.04)
+    one, other = np.tile([1.0, 0.0, 1.0], 4), np.tile([0.0, 1.0, 1.0], 4)
+    found = difference(share(one, np.ones(12)), share(other, np.ones(12)))
+    assert found.interval is not None
+    assert (found.value, found.p_value, found.interval.low) == (0.0, 1.0, -found.interval.high)
 
 
 @given(st.integers(0, 10_000), st.sampled_from([0.8, 0.9, 0.95, 0.99]), st.floats(-0.2, 0.2))
@@ -101,13 +96,6 @@ def test_swapping_the_runs_turns_everything_exactly_round(seed: int, kind: str) 
     assert (back.interval.low, back.interval.high) == (-forth.interval.high, -forth.interval.low)
 
 
-def test_as_many_episodes_one_way_as_the_other_are_no_difference() -> None:
-    one, other = np.tile([1.0, 0.0, 1.0], 4), np.tile([0.0, 1.0, 1.0], 4)
-    found = difference(share(one, np.ones(12)), share(other, np.ones(12)))
-    assert found.interval is not None
-    assert (found.value, found.p_value, found.interval.low) == (0.0, 1.0, -found.interval.high)
-
-
 def test_p_lies_between_the_exact_and_the_mid_p_of_the_sign_test() -> None:
     """Single steps: 9 against 3 of those that differ."""
     one, other = (np.repeat(each, (9, 3, 28)).astype(float) for each in ([1, 0, 1], [0, 1, 1]))
@@ -116,14 +104,11 @@ def test_p_lies_between_the_exact_and_the_mid_p_of_the_sign_test() -> None:
     assert found is not None and exact - math.comb(12, 3) / 2**12 < found < exact
 
 
-def test_mcnemar_exact() -> None:
-    """1 and 7 discordant pairs (airway data of Bentur et al. in Fagerland et al. 2013): 2 (C(8,0) + C(8,1)) / 2^8."""
+def test_mcnemar_exact_and_without_discordant_pairs_or_with_equally_many() -> None:
+    # 1 and 7 discordant pairs (airway data of Bentur et al. in Fagerland et al. 2013): 2 (C(8,0) + C(8,1)) / 2^8.
     found = mcnemar(*flags(1, 1, 7, 12))
     assert (found.both, found.only_first, found.only_second, found.neither) == (1, 1, 7, 12)
     assert found.method == "exact" and found.p_value == pytest.approx(18 / 256)
-
-
-def test_mcnemar_without_discordant_pairs_or_with_equally_many() -> None:
     assert mcnemar(*flags(3, 0, 0, 2)).p_value == 1
     assert mcnemar(*flags(0, 4, 4, 0)).p_value == 1
     assert mcnemar(*flags(0, 20, 20, 0)).p_value == pytest.approx(1)
@@ -219,8 +204,13 @@ def test_shared_steps_are_cut_and_ordered_alike() -> None:
     assert other.per_episode(other.judged[PROTOCOL].exact_match).tolist() == [2, 0]
 
 
-def test_a_difference_far_from_zero_is_not_doubted_for_being_skewed() -> None:
-    """One episode in 75 shows no difference, all others the same."""
+def test_p_counts_the_episodes_that_differ_and_no_skew_doubts_a_large_difference() -> None:
+    # Five of twelve episodes, all for one run: the probability of that is 2 / 2^5, however large the differences.
+    steps = np.full(12, 4.0)
+    shorter = steps - (np.arange(12) < 5)
+    found = difference(share(shorter, shorter), share(np.where(np.arange(12) < 5, 0.0, 4.0), steps))
+    assert found.p_value == pytest.approx(2 / 2**5)
+    # One episode in 75 shows no difference, all others the same.
     steps = np.ones(150)
     found = difference(share(np.where(np.arange(150) < 2, 0.0, 1.0), steps), share(np.zeros(150), steps))
     assert found.p_value is not None and found.p_value < 1e-12
@@ -280,14 +270,6 @@ def test_p_is_no_smaller_than_the_chance_that_all_lean_one_way(differing: int, p
     found = difference(share(wins, np.ones(6)), share(np.zeros(6), np.ones(6)))
     assert found.value == pytest.approx(differing / 6)
     assert found.p_value == pytest.approx(p_value)
-
-
-def test_p_counts_the_episodes_that_differ_where_denominators_differ_too() -> None:
-    """Five of twelve episodes, all for one run: the probability of that is 2 / 2^5, however large the differences."""
-    steps = np.full(12, 4.0)
-    shorter = steps - (np.arange(12) < 5)
-    found = difference(share(shorter, shorter), share(np.where(np.arange(12) < 5, 0.0, 4.0), steps))
-    assert found.p_value == pytest.approx(2 / 2**5)
 
 
 def test_runs_that_reach_unlike_cells_can_be_compared() -> None:

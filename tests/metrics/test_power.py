@@ -12,11 +12,14 @@ from hypothesis import strategies as st
 from guieval.metrics.power import design_effect, intraclass_correlation, needed, smallest_paired
 
 
-def test_the_number_of_steps_by_hand() -> None:
+def test_the_number_of_steps_by_hand_and_few_show_nothing() -> None:
     # (1.959964 sqrt(0.2) + 0.841621 sqrt(0.19))^2 / 0.01 = (0.876523 + 0.366852)^2 / 0.01
     assert needed(0.1, 0.2) == pytest.approx(154.598, abs=0.01)
     # all disagreements go one way: the second root is 0.2 sqrt(1 - 0.2) = 0.4 sqrt(0.2) with d = D = 0.2, so sqrt(0.16)
     assert needed(0.2, 0.2) == pytest.approx((1.959964 * math.sqrt(0.2) + 0.841621 * 0.4) ** 2 / 0.04, rel=1e-5)
+    assert smallest_paired(0) is None and smallest_paired(3) is None and smallest_paired(20, 0.2) is None
+    with pytest.raises(ValueError, match="cannot differ by"):
+        needed(0.3, 0.2)
 
 
 @given(st.integers(30, 100_000), st.floats(0.05, 0.6), st.floats(0.5, 0.99), st.floats(0.001, 0.2))
@@ -24,12 +27,6 @@ def test_the_smallest_difference_is_the_inverse(n: int, disagreement: float, pow
     smallest = smallest_paired(n, disagreement, power, alpha)
     if smallest is not None:
         assert needed(smallest, disagreement, power, alpha) == pytest.approx(n, rel=1e-6)
-
-
-def test_few_steps_show_nothing() -> None:
-    assert smallest_paired(0) is None and smallest_paired(3) is None and smallest_paired(20, 0.2) is None
-    with pytest.raises(ValueError, match="cannot differ by"):
-        needed(0.3, 0.2)
 
 
 def test_a_simulated_test_finds_the_smallest_difference_four_times_out_of_five() -> None:
@@ -43,13 +40,10 @@ def test_a_simulated_test_finds_the_smallest_difference_four_times_out_of_five()
     assert found.mean() == pytest.approx(0.8, abs=0.01)
 
 
-def test_the_design_effect_by_hand() -> None:
+def test_the_design_effect_and_the_correlation_within_episodes_by_hand() -> None:
     assert design_effect([1, 1, 1], 0.5) == 1
     assert design_effect([5, 5], 0.1) == pytest.approx(1.4)
     assert design_effect([2, 6], 0.25) == pytest.approx(1 + (40 / 8 - 1) * 0.25)
-
-
-def test_the_correlation_within_episodes_by_hand() -> None:
     # episodes of two: between = 2 (0.25 + 0.25 + 0) / 2 = 0.5, within = 2 * 0.25 / 3 = 1/6, (1/2 - 1/6) / (1/2 + 1/6) = 1/2
     episodes = [np.array(each, dtype=np.bool_) for each in ([1, 1], [0, 0], [1, 0])]
     assert intraclass_correlation(episodes) == pytest.approx(0.5)

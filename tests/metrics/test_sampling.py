@@ -37,14 +37,11 @@ def test_the_two_are_each_other_turned_round_and_grow_and_shrink_with_k(n: int, 
         assert any_of == all_of == right / n
 
 
-def test_many_samples_do_not_overflow() -> None:
+def test_absurd_counts_are_computed_at_once_without_overflow_or_refused() -> None:
     # One right of 100,000: k of them hold it with chance k / n, and the other 99,999 are all right with 1 - k / n.
     n = np.array([100_000])
     assert pass_any(n, np.array([1]), 50_000)[0] == 0.5
     assert pass_all(n, np.array([99_999]), 25_000)[0] == 0.75
-
-
-def test_absurd_counts_are_computed_at_once_or_refused() -> None:
     huge = np.array([2**31])
     for right, k, chance in ((2**30, 2**20, 1.0), (2000, 2**20, -math.expm1(2000 * math.log1p(-(2**-11)))), (0, 2**31, 0.0)):
         assert pass_any(huge, np.array([right]), k)[0] == pytest.approx(chance, rel=1e-4)
@@ -86,11 +83,8 @@ def test_no_more_answers_can_be_drawn_than_there_are(k: int) -> None:
 @every_row(
     ("luck", "k", "name", "value"),
     [
-        ("any", 2, "pass@2", (1 + 1 / 2 + 5 / 6) / 3),
-        ("any", None, "pass@4", 1.0),
-        ("all", 2, "pass^2", (1 + 0 + 1 / 6) / 3),
-        ("all", 4, "pass^4", 1 / 3),
-        ("mean", None, "mean@4", 7 / 12),
+        *[("any", 2, "pass@2", (1 + 1 / 2 + 5 / 6) / 3), ("any", None, "pass@4", 1.0)],
+        *[("all", 2, "pass^2", (1 + 0 + 1 / 6) / 3), ("all", 4, "pass^4", 1 / 3), ("mean", None, "mean@4", 7 / 12)],
         ("vote", None, "vote@4", 2 / 3),
     ],
 )
@@ -102,20 +96,16 @@ def test_one_run_with_four_answers_to_each_step(luck: Luck, k: int | None, name:
     assert found.measured.value == pytest.approx(value)
 
 
-def test_missing_answers_are_wrong() -> None:
+def test_missing_answers_are_wrong_unreached_steps_do_not_count_and_none_have_no_interval() -> None:
     run = made_columns("abc", ends=["right", "right", "infrastructure_failure"], samples=[4, 1, 0], right_samples=[4, 1, 0])
     assert sampled([run], PROTOCOL, "any", 1).measured.value == pytest.approx((1 + 1 / 4 + 0) / 3)
-
-
-def test_steps_that_are_not_reached_do_not_count() -> None:
     run = made_columns("aab", ends=["wrong", "not_reached", "right"], stop="first-mismatch")
     found = sampled([run], PROTOCOL, "mean")
     assert (found.measured.value, found.measured.n) == (0.5, 2)
-
-
-def test_a_run_without_steps_has_no_figure() -> None:
     found = sampled([made_columns([], exact=[])], PROTOCOL, "any")
     assert (found.measured.value, found.measured.n, found.measured.interval) == (None, 0, None)
+    run = made_columns("ab", ends=["not_run"] * 2, samples=[0, 0], right_samples=[0, 0])
+    assert sampled([run], PROTOCOL, "mean").measured.interval is None
 
 
 def test_runs_of_several_seeds_are_further_answers() -> None:
@@ -144,11 +134,6 @@ def test_missing_answers_may_all_have_been_right(luck: Luck) -> None:
     best = sampled([whole], PROTOCOL, luck).measured
     assert lost.value == 0.5 and lost.interval is not None and best.interval is not None
     assert lost.interval.low < 0.4 and lost.interval.high == best.interval.high > 10 / 12
-
-
-def test_what_nobody_answered_has_no_interval() -> None:
-    run = made_columns("ab", ends=["not_run"] * 2, samples=[0, 0], right_samples=[0, 0])
-    assert sampled([run], PROTOCOL, "mean").measured.interval is None
 
 
 def test_mistakes_are_named() -> None:

@@ -100,11 +100,14 @@ def test_unlike_runs_are_refused_and_compared_anyway(tmp_path: Path, settings: d
     assert len(compare_runs(one, other, anyway=True).unlike) == 1
 
 
-def test_every_reason_is_named_at_once(tmp_path: Path) -> None:
+def test_every_reason_is_named_at_once_and_runs_without_a_common_step_cannot_be_compared(tmp_path: Path) -> None:
     one = made_run(tmp_path / "a")
     other = made_run(tmp_path / "b", episodes=EPISODES[2:], mode="sop", rewrite=with_overlay)
     with pytest.raises(UsageError, match=r"overlay.*modes.*steps differ \(8 steps only in the first"):
         compare_runs(one, other)
+    one, other = made_run(tmp_path / "c", episodes=EPISODES[:3]), made_run(tmp_path / "d", episodes=EPISODES[3:])
+    with pytest.raises(UsageError, match=r"'.*' and '.*' have no step in common"):
+        compare_runs(one, other, anyway=True)
 
 
 def test_shared_steps_are_what_is_compared_anyway(tmp_path: Path) -> None:
@@ -114,12 +117,6 @@ def test_shared_steps_are_what_is_compared_anyway(tmp_path: Path) -> None:
     difference = exact(compare_runs(one, other, ["aitw-original"], anyway=True).metrics)
     assert (difference.first.count, difference.second.count, difference.first.n) == (28, 27, 28)
     assert any("28 steps of 7 episodes" in note for note in found.notes)
-
-
-def test_runs_without_a_common_step_cannot_be_compared(tmp_path: Path) -> None:
-    one, other = made_run(tmp_path / "a", episodes=EPISODES[:3]), made_run(tmp_path / "b", episodes=EPISODES[3:])
-    with pytest.raises(UsageError, match=r"'.*' and '.*' have no step in common"):
-        compare_runs(one, other, anyway=True)
 
 
 def test_modes_may_differ_where_both_reach_every_step(tmp_path: Path) -> None:

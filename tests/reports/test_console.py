@@ -148,19 +148,13 @@ def test_the_group_table_shows_keys_cells_mean_and_micro() -> None:
     assert group_table([Run("no groups", summary([["right"]]))]) is None
 
 
-def test_a_run_that_is_whole_and_covered_gets_no_warning() -> None:
+def test_incomplete_runs_low_coverage_and_foreign_records_are_reported_and_whole_runs_get_no_warning() -> None:
     assert warning_lines([Run("one", summary([["right", "wrong"]])), Run("two", summary([["wrong", None]], "sop"))]) == []
-
-
-def test_an_incomplete_run_is_reported_with_both_bounds() -> None:
     (line,) = warning_lines([Run("bench\nmodel", summary([["right", "infrastructure_failure", "wrong", None]]))])
     assert line == (
         "bench model: incomplete: 2 of 4 steps, in 1 of 1 episodes, are missing (1 failed, 1 unrecorded). "
         "They count as wrong: exact match is at least 25.00% and at most 75.00%; over the 2 answered steps it is 50.00%."
     )
-
-
-def test_low_coverage_and_foreign_records_are_reported() -> None:
     (line,) = warning_lines([Run("one", summary([["right", "unparseable"]]))])
     assert "coverage is 50.00%, below 95% (1 unparseable): the covered metrics should not be reported" in line
     foreign = summarise([record("a", 0, 1, "right", {}, CLICK)], {}, get_mode("offline"), SPACE, SPACE)

@@ -31,12 +31,9 @@ def test_a_table_has_a_label_a_caption_broken_names_intervals_below_and_notes_as
     text = latex(Table("Board", heads, rows, ("50% is \n\\end{table} half",)), caption="What & why.", label="board")
     lines = text.splitlines()
     for part in (
-        r"% 50% is \end{table} half",
-        r"\caption{What \& why.}",
-        r"\label{tab:board}",
+        *[r"% 50% is \end{table} half", r"\caption{What \& why.}", r"\label{tab:board}"],
         r"model & \shortstack[r]{match of \\ the type \\ alone} & \shortstack[r]{exact \\ match} \\",
-        r"a\_b & \textbf{$-$50.00} & - \\",
-        r" & {\tiny (4 missing) [$-$75.0, 25.0]} &  \\ \addlinespace",
+        *[r"a\_b & \textbf{$-$50.00} & - \\", r" & {\tiny (4 missing) [$-$75.0, 25.0]} &  \\ \addlinespace"],
         r"{}[c] & 25.00 & 3 \\",
     ):
         assert part in lines

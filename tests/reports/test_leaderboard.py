@@ -67,10 +67,14 @@ def test_runs_that_do_not_differ_share_a_rank_and_worse_ones_do_not(tmp_path: Pa
     assert bold == ["x", "y"]
 
 
-def test_a_run_by_itself_has_no_rank(tmp_path: Path) -> None:
+def test_a_run_by_itself_has_no_rank_and_one_row_under_several_protocols(tmp_path: Path) -> None:
     board = leaderboard([made_run(tmp_path / "x")], [PROTOCOL])
     assert {cell.rank for row in board.rows for cell in row.cells if cell} == {None}
     assert "**" not in written(board, "md")
+    board = leaderboard([tmp_path / "x"], ["guievalkit", PROTOCOL])
+    (row,) = board.rows
+    assert {column.protocol for column in board.columns} == {"guievalkit", PROTOCOL}
+    assert None not in row.cells
 
 
 def test_runs_over_other_steps_have_columns_of_their_own(tmp_path: Path) -> None:
@@ -98,13 +102,6 @@ def test_two_runs_of_one_model_and_mode_are_two_rows_that_say_which(tmp_path: Pa
     runs = [made_run(tmp_path / "x"), made_run(tmp_path / "y", [("e00", 0)])]
     board = leaderboard(runs, [PROTOCOL])
     assert [row.note for row in board.rows] == ["x", "y"]
-
-
-def test_a_run_under_several_protocols_is_one_row(tmp_path: Path) -> None:
-    board = leaderboard([made_run(tmp_path / "x")], ["guievalkit", PROTOCOL])
-    (row,) = board.rows
-    assert {column.protocol for column in board.columns} == {"guievalkit", PROTOCOL}
-    assert None not in row.cells
 
 
 def test_the_order_of_runs_changes_no_figure_and_no_rank(tmp_path: Path) -> None:
@@ -207,15 +204,12 @@ def test_a_figure_outside_the_interval_is_not_reproduced(tmp_path: Path) -> None
     assert "reproduced" not in str(reproduction) and "outside the interval" in str(reproduction)
 
 
-def test_other_checkpoints_and_other_thinking_are_not_ones_own(tmp_path: Path) -> None:
+def test_other_checkpoints_thinking_and_modes_are_not_ones_own_and_another_figure_is_reported(tmp_path: Path) -> None:
     run = made_run(tmp_path / "x", rewrite=named("x", thinking=False))
     for row in ({"checkpoint": "y"}, {"checkpoint": "x", "thinking": True}):
         board = leaderboard([run], [PROTOCOL], [published(**row)])
         assert board.reproductions == () and len(board.references) == 1
-
-
-def test_another_mode_is_not_ones_own_and_another_figure_is_reported(tmp_path: Path) -> None:
-    run = made_run(tmp_path / "x", mode="soeval", rewrite=named("x"))
+    run = made_run(tmp_path / "y", mode="soeval", rewrite=named("x"))
     assert leaderboard([run], [PROTOCOL], [published(checkpoint="x")]).reproductions == ()
     board = leaderboard([run], ["guievalkit"], [published(checkpoint="x")])
     assert board.references == () and "Mine, Table 1 has none of these metrics" in board.notes
@@ -408,11 +402,8 @@ def test_tokens_are_over_the_steps_that_have_counts(tmp_path: Path) -> None:
 @every_row(
     ("low", "high", "found"),
     [
-        (0, 4000, [0, 1000, 2000, 3000, 4000]),
-        (0, 0.0123, [0, 0.005, 0.01, 0.015]),
-        (61.3, 74.9, [60, 65, 70, 75]),
-        (50, 50, [50, 60]),
-        (0, 0, [0, 0.2]),
+        *[(0, 4000, [0, 1000, 2000, 3000, 4000]), (0, 0.0123, [0, 0.005, 0.01, 0.015]), (61.3, 74.9, [60, 65, 70, 75])],
+        *[(50, 50, [50, 60]), (0, 0, [0, 0.2])],
     ],
 )
 def test_ticks_are_round_and_enclose_the_values(low: float, high: float, found: list[float]) -> None:

@@ -13,15 +13,7 @@ import pytest
 
 from guieval.actions import Action, Click, Point, Unsupported
 from guieval.errors import UsageError
-from guieval.reports.matrix_table import (
-    agreement_lines,
-    glance_table,
-    matrix_json,
-    matrix_table,
-    step_lines,
-    unmeasured_lines,
-    write_disagreements,
-)
+from guieval.reports import matrix_table
 from guieval.reports.tables.terminal import rendered
 from guieval.reports.tables.writers import json_text
 from guieval.scoring.matrix import JudgedAnswers, disagreements, judge_run, on_own_sets
@@ -49,7 +41,7 @@ def answers_of(
 
 
 def printed(answers: JudgedAnswers, width: int = 200) -> str:
-    return "\n".join(line.plain for line in rendered(matrix_table(on_own_sets(answers)), width))
+    return "\n".join(line.plain for line in rendered(matrix_table.matrix_table(on_own_sets(answers)), width))
 
 
 def cells(text: str, row: str) -> list[str]:
@@ -94,27 +86,30 @@ def test_a_narrow_terminal_gets_several_tables_each_with_its_own_rows(tmp_path: 
 def test_lines_say_which_steps_what_agrees_and_what_is_missing(tmp_path: Path) -> None:
     answers = answers_of(tmp_path, [TARGET, NEAR_MISS], missing=1)
     placed = on_own_sets(answers)
-    assert step_lines(placed) == ["data:     all episodes of the run (1)"]
-    assert unmeasured_lines(placed) == ["incomplete: 1 of 3 steps are missing (0 failed, 1 unrecorded) under every protocol"]
-    assert agreement_lines(answers.columns()) == [
+    assert matrix_table.step_lines(placed) == ["data:     all episodes of the run (1)"]
+    (line,) = matrix_table.unmeasured_lines(placed)
+    assert line == "incomplete: 1 of 3 steps are missing (0 failed, 1 unrecorded) under every protocol"
+    assert matrix_table.agreement_lines(answers.columns()) == [
         "agreement: 1 of 3 steps are exact under some of the 3 protocols only",
         "  alike:   seeclick-official, sspro-official",
         "  each by itself: guievalkit",
     ]
     alike = answers_of(tmp_path / "alike", [TARGET, MISS])
-    assert agreement_lines(alike.columns()) == ["agreement: the 3 protocols judge all 2 steps alike"]
-    assert unmeasured_lines(on_own_sets(alike)) == []
-    assert agreement_lines(answers_of(tmp_path / "one", [TARGET], protocols=["guievalkit"]).columns()) == []
+    assert matrix_table.agreement_lines(alike.columns()) == ["agreement: the 3 protocols judge all 2 steps alike"]
+    assert matrix_table.unmeasured_lines(on_own_sets(alike)) == []
+    assert matrix_table.agreement_lines(answers_of(tmp_path / "one", [TARGET], protocols=["guievalkit"]).columns()) == []
 
 
 def test_a_looser_protocol_would_have_gone_on(tmp_path: Path) -> None:
     placed = on_own_sets(answers_of(tmp_path, [TARGET, NEAR_MISS], missing=2, mode="sop"))
-    assert unmeasured_lines(placed) == ["incomplete: 2 of 4 steps are missing (0 failed, 2 unrecorded) under guievalkit"]
+    assert matrix_table.unmeasured_lines(placed) == [
+        "incomplete: 2 of 4 steps are missing (0 failed, 2 unrecorded) under guievalkit"
+    ]
 
 
 def test_the_matrix_as_json_holds_every_figure_with_its_denominator(tmp_path: Path) -> None:
     answers = answers_of(tmp_path, [TARGET, NEAR_MISS, None], missing=1)
-    values = json.loads(json_text(matrix_json(answers, on_own_sets(answers))))
+    values = json.loads(json_text(matrix_table.matrix_json(answers, on_own_sets(answers))))
     assert (values["title"], values["own_protocol"]) == ("made-up-model on made-up, offline", "seeclick-official")
     assert [each["name"] for each in values["protocols"]] == list(PROTOCOLS)
     kit = values["protocols"][1]
@@ -132,7 +127,7 @@ def test_disagreements_as_a_file(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     (one,) = disagreements(answers.columns(), answers)
     hostile = replace(one, key=one.key._replace(episode_id="=1+1"))
-    assert write_disagreements(file, [hostile], answers.protocols) == 1
+    assert matrix_table.write_disagreements(file, [hostile], answers.protocols) == 1
     if file.suffix == ".csv":
         (row,) = csv.DictReader(file.read_text(encoding="utf-8").splitlines())
         found = [row[name] for name in ("episode_id", "step_index", "guievalkit", "sspro-official")]
@@ -150,14 +145,14 @@ def test_disagreements_as_a_file(tmp_path: Path, name: str) -> None:
 
 def test_a_file_of_no_known_form_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"must end in \.csv or \.jsonl, got '\.txt'"):
-        write_disagreements(tmp_path / "found.txt", [], PROTOCOLS)
+        matrix_table.write_disagreements(tmp_path / "found.txt", [], PROTOCOLS)
     with pytest.raises(UsageError, match="cannot be written: No such file or directory"):
-        write_disagreements(tmp_path / "none" / "found.csv", [], PROTOCOLS)
+        matrix_table.write_disagreements(tmp_path / "none" / "found.csv", [], PROTOCOLS)
 
 
 def test_at_a_glance_every_protocol_is_on_the_same_steps_with_lost_ones_wrong(tmp_path: Path) -> None:
     """Of 4 planned steps: one on the target, one near it (0.1 of the screen off), one not read, one never run."""
     answers = answers_of(tmp_path, [TARGET, NEAR_MISS, None], missing=1, protocols=["seeclick-official", "guievalkit"])
-    text = "\n".join(line.plain for line in rendered(glance_table(answers.columns(), on_own_sets(answers)), 120))
+    text = "\n".join(line.plain for line in rendered(matrix_table.glance_table(answers.columns(), on_own_sets(answers)), 120))
     assert cells(text, "seeclick-official")[:2] == ["25.00 (1 missing)", "50.00 (1 missing)"]
     assert cells(text, "guievalkit") == [*["50.00 (1 missing)"] * 2, "TARGET_NOT_OPEN type match 100.00% (1 missing)"]

@@ -64,7 +64,7 @@ def overlapping(texts: list[Text]) -> list[tuple[str, str]]:
     return [(one, other) for (one, box), (other, beside) in combinations(boxes, 2) if box.overlaps(beside)]
 
 
-def test_bars_are_the_cells_shares_in_percent_with_their_intervals() -> None:
+def test_bars_are_the_cells_shares_in_percent_beside_each_other_with_their_intervals() -> None:
     figure = bars(RUNS)
     axes = axes_of(figure)
     containers = [each for each in axes.containers if isinstance(each, BarContainer)]
@@ -76,16 +76,9 @@ def test_bars_are_the_cells_shares_in_percent_with_their_intervals() -> None:
     assert axes.get_xlim() == (0, 100) and axes.get_xlabel() == "exact match (%)"
     assert len({bar.get_hatch() for each in containers for bar in each}) == 2
     assert_nothing_is_cut_off(figure)
-
-
-def test_bars_of_two_runs_do_not_cover_each_other() -> None:
-    figure = bars(RUNS)
-    drawn = [bar for each in axes_of(figure).containers if isinstance(each, BarContainer) for bar in each]
+    drawn = [bar for each in containers for bar in each]
     spans = sorted((bar.get_y(), bar.get_y() + bar.get_height()) for bar in drawn)
     assert all(above[1] <= below[0] + 1e-9 for above, below in pairwise(spans))
-
-
-def test_a_cell_without_an_interval_has_no_whisker() -> None:
     assert not axes_of(bars({"a": [Cell(("CLICK",), Measured(1.0, 3), Measured(0.5, 3))]})).lines
 
 
@@ -178,13 +171,10 @@ def test_a_heat_map_is_coloured_by_the_difference_from_its_columns_median() -> N
     assert_nothing_is_cut_off(figure)
 
 
-def test_the_scale_of_colours_leaves_few_far_ones_out_and_is_a_point_at_least() -> None:
+def test_the_scale_of_colours_leaves_few_far_ones_out_and_contrast_is_the_standards() -> None:
     assert span(np.array([[0.0, 0.2], [np.nan, -0.3]])) == 1.0
     assert span(np.array([0.0] * 50 + [4.0] * 19 + [-80.0])) == 4.0
     assert span(np.zeros(4)) == 1.0
-
-
-def test_contrast_of_black_and_white_is_the_standards_21() -> None:
     assert contrast((0, 0, 0), (1, 1, 1)) == pytest.approx(21.0)
     assert contrast((0.2, 0.4, 0.6), (0.2, 0.4, 0.6)) == 1.0
 
@@ -247,7 +237,7 @@ def test_names_of_models_cover_neither_each_other_nor_a_point_nor_the_edge(table
         assert not any(box.contains(*place) for place in places.tolist()), text
 
 
-def test_samples_are_drawn_against_the_number_of_answers() -> None:
+def test_samples_are_drawn_against_the_number_of_answers_and_one_answer_makes_no_curve() -> None:
     # One step with four answers, two of them right: pass@2 = 1 - C(2,2)/C(4,2) = 5/6, pass^2 = C(2,2)/C(4,2) = 1/6.
     run = made_columns("ab", exact=[True, True], samples=[4, 4], right_samples=[2, 2], vote=[True, False])
     figures = [sampled([run], PROTOCOL, "any", k) for k in (1, 2, 4)] + [sampled([run], PROTOCOL, "all", k) for k in (4, 2, 1)]
@@ -260,9 +250,6 @@ def test_samples_are_drawn_against_the_number_of_answers() -> None:
     assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "2", "4"]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["pass@n", "vote", "pass^n"]
     assert_nothing_is_cut_off(figure)
-
-
-def test_one_answer_to_each_step_makes_no_curve() -> None:
     run = made_columns("ab", exact=[True, False])
     with pytest.raises(UsageError, match="one answer to each step"):
         samples({"m": [sampled([run], PROTOCOL, "any", 1)]})

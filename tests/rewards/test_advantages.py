@@ -179,16 +179,13 @@ def test_the_papers_spread_is_of_all_combined_advantages_the_released_of_first_r
 @every_row(
     ("wrong", "message"),
     [
-        ({"gamma": -0.1}, r"gamma is -0\.1: expected a number from 0 to 1"),
-        ({"gamma": math.nan}, "gamma is nan"),
-        ({"gamma": "0.5"}, "gamma is '0.5': expected a number"),
-        ({"omega": -1.0}, r"omega is -1\.0"),
+        *[({"gamma": -0.1}, r"gamma is -0\.1: expected a number from 0 to 1"), ({"gamma": math.nan}, "gamma is nan")],
+        *[({"gamma": "0.5"}, "gamma is '0.5': expected a number"), ({"omega": -1.0}, r"omega is -1\.0")],
         ({"omega": None}, "omega is None: expected a number"),
         ({"normalise": "mean_std"}, "normalise is 'mean_std' .did you mean 'mean-std'"),
         ({"segment": "relesed"}, "segment is 'relesed' .did you mean 'released'"),
         ({"episode_level": "step"}, "episode_level is 'step' .did you mean 'steps'"),
-        ({"spread_of": "returns"}, "spread_of is 'returns'"),
-        ({"ddof": 2}, "ddof is 2: expected 0 or 1"),
+        *[({"spread_of": "returns"}, "spread_of is 'returns'"), ({"ddof": 2}, "ddof is 2: expected 0 or 1")],
         ({"epsilon": math.inf}, "epsilon is inf"),
     ],
 )

@@ -37,24 +37,17 @@ TURN = f"<think>\nIt loads.\n</think>\n{WAIT}"
 @every_row(
     ("text", "holds"),
     [
-        (TURN, True),
-        (f"\n{TURN}\n", True),
-        (TURN.replace("\n", ""), True),
+        *[(TURN, True), (f"\n{TURN}\n", True), (TURN.replace("\n", ""), True)],
         (WAIT, False),  # no thought
         ('{"action": "wait", "time": 2}', False),  # bare JSON
-        (TURN.replace("It loads.", " "), False),
-        (f"{'word ' * 50}{TURN}", False),
-        (f"{TURN}{' word' * 50}", False),
+        *[(TURN.replace("It loads.", " "), False), (f"{'word ' * 50}{TURN}", False), (f"{TURN}{' word' * 50}", False)],
         (TURN.replace("</think>", "</think> so"), False),
         (TURN.replace("</think>", ""), False),  # a thought that never ends
         (f"{TURN}\n{TURN}", False),  # two answers
-        (f"{TURN}\n{WAIT}", False),
-        (TURN.replace("It loads.", f"It loads. {WAIT}"), False),
+        *[(f"{TURN}\n{WAIT}", False), (TURN.replace("It loads.", f"It loads. {WAIT}"), False)],
         (TURN.replace("2}", '2}\n{"action": "wait", "time": 2}'), False),
-        (TURN.replace("{", "[{").replace("}", "}]"), False),
-        (TURN.replace('"action"', "action"), False),
-        (TURN.replace("</action>", ""), False),
-        (f"{WAIT}<think>It loads.</think>", False),
+        *[(TURN.replace("{", "[{").replace("}", "}]"), False), (TURN.replace('"action"', "action"), False)],
+        *[(TURN.replace("</action>", ""), False), (f"{WAIT}<think>It loads.</think>", False)],
     ],
 )
 def test_the_papers_form_is_one_thought_and_one_json_object(text: str, holds: bool) -> None:
@@ -158,14 +151,10 @@ def test_a_click_hits_up_to_the_border_of_the_box_and_scaled_points_are_cut_to_w
 @every_row(
     ("completion", "reward"),
     [
-        ("<think>a</think><answer>b</answer>", 1.0),
-        ("<think>a\nb</think>\n <answer></answer>", 1.0),
-        ("<think>a</think><answer>b</answer><answer>c</answer>", 1.0),
-        ("<think>a</think> so <answer>b</answer>", 0.0),
-        ("<think>a</think><answer>b</answer> ", 0.0),
-        ("<answer>b</answer>", 0.0),
-        ("<answer>b</answer><think>a</think>", 0.0),
-        ("", 0.0),
+        *[("<think>a</think><answer>b</answer>", 1.0), ("<think>a\nb</think>\n <answer></answer>", 1.0)],
+        *[("<think>a</think><answer>b</answer><answer>c</answer>", 1.0), ("<think>a</think> so <answer>b</answer>", 0.0)],
+        *[("<think>a</think><answer>b</answer> ", 0.0), ("<answer>b</answer>", 0.0)],
+        *[("<answer>b</answer><think>a</think>", 0.0), ("", 0.0)],
     ],
 )
 def test_the_format_is_a_thought_and_an_answer(completion: str, reward: float) -> None:

@@ -141,12 +141,8 @@ def test_a_reference_reply_shows_no_sign(family: str) -> None:
 @every_row(
     ("probe", "sign"),
     [
-        ("two-answers", "several-answers"),
-        ("empty-text", "empty-text"),
-        ("typed-instruction", "copied-instruction"),
-        ("copied-instruction", "copied-instruction"),
-        ("no-thought", "malformed"),
-        ("format-spam", "malformed"),
+        *[("two-answers", "several-answers"), ("empty-text", "empty-text"), ("typed-instruction", "copied-instruction")],
+        *[("copied-instruction", "copied-instruction"), ("no-thought", "malformed"), ("format-spam", "malformed")],
     ],
 )
 def test_a_probe_shows_its_sign(probe: str, sign: str) -> None:

@@ -74,14 +74,8 @@ def test_what_follows_a_step_is_algorithm_1() -> None:
 @every_row(
     ("rights", "budget", "asked", "patched"),
     [
-        ("++++", 0, 4, []),
-        ("+-++", 0, 2, []),
-        ("+-++", 1, 4, [1]),
-        ("+--+", 1, 3, [1]),
-        ("----", 2, 3, [0, 1]),
-        ("----", None, 4, [0, 1, 2, 3]),
-        ("+++-", 1, 4, [3]),
-        ("+++-", 0, 4, []),
+        *[("++++", 0, 4, []), ("+-++", 0, 2, []), ("+-++", 1, 4, [1]), ("+--+", 1, 3, [1]), ("----", 2, 3, [0, 1])],
+        *[("----", None, 4, [0, 1, 2, 3]), ("+++-", 1, 4, [3]), ("+++-", 0, 4, [])],
     ],
 )
 @every_row("method", ["thought-free", "off-policy"])
@@ -350,16 +344,10 @@ def test_a_begun_answer_is_no_part_of_the_question_and_what_cannot_be_written_is
 @every_row(
     ("text", "reasoning", "thought"),
     [
-        ("<think>\nTap it.\n</think>", None, "Tap it."),
-        ("Sure!\n<think>Tap it.</think> Done.", None, "Tap it."),
-        ("<thinking>Tap it.</thinking>", None, "Tap it."),
-        ("Tap it.</think>", None, "Tap it."),
-        ("<think>Tap it, for", None, "Tap it, for"),
-        ("Tap it.", None, "Tap it."),
-        ("", "Tap it.", "Tap it."),
-        ("<think>Tap it.</think>", "They gave a hint.", "Tap it."),
-        ("<think> </think>", None, None),
-        ("  ", None, None),
+        *[("<think>\nTap it.\n</think>", None, "Tap it."), ("Sure!\n<think>Tap it.</think> Done.", None, "Tap it.")],
+        *[("<thinking>Tap it.</thinking>", None, "Tap it."), ("Tap it.</think>", None, "Tap it.")],
+        *[("<think>Tap it, for", None, "Tap it, for"), ("Tap it.", None, "Tap it."), ("", "Tap it.", "Tap it.")],
+        *[("<think>Tap it.</think>", "They gave a hint.", "Tap it."), ("<think> </think>", None, None), ("  ", None, None)],
     ],
 )
 def test_a_thought_is_what_stands_between_the_tags(text: str, reasoning: str | None, thought: str | None) -> None:

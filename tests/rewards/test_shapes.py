@@ -36,12 +36,8 @@ def total(name: str, task: Any, action: Action | None, *, well_formed: bool = Tr
     ("action", "well_formed", "expected"),
     [
         (ON_BORDER, True, 3.0),  # R_T + R_C + R_F
-        (ON_BORDER, False, 2.0),
-        (OUTSIDE, True, 2.0),
-        (Press(button="BACK"), True, 1.0),
-        (None, True, 1.0),
-        (None, False, 0.0),
-        (Unsupported(name="scroll"), True, 1.0),
+        *[(ON_BORDER, False, 2.0), (OUTSIDE, True, 2.0), (Press(button="BACK"), True, 1.0), (None, True, 1.0)],
+        *[(None, False, 0.0), (Unsupported(name="scroll"), True, 1.0)],
     ],
 )
 def test_ui_r1_adds_type_coordinate_and_format(action: Action | None, well_formed: bool, expected: float) -> None:
@@ -96,18 +92,13 @@ def test_the_iou_variant_leaves_other_actions_alone() -> None:
 @every_row(
     ("reference", "action", "expected"),
     [
-        (CLICK, ON_BORDER, 2.0),
-        (CLICK, OUTSIDE, 1.0),
-        (CLICK, Wait(), 0.0),
+        *[(CLICK, ON_BORDER, 2.0), (CLICK, OUTSIDE, 1.0), (CLICK, Wait(), 0.0)],
         (Scroll(point=CENTRE, direction="up"), Scroll(point=Point(1, 1), direction="up"), 2.0),
         (Scroll(point=CENTRE, direction="up"), Scroll(point=CENTRE, direction="down"), 1.0),
         (Type(text="Coffee"), Type(text="Coffee"), 2.0),
         (Type(text="Coffee"), Type(text="coffee"), 1.0),  # letter for letter
-        (Type(text="Coffee"), Type(text="Coffee "), 1.0),
-        (Type(text="Coffee"), Type(text=""), 1.0),
-        (Open(app="Maps"), Open(app="Maps"), 2.0),
-        (Open(app="Maps"), Open(app="Google Maps"), 1.0),
-        (Stop(), Stop(), 2.0),
+        *[(Type(text="Coffee"), Type(text="Coffee "), 1.0), (Type(text="Coffee"), Type(text=""), 1.0)],
+        *[(Open(app="Maps"), Open(app="Maps"), 2.0), (Open(app="Maps"), Open(app="Google Maps"), 1.0), (Stop(), Stop(), 2.0)],
     ],
 )
 def test_hypertrack_adds_type_and_parameters(reference: Action, action: Action, expected: float) -> None:
@@ -147,10 +138,7 @@ def test_a_gaussian_is_for_clicks_alone_takes_the_best_target_and_over_a_line_is
 @every_row(
     ("action", "well_formed", "expected"),
     [
-        (CLICK, True, 1.0),
-        (Click(point=Point(900, 900)), True, 0.5),
-        (Wait(), True, 0.1),
-        (None, True, 0.1),
+        *[(CLICK, True, 1.0), (Click(point=Point(900, 900)), True, 0.5), (Wait(), True, 0.1), (None, True, 0.1)],
         (CLICK, False, 0.0),  # every later term is gated by the format
         (None, False, 0.0),
     ],
@@ -164,12 +152,8 @@ def test_ui_s1_gates_its_terms(action: Action | None, well_formed: bool, expecte
     [
         (CLICK, True, 1.0),
         (CLICK, False, 0.9),  # not gated
-        (Click(point=Point(900, 900)), True, 0.55),
-        (Wait(), True, 0.19),
-        (Wait(), False, 0.09),
-        (Unsupported(name="drag"), False, 0.0),
-        (None, True, 0.1),
-        (None, False, 0.0),
+        *[(Click(point=Point(900, 900)), True, 0.55), (Wait(), True, 0.19), (Wait(), False, 0.09)],
+        *[(Unsupported(name="drag"), False, 0.0), (None, True, 0.1), (None, False, 0.0)],
     ],
 )
 def test_ui_s1_as_released_does_not(action: Action | None, thought: bool, expected: float) -> None:

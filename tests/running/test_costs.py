@@ -42,10 +42,16 @@ def tokens_of(*records: StepRecord) -> Tokens:
     return tokens
 
 
-def test_a_cost_is_tokens_times_prices_per_million() -> None:
+def test_a_cost_is_tokens_times_prices_and_absurd_counts_lower_no_budget() -> None:
     tokens = tokens_of(record((400_000, 100_000)), record((600_000, 150_000), (0, 250_000)))
     assert tokens == Tokens(answers=3, reported=3, prompt=1_000_000, completion=500_000)
     assert PRICE.cost(tokens) == pytest.approx(1.0 * 2.0 + 0.5 * 8.0)
+    honest = tokens_of(record((1000, 100)))
+    absurd = tokens_of(record((1000, 100)), record((-(10**12), 100)), record((1000, -(2**62))), record((2**64 - 1, 1)))
+    assert (absurd.answers, absurd.reported) == (4, 1)
+    assert PRICE.cost(absurd) == pytest.approx(4 * (PRICE.cost(honest) or 0.0))
+    budget = Budget(2.5 * (PRICE.cost(honest) or 0.0), PRICE)
+    assert budget.reached(honest, 0) is None and "is used up" in (budget.reached(absurd, 0) or "")
 
 
 def test_answers_without_counts_cost_what_the_others_do_and_the_bill_states_it() -> None:
@@ -56,15 +62,6 @@ def test_answers_without_counts_cost_what_the_others_do_and_the_bill_states_it()
     assert bill(tokens, PRICE)["estimated"] is True
     text = describe(bill(tokens, PRICE))
     assert text == "about 0.008400 EUR (1,000 tokens in, 100 out, reported for 1 of 3 answers; prices as of 2026-11-21)"
-
-
-def test_absurd_counts_lower_neither_a_cost_nor_a_budget() -> None:
-    honest = tokens_of(record((1000, 100)))
-    absurd = tokens_of(record((1000, 100)), record((-(10**12), 100)), record((1000, -(2**62))), record((2**64 - 1, 1)))
-    assert (absurd.answers, absurd.reported) == (4, 1)
-    assert PRICE.cost(absurd) == pytest.approx(4 * (PRICE.cost(honest) or 0.0))
-    budget = Budget(2.5 * (PRICE.cost(honest) or 0.0), PRICE)
-    assert budget.reached(honest, 0) is None and "is used up" in (budget.reached(absurd, 0) or "")
 
 
 def test_a_bill_does_not_guess() -> None:
@@ -96,12 +93,17 @@ def test_shipped_prices_are_found_by_name(name: str, prices: tuple[float, float]
     assert found is not None and (found.input, found.output) == prices
 
 
-def test_every_shipped_price_has_a_source_and_a_date_and_no_name_has_two() -> None:
+def test_every_shipped_price_has_a_source_the_first_name_counts_and_a_missing_file_is_reported(tmp_path: Path) -> None:
     shipped = read_prices()
     for price in shipped:
         assert re.fullmatch(r"20\d\d-\d\d(-\d\d)?", price.as_of) and "." in price.source
         for pattern in price.models:
             assert find_price(shipped, [pattern.replace("*", "26-01-01")]) is price
+    other = PRICE.model_copy(update={"models": ("n*",), "input": 5.0})
+    assert find_price([PRICE, other], ["x", "nn", "m"]) is other
+    assert find_price([PRICE, other], ["x"]) is None
+    with pytest.raises(UsageError, match="cannot be read: No such file"):
+        read_prices(tmp_path / "none.yaml")
 
 
 def test_every_hosted_model_with_a_computer_tool_has_a_price_and_what_one_serves_oneself_has_none() -> None:
@@ -112,12 +114,6 @@ def test_every_hosted_model_with_a_computer_tool_has_a_price_and_what_one_serves
     hosted = [config for config in model_configs().values() if config.engine in HOSTED]
     unpriced = [each.name for each in hosted if find_price(prices, [each.served_as or each.name]) is None]
     assert len(hosted) > 30 and unpriced == ["claude-computer-toolset"], "it is for a model that its user names"
-
-
-def test_the_first_name_that_has_a_price_counts() -> None:
-    other = PRICE.model_copy(update={"models": ("n*",), "input": 5.0})
-    assert find_price([PRICE, other], ["x", "nn", "m"]) is other
-    assert find_price([PRICE, other], ["x"]) is None
 
 
 @every_row(
@@ -137,11 +133,6 @@ def test_a_damaged_price_file_gives_one_sentence(text: str, message: str, tmp_pa
     with pytest.raises(UsageError, match=message) as raised:
         read_prices(file)
     assert "\n" not in str(raised.value)
-
-
-def test_a_missing_price_file_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be read: No such file"):
-        read_prices(tmp_path / "none.yaml")
 
 
 def test_a_budget_leaves_room_for_what_is_in_flight() -> None:
@@ -200,12 +191,18 @@ def test_a_run_states_what_it_cost(guieval: CommandLine, server: MockServer, pri
     assert again.code == 0 and "cost:" not in again.out, "a replay costs nothing"
 
 
-def test_a_run_without_a_price_states_its_tokens(guieval: CommandLine, server: MockServer, tmp_path: Path) -> None:
+def test_without_a_price_a_run_states_its_tokens_and_a_budget_is_refused_at_once(
+    guieval: CommandLine, server: MockServer, tmp_path: Path
+) -> None:
     out = tmp_path / "run"
     done = guieval(*command(server, tmp_path / "demo", out, *FEW))
     steps = len(list(RunFolder(out).records))
     assert f"tokens:   offline: {steps * 3000:,} tokens in, {steps * 60:,} out\n" in done.out and "cost:" not in done.out
     assert cost_in(out)["amount"] is None and cost_in(out)["prompt_tokens"] == steps * 3000
+    out = tmp_path / "refused"
+    done = guieval(*command(server, tmp_path / "demo", out, *FEW, "--budget", "5"))
+    assert done.code == 2 and not out.exists()
+    assert "a budget needs the price of " in done.err and "--prices FILE" in done.err
 
 
 def test_a_run_goes_on_with_a_larger_budget(guieval: CommandLine, server: MockServer, prices: Path, tmp_path: Path) -> None:
@@ -226,10 +223,3 @@ def test_a_run_goes_on_with_a_larger_budget(guieval: CommandLine, server: MockSe
     rest = guieval("run", "--resume", out, "--quiet", "--budget", "100")
     assert rest.code == 0 and "stopped:" not in rest.out
     assert cost_in(out / "offline")["answers"] == len(list(RunFolder(out / "offline").records)) > len(records)
-
-
-def test_a_budget_without_a_price_is_refused_at_once(guieval: CommandLine, server: MockServer, tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    done = guieval(*command(server, tmp_path / "demo", out, *FEW, "--budget", "5"))
-    assert done.code == 2 and not out.exists()
-    assert "a budget needs the price of " in done.err and "--prices FILE" in done.err

@@ -123,15 +123,12 @@ def test_the_picture_shows_everything_at_any_width() -> None:
     view = view_of(progress)
     wide = "\n".join(drawn(view, 200))
     for sentence in (
-        "a model on demo, offline",
-        "35 %, 7 of 20, 0:10 elapsed, time left not known yet",
-        "0.7 steps/s, mean 0.7",
+        *["a model on demo, offline", "35 %, 7 of 20, 0:10 elapsed, time left not known yet", "0.7 steps/s, mean 0.7"],
         "8 steps in flight, episodes: 7 ready, 80 waiting",
         "right 3, wrong 1, unparseable 1, unsupported 1, failed 1, exact match 42.9 % of 7",
         "18,000 in, 360 out (36/s out), 0.018 EUR [of many]",
         "http://one:8000/v1: 5 in flight, 10 answered, 0 failed, 1.25 s mean",
-        "http://two:8000/v1: 3 in flight, 0 answered, 4 failed, resting",
-        "generate: the server is gone",
+        *["http://two:8000/v1: 3 in flight, 0 answered, 4 failed, resting", "generate: the server is gone"],
     ):
         assert sentence in wide
     for width in (80, 40, 24):

@@ -41,15 +41,7 @@ from guieval.metrics.columns import ENDS, TYPES, RunColumns
 from guieval.metrics.ledger import voted
 from guieval.registry import load_benchmark
 from guieval.reports.exchange.importing import import_predictions
-from guieval.scoring.matrix import (
-    ALL,
-    agreeing,
-    disagreements,
-    disputed,
-    judge_run,
-    on_own_sets,
-    protocols_for,
-)
+from guieval.scoring.matrix import ALL, agreeing, disagreements, disputed, judge_run, on_own_sets, protocols_for
 from guieval.steps import StepRecord, StepTaskModel
 from tests.evaluation.strategies import anything, tasks
 from tests.made_runs import key, record, step, write_run
@@ -160,11 +152,8 @@ def test_every_protocol_states_of_real_steps_what_its_evaluator_states(shared_da
 def test_rows_are_the_plans_steps_whatever_is_recorded(tmp_path: Path) -> None:
     groups = {"app": "Maps"}
     records = [
-        record(target("b", 1, 3, groups=groups), TARGET),
-        record(target("a", 0, 2), None),
-        record(target("b", 0, 3), Unsupported(name="drag")),
-        record(target("a", 1, 2)),
-        record(target("z", 0, 1), TARGET),
+        *[record(target("b", 1, 3, groups=groups), TARGET), record(target("a", 0, 2), None)],
+        *[record(target("b", 0, 3), Unsupported(name="drag")), record(target("a", 1, 2)), record(target("z", 0, 1), TARGET)],
     ]
     run = write_run(tmp_path / "run", records, plan={key("a"): (0, 1), key("b"): (1, 2), key("c"): range(1)})
     judged = judge_run(run)

@@ -138,24 +138,18 @@ def test_the_marks_lie_where_the_thousandths_say(tmp_path: Path) -> None:
     assert near(image.getpixel((5, 5)), (128, 128, 128)), "what has no mark stays as it is"
 
 
-def test_a_protocol_decides_which_area_is_drawn(tmp_path: Path) -> None:
+def test_areas_are_the_protocols_a_scroll_is_an_arrow_and_far_marks_are_no_failure(tmp_path: Path) -> None:
     one = task(targets=[[400, 450, 600, 550]], length=1)
     run = opened(tmp_path, [record(one, Type(text="tea"))])
     around = run.step(0, protocol="guievalkit").image(boxes=False)
     inside = run.step(0, protocol="ui-s1-sop").image(boxes=False)
     place = (150, 240)  # above the box, and less than 0.14 of the screen from the reference
     assert near(inside.getpixel(place), (128, 128, 128)) and not near(around.getpixel(place), (128, 128, 128))
-
-
-def test_a_scroll_is_an_arrow_along_the_fingers_path(tmp_path: Path) -> None:
     one = task(action=Scroll(point=Point(500, 500), direction="up"), length=1)
-    image = opened(tmp_path, [record(one, Type(text="tea"))]).step(0).image()
+    image = opened(tmp_path / "scroll", [record(one, Type(text="tea"))]).step(0).image()
     assert near(image.getpixel((150, 200)), BLUE) and not near(image.getpixel((150, 450)), BLUE)
-
-
-def test_marks_far_outside_the_screen_are_no_failure(tmp_path: Path) -> None:
     one = task(targets=[[-1e300, 0, 1e300, 1000], [5, 5, 5, 5]], alternatives=[at(0, 0), at(1000, 1000)], length=1)
-    assert opened(tmp_path, [record(one, at(0, 1000))]).step(0).image().size == (300, 600)
+    assert opened(tmp_path / "far", [record(one, at(0, 1000))]).step(0).image().size == (300, 600)
 
 
 def test_steps_by_number_and_by_episode(tmp_path: Path) -> None:

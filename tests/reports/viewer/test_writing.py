@@ -56,11 +56,18 @@ def three_steps() -> list[StepRecord]:
     return [record(task(step=0), at(500, 500)), record(task(step=1), at(500, 900)), record(task(step=2), Stop())]
 
 
-def test_an_action_of_known_type_is_listed_under_its_type(tmp_path: Path) -> None:
+def test_ends_are_distinguished_types_are_the_known_ones_and_the_last_finished_record_counts(tmp_path: Path) -> None:
     known = Unsupported(name="scroll", known="SCROLL", problem="it has no direction")
-    report(tmp_path, [record(task(), known)])
-    index = read(tmp_path, "index.js")
+    report(tmp_path / "known", [record(task(), known)])
+    index = read(tmp_path / "known", "index.js")
     assert [index["types"][code] for code in index["predicted"][0]][:1] == ["SCROLL"]
+    report(tmp_path / "ends", [record(task(length=2), None), record(task(step=1, length=2), Unsupported(name="fly"))])
+    assert read(tmp_path / "ends", "index.js")["ends"] == [[UNPARSEABLE + UNSUPPORTED]]
+    again = [record(task(length=1), Stop()), record(task(length=1), at(500, 500)), failed(task(length=1))]
+    report(tmp_path / "a", again)
+    assert read(tmp_path / "a", "index.js")["ends"] == [[RIGHT]]
+    report(tmp_path / "b", [failed(task(length=1)), record(task(length=1), Stop())])
+    assert read(tmp_path / "b", "index.js")["ends"] == [[WRONG_TYPE]]
 
 
 @given(st.recursive(st.text() | st.none() | st.integers(), lambda inner: st.dictionaries(st.text(), inner)))
@@ -92,11 +99,6 @@ def test_every_planned_step_has_a_verdict_under_every_protocol(tmp_path: Path) -
     assert "task" not in rows[5]  # nothing was recorded of it
 
 
-def test_other_ends_are_distinguished(tmp_path: Path) -> None:
-    report(tmp_path, [record(task(length=2), None), record(task(step=1, length=2), Unsupported(name="fly"))])
-    assert read(tmp_path, "index.js")["ends"] == [[UNPARSEABLE + UNSUPPORTED]]
-
-
 def test_steps_after_the_stop_are_not_reached_under_each_protocol_by_itself(tmp_path: Path) -> None:
     # 100 thousandths off: right under guievalkit (140 allowed), wrong under ui-s1-sop (40 allowed).
     records = [record(task(step=0), at(500, 600)), record(task(step=1), at(500, 500)), record(task(step=2), Stop())]
@@ -126,14 +128,6 @@ def test_every_end_is_the_one_that_the_figures_count(tmp_path: Path, stop: str) 
         assert judged.type_match[typed].all() and not judged.exact_match[typed].any()
 
 
-def test_the_last_finished_record_counts(tmp_path: Path) -> None:
-    again = [record(task(length=1), Stop()), record(task(length=1), at(500, 500)), failed(task(length=1))]
-    report(tmp_path / "a", again)
-    assert read(tmp_path / "a", "index.js")["ends"] == [[RIGHT]]
-    report(tmp_path / "b", [failed(task(length=1)), record(task(length=1), Stop())])
-    assert read(tmp_path / "b", "index.js")["ends"] == [[WRONG_TYPE]]
-
-
 def test_accepted_areas_are_the_rules_own(tmp_path: Path) -> None:
     """By hand: a box of 100 x 200 about (300, 300), enlarged x1.2, is 120 x 240 about it; UI-S1 accepts 40 thousandths."""
     boxed = task(length=1, targets=Boxes([[250, 200, 350, 400]]), action=at(300, 300))
@@ -146,25 +140,19 @@ def test_accepted_areas_are_the_rules_own(tmp_path: Path) -> None:
     assert plain["radii"][0][:2] == [300, 300]
 
 
-def test_distances_in_pixels_are_round_on_the_screen(tmp_path: Path) -> None:
-    """By hand, on 300 x 600 pixels: 140 px are 466.667 thousandths across and half of it down; 4 % of 600 px are 24 px."""
-    report(tmp_path, [record(task(length=1), at(1, 1))], protocols=("gui-r1-reward", "infigui-r1"))
-    values = read(tmp_path, "steps-00000.js")["rows"][0]["task"]
+def test_areas_are_round_on_the_screen_may_vary_and_steps_without_a_place_have_none(tmp_path: Path) -> None:
+    # By hand, on 300 x 600 pixels: 140 px are 466.667 thousandths across and half of it down; 4 % of 600 px are 24 px.
+    report(tmp_path / "round", [record(task(length=1), at(1, 1))], protocols=("gui-r1-reward", "infigui-r1"))
+    values = read(tmp_path / "round", "steps-00000.js")["rows"][0]["task"]
     radii = [values["areas"][each]["radii"][0] for each in values["area"]]
     assert radii == [[500, 500, 466.667, 233.333], [500, 500, 80, 40]]
-
-
-def test_an_area_that_the_click_itself_decides_is_reported_to_vary(tmp_path: Path) -> None:
     boxed = task(length=1, targets=Boxes([[100, 100, 300, 300]]))
-    report(tmp_path, [record(boxed, at(1, 1))], protocols=("coat-intended",))
-    (area,) = read(tmp_path, "steps-00000.js")["rows"][0]["task"]["areas"]
+    report(tmp_path / "varies", [record(boxed, at(1, 1))], protocols=("coat-intended",))
+    (area,) = read(tmp_path / "varies", "steps-00000.js")["rows"][0]["task"]["areas"]
     assert area == {"boxes": [], "polygon": False, "radii": [], "varies": True}
-
-
-def test_steps_without_a_place_have_no_area_and_scrolls_have_a_path(tmp_path: Path) -> None:
     scroll = task(length=1, action=Scroll(point=Point(500, 600), direction="up"), targets=Boxes([[0, 0, 9, 9]]))
-    report(tmp_path, [record(scroll, Open(app="Maps"))])
-    row = read(tmp_path, "steps-00000.js")["rows"][0]
+    report(tmp_path / "none", [record(scroll, Open(app="Maps"))])
+    row = read(tmp_path / "none", "steps-00000.js")["rows"][0]
     assert row["task"]["area"] == [-1] and row["task"]["areas"] == []
     assert row["task"]["reference"]["path"] == [500, 600, 500, 300]  # the finger moves up by 300 thousandths
     assert row["runs"][0]["samples"][0]["action"] == {"type": "OPEN", "app": "Maps"}
@@ -187,35 +175,26 @@ def test_no_text_of_a_server_swells_the_page(tmp_path: Path) -> None:
     assert (tmp_path / "report" / "data" / "steps-00000.js").stat().st_size < 200_000
 
 
-def test_search_texts_hold_reply_instruction_and_labels(tmp_path: Path) -> None:
+def test_search_texts_hold_reply_instruction_and_labels_and_groups_are_columns(tmp_path: Path) -> None:
     one = task(length=1, low_level_instruction="Tap Music", groups={"app": "Player"}, action=Type(text="mozart"))
-    report(tmp_path, [record(one, Stop(), raw="I stop here")])
-    (text,) = read(tmp_path, "text-00000.js")
+    report(tmp_path / "texts", [record(one, Stop(), raw="I stop here")])
+    (text,) = read(tmp_path / "texts", "text-00000.js")
     assert {"Tap Music", "Player", "mozart", "I stop here"} <= set(text.split("\n"))
-
-
-def test_groups_are_columns_even_where_a_step_has_none(tmp_path: Path) -> None:
     labelled = [task(step=0), task(step=1, groups={"app": "Mail"}), task(step=2)]
-    report(tmp_path, [record(each, Stop()) for each in labelled])
-    assert read(tmp_path, "index.js")["groups"] == [{"name": "app", "values": ["Mail"], "of": [-1, 0, -1]}]
+    report(tmp_path / "groups", [record(each, Stop()) for each in labelled])
+    assert read(tmp_path / "groups", "index.js")["groups"] == [{"name": "app", "values": ["Mail"], "of": [-1, 0, -1]}]
 
 
-def test_two_runs_are_set_side_by_side(tmp_path: Path) -> None:
+def test_two_runs_are_set_side_by_side_further_steps_marked_and_strangers_refused(tmp_path: Path) -> None:
     other = [record(task(step=0), Stop()), record(task("elsewhere", 0, 1), Stop())]
     written = report(tmp_path, three_steps(), against=other)
     assert read(tmp_path, "index.js")["ends"] == [[RIGHT + MISS + WRONG_TYPE], [WRONG_TYPE + NOT_RUN * 2]]
     assert written.notes == ["The compared run has 1 further step, not shown here."]
-
-
-def test_steps_that_the_other_run_never_planned_are_marked(tmp_path: Path) -> None:
-    written = report(tmp_path, [*three_steps(), record(task("e9", 0, 1), Stop())], against=three_steps())
-    assert read(tmp_path, "index.js")["ends"][1] == [RIGHT + MISS + WRONG_TYPE + ABSENT]
+    written = report(tmp_path / "absent", [*three_steps(), record(task("e9", 0, 1), Stop())], against=three_steps())
+    assert read(tmp_path / "absent", "index.js")["ends"][1] == [RIGHT + MISS + WRONG_TYPE + ABSENT]
     assert written.notes == ["The compared run does not have 1 of the 4 steps."]
-
-
-def test_runs_without_a_common_step_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="share no step"):
-        report(tmp_path, three_steps(), against=[record(task("other", 0, 1), Stop())])
+        report(tmp_path / "none", three_steps(), against=[record(task("other", 0, 1), Stop())])
 
 
 def test_labels_that_would_be_equal_are_distinguished(tmp_path: Path) -> None:

@@ -18,13 +18,18 @@ from .files import TARGET, grounding_step, mai_ui_row, mobilepilot_row, se_gui_r
 TWINS = [grounding_step("word_macos_4"), grounding_step("word_macos_5")]
 
 
-def test_rows_that_share_all_but_their_id_are_distinguished_by_it(tmp_path: Path) -> None:
+def test_rows_are_distinguished_by_their_id_and_more_rows_than_steps_are_answers_given_twice(tmp_path: Path) -> None:
     rows = [sspro_row([200, 300], id="word_macos_5"), sspro_row([900, 900], id="word_macos_4")]
     read = read_predictions(write_lines(tmp_path / "f.jsonl", rows), steps=TWINS)
     assert [(row.episode_id, row.action) for row in read.rows] == [
         ("word_macos_5", Click(point=Point(200.0, 150.0))),
         ("word_macos_4", Click(point=Point(900.0, 450.0))),
     ]
+    rows = [sspro_row([200, 300])] * 3
+    read = read_predictions(write_lines(tmp_path / "f.jsonl", rows), steps=TWINS)
+    assert (len(read.rows), read.repeated) == (2, 1)
+    with pytest.raises(DataError, match="word_macos_4#0 is answered twice"):
+        read_predictions(write_lines(tmp_path / "g.jsonl", [*rows, sspro_row([1, 1])]), steps=TWINS)
 
 
 @pytest.mark.parametrize("ids", [({}, {}), ({"id": "a"}, {"id": "b"}), ({"id": 1}, {"id": 2})])
@@ -36,22 +41,11 @@ def test_rows_that_share_all_answer_their_steps_in_order(tmp_path: Path, ids: tu
         assert read.repeated == 0
 
 
-def test_more_rows_than_steps_are_answers_given_twice(tmp_path: Path) -> None:
-    rows = [sspro_row([200, 300])] * 3
-    read = read_predictions(write_lines(tmp_path / "f.jsonl", rows), steps=TWINS)
-    assert (len(read.rows), read.repeated) == (2, 1)
-    with pytest.raises(DataError, match="word_macos_4#0 is answered twice"):
-        read_predictions(write_lines(tmp_path / "g.jsonl", [*rows, sspro_row([1, 1])]), steps=TWINS)
-
-
 @every_row(
     ("row", "screenshot"),
     [
-        ("/root/osworldG_imgs/x.png", "images/x.png"),
-        ("images/x.png", "x.webp"),
-        ("x.png", "benchmark/images/x.png"),
-        ("D:\\data\\x.png", "images/x.png"),
-        ("screenspotv2_image/pc_x.png", "images/desktop/x.png"),
+        *[("/root/osworldG_imgs/x.png", "images/x.png"), ("images/x.png", "x.webp"), ("x.png", "benchmark/images/x.png")],
+        *[("D:\\data\\x.png", "images/x.png"), ("screenspotv2_image/pc_x.png", "images/desktop/x.png")],
     ],
 )
 def test_folders_and_suffixes_of_images_do_not_decide(tmp_path: Path, row: str, screenshot: str) -> None:
@@ -59,9 +53,17 @@ def test_folders_and_suffixes_of_images_do_not_decide(tmp_path: Path, row: str, 
     assert read_predictions(file, steps=[grounding_step("a", screenshot=screenshot)]).rows[0].episode_id == "a"
 
 
-def test_folders_tell_images_of_one_name_apart(tmp_path: Path) -> None:
+def test_folders_boxes_and_instructions_decide_the_step_and_must_be_of_one(tmp_path: Path) -> None:
     steps = [grounding_step("a", screenshot="images/excel_macos/shot.png"), grounding_step("b")]
     assert read_predictions(write_lines(tmp_path / "f.jsonl", [sspro_row([1, 2])]), steps=steps).rows[0].episode_id == "b"
+    steps = [grounding_step("a", [0.0, 0.0, 9.0, 9.0]), grounding_step("b")]
+    assert read_predictions(write_lines(tmp_path / "f.jsonl", [sspro_row([1, 2])]), steps=steps).rows[0].episode_id == "b"
+    file = write_lines(tmp_path / "g.jsonl", [sspro_row([1, 2], bbox=[1, 2, 3, 4])])
+    with pytest.raises(DataError, match=r"field bbox: \[1, 2, 3, 4\] is not the box of any step"):
+        read_predictions(file, steps=steps)
+    file = write_lines(tmp_path / "f.jsonl", [sspro_row([1, 2], id="a", prompt_to_evaluate="make it bold")])
+    with pytest.raises(DataError, match="'make it bold' is not the instruction of screenspot-pro's step 'a': 'bold'"):
+        read_predictions(file, steps=[grounding_step("a")])
 
 
 def test_another_box_is_reported_and_the_benchmarks_own_decides(tmp_path: Path) -> None:
@@ -70,14 +72,6 @@ def test_another_box_is_reported_and_the_benchmarks_own_decides(tmp_path: Path) 
     assert [(row.episode_id, row.differs) for row in read.rows] == [("word_macos_4", "bbox [1, 2, 3, 4]"), ("word_macos_5", "")]
     assert [row.episode_id for row in read.differing] == ["word_macos_4"]
     assert read.rows[0].task == TWINS[0]
-
-
-def test_among_steps_with_other_boxes_the_rows_box_decides_and_must_be_one_of_theirs(tmp_path: Path) -> None:
-    steps = [grounding_step("a", [0.0, 0.0, 9.0, 9.0]), grounding_step("b")]
-    assert read_predictions(write_lines(tmp_path / "f.jsonl", [sspro_row([1, 2])]), steps=steps).rows[0].episode_id == "b"
-    file = write_lines(tmp_path / "g.jsonl", [sspro_row([1, 2], bbox=[1, 2, 3, 4])])
-    with pytest.raises(DataError, match=r"field bbox: \[1, 2, 3, 4\] is not the box of any step"):
-        read_predictions(file, steps=steps)
 
 
 def test_polygons_and_targets_that_are_not_there_are_read(tmp_path: Path) -> None:
@@ -95,12 +89,6 @@ def test_polygons_and_targets_that_are_not_there_are_read(tmp_path: Path) -> Non
     read = read_predictions(write_lines(tmp_path / "f.jsonl", rows), steps=steps)
     found = [(row.episode_id, bool(row.differs)) for row in read.rows]
     assert found == [("polygon", False), ("nothing", False), ("other", True)]
-
-
-def test_an_instruction_of_another_edition_is_reported(tmp_path: Path) -> None:
-    file = write_lines(tmp_path / "f.jsonl", [sspro_row([1, 2], id="a", prompt_to_evaluate="make it bold")])
-    with pytest.raises(DataError, match="'make it bold' is not the instruction of screenspot-pro's step 'a': 'bold'"):
-        read_predictions(file, steps=[grounding_step("a")])
 
 
 @pytest.mark.parametrize("row", [mai_ui_row([200, 300]), se_gui_row([0.2, 0.15]), mobilepilot_row([200, 300])])

@@ -15,23 +15,7 @@ from guieval.reports.exchange.predictions import FORMATS, detect_format, read_pr
 from tests.command_line import CommandLine
 from tests.rows import every_row
 
-from .files import (
-    agentcpm_row,
-    atlas_row,
-    grounding_step,
-    guicourse_row,
-    kairos_row,
-    kit_row,
-    kit_table_row,
-    labelled,
-    lmms_row,
-    mai_ui_row,
-    mobilepilot_row,
-    scope_row,
-    se_gui_row,
-    sspro_row,
-    write_lines,
-)
+from . import files
 
 EVERY_EVAL_EVER = {
     "schema_version": "0.3.0",
@@ -45,43 +29,40 @@ EVERY_EVAL_EVER = {
 OWN = {"episode_id": "1", "step_index": 0, "action": None}
 FIRST_ROWS = {
     "guieval": OWN,
-    "guievalkit": kit_row(None),
-    "agentcpm": agentcpm_row(None),
-    "os-atlas": atlas_row(""),
+    "guievalkit": files.kit_row(None),
+    "agentcpm": files.agentcpm_row(None),
+    "os-atlas": files.atlas_row(""),
     "ui-s1": {"goal": "a", "num_steps": 4, "task_success": False, "final_step_id": 1},
-    "screenspot-pro": sspro_row(None),
-    "mai-ui": mai_ui_row(None),
-    "se-gui": se_gui_row(None),
-    "mobilepilot": mobilepilot_row(None),
-    "kairos": kairos_row(0, "WAIT", "WAIT"),
-    "lz-dong": {"benchmark": "AITZ (aitz_test)", "ground_truth": labelled(), "source_parsed_prediction": None},
+    "screenspot-pro": files.sspro_row(None),
+    "mai-ui": files.mai_ui_row(None),
+    "se-gui": files.se_gui_row(None),
+    "mobilepilot": files.mobilepilot_row(None),
+    "kairos": files.kairos_row(0, "WAIT", "WAIT"),
+    "lz-dong": {"benchmark": "AITZ (aitz_test)", "ground_truth": files.labelled(), "source_parsed_prediction": None},
     "every-eval-ever": EVERY_EVAL_EVER,
     "inspect": {"id": "aitz/general/17#2", "epoch": 1, "input": [], "messages": [], "metadata": {}},
-    "guicourse": guicourse_row(""),
+    "guicourse": files.guicourse_row(""),
     "ui-genie": {"questionID": "13314_0", "type": "wait", "reply": "right"},
-    "lmms-eval": lmms_row("[0.2, 0.15]"),
-    "evalscope": scope_row("[0.2, 0.15]"),
-    "vlmevalkit": kit_table_row("pyautogui.click(x=0.2, y=0.15)"),
+    "lmms-eval": files.lmms_row("[0.2, 0.15]"),
+    "evalscope": files.scope_row("[0.2, 0.15]"),
+    "vlmevalkit": files.kit_table_row("pyautogui.click(x=0.2, y=0.15)"),
 }
-STEPS = [grounding_step("word_macos_5")]
+STEPS = [files.grounding_step("word_macos_5")]
 
 
 @every_row("name", FORMATS)
 def test_every_format_is_recognised_by_its_first_row(name: str, tmp_path: Path) -> None:
     claiming = [each.name for each in FORMATS.values() if each.recognises(FIRST_ROWS[name])]
     assert claiming == [name]
-    assert name == detect_format(write_lines(tmp_path / "f.jsonl", [FIRST_ROWS[name]])).name
+    assert name == detect_format(files.write_lines(tmp_path / "f.jsonl", [FIRST_ROWS[name]])).name
 
 
-def test_a_file_that_may_be_two_formats_needs_the_users_word(tmp_path: Path) -> None:
-    file = write_lines(tmp_path / "f.jsonl", [agentcpm_row(None) | OWN])
+def test_a_file_of_two_formats_of_none_and_an_unknown_format_are_reported(tmp_path: Path) -> None:
+    file = files.write_lines(tmp_path / "f.jsonl", [files.agentcpm_row(None) | OWN])
     with pytest.raises(UsageError, match=r"'guieval' and 'agentcpm'; choose one with --format"):
         read_predictions(file)
-
-
-def test_an_unknown_file_and_an_unknown_format_are_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no known format.*'x'"):
-        read_predictions(write_lines(tmp_path / "f.jsonl", [{"x": 1}]))
+        read_predictions(files.write_lines(tmp_path / "f.jsonl", [{"x": 1}]))
     with pytest.raises(UsageError, match="did you mean 'os-atlas'"):
         read_predictions(tmp_path / "f.jsonl", "osatlas")
 
@@ -102,16 +83,13 @@ def test_rows_may_stand_in_lines_in_a_list_or_under_details(form: str, tmp_path:
     assert [row.step_index for row in read_predictions(file).rows] == [0, 1, 2]
 
 
-def test_a_repeated_row_is_counted_and_a_contradiction_is_an_error(tmp_path: Path) -> None:
+def test_a_repeated_row_is_counted_and_a_contradiction_or_a_torn_line_is_reported_or_skipped(tmp_path: Path) -> None:
     other = {**OWN, "action": {"type": "WAIT"}}
-    assert read_predictions(write_lines(tmp_path / "f.jsonl", [OWN, OWN])).repeated == 1
-    file = write_lines(tmp_path / "g.jsonl", [OWN, other])
+    assert read_predictions(files.write_lines(tmp_path / "f.jsonl", [OWN, OWN])).repeated == 1
+    file = files.write_lines(tmp_path / "g.jsonl", [OWN, other])
     with pytest.raises(DataError, match=r"g\.jsonl, line 2.*/1#0 is answered twice"):
         read_predictions(file)
     assert len(read_predictions(file, skip_damaged=True).skipped) == 1
-
-
-def test_a_torn_line_is_reported_or_skipped(tmp_path: Path) -> None:
     file = tmp_path / "f.jsonl"
     file.write_text(json.dumps(OWN) + '\n{"episode_id": "1", "st', encoding="utf-8")
     with pytest.raises(DataError, match=r"f\.jsonl, line 2: is not JSON"):
@@ -173,16 +151,15 @@ def test_whatever_stands_in_a_field_is_an_answer_or_a_sentence(name: str, tmp_pa
 
 
 def test_the_command_makes_a_run_and_says_what_was_in_the_file(tmp_path: Path, guieval: CommandLine) -> None:
-    rows = [agentcpm_row({"POINT": [1, 2]}), agentcpm_row("hm", step_id=1), agentcpm_row({"CLEAR": None}, step_id=0)]
-    file = write_lines(tmp_path / "all.jsonl", [*rows, agentcpm_row(None, category="x")])
+    rows = [
+        files.agentcpm_row({"POINT": [1, 2]}),
+        files.agentcpm_row("hm", step_id=1),
+        files.agentcpm_row({"CLEAR": None}, step_id=0),
+    ]
+    file = files.write_lines(tmp_path / "all.jsonl", [*rows, files.agentcpm_row(None, category="x")])
     told = guieval("import", file, "--out", tmp_path / "run", "--skip-damaged").out
-    for each in (
-        "3 of 3 steps have an answer, format agentcpm",
-        "unparseable: 1",
-        "1: CLEAR",
-        "1 damaged rows",
-        "field category",
-    ):
+    parts = ("3 of 3 steps have an answer, format agentcpm", "unparseable: 1", "1: CLEAR", "1 damaged rows", "field category")
+    for each in parts:
         assert each in told
     records = RunFolder(tmp_path / "run").steps
     assert [(record.task.step_index, record.sample.action and record.sample.action.type) for record in records] == [
