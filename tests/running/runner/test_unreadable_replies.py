@@ -36,7 +36,7 @@ def test_a_run_in_which_nothing_can_be_read(tmp_path: Path, guieval: CommandLine
     assert f"{seen} of the first {seen} replies could not be read as an action" in warning
     assert '"I\'m sorry, [31m I cannot do that." (' in warning and not {"\x1b", "\u202e"} & set(done.err + done.out)
     shown = " ".join(done.out.split())
-    assert f"none of the {steps} replies could be read" in shown and " ".join(warning.split(": ", 2)[2].split()) in shown
+    assert f"none of the {steps} responses could be read" in shown and " ".join(warning.split(": ", 2)[2].split()) in shown
     again = guieval("run", "--resume", tmp_path / "run")
     assert again.code == 1 and "none of the" in " ".join(again.out.split())
 
