@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from guieval.errors import UsageError, harmless
+from guieval.history.modes import Kind
 from guieval.journal.directory import MANIFEST, ROLLOUT, is_run
 from guieval.journal.reading import RunFolder
 from guieval.journal.repeats import Repeats, grouped, repeats_in
@@ -137,20 +138,20 @@ def _paired(sides: Sequence[Sequence[Path]], first: Path, second: Path) -> list[
     return [(one[mode], two[mode]) for mode in shared]
 
 
-def over_steps(directories: Sequence[Path], instead: str) -> list[Path]:
-    """The runs that are over steps, for a command that compares actions with references, which tasks do not have.
+def runs_over(kind: Kind, directories: Sequence[Path], instead: str) -> list[Path]:
+    """The runs of a kind, e.g. those over steps for a command that compares actions with references, which tasks do not have.
 
-    Online runs are named in warnings; :class:`UsageError`, ending with what to use ``instead``, if there are no others.
+    Others are named in warnings; :class:`UsageError`, ending with what to use ``instead``, if there are no others.
     """
     kept: list[Path] = []
     left_out: list[Path] = []
     for directory in directories:
-        of_steps = not is_run(directory) or RunFolder(directory).kind == "steps"
-        (kept if of_steps else left_out).append(directory)
+        found = RunFolder(directory).kind if is_run(directory) else "steps"
+        (kept if found == kind else left_out).append(directory)
     if left_out and not kept:
-        RunFolder(left_out[0]).expect("steps", instead)
+        RunFolder(left_out[0]).expect(kind, instead)
     for directory in left_out:
-        _LOG.warning("note: the run %r is left out: it is an online run", str(directory))
+        _LOG.warning("note: the run %r is left out: it is not over %s", str(directory), kind)
     return kept
 
 

@@ -5,7 +5,7 @@ protocols; :func:`summarise` computes all metrics of a run from these, each a :c
 answers, and the reports show the metrics.
 """
 
-from guieval.metrics.kinds import LEDGERS, AnyLedger, Summary, summary_of, summary_of_repeats
+from guieval.metrics.kinds import AnyLedger, Summary, ledger_of, summary_of, summary_of_repeats
 from guieval.metrics.ledger import Ledger
 from guieval.metrics.measured import Measured
 from guieval.metrics.registry import metric
@@ -13,13 +13,13 @@ from guieval.metrics.summary import RunSummary, summarise
 from guieval.metrics.tasks import TaskSummary
 
 __all__ = [
-    "LEDGERS",
     "AnyLedger",
     "Ledger",
     "Measured",
     "RunSummary",
     "Summary",
     "TaskSummary",
+    "ledger_of",
     "metric",
     "summarise",
     "summary_of",

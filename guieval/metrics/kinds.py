@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 from typing import Protocol as Shape
 
 from guieval.evaluation import ActionEvaluator, Protocol
-from guieval.history.modes import Kind
+from guieval.history.modes import Kind, Mode
 from guieval.metrics.columns import RunColumns
 from guieval.metrics.ledger import Ledger
 from guieval.metrics.summary import summarise_repeats
@@ -34,7 +34,12 @@ class AnyLedger(Shape):
 
 Summary: TypeAlias = Any
 """A :class:`guieval.metrics.RunSummary`, or a :class:`guieval.metrics.TaskSummary` of an online run."""
-LEDGERS: Mapping[Kind, Callable[..., AnyLedger]] = {"steps": Ledger, "tasks": TaskLedger}
+_LEDGERS: Mapping[Kind, Callable[..., AnyLedger]] = {"steps": Ledger, "tasks": TaskLedger}
+
+
+def ledger_of(mode: Mode, plan: Plan, evaluators: Sequence[ActionEvaluator], spaces: Any, lengths: Any) -> AnyLedger:
+    """What sums up the records of a run in ``mode``."""
+    return _LEDGERS[mode.kind](plan, evaluators, spaces, mode, lengths)
 
 
 class _Summarise(Shape):

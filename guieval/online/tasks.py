@@ -43,6 +43,7 @@ class EnvironmentTasks(Listing[OnlineTask]):
         # the object stands for any environment, so it has what a benchmark's class states
         vars(self).update({name: getattr(environment, name) for name in ("name", "title", "source", "licence")})
         self.environment = environment
+        self.most_at_once = environment.most_devices
         self.max_steps = max_steps
         self._flat, self._per_complexity = flat, per_complexity
         self._only, self._without = only, without

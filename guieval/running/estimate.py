@@ -18,9 +18,9 @@ from guieval.registry import benchmark_class, model_config
 from guieval.running.engine_choice import asks_a_model, never_asked
 from guieval.running.execute import Job, asked_once
 from guieval.running.forecast import Forecast, forecast
-from guieval.running.kinds import kind_of
+from guieval.running.kinds import RunKind, kind_of
 from guieval.running.resolve import resolve, run_mode, sample_parameters
-from guieval.running.resolved import ResolvedRun, RunKind
+from guieval.running.resolved import ResolvedRun
 from guieval.settings import RunConfig
 
 
@@ -104,7 +104,7 @@ def _estimate(of: Sized, pace: float | None, measured: Sequence[float], disagree
     config, run = of.config, of.run
     steps = None if of.lengths is None else sum(of.lengths)
     left = None if steps is None else _left(of.directory, steps)
-    needed, at_most = (None, run_mode(config).stop != "never") if run is None else run.kind.requests(run)
+    needed, at_most = (None, run_mode(config).stop != "never") if run is None else kind_of(config).requests(run)
     if needed is None and steps is not None:
         needed = steps * config.sampling.samples
     seconds = None

@@ -20,11 +20,11 @@ from guieval.metrics import Summary
 from guieval.metrics.of_run import Metrics
 from guieval.running.cluster import Cluster, absorb_shards, has_shards
 from guieval.running.engine_choice import open_server
-from guieval.running.kinds import kind_of
+from guieval.running.kinds import RunKind, kind_of
 from guieval.running.outcome import RunOutcome
 from guieval.running.progress.display import Display
 from guieval.running.resolve import resolve
-from guieval.running.resolved import ResolvedRun, RunKind
+from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.trust import remember
 from guieval.running.runner.runner import Runner
 from guieval.running.telemetry import Telemetry
@@ -135,8 +135,7 @@ def asked_once(jobs: Sequence[Job]) -> list[Job]:
 
 
 def _same_requests(one: ResolvedRun, other: ResolvedRun) -> bool:
-    kinds = {run.kind.name for run in (one, other)}
-    alike = kinds == {"steps"} and one.config.having(mode="") == other.config.having(mode="")
+    alike = kind_of(one.config) is kind_of(other.config) and one.config.having(mode="") == other.config.having(mode="")
     return alike and one.mode != other.mode and all(ref.length == 1 for ref in one.selection.refs)
 
 

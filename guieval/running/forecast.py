@@ -11,6 +11,7 @@ from typing import Any
 from guieval.models import ModelInput
 from guieval.running.costs import Price, amount
 from guieval.running.engine_choice import HOSTED, engine_kind, native_api
+from guieval.running.kinds import kind_of
 from guieval.running.resolved import ResolvedRun
 from guieval.running.telemetry import price_of
 from guieval.settings.sampling import request_parameters
@@ -109,7 +110,7 @@ class Forecast:
 
 def forecast(run: ResolvedRun) -> Forecast:
     """The estimate of a whole run, from its beginning. Raises what preparing a prompt raises."""
-    requests, at_most = run.kind.requests(run)
+    requests, at_most = kind_of(run.config).requests(run)
     limits = request_parameters(run.sampling[0])
     limit = limits.get("max_tokens") or limits.get("max_completion_tokens")
     kind = engine_kind(run.config, run.model.config)
@@ -120,7 +121,7 @@ def forecast(run: ResolvedRun) -> Forecast:
         "looks": run.model.looks,
         "thoughts": run.config.history.patch == "on-policy",
     }
-    examples = run.kind.examples(run, EXAMPLES)
+    examples = kind_of(run.config).examples(run, EXAMPLES)
     if examples is None:
         return Forecast(run.mode.label, requests, at_most, None, reply_tokens, price_of(run), **worst)
     added = run.model.tool_tokens

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 from guieval.data.benchmark import Listing
 from guieval.data.content_digest import Content, read_content
@@ -25,29 +25,43 @@ from guieval.online.tasks import PROTOCOL, EnvironmentTasks
 from guieval.registry import benchmark_class, default_data_folder, list_benchmarks, load_benchmark
 from guieval.running.costs import Tokens
 from guieval.running.engine_choice import Answering
-from guieval.running.resolved import ResolvedRun, RunKind, load_episode
+from guieval.running.resolved import ResolvedRun, load_episode
 from guieval.running.runner.actor import Actor
 from guieval.running.runner.asking import Asking
 from guieval.running.runner.episodes import EpisodeAsking
 from guieval.running.runner.step import Asker
 from guieval.settings import RunConfig
-from guieval.steps import Episode, OnlineTask, StepKey, StepRecord, StepTaskModel, TaskRecord
+from guieval.steps import OnlineTask, StepKey, StepRecord, TaskRecord
 
 
-class Steps(RunKind):
-    """Runs over the steps of recorded episodes."""
+class RunKind:
+    """What a run is over, and what follows from that: here the steps of recorded episodes. Stateless.
 
-    name, unit, measure = "steps", "step", "exact match"
+    ``name`` is that of the run's mode, ``unit`` one of its records, ``measure`` the metric that its progress shows.
+    """
+
+    name: ClassVar[Kind] = "steps"
+    unit: ClassVar[Literal["step", "task"]] = "step"
+    measure: ClassVar[str] = "exact match"
+    seeded: ClassVar[bool] = False
+    """Whether the run's seed decides something without a limit."""
+    judged_again: ClassVar[bool] = True
+    """Whether other protocols can judge it."""
+    settings: ClassVar[tuple[str, ...]] = ()
+    """Fields of :class:`RunConfig` that only such runs have."""
 
     def check(self, config: RunConfig) -> None:
+        """Raise :class:`UsageError` for a setting that does not fit."""
         for name in ("max_steps", "allow_network"):
             if getattr(config.online, name):
                 raise UsageError(f"{name} is for mode online, and the mode is {config.history.mode!r}")
 
     def needs_data(self, config: RunConfig) -> bool:
+        """Whether it reads a folder of data."""
         return benchmark_class(config.data.bench).needs_data
 
     def open(self, config: RunConfig, scaffold: Scaffold) -> tuple[Listing[Any], RecordedOverlay | None]:
+        """What the run is over."""
         data = config.data
         if data.bench in environments() and data.bench not in list_benchmarks():
             raise UsageError(f"{data.bench!r} is an environment, with no recorded episodes: add --mode online")
@@ -61,28 +75,43 @@ class Steps(RunKind):
         return Overlaid(benchmark, overlay), recorded
 
     def at_once(self, config: RunConfig, answering: Answering, scaffold: Scaffold) -> Answering:
+        """The engine with as many requests at once as the run makes."""
         if of_tasks := [name for name in OF_TASKS if name in scaffold.acts]:
             note = f"scaffold {scaffold.name!r} sets {' and '.join(of_tasks)} of tasks, which does not apply to recorded steps"
             return answering._replace(notes=(*answering.notes, note))
         return answering
 
+    def acts_by(self, config: RunConfig) -> Any:
+        """What of the model decides what the run is over."""
+        return None
+
     def content(self, benchmark: Listing[Any], selection: Selection) -> Content:
+        """A digest of what was selected."""
         return read_content(selection.refs, selection.plan, lambda ref: load_episode(benchmark, ref))
 
     def earlier_contents(self, run: ResolvedRun) -> set[str | None]:
+        """The digest as earlier versions computed it."""
         found = read_content(run.selection.refs, run.plan, lambda ref: load_episode(run.benchmark, ref), earlier_json)
         return {found.sha256}
 
     def about(self, benchmark: Listing[Any]) -> dict[str, Any]:
+        """What the manifest records of the benchmark besides."""
         return {}
 
-    def part(self, loaded: Episode, index: int) -> StepTaskModel:
+    def part(self, loaded: Any, index: int) -> Any:
+        """A record's step or task in what was loaded."""
         return loaded.steps[index]
 
+    def belongs(self, step: StepKey, unit: StepKey) -> bool:
+        """Whether a step that the model is asked for is (a part of) one of the run's units."""
+        return step == unit
+
     def requests(self, run: ResolvedRun) -> tuple[int, bool]:
+        """The number of answers that a whole run takes, and whether it may take fewer."""
         return len(run.sampling) * sum(map(len, run.plan.values())), run.mode.stop != "never"
 
     def examples(self, run: ResolvedRun, most: int) -> list[ModelInput] | None:
+        """Prompts of steps spread evenly over the run; ``None`` if its screens are not known before."""
         places = [(ref, index) for ref in run.selection.refs for index in run.plan[ref.key]]
         stride = max(1, len(places) // most)
         found = []
@@ -93,19 +122,22 @@ class Steps(RunKind):
         return found
 
     def screens(self, benchmark: Listing[Any], directory: Path) -> Path:
+        """The folder of the screenshots that the model is shown."""
         return benchmark.root
 
     def asking(self, run: ResolvedRun, directory: Path, asker: Asker, seen: Callable[[StepRecord], None]) -> Asking:
+        """Answers the run's steps or tasks; ``seen`` is called with every record of a step."""
         return EpisodeAsking(run, asker, seen)
 
-    def count(self, tokens: Tokens, record: StepRecord) -> None:
+    def count(self, tokens: Tokens, record: Any) -> None:
+        """Count the tokens of an earlier record, as far as they are nowhere else."""
         tokens.add(record)
 
 
 class Tasks(RunKind):
     """Online runs: over the tasks of an environment, in which the model acts."""
 
-    name, unit, measure, seeded = "tasks", "task", "success", True
+    name, unit, measure, seeded, judged_again = "tasks", "task", "success", True, False
     settings = ("environment_timeout", "max_steps", "allow_network")
 
     def check(self, config: RunConfig) -> None:
@@ -121,9 +153,6 @@ class Tasks(RunKind):
 
     def needs_data(self, config: RunConfig) -> bool:
         return False
-
-    def most_at_once(self, benchmark: EnvironmentTasks) -> int | None:  # type: ignore[override]  # its own
-        return benchmark.environment.most_devices
 
     def open(self, config: RunConfig, scaffold: Scaffold) -> tuple[Listing[Any], RecordedOverlay | None]:
         data, online = config.data, config.online
@@ -168,7 +197,7 @@ class Tasks(RunKind):
 
     def asking(self, run: ResolvedRun, directory: Path, asker: Asker, seen: Callable[[StepRecord], None]) -> Asking:
         tasks: EnvironmentTasks = run.benchmark  # type: ignore[assignment]  # its own
-        online, most = run.config.online, self.most_at_once(tasks)
+        online, most = run.config.online, tasks.most_at_once
         devices, seed = min(online.environments, most or online.environments), run.config.data.seed
         return Actor(tasks, asker, directory, seen, devices=devices, timeout=online.environment_timeout, seed=seed)
 
@@ -178,7 +207,7 @@ class Tasks(RunKind):
                 tokens.count_other(usage)  # those of the answers are next to the journal
 
 
-KINDS: Mapping[Kind, RunKind] = {kind.name: kind for kind in (Steps(), Tasks())}
+KINDS: Mapping[Kind, RunKind] = {kind.name: kind for kind in (RunKind(), Tasks())}
 
 
 def kind_of(config: RunConfig) -> RunKind:

@@ -21,8 +21,8 @@ from guieval.models import ABCModel, Engine, ModelConfig
 from guieval.registry import build_model, model_config
 from guieval.running.engine_choice import asks_a_model, auxiliary_engine, choose_engine, engine_kind, with_key_variable
 from guieval.running.fixed_thoughts import FixedThoughts, read_thoughts
-from guieval.running.kinds import kind_of
-from guieval.running.resolved import Parts, ResolvedRun, RunKind, ScreenshotCheck, blaming, shows_screenshots
+from guieval.running.kinds import RunKind, kind_of
+from guieval.running.resolved import Parts, ResolvedRun, ScreenshotCheck, blaming, shows_screenshots
 from guieval.settings import RunConfig
 from guieval.settings.sampling import drawing_options, greedy_because, is_greedy, request_parameters
 from guieval.steps import EpisodeKey
@@ -76,7 +76,6 @@ def resolve(
         screenshots = ScreenshotCheck()
     return ResolvedRun(
         config,
-        kind,
         benchmark,
         model,
         given.answering,

@@ -1,17 +1,15 @@
-"""Everything that a run needs, once it is resolved, and what kind of run it is.
+"""Everything that a run needs, once it is resolved.
 
 :func:`guieval.running.resolve.resolve` makes a :class:`ResolvedRun`. What differs between runs over recorded steps and
-runs over tasks in an environment is in their :class:`RunKind` (:mod:`guieval.running.kinds`).
+runs over tasks in an environment is in :mod:`guieval.running.kinds`.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any
 
 from guieval.data.benchmark import EpisodeRef, Listing
 from guieval.data.content_digest import Content
@@ -20,99 +18,17 @@ from guieval.data.selection import Selection
 from guieval.engines import EndpointStats, ReportsServers
 from guieval.errors import DataError, GuievalError
 from guieval.evaluation import ActionEvaluator, Protocol
-from guieval.history.modes import Kind, Mode
+from guieval.history.modes import Mode
 from guieval.journal.run_files import RecordedOverlay
-from guieval.models import ABCModel, Engine, ModelInput, Scaffold
-from guieval.running.costs import Tokens
+from guieval.models import ABCModel, Engine
 from guieval.running.engine_choice import Answering
 from guieval.running.fixed_thoughts import FixedThoughts
-from guieval.running.runner.asking import Asking
-from guieval.running.runner.step import Asker
 from guieval.settings import RunConfig
-from guieval.steps import Plan, StepKey, StepRecord
+from guieval.steps import Plan
 
 if TYPE_CHECKING:
     from guieval.engines.vllm.server import VLLMServer
     from guieval.history.mixing import Mixture
-
-
-class RunKind(ABC):
-    """What a run is over, and what follows from that. Stateless; ``name`` is that of the run's mode.
-
-    ``unit`` is one of its records, ``measure`` the metric that its progress shows.
-    """
-
-    name: ClassVar[Kind]
-    unit: ClassVar[Literal["step", "task"]]
-    measure: ClassVar[str]
-    seeded: ClassVar[bool] = False
-    """Whether the run's seed decides something without a limit."""
-    settings: ClassVar[tuple[str, ...]] = ()
-    """Fields of :class:`RunConfig` that only such runs have."""
-
-    @abstractmethod
-    def check(self, config: RunConfig) -> None:
-        """Raise :class:`UsageError` for a setting that does not fit."""
-
-    @abstractmethod
-    def needs_data(self, config: RunConfig) -> bool:
-        """Whether it reads a folder of data."""
-
-    @abstractmethod
-    def open(self, config: RunConfig, scaffold: Scaffold) -> tuple[Listing[Any], RecordedOverlay | None]:
-        """What the run is over."""
-
-    @abstractmethod
-    def at_once(self, config: RunConfig, answering: Answering, scaffold: Scaffold) -> Answering:
-        """The engine with as many requests at once as the run makes."""
-
-    def acts_by(self, config: RunConfig) -> Any:
-        """What of the model decides what the run is over."""
-        return None
-
-    def most_at_once(self, benchmark: Listing[Any]) -> int | None:
-        """How many of its units can be under way at once; ``None`` for any number."""
-        return None
-
-    @abstractmethod
-    def content(self, benchmark: Listing[Any], selection: Selection) -> Content:
-        """A digest of what was selected."""
-
-    @abstractmethod
-    def earlier_contents(self, run: ResolvedRun) -> set[str | None]:
-        """The digest as earlier versions computed it."""
-
-    @abstractmethod
-    def about(self, benchmark: Listing[Any]) -> dict[str, Any]:
-        """What the manifest records of the benchmark besides."""
-
-    @abstractmethod
-    def part(self, loaded: Any, index: int) -> Any:
-        """A record's step or task in what was loaded."""
-
-    def belongs(self, step: StepKey, unit: StepKey) -> bool:
-        """Whether a step that the model is asked for is (a part of) one of the run's units."""
-        return step == unit
-
-    @abstractmethod
-    def requests(self, run: ResolvedRun) -> tuple[int, bool]:
-        """The number of answers that a whole run takes, and whether it may take fewer."""
-
-    @abstractmethod
-    def examples(self, run: ResolvedRun, most: int) -> list[ModelInput] | None:
-        """Prompts of steps spread evenly over the run; ``None`` if its screens are not known before."""
-
-    @abstractmethod
-    def screens(self, benchmark: Listing[Any], directory: Path) -> Path:
-        """The folder of the screenshots that the model is shown."""
-
-    @abstractmethod
-    def asking(self, run: ResolvedRun, directory: Path, asker: Asker, seen: Callable[[StepRecord], None]) -> Asking:
-        """Answers the run's steps or tasks; ``seen`` is called with every record of a step."""
-
-    @abstractmethod
-    def count(self, tokens: Tokens, record: Any) -> None:
-        """Count the tokens of an earlier record, as far as they are nowhere else."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +36,6 @@ class ResolvedRun:
     """Everything that a configuration, its plug-ins and their data come to."""
 
     config: RunConfig
-    kind: RunKind
     benchmark: Listing[Any]
     model: ABCModel
     answering: Answering

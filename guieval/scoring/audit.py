@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from guieval.journal import RunFolder
-from guieval.journal.run_folders import over_steps, several_runs
+from guieval.journal.run_folders import runs_over, several_runs
 from guieval.models.frame_audit import FrameReport, audit_records
 from guieval.scoring.recorded_run import recorded_model
 from guieval.settings.given import AnyPath
@@ -38,7 +38,7 @@ def audit(source: AnyPath, *, adapter: AnyPath | None = None) -> tuple[Audit, ..
     ``source`` is a run or a folder of runs, ``adapter`` the family or file that reads their raw responses (default: the
     run's). Raises :class:`guieval.errors.UsageError` for whatever the command refuses.
     """
-    found = over_steps(several_runs([Path(source)]), "audit a run of the model with --mode offline")
+    found = runs_over("steps", several_runs([Path(source)]), "audit a run of the model with --mode offline")
     reader = None if adapter is None else str(adapter)
     runs = map(RunFolder, found)
     return tuple(Audit(run.directory, audit_records(recorded_model(run.manifest, reader), run.steps)) for run in runs)

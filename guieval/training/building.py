@@ -281,8 +281,7 @@ def _online_trainer(parts: Parts, config: OnlineTraining) -> Any:
 
     def task(number: int) -> tuple[EnvironmentTasks, OnlineTask]:
         data = parts.data.data[places[number].source]
-        assert isinstance(data.benchmark, EnvironmentTasks)
-        return data.benchmark, data.benchmark.load(data.refs[places[number].number])
+        return data.benchmark, data.benchmark.load(data.refs[places[number].number])  # type: ignore[return-value]  # tasks
 
     _, first = task(0)
     shown = Attempt(first).shown(Observation(first.instruction, b"", A_SCREEN), "a screen")
@@ -312,8 +311,7 @@ def _at_once(parts: Parts, config: OnlineTraining, processes: int) -> int:
     """How many environments a process opens at once; :class:`UsageError` if there are too few for all processes."""
     fewest = config.environments
     for data in parts.data.data:
-        assert isinstance(data.benchmark, EnvironmentTasks)
-        most = data.benchmark.environment.most_devices
+        most = data.benchmark.most_at_once
         if most is not None and most < processes:
             raise UsageError(
                 f"{data.benchmark.title} opens at most {most} at a time, and there are {processes} processes: start {most}"

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import singledispatch
 from pathlib import Path
 from typing import Any
 
 from guieval.errors import FatalEngineError
-from guieval.history.modes import Kind, get_mode
+from guieval.history.modes import get_mode
 from guieval.metrics import TaskSummary
-from guieval.metrics.summary import RunSummary
 from guieval.models import ABCModel
 from guieval.running.config import parse
 from guieval.running.engine_choice import Answering
@@ -49,7 +49,7 @@ class Evaluator:
         placed = given.model_copy(update={"data": given.data.model_copy(update={"folder": data})})
         benchmark, _ = kind_of(given).open(placed, model.config.scaffold)
         # a round waits for every task in flight, so each must have its device
-        at_once = min(engine.capacity, kind_of(given).most_at_once(benchmark) or engine.capacity)
+        at_once = min(engine.capacity, benchmark.most_at_once or engine.capacity)
         parts = Parts(benchmark, model, Answering(engine, at_once))
         self._run = resolve(run_config(config, evaluation, at_once), parts=parts)  # an unknown split is found now
 
@@ -76,15 +76,16 @@ class Evaluator:
                 self._engine.dismiss()
         if outcome.interrupted:
             raise KeyboardInterrupt
-        row = LOGGED[self._run.kind.name](outcome.summary())
+        row = metrics_of(outcome.summary())
         keep_until(self._out / FILE, step - 1)  # a resumed training repeats later evaluations
         with (self._out / FILE).open("a", encoding="utf-8") as stream:
             stream.write(json.dumps({"step": step, **row}) + "\n")
         return row
 
 
-def metrics_of(summary: RunSummary) -> dict[str, float]:
-    """The logged metrics of an evaluation: shares in [0, 1], and the numbers of steps and episodes.
+@singledispatch
+def metrics_of(summary: Any) -> dict[str, float]:
+    """The logged metrics of an evaluation's summary: shares in [0, 1], and the numbers of steps and episodes.
 
     ``pg``, ``tsr`` and ``sop_score`` are UI-S1's (appendix C), in modes that stop at the first mismatch.
     """
@@ -101,7 +102,8 @@ def metrics_of(summary: RunSummary) -> dict[str, float]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def metrics_of_tasks(found: TaskSummary) -> dict[str, float]:
+@metrics_of.register
+def _(found: TaskSummary) -> dict[str, float]:
     """The logged metrics of an online evaluation: shares in [0, 1], mean steps, and the number of tasks."""
     values = {
         "success": found.success.value,
@@ -111,10 +113,6 @@ def metrics_of_tasks(found: TaskSummary) -> dict[str, float]:
         "unmeasured": float(found.failed + found.not_run),
     }
     return {name: value for name, value in values.items() if value is not None}
-
-
-LOGGED: Mapping[Kind, Callable[[Any], dict[str, float]]] = {"steps": metrics_of, "tasks": metrics_of_tasks}
-"""The logged metrics of an evaluation by its kind."""
 
 
 def evaluation_callback(evaluator: Evaluator, trainer: Any, weights: Weights) -> Any:

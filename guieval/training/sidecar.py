@@ -22,7 +22,7 @@ from guieval.running.api import run
 from guieval.settings import Online
 from guieval.training.checkpoints import COMPLETE, checkpoints
 from guieval.training.config import Evaluation, TrainingConfig, parse_config
-from guieval.training.evaluation import LOGGED, run_config
+from guieval.training.evaluation import metrics_of, run_config
 
 SECONDS = 30.0
 """Between two looks for new checkpoints."""
@@ -95,7 +95,7 @@ def _evaluated(
     if not result.complete:
         return None
     (done,) = result.runs
-    return LOGGED[done.kind.name](done.summary)
+    return metrics_of(done.summary)
 
 
 def _add(out: Path, row: Mapping[str, Any]) -> None:

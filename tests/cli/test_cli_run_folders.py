@@ -150,7 +150,7 @@ def test_the_offline_runs_beside_an_online_one_are_taken(tmp_path: Path, guieval
     offline = guieval("run", "--model", "scripted", *agent, "--bench", "demo", "--limit", "1", "--out", tmp_path / "both" / "a")
     assert offline.code == 0, offline.err
     done = guieval("audit", tmp_path / "both", "--adapter", tmp_path / "scripted.py")
-    assert "online' is left out: it is an online run" in done.err and done.out.count("finding:") == 1
+    assert "online' is left out: it is not over steps" in done.err and done.out.count("finding:") == 1
 
 
 def test_a_leaderboard_has_no_coverage_for_an_online_run_and_a_rollout_is_none(tmp_path: Path, guieval: CommandLine) -> None:

@@ -53,7 +53,7 @@ REFUSED: dict[str, str] = {
     "engines.md": f"{NO_MODEL}|{NO_FILE}",
     "environments.md": rf"{NO_MODEL}|needs (?:MobileGym's|the) package|which has no apps|which is not a program",
     "episodes.md": f"{NO_MODEL}|{NO_FILE}",
-    "online.md": f"{NO_MODEL}|{NO_FILE}|holds no online run",
+    "online.md": f"{NO_MODEL}|{NO_FILE}|is no online run",
     "predictions.md": NO_FILE,
     "rollouts.md": NO_FILE,
     "scaling.md": f"{NO_MODEL}|{NO_FILE}",

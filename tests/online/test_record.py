@@ -57,7 +57,7 @@ def test_nothing_to_record_is_refused(tmp_path: Path, ran: Ran, guieval: Command
     adapter = str(REPOSITORY / "tests" / "scripted_agents.py")
     agent = ["--model", "scripted-hash", "--adapter", adapter, "--engine", "local"]
     assert guieval("run", *agent, "--bench", "demo", "--limit", "1", "--out", str(offline), "--quiet").code == 0
-    assert "holds no online run" in guieval.sentence("record", str(offline), "--out", str(tmp_path / "x"))
+    assert "is no online run" in guieval.sentence("record", str(offline), "--out", str(tmp_path / "x"))
 
 
 def test_a_model_is_run_and_recorded_in_one_command(tmp_path: Path, agent: Path, guieval: CommandLine) -> None:

@@ -208,6 +208,7 @@ def settled(text: str, folder: Path) -> str:
     for version in {guieval.__version__, *recorded_versions(folder)}:
         text = re.sub(rf"(?<![\w.]){re.escape(version)}(?![\w.])", "<version>", text)
     text = re.sub(r'"checksum": "\w+"', '"checksum": "<checksum>"', text)
+    text = re.sub(r"\"completed_at\": \"[^\"]*\"", '"completed_at": "<time>"', text)
     text = re.sub(r"^time:     about .*", "time:     about <time>", text, flags=re.M)  # from when files were written
     return "\n".join(line.rstrip() for line in rounded(text).splitlines()) + "\n"
 

@@ -15,7 +15,7 @@ from guieval.cli.tables import echo, say
 from guieval.data.doctor.counts import counted
 from guieval.errors import GuievalError, UsageError
 from guieval.journal import RunFolder
-from guieval.journal.run_folders import several_runs
+from guieval.journal.run_folders import runs_over, several_runs
 from guieval.online.demonstrate import demonstrate
 from guieval.online.find import load_environment
 from guieval.online.record import record as write_episodes
@@ -81,10 +81,8 @@ def _acted(bench: str, out: Path, settings: Mapping[str, Any], overrides: Sequen
 
 
 def _successes(runs: list[Path], out: Path) -> None:
-    chosen = [run for run in map(RunFolder, several_runs(runs)) if run.kind == "tasks"]
-    if not chosen:
-        raise UsageError(f"{str(runs[0])!r} holds no online run; `guieval run --mode online` makes one")
-    recorded = write_episodes({run.directory: list(run.tasks) for run in chosen}, out)
+    chosen = runs_over("tasks", several_runs(runs), "`guieval run --mode online` makes one")
+    recorded = write_episodes({directory: list(RunFolder(directory).tasks) for directory in chosen}, out)
     parts = counted(recorded.episodes, "episode"), counted(recorded.steps, "step"), counted(recorded.failed, "task")
     say("{}: {}, {}; {} without a success".format(out, *parts))
 

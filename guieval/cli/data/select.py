@@ -19,7 +19,7 @@ from guieval.data.selection import Choice
 from guieval.data.selection import select as select_episodes
 from guieval.data.shipped import __version__
 from guieval.errors import UsageError, nearest, refuse
-from guieval.journal.run_folders import over_steps, several_runs
+from guieval.journal.run_folders import runs_over, several_runs
 from guieval.reports.tables.records import writable
 from guieval.reports.tables.table import Table, columns
 
@@ -84,7 +84,7 @@ def select(
 
 
 def _select_steps(directories: list[Path], given: dict[str, Any], seed: int, file: Path | None) -> None:
-    runs = over_steps(several_runs(directories), "select from runs with --mode offline")
+    runs = runs_over("steps", several_runs(directories), "select from runs with --mode offline")
     candidates = read_candidates(runs, given["protocol"])
     labels = list(dict.fromkeys(name for step in candidates.steps for name in step.groups))
     recipe = _recipe(given, seed, labels)

@@ -17,7 +17,7 @@ from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import FORMATS, JSON, echo, print_json, say, write_tables
 from guieval.errors import UsageError, nearest
 from guieval.journal import RunFolder, is_run
-from guieval.journal.run_folders import one_run, over_steps, rounds_of, several_runs
+from guieval.journal.run_folders import one_run, rounds_of, runs_over, several_runs
 from guieval.registry import load_benchmark
 from guieval.reports.consistency_page import consistency_page
 from guieval.reports.consistency_tables import consistency_json, example_table, step_lines, tables
@@ -56,7 +56,7 @@ def consistency(
     for file, endings in ((page, (".html",)), (steps, (".csv", ".jsonl"))):
         if file is not None and writable(file).suffix.lower() not in endings:
             raise UsageError(f"the file {str(file)!r} must end in {' or '.join(endings)}")
-    judged = over_steps([_judged(run, named)], "judge a run of the model with --mode offline")[0]
+    judged = runs_over("steps", [_judged(run, named)], "judge a run of the model with --mode offline")[0]
     settings = replace(DEFAULTS, radius=radius, min_samples=min_samples)
     labelled = None if labels is None else read_human_labels(labels)
     found = read_consistency(judged, named, settings=settings, protocol=protocol, labels=labelled)

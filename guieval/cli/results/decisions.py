@@ -21,7 +21,7 @@ from guieval.errors import UsageError, nearest
 from guieval.journal import RunFolder
 from guieval.journal.caveats import mark, notes
 from guieval.journal.run_files import Manifest
-from guieval.journal.run_folders import is_rollout, one_run, over_steps, rounds_of, several_runs
+from guieval.journal.run_folders import is_rollout, one_run, rounds_of, runs_over, several_runs
 from guieval.reports.decision_tables import run_tables, sensitivity_tables, shift_tables, trend_tables
 from guieval.reports.plots.decisions import diversities, level_shifts, pass_curves, trade_offs
 from guieval.reports.plots.paper import Width, check_file, write
@@ -83,7 +83,7 @@ def decisions(
         raise UsageError("--sensitivity tries both metrics itself, with L2 as the baseline; leave --metric out")
     baseline = [] if against is None else [against if is_rollout(against) else one_run(against)]
     instead = "draw samples of recorded steps with `guieval rollout`; `guieval score` gives the pass@n of an online run"
-    places = [*over_steps(several_runs(runs, rollouts=True), instead), *over_steps(baseline, instead)]
+    places = [*runs_over("steps", several_runs(runs, rollouts=True), instead), *runs_over("steps", baseline, instead)]
     read = _read(places, _titles(places, label), settings, protocol, len(baseline))
     places, measured = list(read), list(read.values())
     titles = [each.title for each in measured]

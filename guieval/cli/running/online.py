@@ -18,12 +18,9 @@ class Shown(NamedTuple):
 
     tables: Callable[[Sequence[Run]], Sequence[Table | None]]
     warnings: Callable[[Sequence[Run]], Sequence[str]]
-    heading: Callable[[RunFolder, Sequence[str]], str]
-    judged_again: bool
-    """Whether other protocols can judge it."""
 
 
-def task_heading(run: RunFolder, more: Sequence[str] = ()) -> str:
+def task_heading(run: RunFolder) -> str:
     """The heading of an online run."""
     title = "" if run.manifest.selection is None else run.manifest.selection.title
     return "\n".join(filter(None, (run.label, f"{run.manifest.config.data.bench} online", title)))
@@ -33,14 +30,10 @@ SHOWN: Mapping[Kind, Shown] = {
     "steps": Shown(
         lambda runs: report_tables(list(runs)),
         lambda runs: [*warning_lines(list(runs))],
-        lambda run, more: "\n".join((run.label, *more)),
-        True,
     ),
     "tasks": Shown(
         lambda runs: online_tables([(run.label, run.summary) for run in runs]),
         lambda runs: (),
-        task_heading,
-        False,
     ),
 }
 

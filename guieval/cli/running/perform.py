@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from guieval.cli.running.online import SHOWN, show_all
+from guieval.cli.running.online import show_all
 from guieval.cli.tables import echo, print_json, say, show
 from guieval.data.doctor.counts import counted
 from guieval.data.overlays import describe_overlay
@@ -170,10 +170,10 @@ def _run(own: Sequence[Result]) -> Run:
     config, outcome, summary, _ = own[0]
     if len(own) > 1:
         summary = summary_of_runs([result.directory for result in own])
-    lines = [f"{config.data.bench} {summary.mode}", outcome.selection.title, outcome.protocol]
+    lines = [f"{config.data.bench} {summary.mode}", outcome.selection.title, outcome.protocol * own[0].kind.judged_again]
     lines += [f"{len(own)} repeats"] * (len(own) > 1)
     marks = [outcome.foreign] * bool(outcome.foreign) + ["with overlay"] * (outcome.overlay is not None)
-    return Run(SHOWN[own[0].kind.name].heading(RunFolder(outcome.directory), (*lines, *marks)), summary)
+    return Run("\n".join(filter(None, (RunFolder(outcome.directory).label, *lines, *marks))), summary)
 
 
 def _plain(own: Sequence[Result]) -> dict[str, Any]:
@@ -234,7 +234,7 @@ def _finish(results: list[Result], directories: list[Path], root: Path, resume: 
     complete = len(results) == len(directories) and all(result.complete for result in results)
     board = " (leaderboard.md, .html and .tex)" * (root / "leaderboard.md").is_file()
     echo(f"run:      {root}{board}")
-    if any(SHOWN[result.kind.name].judged_again for result in results):
+    if any(result.kind.judged_again for result in results):
         echo(f"re-score: guieval score {shlex.quote(str(root))} --protocol NAME")
     _print_problems(results)
     if left := len(directories) - len(results):

@@ -69,11 +69,6 @@ class Exported:
         return self.original or self.run.directory
 
     @property
-    def by_environment(self) -> bool:
-        """Whether the environment scores it, so that no protocol can be chosen."""
-        return self.protocol.judges_outcomes
-
-    @property
     def model(self) -> str:
         """The checkpoint's id on the hub, else its name."""
         return self.manifest.model.hf_id or self.manifest.model_name
@@ -83,7 +78,7 @@ class Exported:
         """Model, benchmark, mode and protocol, as a file name."""
         model = last_part(self.manifest.model_name) or self.manifest.model_name
         parts = (model, self.manifest.benchmark.name, self.manifest.mode.name, self.protocol.name)
-        return "-".join(map(slug, parts[:3] if self.by_environment else parts))
+        return "-".join(map(slug, parts[:3] if self.protocol.judges_outcomes else parts))
 
     @cached_property
     def metrics(self) -> tuple[ExportedMetric, ...]:

@@ -105,7 +105,7 @@ def _words(run: Exported, metric: ExportedMetric) -> str:
     if run.manifest.benchmark.edition_line:
         steps += f", {run.manifest.benchmark.edition_line}"
     steps += f", scaffold {run.manifest.scaffold_line}"
-    rules = "" if run.by_environment else f" under {run.protocol.name}"
+    rules = "" if run.protocol.judges_outcomes else f" under {run.protocol.name}"
     missing = f", {metric.measured.missing:,} not measured" if metric.measured.missing else ""
     where = f"{rules}, {run.manifest.mode.name}{steps}"
     over = f"n = {metric.measured.n:,} {metric.measured.of}"

@@ -14,7 +14,7 @@ from guieval.errors import UsageError, harmless, known_name, nearest
 from guieval.evaluation.protocol import EXACT_MATCH, PROGRESS, SUCCESS_RATE, TYPE_MATCH
 from guieval.journal import RunFolder
 from guieval.journal.repeats import Repeats, grouped
-from guieval.journal.run_folders import over_steps, several_runs
+from guieval.journal.run_folders import runs_over, several_runs
 from guieval.metrics import Measured
 from guieval.metrics.breakdown import mean_breakdown
 from guieval.metrics.columns import RunColumns
@@ -133,7 +133,7 @@ def _of_runs(
         raise UsageError(f"{kind} is drawn under one protocol; matrix shows several")
     choice = Choice(sample_set=steps[0], subsets=steps[1])
     instead = "its metrics are in `guieval score RUN`, its trajectories in `guieval report RUN`"
-    places = over_steps(several_runs(directories), instead)
+    places = runs_over("steps", several_runs(directories), instead)
     first = judge_run(places[0], protocols or None).columns(choice)
     names = list(first.judged)
     scored = [first, *(judge_run(each, names).columns(choice) for each in places[1:])]

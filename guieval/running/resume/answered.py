@@ -10,6 +10,7 @@ from typing import Any
 from guieval.data.benchmark import EpisodeRef
 from guieval.journal import RunFolder, journal_file
 from guieval.running.costs import Tokens
+from guieval.running.kinds import kind_of
 from guieval.running.progress.counts import Progress
 from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.changes import open_ledger
@@ -34,12 +35,13 @@ class Answered:
         self._records = RunFolder(directory).records
         self.ledger = open_ledger(run, directory)
         self.tokens = Tokens()
+        self._kind = kind_of(run.config)
         self._done: dict[EpisodeKey, dict[int, DoneStep]] = {}
         self._partial: dict[StepKey, int] = {}
         """Where the record lies of a step that has some of its samples."""
         for offset, record in self._records.with_offsets():
             self.ledger.take(record)
-            run.kind.count(self.tokens, record)
+            self._kind.count(self.tokens, record)
             self._note(offset, record)
 
     def _note(self, offset: int, record: Record) -> None:
@@ -55,7 +57,7 @@ class Answered:
         """Where the run stands at the start of a session."""
         done = [step for steps in self._done.values() for step in steps.values()]
         progress = Progress(sum(map(len, self._run.plan.values())), done=len(done), resumed=len(done), tokens=self.tokens)
-        progress.unit, progress.measure = self._run.kind.unit, self._run.kind.measure
+        progress.unit, progress.measure = self._kind.unit, self._kind.measure
         progress.shrinks = self._run.mode.stop == "first-mismatch"
         progress.verdicts.update(step.verdict for step in done)
         progress.exact = sum(step.exact for step in done)

@@ -21,7 +21,8 @@ from guieval.data.screenshots import file_digest
 from guieval.errors import GuievalError, UsageError
 from guieval.journal import Journal, RunFolder, has_records, is_run
 from guieval.journal.run_files import Manifest, RecordedChange
-from guieval.metrics import LEDGERS, AnyLedger
+from guieval.metrics import AnyLedger, ledger_of
+from guieval.running.kinds import kind_of
 from guieval.running.resolved import ResolvedRun, load_episode
 from guieval.running.resume.identity import in_terms_of, manifest_of, refuse_unlike
 from guieval.steps import EpisodeKey, Record, ReferenceTypes, StepRecord
@@ -37,7 +38,7 @@ def open_journal(run: ResolvedRun, directory: Path, *, resume: bool) -> Iterator
     """The directory's one writer, once the directory is known to be fit for this run; see :func:`check_directory`."""
     manifest = manifest_of(run)
     check_directory(run, directory, manifest, resume=resume)
-    with Journal(directory, run.kind.name, compact=run.config.tracking.compact) as journal:
+    with Journal(directory, run.mode.kind, compact=run.config.tracking.compact) as journal:
         changes = check_directory(run, directory, manifest, resume=resume)  # again: another process may have been quicker
         if changes:
             journal.amend(with_changes(RunFolder(directory).manifest, Manifest.of(manifest), changes))
@@ -117,7 +118,7 @@ def open_ledger(run: ResolvedRun, directory: Path) -> AnyLedger:
     """Sums up the run's records under its own protocol, none of them yet."""
     spaces = run.model.action_space, run.benchmark.action_space
     lengths = {ref.key: ref.length for ref in run.selection.refs}
-    ledger = LEDGERS[run.kind.name](run.plan, [run.evaluator], spaces, run.mode, lengths)
+    ledger = ledger_of(run.mode, run.plan, [run.evaluator], spaces, lengths)
     ledger.expect(reference_types(run, directory))
     return ledger
 
@@ -159,7 +160,7 @@ def _example_of_change(run: ResolvedRun, directory: Path) -> str:
         if ref is None:
             continue
         try:
-            now = run.kind.part(load_episode(run.benchmark, ref), record.task.key.step_index)
+            now = kind_of(run.config).part(load_episode(run.benchmark, ref), record.task.key.step_index)
         except (GuievalError, IndexError):
             continue
         if changed := changed_fields(record.task, now):

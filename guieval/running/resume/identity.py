@@ -18,6 +18,7 @@ from guieval.models.patch_thoughts import thought_fingerprint
 from guieval.models.scaffold import ACTING, flat
 from guieval.models.written_prompts import example_requests, fixed_thought_form
 from guieval.running.config import parse
+from guieval.running.kinds import kind_of
 from guieval.running.resolved import ResolvedRun
 from guieval.running.resume.trust import code_digests
 
@@ -81,7 +82,7 @@ def manifest_of(run: ResolvedRun) -> dict[str, Any]:
             "fingerprint": digest(plan_rows(plan)),
             "content": run.content.sha256,
             "edition": None if run.content.edition is None else run.content.edition.model_dump(mode="json"),
-            **run.kind.about(benchmark),
+            **kind_of(run.config).about(benchmark),
         },
         "selection": run.selection.to_json(),
         **more,
@@ -106,7 +107,7 @@ def in_terms_of(old: Manifest, new: Manifest, run: ResolvedRun) -> Manifest:
     if old.protocol.fingerprint == run.protocol.earlier_fingerprint:
         protocol = protocol.model_copy(update={"fingerprint": old.protocol.fingerprint})
     was = old.benchmark.content
-    if None not in (was, benchmark.content) and was != benchmark.content and was in run.kind.earlier_contents(run):
+    if None not in (was, benchmark.content) and was != benchmark.content and was in kind_of(run.config).earlier_contents(run):
         benchmark = benchmark.model_copy(update={"content": was})
     return new.model_copy(update={"protocol": protocol, "benchmark": benchmark})
 

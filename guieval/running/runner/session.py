@@ -15,6 +15,7 @@ from guieval.errors import AdapterFault, EngineError, FatalEngineError, JournalE
 from guieval.journal import Journal
 from guieval.journal.setup import Setup
 from guieval.models import Engine, Request
+from guieval.running.kinds import kind_of
 from guieval.running.outcome import RunOutcome
 from guieval.running.progress.counts import Load, Progress
 from guieval.running.resolved import ResolvedRun
@@ -68,7 +69,7 @@ class Session:
             count=lambda ref: len(run.plan[ref.key]),
         )
         self._threads = ThreadPoolExecutor(min(4, (os.cpu_count() or 1) + 1), thread_name_prefix="images")
-        self._asking = run.kind.asking(run, journal.directory, self._make_asker(), self._look)
+        self._asking = kind_of(run.config).asking(run, journal.directory, self._make_asker(), self._look)
         self._steps = asyncio.TaskGroup()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._driver: asyncio.Task[None] | None = None
@@ -158,7 +159,7 @@ class Session:
         task, first = request.task, self._first
         if self._first_noted or first is None or not isinstance(self._run.engine, ReportsSetup):
             return
-        if self._run.kind.belongs(task.key, first):
+        if kind_of(self._run.config).belongs(task.key, first):
             self._first_noted = True
             self._run.engine.note(request)
             self._note_setup()
@@ -236,7 +237,7 @@ class Session:
 
     def _make_asker(self) -> Asker:
         run = self._run
-        root = run.kind.screens(run.benchmark, self._journal.directory)
+        root = kind_of(run.config).screens(run.benchmark, self._journal.directory)
 
         def images(engine: Engine) -> ImageLoader:
             encoding = run.model.config.scaffold.encoding

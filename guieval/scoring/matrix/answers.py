@@ -20,7 +20,7 @@ from guieval.data.editions import Edition, LabelDigest
 from guieval.data.selection import Choice, Selection
 from guieval.evaluation import ActionEvaluator, Protocol, get_protocol, list_protocols
 from guieval.evaluation.table import grounding
-from guieval.metrics import LEDGERS, AnyLedger
+from guieval.metrics import AnyLedger, ledger_of
 from guieval.metrics.columns import RunColumns
 from guieval.scoring.answered import Answered
 from guieval.scoring.recorded_run import recorded_answers
@@ -145,7 +145,7 @@ def judge_answers(
     dataset, setting = answered.dataset, answered.setting
     evaluators = _evaluators(protocols, answered.protocol, dataset, setting)
     lengths = {ref.key: ref.length for ref in answered.refs}
-    ledger = LEDGERS[answered.mode.kind](answered.plan, evaluators, answered.spaces, answered.mode, lengths)
+    ledger = ledger_of(answered.mode, answered.plan, evaluators, answered.spaces, lengths)
     ledger.expect(answered.types or {})
     datasets: dict[str, None] = {}
     for task, samples in answered.answers(evaluators[0]):

@@ -57,7 +57,7 @@ def rows(
         if given := [name for name, value in unused.items() if value]:
             raise UsageError(f"{given[0]} is for recorded episodes, and --online rows are tasks of an environment: remove it")
         tasks = open_tasks(source, out, seed, max_steps=max_steps)
-        count = write_tasks(tasks, out, options=options, validation=validation, weight=weight, seed=seed)
+        count = write_tasks(tasks, out, options=options, max_steps=max_steps, validation=validation, weight=weight, seed=seed)
         typer.echo(f"{count} rows in {out / ROWS}")
         return
     if max_steps is not None:

@@ -105,6 +105,7 @@ def write_tasks(
     folder: Path,
     *,
     options: Mapping[str, Any],
+    max_steps: int | None = None,
     validation: bool = False,
     weight: float = 1.0,
     seed: int = 0,
@@ -114,7 +115,6 @@ def write_tasks(
     Each task is written ``weight`` times on average. Raises :class:`UsageError` like :func:`write_rows`.
     """
     tasks = data.benchmark
-    assert isinstance(tasks, EnvironmentTasks)
     folder = _new(folder)
     chosen = _drawn([weight] * len(data.refs), seed, weight)
     with (folder / ROWS).open("w", encoding="utf-8") as rows:
@@ -125,7 +125,7 @@ def write_tasks(
                 "environment": tasks.name,
                 "options": json.dumps(options, sort_keys=True),
                 "key": list(task.episode_key),
-                "max_steps": tasks.max_steps or 0,
+                "max_steps": max_steps or 0,
                 "validation": validation,
             }
             row = _row(tasks.name, task.instruction, place, "", loop=TASKS)

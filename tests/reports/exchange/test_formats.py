@@ -260,7 +260,7 @@ def test_a_log_of_inspect(a_run: Path, tmp_path: Path) -> None:
     figures = {figure.name: figure.value for figure in run.metrics}
     assert {name: metric["value"] for name, metric in scored["metrics"].items()} == figures
     samples = [values for name, values in log.items() if name.startswith("samples/")]
-    headline = "success" if run.by_environment else "exact match"
+    headline = "success" if run.protocol.judges_outcomes else "exact match"
     both = (log["summaries.json"], samples)
     listed, found = ([(each["id"], each["scores"][headline]["value"]) for each in of] for of in both)
     assert listed == found
