@@ -251,7 +251,9 @@ def _print_problems(results: list[Result]) -> None:
     found: dict[str, list[str]] = {}
     failed: dict[str, tuple[int, str, list[str]]] = {}
     for result, mode in zip(results, modes, strict=True):
-        run = mode if len(set(modes)) == len(modes) else result.directory.name
+        own = result.directory
+        title = own.name if result.config.sampling.repeat is None else f"{own.parent.name}/{own.name}"
+        run = mode if len(set(modes)) == len(modes) else title
         for stage, failures in result.outcome.failures.items():
             count, example, runs = failed.setdefault(stage, (0, failures.example, []))
             failed[stage] = (count + failures.count, example, [*runs, run])
