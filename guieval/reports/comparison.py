@@ -399,7 +399,7 @@ def _compared(
         before, after = (measured(metric, runs) for runs in cut)
         one, other = ([metric.terms(*run) for run in runs] for runs in cut)
         between = mean_difference(other, one, share=metric.unit == SHARE)
-        between = replace(between, unit=metric.unit, better=metric.better)
+        between = replace(between, n=min(before.n, after.n), of=before.of, unit=metric.unit, better=metric.better)
         smallest = smallest_difference(between)
         yield Compared(protocol, metric.name, metric.meaning, before, after, between, smallest, shared=not rows.all())
 

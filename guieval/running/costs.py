@@ -122,7 +122,9 @@ def read_prices(file: Path | None = None) -> tuple[Price, ...]:
     except ValueError as error:
         raise UsageError(f"the price file {str(path)!r} is not YAML: {error}") from None
     if not isinstance(entries, list):
-        raise UsageError(f"the price file {str(path)!r} must hold a list of prices")
+        raise UsageError(
+            f"the price file {str(path)!r} must hold a list of prices, like configs/prices.yaml (docs/campaigns.md)"
+        )
     prices = []
     for number, entry in enumerate(entries, 1):
         try:

@@ -178,7 +178,7 @@ def _damaged(skipped: Sequence[DataError], read: int) -> list[Remark]:
     rows = f"damaged rows or episodes: {len(skipped):,}"
     why = "a run stops there, or with --skip-damaged leaves such episodes out and counts fewer steps than are published"
     if not read:
-        rows, why = f"nothing could be read; {rows}", "the folder lacks what every row needs; the messages name it"
+        rows, why = f"nothing could be read; {rows}", "no run can start; the messages name the line and the field"
     return [Remark("error", rows, why, [str(error) for error in skipped[:SHOWN]])]
 
 

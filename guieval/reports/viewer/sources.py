@@ -15,6 +15,7 @@ from guieval.history import recalled
 from guieval.journal.run_files import Manifest
 from guieval.models.written_prompts import shown
 from guieval.registry import load_benchmark
+from guieval.reports.exchange.predictions.mapped import IMPORTED
 from guieval.reports.viewer.reading import Prompter
 from guieval.scoring.recorded_run import recorded_model
 from guieval.steps import EpisodeKey, StepRecord, StepTaskModel
@@ -23,6 +24,8 @@ from guieval.steps import EpisodeKey, StepRecord, StepTaskModel
 def open_data(manifest: Manifest, data: Path | None) -> tuple[ABCBenchmark | None, str]:
     """The benchmark of a run on its data folder, or why there is none; a folder that the user named must exist."""
     config = manifest.config
+    if manifest.imported is not None and config.data.bench == IMPORTED and data is None:
+        return None, "the report has no screenshots, for the imported file holds none"
     try:
         return load_benchmark(config.data.bench, data or config.data.folder, **(config.data.bench_options or {})), ""
     except UsageError as error:
