@@ -18,6 +18,7 @@ from guieval.testing.mock_server import MockServer, MockSettings
 
 PLACEHOLDERS = {
     "NAME": "qwen2.5-vl-7b",
+    "EPISODE": "s0-0006",
     "M": "qwen2.5-vl-7b",
     "B": "demo",
     "RUN": "runs/NAME",
