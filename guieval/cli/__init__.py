@@ -25,7 +25,7 @@ from typer.main import get_command
 
 from guieval.cli.tables import echo, say
 from guieval.data.files import read_text
-from guieval.errors import DataError, FatalEngineError, GuievalError, ServersAway, UsageError
+from guieval.errors import DataError, FatalEngineError, GuievalError, ServersAway, UsageError, first_problem
 
 STOPPED = 130
 """Exit code of a run that Ctrl-C ended, as shells have it."""
@@ -181,6 +181,17 @@ def program() -> Commands:
     return group
 
 
+def _refusal(error: Exception) -> str:
+    """What is wrong with an option, with its value where Typer's own sentence (pydantic's) lacks it."""
+    from pydantic import ValidationError  # only here, so that help does not wait for it
+
+    sentence: str = error.format_message()  # type: ignore[attr-defined]  # see CommandLineError
+    if not isinstance(error.__cause__, ValidationError):
+        return sentence
+    problem = first_problem(error.__cause__)
+    return f"{sentence.partition(': ')[0]}: {problem.message}, got {problem.value!r}"
+
+
 def main() -> None:
     """Entry point of the ``guieval`` script."""
     _open_streams()
@@ -198,7 +209,7 @@ def main() -> None:
     except GuievalError as error:
         _leave(1, str(error))
     except CommandLineError as error:
-        _leave(2, error.format_message())  # type: ignore[attr-defined]  # see CommandLineError
+        _leave(2, _refusal(error))
     except (KeyboardInterrupt, typer.Abort):
         _end_at_once_on_interrupt()
         _leave(STOPPED, "stopped")

@@ -36,7 +36,7 @@ ANDROIDCONTROL = ("run", "--model", MODEL, "--bench", "androidcontrol")
         (("--nope",), "No such option: --nope"),
         (("run", "extra"), "unexpected extra argument"),
         (("run", "--limt", "3"), "--limit"),
-        (("run", "--limit", "abc"), "'--limit'"),
+        (("run", "--limit", "abc"), "'--limit': expected a whole number, got 'abc'"),
         (("rollout", *BASELINE[1:], "--seed", "3"), "there is no --limit; the rounds' seeds are --seeds A,B"),
         (("run", "--limit"), "'--limit' requires an argument"),
         (("run", "--resume"), "'--resume' requires an argument"),

@@ -68,11 +68,13 @@ def without_intervals(board: Board) -> Board:
 
 def rank_note(board: Board) -> str:
     """How to read the numbers: the meaning of bold, rank and brackets."""
-    brackets = any(cell is not None and cell.measured.interval is not None for row in board.rows for cell in row.cells)
+    numbers = [cell.measured for row in board.rows for cell in row.cells if cell is not None]
+    over = "episodes and repeats" if any(each.spread is not None for each in numbers) else "episodes"
+    brackets = f" [..]: 95 % intervals over {over}." * any(each.interval is not None for each in numbers)
     modes = "; modes are not comparable" * (len({row.mode for row in board.rows}) > 1)
     return (
-        "#1 (bold): the best run of its mode, or not significantly below it (paired over episodes, Holm's correction, 0.05)"
-        f"{modes}.{' [..]: 95 % intervals over episodes.' * brackets}"
+        "#1 (bold): the best run of its mode, or not significantly below it (paired, Holm's correction, 0.05)"
+        f"{modes}.{brackets}"
     )
 
 
@@ -86,14 +88,16 @@ def metric_notes(board: Board, *, brief: bool = False) -> Iterator[str]:
         yield denominators(protocol, {each.metric: each.of for each in board.columns if each.protocol == protocol})
 
 
-def spending_notes(board: Board) -> list[str]:
-    """How to read tokens and costs, and the fronts in words; nothing where no server reported tokens."""
+def spending_notes(board: Board, *, brief: bool = False) -> list[str]:
+    """How to read tokens and costs, and the fronts in words; nothing if no server reported tokens. ``brief``: only costs."""
     spent = [cell.spending for row in board.rows for cell in row.cells if cell is not None and cell.spending is not None]
     if not spent:
         return []
     notes = ["Tokens: mean of prompt and reply together, of all samples, as the servers reported them."]
     if dates := sorted({each.as_of for each in spent if each.as_of is not None}):
         notes[0] += f" Cost: these tokens at the models' prices of {', '.join(dates)}."
+    if brief:
+        return notes[: len(dates[:1])]
     for section in sections(board):
         notes += [_front_sentence(board, section, front) for front in section.fronts()]
     return notes
@@ -108,11 +112,11 @@ def _front_sentence(board: Board, section: Section, front: Front) -> str:
 def board_tables(board: Board, *, brief: bool = False) -> list[Table]:
     """A table of metrics for each benchmark and protocol, and one of how steps ended, with the board's notes.
 
-    ``brief``: a command in place of what each metric is over.
+    ``brief``: a command in place of what each metric is over, and no words on Pareto fronts, which the files have.
     """
     tables = [_metrics(board, section) for section in sections(board)]
     ended = _ends(board)
-    notes = (*metric_notes(board, brief=brief), rank_note(board), *spending_notes(board), *ended.notes)
+    notes = (*metric_notes(board, brief=brief), rank_note(board), *spending_notes(board, brief=brief), *ended.notes)
     return [*tables, replace(ended, notes=notes)]
 
 

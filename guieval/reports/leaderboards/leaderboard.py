@@ -400,9 +400,8 @@ def _notes(models: Sequence[_Model], rows: Sequence[BoardRow], columns: Sequence
     scaffolds: defaultdict[str, list[str]] = defaultdict(list)
     for row in rows:
         scaffolds[row.scaffold].append(row.model)
-    for scaffold, of in scaffolds.items():
-        whose = "" if len(scaffolds) == 1 else f" ({', '.join(dict.fromkeys(of))})"
-        yield f"scaffold: {scaffold}{whose}"
+    named = (f"{scaffold} ({', '.join(dict.fromkeys(of))})" for scaffold, of in scaffolds.items())
+    yield f"scaffold: {', '.join(scaffolds if len(scaffolds) == 1 else named)}"
     setups: defaultdict[str, list[_Run]] = defaultdict(list)
     for model in models:
         setups[setup_line([run.manifest for run in model.runs], request=False)].append(model.first)
@@ -426,6 +425,10 @@ def _notes(models: Sequence[_Model], rows: Sequence[BoardRow], columns: Sequence
 def _named(some: Sequence[_Run], runs: Sequence[_Run]) -> str:
     """Some of the runs, of repeats the first: a model of which these are all, of others the mode, benchmark and folder."""
     fields = [field for field in ("mode", "benchmark") if len({getattr(run.columns, field) for run in runs}) > 1]
+    for name in fields:
+        values = {getattr(run.columns, name) for run in some}
+        if len(values) == 1 and len(some) == sum(getattr(run.columns, name) in values for run in runs) > 1:
+            return f"all on {values.pop()}" if name == "benchmark" else f"all {values.pop()}"
     parts = []
     for model in dict.fromkeys(run.columns.model for run in some):
         own, alike = ([run for run in of if run.columns.model == model] for of in (runs, some))
@@ -449,12 +452,11 @@ def _repeats(models: Sequence[_Model]) -> Iterator[str]:
     lines: defaultdict[str, list[_Run]] = defaultdict(list)
     for model in models:
         if model.repeats.several:
-            lines[model.repeats.line].append(model.first)
+            line = model.repeats.line + ", sd between them" * (len(model.repeats.directories) > 1)
+            lines[line].append(model.first)
     firsts = [model.first for model in models]
     for line in sorted(lines, key=lambda line: not line.startswith("only")):
         yield f"each row: {line}" if len(lines[line]) == len(models) else f"{_named(lines[line], firsts)}: {line}"
-    if lines:
-        yield "sd: standard deviation between repeats, which intervals and tests are over too"
 
 
 def _steps(column: BoardColumn) -> str:
