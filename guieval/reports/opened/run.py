@@ -24,14 +24,13 @@ from guieval.journal import RunFolder
 from guieval.journal.run_files import Manifest
 from guieval.journal.run_folders import is_rollout, one_run, open_folder
 from guieval.metrics.of_run import Metrics, data_frame
-from guieval.registry import load_benchmark
 from guieval.reports.marks import step_overlay
 from guieval.reports.opened.metrics import score_metrics
 from guieval.reports.opened.online import OpenedOnlineRun, planned_episode
 from guieval.reports.past_runs import RunState, past_run
 from guieval.reports.trajectories.reading import OnlineTrajectories
 from guieval.reports.viewer.reading import NOT_REACHED, SeenStep, walk
-from guieval.reports.viewer.sources import prompter
+from guieval.reports.viewer.sources import open_data, prompter
 from guieval.reports.viewer.step import task_values
 from guieval.scoring.matrix import judge_run
 from guieval.steps import EpisodeKey, Sample, StepOutcome, StepRecord, StepTaskModel, Usage
@@ -156,15 +155,10 @@ class OpenedRun:
     @cached_property
     def screenshots(self) -> Path:
         """The folder of the screenshots; :class:`UsageError` if the data cannot be opened."""
-        config = self.manifest.config
-        try:
-            return load_benchmark(config.data.bench, self.data or config.data.folder, **(config.data.bench_options or {})).root
-        except UsageError as error:
-            if self.data is not None:
-                raise
-            raise UsageError(
-                f"the run's data cannot be opened ({error}); open_run(..., data=FOLDER) names the folder"
-            ) from None
+        benchmark, why = open_data(self.manifest, self.data)
+        if benchmark is None:
+            raise UsageError(f"{why}, or data=FOLDER in Python")
+        return benchmark.root
 
     def records_of(self, key: EpisodeKey) -> Mapping[int, StepRecord]:
         """The records of an episode by the index of their steps."""
@@ -327,9 +321,15 @@ def spans(numbers: Sequence[int]) -> str:
 
 
 def as_text(action: Action) -> str:
-    """An action in one line."""
+    """An action in one line, its coordinates with at most two decimals."""
     values = action.model_dump(mode="json", exclude={"type"})
-    return f"{action.type}({', '.join(f'{name}={value!r}' for name, value in values.items())})"
+    return f"{action.type}({', '.join(f'{name}={_rounded(value)!r}' for name, value in values.items())})"
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, list):
+        return [*map(_rounded, value)]
+    return round(value, 2) if isinstance(value, float) else value
 
 
 def _sample_values(sample: Sample, outcome: StepOutcome, reached: bool) -> dict[str, Any]:

@@ -25,13 +25,13 @@ def open_data(manifest: Manifest, data: Path | None) -> tuple[ABCBenchmark | Non
     """The benchmark of a run on its data folder, or why there is none; a folder that the user named must exist."""
     config = manifest.config
     if manifest.imported is not None and config.data.bench == IMPORTED and data is None:
-        return None, "the report has no screenshots, for the imported file holds none"
+        return None, "there are no screenshots: the imported file has none; --data names a folder of them"
     try:
         return load_benchmark(config.data.bench, data or config.data.folder, **(config.data.bench_options or {})), ""
     except UsageError as error:
         if data is not None:
             raise
-        return None, f"the report has no screenshots, for the run's data cannot be opened ({error}); --data names their folder"
+        return None, f"there are no screenshots: the run's data cannot be opened ({error}); --data names their folder"
 
 
 class PlannedTasks:
