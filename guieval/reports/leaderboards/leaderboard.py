@@ -452,7 +452,8 @@ def _repeats(models: Sequence[_Model]) -> Iterator[str]:
     lines: defaultdict[str, list[_Run]] = defaultdict(list)
     for model in models:
         if model.repeats.several:
-            line = model.repeats.line + ", sd between them" * (len(model.repeats.directories) > 1)
+            line = model.repeats.line
+            line += ", sd between them" * (not line.startswith("only"))
             lines[line].append(model.first)
     firsts = [model.first for model in models]
     for line in sorted(lines, key=lambda line: not line.startswith("only")):
