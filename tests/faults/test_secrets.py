@@ -117,7 +117,7 @@ def test_the_key_is_shown_to_nobody(program: Program, tmp_path: Path, row: Row) 
     Row(
         "answers of the model that repeat the key",
         "the same, before the answer is parsed or recorded",
-        "`replies could be read as an action`: these hold nothing but the key",
+        "`responses could be read as an action`: these hold nothing but the key",
         1,
         server={"policy": "fixed", "reply": "the keys are " + " ".join(whole for whole, _ in encodings(KEY))},
     ),

@@ -109,4 +109,4 @@ def _print(contents: str, written: Written) -> None:
         say(f"note: missing: {counted(len(written.lacking), 'screenshot')}, first: {written.lacking[0]}", err=True)
     say(contents)
     echo(f"report:   {written.page}")
-    say(f"open:     {written.page.resolve().as_uri()}    (in a browser; no server needed)")
+    echo(f"open:     {written.page.resolve().as_uri()}    (in a browser; no server needed)")
