@@ -32,7 +32,9 @@ def plot(
     ] = None,
     by: Annotated[
         str | None,
-        typer.Option(help="horizon: ratio (default), step, length or ratio-step. actions: action (default), app, length, ..."),
+        typer.Option(
+            help="horizon: ratio (default), step, length, reasoning or ratio-step. actions: action (default), app, length, ..."
+        ),
     ] = None,
     metric: Annotated[str | None, typer.Option(help="matrix: exact (default), type, progress or success.")] = None,
     table: Annotated[

@@ -51,7 +51,7 @@ class Drawn(NamedTuple):
 
 KINDS = {
     "actions": "bars by action type",
-    "horizon": "curves by place in the episode, or its length",
+    "horizon": "curves by place in the episode, its length, or length of the reasoning",
     "matrix": "heat map of protocols by runs, or by action types of one run",
     "pareto": "exact match against tokens per step or cost, with the front of the best",
     "reliability": "a table's static metrics against live success",
@@ -242,11 +242,16 @@ def _actions(models: _Models, protocols: list[str], by: str | None, width: Width
 
 def _horizon(models: _Models, protocols: list[str], by: str | None, width: Width) -> Drawn:
     by = by or "ratio"
-    known = ("ratio", "step", "length", "ratio-step")
+    known = ("ratio", "step", "length", "reasoning", "ratio-step")
     if by not in known:
         raise UsageError(f"horizon curves do not go by {by!r}{nearest(by, known)}; they go by {', '.join(known)}")
     cells = {label: mean_breakdown(runs, protocols[0], by.split("-")) for label, runs in models.items()}
-    words = {"ratio": "part of the episode", "step": "step index", "length": "episode length"}
+    words = {
+        "ratio": "part of the episode",
+        "step": "step index",
+        "length": "episode length",
+        "reasoning": "length of the reasoning",
+    }
     what = words.get(by, "step index in each part of the episode")
     caption = f"exact match by {what} under {protocols[0]}, 95 % intervals over episodes"
     return Drawn(horizon(cells, by, width=width), caption, cells)
