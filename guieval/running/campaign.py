@@ -8,6 +8,8 @@ A file lists models and benchmarks, each as a name or as settings of a run, and 
     seeds: [0, 1]
     settings: {concurrency: 32}
     references: [ui-s1-table-1]
+
+A benchmark may have ``modes`` of its own, e.g. ``{bench: androidworld, modes: [online]}``.
 """
 
 from __future__ import annotations
@@ -109,7 +111,8 @@ def _runs(
 ) -> Iterator[PlannedRun]:
     for model in campaign.models:
         for bench in campaign.benchmarks:
-            for mode in campaign.modes:
+            modes = bench.get("modes", campaign.modes)
+            for mode in [modes] if isinstance(modes, str) else modes:
                 named, values = _merged(campaign.settings, model, bench, mode)
                 override_settings(values, overrides)
                 update_by_options(values, settings)
@@ -125,7 +128,8 @@ def _runs(
 
 def _merged(shared: Settings, model: Settings, bench: Settings, mode: str) -> tuple[tuple[str, str], Settings]:
     """The name of a run, and its settings; ``name`` in a model's or a benchmark's settings is its name in the campaign."""
-    parts = [placed({name: value for name, value in part.items() if name != "name"}) for part in (shared, bench, model)]
+    own = ("name", "modes")
+    parts = [placed({name: value for name, value in part.items() if name not in own}) for part in (shared, bench, model)]
     values: Settings = {}
     sampling: dict[str, Any] = {}
     for part in parts:

@@ -33,6 +33,8 @@ DIGESTS = {
     "qwen3_5-computer-system": "f2d006997cccb8a0",
     "scalecua-computer-no-thinking-system": "e78ca05a9557fc58",
     "scalecua-computer-system": "cf33ac5eadde9da4",
+    "ui_r1-androidcontrol-box": "097747eac9ffe53f",
+    "ui_r1-screenspot-box": "47490b6eaf535db6",
     "ui_s1-user-first": "e0e3d8f118501000",
     "ui_tars-androidworld": "cebe472901357166",
     "ui_tars-computer": "51d79a94f8ce39a9",

@@ -17,7 +17,8 @@ from guieval.data.shipped import config_folder
 from guieval.errors import UsageError
 from guieval.evaluation import get_protocol
 from guieval.journal import MANIFEST, STEPS, RunFolder
-from guieval.registry import benchmark_class, load_benchmark, model_config
+from guieval.online.find import environments
+from guieval.registry import list_benchmarks, load_benchmark, model_config
 from guieval.reports.leaderboards.published_results import get_results
 from guieval.running.campaign import planned, read_campaign
 from guieval.running.estimate import estimates, side_by_side, without_servers
@@ -91,9 +92,11 @@ def test_a_shipped_campaign_names_what_there_is_and_its_dry_run_needs_no_engine_
     campaign = read_campaign(Path(name))
     assert all(map(get_results, campaign.references))
     runs = planned(campaign, tmp_path)
+    own = {each["bench"]: set(each.get("modes", campaign.modes)) for each in campaign.benchmarks}
+    assert all(run.config.history.mode in own[run.config.data.bench] for run in runs)
     for config in (run.config for run in runs):
         assert model_config(config.model.name, config.model.adapter).name == config.model.name
-        assert benchmark_class(config.data.bench).name == config.data.bench
+        assert config.data.bench in (environments() if config.history.mode == "online" else list_benchmarks())
         assert config.data.protocol is None or get_protocol(config.data.protocol)
     done = guieval("campaign", name, "--dry-run", "--pace", "10")
     assert done.code == 0, done

@@ -110,8 +110,12 @@ def _print_estimates(found: Sequence[Estimate], models: Sequence[str], parallel:
     priceless = dict.fromkeys(each.config.model.name for each in found if each.forecast and each.forecast.price is None)
     if priceless:
         say(f"price:    none is known of {', '.join(priceless)} (--prices FILE)")
-    without = [each.config.data for each in found if each.missing_data]
-    if missing := dict.fromkeys(data.folder or f"the data of {data.bench}" for data in without):
+    without = [each.config for each in found if each.missing_data]
+    down = dict.fromkeys(each.data.bench for each in without if not kind_of(each).needs_data(each))
+    if down:
+        say(f"server:   of {', '.join(down)} does not answer, so the tasks and their time are not known")
+    data = [each.data for each in without if kind_of(each).needs_data(each)]
+    if missing := dict.fromkeys(each.folder or f"the data of {each.bench}" for each in data):
         say(f"data:     not found: {', '.join(missing)}; tokens and cost are not known, and the steps are published numbers")
     say(f"time:     {_time(found, models, parallel)}")
     costs: dict[str, float] = {}

@@ -21,7 +21,7 @@ from guieval.metrics.columns import RunColumns
 from guieval.metrics.protocol_metric import ALL_EXACT, ProtocolMetric
 from guieval.metrics.repeats import measured
 from guieval.metrics.sampling import Sampled, sampled
-from guieval.reports.leaderboards.published_results import ResultTable, get_results
+from guieval.reports.leaderboards.published_results import Joined, joined
 from guieval.reports.plots.breakdowns import bars, between, horizon, ordered
 from guieval.reports.plots.heat import Grid, heat
 from guieval.reports.plots.paper import WIDTHS, Width, check_file, write
@@ -80,9 +80,9 @@ def plot(
     label: OneOrMore | None = None,
     by: str | None = None,
     metric: str | None = None,
-    table: str | None = None,
+    table: OneOrMore | None = None,
     x: OneOrMore | None = None,
-    y: str | None = None,
+    y: OneOrMore | None = None,
     degree: int | None = None,
     cost: bool | None = None,
     prices: AnyPath | None = None,
@@ -107,7 +107,7 @@ def plot(
     if kind == "training":
         drawn = _training(places, labels, wide)
     elif kind == "reliability":
-        drawn = _reliability(places, table, every(x), y, degree or 1, wide)
+        drawn = _reliability(places, every(table), every(x), every(y), degree or 1, wide)
     else:
         if not places:
             raise UsageError(f"{kind} is drawn of runs: name at least one run directory")
@@ -291,19 +291,27 @@ def _samples(columns: Sequence[RunColumns], labels: Sequence[str], protocol: str
     return Drawn(samples(found, width=width), caption, found)
 
 
-def _reliability(runs: list[Path], table: str | None, x: Sequence[str], y: str | None, degree: int, width: Width) -> Drawn:
+def _reliability(
+    runs: list[Path], tables: Sequence[str], x: Sequence[str], y: Sequence[str], degree: int, width: Width
+) -> Drawn:
     if runs:
         raise UsageError("reliability is drawn of a table: name it with --table, without run directories")
-    if table is None or not x or y is None:
-        raise UsageError("reliability needs --table, at least one --x (a static metric) and --y (the live one)")
-    shown = get_results(table)
+    if not tables or not x or not y:
+        raise UsageError("reliability needs --table, at least one --x (a static metric) and one --y (a live one)")
+    shown = joined(tables)
     panels = []
-    for name in x:
-        points = shown.pairs(name, y)
-        across, up = [point[1] for point in points], [point[2] for point in points]
-        panels.append(Panel(_axis(shown, name), [point[0] for point in points], across, up))
-    drawn = reliability(panels, _axis(shown, y), degree, width)
-    caption = f"{', '.join(x)} against {y} of {shown.source}; least-squares curve of degree {degree}, Spearman's rho"
+    for live in y:
+        pairs = [shown.pairs(name, live) for name in x]
+        every_x = set.intersection(*({model for model, _, _ in points} for points in pairs))
+        for name, found in zip(x, pairs, strict=True):
+            points = [point for point in found if point[0] in every_x]
+            across, up = [point[1] for point in points], [point[2] for point in points]
+            panels.append(Panel(_axis(shown, name), [point[0] for point in points], across, up))
+    drawn = reliability(panels, [_axis(shown, live) for live in y], degree, width)
+    same = ", over the models that have all of them" * (len(x) > 1)
+    caption = (
+        f"{', '.join(x)} against {', '.join(y)} of {shown.source}{same}; least-squares curve of degree {degree}, Spearman's rho"
+    )
     return Drawn(drawn, caption, [asdict(panel) for panel in panels])
 
 
@@ -316,6 +324,6 @@ def _training(folders: Sequence[Path], labels: Sequence[str] | None, width: Widt
     return Drawn(training(series, width), caption, [asdict(each) for each in series])
 
 
-def _axis(table: ResultTable, name: str) -> str:
-    column = table.columns[table.index(name)]
+def _axis(tables: Joined, name: str) -> str:
+    column = tables.column(name)
     return f"{column.title} (%)" if "in %" in column.meaning else column.title
