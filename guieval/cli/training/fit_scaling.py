@@ -62,6 +62,11 @@ def fit_scaling(
 
 
 def _show(name: str, law: ScalingFit) -> None:
+    if law.deviation is None:
+        exact = tuple((name, f"{each.value:.5g}") for name, each in law.coefficients.items())
+        note = f"{law.n} points determine these {law.n} coefficients exactly: no interval and no R²"
+        show(Table(f"{name}: {law.formula()}", columns("coefficient", "value"), exact, (note,)))
+        return
     rows = (
         (name, f"{each.value:.5g}", f"{each.standard_error:.2g}", f"{each.low:.5g} to {each.high:.5g}")
         for name, each in law.coefficients.items()
