@@ -195,6 +195,13 @@ def test_a_wrong_import_is_found() -> None:
     assert found("model_adapters/a.py", "from guieval.model_adapters.b import c") == {"model_adapters"}
 
 
+def test_nobody_asks_for_the_kind_of_a_run() -> None:
+    """Else each kind of run has code all over the place; what differs is in tables by kind, in the modules that use it."""
+    asking = re.compile(r"\brun_kind\b|\bkind_of\([^)]*\) [!=]=|\bmode\.kind\b|\bkind [!=]= .(?:steps|tasks|online)\b")
+    lines = ((path, line) for path, code in sources().items() for line in code.splitlines() if path.stem != "modes")
+    assert [f"{path}: {line.strip()}" for path, line in lines if asking.search(line)] == []
+
+
 def test_every_package_states_what_it_holds() -> None:
     stated = {
         path.parent for path, code in sources().items() if path.name == "__init__.py" and ast.get_docstring(ast.parse(code))

@@ -20,6 +20,7 @@ from guieval.data.overlays import describe_overlay
 from guieval.engines import describe_endpoint
 from guieval.engines.vllm.server import ServerFailure
 from guieval.errors import GuievalError, harmless
+from guieval.history.modes import get_mode
 from guieval.journal import RunFolder, is_run
 from guieval.journal.repeats import FOLDER
 from guieval.journal.run_files import setup_line
@@ -170,7 +171,7 @@ def print_forecast(configs: list[tuple[RunConfig, Path]]) -> None:
 def print_results(results: list[Result], *, json: bool) -> None:
     """Print the tables of the runs, or their metrics as JSON, and what a reader should know beside them."""
     groups = repeated(results)
-    shown = [(own[0].kind.name, _run(own)) for own in groups]
+    shown = [(get_mode(own[0].config.history.mode), _run(own)) for own in groups]
     if json:
         plain = [{**_plain(own), **report_json(run.summary)} for own, (_, run) in zip(groups, shown, strict=True)]
         print_json({"runs": plain})
