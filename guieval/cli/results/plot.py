@@ -33,7 +33,7 @@ def plot(
     by: Annotated[
         str | None,
         typer.Option(
-            help="horizon: ratio (default), step, length, reasoning or ratio-step. actions: action (default), app, length, ..."
+            help="horizon: ratio (default), step, length, reasoning, ratio-step. actions: action (default), app, ... study: any."
         ),
     ] = None,
     metric: Annotated[
@@ -47,10 +47,11 @@ def plot(
     ] = None,
     x: Annotated[
         list[str] | None,
-        typer.Option(help="Column of a static metric; may be repeated. budget: samples or gpu-hours."),
+        typer.Option(help="Column of a static metric; may be repeated. budget: samples or gpu-hours. study: setting."),
     ] = None,
     y: Annotated[
-        list[str] | None, typer.Option(help="Column of a live metric (reliability: may be repeated; budget: of any).")
+        list[str] | None,
+        typer.Option(help="Column of a live metric (reliability: may be repeated). budget: any. study: metric, or gpu_hours."),
     ] = None,
     degree: Annotated[int | None, typer.Option(min=1, max=3, help="reliability: of the curve (default 1, a line).")] = None,
     cost: Annotated[
