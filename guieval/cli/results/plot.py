@@ -33,7 +33,7 @@ def plot(
     by: Annotated[
         str | None,
         typer.Option(
-            help="horizon: ratio (default), step, length, reasoning, ratio-step. actions: action (default), app, ... study: any."
+            help="horizon: ratio (default), step, length, reasoning, ratio-step. actions: action (default), app ... study: any."
         ),
     ] = None,
     metric: Annotated[
