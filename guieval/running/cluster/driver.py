@@ -192,7 +192,7 @@ class _Session:
         self._setups.confirm()
         self._merger = Merger(run, journal)
         self._watch = AnswerWatch(run.model, journal.directory)
-        self._interrupted = False
+        self._interrupted = self._ending = False
         self._bad_data: str | None = None
         self.fault: str | None = None
         """The fault of the adapter that stopped the run."""
@@ -281,9 +281,9 @@ class _Session:
             return any(member.state != "gone" for member in self._members)
         return bool(self._working)
 
-    def _tick(self, *, give: bool = True) -> None:
+    def _tick(self) -> None:
         for member in self._members:
-            if give and member.state == "idle" and self._queue and self._progress.halted is None:
+            if member.state == "idle" and self._queue and self._progress.halted is None and not self._ending:
                 self._put_to_work(member)
         waiting = {member.pending: member for member in self._members if member.pending is not None}
         ready, _ = self._ray.wait(list(waiting), num_returns=1, timeout=0.5)
@@ -364,7 +364,7 @@ class _Session:
         again = self._merger.left(member.refs)
         others = sum(other.state != "gone" for other in self._members)
         self._queue += divided(again, self._run.plan, max(1, others))
-        rest = f"; {len(again):,} episodes go to the other {others}" if again and others else ""
+        rest = f"; {len(again):,} episodes go to the other {others}" if again and others and not self._ending else ""
         self._progress.warnings.append(f"{member.title} {why}{rest}")
         self._on_progress(self._progress)
 
@@ -374,10 +374,11 @@ class _Session:
 
     def _stop_all(self) -> None:
         """Let every worker at work stop, and merge what it has."""
+        self._ending = True
         self._stop(at_once=True)
         deadline = time.monotonic() + STOP_SECONDS
         while self._working and time.monotonic() < deadline:
-            self._tick(give=False)
+            self._tick()
         for member in self._working:  # its shard stays where it cannot be seen
             self._lose(member, "does not stop")
         self._progress.in_flight = 0
