@@ -139,10 +139,10 @@ class Cluster:
                 session.drive()
         session.discard_shards()
         outcome = session.outcome()
-        if session.fault is not None:
+        if (error := session.error) is not None:
             self.broken_off = outcome
-            kept = f"every answer before is kept, and {_resume(directory, ' --accept-changes')}"
-            raise AdapterFault(f"the adapter is at fault: {session.fault}; {kept}")
+            again = f"guieval run --resume {directory}{' --accept-changes' * isinstance(error, AdapterFault)}"
+            raise type(error)(f"{error}; every answer before is kept, and `{again}` continues from there")
         return outcome
 
     def stop(self) -> None:
@@ -194,8 +194,7 @@ class _Session:
         self._watch = AnswerWatch(run.model, journal.directory)
         self._interrupted = self._ending = False
         self._bad_data: str | None = None
-        self.fault: str | None = None
-        """The fault of the adapter that stopped the run."""
+        self._fault: str | None = None
         self._progress = self._merger.progress
         self._progress.load = self._load
         if (damage := self._merger.answered.damage) is not None:
@@ -226,7 +225,7 @@ class _Session:
         self._on_progress(self._progress)
         try:
             while not self._interrupted and self._bad_data is None and self._goes_on():
-                if self._progress.halted is None and (why := self._progress.fault or self.fault or self._halt(self._progress)):
+                if self._progress.halted is None and (why := self._progress.fault or self._fault or self._halt(self._progress)):
                     self._progress.halted = why
                     self._stop(at_once=False)  # the answers to the steps in flight are paid for
                 self._tick()
@@ -234,12 +233,18 @@ class _Session:
             self._stop_all()
         if not self._interrupted:
             self._progress.warnings += self._watch.close()
-        self.fault = self._progress.fault or self.fault
-        if self._bad_data is not None:
-            raise DataError(f"{self._bad_data}; every answer before is kept, and {_resume(self._directory)}")
         if self._left_alone and not len(self._merger.answered.ledger):
             why = (self._progress.warnings or ["all are lost"])[-1]
-            raise EngineError(f"no worker could start: {why}; then {_resume(self._directory)}")
+            again = f"guieval run --resume {self._directory}"
+            raise EngineError(f"no worker could start: {why}; then `{again}` continues from there")
+
+    @property
+    def error(self) -> DataError | AdapterFault | None:
+        """The error that stopped the run."""
+        if self._bad_data is not None:
+            return DataError(self._bad_data)
+        fault = self._progress.fault or self._fault
+        return None if fault is None else AdapterFault(f"the adapter is at fault: {fault}")
 
     def outcome(self) -> RunOutcome:
         return RunOutcome.of(
@@ -352,7 +357,7 @@ class _Session:
         if ended.how == "bad-data":
             self._bad_data = ended.why
         elif ended.how == "fault":
-            self.fault = ended.why
+            self._fault = ended.why
 
     def _lose(self, member: _Member, why: str) -> None:
         """Go on without a worker: keep what it answered, and make shards for others of the rest of what it had."""
@@ -389,7 +394,3 @@ class _Session:
             self._waiting_shown = True
             self._progress.warnings.append(f"no worker has started after {WAIT_SECONDS:.0f} s; `ray status` shows what is free")
             self._on_progress(self._progress)
-
-
-def _resume(directory: Path, more: str = "") -> str:
-    return f"`guieval run --resume {directory}{more}` continues from there"
