@@ -35,6 +35,7 @@ DIGESTS = {
     "scalecua-computer-system": "cf33ac5eadde9da4",
     "ui_r1-androidcontrol-box": "097747eac9ffe53f",
     "ui_r1-screenspot-box": "47490b6eaf535db6",
+    "ui_s1-paper-system": "1db938f291636844",
     "ui_s1-user-first": "e0e3d8f118501000",
     "ui_tars-androidworld": "cebe472901357166",
     "ui_tars-computer": "51d79a94f8ce39a9",

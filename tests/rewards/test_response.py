@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from guieval.actions import Action, Box, Boxes, Click, Open, Point, Type
+from guieval.actions import Box, Boxes, Click, Open, Point, Type
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.parsing.call_tables import BACK
@@ -93,7 +93,8 @@ def test_ui_r1_is_rewarded_in_its_own_words_and_for_a_box() -> None:
     assert "[x1, y1, x2, y2]" in str(boxed.prepare_input(TASK, ()).messages[-1].parts)
     assert ResponseScorer(boxed, get_reward("ui-r1-iou")).score(TASK, text).reward.total == 3.0
     at = "<think>t</think> <answer>[{'action': '%s', 'coordinate': [%d, %d]}]</answer>"
-    others: dict[str, Action] = {"scroll": scroll("up"), "open_app": Open(app="Maps"), "input_text": Type(text="a"), "navigate_back": BACK}
+    texts = {"open_app": Open(app="Maps"), "input_text": Type(text="a")}
+    others: dict[str, Any] = {"scroll": scroll("up"), "navigate_back": BACK, **texts}
     rows: list[tuple[Any, ...]] = [(step(action), at % (name, -100, -100), 3.0, 3.0) for name, action in others.items()]
     rows += [(step(action), at % ("click", 5, 5), 1.0, 1.0) for action in others.values()]
     rows += [(TASK, at % ("click", 504, 504), 3.0, 3.0), (TASK, at % ("click", 1, 1), 2.0, 2.0)]
