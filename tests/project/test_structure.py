@@ -39,9 +39,9 @@ ALLOWED: dict[str, set[str]] = {
     "online": CONTRACTS | {"engines", "metrics", "testing"},
     "running": RUNS | {"engines", "scoring", "online"},
     "analysis": RUNS | {"running", "scoring"},
-    "reports": RUNS | {"scoring", "analysis", "online", "running", "parsing"},
     "rewards": CONTRACTS,
     "training": RUNS | {"engines", "rewards", "running", "testing", "analysis", "online"},
+    "reports": RUNS | {"scoring", "analysis", "online", "running", "parsing", "training"},
 }
 """Which packages each package may import, in the order of docs/architecture.md."""
 MAY_IMPORT_ALL = {"cli", "__main__", "__init__"}
@@ -55,7 +55,7 @@ MAPPED = {"guieval.benchmarks", "guieval.model_adapters", "guieval.configs"}
 BUILT_ON_HEAVY = ("guieval", "training")
 """What stands in there subclasses the classes of training frameworks; only `guieval train` imports it."""
 HEAVY = {
-    *("torch", "vllm", "transformers", "trl", "verl", "ray", "matplotlib", "pandas"),
+    *("torch", "vllm", "transformers", "trl", "verl", "ray", "matplotlib", "pandas", "sklearn"),
     *("rapidocr", "rapidocr_onnxruntime", "cv2", "onnxruntime"),
 }
 MOST_ARROWS, MOST_MODULES = 150, 40
@@ -195,6 +195,13 @@ def test_a_wrong_import_is_found() -> None:
     assert found("model_adapters/a.py", "from guieval.model_adapters.b import c") == {"model_adapters"}
 
 
+def test_nobody_asks_for_the_kind_of_a_run() -> None:
+    """Else each kind of run has code all over the place; what differs is in tables by kind, in the modules that use it."""
+    asking = re.compile(r"\brun_kind\b|\bkind_of\([^)]*\) [!=]=|\bmode\.kind\b|\bkind [!=]= .(?:steps|tasks|online)\b")
+    lines = ((path, line) for path, code in sources().items() for line in code.splitlines() if path.stem != "modes")
+    assert [f"{path}: {line.strip()}" for path, line in lines if asking.search(line)] == []
+
+
 def test_every_package_states_what_it_holds() -> None:
     stated = {
         path.parent for path, code in sources().items() if path.name == "__init__.py" and ast.get_docstring(ast.parse(code))
@@ -209,7 +216,7 @@ def test_no_stray_folder_hides_the_plugins() -> None:
 def test_asking_for_help_imports_nothing_heavy() -> None:
     code = (
         "import sys, guieval.cli\n"
-        "print([m for m in ('numpy', 'pydantic', 'aiohttp', 'PIL', 'yaml', 'rich') if m in sys.modules])"
+        "print([m for m in ('numpy', 'pydantic', 'aiohttp', 'PIL', 'yaml', 'rich', 'scipy', 'sklearn') if m in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
 
