@@ -245,8 +245,8 @@ class Journal:
         """Replace the manifest with one that includes what became known during the run."""
         write_atomically(self.directory / MANIFEST, json.dumps(manifest.to_json(), indent=2) + "\n")
 
-    def append(self, record: Record) -> None:
-        """Add one record and pass it to the operating system.
+    def append(self, record: Record) -> int:
+        """Add one record and pass it to the operating system; the byte offset of its line.
 
         Raises :class:`JournalError` if it cannot be written completely, could not be read again, or another program destroyed
         the journal; the journal then ends with the previous record.
@@ -254,6 +254,7 @@ class Journal:
         line = write_line(record, compact=self._compact)
         with self._guard:
             self._check_file()
+            offset = self._end
             try:
                 self._write(line)
             except OSError as error:
@@ -267,6 +268,7 @@ class Journal:
         self.appended += 1
         if len(self._unsynced) >= FLUSH_RECORDS:
             self._wake.set()
+        return offset
 
     def _write(self, line: bytes) -> None:
         written = 0

@@ -10,6 +10,7 @@ from guieval.analysis.training_curves import half_width
 from guieval.errors import UsageError
 from guieval.evaluation import get_protocol
 from guieval.history.modes import MODES
+from guieval.online.find import environments
 from guieval.registry import list_benchmarks, list_models
 from guieval.reports.leaderboards.published_results import ResultTable, get_results, joined, list_results
 from tests.rows import every_row
@@ -62,9 +63,9 @@ def test_tables_name_checkpoints_benchmarks_and_figures_that_exist(name: str) ->
     assert len(set(once)) == len(once), "a checkpoint's own row must be one"
     for column in table.columns:
         assert column.mode is None or column.mode in MODES
-        if column.benchmark is not None and column.protocol is not None:
-            assert column.benchmark in list_benchmarks()
-            assert column.metric in [figure.name for figure in get_protocol(column.protocol).metrics]
+        over = column.mean_over or ({column.benchmark: column.metric or ""} if column.benchmark else {})
+        assert {*over} <= {*(environments() if column.mode == "online" else list_benchmarks())}
+        assert {*over.values()} <= {metric.name for metric in get_protocol(column.protocol or "environment").metrics}
     cells = [(each, column) for row in table.rows for column, each in zip(table.columns, row.values, strict=True)]
     wrong = [each for each, column in cells if each is not None and round(each, column.decimals) != each]
     wrong += [each for each, column in cells if each is not None and "in %" in column.meaning and not 0 <= each <= 100]

@@ -26,22 +26,26 @@ class _Value(BaseModel):
 
 
 class Column(_Value):
-    """One metric of a table; the last four fields are given together, and only where guieval computes the same metric."""
+    """One metric of a table; ``protocol``, ``metric`` and what it is over are given where guieval computes the same metric."""
 
     name: str = Field(min_length=1, description="what options call the column")
     title: str = Field(min_length=1, description="its head, short")
     meaning: str = Field(min_length=1, description="what it is, with its unit")
     decimals: int = Field(ge=0, description="as printed")
-    mode: str | None = Field(None, description="offline, soeval or sop, if the metric comes from static data")
-    benchmark: str | None = Field(None, description="registered name")
+    mode: str | None = Field(None, description="offline, soeval, sop or online")
+    benchmark: str | None = Field(None, description="registered name, of a benchmark or an environment")
+    tasks: int | None = Field(None, ge=1, description="number of tasks, if that says which of the environment's are meant")
+    mean_over: dict[str, str] = Field({}, description="of a mean over benchmarks: the protocol's metric of each of them")
     protocol: str | None = None
-    metric: str | None = Field(None, description="the protocol's name for it")
+    metric: str | None = Field(None, description="the protocol's name for it, or ours of a mean")
 
     @model_validator(mode="after")
     def _all_or_none(self) -> Column:
-        given = [value is not None for value in (self.benchmark, self.protocol, self.metric)]
+        given = [bool(value) for value in (self.benchmark or self.mean_over, self.protocol, self.metric)]
         if any(given) and not (all(given) and self.mode is not None):
-            raise ValueError("benchmark, protocol, metric and mode are given together")
+            raise ValueError("benchmark (or mean_over), protocol, metric and mode are given together")
+        if self.benchmark and self.mean_over:
+            raise ValueError("a metric is of one benchmark, or a mean over several: mean_over")
         return self
 
 
@@ -61,6 +65,7 @@ class Row(_Value):
     variant: str = Field("", description="what distinguishes this row from others of the model")
     aliases: tuple[str, ...] = Field((), description="titles of the same model's rows in other tables")
     checkpoint: str | None = Field(None, description="name in configs/models, if that is the same model with the same prompt")
+    training: str | None = Field(None, description="name of the training in the campaign of this table")
     thinking: bool | None = Field(None, description="on or off, if the paper has the checkpoint both ways")
     values: tuple[float | None, ...]
 
