@@ -220,6 +220,7 @@ def test_workers_that_cannot_be_of_use_are_reported_in_a_sentence_each(
     words.remove(server.base_url)
     done = ended(words, 1)
     assert f"guieval run --resume {tmp_path / 'none'}" in done.stderr and "127.0.0.1:9" in done.stderr
+    assert not (tmp_path / "none" / SHARDS).exists()
 
 
 def test_a_budget_ends_every_worker(nodes: Any, data: Path, server: MockServer, alone: Path, tmp_path: Path) -> None:
